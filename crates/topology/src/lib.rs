@@ -1,0 +1,25 @@
+//! What is wired to what: networks of hosts, switches and links, and the generators of every topology family.
+//!
+//! A [`Network`] is plain immutable data: nodes, full-duplex links with a rate and a latency, and the little
+//! structure that routing and workloads ask for (tiers of links, levels of switches, racks, pods).
+//!
+//! ```
+//! use netloom_topology::NetworkBuilder;
+//! use netloom_units::{Rate, Time};
+//!
+//! let mut builder = NetworkBuilder::new("two hosts");
+//! let hosts = builder.add_hosts(2);
+//! let switch = builder.add_switch(1, 0);
+//! let tier = builder.tier("host");
+//! for host in hosts {
+//!     builder.link(host, switch, Rate::from_gbps(200), Time::from_us(1), tier);
+//! }
+//! let network = builder.build().unwrap();
+//! assert_eq!(network.ports(switch).len(), 2);
+//! ```
+
+mod network;
+
+pub use network::{
+    Channel, ChannelId, HostId, Link, LinkId, Network, NetworkBuilder, NetworkError, NodeId, PortId, TierId,
+};

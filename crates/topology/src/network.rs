@@ -1,0 +1,361 @@
+//! The network itself: an immutable graph of hosts, switches and full-duplex links.
+
+use netloom_units::{Rate, Time};
+
+/// A host, numbered from 0; host `h` is also node `h`.
+pub type HostId = u32;
+/// A node: hosts first (`0..hosts`), then switches (`hosts..hosts + switches`).
+pub type NodeId = u32;
+/// A full-duplex cable, numbered in the order of creation.
+pub type LinkId = u32;
+/// One direction of a cable: link `l` from `a` to `b` is channel `2l`, from `b` to `a` is channel `2l + 1`.
+pub type ChannelId = u32;
+/// A port of a node, numbered in the order in which the node's links were created.
+pub type PortId = u16;
+/// A named class of links, e.g. `host`, `edge-agg`, `global`.
+pub type TierId = u8;
+
+/// A full-duplex cable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// One end. On trees the lower one.
+    pub a: NodeId,
+    /// The other end. On trees the upper one.
+    pub b: NodeId,
+    /// Rate of each direction.
+    pub rate: Rate,
+    /// Propagation delay of each direction.
+    pub latency: Time,
+    /// Which class of links it belongs to.
+    pub tier: TierId,
+}
+
+/// One direction of a link, as seen from its sending end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Channel {
+    /// Sending node.
+    pub from: NodeId,
+    /// Receiving node.
+    pub to: NodeId,
+    /// Rate.
+    pub rate: Rate,
+    /// Propagation delay.
+    pub latency: Time,
+    /// Which class of links it belongs to.
+    pub tier: TierId,
+}
+
+/// Why a network cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NetworkError {
+    /// A parameter has a value for which no such network exists.
+    #[error("{field}: expected {expected}, found {found}")]
+    Parameter {
+        /// The parameter's name as the user writes it.
+        field: &'static str,
+        /// What would be valid.
+        expected: String,
+        /// What was given.
+        found: String,
+    },
+    /// A link's two ends are the same node.
+    #[error("a link joins node {0} to itself")]
+    SelfLoop(NodeId),
+    /// A host has no link, or more than one.
+    #[error("host {host} has {links} links; every host has exactly one")]
+    HostLinks {
+        /// The host.
+        host: HostId,
+        /// How many links it has.
+        links: usize,
+    },
+    /// Some node cannot be reached from host 0.
+    #[error("the network is not connected: node {0} cannot be reached from node 0")]
+    Disconnected(NodeId),
+    /// A switch has more ports than [`PortId`] can number.
+    #[error("switch {0} has more than 65,535 ports")]
+    TooManyPorts(NodeId),
+}
+
+/// A checked, immutable network.
+///
+/// Every host has exactly one link, the graph is connected, and ports of a node are numbered in the order in which
+/// its links were added.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Network {
+    name: String,
+    hosts: u32,
+    switches: u32,
+    links: Vec<Link>,
+    tiers: Vec<String>,
+    /// Per switch: 1 for an edge switch, growing toward the roots; 0 where the network is no tree.
+    levels: Vec<u8>,
+    /// Per switch: which pod or group it belongs to.
+    pods: Vec<u32>,
+    /// Per tree level (index `level - 1`): how many hosts share one up port under D-mod-k.
+    up_strides: Vec<u32>,
+    /// CSR: `ports[port_start[n]..port_start[n + 1]]` are the outgoing channels of node `n`.
+    port_start: Vec<u32>,
+    ports: Vec<ChannelId>,
+}
+
+impl Network {
+    /// What the network is, for people.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Number of hosts.
+    pub fn hosts(&self) -> u32 {
+        self.hosts
+    }
+
+    /// Number of switches.
+    pub fn switches(&self) -> u32 {
+        self.switches
+    }
+
+    /// Number of nodes, hosts and switches.
+    pub fn nodes(&self) -> u32 {
+        self.hosts + self.switches
+    }
+
+    /// Number of channels, two per link.
+    pub fn channels(&self) -> u32 {
+        2 * self.links.len() as u32
+    }
+
+    /// All links in the order of creation.
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// Names of the link tiers, indexed by [`TierId`].
+    pub fn tiers(&self) -> &[String] {
+        &self.tiers
+    }
+
+    /// Whether the node is a host.
+    pub fn is_host(&self, node: NodeId) -> bool {
+        node < self.hosts
+    }
+
+    /// Outgoing channels of a node, indexed by [`PortId`].
+    pub fn ports(&self, node: NodeId) -> &[ChannelId] {
+        let node = node as usize;
+        &self.ports[self.port_start[node] as usize..self.port_start[node + 1] as usize]
+    }
+
+    /// One direction of a link.
+    pub fn channel(&self, channel: ChannelId) -> Channel {
+        let link = self.links[channel as usize / 2];
+        let (from, to) = if channel.is_multiple_of(2) { (link.a, link.b) } else { (link.b, link.a) };
+        Channel { from, to, rate: link.rate, latency: link.latency, tier: link.tier }
+    }
+
+    /// The node at the other end of a port.
+    pub fn neighbour(&self, node: NodeId, port: PortId) -> NodeId {
+        self.channel(self.ports(node)[port as usize]).to
+    }
+
+    /// Level of a node in a tree: 0 for hosts, 1 for edge switches, and so on; 0 for switches of networks that are
+    /// no trees.
+    pub fn level(&self, node: NodeId) -> u8 {
+        if self.is_host(node) { 0 } else { self.levels[(node - self.hosts) as usize] }
+    }
+
+    /// Whether the switches have levels, so that "up" and "down" mean something.
+    pub fn is_tree(&self) -> bool {
+        self.levels.first().is_some_and(|&level| level > 0)
+    }
+
+    /// Divisor of D-mod-k and S-mod-k at switches of a tree level: the up port is `host / stride mod ports`.
+    ///
+    /// For an XGFT this is the product of the parent counts below that level
+    /// (for a k-ary n-tree, k to the power of level − 1).
+    pub fn up_stride(&self, level: u8) -> u32 {
+        level.checked_sub(1).and_then(|i| self.up_strides.get(usize::from(i))).copied().unwrap_or(1)
+    }
+
+    /// The switch a host is attached to.
+    pub fn edge_switch(&self, host: HostId) -> NodeId {
+        self.neighbour(host, 0)
+    }
+
+    /// The pod (fat tree) or group (Dragonfly) of a switch; networks without pods have one.
+    pub fn pod(&self, switch: NodeId) -> u32 {
+        self.pods[(switch - self.hosts) as usize]
+    }
+}
+
+/// Collects nodes and links, then checks them.
+#[derive(Clone, Debug)]
+pub struct NetworkBuilder {
+    name: String,
+    hosts: u32,
+    links: Vec<Link>,
+    tiers: Vec<String>,
+    levels: Vec<u8>,
+    pods: Vec<u32>,
+    up_strides: Vec<u32>,
+}
+
+impl NetworkBuilder {
+    /// Starts an empty network.
+    pub fn new(name: impl Into<String>) -> Self {
+        NetworkBuilder {
+            name: name.into(),
+            hosts: 0,
+            links: Vec::new(),
+            tiers: Vec::new(),
+            levels: Vec::new(),
+            pods: Vec::new(),
+            up_strides: Vec::new(),
+        }
+    }
+
+    /// Adds hosts and returns their ids.
+    ///
+    /// # Panics
+    /// If switches were added already: hosts are numbered first.
+    pub fn add_hosts(&mut self, count: u32) -> std::ops::Range<HostId> {
+        assert!(self.levels.is_empty(), "hosts are added before switches");
+        let first = self.hosts;
+        self.hosts += count;
+        first..self.hosts
+    }
+
+    /// Adds a switch of a tree level (0 where the network is no tree) and a pod, and returns its node id.
+    pub fn add_switch(&mut self, level: u8, pod: u32) -> NodeId {
+        self.levels.push(level);
+        self.pods.push(pod);
+        self.hosts + self.levels.len() as u32 - 1
+    }
+
+    /// Sets [`Network::up_stride`] for levels 1, 2, ….
+    pub fn up_strides(&mut self, strides: Vec<u32>) {
+        self.up_strides = strides;
+    }
+
+    /// The id of the tier of that name, made on first use.
+    pub fn tier(&mut self, name: &str) -> TierId {
+        let found = self.tiers.iter().position(|t| t == name);
+        found.unwrap_or_else(|| {
+            self.tiers.push(name.to_owned());
+            self.tiers.len() - 1
+        }) as TierId
+    }
+
+    /// Adds a full-duplex link; on trees `a` is the lower end.
+    pub fn link(&mut self, a: NodeId, b: NodeId, rate: Rate, latency: Time, tier: TierId) -> LinkId {
+        self.links.push(Link { a, b, rate, latency, tier });
+        self.links.len() as LinkId - 1
+    }
+
+    /// Checks the network and freezes it.
+    ///
+    /// # Errors
+    /// If a link is a self-loop, a host does not have exactly one link, a switch has too many ports, or the graph
+    /// is not connected.
+    pub fn build(self) -> Result<Network, NetworkError> {
+        let nodes = self.hosts as usize + self.levels.len();
+        let mut port_start = vec![0u32; nodes + 1];
+        for link in &self.links {
+            if link.a == link.b {
+                return Err(NetworkError::SelfLoop(link.a));
+            }
+            port_start[link.a as usize + 1] += 1;
+            port_start[link.b as usize + 1] += 1;
+        }
+        for (node, &degree) in port_start[1..].iter().enumerate() {
+            if node < self.hosts as usize && degree != 1 {
+                return Err(NetworkError::HostLinks { host: node as HostId, links: degree as usize });
+            }
+            if degree > u32::from(PortId::MAX) {
+                return Err(NetworkError::TooManyPorts(node as NodeId));
+            }
+        }
+        for node in 0..nodes {
+            port_start[node + 1] += port_start[node];
+        }
+        let mut next = port_start.clone();
+        let mut ports = vec![0; 2 * self.links.len()];
+        for (index, link) in self.links.iter().enumerate() {
+            for (end, channel) in [(link.a, 2 * index), (link.b, 2 * index + 1)] {
+                ports[next[end as usize] as usize] = channel as ChannelId;
+                next[end as usize] += 1;
+            }
+        }
+        let network = Network {
+            name: self.name,
+            hosts: self.hosts,
+            switches: self.levels.len() as u32,
+            links: self.links,
+            tiers: self.tiers,
+            levels: self.levels,
+            pods: self.pods,
+            up_strides: self.up_strides,
+            port_start,
+            ports,
+        };
+        network.check_connected()?;
+        Ok(network)
+    }
+}
+
+impl Network {
+    fn check_connected(&self) -> Result<(), NetworkError> {
+        let mut seen = vec![false; self.nodes() as usize];
+        let mut queue: Vec<NodeId> = (0..self.nodes().min(1)).collect();
+        while let Some(node) = queue.pop() {
+            if std::mem::replace(&mut seen[node as usize], true) {
+                continue;
+            }
+            queue.extend(self.ports(node).iter().map(|&channel| self.channel(channel).to));
+        }
+        match seen.iter().position(|&reached| !reached) {
+            Some(node) => Err(NetworkError::Disconnected(node as NodeId)),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn star(hosts: u32) -> NetworkBuilder {
+        let mut builder = NetworkBuilder::new("star");
+        let hosts = builder.add_hosts(hosts);
+        let switch = builder.add_switch(1, 0);
+        let tier = builder.tier("host");
+        for host in hosts {
+            builder.link(host, switch, Rate::from_gbps(100), Time::from_us(1), tier);
+        }
+        builder
+    }
+
+    #[test]
+    fn both_directions_of_a_link_are_channels() {
+        let network = star(3).build().unwrap();
+        assert_eq!(network.ports(3), [1, 3, 5]);
+        assert_eq!(network.channel(4).from, 2);
+        assert_eq!(network.channel(5).to, 2);
+        assert_eq!(network.edge_switch(1), 3);
+    }
+
+    #[test]
+    fn malformed_graphs_are_refused() {
+        let mut two_links = star(2);
+        two_links.link(0, 2, Rate::from_gbps(1), Time::ZERO, 0);
+        assert_eq!(two_links.build().unwrap_err(), NetworkError::HostLinks { host: 0, links: 2 });
+
+        let mut isolated = star(2);
+        isolated.add_switch(1, 0);
+        assert_eq!(isolated.build().unwrap_err(), NetworkError::Disconnected(3));
+
+        let mut looped = star(2);
+        looped.link(2, 2, Rate::from_gbps(1), Time::ZERO, 0);
+        assert_eq!(looped.build().unwrap_err(), NetworkError::SelfLoop(2));
+    }
+}

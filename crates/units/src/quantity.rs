@@ -1,0 +1,330 @@
+//! The three quantities: time, rate, size.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Div, Mul, Sub};
+use std::str::FromStr;
+
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::{Serialize, Serializer};
+
+/// A point in simulated time or a duration, in whole picoseconds.
+///
+/// `u64` picoseconds last 213 days, far beyond any run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(pub u64);
+
+/// A data rate of one direction of a link, in bits per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rate(pub u64);
+
+/// A size in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(pub u64);
+
+/// Text that is not a quantity: what was found and what was expected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected {expected}, found \"{found}\"")]
+pub struct ParseQuantityError {
+    expected: &'static str,
+    found: String,
+}
+
+const PS_PER_S: u64 = 1_000_000_000_000;
+
+impl Time {
+    /// The start of every run.
+    pub const ZERO: Time = Time(0);
+    /// Later than everything.
+    pub const MAX: Time = Time(u64::MAX);
+
+    /// Whole nanoseconds.
+    pub const fn from_ns(ns: u64) -> Self {
+        Time(ns * 1_000)
+    }
+
+    /// Whole microseconds.
+    pub const fn from_us(us: u64) -> Self {
+        Time(us * 1_000_000)
+    }
+
+    /// Whole milliseconds.
+    pub const fn from_ms(ms: u64) -> Self {
+        Time(ms * 1_000_000_000)
+    }
+
+    /// The nearest picosecond to a number of seconds; negative numbers give zero.
+    pub fn from_secs_f64(s: f64) -> Self {
+        Time((s * PS_PER_S as f64).round() as u64)
+    }
+
+    /// Seconds, for reports only.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / PS_PER_S as f64
+    }
+
+    /// The difference, or zero if `earlier` is later.
+    pub fn saturating_sub(self, earlier: Time) -> Time {
+        Time(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Rate {
+    /// Whole gigabits per second.
+    pub const fn from_gbps(gbps: u64) -> Self {
+        Rate(gbps * 1_000_000_000)
+    }
+
+    /// Time that `size` occupies a channel of this rate, rounded up to a whole picosecond.
+    ///
+    /// Rounding up is the one rule used everywhere, so a rate that does not divide evenly behaves alike in the
+    /// switch, the NIC and the analytic formulas.
+    ///
+    /// # Panics
+    /// If the rate is zero.
+    #[inline]
+    pub fn serialize(self, size: Bytes) -> Time {
+        // 8 × 10¹² × bytes fits 64 bits up to 2.3 MB, which covers every packet.
+        match size.0.checked_mul(8 * PS_PER_S) {
+            Some(work) => Time(work.div_ceil(self.0)),
+            None => Time((u128::from(size.0) * u128::from(8 * PS_PER_S)).div_ceil(u128::from(self.0)) as u64),
+        }
+    }
+
+    /// Bytes that this rate carries in `time`, rounded down.
+    pub fn bytes_in(self, time: Time) -> Bytes {
+        Bytes((u128::from(self.0) * u128::from(time.0) / u128::from(8 * PS_PER_S)) as u64)
+    }
+
+    /// This rate times a fraction, rounded to the nearest bit per second.
+    pub fn scale(self, fraction: f64) -> Rate {
+        Rate((self.0 as f64 * fraction).round() as u64)
+    }
+}
+
+impl Add for Time {
+    type Output = Time;
+    #[inline]
+    fn add(self, rhs: Time) -> Time {
+        Time(self.0 + rhs.0)
+    }
+}
+
+impl AddAssign for Time {
+    #[inline]
+    fn add_assign(&mut self, rhs: Time) {
+        self.0 += rhs.0;
+    }
+}
+
+impl Sub for Time {
+    type Output = Time;
+    #[inline]
+    fn sub(self, rhs: Time) -> Time {
+        Time(self.0 - rhs.0)
+    }
+}
+
+impl Mul<u64> for Time {
+    type Output = Time;
+    #[inline]
+    fn mul(self, rhs: u64) -> Time {
+        Time(self.0 * rhs)
+    }
+}
+
+impl Div<u64> for Time {
+    type Output = Time;
+    #[inline]
+    fn div(self, rhs: u64) -> Time {
+        Time(self.0 / rhs)
+    }
+}
+
+impl std::iter::Sum for Time {
+    fn sum<I: Iterator<Item = Time>>(iter: I) -> Time {
+        iter.fold(Time::ZERO, Add::add)
+    }
+}
+
+/// A unit's names (the first is the one written) and its size in base units.
+type Unit = (&'static [&'static str], u64);
+
+const TIME_UNITS: [Unit; 5] = [
+    (&["s"], PS_PER_S),
+    (&["ms"], 1_000_000_000),
+    (&["us", "µs"], 1_000_000),
+    (&["ns"], 1_000),
+    (&["ps"], 1),
+];
+const RATE_UNITS: [Unit; 5] = [
+    (&["Tbps", "Tb/s"], 1_000_000_000_000),
+    (&["Gbps", "Gb/s"], 1_000_000_000),
+    (&["Mbps", "Mb/s"], 1_000_000),
+    (&["kbps", "Kbps", "kb/s", "Kb/s"], 1_000),
+    (&["bps", "b/s"], 1),
+];
+const BYTE_UNITS: [Unit; 7] = [
+    (&["GiB"], 1 << 30),
+    (&["GB"], 1_000_000_000),
+    (&["MiB"], 1 << 20),
+    (&["MB"], 1_000_000),
+    (&["KiB"], 1 << 10),
+    (&["KB", "kB"], 1_000),
+    (&["B"], 1),
+];
+
+const TIME_EXPECTED: &str = "a time such as \"10us\" (units: s, ms, us, ns, ps)";
+const RATE_EXPECTED: &str = "a rate such as \"200Gbps\" (units: Tbps, Gbps, Mbps, kbps, bps)";
+const BYTES_EXPECTED: &str =
+    "a size such as \"8MiB\" (units: GiB, GB, MiB, MB, KiB, KB, B) or a whole number of bytes";
+
+/// Reads `"<decimal> <unit>"` exactly: the decimal is scaled with integers, and a value that is not a whole number
+/// of base units is refused rather than rounded.
+fn parse(text: &str, units: &[Unit], expected: &'static str) -> Result<u64, ParseQuantityError> {
+    let fail = || ParseQuantityError { expected, found: text.to_owned() };
+    let trimmed = text.trim();
+    let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());
+    let (number, unit) = (&trimmed[..split], trimmed[split..].trim());
+    let scale = units.iter().find(|(names, _)| names.contains(&unit)).ok_or_else(fail)?.1;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() && fraction.is_empty() || fraction.contains('.') || fraction.len() > 15 {
+        return Err(fail());
+    }
+    let digits: u128 = format!("0{whole}{fraction}").parse().map_err(|_| fail())?;
+    let divisor = 10u128.pow(fraction.len() as u32);
+    let scaled = digits.checked_mul(u128::from(scale)).ok_or_else(fail)?;
+    if scaled % divisor != 0 {
+        return Err(fail());
+    }
+    u64::try_from(scaled / divisor).map_err(|_| fail())
+}
+
+/// Writes the value in the largest unit that needs at most three decimals, so that reading it back is exact.
+fn write(value: u64, units: &[Unit], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for &(names, scale) in units {
+        let step = scale.div_ceil(1000);
+        if value >= scale && value.is_multiple_of(step) && scale.is_multiple_of(step) {
+            let per = scale / step;
+            let (whole, rest) = (value / scale, value % scale / step);
+            if rest == 0 {
+                return write!(f, "{whole}{}", names[0]);
+            }
+            // Decimal fractions are exact only in decimal units.
+            if per == 1000 {
+                let decimals = format!("{rest:03}");
+                return write!(f, "{whole}.{}{}", decimals.trim_end_matches('0'), names[0]);
+            }
+        }
+    }
+    write!(f, "{value}{}", units[units.len() - 1].0[0])
+}
+
+macro_rules! quantity {
+    ($type:ident, $units:ident, $expected:ident, plain_number: $plain:literal) => {
+        impl FromStr for $type {
+            type Err = ParseQuantityError;
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                parse(text, &$units, $expected).map($type)
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write(self.0, &$units, f)
+            }
+        }
+
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Text;
+                impl Visitor<'_> for Text {
+                    type Value = $type;
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str($expected)
+                    }
+                    fn visit_str<E: de::Error>(self, text: &str) -> Result<$type, E> {
+                        text.parse().map_err(E::custom)
+                    }
+                    fn visit_i64<E: de::Error>(self, number: i64) -> Result<$type, E> {
+                        match u64::try_from(number) {
+                            Ok(number) if $plain => Ok($type(number)),
+                            _ => Err(E::invalid_type(de::Unexpected::Signed(number), &self)),
+                        }
+                    }
+                    fn visit_u64<E: de::Error>(self, number: u64) -> Result<$type, E> {
+                        if $plain {
+                            return Ok($type(number));
+                        }
+                        Err(E::invalid_type(de::Unexpected::Unsigned(number), &self))
+                    }
+                }
+                deserializer.deserialize_any(Text)
+            }
+        }
+
+        impl schemars::JsonSchema for $type {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($type).into()
+            }
+            fn inline_schema() -> bool {
+                true
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "type": "string", "format": stringify!($type) })
+            }
+        }
+    };
+}
+
+quantity!(Time, TIME_UNITS, TIME_EXPECTED, plain_number: false);
+quantity!(Rate, RATE_UNITS, RATE_EXPECTED, plain_number: false);
+quantity!(Bytes, BYTE_UNITS, BYTES_EXPECTED, plain_number: true);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn people_write_units_in_many_ways() {
+        assert_eq!("200Gbps".parse(), Ok(Rate::from_gbps(200)));
+        assert_eq!("1.6 Tbps".parse(), Ok(Rate::from_gbps(1600)));
+        assert_eq!("166.4ns".parse(), Ok(Time(166_400)));
+        assert_eq!("0us".parse(), Ok(Time::ZERO));
+        assert_eq!("8MiB".parse(), Ok(Bytes(8 << 20)));
+        assert_eq!("0.5KiB".parse(), Ok(Bytes(512)));
+    }
+
+    #[test]
+    fn a_wrong_unit_says_what_was_expected() {
+        let error = "10 parsecs".parse::<Time>().unwrap_err().to_string();
+        assert!(error.contains("10 parsecs") && error.contains("units: s, ms, us"), "{error}");
+        assert!("".parse::<Time>().is_err());
+        assert!("1.2.3us".parse::<Time>().is_err());
+        assert!("-1us".parse::<Time>().is_err());
+        assert!("0.5ps".parse::<Time>().is_err(), "a fraction of the base unit is not silently rounded");
+        assert!("99999999999999999999s".parse::<Time>().is_err());
+    }
+
+    #[test]
+    fn serialisation_rounds_up() {
+        assert_eq!(Rate::from_gbps(200).serialize(Bytes(4160)), Time(166_400));
+        assert_eq!(Rate(3).serialize(Bytes(1)), Time(2_666_666_666_667));
+        assert_eq!(Rate::from_gbps(8).serialize(Bytes(1 << 40)), Time((1 << 40) * 1000));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back(value in prop_oneof![0..5000u64, any::<u64>(), (0..10_000u64).prop_map(|x| x * 100_000)]) {
+            prop_assert_eq!(Time(value).to_string().parse(), Ok(Time(value)));
+            prop_assert_eq!(Rate(value).to_string().parse(), Ok(Rate(value)));
+            prop_assert_eq!(Bytes(value).to_string().parse(), Ok(Bytes(value)));
+        }
+    }
+}
