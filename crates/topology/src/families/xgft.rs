@@ -196,17 +196,17 @@ mod tests {
 
     #[test]
     fn published_instances_have_their_switch_counts() {
-        let cases: [(&[u32], &[u32], u32, &[usize]); 5] = [
-            (&[8, 8, 16], &[1, 8, 8], 1024, &[128, 128, 64]),
-            (&[8, 8, 16], &[1, 4, 8], 1024, &[128, 64, 32]),
-            (&[2, 2, 4], &[1, 2, 2], 16, &[8, 8, 4]),
-            (&[18, 18, 36], &[1, 18, 18], 11664, &[648, 648, 324]),
-            (&[2, 2, 2, 2, 2], &[1, 2, 2, 2, 2], 32, &[16, 16, 16, 16, 16]),
+        let cases = [
+            (vec![8, 8, 16], vec![1, 8, 8], 1024, vec![128, 128, 64]),
+            (vec![8, 8, 16], vec![1, 4, 8], 1024, vec![128, 64, 32]),
+            (vec![2, 2, 4], vec![1, 2, 2], 16, vec![8, 8, 4]),
+            (vec![18, 18, 36], vec![1, 18, 18], 11664, vec![648, 648, 324]),
+            (vec![2, 2, 2, 2, 2], vec![1, 2, 2, 2, 2], 32, vec![16, 16, 16, 16, 16]),
         ];
         for (m, w, hosts, switches) in cases {
-            let network = xgft(m, w);
+            let network = xgft(&m, &w);
             assert_eq!(network.hosts(), hosts);
-            for (level, &count) in (1..).zip(switches) {
+            for (level, count) in (1..).zip(switches) {
                 assert_eq!(switches_at(&network, level).len(), count, "level {level} of {}", network.name());
             }
         }
