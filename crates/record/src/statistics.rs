@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// Percentiles interpolate linearly between the two closest ranks (type 7 of Hyndman and Fan, The American
 /// Statistician 1996): the p-th percentile of n sorted values is the value at position (n − 1)·p/100, counted from
-/// 0. This is the default of numpy, pandas, polars and DuckDB's `quantile_cont`, so tables and summary agree.
+/// 0. This is the default of numpy and pandas, and DuckDB's `quantile_cont`, so tables and summary agree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Statistics {
