@@ -89,7 +89,7 @@ fn total(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{HostWork, Message, PlanContext, Workload};
+    use crate::{HostWork, Message, PlanContext, Size, Table, Workload};
     use netloom_topology::{HostId, Network, NetworkBuilder};
     use netloom_units::Rate;
     use netloom_units::kind::Kind;
@@ -139,6 +139,29 @@ mod tests {
         for kind in Pattern::kinds() {
             assert!(!kind.doc.is_empty() && !kind.fields.is_empty(), "{kind:?}");
             assert!(kind.fields.iter().all(|field| !field.doc.is_empty()), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let mut patterns: Vec<Pattern> =
+            Pattern::NAMES.iter().filter_map(|name| Pattern::read(name, toml::Table::new())?.ok()).collect();
+        let size = crate::SizeDistribution { max: Some(netloom_units::Bytes(5)), ..Default::default() };
+        patterns.push(Pattern::Incast(Incast {
+            senders: Some(3),
+            size: Size::Distribution(size),
+            ..Default::default()
+        }));
+        let stencil =
+            Stencil { offsets: Some(vec![-1, 7]), size: Table::WebServer.into(), ..Default::default() };
+        patterns.push(Pattern::Stencil(stencil));
+        patterns.push(Pattern::HtsimMatrix(HtsimMatrix { file: "a.cm".into(), start_unit: StartUnit::Us }));
+        // All but the three lists, which need a file.
+        assert_eq!(patterns.len(), Pattern::NAMES.len() - 3 + 3);
+        for pattern in patterns {
+            let mut table: toml::Table = toml::from_str(&toml::to_string(&pattern).unwrap()).unwrap();
+            let kind = table.remove("kind").unwrap();
+            assert_eq!(Pattern::read(kind.as_str().unwrap(), table).unwrap(), Ok(pattern));
         }
     }
 

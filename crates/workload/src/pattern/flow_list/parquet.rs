@@ -1,6 +1,7 @@
 //! Flow lists in Parquet.
 
 use std::fs::File;
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
 use arrow::array::{Array, AsArray, RecordBatch};
@@ -15,6 +16,12 @@ use crate::pattern::flows::Flows;
 const COLUMNS: [&str; 4] = ["src", "dst", "bytes", "start_ps"];
 
 pub(super) fn read(file: &Path, flows: &mut Flows) -> Result<(), WorkloadError> {
+    // The library has assertions that a damaged file can reach. They become errors like all other damage.
+    std::panic::catch_unwind(AssertUnwindSafe(|| read_batches(file, flows)))
+        .unwrap_or_else(|_| Err(WorkloadError::file(file, "its structure is broken")))
+}
+
+fn read_batches(file: &Path, flows: &mut Flows) -> Result<(), WorkloadError> {
     let input = File::open(file).map_err(|source| WorkloadError::Read { file: file.to_owned(), source })?;
     let reader = ParquetRecordBatchReaderBuilder::try_new(input).and_then(|builder| builder.build());
     let mut row = 0;
