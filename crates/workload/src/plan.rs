@@ -6,6 +6,7 @@ use std::vec;
 use netloom_topology::{HostId, Network};
 use netloom_units::{Bytes, Time};
 
+use crate::arrivals::Arrivals;
 use crate::closed::Closed;
 use crate::{Options, Pattern, WorkloadError};
 
@@ -71,6 +72,7 @@ enum Source {
     #[default]
     Idle,
     List(vec::IntoIter<Message>),
+    Arrivals(Box<Arrivals>),
     /// A closed loop; the first messages start by the clock if `start` is later than zero.
     Closed {
         start: Time,
@@ -89,6 +91,11 @@ impl HostWork {
         }
     }
 
+    /// Random arrivals.
+    pub(crate) fn arrivals(arrivals: Arrivals) -> Self {
+        HostWork { source: Source::Arrivals(Box::new(arrivals)) }
+    }
+
     /// A closed loop whose first messages start at `start`.
     pub(crate) fn closed(work: Closed, start: Time) -> Self {
         let early = if start > Time::ZERO { work.outstanding() } else { 0 };
@@ -100,6 +107,7 @@ impl HostWork {
         match &mut self.source {
             Source::Idle => None,
             Source::List(messages) => messages.next(),
+            Source::Arrivals(arrivals) => arrivals.next(),
             Source::Closed { start, early, work } => {
                 *early = early.checked_sub(1)?;
                 let (dst, bytes) = work.next(*start)?;
