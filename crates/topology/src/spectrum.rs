@@ -28,12 +28,17 @@ pub(crate) fn second_eigenvalue(graph: &RouterGraph) -> f64 {
         (0..graph.routers()).map(|router| row(router, &once)).collect()
     };
     let known = vec![1.0; graph.routers() as usize];
-    largest_eigenvalue(known, apply).map_or(0.0, |extreme| extreme.value.max(0.0).sqrt())
+    largest_eigenvalue(known, 1e-9, apply).map_or(0.0, |extreme| extreme.value.max(0.0).sqrt())
 }
 
 /// The largest eigenvalue of a positive semidefinite operator on the vectors orthogonal to `known`, by Lanczos iteration
-/// with full reorthogonalisation from a fixed start; `None` if there are no such vectors.
-pub(crate) fn largest_eigenvalue(known: Vec<f64>, apply: impl Fn(&[f64]) -> Vec<f64>) -> Option<Extreme> {
+/// with full reorthogonalisation from a fixed start, until the residual is below `tolerance` times the value; `None` if
+/// there are no such vectors.
+pub(crate) fn largest_eigenvalue(
+    known: Vec<f64>,
+    tolerance: f64,
+    apply: impl Fn(&[f64]) -> Vec<f64>,
+) -> Option<Extreme> {
     let nodes = known.len();
     let mut basis = vec![normalised(known)];
     // Any start not orthogonal to the wanted eigenvector will do; the golden ratio spreads it over all nodes.
@@ -42,6 +47,7 @@ pub(crate) fn largest_eigenvalue(known: Vec<f64>, apply: impl Fn(&[f64]) -> Vec<
     let (mut diagonal, mut off_diagonal) = (Vec::<f64>::new(), Vec::new());
     let mut coupling = norm(&next);
     let mut scale = 0.0f64;
+    let (mut value, mut weights) = (0.0, Vec::new());
     while diagonal.len() < STEPS.min(nodes - 1) && coupling > 1e-10 * scale {
         if !diagonal.is_empty() {
             off_diagonal.push(coupling);
@@ -53,17 +59,19 @@ pub(crate) fn largest_eigenvalue(known: Vec<f64>, apply: impl Fn(&[f64]) -> Vec<
         next = orthogonalised(next, &basis);
         coupling = norm(&next);
         scale = scale.max(diagonal[diagonal.len() - 1].abs()).max(coupling);
+        value = largest_of_tridiagonal(&diagonal, &off_diagonal);
+        weights = tridiagonal_vector(&diagonal, &off_diagonal, value);
+        // A few steps at least: a start that happens to lie close to another eigenvector looks converged at once.
+        if diagonal.len() >= 20 && coupling * weights[weights.len() - 1].abs() < tolerance * value {
+            break;
+        }
     }
-    if diagonal.is_empty() {
-        return None;
-    }
-    let value = largest_of_tridiagonal(&diagonal, &off_diagonal);
-    let weights = tridiagonal_vector(&diagonal, &off_diagonal, value);
+    let residual = coupling * weights.last()?.abs();
     let mut vector = vec![0.0; nodes];
     for (direction, weight) in basis[1..].iter().zip(&weights) {
         vector.iter_mut().zip(direction).for_each(|(x, d)| *x += weight * d);
     }
-    Some(Extreme { value, residual: coupling * weights[weights.len() - 1].abs(), vector })
+    Some(Extreme { value, residual, vector })
 }
 
 /// Largest eigenvalue of a symmetric tridiagonal matrix, by bisection on Sturm sequences.
@@ -155,7 +163,7 @@ mod tests {
         let mut known = vec![0.0; 10];
         known[0] = 1.0;
         let apply = |vector: &[f64]| vector.iter().enumerate().map(|(i, x)| i as f64 * x).collect();
-        let extreme = largest_eigenvalue(known, apply).unwrap();
+        let extreme = largest_eigenvalue(known, 1e-9, apply).unwrap();
         assert!((extreme.value - 9.0).abs() < 1e-9 && extreme.residual < 1e-6);
         assert!(extreme.vector[9].abs() > 1.0 - 1e-9);
     }
