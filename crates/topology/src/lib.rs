@@ -20,6 +20,7 @@
 
 mod bisection;
 mod cable;
+mod cost;
 mod distance;
 mod families;
 mod formats;
@@ -32,6 +33,7 @@ mod spectrum;
 mod topology;
 
 pub use bisection::Bisection;
+pub use cost::{CablePrice, Cables, Cost, CostModel, Layout, SwitchPrice};
 pub use distance::DistanceHistogram;
 pub use families::{
     Arrangement, Complete, Crossbar, Dragonfly, DragonflyPreset, EquivalentJellyfish, FatTree, FatTreePreset,
