@@ -7,20 +7,17 @@ use netloom_routing::preset;
 use netloom_sim::SimConfig;
 use netloom_topology::Network;
 use netloom_units::{Bytes, Time};
-use netloom_workload::{HostWork, Message, Plan};
+use netloom_workload::{Message, Plan};
 
 const US: u64 = 1_000_000;
 
 /// 64 B of header on 4096 B of payload, 200 Gb/s.
 const PACKET: u64 = 166_400;
 
+/// Messages as (source, destination, bytes, start in ps).
 fn messages(network: &Network, list: &[(u32, u32, u64, u64)]) -> Plan {
-    let mut hosts: Vec<Vec<Message>> = vec![Vec::new(); network.hosts() as usize];
-    for &(src, dst, bytes, start) in list {
-        hosts[src as usize].push(Message { dst, bytes: Bytes(bytes), start: Time(start) });
-    }
-    let total_messages = Some(list.len() as u64);
-    Plan { hosts: hosts.into_iter().map(HostWork::list).collect(), total_messages }
+    let message = |&(src, dst, bytes, start)| (src, Message { dst, bytes: Bytes(bytes), start: Time(start) });
+    Plan::of_messages(network.hosts(), list.iter().map(message))
 }
 
 fn free(name: &str) -> SimConfig {

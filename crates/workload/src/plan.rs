@@ -59,6 +59,25 @@ pub struct Plan {
     pub total_messages: Option<u64>,
 }
 
+impl Plan {
+    /// A plan of given messages: (source, message) in any order.
+    ///
+    /// # Panics
+    /// If a source is not below `hosts`.
+    pub fn of_messages(hosts: u32, messages: impl IntoIterator<Item = (HostId, Message)>) -> Self {
+        let mut lists = vec![Vec::new(); hosts as usize];
+        for (src, message) in messages {
+            lists[src as usize].push(message);
+        }
+        let total_messages = Some(lists.iter().map(|list| list.len() as u64).sum());
+        let sorted = lists.into_iter().map(|mut list| {
+            list.sort_by_key(|message| message.start);
+            HostWork::list(list)
+        });
+        Plan { hosts: sorted.collect(), total_messages }
+    }
+}
+
 /// The work of one host.
 ///
 /// It owns its random stream. An idle host costs no allocation.

@@ -1,5 +1,5 @@
 //! Small networks and workloads that the tests share.
-#![allow(dead_code)]
+#![allow(dead_code, unreachable_pub)]
 
 use std::path::Path;
 
