@@ -13,7 +13,7 @@ count() { # scheme size -> "hops instructions"
 }
 for scheme in "${@:-ecmp}"; do
     read -r base_hops base_instructions < <(count "$scheme" 4KiB)
-    read -r hops instructions < <(count "$scheme" 256KiB)
+    read -r hops instructions < <(count "$scheme" 1MiB)
     echo "$scheme: $(((instructions - base_instructions) / (hops - base_hops))) instructions per packet-hop," \
         "$((instructions / hops)) with set-up ($hops packet-hops)"
 done

@@ -99,6 +99,7 @@ impl Host {
         }
     }
 
+    #[inline(never)]
     pub(crate) fn handle(
         &mut self,
         world: &World,
@@ -225,7 +226,7 @@ impl Host {
         if flow.in_turn {
             self.turn.push_back(slot);
         }
-        self.nic.push_unlimited(NIC, packet, at);
+        self.nic.push_unlimited(NIC, &packet, at);
     }
 
     fn on_data(
@@ -257,7 +258,7 @@ impl Host {
             ..*packet
         };
         self.control_sent += 1;
-        self.nic.enqueue(NIC, answer, now, &world.fabric, &mut self.random, &mut |departure| {
+        self.nic.enqueue(NIC, &answer, now, &world.fabric, &mut self.random, &mut |departure| {
             transmit(departure, out)
         });
     }
