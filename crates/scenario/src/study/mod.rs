@@ -1,0 +1,3 @@
+//! Studies.
+mod expression;
+pub use expression::{Expression, ExpressionError, Metrics, Outcome, Sample, significant};
