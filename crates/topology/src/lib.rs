@@ -18,8 +18,18 @@
 //! assert_eq!(network.ports(switch).len(), 2);
 //! ```
 
+mod cable;
+mod families;
+mod formats;
 mod network;
+mod router_graph;
+mod size;
+mod topology;
 
+pub use families::{Crossbar, FatTree, FatTreePreset, KaryNTree, LeafSpine, Xgft};
+pub use formats::EdgeList;
 pub use network::{
     Channel, ChannelId, HostId, Link, LinkId, Network, NetworkBuilder, NetworkError, NodeId, PortId, TierId,
 };
+pub use router_graph::RouterGraph;
+pub use topology::{BuildContext, Topology};

@@ -1,5 +1,7 @@
 //! The network itself: an immutable graph of hosts, switches and full-duplex links.
 
+use std::path::PathBuf;
+
 use netloom_units::{Rate, Time};
 
 /// A host, numbered from 0; host `h` is also node `h`.
@@ -75,6 +77,33 @@ pub enum NetworkError {
     /// A switch has more ports than [`PortId`] can number.
     #[error("switch {0} has more than 65,535 ports")]
     TooManyPorts(NodeId),
+    /// A link's rate is zero.
+    #[error("link {0} has rate 0")]
+    ZeroRate(LinkId),
+    /// The network has more nodes or channels than 32 bits can number, or needs more memory than there is.
+    #[error(
+        "a network of {hosts} hosts and {links} links needs {needed} of memory; {available} are available"
+    )]
+    TooLarge {
+        /// Hosts it would have.
+        hosts: u64,
+        /// Links it would have.
+        links: u64,
+        /// Memory that building it would need.
+        needed: String,
+        /// Memory that this machine has left.
+        available: String,
+    },
+    /// A file cannot be read or is malformed.
+    #[error("{}{}: {message}", path.display(), line.map(|line| format!(":{line}")).unwrap_or_default())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1; absent if the error belongs to no single line.
+        line: Option<usize>,
+        /// What is wrong and what was expected.
+        message: String,
+    },
 }
 
 /// A checked, immutable network.
@@ -151,6 +180,11 @@ impl Network {
         let link = self.links[channel as usize / 2];
         let (from, to) = if channel.is_multiple_of(2) { (link.a, link.b) } else { (link.b, link.a) };
         Channel { from, to, rate: link.rate, latency: link.latency, tier: link.tier }
+    }
+
+    /// What exports call a node: `h0`, `h1`, … for hosts, `s0`, `s1`, … for switches.
+    pub fn node_name(&self, node: NodeId) -> String {
+        if self.is_host(node) { format!("h{node}") } else { format!("s{}", node - self.hosts) }
     }
 
     /// The node at the other end of a port.
@@ -255,14 +289,17 @@ impl NetworkBuilder {
     /// Checks the network and freezes it.
     ///
     /// # Errors
-    /// If a link is a self-loop, a host does not have exactly one link, a switch has too many ports, or the graph
-    /// is not connected.
+    /// If a link is a self-loop or has no rate, a host does not have exactly one link, a switch has too many ports,
+    /// or the graph is not connected.
     pub fn build(self) -> Result<Network, NetworkError> {
         let nodes = self.hosts as usize + self.levels.len();
         let mut port_start = vec![0u32; nodes + 1];
-        for link in &self.links {
+        for (index, link) in self.links.iter().enumerate() {
             if link.a == link.b {
                 return Err(NetworkError::SelfLoop(link.a));
+            }
+            if link.rate == Rate(0) {
+                return Err(NetworkError::ZeroRate(index as LinkId));
             }
             port_start[link.a as usize + 1] += 1;
             port_start[link.b as usize + 1] += 1;

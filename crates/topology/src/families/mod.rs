@@ -1,0 +1,38 @@
+//! Generators, one file per family.
+
+mod crossbar;
+mod fat_tree;
+mod k_ary_n_tree;
+mod leaf_spine;
+mod xgft;
+
+pub use crossbar::Crossbar;
+pub use fat_tree::{FatTree, FatTreePreset};
+pub use k_ary_n_tree::KaryNTree;
+pub use leaf_spine::LeafSpine;
+pub use xgft::Xgft;
+
+use std::fmt::Display;
+
+use crate::network::NetworkError;
+
+/// A parameter that no network has.
+fn invalid(field: &'static str, expected: impl Into<String>, found: impl Display) -> NetworkError {
+    NetworkError::Parameter { field, expected: expected.into(), found: found.to_string() }
+}
+
+/// Refuses values below a minimum.
+fn at_least(field: &'static str, value: u32, minimum: u32) -> Result<(), NetworkError> {
+    if value < minimum { Err(invalid(field, format!("at least {minimum}"), value)) } else { Ok(()) }
+}
+
+/// Product of counts, saturating: a saturated size is refused later as too large.
+fn product(factors: impl IntoIterator<Item = u32>) -> u64 {
+    factors.into_iter().fold(1, |product, factor| product.saturating_mul(factor.into()))
+}
+
+/// The parameter whose number of hosts is nearest to the wanted one, the smaller of two equally near.
+fn nearest<T>(wanted: u64, sizes: impl IntoIterator<Item = (T, u64)>) -> T {
+    let best = sizes.into_iter().min_by_key(|&(_, hosts)| hosts.abs_diff(wanted));
+    best.expect("a family has at least one instance").0
+}

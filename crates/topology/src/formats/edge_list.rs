@@ -1,0 +1,183 @@
+//! Plain edge lists: one link per line.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use netloom_units::{Rate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::cable::Cable;
+use crate::formats::{GraphFile, Reader, Reading};
+use crate::network::{Network, NetworkError};
+use crate::topology::BuildContext;
+
+/// Any graph from a text file with one link per line: `a b [rate] [latency]`.
+///
+/// Names are any words; `#` starts a comment; commas may separate the words. Which nodes are hosts, by the first rule
+/// that applies: all nodes named on lines `host NAME…` if the file has such lines; none of them, but
+/// `hosts_per_switch` new ones at every node, if that is positive; otherwise every node that has exactly one link.
+/// Hosts are numbered in the order in which the file names them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EdgeList {
+    /// The file; relative paths start at the directory of the scenario.
+    pub path: PathBuf,
+    /// Hosts added to every node of a file that lists only switches.
+    #[serde(default)]
+    pub hosts_per_switch: u32,
+    /// Whether two links may join the same two nodes; otherwise a repeated pair is an error.
+    #[serde(default)]
+    pub parallel_links: bool,
+    /// Rate of links that name none, and of added host links.
+    #[serde(default = "default_rate")]
+    pub rate: Rate,
+    /// Propagation delay of links that name none, and of added host links.
+    #[serde(default = "default_latency")]
+    pub latency: Time,
+}
+
+fn default_rate() -> Rate {
+    Cable::DEFAULT.rate
+}
+
+fn default_latency() -> Time {
+    Cable::DEFAULT.latency
+}
+
+impl EdgeList {
+    /// The file with default rate and latency.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        EdgeList {
+            path: path.into(),
+            hosts_per_switch: 0,
+            parallel_links: false,
+            rate: default_rate(),
+            latency: default_latency(),
+        }
+    }
+
+    pub(crate) fn build(&self, context: &BuildContext<'_>) -> Result<Network, NetworkError> {
+        let reader = Reader::open(&self.path, context)?;
+        let reading = Reading {
+            hosts_per_switch: self.hosts_per_switch,
+            parallel_links: self.parallel_links,
+            cable: Cable { rate: self.rate, latency: self.latency },
+        };
+        self.parse(&reader)?.build(&reader, reading)
+    }
+
+    fn parse(&self, reader: &Reader) -> Result<GraphFile, NetworkError> {
+        let mut graph = GraphFile::default();
+        for (number, line) in reader.lines() {
+            let line = line.split('#').next().unwrap_or_default();
+            let words: Vec<&str> = line.split([' ', '\t', ',']).filter(|word| !word.is_empty()).collect();
+            match words[..] {
+                [] => {}
+                ["host", ..] if words.len() > 1 => {
+                    for name in &words[1..] {
+                        let node = graph.node(name, number);
+                        graph.nodes[node].is_host = Some(true);
+                    }
+                }
+                [a, b, ref options @ ..] if options.len() <= 2 => {
+                    let rate = options.first().map_or(Ok(self.rate), |word| reader.parse(number, word))?;
+                    let latency =
+                        options.get(1).map_or(Ok(self.latency), |word| reader.parse(number, word))?;
+                    let (a, b) = (graph.node(a, number), graph.node(b, number));
+                    graph.link(a, b, Cable { rate, latency }, number);
+                }
+                _ => return Err(reader.error(number, "expected \"a b [rate] [latency]\" or \"host NAME…\"")),
+            }
+        }
+        Ok(graph)
+    }
+}
+
+impl Network {
+    /// The network as an edge list that `edge-list` reads back: hosts are `h0`, `h1`, …, switches `s0`, `s1`, ….
+    ///
+    /// Levels, pods and tier names are not part of the format.
+    pub fn to_edge_list(&self) -> String {
+        let mut text = format!("# {}\n", self.name());
+        for host in 0..self.hosts() {
+            writeln!(text, "host {}", self.node_name(host)).expect("writing to a string");
+        }
+        for link in self.links() {
+            let (a, b) = (self.node_name(link.a), self.node_name(link.b));
+            writeln!(text, "{a} {b} {} {}", link.rate, link.latency).expect("writing to a string");
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::families::LeafSpine;
+
+    fn read(text: &str, change: impl FnOnce(&mut EdgeList)) -> Result<Network, NetworkError> {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("net.txt"), text).unwrap();
+        let mut config = EdgeList::new("net.txt");
+        change(&mut config);
+        config.build(&BuildContext { seed: 0, base_dir: dir.path() })
+    }
+
+    fn error(text: &str) -> String {
+        read(text, |_| ()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn nodes_with_one_link_are_hosts() {
+        let text = "# two racks\nx leaf1 100Gbps\ny,leaf1\nz leaf2\nleaf1 leaf2 400Gbps 2us # trunk\n";
+        let network = read(text, |_| ()).unwrap();
+        assert_eq!((network.hosts(), network.switches()), (3, 2));
+        assert_eq!(network.links()[0].rate, Rate::from_gbps(100));
+        assert_eq!(
+            (network.links()[3].rate, network.links()[3].latency),
+            (Rate::from_gbps(400), Time::from_us(2))
+        );
+        assert_eq!(network.edge_switch(2), 4);
+    }
+
+    #[test]
+    fn marked_hosts_leave_stub_switches_alone() {
+        let network = read("host a b\nb s\na s\ns stub\n", |_| ()).unwrap();
+        assert_eq!((network.hosts(), network.switches()), (2, 2));
+        assert_eq!(network.links()[0].a, 1, "hosts are numbered as they are marked");
+    }
+
+    #[test]
+    fn hosts_are_added_to_router_graphs() {
+        let network = read("1 2\n2 3\n3 1\n", |config| config.hosts_per_switch = 4).unwrap();
+        assert_eq!((network.hosts(), network.switches(), network.links().len()), (12, 3, 15));
+        assert_eq!(network.router_graph().hosts(1), 4);
+    }
+
+    #[test]
+    fn errors_name_file_and_line() {
+        assert!(error("a s\nb s\ns s\n").ends_with("net.txt:3: a link joins s to itself"));
+        assert!(error("a s\nb s 10Gb\n").contains("net.txt:2: \"10Gb\": expected a rate"));
+        assert!(error("a s\nb\n").contains("net.txt:2: expected \"a b [rate] [latency]\""));
+        assert!(error("a s\nb s\ns t\nt s\n").contains("net.txt:4: t and s are already joined on line 3"));
+        assert!(error("a s\nb s\nc t\nd t\n").contains("net.txt:3: c cannot be reached"));
+        assert!(error("host a b\na s\nb s\na t\ns t\n").contains("net.txt:1: a is a host and has 2 links"));
+        assert!(error("# nothing\n").ends_with("net.txt: the file names no link"));
+        assert!(error("1 2\n2 3\n3 1\n").contains("at least 2 hosts"));
+        assert!(error("a s 0bps\nb s\n").contains("rate 0"));
+        let missing = EdgeList::new("no-such-file").build(&BuildContext { seed: 0, base_dir: "/".as_ref() });
+        assert!(missing.unwrap_err().to_string().contains("/no-such-file: No such file"));
+    }
+
+    #[test]
+    fn what_is_exported_reads_back() {
+        let original =
+            LeafSpine { leaves: 3, bundle: 2, hosts_per_leaf: 2, ..Default::default() }.build().unwrap();
+        let again = read(&original.to_edge_list(), |config| config.parallel_links = true).unwrap();
+        assert_eq!(again.links().len(), original.links().len());
+        for (a, b) in original.links().iter().zip(again.links()) {
+            assert_eq!((a.a, a.b, a.rate, a.latency), (b.a, b.b, b.rate, b.latency));
+        }
+    }
+}
