@@ -5,7 +5,7 @@
 
 use toml::de::{DeTable, DeValue};
 
-use crate::source::{Place, Problem, Problems, Source, suggest};
+use crate::source::{Place, Problem, Problems, Source};
 
 /// A value and where it was written.
 #[derive(Clone, Debug, PartialEq)]
@@ -196,11 +196,11 @@ impl Node {
         table.remove(first).is_some()
     }
 
-    /// Lays `over` onto this node: tables are merged key by key, except that a table with a `kind` (or a `preset`)
+    /// Lays `over` onto this node: tables are merged key by key, except that a table with a `kind`
     /// starts anew; everything else is replaced.
     pub fn merge(&mut self, over: Node) {
         match (&mut self.value, over.value) {
-            (Value::Table(under), Value::Table(table)) if !starts_anew(&table) => {
+            (Value::Table(under), Value::Table(table)) if table.get("kind").is_none() => {
                 for entry in table.0 {
                     match under.get_mut(&entry.key) {
                         Some(node) => node.merge(entry.node),
@@ -213,8 +213,8 @@ impl Node {
         }
     }
 
-    /// Sets the value at a path, creating tables on the way. Setting the `kind` or the `preset` of a table starts
-    /// that table anew, because the fields of another kind mean nothing to it.
+    /// Sets the value at a path, creating tables on the way. Setting the `kind` of a table (or `routing.preset`)
+    /// starts that table anew, because the fields of another kind mean nothing to it.
     ///
     /// # Errors
     /// A step that goes through a value which is neither a table nor a list, or beyond a list's end.
@@ -233,7 +233,7 @@ impl Node {
             let found = node.describe();
             match &mut node.value {
                 Value::Table(table) => {
-                    if last && matches!(*step, "kind" | "preset") {
+                    if last && (*step == "kind" || path == ["routing", "preset"]) {
                         table.0.clear();
                     }
                     if table.get(step).is_none() {
@@ -286,10 +286,6 @@ impl Node {
             _ => {}
         }
     }
-}
-
-fn starts_anew(table: &Table) -> bool {
-    table.get("kind").is_some()
 }
 
 /// Applies an override such as `routing.granularity.gap=50us`.
@@ -365,16 +361,6 @@ fn read_value(value: &DeValue<'_>, span: std::ops::Range<usize>, source: &Source
         DeValue::Table(table) => Value::Table(read_table(table, source)?),
     };
     Ok(Node { value, place })
-}
-
-/// The problem of a name that is not among the valid ones.
-pub(crate) fn unknown_name<'a>(
-    what: &str,
-    found: &str,
-    valid: impl IntoIterator<Item = &'a str>,
-    field: impl Into<String>,
-) -> Problem {
-    Problem::new(field, format!("there is no {what} `{found}`")).help(suggest(found, valid))
 }
 
 #[cfg(test)]

@@ -18,7 +18,16 @@ use crate::source::{Place, Problem, suggest};
 /// # Errors
 /// All problems found, each with its field below `path` and its place.
 pub fn read<T: DeserializeOwned>(node: &Node, path: &str) -> Result<T, Vec<Problem>> {
-    collect(node, path, |node| T::deserialize(Reader::new(node)))
+    read_beside(node, path, &[])
+}
+
+/// As [`read`], of a table whose fields `others` were taken out already; they are named where a field is misspelt.
+pub(crate) fn read_beside<T: DeserializeOwned>(
+    node: &Node,
+    path: &str,
+    others: &[&str],
+) -> Result<T, Vec<Problem>> {
+    collect(node, path, others, |node| T::deserialize(Reader::new(node)))
 }
 
 /// Reads a kind from its table or its bare name, finding as many problems as it can.
@@ -26,7 +35,12 @@ pub fn read<T: DeserializeOwned>(node: &Node, path: &str) -> Result<T, Vec<Probl
 /// # Errors
 /// All problems found, each with its field below `path` and its place.
 pub fn read_kind<K: Kind>(node: &Node, path: &str) -> Result<K, Vec<Problem>> {
-    collect(node, path, read_kind_once)
+    read_kind_beside(node, path, &[])
+}
+
+/// As [`read_kind`], of a table whose fields `others` were taken out already.
+pub(crate) fn read_kind_beside<K: Kind>(node: &Node, path: &str, others: &[&str]) -> Result<K, Vec<Problem>> {
+    collect(node, path, others, read_kind_once)
 }
 
 /// Enough to be useful, few enough to be read.
@@ -35,13 +49,14 @@ const MOST_PROBLEMS: usize = 12;
 fn collect<T>(
     node: &Node,
     path_of_node: &str,
+    others: &[&str],
     read_once: impl Fn(&Node) -> Result<T, Error>,
 ) -> Result<T, Vec<Problem>> {
     let mut rest = node.clone();
     let mut problems = Vec::new();
     let mut blamed: Vec<Vec<String>> = Vec::new();
     loop {
-        let error = match read_once(&rest) {
+        let mut error = match read_once(&rest) {
             Ok(value) if problems.is_empty() => return Ok(value),
             Ok(_) => return Err(problems),
             Err(error) => error,
@@ -51,6 +66,9 @@ fn collect<T>(
             return Err(problems);
         }
         let mut path = error.0.path.clone();
+        if let (What::UnknownField { valid, .. }, [_]) = (&mut error.0.what, path.as_slice()) {
+            valid.extend(others.iter().map(|&name| name.to_owned()));
+        }
         problems.push(error.into_problem(path_of_node, node));
         if path.last().is_some_and(|last| last == "kind") {
             path.pop();
