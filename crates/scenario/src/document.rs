@@ -163,6 +163,11 @@ impl Node {
         })
     }
 
+    /// The node at a path of keys.
+    pub(crate) fn at_mut(&mut self, path: &[&str]) -> Option<&mut Node> {
+        path.iter().try_fold(self, |node, step| node.as_table_mut()?.get_mut(step))
+    }
+
     /// The place of the deepest part of a path that exists; the key's place where the last step is a key.
     pub fn nearest_place<'a>(&self, path: impl IntoIterator<Item = &'a str>) -> Place {
         let mut node = self;

@@ -124,7 +124,7 @@ impl<'a> KindOf<'a> {
 
     fn unknown(&self, axis: &str, names: &[&'static str]) -> Error {
         let what = What::UnknownKind {
-            axis: axis.to_owned(),
+            axis: axis.to_lowercase(),
             found: self.name.to_owned(),
             valid: names.iter().map(|name| (*name).to_owned()).collect(),
         };

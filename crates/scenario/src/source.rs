@@ -2,28 +2,54 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 
 /// Text that a user wrote: a file, or an override on the command line.
 #[derive(Clone, Debug)]
-pub struct Source(Arc<NamedSource<String>>);
+pub struct Source(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    text: NamedSource<String>,
+    folder: PathBuf,
+}
 
 impl Source {
-    /// Text under the name by which errors call it (a path, or `--set …`).
+    /// Text under the name by which errors call it, e.g. `--set`; relative paths in it start from the working
+    /// directory.
     pub fn new(name: impl AsRef<str>, text: impl Into<String>) -> Self {
-        Source(Arc::new(NamedSource::new(name, text.into())))
+        Source(Arc::new(Inner { text: NamedSource::new(name, text.into()), folder: PathBuf::new() }))
+    }
+
+    /// Reads a file; relative paths in it start from its folder.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is no UTF-8 text.
+    pub fn read(path: &Path) -> Result<Self, Problem> {
+        let name = path.display().to_string();
+        let fail = |why: String| Problem::new("", format!("cannot read {name}: {why}"));
+        let bytes = std::fs::read(path).map_err(|error| fail(error.to_string()))?;
+        let text = String::from_utf8(bytes).map_err(|_| fail("it is no UTF-8 text".to_owned()))?;
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        Ok(Source(Arc::new(Inner { text: NamedSource::new(name, text), folder })))
     }
 
     /// The name by which errors call it.
     pub fn name(&self) -> &str {
-        self.0.name()
+        self.0.text.name()
     }
 
     /// The text.
     pub fn text(&self) -> &str {
-        self.0.inner()
+        self.0.text.inner()
+    }
+
+    /// Where relative paths written in the text start from.
+    pub fn folder(&self) -> &Path {
+        &self.0.folder
     }
 }
 
@@ -99,7 +125,7 @@ impl Diagnostic for Problem {
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.place.as_ref().map(|place| &*place.source.0 as &dyn SourceCode)
+        self.place.as_ref().map(|place| &place.source.0.text as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
@@ -111,6 +137,18 @@ impl Diagnostic for Problem {
 /// Everything found wrong with what a user wrote; never empty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problems(pub Vec<Problem>);
+
+impl Problems {
+    /// Problems in the order of reading: those of one text together, from top to bottom.
+    pub(crate) fn in_order(mut problems: Vec<Problem>) -> Self {
+        let key = |problem: &Problem| {
+            problem.place.as_ref().map(|place| (place.source.name().to_owned(), place.span.start))
+        };
+        problems.sort_by_key(key);
+        problems.dedup();
+        Problems(problems)
+    }
+}
 
 impl From<Problem> for Problems {
     fn from(problem: Problem) -> Self {
