@@ -2,12 +2,17 @@
 
 use std::path::PathBuf;
 
+use netloom_fabric::Fabric;
+use netloom_routing::{Routing, preset};
+use netloom_sim::{Fault, Measure};
 use netloom_topology::{FatTree, Topology};
+use netloom_transport::{Transport, TransportOptions};
 use netloom_units::kind::describe;
 use netloom_workload::{Options, Pattern, Permutation, Workload};
 use serde::Serialize;
 
 use crate::document::{Node, Value};
+use crate::routing::{DEFAULT_PRESET, read_routing};
 use crate::section::Section;
 use crate::source::{Problem, Problems};
 
@@ -23,19 +28,41 @@ pub struct Scenario {
     pub seed: u64,
     /// What is wired to what.
     pub topology: Topology,
+    /// What a switch does.
+    pub fabric: Fabric,
+    /// Which way a packet goes.
+    pub routing: Routing,
+    /// What a host does.
+    pub transport: Transport,
     /// Who sends what, when.
     pub workload: Workload,
+    /// Links that are slow or gone.
+    pub faults: Vec<Fault>,
+    /// What to measure, and for how long.
+    pub measure: Measure,
 }
 
 impl Default for Scenario {
-    /// One permutation of 8 MiB messages on Flowcut's 1024-host fat tree.
+    /// One permutation on Flowcut's 1024-host fat tree under ECMP.
     fn default() -> Self {
         Scenario {
             name: "scenario".to_owned(),
             seed: 1,
             topology: Topology::FatTree(FatTree::default()),
+            fabric: Fabric::default(),
+            routing: default_routing(),
+            transport: Transport::default(),
             workload: Workload::new(Pattern::Permutation(Permutation::default())),
+            faults: Vec::new(),
+            measure: Measure::default(),
         }
+    }
+}
+
+fn default_routing() -> Routing {
+    match preset::find(DEFAULT_PRESET) {
+        Some(preset) => preset.routing(),
+        None => preset::PRESETS[0].routing(),
     }
 }
 
@@ -45,7 +72,12 @@ struct Written<'a> {
     name: &'a str,
     seed: u64,
     topology: &'a Topology,
+    fabric: &'a Fabric,
+    routing: &'a Routing,
+    transport: &'a Transport,
     workload: WrittenWorkload<'a>,
+    faults: &'a [Fault],
+    measure: &'a Measure,
 }
 
 #[derive(Serialize)]
@@ -66,6 +98,10 @@ impl Scenario {
     /// Everything that is wrong with it, as far as it can be told field by field.
     pub fn read(document: &Node) -> Result<Self, Problems> {
         let mut complete = Node::from_value("default", &Scenario::default().written())?;
+        // A routing scheme starts from its preset, not from the default scheme.
+        if let Some(table) = complete.as_table_mut() {
+            table.remove("routing");
+        }
         complete.merge(document.clone());
         resolve_files(&mut complete);
         let mut problems = Vec::new();
@@ -99,7 +135,12 @@ impl Scenario {
             name: &self.name,
             seed: self.seed,
             topology: &self.topology,
+            fabric: &self.fabric,
+            routing: &self.routing,
+            transport: &self.transport,
             workload: WrittenWorkload { pattern: &self.workload.pattern, options: &self.workload.options },
+            faults: &self.faults,
+            measure: &self.measure,
         }
     }
 }
@@ -109,10 +150,36 @@ fn read(document: &Node, problems: &mut Vec<Problem>) -> Option<Scenario> {
     let name = root.required("name");
     let seed = root.required("seed");
     let topology = root.required_kind("topology");
-    let workload = root.node("workload");
+    let fabric = root.required("fabric");
+    let routing = root.node("routing");
+    let transport = root.required_node("transport");
+    let workload = root.required_node("workload");
+    let faults = root.required_node("faults");
+    let measure = root.required("measure");
     root.finish();
+    let routing = read_routing(routing.as_ref(), problems);
+    let transport = transport.and_then(|node| read_transport(&node, problems));
     let workload = workload.and_then(|node| read_workload(&node, problems));
-    Some(Scenario { name: name?, seed: seed?, topology: topology?, workload: workload? })
+    let faults = faults.and_then(|node| read_faults(&node, problems));
+    Some(Scenario {
+        name: name?,
+        seed: seed?,
+        topology: topology?,
+        fabric: fabric?,
+        routing: routing?,
+        transport: transport?,
+        workload: workload?,
+        faults: faults?,
+        measure: measure?,
+    })
+}
+
+fn read_transport(node: &Node, problems: &mut Vec<Problem>) -> Option<Transport> {
+    let mut section = Section::new(node, "transport", problems)?;
+    let reliability = section.required_kind("reliability");
+    let congestion = section.required_kind("congestion");
+    let options: Option<TransportOptions> = section.rest();
+    Some(Transport { options: options?, reliability: reliability?, congestion: congestion? })
 }
 
 /// A workload's pattern and the options that hold for every pattern share one table.
@@ -126,6 +193,20 @@ fn read_workload(node: &Node, problems: &mut Vec<Problem>) -> Option<Workload> {
     let read_options = section.some_of(&options);
     let pattern = section.rest_as_kind(&options);
     Some(Workload { pattern: pattern?, options: read_options? })
+}
+
+fn read_faults(node: &Node, problems: &mut Vec<Problem>) -> Option<Vec<Fault>> {
+    let Value::Array(items) = &node.value else {
+        let message = format!("expected a list of tables, found {}", node.describe());
+        problems.push(Problem::new("faults", message).at(&node.place).help("write [[faults]]"));
+        return None;
+    };
+    let faults: Vec<Option<Fault>> = items
+        .iter()
+        .enumerate()
+        .map(|(i, item)| Section::read_kind(item, &format!("faults.{i}"), problems))
+        .collect();
+    faults.into_iter().collect()
 }
 
 /// Makes file names absolute, so that a scenario means the same wherever it is read again.
@@ -161,6 +242,8 @@ mod tests {
         for text in [
             "",
             "seed = 7\n[topology]\nkind = \"fat-tree\"\nk = 8\nrate = \"100Gbps\"\n",
+            "[[faults]]\nkind = \"degrade\"\nshare = 0.01\n[[faults]]\nkind = \"cut\"\nlinks = 1\n[measure]\nwarm_up = \"1ms\"\n",
+            "routing = \"flowcut-nic\"\n[transport]\nmtu = 1024\ncongestion = \"dctcp\"\n[fabric]\necn = { kmin = 1000, kmax = \"9KB\" }\n",
             "[topology]\nkind = \"crossbar\"\n[workload]\nkind = \"incast\"\nranks = 12\nstart_jitter = \"1us\"\n",
         ] {
             let scenario = read(text).unwrap();
@@ -191,6 +274,22 @@ mod tests {
         ] {
             assert!(problems.contains(expected), "{problems}");
         }
+    }
+
+    #[test]
+    fn a_fault_goes_by_its_position() {
+        let problems =
+            read("[[faults]]\nkind = \"cut\"\nlinks = 1\n[[faults]]\nkind = \"degrade\"\nshar = 0.1\n");
+        let problems = problems.unwrap_err().to_string();
+        assert!(
+            problems.starts_with("s.toml:6:1: faults.1.shar: unknown field `shar` of `degrade`"),
+            "{problems}"
+        );
+        let problems = read("[faults]\nkind = \"cut\"\n").unwrap_err().to_string();
+        assert!(
+            problems.contains("faults: expected a list of tables, found a table (write [[faults]])"),
+            "{problems}"
+        );
     }
 
     #[test]

@@ -39,6 +39,11 @@ impl<'a> Section<'a> {
         if self.path.is_empty() { field.to_owned() } else { format!("{}.{field}", self.path) }
     }
 
+    /// Remembers a field that was taken out before, so that it is named where a field is misspelt.
+    pub(crate) fn name(&mut self, field: &'static str) {
+        self.asked.push(field);
+    }
+
     /// Takes a field as it was written.
     pub(crate) fn node(&mut self, field: &'static str) -> Option<Node> {
         self.asked.push(field);
@@ -108,12 +113,6 @@ impl<'a> Section<'a> {
             let help = suggest(&entry.key, self.asked.iter().copied());
             self.problems.push(problem.help(help));
         }
-    }
-
-    /// Adds a problem of a field of this table.
-    pub(crate) fn problem(&mut self, field: &str, place: &Place, message: impl Into<String>) {
-        let problem = Problem::new(self.below(field), message).at(place);
-        self.problems.push(problem);
     }
 }
 

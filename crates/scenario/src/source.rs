@@ -177,7 +177,7 @@ impl fmt::Display for Problems {
 impl std::error::Error for Problems {}
 
 /// Advice for a name that does not exist: the nearest valid one, or all of them.
-pub(crate) fn suggest<'a>(found: &str, valid: impl IntoIterator<Item = &'a str>) -> String {
+pub fn suggest<'a>(found: &str, valid: impl IntoIterator<Item = &'a str>) -> String {
     let valid: Vec<&str> = valid.into_iter().collect();
     let list = valid.join(", ");
     let nearest = valid

@@ -4,21 +4,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::scenario::Scenario;
+use netloom_record::Summary;
+
 use crate::source::Problem;
 use crate::study::fingerprint::fingerprint;
 use crate::study::grid::Cell;
 
-/// How a study runs a scenario. Implemented by the program; tests have a smaller one.
+/// How a study runs a cell. Implemented by the program; tests have a smaller one.
 pub trait RunCell: Sync {
     /// The summary of a complete outcome in `folder`, if there is one.
-    fn finished(&self, folder: &Path) -> Option<serde_json::Value>;
+    fn finished(&self, folder: &Path) -> Option<Summary>;
 
-    /// Runs a scenario and writes its complete outcome to `folder`, which comes into being only when it is complete.
+    /// Runs a cell and writes its complete outcome to `folder`, which comes into being only when it is complete.
     ///
     /// # Errors
     /// Why there is no outcome.
-    fn run(&self, scenario: &Scenario, folder: &Path) -> Result<serde_json::Value, String>;
+    fn run(&self, cell: &Cell, folder: &Path) -> Result<Summary, String>;
 }
 
 /// What became of a cell.
@@ -29,7 +30,7 @@ pub struct CellReport {
     /// Whether the outcome was there already.
     pub reused: bool,
     /// Its summary, or why there is none; `None` if it was not run because the study was stopped.
-    pub summary: Option<Result<serde_json::Value, String>>,
+    pub summary: Option<Result<Summary, String>>,
 }
 
 /// News while cells run.
@@ -78,7 +79,7 @@ pub fn run_cells(
             let Some(&i) = open.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
             news(CellEvent::Started(i));
             let folder = reports[i].folder.clone();
-            let summary = Some(runner.run(&cells[i].scenario, &folder));
+            let summary = Some(runner.run(&cells[i], &folder));
             let report = CellReport { folder, reused: false, summary };
             news(CellEvent::Ended(i, &report));
             if let Ok(mut done) = done.lock() {
@@ -109,37 +110,45 @@ pub fn run_cells(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Node, Scenario, Source};
+    use netloom_record::{FlowRecord, Records, Status, SummaryOptions};
     use std::fs;
 
-    /// Writes the seed into the outcome and counts its runs.
+    /// Writes an outcome of as many flows as the seed says, and counts its runs.
     #[derive(Default)]
     struct Counter {
         runs: AtomicUsize,
     }
 
     impl RunCell for Counter {
-        fn finished(&self, folder: &Path) -> Option<serde_json::Value> {
+        fn finished(&self, folder: &Path) -> Option<Summary> {
             serde_json::from_str(&fs::read_to_string(folder.join("summary.json")).ok()?).ok()
         }
 
-        fn run(&self, scenario: &Scenario, folder: &Path) -> Result<serde_json::Value, String> {
+        fn run(&self, cell: &Cell, folder: &Path) -> Result<Summary, String> {
+            let scenario = &cell.scenario;
             self.runs.fetch_add(1, Ordering::Relaxed);
             if scenario.seed == 13 {
                 return Err("unlucky".to_owned());
             }
-            let summary = serde_json::json!({ "seed": scenario.seed });
+            let records =
+                Records { flows: vec![FlowRecord::default(); scenario.seed as usize], ..Records::default() };
+            let summary = Summary::new(&records, &SummaryOptions::default(), Status::Complete);
+            let text = serde_json::to_string(&summary).map_err(|error| error.to_string())?;
             fs::create_dir_all(folder).map_err(|error| error.to_string())?;
-            fs::write(folder.join("summary.json"), summary.to_string()).map_err(|error| error.to_string())?;
+            fs::write(folder.join("summary.json"), text).map_err(|error| error.to_string())?;
             Ok(summary)
         }
     }
 
     fn cells(seeds: &[u64]) -> Vec<Cell> {
-        let scenario = |seed| Scenario { seed, ..Scenario::default() };
-        seeds
-            .iter()
-            .map(|&seed| Cell { labels: Vec::new(), repetition: 0, scenario: scenario(seed) })
-            .collect()
+        let cell = |&seed| Cell {
+            labels: Vec::new(),
+            repetition: 0,
+            scenario: Scenario { seed, ..Scenario::default() },
+            document: Node::parse(&Source::new("", "")).unwrap(),
+        };
+        seeds.iter().map(cell).collect()
     }
 
     fn run(seeds: &[u64], folder: &Path, program: &[u8], stop: bool) -> (Vec<CellReport>, usize) {
@@ -155,10 +164,8 @@ mod tests {
         assert_eq!(run(&[1, 2, 3, 4], folder.path(), b"v1", false).1, 4);
         let (reports, runs) = run(&[1, 2, 3, 4, 5], folder.path(), b"v1", false);
         assert_eq!(runs, 1);
-        let summaries: Vec<u64> = reports
-            .iter()
-            .map(|report| report.summary.clone().unwrap().unwrap()["seed"].as_u64().unwrap())
-            .collect();
+        let summaries: Vec<u64> =
+            reports.iter().map(|report| report.summary.clone().unwrap().unwrap().flows.unfinished).collect();
         assert_eq!(summaries, [1, 2, 3, 4, 5]);
         assert_eq!(run(&[1, 2], folder.path(), b"v2", false).1, 2, "another program runs anew");
     }

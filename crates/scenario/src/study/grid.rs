@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::document::{Node, Value};
+use crate::document::Node;
+use crate::run::{Ready, prepare};
 use crate::scenario::Scenario;
-use crate::source::{Place, Problem, Problems, Source, suggest};
+use crate::source::{Problem, Problems, suggest};
 use crate::study::expression::{Metrics, Sample};
 use crate::study::file::{Axis, Point, Study, apply};
 
@@ -17,6 +18,8 @@ pub struct Cell {
     pub repetition: u32,
     /// What is run.
     pub scenario: Scenario,
+    /// The scenario as it was written, with the axes' values set.
+    pub document: Node,
 }
 
 impl Cell {
@@ -24,6 +27,14 @@ impl Cell {
     pub fn point(&self) -> String {
         let labels: Vec<String> = self.labels.iter().map(|(axis, label)| format!("{axis}={label}")).collect();
         if labels.is_empty() { "the scenario".to_owned() } else { labels.join(" ") }
+    }
+
+    /// Makes the cell ready to run.
+    ///
+    /// # Errors
+    /// What does not fit, placed where it is written.
+    pub fn prepare(&self) -> Result<Ready, Problems> {
+        prepare(&self.scenario, &self.document)
     }
 }
 
@@ -47,7 +58,7 @@ impl Study {
                 Ok(scenario) => cells.extend((0..self.repetitions).map(|repetition| {
                     let seed = scenario.seed.wrapping_add(u64::from(repetition));
                     let scenario = Scenario { seed, ..scenario.clone() };
-                    Cell { labels: labels.clone(), repetition, scenario }
+                    Cell { labels: labels.clone(), repetition, scenario, document: document.clone() }
                 })),
                 Err(more) => found.extend(more.0),
             }
@@ -109,6 +120,17 @@ impl Study {
     }
 }
 
+/// One row of a table of results.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Row {
+    /// The point of the grid.
+    pub name: String,
+    /// How many seeds it was run with.
+    pub runs: usize,
+    /// One value per metric asked for, mean over the seeds; absent where the point has none.
+    pub values: Vec<Option<f64>>,
+}
+
 /// The numbers of all cells, by metric.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
@@ -123,6 +145,17 @@ struct PointResults {
     labels: Vec<(String, String)>,
     /// One map per seed.
     runs: Vec<BTreeMap<String, f64>>,
+}
+
+impl PointResults {
+    fn values(&self, metric: &str) -> Option<Vec<f64>> {
+        self.runs.iter().map(|run| run.get(metric).copied()).collect()
+    }
+
+    fn mean(&self, metric: &str) -> Option<f64> {
+        let runs = self.values(metric)?;
+        Some(Sample { label: String::new(), runs }.mean())
+    }
 }
 
 impl Results {
@@ -150,6 +183,16 @@ impl Results {
             }
         }
         results
+    }
+
+    /// Every point with the means of some metrics.
+    pub fn table(&self, metrics: &[&str]) -> Vec<Row> {
+        let row = |point: &PointResults| Row {
+            name: point.name.clone(),
+            runs: point.runs.len(),
+            values: metrics.iter().map(|metric| point.mean(metric)).collect(),
+        };
+        self.points.iter().map(row).collect()
     }
 
     /// Axis (where given) and label of `ecmp` or `load=0.5`.
@@ -181,26 +224,40 @@ impl Results {
         Err(format!("no cell carries the label \"{wanted}\"; {help}"))
     }
 
-    /// The full name of a metric: itself, or the one name that has the same words in another order
-    /// (`p99_fct` is `fct.p99`).
+    /// The full name of a metric: itself, the name with the same words in another order (`p99_fct` is `fct.p99`), or
+    /// the only name that has these words among others (`ooo_share` is `packets.ooo_share`).
     fn find_metric(&self, wanted: &str) -> Result<&str, String> {
-        let names = || self.points.iter().flat_map(|point| &point.runs).flat_map(BTreeMap::keys);
-        let words = |name: &str| {
-            let mut words: Vec<String> = name.split(['.', '_']).map(str::to_owned).collect();
+        fn words(name: &str) -> Vec<&str> {
+            let mut words: Vec<&str> = name.split(['.', '_']).collect();
             words.sort_unstable();
             words
-        };
-        let same = words(wanted);
-        names()
-            .find(|name| *name == wanted)
-            .or_else(|| names().find(|name| words(name) == same))
+        }
+        let mut names: Vec<&str> = self
+            .points
+            .iter()
+            .flat_map(|point| &point.runs)
+            .flat_map(BTreeMap::keys)
             .map(String::as_str)
-            .ok_or_else(|| {
-                let mut all: Vec<&str> = names().map(String::as_str).collect();
-                all.sort_unstable();
-                all.dedup();
-                format!("there is no metric `{wanted}`; {}", suggest(wanted, all))
-            })
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        let wanted_words = words(wanted);
+        let same = names.iter().find(|name| words(name) == wanted_words);
+        if let Some(name) = names.iter().find(|name| **name == wanted).or(same) {
+            return Ok(name);
+        }
+        let among = |name: &str| {
+            let words = words(name);
+            wanted_words.iter().all(|word| words.contains(word))
+        };
+        match names.iter().filter(|name| among(name)).collect::<Vec<_>>().as_slice() {
+            [name] => Ok(name),
+            [] => Err(format!("there is no metric `{wanted}`; {}", suggest(wanted, names.iter().copied()))),
+            several => {
+                let several: Vec<&str> = several.iter().map(|name| **name).collect();
+                Err(format!("`{wanted}` could be {}", several.join(", ")))
+            }
+        }
     }
 }
 
@@ -230,6 +287,7 @@ impl Metrics for Results {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::Source;
     use crate::study::{Expression, Outcome};
 
     const TEXT: &str = r#"

@@ -35,10 +35,12 @@ mod expression;
 mod file;
 mod fingerprint;
 mod grid;
+mod numbers;
 
 pub use cells::{CellEvent, CellReport, RunCell, run_cells};
 pub use claims::{Verdict, judge};
 pub use expression::{Expression, ExpressionError, Metrics, Outcome, Sample, significant};
-pub use file::{Axis, Claim, Point, Study, Use};
+pub use file::{Axis, Claim, Point, Setting, Study, Use};
 pub use fingerprint::fingerprint;
-pub use grid::{Cell, Results};
+pub use grid::{Cell, Results, Row};
+pub use numbers::numbers;
