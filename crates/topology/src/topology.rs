@@ -10,7 +10,7 @@ use crate::families::{
     Complete, Crossbar, Dragonfly, EquivalentJellyfish, FatTree, HyperX, Jellyfish, KaryNTree, LeafSpine,
     SlimFly, Xgft, Xpander,
 };
-use crate::formats::EdgeList;
+use crate::formats::{Dot, EdgeList, GraphMl, HtsimTopo, Json, Ns3};
 use crate::network::{Network, NetworkError};
 
 /// What building a network needs beside its parameters.
@@ -38,6 +38,11 @@ kinds! {
         "equivalent-jellyfish" => EquivalentJellyfish(EquivalentJellyfish),
         "xpander" => Xpander(Xpander),
         "edge-list" => EdgeList(EdgeList),
+        "graphml" => GraphMl(GraphMl),
+        "dot" => Dot(Dot),
+        "json" => Json(Json),
+        "htsim-topo" => HtsimTopo(HtsimTopo),
+        "ns3-topology" => Ns3(Ns3),
     }
 }
 
@@ -61,6 +66,11 @@ impl Topology {
             Topology::EquivalentJellyfish(config) => config.build(context),
             Topology::Xpander(config) => config.build(context.seed),
             Topology::EdgeList(config) => config.build(context),
+            Topology::GraphMl(config) => config.build(context),
+            Topology::Dot(config) => config.build(context),
+            Topology::Json(config) => config.build(context),
+            Topology::HtsimTopo(config) => config.build(context),
+            Topology::Ns3(config) => config.build(context),
         }
     }
 }
