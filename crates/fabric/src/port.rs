@@ -162,7 +162,17 @@ impl Ports {
                 }
             }
         }
-        if self.waiting[index / 64] >> (index % 64) & 1 == 0 {
+        self.append(port, packet, now, class);
+        Fate::Queued
+    }
+
+    #[inline]
+    fn append(&mut self, port: u16, packet: Packet, now: Time, class: usize) {
+        let index = usize::from(port);
+        let idle = !self.is_waiting(port);
+        let state = &mut self.ports[index];
+        let size = u64::from(packet.size);
+        if idle {
             self.waiting[index / 64] |= 1 << (index % 64);
             // Nothing waited, so the port was idle from its last transmission until now.
             state.free_at = state.free_at.max(now);
@@ -188,16 +198,15 @@ impl Ports {
         state.stats.waiting -= i128::from(size) * i128::from(now.0);
         let waiting = state.queues[0].bytes + state.queues[1].bytes;
         state.stats.max_queue = state.stats.max_queue.max(waiting);
-        Fate::Queued
     }
 
     /// Starts every transmission of one port that begins before `until`.
     #[inline]
     pub fn advance_port(&mut self, port: u16, until: Time, depart: &mut impl FnMut(Departure)) {
-        let index = usize::from(port);
-        if self.waiting[index / 64] >> (index % 64) & 1 == 0 {
+        if !self.is_waiting(port) {
             return;
         }
+        let index = usize::from(port);
         let state = &mut self.ports[index];
         while state.free_at < until {
             let class = usize::from(state.queues[0].head == NONE);
@@ -230,7 +239,7 @@ impl Ports {
                 let index = word * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
                 self.advance_port(index as u16, until, depart);
-                if self.waiting[word] >> (index % 64) & 1 == 1 {
+                if self.is_waiting(index as u16) {
                     next = next.min(self.ports[index].free_at);
                 }
             }
@@ -245,6 +254,32 @@ impl Ports {
         let state = &self.ports[usize::from(port)];
         let sending = if state.free_at > now { u64::from(state.sending) } else { 0 };
         state.queues[0].bytes + state.queues[1].bytes + sending
+    }
+
+    /// Puts a packet at `now` into a port at which nothing waits: a NIC that pulls its data needs neither limit nor mark.
+    #[inline]
+    pub fn push_unlimited(&mut self, port: u16, packet: Packet, now: Time) {
+        debug_assert!(!self.is_waiting(port));
+        let class = packet.class() as usize;
+        self.append(port, packet, now, class);
+    }
+
+    /// Whether something waits at a port, as of the last advance.
+    #[inline]
+    pub fn is_waiting(&self, port: u16) -> bool {
+        let index = usize::from(port);
+        self.waiting[index / 64] >> (index % 64) & 1 == 1
+    }
+
+    /// When a port's transmitter is next free.
+    #[inline]
+    pub fn free_at(&self, port: u16) -> Time {
+        self.ports[usize::from(port)].free_at
+    }
+
+    /// Bytes a port has sent, as of the last advance.
+    pub fn sent(&self, port: u16) -> u64 {
+        self.ports[usize::from(port)].stats.bytes
     }
 
     /// Bytes waiting at a port, as of the last advance.

@@ -142,6 +142,11 @@ impl Sender {
         self.in_flight
     }
 
+    /// Whether something given up waits to be sent again.
+    pub fn must_resend(&self) -> bool {
+        self.resend < self.resend_end
+    }
+
     /// Bytes never sent.
     pub fn remaining(&self, transport: &Transport) -> Bytes {
         Bytes(self.bytes.saturating_sub(u64::from(self.next) * transport.options.mtu.0))
