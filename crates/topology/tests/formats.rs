@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use netloom_topology::{
-    BuildContext, Dot, Dragonfly, DragonflyPreset, FatTree, GraphMl, HtsimTopo, Jellyfish, Json, LeafSpine,
-    Network, NetworkError, Ns3, SlimFly, Topology, Xgft,
+    BuildContext, Dot, Dragonfly, DragonflyPreset, EdgeList, FatTree, GraphMl, HtsimTopo, Jellyfish, Json,
+    LeafSpine, Network, NetworkError, Ns3, SlimFly, Topology, Xgft,
 };
 use netloom_units::{Rate, Time};
+use proptest::prelude::*;
 
 fn build(spec: &Topology, base_dir: &Path) -> Result<Network, NetworkError> {
     spec.build(&BuildContext { seed: 5, base_dir })
@@ -146,6 +147,79 @@ fn graphs_of_other_programs_are_understood() {
     let spread =
         read(Topology::Dot(Dot::new("net")), "graph { s -- { a b c; } s -- t; t -- {d e} }").unwrap();
     assert_eq!((spread.hosts(), spread.switches()), (5, 2));
+}
+
+/// Bits of every format, put together at random.
+const FRAGMENTS: [&str; 40] = [
+    "graph",
+    "{",
+    "}",
+    "[",
+    "]",
+    "--",
+    "->",
+    "\"",
+    "=",
+    "node",
+    "<",
+    ">",
+    "<graphml>",
+    "</graphml>",
+    "<graph>",
+    "</graph>",
+    "<node id='a'/>",
+    "<edge source='a' target='b'/>",
+    "\n",
+    " ",
+    "3 1 2",
+    "2",
+    "0 2 100Gbps 1us 0",
+    "host",
+    "a",
+    "b",
+    "#",
+    "Nodes",
+    "Tiers",
+    "Tier",
+    "Radix_Down",
+    "18446744073709551615",
+    "-1",
+    "é",
+    "{\"nodes\":[",
+    "{\"id\":1}",
+    "],\"links\":[",
+    "{\"source\":1,\"target\":2}",
+    "/*",
+    "0bps",
+];
+
+proptest! {
+    #[test]
+    fn no_text_makes_a_reader_panic(picks in prop::collection::vec(0..FRAGMENTS.len(), 0..30)) {
+        let text: String = picks.iter().map(|&pick| FRAGMENTS[pick]).collect();
+        let path = || "net".into();
+        for spec in [
+            Topology::EdgeList(EdgeList::new("net")),
+            Topology::GraphMl(GraphMl::new("net")),
+            Topology::Json(Json::new("net")),
+            Topology::Dot(Dot::new("net")),
+            Topology::Ns3(Ns3 { path: path(), parallel_links: true }),
+            Topology::HtsimTopo(HtsimTopo { path: path() }),
+        ] {
+            if let Err(error) = read(spec, &text) {
+                prop_assert!(matches!(error, NetworkError::File { .. }), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_setting_makes_an_htsim_file_panic(line in 0usize..15, value in any::<u64>()) {
+        let mut lines: Vec<String> = LEAF_SPINE.lines().map(str::to_owned).collect();
+        if let Some((key, _)) = lines[line].clone().split_once(' ') {
+            lines[line] = format!("{key} {value}");
+        }
+        let _ = read(Topology::HtsimTopo(HtsimTopo { path: "net".into() }), &lines.join("\n"));
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod dot;
 mod edge_list;
+mod export;
 mod graph_file;
 mod graphml;
 mod htsim;
@@ -10,6 +11,7 @@ mod ns3;
 
 pub use dot::Dot;
 pub use edge_list::EdgeList;
+pub use export::ExportFormat;
 pub(crate) use graph_file::{Reader, Reading};
 pub use graphml::GraphMl;
 pub use htsim::HtsimTopo;
