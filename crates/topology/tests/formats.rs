@@ -96,30 +96,30 @@ fn htsim_files_of_fat_trees_read_back() {
     assert!(refused.to_htsim_topo().unwrap_err().to_string().contains("expected a fat tree"));
 }
 
-const LEAF_SPINE: &str = "# two tiers\nNodes 32\nTiers 2\nPodsize 32\n\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 8\n\
-    Radix_Up 2\nQueue_Up 1000\nDownlink_Latency_ns 1000\nSwitch_Latency_ns 300\nOversubscribed 4\n\nTier 1\n\
-    Downlink_speed_Gbps 100\nRadix_Down 4\nDownlink_Latency_ns 500\nSwitch_Latency_ns 100\n";
+const LEAF_SPINE: &str = "# two tiers\nNodes 24\nTiers 2\nPodsize 24\n\nTier 0\nDownlink_speed_Gbps 50\nRadix_Down 6\n\
+    Radix_Up 3\nQueue_Up 1000\nDownlink_Latency_ns 1000\nSwitch_Latency_ns 300\nOversubscribed 2\n\nTier 1\n\
+    Downlink_speed_Gbps 50\nRadix_Down 4\nDownlink_Latency_ns 500\nSwitch_Latency_ns 100\n";
 
 #[test]
 fn htsim_switch_latencies_move_to_the_links() {
     let spec = || Topology::HtsimTopo(HtsimTopo { path: "net".into() });
     let network = read(spec(), LEAF_SPINE).unwrap();
-    assert_eq!((network.hosts(), network.switches(), network.links().len()), (32, 4 + 2, 32 + 8));
+    assert_eq!((network.hosts(), network.switches(), network.links().len()), (24, 4 + 3, 24 + 12));
     let latency = |tier| network.links().iter().find(|link| link.tier == tier).unwrap().latency;
     // Host, leaf, spine, leaf, host: 2 x 1000 + 2 x 500 of cable, 2 x 300 + 100 of switches.
     assert_eq!(2 * (latency(0).0 + latency(1).0), Time::from_ns(3700).0);
     assert_eq!(2 * latency(0).0, Time::from_ns(2300).0);
 
     let broken = |from: &str, to: &str| error(spec(), &LEAF_SPINE.replace(from, to));
-    assert!(broken("Oversubscribed 4", "Oversubscribed 2").contains(":13: oversubscribed 2, but 800 Gbps"));
+    assert!(broken("Oversubscribed 2", "Oversubscribed 4").contains(":13: oversubscribed 4, but 300 Gbps"));
     assert!(
         broken("Radix_Down 4", "Radix_Down 5").contains("radix_down of tier 1: expected 4 switches below")
     );
     assert!(broken("Queue_Up", "Queue_Upp").contains(":10: unknown setting \"queue_upp\""));
     assert!(broken("Tiers 2", "Tiers 3").contains("expected 2 or 3 tiers and as many sections"));
-    assert!(broken("Nodes 32", "Nodes 33").contains("expected a multiple of the 8 hosts below"));
-    assert!(broken("Radix_Up 2", "").contains("tier 0 has no radix_up"));
-    assert!(broken("Nodes 32", "Nodes many").contains("net:2: \"many\""));
+    assert!(broken("Nodes 24", "Nodes 25").contains("expected a multiple of the 6 hosts below"));
+    assert!(broken("Radix_Up 3", "").contains("tier 0 has no radix_up"));
+    assert!(broken("Nodes 24", "Nodes many").contains("net:2: \"many\""));
 }
 
 #[test]
@@ -198,6 +198,8 @@ proptest! {
     fn no_text_makes_a_reader_panic(picks in prop::collection::vec(0..FRAGMENTS.len(), 0..30)) {
         let text: String = picks.iter().map(|&pick| FRAGMENTS[pick]).collect();
         let path = || "net".into();
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("net"), text).unwrap();
         for spec in [
             Topology::EdgeList(EdgeList::new("net")),
             Topology::GraphMl(GraphMl::new("net")),
@@ -206,7 +208,7 @@ proptest! {
             Topology::Ns3(Ns3 { path: path(), parallel_links: true }),
             Topology::HtsimTopo(HtsimTopo { path: path() }),
         ] {
-            if let Err(error) = read(spec, &text) {
+            if let Err(error) = build(&spec, dir.path()) {
                 prop_assert!(matches!(error, NetworkError::File { .. }), "{error}");
             }
         }
@@ -246,6 +248,13 @@ fn malformed_files_are_named() {
             .contains(":2: edge without target")
     );
     assert!(error(graphml(), "<graphml><graph edgedefault='directed'/></graphml>").contains("undirected"));
+
+    let many_tiers: String = (0..300).map(|i| format!("s -- h{i} [tier=t{i}];")).collect();
+    assert!(error(dot(), &format!("graph {{ {many_tiers} }}")).contains("at most 255 tiers"));
+    assert!(
+        error(dot(), "graph { up_strides = \"1 0\"; a -- s; b -- s }")
+            .contains("up_strides: expected positive")
+    );
 
     let json = || Topology::Json(Json::new("net"));
     assert!(error(json(), "{\n\"nodes\": [}").contains("net:2: "));

@@ -1,12 +1,12 @@
 //! What every import has in common: a file whose errors name the line, and the named graph that it describes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::cable::Cable;
-use crate::network::{Network, NetworkBuilder, NetworkError, NodeId};
+use crate::network::{Network, NetworkBuilder, NetworkError, NodeId, TierId};
 use crate::size::Size;
 use crate::topology::BuildContext;
 
@@ -221,6 +221,10 @@ impl GraphFile {
             "up_strides" => {
                 let strides = value.split_whitespace().map(|word| reader.parse(line, word));
                 self.up_strides = strides.collect::<Result<_, _>>()?;
+                if self.up_strides.contains(&0) {
+                    return Err(reader
+                        .error(line, format!("up_strides: expected positive numbers, found \"{value}\"")));
+                }
             }
             _ => {}
         }
@@ -308,10 +312,18 @@ impl GraphFile {
                 }
             }
         }
+        let mut tiers = HashSet::new();
         for link in &self.links {
             let touches_host = [link.a, link.b].iter().any(|&end| self.nodes[end].is_host == Some(true));
             let usual = if touches_host { "host" } else { "switch" };
-            let tier = builder.tier(link.tier.as_deref().unwrap_or(usual));
+            let name = link.tier.as_deref().unwrap_or(usual);
+            if !tiers.contains(name) {
+                tiers.insert(name);
+                if tiers.len() > usize::from(TierId::MAX) {
+                    return Err(reader.error(link.line, "expected at most 255 tiers of links"));
+                }
+            }
+            let tier = builder.tier(name);
             builder.link(ids[link.a], ids[link.b], link.cable.rate, link.cable.latency, tier);
         }
         builder.up_strides(std::mem::take(&mut self.up_strides));
