@@ -1,1 +1,31 @@
-//! placeholder
+//! Which paths exist: path diversity of a network, routing layers, forwarding tables.
+//!
+//! Everything here looks at the routers alone ([`netloom_topology::RouterGraph`]) and depends on nothing
+//! but the graph and a seed:
+//!
+//! | module | question |
+//! | --- | --- |
+//! | [`distance`] | how long are minimal paths, and how many are there? |
+//! | [`diversity`] | how many edge-disjoint paths of bounded length join routers, and how do pairs interfere? |
+//! | [`connectivity`], [`rank`], [`counting`] | the same without a length bound, by algebra, and by counting walks |
+//! | [`sample`] | what does a sample of pairs say about all of them? |
+//!
+//! ```
+//! use netloom_paths::diversity::{GreedyDisjointPaths, length_bounded_cut};
+//! use netloom_topology::RouterGraph;
+//!
+//! // A ring of four routers: two disjoint paths of two hops between opposite corners.
+//! let ring = RouterGraph::new(vec![1; 4], vec![(0, 1), (1, 2), (2, 3), (3, 0)]);
+//! assert_eq!(GreedyDisjointPaths::new(&ring).count(&[0], &[2], 2), 2);
+//! assert_eq!(length_bounded_cut(&ring, &[0], &[2], 3), Some(2));
+//! ```
+
+pub mod connectivity;
+pub mod counting;
+pub mod distance;
+pub mod diversity;
+mod flow;
+pub mod rank;
+pub mod sample;
+#[cfg(test)]
+mod testing;
