@@ -8,6 +8,7 @@
 //! | [`distance`] | how long are minimal paths, and how many are there? |
 //! | [`diversity`] | how many edge-disjoint paths of bounded length join routers, and how do pairs interfere? |
 //! | [`connectivity`], [`rank`], [`counting`] | the same without a length bound, by algebra, and by counting walks |
+//! | [`routes`] | which paths does a routing scheme provide: FatPaths layers, SPAIN, PAST, k shortest paths? |
 //! | [`tables`] | the next hop per layer, router and destination: built, checked, saved, loaded |
 //! | [`sample`] | what does a sample of pairs say about all of them? |
 //!
@@ -28,10 +29,12 @@ pub mod diversity;
 mod flow;
 mod link_set;
 pub mod rank;
+pub mod routes;
 pub mod sample;
 pub mod tables;
 #[cfg(test)]
 mod testing;
 
 pub use link_set::LinkSet;
+pub use routes::{Routes, Scheme, SchemeError};
 pub use tables::ForwardingTables;
