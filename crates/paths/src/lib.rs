@@ -9,6 +9,7 @@
 //! | [`diversity`] | how many edge-disjoint paths of bounded length join routers, and how do pairs interfere? |
 //! | [`connectivity`], [`rank`], [`counting`] | the same without a length bound, by algebra, and by counting walks |
 //! | [`routes`] | which paths does a routing scheme provide: FatPaths layers, SPAIN, PAST, k shortest paths? |
+//! | [`pattern`], [`collisions`] | which hosts talk, and how many of their flows share a router pair or a link? |
 //! | [`tables`] | the next hop per layer, router and destination: built, checked, saved, loaded |
 //! | [`sample`] | what does a sample of pairs say about all of them? |
 //!
@@ -22,12 +23,14 @@
 //! assert_eq!(length_bounded_cut(&ring, &[0], &[2], 3), Some(2));
 //! ```
 
+pub mod collisions;
 pub mod connectivity;
 pub mod counting;
 pub mod distance;
 pub mod diversity;
 mod flow;
 mod link_set;
+pub mod pattern;
 pub mod rank;
 pub mod routes;
 pub mod sample;
