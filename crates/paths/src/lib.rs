@@ -12,6 +12,7 @@
 //! | [`pattern`], [`collisions`] | which hosts talk, and how many of their flows share a router pair or a link? |
 //! | [`tables`] | the next hop per layer, router and destination: built, checked, saved, loaded |
 //! | [`sample`] | what does a sample of pairs say about all of them? |
+//! | [`report`](report()) | all of that for one network, as tables |
 //!
 //! ```
 //! use netloom_paths::diversity::{GreedyDisjointPaths, length_bounded_cut};
@@ -24,6 +25,7 @@
 //! ```
 
 pub mod collisions;
+pub mod columns;
 pub mod connectivity;
 pub mod counting;
 pub mod distance;
@@ -32,6 +34,7 @@ mod flow;
 mod link_set;
 pub mod pattern;
 pub mod rank;
+mod report;
 pub mod routes;
 pub mod sample;
 pub mod tables;
@@ -39,5 +42,9 @@ pub mod tables;
 mod testing;
 
 pub use link_set::LinkSet;
+pub use report::{
+    Counting, DiversityAtLength, PathsConfig, PathsReport, ReportError, collisions, disjoint_paths,
+    interference, report,
+};
 pub use routes::{Routes, Scheme, SchemeError};
 pub use tables::ForwardingTables;

@@ -1,1 +1,52 @@
-//! placeholder
+//! What was seen in a run: records, their summary, and the outcome folder.
+//!
+//! A simulator fills [`Records`]: plain structs, one per flow, channel and sample. [`Summary::new`] computes from them
+//! what people compare first, and [`OutcomeWriter`] writes all of it to one folder, as a whole or not at all:
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `scenario.toml` | what was run, every default filled in |
+//! | `summary.json` | [`Summary`]: percentiles of FCT and slowdown, packets, draining, tiers, [`Totals`] |
+//! | `flows.parquet` | one row per [`FlowRecord`] |
+//! | `links.parquet` | one row per [`ChannelRecord`] |
+//! | `series.parquet` | one row per [`SampleRecord`], if anything was sampled |
+//! | `performance.json` | [`Performance`]: what the run cost |
+//!
+//! All files but the last are a function of the scenario and its seed, byte by byte. `docs/outcome.md` documents every
+//! column.
+//!
+//! ```
+//! use netloom_record::{
+//!     Existing, FlowRecord, Outcome, OutcomeWriter, Performance, Records, Status, Summary, SummaryOptions,
+//! };
+//! use netloom_units::Time;
+//!
+//! let folder = tempfile::tempdir().unwrap();
+//! let writer = OutcomeWriter::prepare(&folder.path().join("first"), Existing::Refuse).unwrap();
+//!
+//! let (fct, idle_fct) = (Some(Time::from_us(30)), Time::from_us(10));
+//! let flow = FlowRecord { src: 0, dst: 1, bytes: 1000, fct, idle_fct, ..Default::default() };
+//! let records = Records { flows: vec![flow], ..Default::default() };
+//! let summary = Summary::new(&records, &SummaryOptions::default(), Status::Complete);
+//! writer.write("# scenario\n", &summary, &records, &Performance::new("0.1.0", 1, 0.1, 60)).unwrap();
+//!
+//! let outcome = Outcome::read(&folder.path().join("first")).unwrap();
+//! assert_eq!(outcome.summary.slowdown.unwrap().p99, 3.0);
+//! ```
+
+mod outcome;
+mod performance;
+mod records;
+mod statistics;
+mod summary;
+mod tables;
+#[cfg(test)]
+mod testing;
+
+pub use outcome::{Existing, Outcome, OutcomeError, OutcomeWriter};
+pub use performance::{Performance, peak_memory};
+pub use records::{ChannelRecord, DecisionCount, FlowRecord, PacketCounts, Records, SampleRecord, Totals};
+pub use statistics::Statistics;
+pub use summary::{
+    DrainSummary, FlowSummary, PacketSummary, SizeBin, Status, Summary, SummaryOptions, TierSummary,
+};

@@ -18,16 +18,29 @@
 //! assert_eq!(network.ports(switch).len(), 2);
 //! ```
 
+mod bisection;
 mod cable;
+mod cost;
+mod distance;
 mod families;
 mod formats;
+mod galois;
+mod metrics;
 mod network;
 mod router_graph;
 mod size;
+mod spectrum;
 mod topology;
 
-pub use families::{Crossbar, FatTree, FatTreePreset, KaryNTree, LeafSpine, Xgft};
+pub use bisection::Bisection;
+pub use cost::{CablePrice, Cables, Cost, CostModel, Layout, SwitchPrice};
+pub use distance::DistanceHistogram;
+pub use families::{
+    Arrangement, Complete, Crossbar, Dragonfly, DragonflyPreset, EquivalentJellyfish, FatTree, FatTreePreset,
+    HyperX, Jellyfish, KaryNTree, LeafSpine, Lifting, SlimFly, Xgft, Xpander,
+};
 pub use formats::EdgeList;
+pub use metrics::Metrics;
 pub use network::{
     Channel, ChannelId, HostId, Link, LinkId, Network, NetworkBuilder, NetworkError, NodeId, PortId, TierId,
 };

@@ -211,6 +211,11 @@ impl Network {
         level.checked_sub(1).and_then(|i| self.up_strides.get(usize::from(i))).copied().unwrap_or(1)
     }
 
+    /// Whether the network is an extended generalised fat tree, for which [`Network::up_stride`] was set.
+    pub fn is_xgft(&self) -> bool {
+        !self.up_strides.is_empty()
+    }
+
     /// The switch a host is attached to.
     pub fn edge_switch(&self, host: HostId) -> NodeId {
         self.neighbour(host, 0)

@@ -2,9 +2,14 @@
 
 use std::path::Path;
 
+use netloom_units::kind::Kind;
 use netloom_units::kinds;
+use serde::de::{self, Deserialize, Deserializer};
 
-use crate::families::{Crossbar, FatTree, KaryNTree, LeafSpine, Xgft};
+use crate::families::{
+    Complete, Crossbar, Dragonfly, EquivalentJellyfish, FatTree, HyperX, Jellyfish, KaryNTree, LeafSpine,
+    SlimFly, Xgft, Xpander,
+};
 use crate::formats::EdgeList;
 use crate::network::{Network, NetworkError};
 
@@ -25,6 +30,13 @@ kinds! {
         "k-ary-n-tree" => KaryNTree(KaryNTree),
         "xgft" => Xgft(Xgft),
         "crossbar" => Crossbar(Crossbar),
+        "slim-fly" => SlimFly(SlimFly),
+        "dragonfly" => Dragonfly(Dragonfly),
+        "hyperx" => HyperX(HyperX),
+        "complete" => Complete(Complete),
+        "jellyfish" => Jellyfish(Jellyfish),
+        "equivalent-jellyfish" => EquivalentJellyfish(EquivalentJellyfish),
+        "xpander" => Xpander(Xpander),
         "edge-list" => EdgeList(EdgeList),
     }
 }
@@ -41,7 +53,37 @@ impl Topology {
             Topology::KaryNTree(config) => config.build(),
             Topology::Xgft(config) => config.build(),
             Topology::Crossbar(config) => config.build(),
+            Topology::SlimFly(config) => config.build(),
+            Topology::Dragonfly(config) => config.build(),
+            Topology::HyperX(config) => config.build(),
+            Topology::Complete(config) => config.build(),
+            Topology::Jellyfish(config) => config.build(context.seed),
+            Topology::EquivalentJellyfish(config) => config.build(context),
+            Topology::Xpander(config) => config.build(context.seed),
             Topology::EdgeList(config) => config.build(context),
         }
+    }
+}
+
+/// Reads a table with a `kind` and that kind's parameters, for topologies within topologies.
+impl<'de> Deserialize<'de> for Topology {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut table = serde_json::Map::deserialize(deserializer)?;
+        let kind = table.remove("kind").ok_or_else(|| de::Error::missing_field("kind"))?;
+        let name = kind.as_str().ok_or_else(|| de::Error::custom("kind: expected a string"))?;
+        match Topology::read(name, serde_json::Value::Object(table)) {
+            Some(read) => read.map_err(|error| de::Error::custom(format!("{name}: {error}"))),
+            None => Err(de::Error::unknown_variant(name, Topology::NAMES)),
+        }
+    }
+}
+
+impl schemars::JsonSchema for Topology {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Topology".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "object", "required": ["kind"], "properties": { "kind": { "enum": Topology::NAMES } } })
     }
 }

@@ -1,1 +1,28 @@
-//! placeholder
+//! What a host does: reliability × congestion control × pacing.
+//!
+//! Protocol logic is sans-I/O: a [`Sender`] is asked whether and what it may send and is told of ACKs and timeouts; a [`Receiver`]
+//! is given packets and says what to acknowledge. Neither knows of engines, ports or packets' other fields, so both are
+//! tested as state machines.
+//!
+//! ```
+//! use netloom_transport::{PathFacts, Sender, Transport};
+//! use netloom_units::{Bytes, Rate, Time};
+//!
+//! let transport = Transport::default();
+//! let path = PathFacts { base_rtt: Time::from_us(13), rate: Rate::from_gbps(200), lossy: false };
+//! let mut sender = Sender::new(&transport, Bytes(10_000), path, Time::ZERO);
+//! let first = sender.take(&transport, Time::ZERO).unwrap();
+//! assert_eq!((first.seq, first.payload, first.last), (0, 4096, false));
+//! ```
+
+mod config;
+pub mod congestion;
+mod receiver;
+pub mod reliability;
+mod sender;
+mod seq;
+
+pub use config::{Congestion, Reliability, Transport, TransportError, TransportOptions};
+pub use receiver::{Arrival, Receiver, Reply};
+pub use sender::{AckInfo, Outgoing, PathFacts, SendCounts, Sender};
+pub use seq::SeqSet;

@@ -1,1 +1,46 @@
-//! placeholder
+//! Who sends what, when.
+//!
+//! A [`Workload`] is what the user writes: a [`Pattern`] (which host sends to which, and by what rule), and
+//! [`Options`] that hold for every pattern. [`Workload::plan`] lays it on a network and gives one [`HostWork`] per
+//! host. A host's work has two faces, and a simulator asks both:
+//!
+//! - messages that start *by the clock* ([`HostWork::next_timed`]): open-loop arrivals, flow lists, first messages;
+//! - messages that start *when another one completes* ([`HostWork::next_closed`]): closed loops.
+//!
+//! Every host draws from its own random stream, so its messages are a function of (workload, seed, host, and for
+//! closed loops the completion times) only, never of the order in which hosts are asked.
+//!
+//! ```
+//! use netloom_topology::NetworkBuilder;
+//! use netloom_units::{Bytes, Rate, Time};
+//! use netloom_workload::{Pattern, Permutation, PlanContext, Workload};
+//!
+//! let mut builder = NetworkBuilder::new("four hosts");
+//! let hosts = builder.add_hosts(4);
+//! let switch = builder.add_switch(1, 0);
+//! let tier = builder.tier("host");
+//! for host in hosts {
+//!     builder.link(host, switch, Rate::from_gbps(200), Time::from_us(1), tier);
+//! }
+//! let network = builder.build().unwrap();
+//!
+//! let pattern = Pattern::Permutation(Permutation { size: Bytes(8 << 20).into(), ..Default::default() });
+//! let mut plan = Workload::new(pattern).plan(&network, &PlanContext::new(1)).unwrap();
+//! assert_eq!(plan.total_messages, Some(4));
+//! let message = plan.hosts[0].next_timed().unwrap();
+//! assert_ne!(message.dst, 0);
+//! ```
+
+mod closed;
+mod error;
+mod options;
+mod pattern;
+mod plan;
+mod random;
+mod size;
+
+pub use error::WorkloadError;
+pub use options::{Destination, Options, Placement};
+pub use pattern::{FlowList, Incast, Pattern, Permutation, Uniform};
+pub use plan::{HostWork, Message, Plan, PlanContext, Workload};
+pub use size::Size;

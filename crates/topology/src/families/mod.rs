@@ -1,16 +1,32 @@
 //! Generators, one file per family.
 
+mod complete;
 mod crossbar;
+mod direct;
+mod dragonfly;
+mod equivalent_jellyfish;
 mod fat_tree;
+mod hyperx;
+mod jellyfish;
 mod k_ary_n_tree;
 mod leaf_spine;
+mod random_regular;
+mod slim_fly;
 mod xgft;
+mod xpander;
 
+pub use complete::Complete;
 pub use crossbar::Crossbar;
+pub use dragonfly::{Arrangement, Dragonfly, DragonflyPreset};
+pub use equivalent_jellyfish::EquivalentJellyfish;
 pub use fat_tree::{FatTree, FatTreePreset};
+pub use hyperx::HyperX;
+pub use jellyfish::Jellyfish;
 pub use k_ary_n_tree::KaryNTree;
 pub use leaf_spine::LeafSpine;
+pub use slim_fly::SlimFly;
 pub use xgft::Xgft;
+pub use xpander::{Lifting, Xpander};
 
 use std::fmt::Display;
 

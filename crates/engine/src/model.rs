@@ -1,0 +1,63 @@
+//! What a simulation must say of itself to be run.
+
+use netloom_units::Time;
+
+/// A node's index in the order in which nodes were given to the engine.
+pub type NodeIndex = u32;
+
+/// The source under which a node sees its own timers: after every message of the same instant.
+pub const TIMER: u32 = u32::MAX;
+
+/// A simulation: what its nodes do with messages.
+///
+/// The model itself is shared, read-only, by all worker threads; everything that changes is in the nodes.
+pub trait Model: Sync {
+    /// The state of one node.
+    type Node: Send;
+    /// What messages and timers carry. Plain data; it is copied once per message.
+    type Payload: Copy + Send;
+
+    /// Called once per node before time starts. May set timers and send messages, as of time zero.
+    fn start(&self, node: &mut Self::Node, id: NodeIndex, out: &mut impl Scheduler<Self::Payload>);
+
+    /// A message or, with source [`TIMER`], one of the node's own timers is due at `at`.
+    fn handle(
+        &self,
+        node: &mut Self::Node,
+        id: NodeIndex,
+        at: Time,
+        source: u32,
+        payload: &Self::Payload,
+        out: &mut impl Scheduler<Self::Payload>,
+    );
+
+    /// Does everything that happens inside the node strictly before `until` and needs no message to happen. Returns
+    /// the next instant at which something will, if it is known.
+    ///
+    /// The results may not depend on how often, or with which steps of `until`, this is called: the engine calls it at
+    /// the end of each of the node's turns.
+    fn advance(
+        &self,
+        node: &mut Self::Node,
+        id: NodeIndex,
+        until: Time,
+        out: &mut impl Scheduler<Self::Payload>,
+    ) -> Option<Time>;
+}
+
+/// Where a node puts the messages it sends and the timers it sets.
+pub trait Scheduler<P> {
+    /// Sends a message that reaches node `to` at `at`.
+    ///
+    /// `source` orders messages that arrive at one node in the same instant; one source's messages keep the order in which
+    /// they were sent. All messages of one source must come from one node.
+    ///
+    /// `at` must be at least one lookahead after whatever caused the message.
+    fn send(&mut self, to: NodeIndex, source: u32, at: Time, payload: P);
+
+    /// Calls the node back at `at`, which may be any instant from now on.
+    fn timer(&mut self, at: Time, payload: P);
+
+    /// Adds to the run's progress count (finished flows, say), which [`Progress`](crate::Progress) reports.
+    fn tally(&mut self, amount: u64);
+}

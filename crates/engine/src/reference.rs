@@ -1,0 +1,104 @@
+//! The textbook executor: one global event heap, one event at a time.
+//!
+//! It exists to check the [engine](crate::Engine) and to measure it against: the same model must give identical nodes under
+//! both. It runs a departure event for every port that has something to send, as classic simulators do.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use netloom_units::Time;
+
+use crate::model::{Model, NodeIndex, Scheduler, TIMER};
+
+/// Runs `model` until nothing is left to happen and returns the nodes and the number of messages handled.
+pub fn run<M: Model>(model: &M, mut nodes: Vec<M::Node>) -> (Vec<M::Node>, u64) {
+    let mut agenda = Agenda { now: Time::ZERO, node: 0, heap: BinaryHeap::new(), sequence: 0 };
+    // Per node: the earliest advance already on the agenda.
+    let mut advance_at = vec![Time::MAX; nodes.len()];
+    let mut messages = 0;
+    for (id, node) in nodes.iter_mut().enumerate() {
+        agenda.node = id as NodeIndex;
+        model.start(node, id as NodeIndex, &mut agenda);
+    }
+    while let Some(Reverse(entry)) = agenda.heap.pop() {
+        let Entry { at, node: id, source, what, .. } = entry;
+        let node = &mut nodes[id as usize];
+        (agenda.now, agenda.node) = (at, id);
+        let next = match what {
+            Some(payload) => {
+                messages += u64::from(source != TIMER);
+                model.handle(node, id, at, source, &payload, &mut agenda);
+                Some(at)
+            }
+            None => {
+                if advance_at[id as usize] == at {
+                    advance_at[id as usize] = Time::MAX;
+                }
+                model.advance(node, id, at + Time(1), &mut agenda)
+            }
+        };
+        if let Some(next) = next.filter(|&next| next < advance_at[id as usize]) {
+            advance_at[id as usize] = next;
+            agenda.push(next, true, id, TIMER, None);
+        }
+    }
+    (nodes, messages)
+}
+
+struct Agenda<P> {
+    now: Time,
+    node: NodeIndex,
+    heap: BinaryHeap<Reverse<Entry<P>>>,
+    sequence: u64,
+}
+
+struct Entry<P> {
+    at: Time,
+    /// An instant's advances come after all its messages and timers.
+    last: bool,
+    node: NodeIndex,
+    source: u32,
+    sequence: u64,
+    what: Option<P>,
+}
+
+impl<P> Entry<P> {
+    fn key(&self) -> (Time, bool, NodeIndex, u32, u64) {
+        (self.at, self.last, self.node, self.source, self.sequence)
+    }
+}
+impl<P> Ord for Entry<P> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+impl<P> PartialOrd for Entry<P> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl<P> PartialEq for Entry<P> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+impl<P> Eq for Entry<P> {}
+
+impl<P> Agenda<P> {
+    fn push(&mut self, at: Time, last: bool, node: NodeIndex, source: u32, what: Option<P>) {
+        self.sequence += 1;
+        self.heap.push(Reverse(Entry { at, last, node, source, sequence: self.sequence, what }));
+    }
+}
+
+impl<P> Scheduler<P> for Agenda<P> {
+    fn send(&mut self, to: NodeIndex, source: u32, at: Time, payload: P) {
+        self.push(at, false, to, source, Some(payload));
+    }
+
+    fn timer(&mut self, at: Time, payload: P) {
+        self.push(at.max(self.now), false, self.node, TIMER, Some(payload));
+    }
+
+    fn tally(&mut self, _: u64) {}
+}

@@ -1,0 +1,177 @@
+//! The windows of one partition: who has a turn when, and with which messages.
+//!
+//! Near windows are slots of a ring; each slot lists the nodes that have a turn in it and each node's inbox is a
+//! buffer borrowed from a pool. A buffer goes back to the pool when its turn is over: without that, every slot would
+//! hold the memory of its busiest moment for ever. Windows beyond the ring wait in an ordered map.
+
+use std::collections::BTreeMap;
+
+use netloom_units::Time;
+
+/// A message or timer on its way to a node of this partition.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Event<P> {
+    pub(crate) at: Time,
+    pub(crate) source: u32,
+    /// Destination: the engine-wide node index in mail between partitions, the partition's own index in the wheel.
+    pub(crate) node: u32,
+    pub(crate) payload: P,
+}
+
+/// Index of a pooled buffer plus one; 0 for none.
+type BufferRef = u32;
+
+struct Slot {
+    /// Nodes with a turn in this window, in the order in which they asked.
+    turns: Vec<u32>,
+    /// Per node of the partition.
+    inbox: Vec<BufferRef>,
+}
+
+struct Far<P> {
+    events: Vec<Event<P>>,
+    wakes: Vec<u32>,
+}
+
+pub(crate) struct Wheel<P> {
+    slots: Vec<Slot>,
+    /// Number of slots minus one; the number is a power of two.
+    mask: u64,
+    /// Window length is `1 << shift` picoseconds.
+    shift: u32,
+    /// The window being run, or next to run.
+    current: u64,
+    pool: Vec<Vec<Event<P>>>,
+    free: Vec<BufferRef>,
+    far: BTreeMap<u64, Far<P>>,
+    /// First key of `far`, cached.
+    far_first: u64,
+}
+
+impl<P: Copy> Wheel<P> {
+    /// A wheel for `nodes` nodes with 2^`shift` ps windows, of which `slots` (a power of two) are near.
+    pub(crate) fn new(nodes: usize, shift: u32, slots: usize) -> Self {
+        debug_assert!(slots.is_power_of_two());
+        let slots = (0..slots).map(|_| Slot { turns: Vec::new(), inbox: vec![0; nodes] }).collect::<Vec<_>>();
+        Wheel {
+            mask: slots.len() as u64 - 1,
+            slots,
+            shift,
+            current: 0,
+            pool: Vec::new(),
+            free: Vec::new(),
+            far: BTreeMap::new(),
+            far_first: u64::MAX,
+        }
+    }
+
+    pub(crate) fn window_of(&self, at: Time) -> u64 {
+        at.0 >> self.shift
+    }
+
+    /// First instant after a window.
+    pub(crate) fn end_of(&self, window: u64) -> Time {
+        Time((window + 1) << self.shift)
+    }
+
+    /// Adds an event to its window, which must not have been run.
+    #[inline]
+    pub(crate) fn insert(&mut self, event: Event<P>) {
+        let window = self.window_of(event.at);
+        debug_assert!(window >= self.current, "an event in the past");
+        if window - self.current <= self.mask {
+            let buffer = self.buffer_for(window, event.node);
+            self.pool[buffer as usize - 1].push(event);
+        } else {
+            self.far_window(window).events.push(event);
+        }
+    }
+
+    /// Gives a node a turn in a window even if it gets no message there.
+    #[inline]
+    pub(crate) fn wake(&mut self, node: u32, window: u64) {
+        if window - self.current <= self.mask {
+            self.buffer_for(window, node);
+        } else {
+            self.far_window(window).wakes.push(node);
+        }
+    }
+
+    #[inline]
+    fn buffer_for(&mut self, window: u64, node: u32) -> BufferRef {
+        let slot = &mut self.slots[(window & self.mask) as usize];
+        let entry = &mut slot.inbox[node as usize];
+        if *entry == 0 {
+            *entry = self.free.pop().unwrap_or_else(|| {
+                self.pool.push(Vec::new());
+                self.pool.len() as BufferRef
+            });
+            slot.turns.push(node);
+        }
+        *entry
+    }
+
+    fn far_window(&mut self, window: u64) -> &mut Far<P> {
+        self.far_first = self.far_first.min(window);
+        self.far.entry(window).or_insert_with(|| Far { events: Vec::new(), wakes: Vec::new() })
+    }
+
+    /// The first window from the current one on in which somebody has a turn.
+    pub(crate) fn next_busy(&self) -> Option<u64> {
+        let near = (self.current..=self.current + self.mask)
+            .find(|&window| !self.slots[(window & self.mask) as usize].turns.is_empty());
+        near.or((self.far_first != u64::MAX).then_some(self.far_first))
+    }
+
+    /// Makes `window` the current one; all earlier windows must have been run or be empty.
+    pub(crate) fn advance_to(&mut self, window: u64) {
+        debug_assert!(window >= self.current && self.next_busy().is_none_or(|busy| busy >= window));
+        self.current = window;
+        // A far window must enter the ring before anything newer can, so that one source's events keep their order.
+        while self.far_first <= window + self.mask {
+            let (first, far) = self.far.pop_first().expect("far_first is a key of far");
+            self.far_first = self.far.keys().next().copied().unwrap_or(u64::MAX);
+            for event in far.events {
+                self.insert(event);
+            }
+            for node in far.wakes {
+                self.wake(node, first);
+            }
+        }
+    }
+
+    /// Takes the list of nodes that have a turn in the current window. Give it back with [`Self::finish`].
+    pub(crate) fn take_turns(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.slots[(self.current & self.mask) as usize].turns)
+    }
+
+    /// Takes a node's messages of the current window. Give the buffer back with [`Self::recycle`].
+    #[inline]
+    pub(crate) fn take_inbox(&mut self, node: u32) -> (BufferRef, Vec<Event<P>>) {
+        let slot = &mut self.slots[(self.current & self.mask) as usize];
+        let buffer = std::mem::take(&mut slot.inbox[node as usize]);
+        (buffer, std::mem::take(&mut self.pool[buffer as usize - 1]))
+    }
+
+    #[inline]
+    pub(crate) fn recycle(&mut self, buffer: BufferRef, mut events: Vec<Event<P>>) {
+        events.clear();
+        self.pool[buffer as usize - 1] = events;
+        self.free.push(buffer);
+    }
+
+    /// Empties the wheel.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Event<P>> {
+        let near = std::mem::take(&mut self.pool).into_iter().flatten();
+        near.chain(std::mem::take(&mut self.far).into_values().flat_map(|far| far.events))
+    }
+
+    /// Ends the current window.
+    pub(crate) fn finish(&mut self, mut turns: Vec<u32>) {
+        turns.clear();
+        let slot = &mut self.slots[(self.current & self.mask) as usize];
+        debug_assert!(slot.turns.is_empty(), "a node got a turn in the window being run");
+        slot.turns = turns;
+        self.advance_to(self.current + 1);
+    }
+}

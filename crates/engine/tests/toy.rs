@@ -1,0 +1,197 @@
+//! A toy network of forwarding nodes, run by both executors and by any number of threads.
+
+use netloom_engine::{
+    Engine, Model, NodeIndex, Scheduler, Setup, Stream, TIMER, contiguous, reference, stream,
+};
+use netloom_units::Time;
+use proptest::prelude::*;
+use rand::RngExt;
+
+/// Nodes toss tokens to random nodes; each node is a server that takes `service` per token, without an event of its
+/// own for the end of a service.
+struct Toss {
+    latency: Time,
+    service: Time,
+    tokens: u32,
+    hops: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Server {
+    random: Stream,
+    queue: std::collections::VecDeque<(u32, Time)>,
+    free_at: Time,
+    log: Vec<(u64, u32, u32)>,
+}
+
+impl PartialEq for Server {
+    fn eq(&self, other: &Self) -> bool {
+        self.log == other.log && self.free_at == other.free_at
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Note {
+    Token(u32),
+    Tick(u32),
+}
+
+const NODES: u32 = 13;
+
+impl Model for Toss {
+    type Node = Server;
+    type Payload = Note;
+
+    fn start(&self, _: &mut Server, id: NodeIndex, out: &mut impl Scheduler<Note>) {
+        for token in 0..self.tokens {
+            out.timer(Time(u64::from(token % 3)), Note::Token(token * 100 + id));
+        }
+        out.timer(Time(5), Note::Tick(0));
+    }
+
+    fn handle(
+        &self,
+        node: &mut Server,
+        id: NodeIndex,
+        at: Time,
+        source: u32,
+        note: &Note,
+        out: &mut impl Scheduler<Note>,
+    ) {
+        match *note {
+            Note::Token(token) => {
+                assert!(source == TIMER || source < NODES);
+                self.advance(node, id, at, out);
+                node.log.push((at.0, source, token));
+                node.queue.push_back((token, at));
+            }
+            Note::Tick(count) => {
+                node.log.push((at.0, TIMER, count));
+                out.tally(1);
+                if count < 50 {
+                    // Sometimes several ticks fall into one window, sometimes one beyond the near windows.
+                    let step = if count % 7 == 0 { 1_000_000 } else { u64::from(count % 4) * 37 };
+                    out.timer(at + Time(step), Note::Tick(count + 1));
+                }
+            }
+        }
+    }
+
+    fn advance(
+        &self,
+        node: &mut Server,
+        id: NodeIndex,
+        until: Time,
+        out: &mut impl Scheduler<Note>,
+    ) -> Option<Time> {
+        while let Some(&(token, arrived)) = node.queue.front() {
+            let start = arrived.max(node.free_at);
+            if start >= until {
+                return Some(start);
+            }
+            node.queue.pop_front();
+            node.free_at = start + self.service;
+            let to = node.random.random_range(0..NODES);
+            if token < self.hops * 1_000_000 {
+                out.send(to, id, node.free_at + self.latency, Note::Token(token + 1_000_000));
+            }
+        }
+        None
+    }
+}
+
+fn servers(seed: u64) -> Vec<Server> {
+    (0..NODES)
+        .map(|id| Server {
+            random: stream(seed, 0, u64::from(id)),
+            queue: Default::default(),
+            free_at: Time::ZERO,
+            log: Vec::new(),
+        })
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn any_number_of_threads_and_the_global_heap_agree(
+        seed in any::<u64>(),
+        latency in 1..5_000u64,
+        service in 0..3_000u64,
+        tokens in 0..6u32,
+        windows_per_lookahead in 1..9u64,
+        horizon in 0..100_000u64,
+    ) {
+        let model = Toss { latency: Time(latency), service: Time(service), tokens, hops: 12 };
+        let (expected, messages) = reference::run(&model, servers(seed));
+        for threads in 1..=4 {
+            let order: Vec<NodeIndex> = (0..NODES).collect();
+            let setup = Setup {
+                parts: Some(contiguous(&order, |_| 1, threads)),
+                windows_per_lookahead,
+                horizon: Time(horizon),
+                ..Setup::new(Time(latency))
+            };
+            let run = Engine::new(&model, servers(seed), setup).unwrap().run();
+            prop_assert_eq!(&run.nodes, &expected);
+            prop_assert_eq!(run.messages, messages);
+            prop_assert_eq!(run.tally, u64::from(NODES) * 51);
+            prop_assert!(run.pending.is_empty());
+        }
+    }
+
+    #[test]
+    fn nothing_at_or_after_the_limit_is_run(until in 0..20_000u64, threads in 1..4usize) {
+        let model = Toss { latency: Time(700), service: Time(300), tokens: 4, hops: 12 };
+        let (all, _) = reference::run(&model, servers(7));
+        let order: Vec<NodeIndex> = (0..NODES).collect();
+        let parts = Some(contiguous(&order, |_| 1, threads));
+        let setup = Setup { until: Time(until), parts, ..Setup::new(Time(700)) };
+        let run = Engine::new(&model, servers(7), setup).unwrap().run();
+        for (node, whole) in run.nodes.iter().zip(&all) {
+            let before: Vec<_> = whole.log.iter().copied().filter(|&(at, ..)| at < until).collect();
+            prop_assert_eq!(&node.log, &before);
+        }
+        let queued: usize = run.nodes.iter().map(|node| node.queue.len()).sum();
+        let born = if until > 2 { 4 * NODES as usize } else { return Ok(()) };
+        let finished = run.nodes.iter().flat_map(|n| &n.log).filter(|(_, s, t)| *s != TIMER && *t >= 12_000_000).count();
+        let waiting_to_retire = run.nodes.iter().flat_map(|n| &n.queue).filter(|(t, _)| *t >= 12_000_000).count();
+        prop_assert_eq!(run.pending.len() + queued + finished - waiting_to_retire, born);
+    }
+}
+
+#[test]
+fn the_observer_stops_a_run() {
+    let model = Toss { latency: Time(700), service: Time(300), tokens: 4, hops: 1000 };
+    let run = Engine::new(&model, servers(1), Setup::new(Time(700))).unwrap().run_observed(|progress| {
+        if progress.time > Time(10_000) {
+            std::ops::ControlFlow::Break(())
+        } else {
+            std::ops::ControlFlow::Continue(())
+        }
+    });
+    assert!(run.stopped && !run.pending.is_empty());
+}
+
+#[test]
+#[should_panic(expected = "a node failed")]
+fn a_panic_on_one_thread_ends_the_run() {
+    struct Fails;
+    impl Model for Fails {
+        type Node = ();
+        type Payload = ();
+        fn start(&self, _: &mut (), _: NodeIndex, out: &mut impl Scheduler<()>) {
+            out.timer(Time(3), ());
+        }
+        fn handle(&self, _: &mut (), id: NodeIndex, at: Time, _: u32, _: &(), out: &mut impl Scheduler<()>) {
+            assert!(id != 1 || at < Time(1000), "a node failed");
+            out.timer(at + Time(10), ());
+        }
+        fn advance(&self, _: &mut (), _: NodeIndex, _: Time, _: &mut impl Scheduler<()>) -> Option<Time> {
+            None
+        }
+    }
+    let setup = Setup { parts: Some(vec![0, 1]), ..Setup::new(Time(100)) };
+    Engine::new(&Fails, vec![(), ()], setup).unwrap().run();
+}

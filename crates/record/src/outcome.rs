@@ -1,0 +1,553 @@
+//! The outcome folder: written as a whole or not at all, and read back.
+//!
+//! Everything is written to a temporary folder beside the target, synced to disk, and renamed into place. A crash, a
+//! full disk or a killed process leaves either the old outcome or the new one under the target's name, never a
+//! mixture or a part. (A killed process can leave the temporary folder `.NAME.partial-XXXXXX` behind.)
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::errors::ParquetError;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tempfile::TempDir;
+
+use crate::performance::Performance;
+use crate::records::{ChannelRecord, FlowRecord, Records, SampleRecord};
+use crate::summary::Summary;
+use crate::tables::{self, Row};
+
+const SCENARIO: &str = "scenario.toml";
+const SUMMARY: &str = "summary.json";
+const FLOWS: &str = "flows.parquet";
+const LINKS: &str = "links.parquet";
+const SERIES: &str = "series.parquet";
+const PERFORMANCE: &str = "performance.json";
+const FILES: [&str; 6] = [SCENARIO, SUMMARY, FLOWS, LINKS, SERIES, PERFORMANCE];
+
+/// Why an outcome cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum OutcomeError {
+    /// The folder holds an outcome, and the caller did not ask to replace it.
+    #[error("{} already holds an outcome", .0.display())]
+    Exists(PathBuf),
+    /// The folder holds something that is no outcome, which is never replaced.
+    #[error("{} holds `{found}`, which is no part of an outcome; choose another folder", dir.display())]
+    Foreign {
+        /// The folder.
+        dir: PathBuf,
+        /// The first thing in it, by name, that does not belong there.
+        found: String,
+    },
+    /// The path names something that is no folder of its own, such as a file or the working directory.
+    #[error("{} is {is}; an outcome needs a folder of its own", path.display())]
+    NoFolder {
+        /// The path.
+        path: PathBuf,
+        /// What it is.
+        is: &'static str,
+    },
+    /// The system refused to write.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file is missing or cannot be read.
+    #[error("no complete outcome in {}: cannot read {file}: {source}", dir.display())]
+    Read {
+        /// The folder.
+        dir: PathBuf,
+        /// The file in it.
+        file: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file does not hold what it should.
+    #[error("{} is damaged or of another version of netloom: {problem}", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+/// What to do if the folder holds an outcome already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// Replace it, atomically.
+    Replace,
+    /// Refuse to write.
+    Refuse,
+}
+
+/// Writes one outcome folder.
+#[derive(Clone, Debug)]
+pub struct OutcomeWriter {
+    dir: PathBuf,
+    existing: Existing,
+    create: fn(&Path) -> io::Result<File>,
+}
+
+impl OutcomeWriter {
+    /// Checks that an outcome can be written to `dir`, so that a bad folder is known before the run and not after it.
+    ///
+    /// # Errors
+    /// If the folder exists and may not be replaced, is no outcome, or cannot be written to.
+    pub fn prepare(dir: &Path, existing: Existing) -> Result<Self, OutcomeError> {
+        let write_error = |source| OutcomeError::Write { path: dir.to_owned(), source };
+        // An existing folder goes by its real name: a link to it stays a link.
+        let dir = match fs::canonicalize(dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => std::path::absolute(dir),
+            other => other,
+        };
+        let dir = dir.map_err(write_error)?;
+        if std::env::current_dir().is_ok_and(|current| current.starts_with(&dir)) {
+            return Err(OutcomeError::NoFolder { path: dir, is: "the working directory or above it" });
+        }
+        let writer = OutcomeWriter { dir, existing, create: |path| File::create_new(path) };
+        writer.inspect()?;
+        let parent = writer.dir.ancestors().skip(1).find(|path| path.exists()).unwrap_or(Path::new("/"));
+        writer.temporary_in(parent)?.close().map_err(write_error)?;
+        Ok(writer)
+    }
+
+    /// Writes the outcome.
+    ///
+    /// # Errors
+    /// If the disk is full or anything else fails; nothing is left behind then, and a former outcome stays.
+    pub fn write(
+        &self,
+        scenario: &str,
+        summary: &Summary,
+        records: &Records,
+        performance: &Performance,
+    ) -> Result<(), OutcomeError> {
+        let parents = Parents::create(self.parent())?;
+        let folder = self.temporary_in(self.parent())?;
+        self.file(&folder, SCENARIO, |file| file.write_all(scenario.as_bytes()))?;
+        self.file(&folder, SUMMARY, |file| write_json(file, summary))?;
+        self.file(&folder, FLOWS, |file| tables::write(&records.flows, file).map_err(io_error))?;
+        self.file(&folder, LINKS, |file| tables::write(&records.channels, file).map_err(io_error))?;
+        if !records.samples.is_empty() {
+            self.file(&folder, SERIES, |file| tables::write(&records.samples, file).map_err(io_error))?;
+        }
+        self.file(&folder, PERFORMANCE, |file| write_json(file, performance))?;
+        sync_folder(folder.path()).map_err(|source| self.write_error(source))?;
+        self.put_in_place(folder)?;
+        parents.keep();
+        sync_folder(self.parent()).map_err(|source| self.write_error(source))
+    }
+
+    /// Whether there is an outcome to replace.
+    fn inspect(&self) -> Result<bool, OutcomeError> {
+        let entries = match fs::read_dir(&self.dir) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                return Err(OutcomeError::NoFolder { path: self.dir.clone(), is: "a file" });
+            }
+            Err(source) => return Err(self.write_error(source)),
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            names.push(entry.map_err(|source| self.write_error(source))?.file_name());
+        }
+        names.sort();
+        match names.iter().find(|name| !FILES.iter().any(|file| *name == file)) {
+            Some(name) => Err(OutcomeError::Foreign {
+                dir: self.dir.clone(),
+                found: name.to_string_lossy().into_owned(),
+            }),
+            None if names.is_empty() => Ok(false),
+            None if self.existing == Existing::Refuse => Err(OutcomeError::Exists(self.dir.clone())),
+            None => Ok(true),
+        }
+    }
+
+    fn parent(&self) -> &Path {
+        self.dir.parent().unwrap_or(&self.dir)
+    }
+
+    fn write_error(&self, source: io::Error) -> OutcomeError {
+        OutcomeError::Write { path: self.dir.clone(), source }
+    }
+
+    /// A folder beside the target that removes itself unless it is put in place.
+    fn temporary_in(&self, parent: &Path) -> Result<TempDir, OutcomeError> {
+        let name = self.dir.file_name().unwrap_or_default().to_string_lossy();
+        let prefix = format!(".{name}.partial-");
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(&prefix);
+        // An outcome is as readable as any folder its user makes, not private like a temporary one.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
+        builder.tempdir_in(parent).map_err(|source| self.write_error(plain(source)))
+    }
+
+    fn file(
+        &self,
+        folder: &TempDir,
+        name: &str,
+        write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+    ) -> Result<(), OutcomeError> {
+        let attempt = || {
+            let mut file = BufWriter::new((self.create)(&folder.path().join(name))?);
+            write(&mut file)?;
+            file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
+        };
+        attempt().map_err(|source| OutcomeError::Write { path: self.dir.join(name), source })
+    }
+
+    fn put_in_place(&self, folder: TempDir) -> Result<(), OutcomeError> {
+        if self.inspect()? {
+            // The former outcome takes the temporary folder's name, and is removed with it. If that fails, the new
+            // outcome is in place all the same.
+            exchange(folder.path(), &self.dir).map_err(|source| self.write_error(source))?;
+            let _ = folder.close();
+        } else {
+            // Renaming a folder onto another succeeds only if that is empty, so nothing that appeared since is lost.
+            fs::rename(folder.path(), &self.dir).map_err(|source| self.write_error(source))?;
+            let _ = folder.keep();
+        }
+        Ok(())
+    }
+}
+
+/// Swaps two folders in one step where the file system can, in two where not.
+fn exchange(new: &Path, old: &Path) -> io::Result<()> {
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        use rustix::io::Errno;
+        match renameat_with(CWD, new, CWD, old, RenameFlags::EXCHANGE) {
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
+            other => return other.map_err(io::Error::from),
+        }
+    }
+    exchange_in_steps(new, old)
+}
+
+/// Moves the old folder aside, the new one in its place, and the old one to the new one's name. Between the first
+/// two steps no outcome has the target's name; if the second fails, the old one is moved back.
+fn exchange_in_steps(new: &Path, old: &Path) -> io::Result<()> {
+    let mut aside = new.as_os_str().to_owned();
+    aside.push(".former");
+    fs::rename(old, &aside)?;
+    if let Err(error) = fs::rename(new, old) {
+        fs::rename(&aside, old)?;
+        return Err(error);
+    }
+    fs::rename(&aside, new)
+}
+
+/// Folders that had to be made on the way to the target; removed again unless kept.
+struct Parents(Vec<PathBuf>);
+
+impl Parents {
+    fn create(parent: &Path) -> Result<Self, OutcomeError> {
+        let missing: Vec<_> = parent.ancestors().take_while(|path| !path.exists()).collect();
+        let mut made = Parents(Vec::new());
+        for path in missing.into_iter().rev() {
+            match fs::create_dir(path) {
+                Ok(()) => made.0.push(path.to_owned()),
+                // Another run of the same study was faster.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(source) => return Err(OutcomeError::Write { path: path.to_owned(), source }),
+            }
+        }
+        Ok(made)
+    }
+
+    fn keep(mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for Parents {
+    fn drop(&mut self) {
+        for path in self.0.iter().rev() {
+            // Not empty if another run has put its outcome there meanwhile: then it stays.
+            let _ = fs::remove_dir(path);
+        }
+    }
+}
+
+/// Makes the entries of a folder durable, where the system can.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
+    match File::open(path).and_then(|folder| folder.sync_all()) {
+        Err(error) if !matches!(error.kind(), InvalidInput | Unsupported | PermissionDenied) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The error without the temporary name that `tempfile` adds: the user knows only the target.
+fn plain(error: io::Error) -> io::Error {
+    let text = error.to_string();
+    io::Error::new(error.kind(), text.split(" at path ").next().unwrap_or(&text))
+}
+
+fn io_error(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(other) => io::Error::other(other),
+        },
+        other => io::Error::other(other),
+    }
+}
+
+fn write_json(file: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *file, value)?;
+    file.write_all(b"\n")
+}
+
+/// An outcome read back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    dir: PathBuf,
+    /// The scenario with every default filled in, as TOML.
+    pub scenario: String,
+    /// The summary.
+    pub summary: Summary,
+    /// What the run cost.
+    pub performance: Performance,
+}
+
+impl Outcome {
+    /// Reads an outcome; the tables are opened, and their rows read when they are asked for.
+    ///
+    /// # Errors
+    /// If a file is missing or damaged; the error names it.
+    pub fn read(dir: &Path) -> Result<Self, OutcomeError> {
+        let outcome = Outcome {
+            dir: dir.to_owned(),
+            scenario: text(dir, SCENARIO)?,
+            summary: json(dir, SUMMARY)?,
+            performance: json(dir, PERFORMANCE)?,
+        };
+        for name in [FLOWS, LINKS] {
+            let file = open(dir, name)?;
+            ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| corrupt(dir, name, error))?;
+        }
+        Ok(outcome)
+    }
+
+    /// The table of flows.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn flows(&self) -> Result<Vec<FlowRecord>, OutcomeError> {
+        self.table(FLOWS)
+    }
+
+    /// The table of channels.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn channels(&self) -> Result<Vec<ChannelRecord>, OutcomeError> {
+        self.table(LINKS)
+    }
+
+    /// The table of samples; empty if nothing was sampled.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn samples(&self) -> Result<Vec<SampleRecord>, OutcomeError> {
+        if self.dir.join(SERIES).exists() { self.table(SERIES) } else { Ok(Vec::new()) }
+    }
+
+    fn table<R: Row>(&self, name: &'static str) -> Result<Vec<R>, OutcomeError> {
+        tables::read(open(&self.dir, name)?).map_err(|error| corrupt(&self.dir, name, error))
+    }
+}
+
+fn open(dir: &Path, file: &'static str) -> Result<File, OutcomeError> {
+    File::open(dir.join(file)).map_err(|source| OutcomeError::Read { dir: dir.to_owned(), file, source })
+}
+
+fn text(dir: &Path, file: &'static str) -> Result<String, OutcomeError> {
+    fs::read_to_string(dir.join(file)).map_err(|source| OutcomeError::Read {
+        dir: dir.to_owned(),
+        file,
+        source,
+    })
+}
+
+fn json<T: DeserializeOwned>(dir: &Path, file: &'static str) -> Result<T, OutcomeError> {
+    serde_json::from_str(&text(dir, file)?).map_err(|error| corrupt(dir, file, error))
+}
+
+fn corrupt(dir: &Path, file: &str, problem: impl ToString) -> OutcomeError {
+    OutcomeError::Corrupt { path: dir.join(file), problem: problem.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::summary::{Status, SummaryOptions};
+    use crate::testing::records;
+
+    fn write_with(writer: &OutcomeWriter, records: &Records) -> Result<(), OutcomeError> {
+        let summary = Summary::new(records, &SummaryOptions::default(), Status::Complete);
+        writer.write("[topology]\n", &summary, records, &Performance::new("1.0.0", 2, 0.5, 240))
+    }
+
+    fn write(dir: &Path, existing: Existing, records: &Records) -> Result<(), OutcomeError> {
+        write_with(&OutcomeWriter::prepare(dir, existing)?, records)
+    }
+
+    fn names(dir: &Path) -> Vec<String> {
+        let mut names: Vec<_> =
+            fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("deep/down/outcome");
+        write(&dir, Existing::Refuse, &records()).unwrap();
+        let outcome = Outcome::read(&dir).unwrap();
+        assert_eq!(outcome.scenario, "[topology]\n");
+        assert_eq!(outcome.summary, Summary::new(&records(), &SummaryOptions::default(), Status::Complete));
+        assert_eq!(outcome.performance.threads, 2);
+        assert_eq!(outcome.flows().unwrap(), records().flows);
+        assert_eq!(outcome.channels().unwrap(), records().channels);
+        assert_eq!(outcome.samples().unwrap(), records().samples);
+        assert_eq!(names(dir.parent().unwrap()), ["outcome"]);
+    }
+
+    #[test]
+    fn equal_runs_give_equal_bytes() {
+        let root = tempfile::tempdir().unwrap();
+        let (a, b) = (root.path().join("a"), root.path().join("b"));
+        write(&a, Existing::Refuse, &records()).unwrap();
+        write(&b, Existing::Refuse, &records()).unwrap();
+        for file in [SCENARIO, SUMMARY, FLOWS, LINKS, SERIES] {
+            assert_eq!(fs::read(a.join(file)).unwrap(), fs::read(b.join(file)).unwrap(), "{file}");
+        }
+    }
+
+    #[test]
+    fn a_run_without_flows_or_samples_has_an_outcome() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("empty");
+        write(&dir, Existing::Refuse, &Records::default()).unwrap();
+        assert_eq!(names(&dir), [FLOWS, LINKS, PERFORMANCE, SCENARIO, SUMMARY]);
+        let outcome = Outcome::read(&dir).unwrap();
+        assert!(outcome.flows().unwrap().is_empty() && outcome.samples().unwrap().is_empty());
+    }
+
+    #[test]
+    fn an_outcome_is_replaced_as_a_whole_or_not_at_all() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("outcome");
+        write(&dir, Existing::Refuse, &records()).unwrap();
+        let error = write(&dir, Existing::Refuse, &records()).unwrap_err();
+        assert!(matches!(error, OutcomeError::Exists(_)), "{error}");
+
+        write(&dir, Existing::Replace, &Records::default()).unwrap();
+        assert!(!names(&dir).contains(&SERIES.to_owned()), "no file of the former outcome stays");
+        assert_eq!(names(root.path()), ["outcome"]);
+    }
+
+    #[test]
+    fn file_systems_that_cannot_exchange_folders_take_three_steps() {
+        let root = tempfile::tempdir().unwrap();
+        let (new, old) = (root.path().join("new"), root.path().join("old"));
+        fs::create_dir(&new).unwrap();
+        fs::create_dir(&old).unwrap();
+        fs::write(new.join("1"), "").unwrap();
+        fs::write(old.join("2"), "").unwrap();
+        exchange_in_steps(&new, &old).unwrap();
+        assert_eq!((names(&new), names(&old)), (vec!["2".to_owned()], vec!["1".to_owned()]));
+        assert!(exchange_in_steps(&root.path().join("absent"), &old).is_err());
+        assert_eq!(names(&old), ["1"], "the old folder is back");
+    }
+
+    #[test]
+    fn folders_that_are_no_outcomes_are_never_touched() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("home");
+        fs::create_dir(&dir).unwrap();
+        write(&dir, Existing::Refuse, &records()).unwrap();
+        fs::write(dir.join("thesis.tex"), "").unwrap();
+        let error = write(&dir, Existing::Replace, &records()).unwrap_err().to_string();
+        assert!(error.contains("thesis.tex"), "{error}");
+        let error = write(&dir.join("thesis.tex"), Existing::Replace, &records()).unwrap_err().to_string();
+        assert!(error.contains("is a file"), "{error}");
+        let error = write(&std::env::current_dir().unwrap(), Existing::Replace, &records()).unwrap_err();
+        assert!(error.to_string().contains("working directory"), "{error}");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_full_disk_leaves_nothing_behind() {
+        // /dev/full takes no byte: every write to it fails with the error of a full disk.
+        let full = |name: &'static str| -> fn(&Path) -> io::Result<File> {
+            match name {
+                FLOWS => |path| if path.ends_with(FLOWS) { full_disk() } else { File::create_new(path) },
+                SCENARIO => |_| full_disk(),
+                _ => |path| if path.ends_with(PERFORMANCE) { full_disk() } else { File::create_new(path) },
+            }
+        };
+        fn full_disk() -> io::Result<File> {
+            File::options().write(true).open("/dev/full")
+        }
+        for name in [SCENARIO, FLOWS, PERFORMANCE] {
+            let root = tempfile::tempdir().unwrap();
+            let dir = root.path().join("a/b/outcome");
+            let mut writer = OutcomeWriter::prepare(&dir, Existing::Refuse).unwrap();
+            writer.create = full(name);
+            let error = write_with(&writer, &records()).unwrap_err().to_string();
+            assert!(error.contains(&*dir.join(name).to_string_lossy()), "{error}");
+            assert!(error.contains("No space left on device"), "{error}");
+            assert!(names(root.path()).is_empty(), "{:?}", names(root.path()));
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn an_unwritable_folder_is_known_before_the_run() {
+        // Nobody, root included, makes folders in /proc.
+        let error =
+            OutcomeWriter::prepare(Path::new("/proc/x/outcome"), Existing::Refuse).unwrap_err().to_string();
+        assert!(error.starts_with("cannot write /proc/x/outcome: "), "{error}");
+        assert!(!error.contains("partial"), "{error}");
+    }
+
+    #[test]
+    fn missing_and_damaged_files_are_named() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("outcome");
+        let check = |file: &str, damage: &dyn Fn(&Path)| {
+            write(&dir, Existing::Replace, &records()).unwrap();
+            damage(&dir.join(file));
+            let error = match Outcome::read(&dir) {
+                Err(error) => error.to_string(),
+                Ok(outcome) => outcome.flows().unwrap_err().to_string(),
+            };
+            assert!(error.contains(file), "{error}");
+        };
+        for file in [SCENARIO, SUMMARY, FLOWS, LINKS, PERFORMANCE] {
+            check(file, &|path| fs::remove_file(path).unwrap());
+        }
+        for file in [SUMMARY, FLOWS, LINKS, PERFORMANCE] {
+            check(file, &|path| fs::write(path, &fs::read(path).unwrap()[..40]).unwrap());
+        }
+        // A table with other columns.
+        check(FLOWS, &|path| {
+            fs::copy(path.with_file_name(LINKS), path).unwrap();
+        });
+        let error = Outcome::read(root.path()).unwrap_err().to_string();
+        assert!(error.starts_with("no complete outcome in "), "{error}");
+    }
+}

@@ -1,0 +1,60 @@
+//! What a run cost: what `performance.json` holds.
+
+use serde::{Deserialize, Serialize};
+
+/// What a run cost. It differs from run to run, so it lies apart from the summary.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Performance {
+    /// Version of netloom.
+    pub version: String,
+    /// Worker threads.
+    pub threads: u32,
+    /// Wall-clock time of the simulation, in seconds.
+    pub wall_s: f64,
+    /// Packets times the channels they crossed.
+    pub packet_hops: u64,
+    /// Packet-hops per second of wall-clock time; `null` if the run took no measurable time.
+    pub packet_hops_per_s: Option<f64>,
+    /// Largest resident memory of the process so far, in bytes; `null` where the system does not tell.
+    pub peak_memory_bytes: Option<u64>,
+}
+
+impl Performance {
+    /// The cost of a run that ends now.
+    pub fn new(version: &str, threads: u32, wall_s: f64, packet_hops: u64) -> Self {
+        Performance {
+            version: version.to_owned(),
+            threads,
+            wall_s,
+            packet_hops,
+            packet_hops_per_s: (wall_s > 0.0).then(|| packet_hops as f64 / wall_s),
+            peak_memory_bytes: peak_memory(),
+        }
+    }
+}
+
+/// The peak resident set size of this process, from Linux's `/proc/self/status`; `None` elsewhere.
+pub fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn speed_is_hops_over_time() {
+        assert_eq!(Performance::new("1.0.0", 2, 0.5, 100).packet_hops_per_s, Some(200.0));
+        assert_eq!(Performance::new("1.0.0", 2, 0.0, 100).packet_hops_per_s, None);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn peak_memory_sees_what_is_touched() {
+        let block = std::hint::black_box(vec![1u8; 64 << 20]);
+        assert!(peak_memory().unwrap() >= block.len() as u64);
+    }
+}

@@ -1,0 +1,365 @@
+//! The summary of a run: what `summary.json` holds.
+
+use netloom_units::{Bytes, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::records::{ChannelRecord, FlowRecord, Records, Totals, picoseconds};
+use crate::statistics::Statistics;
+
+/// What the summary counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SummaryOptions {
+    /// Flows that start before this time are left out of the summary (not out of the tables).
+    pub warm_up: Time,
+    /// Upper ends of the flow-size bins, ascending; a last bin holds all larger flows.
+    pub size_bins: Vec<Bytes>,
+}
+
+impl Default for SummaryOptions {
+    fn default() -> Self {
+        let ends = [10_000, 100_000, 1_000_000, 10_000_000];
+        SummaryOptions { warm_up: Time::ZERO, size_bins: ends.map(Bytes).to_vec() }
+    }
+}
+
+/// Whether the run came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// It did.
+    Complete,
+    /// It was stopped early; the records hold what was seen until then.
+    Interrupted,
+}
+
+/// The summary of a run. It is a function of the records alone: the same run gives the same bytes on any number of
+/// threads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Summary {
+    /// Whether the run came to its end.
+    pub status: Status,
+    /// The flows that count.
+    pub flows: FlowSummary,
+    /// Flow completion time at the receiver, in picoseconds, of completed flows.
+    pub fct_ps: Option<Statistics>,
+    /// Flow completion time at the sender (ACK of the last byte), in picoseconds.
+    pub sender_fct_ps: Option<Statistics>,
+    /// FCT divided by the FCT on an idle fabric, of completed flows.
+    pub slowdown: Option<Statistics>,
+    /// The same by flow size; bins without flows are left out.
+    pub by_size: Vec<SizeBin>,
+    /// Payload of the completed flows over the time from their first start to their last completion, in bit/s.
+    pub goodput_bps: Option<f64>,
+    /// What happened to the packets of the flows.
+    pub packets: PacketSummary,
+    /// Draining, in schemes that drain.
+    pub draining: DrainSummary,
+    /// Channels by tier.
+    pub tiers: Vec<TierSummary>,
+    /// Totals of the whole run, warm-up included.
+    pub totals: Totals,
+}
+
+/// How many flows count.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowSummary {
+    /// Flows whose last byte was delivered.
+    pub completed: u64,
+    /// Flows that started and did not finish.
+    pub unfinished: u64,
+    /// Payload of the completed flows, in bytes.
+    pub completed_bytes: u64,
+    /// Flows left out because they started before the end of the warm-up.
+    pub excluded_by_warm_up: u64,
+    /// End of the warm-up.
+    #[serde(rename = "warm_up_ps", with = "picoseconds")]
+    pub warm_up: Time,
+}
+
+/// Completed flows of similar size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SizeBin {
+    /// Flows of the bin are larger than this.
+    pub above_bytes: u64,
+    /// Flows of the bin are at most this large; `null` for the last bin.
+    pub up_to_bytes: Option<u64>,
+    /// FCT at the receiver, in picoseconds.
+    pub fct_ps: Statistics,
+    /// FCT divided by the FCT on an idle fabric.
+    pub slowdown: Statistics,
+}
+
+/// Packets of the flows that count, finished or not.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PacketSummary {
+    /// Data packets sent, retransmissions included.
+    pub sent: u64,
+    /// Packets that arrived with a sequence number above the next expected one.
+    pub ooo: u64,
+    /// `ooo` divided by `sent`.
+    pub ooo_share: f64,
+    /// Largest distance between an arriving and the expected sequence number, in packets.
+    pub max_ood: u32,
+    /// Data packets sent again.
+    pub retransmissions: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Data packets that arrived with an ECN mark.
+    pub ecn_marks: u64,
+    /// Changes of path by senders.
+    pub path_changes: u64,
+    /// Routing decisions.
+    pub decisions: u64,
+    /// Routing decisions that differed from the default path.
+    pub deviations: u64,
+}
+
+/// Draining (Flowcut switching).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DrainSummary {
+    /// Number of drains.
+    pub drains: u64,
+    /// Flows that drained at least once.
+    pub flows: u64,
+    /// Time paused divided by the FCT at the sender, averaged over completed flows.
+    pub time_share: Option<f64>,
+}
+
+/// Channels of one tier, both directions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TierSummary {
+    /// Class of links.
+    pub tier: String,
+    /// Number of channels.
+    pub channels: u64,
+    /// Share of the simulated time spent transmitting, averaged over the channels.
+    pub mean_utilisation: f64,
+    /// The same of the busiest channel.
+    pub max_utilisation: f64,
+    /// Average over time and channels of the bytes that waited.
+    pub mean_queue_bytes: f64,
+    /// Most bytes that waited at a port.
+    pub max_queue_bytes: u64,
+    /// Packets dropped.
+    pub drops: u64,
+    /// Packets marked (ECN).
+    pub marks: u64,
+}
+
+impl Summary {
+    /// Summarises a run.
+    pub fn new(records: &Records, options: &SummaryOptions, status: Status) -> Self {
+        let counted: Vec<&FlowRecord> =
+            records.flows.iter().filter(|flow| flow.start >= options.warm_up).collect();
+        let completed: Vec<Completed> = counted.iter().filter_map(|flow| Completed::of(flow)).collect();
+        Summary {
+            status,
+            flows: FlowSummary {
+                completed: completed.len() as u64,
+                unfinished: (counted.len() - completed.len()) as u64,
+                completed_bytes: completed.iter().map(|c| c.flow.bytes).sum(),
+                excluded_by_warm_up: (records.flows.len() - counted.len()) as u64,
+                warm_up: options.warm_up,
+            },
+            fct_ps: Statistics::of(completed.iter().map(|c| c.fct.0 as f64).collect()),
+            sender_fct_ps: Statistics::of(
+                counted.iter().filter_map(|flow| Some(flow.sender_fct?.0 as f64)).collect(),
+            ),
+            slowdown: Statistics::of(completed.iter().map(Completed::slowdown).collect()),
+            by_size: by_size(&completed, &options.size_bins),
+            goodput_bps: goodput(&completed),
+            packets: PacketSummary::new(&counted),
+            draining: DrainSummary::new(&counted, &completed),
+            tiers: by_tier(&records.channels, records.totals.simulated),
+            totals: records.totals.clone(),
+        }
+    }
+}
+
+/// A flow that finished.
+struct Completed<'a> {
+    flow: &'a FlowRecord,
+    fct: Time,
+}
+
+impl<'a> Completed<'a> {
+    fn of(flow: &'a FlowRecord) -> Option<Self> {
+        Some(Completed { flow, fct: flow.fct? })
+    }
+
+    fn slowdown(&self) -> f64 {
+        self.fct.0 as f64 / self.flow.idle_fct.0 as f64
+    }
+}
+
+fn by_size(completed: &[Completed], ends: &[Bytes]) -> Vec<SizeBin> {
+    let mut bins: Vec<Vec<&Completed>> = (0..=ends.len()).map(|_| Vec::new()).collect();
+    for flow in completed {
+        bins[ends.partition_point(|end| end.0 < flow.flow.bytes)].push(flow);
+    }
+    let summarise = |(index, flows): (usize, Vec<&Completed>)| {
+        Some(SizeBin {
+            above_bytes: index.checked_sub(1).map_or(0, |below| ends[below].0),
+            up_to_bytes: ends.get(index).map(|end| end.0),
+            fct_ps: Statistics::of(flows.iter().map(|c| c.fct.0 as f64).collect())?,
+            slowdown: Statistics::of(flows.iter().map(|c| c.slowdown()).collect())?,
+        })
+    };
+    bins.into_iter().enumerate().filter_map(summarise).collect()
+}
+
+fn goodput(completed: &[Completed]) -> Option<f64> {
+    let first = completed.iter().map(|c| c.flow.start).min()?;
+    let last = completed.iter().map(|c| c.flow.start + c.fct).max()?;
+    let bytes: u64 = completed.iter().map(|c| c.flow.bytes).sum();
+    (last > first).then(|| 8.0 * bytes as f64 / (last - first).as_secs_f64())
+}
+
+/// A share of a whole that may be empty.
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+impl PacketSummary {
+    fn new(flows: &[&FlowRecord]) -> Self {
+        let sum = |field: fn(&FlowRecord) -> u64| flows.iter().map(|flow| field(flow)).sum();
+        let (sent, ooo) = (sum(|f| f.packets), sum(|f| f.ooo_packets));
+        PacketSummary {
+            sent,
+            ooo,
+            ooo_share: share(ooo, sent),
+            max_ood: flows.iter().map(|flow| flow.max_ood).max().unwrap_or(0),
+            retransmissions: sum(|f| f.retransmissions),
+            timeouts: sum(|f| f.timeouts.into()),
+            ecn_marks: sum(|f| f.ecn_marks),
+            path_changes: sum(|f| f.path_changes.into()),
+            decisions: sum(|f| f.decisions),
+            deviations: sum(|f| f.deviations),
+        }
+    }
+}
+
+impl DrainSummary {
+    fn new(flows: &[&FlowRecord], completed: &[Completed]) -> Self {
+        // Draining happens at the sender, whose clock stops at the last ACK.
+        let shares =
+            completed.iter().map(|c| share(c.flow.drain_time.0, c.flow.sender_fct.unwrap_or(c.fct).0));
+        DrainSummary {
+            drains: flows.iter().map(|flow| u64::from(flow.drains)).sum(),
+            flows: flows.iter().filter(|flow| flow.drains > 0).count() as u64,
+            time_share: Statistics::of(shares.collect()).map(|statistics| statistics.mean),
+        }
+    }
+}
+
+fn by_tier(channels: &[ChannelRecord], simulated: Time) -> Vec<TierSummary> {
+    // Tiers in the order in which the network names them.
+    let mut tiers: Vec<&str> = Vec::new();
+    for channel in channels {
+        if !tiers.contains(&channel.tier.as_str()) {
+            tiers.push(&channel.tier);
+        }
+    }
+    let summarise = |tier: &str| {
+        let members: Vec<_> = channels.iter().filter(|channel| channel.tier == tier).collect();
+        let busy: u128 = members.iter().map(|channel| u128::from(channel.busy.0)).sum();
+        let count = members.len() as f64;
+        TierSummary {
+            tier: tier.to_owned(),
+            channels: members.len() as u64,
+            mean_utilisation: if simulated == Time::ZERO {
+                0.0
+            } else {
+                busy as f64 / simulated.0 as f64 / count
+            },
+            max_utilisation: share(members.iter().map(|c| c.busy.0).max().unwrap_or(0), simulated.0),
+            mean_queue_bytes: members.iter().map(|c| c.mean_queue).sum::<f64>() / count,
+            max_queue_bytes: members.iter().map(|c| c.max_queue).max().unwrap_or(0),
+            drops: members.iter().map(|c| c.drops).sum(),
+            marks: members.iter().map(|c| c.marks).sum(),
+        }
+    };
+    tiers.into_iter().map(summarise).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{channel, flow, records};
+
+    fn summary(options: &SummaryOptions) -> Summary {
+        Summary::new(&records(), options, Status::Complete)
+    }
+
+    #[test]
+    fn completed_and_unfinished_flows_are_told_apart() {
+        let summary = summary(&SummaryOptions::default());
+        assert_eq!((summary.flows.completed, summary.flows.unfinished), (3, 1));
+        let fct = summary.fct_ps.unwrap();
+        assert_eq!((fct.count, fct.mean, fct.max), (3, 2e6, 3e6));
+        assert_eq!(summary.slowdown.unwrap().max, 3.0);
+    }
+
+    #[test]
+    fn flows_that_start_in_the_warm_up_do_not_count() {
+        let options = SummaryOptions { warm_up: Time::from_us(1), ..Default::default() };
+        let summary = summary(&options);
+        assert_eq!((summary.flows.excluded_by_warm_up, summary.flows.completed), (1, 2));
+        assert_eq!(summary.packets.sent, 30);
+    }
+
+    #[test]
+    fn a_flow_belongs_to_the_first_bin_that_holds_its_size() {
+        let options = SummaryOptions { size_bins: vec![Bytes(100), Bytes(1000)], ..Default::default() };
+        let bins = summary(&options).by_size;
+        let ends: Vec<_> = bins.iter().map(|b| (b.above_bytes, b.up_to_bytes, b.fct_ps.count)).collect();
+        assert_eq!(ends, [(0, Some(100), 1), (100, Some(1000), 1), (1000, None, 1)]);
+    }
+
+    #[test]
+    fn shares_are_of_what_they_say() {
+        let summary = summary(&SummaryOptions::default());
+        assert_eq!(summary.packets.ooo_share, 4.0 / 40.0);
+        // One of three flows paused for half of its sender-side FCT.
+        assert_eq!(summary.draining.time_share, Some(0.5 / 3.0));
+        assert_eq!((summary.draining.drains, summary.draining.flows), (2, 1));
+        // 100 + 1000 + 1001 bytes from 0 to 5 us.
+        assert!((summary.goodput_bps.unwrap() - 2101.0 * 8.0 / 5e-6).abs() < 1.0);
+    }
+
+    #[test]
+    fn tiers_average_over_their_channels() {
+        let tiers = summary(&SummaryOptions::default()).tiers;
+        assert_eq!(tiers.iter().map(|t| t.tier.as_str()).collect::<Vec<_>>(), ["host", "spine"]);
+        assert_eq!((tiers[0].mean_utilisation, tiers[0].max_utilisation), (0.375, 0.5));
+        assert_eq!((tiers[0].max_queue_bytes, tiers[1].channels), (1024, 1));
+    }
+
+    #[test]
+    fn an_empty_run_has_a_summary() {
+        let summary = Summary::new(&Records::default(), &SummaryOptions::default(), Status::Interrupted);
+        assert_eq!((summary.flows.completed, summary.fct_ps.is_none()), (0, true));
+        let json = serde_json::to_string(&summary).unwrap();
+        assert!(json.contains(r#""status":"interrupted""#), "{json}");
+    }
+
+    #[test]
+    fn the_order_of_equal_records_does_not_matter_after_sorting() {
+        let mut shuffled = records();
+        shuffled.flows.reverse();
+        shuffled.channels.reverse();
+        shuffled.samples.reverse();
+        shuffled.sort();
+        assert_eq!(shuffled, records());
+        assert_ne!(flow(0, 0), flow(0, 1));
+        assert_ne!(channel(0, "host"), channel(1, "host"));
+    }
+}

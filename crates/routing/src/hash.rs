@@ -1,0 +1,96 @@
+//! The hash functions by which switches spread flows (ECMP).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::switch::Header;
+
+/// Which hash a switch applies to a packet's header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HashFunction {
+    /// 32-bit FNV-1a over the header's bytes (Fowler, Noll, Vo; named by FatPaths, SC'20).
+    Fnv1a,
+    /// Murmur3's 64-bit finaliser over the header's words: every input bit reaches every output bit.
+    #[default]
+    Mix,
+}
+
+const FNV_OFFSET: u32 = 2_166_136_261;
+const FNV_PRIME: u32 = 16_777_619;
+
+impl HashFunction {
+    /// Hash of a header under a switch's salt.
+    #[inline]
+    pub fn apply(self, header: &Header, salt: u32) -> u32 {
+        let words = [header.src, header.dst, header.flow, header.entropy, salt];
+        match self {
+            HashFunction::Fnv1a => fnv1a(words.iter().flat_map(|word| word.to_le_bytes())),
+            HashFunction::Mix => {
+                let pair = |a: u32, b: u32| (u64::from(a) << 32) | u64::from(b);
+                let low = mix(pair(header.src, header.dst) ^ (u64::from(salt) << 17));
+                (mix(low.wrapping_add(pair(header.flow, header.entropy))) >> 32) as u32
+            }
+        }
+    }
+}
+
+fn fnv1a(bytes: impl Iterator<Item = u8>) -> u32 {
+    bytes.fold(FNV_OFFSET, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(FNV_PRIME))
+}
+
+/// Murmur3's 64-bit finaliser.
+#[inline]
+pub(crate) fn mix(mut x: u64) -> u64 {
+    x ^= x >> 33;
+    x = x.wrapping_mul(0xff51_afd7_ed55_8ccd);
+    x ^= x >> 33;
+    x = x.wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    x ^ (x >> 33)
+}
+
+/// Maps a hash to one of `count` regions of equal size (RFC 2992's hash-threshold).
+#[inline]
+pub fn region(hash: u32, count: usize) -> usize {
+    ((u64::from(hash) * count as u64) >> 32) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(flow: u32) -> Header {
+        Header { src: 1, dst: 2, flow, entropy: 0, bytes: 4160, control: false }
+    }
+
+    #[test]
+    fn fnv1a_matches_the_published_vectors() {
+        assert_eq!(fnv1a("a".bytes()), 0xe40c_292c);
+        assert_eq!(fnv1a("foobar".bytes()), 0xbf9c_f968);
+    }
+
+    #[test]
+    fn flows_spread_like_balls_into_bins() {
+        for function in [HashFunction::Fnv1a, HashFunction::Mix] {
+            let mut bins = [0u32; 8];
+            for flow in 0..80_000 {
+                bins[region(function.apply(&header(flow), 77), 8)] += 1;
+            }
+            for bin in bins {
+                // Six standard deviations of a binomial(80000, 1/8).
+                assert!((f64::from(bin) - 10_000.0).abs() < 6.0 * 93.5, "{function:?}: {bins:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_salt_makes_switches_independent() {
+        let same = (0..8_000)
+            .filter(|&flow| {
+                let choice = |salt| region(HashFunction::Mix.apply(&header(flow), salt), 8);
+                choice(1) == choice(2)
+            })
+            .count();
+        assert!((800..1200).contains(&same), "{same} of 8000 chose alike; 1000 are expected");
+    }
+}

@@ -1,0 +1,157 @@
+//! Schemes by the names their papers gave them: data that expand to a point of the product.
+
+use netloom_units::{Bytes, Time};
+
+use crate::granularity::{flow, flowcell, flowcut, flowlet, packet};
+use crate::hash::HashFunction;
+use crate::scheme::{Placement, Routing};
+use crate::selector::{drill, hash, least_loaded, mod_k, random, round_robin, weighted};
+use crate::{Granularity, Selector};
+
+/// A named scheme.
+pub struct Preset {
+    /// The name a user writes as `preset = "…"`.
+    pub name: &'static str,
+    /// What it is and where it comes from.
+    pub doc: &'static str,
+    expand: fn() -> Routing,
+}
+
+impl Preset {
+    /// The point of the product it names.
+    pub fn routing(&self) -> Routing {
+        (self.expand)()
+    }
+}
+
+/// The preset of that name.
+pub fn find(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|preset| preset.name == name)
+}
+
+fn scheme(placement: Placement, granularity: Granularity, selector: Selector) -> Routing {
+    Routing {
+        placement,
+        hash: HashFunction::default(),
+        salt: true,
+        entropy_values: 256,
+        granularity,
+        selector,
+    }
+}
+
+fn letflow(gap: Time) -> Routing {
+    let granularity = Granularity::Flowlet(flowlet::Flowlet { gap });
+    scheme(Placement::Switch, granularity, Selector::Random(random::Random {}))
+}
+
+fn flowcut_nic(config: flowcut::Flowcut) -> Routing {
+    scheme(Placement::Nic, Granularity::Flowcut(config), Selector::Random(random::Random {}))
+}
+
+const FLOW: Granularity = Granularity::Flow(flow::Flow {});
+const PACKET: Granularity = Granularity::Packet(packet::Packet {});
+
+/// Every preset, in the order in which `netloom list` shows them.
+pub const PRESETS: &[Preset] = &[
+    Preset {
+        name: "ecmp",
+        doc: "Equal-cost multi-path: every switch hashes the header (RFC 2992).",
+        expand: || scheme(Placement::Switch, FLOW, Selector::Hash(hash::Hash {})),
+    },
+    Preset {
+        name: "wcmp",
+        doc: "ECMP weighted by link rates (Zhou et al., EuroSys'14).",
+        expand: || scheme(Placement::Switch, FLOW, Selector::Weighted(weighted::Weighted {})),
+    },
+    Preset {
+        name: "d-mod-k",
+        doc: "Deterministic by the destination's digits (Gómez et al., IPDPS'07).",
+        expand: || scheme(Placement::Switch, FLOW, Selector::DModK(mod_k::DModK {})),
+    },
+    Preset {
+        name: "s-mod-k",
+        doc: "Deterministic by the source's digits.",
+        expand: || scheme(Placement::Switch, FLOW, Selector::SModK(mod_k::SModK {})),
+    },
+    Preset {
+        name: "spray",
+        doc: "Random packet spraying: every switch draws a port per packet (Dixit et al., INFOCOM'13).",
+        expand: || scheme(Placement::Switch, PACKET, Selector::Random(random::Random {})),
+    },
+    Preset {
+        name: "spray-round-robin",
+        doc: "Packet spraying in turn: every switch takes the next port per packet.",
+        expand: || scheme(Placement::Switch, PACKET, Selector::RoundRobin(round_robin::RoundRobin {})),
+    },
+    Preset {
+        name: "spray-nic",
+        doc: "Packet spraying from the NIC: a random entropy value per packet.",
+        expand: || scheme(Placement::Nic, PACKET, Selector::Random(random::Random {})),
+    },
+    Preset {
+        name: "adaptive",
+        doc: "Adaptive routing: every switch takes the least loaded port per packet.",
+        expand: || scheme(Placement::Switch, PACKET, Selector::LeastLoaded(least_loaded::LeastLoaded {})),
+    },
+    Preset {
+        name: "drill",
+        doc: "DRILL(2, 1): least loaded of two samples and one remembered port, per packet (Ghorbani et al., SIGCOMM'17).",
+        expand: || scheme(Placement::Switch, PACKET, Selector::Drill(drill::Drill::default())),
+    },
+    Preset {
+        name: "letflow",
+        doc: "LetFlow: a random port per flowlet at every switch (Vanini et al., NSDI'17), 100 us gap.",
+        expand: || letflow(Time::from_us(100)),
+    },
+    Preset {
+        name: "letflow-50us",
+        doc: "LetFlow with the 50 us gap of FatPaths (Besta et al., SC'20).",
+        expand: || letflow(Time::from_us(50)),
+    },
+    Preset {
+        name: "flowlet-adaptive",
+        doc: "Flowlets to the least loaded port at every switch.",
+        expand: || {
+            let granularity = Granularity::Flowlet(flowlet::Flowlet::default());
+            scheme(Placement::Switch, granularity, Selector::LeastLoaded(least_loaded::LeastLoaded {}))
+        },
+    },
+    Preset {
+        name: "presto",
+        doc: "Presto: 64 KiB flowcells over path labels in turn, at the NIC (He et al., SIGCOMM'15).",
+        expand: || {
+            let granularity = Granularity::Flowcell(flowcell::Flowcell::default());
+            scheme(Placement::Nic, granularity, Selector::RoundRobin(round_robin::RoundRobin {}))
+        },
+    },
+    Preset {
+        name: "flowcut-nic",
+        doc: "Flowcut Switching, NIC-only: drain when the RTT says congestion, then a new random entropy value.",
+        expand: || flowcut_nic(flowcut::Flowcut::default()),
+    },
+    Preset {
+        name: "flowcut-artefact-ft",
+        doc: "Flowcut with the constants of its authors' fat-tree simulator: alpha 0.12, least RTT per flow, average kept.",
+        expand: || {
+            flowcut_nic(flowcut::Flowcut {
+                alpha: 0.12,
+                reset: false,
+                rtt_min_per_flow: true,
+                ..flowcut::Flowcut::default()
+            })
+        },
+    },
+    Preset {
+        name: "flowcut-artefact-df",
+        doc: "Flowcut with the constants of its authors' Dragonfly simulator: alpha 0.7, threshold 6, 20 kB left.",
+        expand: || {
+            flowcut_nic(flowcut::Flowcut {
+                alpha: 0.7,
+                threshold: 6.0,
+                min_remaining: Bytes(20_000),
+                ..flowcut::Flowcut::default()
+            })
+        },
+    },
+];

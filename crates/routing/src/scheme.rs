@@ -1,0 +1,138 @@
+//! A routing scheme as the user writes it, and which combinations make sense.
+
+use netloom_units::kind::Kind;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::hash::HashFunction;
+use crate::{Granularity, Selector};
+
+/// Who decides on a packet's path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// The sending NIC, by the entropy value that every switch hashes.
+    Nic,
+    /// The first switch; it picks its own port and re-draws the entropy value that later switches hash.
+    Ingress,
+    /// Every switch with more than one candidate.
+    Switch,
+}
+
+impl Placement {
+    /// Every name, as written in a scenario.
+    pub const NAMES: [&'static str; 3] = ["nic", "ingress", "switch"];
+
+    /// The name as written in a scenario.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
+
+/// A routing scheme: a point of the product, and the hash that switches apply where nobody decides.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Routing {
+    /// Who decides.
+    pub placement: Placement,
+    /// Hash of (source, destination, flow, entropy value) by which switches choose where the scheme leaves it to them,
+    /// and by which the adaptive selectors' decisions are judged ("how many differed from ECMP").
+    pub hash: HashFunction,
+    /// Whether each switch salts its hash. Without a salt, upper tiers see only flows that hashed alike below
+    /// (polarisation).
+    pub salt: bool,
+    /// Number of entropy values a NIC uses (Flowcut's artefact: 256).
+    pub entropy_values: u32,
+    /// When it may decide anew.
+    pub granularity: Granularity,
+    /// What it decides.
+    pub selector: Selector,
+}
+
+/// A scheme that makes no sense, or is not built.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("routing.{field}: {reason}")]
+pub struct RoutingError {
+    /// The field that should change.
+    pub field: &'static str,
+    /// Why, and what would be valid.
+    pub reason: String,
+}
+
+impl Routing {
+    /// Refuses combinations that make no sense or are not built.
+    ///
+    /// # Errors
+    /// Names the field to change and says what would be valid.
+    pub fn check(&self) -> Result<(), RoutingError> {
+        let refuse = |field, reason: String| Err(RoutingError { field, reason });
+        let (granularity, selector) = (&self.granularity, &self.selector);
+        let nic = self.placement == Placement::Nic;
+        if nic && !selector.works_at_nic() {
+            return refuse(
+                "selector",
+                format!(
+                    "a NIC picks entropy values, not ports, so it cannot use \"{}\"; use \"hash\", \"random\" or \"round-robin\"",
+                    selector.name()
+                ),
+            );
+        }
+        if !nic && matches!(granularity, Granularity::Flowcut(_)) {
+            return refuse(
+                "granularity",
+                format!(
+                    "\"flowcut\" is built for placement \"nic\" only, found placement \"{}\"",
+                    self.placement.name()
+                ),
+            );
+        }
+        if selector.is_static() && !matches!(granularity, Granularity::Flow(_)) {
+            return refuse(
+                "granularity",
+                format!(
+                    "\"{}\" always decides alike, so deciding again per {} changes nothing; use \"flow\" or another selector",
+                    selector.name(),
+                    granularity.name()
+                ),
+            );
+        }
+        if self.placement == Placement::Ingress && selector.is_static() {
+            return refuse(
+                "placement",
+                format!("\"{}\" needs every switch to follow it; use \"switch\"", selector.name()),
+            );
+        }
+        if self.entropy_values == 0 {
+            return refuse("entropy_values", "expected at least 1, found 0".into());
+        }
+        granularity.check().map_err(|reason| RoutingError { field: "granularity", reason })?;
+        selector.check().map_err(|reason| RoutingError { field: "selector", reason })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::preset;
+
+    #[test]
+    fn every_preset_is_valid() {
+        for preset in preset::PRESETS {
+            assert_eq!(preset.routing().check(), Ok(()), "{}", preset.name);
+        }
+    }
+
+    #[test]
+    fn senseless_products_are_refused_with_a_way_out() {
+        let mut scheme = preset::find("flowcut-nic").unwrap().routing();
+        scheme.placement = Placement::Switch;
+        assert_eq!(scheme.check().unwrap_err().field, "granularity");
+
+        let mut scheme = preset::find("adaptive").unwrap().routing();
+        scheme.placement = Placement::Nic;
+        assert_eq!(scheme.check().unwrap_err().field, "selector");
+
+        let mut scheme = preset::find("ecmp").unwrap().routing();
+        scheme.granularity = Granularity::Packet(Default::default());
+        assert_eq!(scheme.check().unwrap_err().field, "granularity");
+    }
+}

@@ -1,0 +1,279 @@
+//! The product at work in a switch.
+
+use netloom_topology::PortId;
+use netloom_units::Time;
+use rand::Rng;
+use rand_pcg::Pcg64Mcg;
+use rustc_hash::FxHashMap;
+
+use crate::hash::region;
+use crate::scheme::{Placement, Routing};
+use crate::selector::{drill, least_loaded, mod_k, random, round_robin, weighted};
+use crate::{Granularity, Selector};
+
+/// A flow, as switches and receivers know it: its source and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FlowKey {
+    /// Source host.
+    pub src: u32,
+    /// Number of the flow at its source.
+    pub flow: u32,
+}
+
+/// What routing reads of a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Header {
+    /// Source host of this packet (of an ACK: the data's receiver).
+    pub src: u32,
+    /// Destination host of this packet.
+    pub dst: u32,
+    /// Number of the flow at the data's source.
+    pub flow: u32,
+    /// Entropy value.
+    pub entropy: u32,
+    /// Size on the wire.
+    pub bytes: u32,
+    /// Whether it is a control packet (an ACK, say) rather than data.
+    pub control: bool,
+}
+
+/// Where a packet goes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// The output port.
+    pub port: PortId,
+    /// The entropy value that the packet carries on.
+    pub entropy: u32,
+}
+
+/// How often an adaptive or random scheme decided, and how often the outcome was another than the header's hash would have
+/// given. A scheme that never deviates is inert.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Decisions {
+    /// Decisions among two or more candidates.
+    pub taken: u64,
+    /// Those whose outcome differs from the hash's.
+    pub deviating: u64,
+}
+
+/// A path kept for a run of a flow's packets.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    hop: Hop,
+    last: Time,
+    sent: u64,
+}
+
+/// The routing state of one switch.
+#[derive(Clone, Debug)]
+pub struct SwitchRouter {
+    random: Pcg64Mcg,
+    salt: u32,
+    /// Divisor of D-mod-k, S-mod-k and path labels at this switch.
+    stride: u32,
+    kept: FxHashMap<FlowKey, Kept>,
+    turn: u32,
+    /// DRILL's memory, per set of candidates (named by its first port).
+    drill: Vec<(PortId, drill::Memory)>,
+    /// What it decided so far.
+    pub decisions: Decisions,
+}
+
+impl SwitchRouter {
+    /// A switch without any flow. `stride` is the topology's up-stride at the switch's level.
+    pub fn new(scheme: &Routing, mut random: Pcg64Mcg, stride: u32) -> Self {
+        let salt = if scheme.salt { random.next_u32() } else { 0 };
+        SwitchRouter {
+            random,
+            salt,
+            stride: stride.max(1),
+            kept: FxHashMap::default(),
+            turn: 0,
+            drill: Vec::new(),
+            decisions: Decisions::default(),
+        }
+    }
+
+    /// Chooses one of the candidates for a packet.
+    ///
+    /// `first` says whether this is the packet's first switch, `load` tells a port's queued bytes and `rate` its link's rate.
+    ///
+    /// Control packets follow the scheme where it is static (hash, D-mod-k, …) and their header's hash elsewhere.
+    ///
+    /// # Panics
+    /// If there is no candidate.
+    #[inline]
+    pub fn route(
+        &mut self,
+        scheme: &Routing,
+        header: &Header,
+        first: bool,
+        candidates: &[PortId],
+        now: Time,
+        load: impl FnMut(PortId) -> u64,
+        rate: impl Fn(PortId) -> u64,
+    ) -> Hop {
+        if let [only] = *candidates {
+            return Hop { port: only, entropy: header.entropy };
+        }
+        let stay = |port| Hop { port, entropy: header.entropy };
+        match (scheme.placement, &scheme.selector) {
+            (Placement::Nic, Selector::RoundRobin(_)) if !header.control => {
+                stay(mod_k::pick(header.entropy, self.stride, candidates))
+            }
+            (Placement::Switch, Selector::DModK(_)) => stay(mod_k::pick(header.dst, self.stride, candidates)),
+            (Placement::Switch, Selector::SModK(_)) => stay(mod_k::pick(header.src, self.stride, candidates)),
+            (Placement::Switch, Selector::Weighted(_)) => {
+                stay(weighted::pick(scheme.hash.apply(header, self.salt), candidates, rate))
+            }
+            (Placement::Nic, _) | (_, Selector::Hash(_)) => stay(self.hashed(scheme, header, candidates)),
+            (Placement::Ingress, _) if !first => stay(self.hashed(scheme, header, candidates)),
+            _ if header.control => stay(self.hashed(scheme, header, candidates)),
+            _ => self.decide_or_keep(scheme, header, candidates, now, load),
+        }
+    }
+
+    #[inline]
+    fn hashed(&self, scheme: &Routing, header: &Header, candidates: &[PortId]) -> PortId {
+        candidates[region(scheme.hash.apply(header, self.salt), candidates.len())]
+    }
+
+    fn decide_or_keep(
+        &mut self,
+        scheme: &Routing,
+        header: &Header,
+        candidates: &[PortId],
+        now: Time,
+        load: impl FnMut(PortId) -> u64,
+    ) -> Hop {
+        if let Granularity::Packet(_) = scheme.granularity {
+            return self.decide(scheme, header, candidates, load);
+        }
+        let key = FlowKey { src: header.src, flow: header.flow };
+        if let Some(kept) = self.kept.get_mut(&key) {
+            let anew = match &scheme.granularity {
+                Granularity::Flowlet(flowlet) => flowlet.is_new(kept.last, now),
+                Granularity::Flowcell(cell) => cell.is_new(&mut kept.sent, u64::from(header.bytes)),
+                Granularity::Flow(_) | Granularity::Packet(_) | Granularity::Flowcut(_) => false,
+            };
+            kept.last = now;
+            if !anew {
+                return kept.hop;
+            }
+        }
+        let hop = self.decide(scheme, header, candidates, load);
+        let fresh = Kept { hop, last: now, sent: u64::from(header.bytes) };
+        self.kept.entry(key).and_modify(|kept| kept.hop = hop).or_insert(fresh);
+        hop
+    }
+
+    fn decide(
+        &mut self,
+        scheme: &Routing,
+        header: &Header,
+        candidates: &[PortId],
+        load: impl FnMut(PortId) -> u64,
+    ) -> Hop {
+        let port = match &scheme.selector {
+            Selector::Random(_) => random::pick(candidates, &mut self.random),
+            Selector::RoundRobin(_) => round_robin::pick(&mut self.turn, candidates),
+            Selector::LeastLoaded(_) => least_loaded::pick(candidates, load, &mut self.random),
+            Selector::Drill(drill) => {
+                let known = self.drill.iter().position(|&(first, _)| first == candidates[0]);
+                let index = known.unwrap_or_else(|| {
+                    self.drill.push((candidates[0], drill::Memory::default()));
+                    self.drill.len() - 1
+                });
+                drill.pick(&mut self.drill[index].1, candidates, load, &mut self.random)
+            }
+            // Handled before: these never decide anew.
+            Selector::Hash(_) | Selector::DModK(_) | Selector::SModK(_) | Selector::Weighted(_) => {
+                self.hashed(scheme, header, candidates)
+            }
+        };
+        self.decisions.taken += 1;
+        self.decisions.deviating += u64::from(port != self.hashed(scheme, header, candidates));
+        let entropy = match scheme.placement {
+            // Later switches hash the entropy value, so a new one takes the flow to a new path beyond the first port, too.
+            Placement::Ingress => random::below(scheme.entropy_values as usize, &mut self.random) as u32,
+            Placement::Nic | Placement::Switch => header.entropy,
+        };
+        Hop { port, entropy }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::preset;
+
+    const PORTS: [PortId; 4] = [4, 5, 6, 7];
+
+    fn header(flow: u32, entropy: u32) -> Header {
+        Header { src: 1, dst: 2, flow, entropy, bytes: 4160, control: false }
+    }
+
+    fn switch(preset: &str) -> (Routing, SwitchRouter) {
+        let scheme = preset::find(preset).unwrap().routing();
+        let router = SwitchRouter::new(&scheme, Pcg64Mcg::new(5), 1);
+        (scheme, router)
+    }
+
+    fn route(scheme: &Routing, router: &mut SwitchRouter, header: &Header, now: Time) -> PortId {
+        router.route(scheme, header, true, &PORTS, now, |_| 0, |_| 1).port
+    }
+
+    #[test]
+    fn ecmp_keeps_a_flow_on_one_port_and_decides_nothing() {
+        let (scheme, mut router) = switch("ecmp");
+        let ports: Vec<_> = (0..50).map(|_| route(&scheme, &mut router, &header(3, 0), Time(0))).collect();
+        assert!(ports.iter().all(|&port| port == ports[0]));
+        assert_eq!(router.decisions, Decisions::default());
+    }
+
+    #[test]
+    fn spraying_uses_every_port_and_deviates_three_times_of_four() {
+        let (scheme, mut router) = switch("spray");
+        let mut used = [0; 8];
+        for _ in 0..4000 {
+            used[usize::from(route(&scheme, &mut router, &header(3, 0), Time(0)))] += 1;
+        }
+        assert!(PORTS.iter().all(|&port| used[usize::from(port)] > 850), "{used:?}");
+        assert!((2850..3150).contains(&router.decisions.deviating));
+    }
+
+    #[test]
+    fn a_flowlet_ends_with_a_gap_only() {
+        let (scheme, mut router) = switch("letflow");
+        let Granularity::Flowlet(flowlet) = scheme.granularity.clone() else { unreachable!() };
+        let mut now = Time(0);
+        for _ in 0..1000 {
+            route(&scheme, &mut router, &header(3, 0), now);
+            now += flowlet.gap;
+        }
+        assert_eq!(router.decisions.taken, 1);
+        route(&scheme, &mut router, &header(3, 0), now + Time(1));
+        assert_eq!(router.decisions.taken, 2);
+    }
+
+    #[test]
+    fn acks_never_disturb_an_adaptive_schemes_state() {
+        let (scheme, mut router) = switch("letflow");
+        route(&scheme, &mut router, &Header { control: true, ..header(3, 0) }, Time(0));
+        assert!(router.kept.is_empty() && router.decisions.taken == 0);
+    }
+
+    #[test]
+    fn labels_in_turn_visit_every_path_of_a_tree() {
+        let scheme = preset::find("presto").unwrap().routing();
+        let mut low = SwitchRouter::new(&scheme, Pcg64Mcg::new(5), 1);
+        let mut high = SwitchRouter::new(&scheme, Pcg64Mcg::new(6), 4);
+        let paths: std::collections::HashSet<_> = (100..116)
+            .map(|label| {
+                let at = |router: &mut SwitchRouter| route(&scheme, router, &header(3, label), Time(0));
+                (at(&mut low), at(&mut high))
+            })
+            .collect();
+        assert_eq!(paths.len(), 16);
+    }
+}

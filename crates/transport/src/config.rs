@@ -1,0 +1,142 @@
+//! The transport as the user writes it.
+
+use netloom_units::{Bytes, Time, kinds};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::congestion::{dctcp, fixed_window, none};
+use crate::reliability::{go_back_n, selective_repeat};
+
+kinds! {
+    /// How losses and reordering are dealt with.
+    pub enum Reliability: "reliability" {
+        "selective-repeat" => SelectiveRepeat(selective_repeat::SelectiveRepeat),
+        "go-back-n" => GoBackN(go_back_n::GoBackN),
+    }
+}
+
+kinds! {
+    /// How much a flow may have in flight.
+    pub enum Congestion: "congestion" {
+        "fixed-window" => FixedWindow(fixed_window::FixedWindow),
+        "dctcp" => Dctcp(dctcp::Dctcp),
+        "none" => None(none::None),
+    }
+}
+
+/// A host's transport: reliability × congestion control, and the sizes of what goes on the wire.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Transport {
+    /// Sizes, acknowledgement and pacing.
+    #[serde(flatten)]
+    pub options: TransportOptions,
+    /// How losses and reordering are dealt with.
+    pub reliability: Reliability,
+    /// How much a flow may have in flight.
+    pub congestion: Congestion,
+}
+
+/// Sizes on the wire, acknowledgement, pacing and timeouts; common to all transports.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TransportOptions {
+    /// Largest payload of a data packet.
+    pub mtu: Bytes,
+    /// Headers of a data packet, on the wire in addition to the payload.
+    pub header: Bytes,
+    /// Size of an ACK or NACK on the wire.
+    pub ack_size: Bytes,
+    /// One ACK per so many packets. Last, out-of-order and newly (un)marked packets are acknowledged at once.
+    pub ack_every: u32,
+    /// Whether a flow spaces its packets by window / round-trip time instead of sending bursts.
+    pub paced: bool,
+    /// Least retransmission timeout. The timeout follows RFC 6298; it is armed only where the fabric can lose packets.
+    pub rto_min: Time,
+    /// Retransmission timeout before the first round-trip time is known.
+    pub rto_initial: Time,
+}
+
+impl Default for TransportOptions {
+    /// 4096 B of payload in 4160 B packets and an ACK for every packet, as the Flowcut evaluation's simulator.
+    fn default() -> Self {
+        TransportOptions {
+            mtu: Bytes(4096),
+            header: Bytes(64),
+            ack_size: Bytes(64),
+            ack_every: 1,
+            paced: false,
+            rto_min: Time::from_ms(1),
+            rto_initial: Time::from_ms(10),
+        }
+    }
+}
+
+impl Default for Transport {
+    /// The Flowcut evaluation's transport: an ideal reorder buffer and a fixed window of 1.2 bandwidth-delay products.
+    fn default() -> Self {
+        Transport {
+            options: TransportOptions::default(),
+            reliability: Reliability::SelectiveRepeat(Default::default()),
+            congestion: Congestion::FixedWindow(Default::default()),
+        }
+    }
+}
+
+/// A transport that makes no sense.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("transport.{field}: {reason}")]
+pub struct TransportError {
+    /// The field that should change.
+    pub field: &'static str,
+    /// Why.
+    pub reason: String,
+}
+
+impl Transport {
+    /// Size of a full data packet on the wire.
+    pub fn packet_size(&self) -> Bytes {
+        Bytes(self.options.mtu.0 + self.options.header.0)
+    }
+
+    /// Refuses values without meaning.
+    ///
+    /// # Errors
+    /// Names the field to change.
+    pub fn check(&self) -> Result<(), TransportError> {
+        let options = &self.options;
+        let refuse = |field, reason| Err(TransportError { field, reason });
+        if options.mtu == Bytes(0) {
+            return refuse("mtu", "expected at least 1 byte, found 0".into());
+        }
+        let limit = u64::from(u16::MAX);
+        if self.packet_size().0 > limit {
+            return refuse(
+                "mtu",
+                format!("expected mtu + header of at most {limit} bytes, found {}", self.packet_size().0),
+            );
+        }
+        if !(1..=limit).contains(&options.ack_size.0) {
+            return refuse("ack_size", format!("expected 1 to {limit} bytes, found {}", options.ack_size.0));
+        }
+        if options.ack_every == 0 {
+            return refuse("ack_every", "expected at least 1, found 0".into());
+        }
+        for (field, time) in [("rto_min", options.rto_min), ("rto_initial", options.rto_initial)] {
+            if time == Time::ZERO {
+                return refuse(field, "expected more than 0".into());
+            }
+        }
+        let congestion = match &self.congestion {
+            Congestion::FixedWindow(window) => window.check(),
+            Congestion::Dctcp(dctcp) => dctcp.check(),
+            Congestion::None(_) if options.paced => {
+                return refuse(
+                    "paced",
+                    "pacing needs a window to spread; use \"fixed-window\" or \"dctcp\"".into(),
+                );
+            }
+            Congestion::None(_) => Ok(()),
+        };
+        congestion.map_err(|reason| TransportError { field: "congestion", reason })
+    }
+}

@@ -1,0 +1,39 @@
+//! A window that never changes.
+
+use netloom_units::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A fixed amount of unacknowledged bytes (on the wire). Give it in bandwidth-delay products of the flow's idle path, or in bytes. The
+/// Flowcut evaluation starts with 1.2 BDP.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FixedWindow {
+    /// Window in bandwidth-delay products: NIC rate × idle round-trip time of a full packet and its ACK.
+    pub bdp: f64,
+    /// Window in bytes; takes the place of `bdp`.
+    pub bytes: Option<Bytes>,
+}
+
+impl Default for FixedWindow {
+    fn default() -> Self {
+        FixedWindow { bdp: 1.2, bytes: None }
+    }
+}
+
+impl FixedWindow {
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if !(self.bdp > 0.0 && self.bdp.is_finite()) {
+            return Err(format!("fixed-window.bdp: expected a number above 0, found {}", self.bdp));
+        }
+        if self.bytes == Some(Bytes(0)) {
+            return Err("fixed-window.bytes: expected at least 1 byte, found 0".into());
+        }
+        Ok(())
+    }
+
+    /// The window for a path; never less than one packet, or nothing could be sent.
+    pub(crate) fn bytes(&self, bdp: Bytes, packet: Bytes) -> Bytes {
+        self.bytes.unwrap_or(Bytes((bdp.0 as f64 * self.bdp).round() as u64)).max(packet)
+    }
+}

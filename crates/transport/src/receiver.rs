@@ -1,0 +1,149 @@
+//! The receiving side of a flow.
+
+use netloom_units::Time;
+
+use crate::config::{Reliability, Transport};
+use crate::seq::SeqSet;
+
+/// A data packet as a receiver sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// When.
+    pub now: Time,
+    /// Its number.
+    pub seq: u32,
+    /// Whether it is the flow's last.
+    pub last: bool,
+    /// Whether it is marked.
+    pub marked: bool,
+    /// Fingerprint of its path.
+    pub path: u32,
+}
+
+/// What the receiver answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// Nothing yet.
+    None,
+    /// An ACK for this packet and everything below the number.
+    Ack(u32),
+    /// Everything from the number on is wanted again.
+    Nack(u32),
+}
+
+/// The receiving side of one flow, and what it has seen.
+#[derive(Clone, Debug, Default)]
+pub struct Receiver {
+    received: SeqSet,
+    /// Number of packets, once the last one has been seen.
+    count: Option<u32>,
+    unacknowledged: u32,
+    /// Go-back-N: the number last asked for.
+    asked: Option<u32>,
+    last_marked: bool,
+    last_path: Option<u32>,
+    /// When the last missing packet arrived.
+    pub completed: Option<Time>,
+    /// Packets that arrived, duplicates and discarded ones included.
+    pub packets: u64,
+    /// Packets whose number was above the next expected one.
+    pub ooo_packets: u64,
+    /// Largest distance of such a packet from the expected number.
+    pub max_ood: u32,
+    /// Packets that carried an ECN mark.
+    pub marks: u64,
+    /// How often a packet came along another path than the one before it.
+    pub path_changes: u32,
+}
+
+impl Receiver {
+    /// A data packet arrived.
+    #[inline]
+    pub fn on_data(&mut self, transport: &Transport, arrival: Arrival) -> Reply {
+        self.packets += 1;
+        self.marks += u64::from(arrival.marked);
+        let path_changed = self.last_path.replace(arrival.path).is_some_and(|path| path != arrival.path);
+        self.path_changes += u32::from(path_changed);
+
+        let expected = self.received.base();
+        let early = arrival.seq > expected;
+        if early {
+            self.ooo_packets += 1;
+            self.max_ood = self.max_ood.max(arrival.seq - expected);
+            if let Reliability::GoBackN(_) = transport.reliability {
+                return if self.asked.replace(expected) == Some(expected) {
+                    Reply::None
+                } else {
+                    Reply::Nack(expected)
+                };
+            }
+        }
+        let new = self.received.insert(arrival.seq);
+        if arrival.last {
+            self.count = Some(arrival.seq + 1);
+        }
+        if new && self.count == Some(self.received.base()) {
+            self.completed = Some(arrival.now);
+        }
+        self.unacknowledged += 1;
+        let mark_changed = std::mem::replace(&mut self.last_marked, arrival.marked) != arrival.marked;
+        let at_once = early || !new || arrival.last || mark_changed || !self.received.is_contiguous();
+        if at_once || self.completed.is_some() || self.unacknowledged >= transport.options.ack_every {
+            self.unacknowledged = 0;
+            Reply::Ack(self.received.base())
+        } else {
+            Reply::None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::TransportOptions;
+
+    fn arrival(seq: u32, last: bool) -> Arrival {
+        Arrival { now: Time(u64::from(seq)), seq, last, marked: false, path: 0 }
+    }
+
+    fn replies(transport: &Transport, order: &[u32], last: u32) -> (Vec<Reply>, Receiver) {
+        let mut receiver = Receiver::default();
+        let replies =
+            order.iter().map(|&seq| receiver.on_data(transport, arrival(seq, seq == last))).collect();
+        (replies, receiver)
+    }
+
+    #[test]
+    fn a_late_packet_makes_the_early_ones_out_of_order_but_not_itself() {
+        let (replies, receiver) = replies(&Transport::default(), &[0, 2, 3, 1, 4], 4);
+        assert_eq!(replies, [1, 1, 1, 4, 5].map(Reply::Ack));
+        assert_eq!((receiver.ooo_packets, receiver.max_ood), (2, 2));
+        assert!(receiver.completed.is_some());
+    }
+
+    #[test]
+    fn go_back_n_asks_once_per_gap_and_discards() {
+        let transport =
+            Transport { reliability: Reliability::GoBackN(Default::default()), ..Transport::default() };
+        let (replies, receiver) = replies(&transport, &[0, 2, 3, 1, 3, 2, 3], 3);
+        use Reply::*;
+        assert_eq!(replies, [Ack(1), Nack(1), None, Ack(2), Nack(2), Ack(3), Ack(4)]);
+        assert!(receiver.completed.is_some());
+    }
+
+    #[test]
+    fn acks_may_be_spared_while_all_is_well() {
+        let options = TransportOptions { ack_every: 4, ..TransportOptions::default() };
+        let transport = Transport { options, ..Transport::default() };
+        let (replies, _) = replies(&transport, &[0, 1, 2, 3, 4, 6, 5, 7], 7);
+        use Reply::*;
+        assert_eq!(replies, [None, None, None, Ack(4), None, Ack(5), None, Ack(8)]);
+    }
+
+    #[test]
+    fn a_duplicate_is_acknowledged_again_and_completes_nothing_twice() {
+        let (replies, receiver) = replies(&Transport::default(), &[0, 1, 0], 1);
+        assert_eq!(replies, [1, 2, 2].map(Reply::Ack));
+        assert_eq!(receiver.completed, Some(Time(1)));
+    }
+}

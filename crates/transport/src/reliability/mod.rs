@@ -1,0 +1,4 @@
+//! How losses and reordering are dealt with.
+
+pub mod go_back_n;
+pub mod selective_repeat;

@@ -1,0 +1,375 @@
+//! The sending side of a flow.
+
+use netloom_units::{Bytes, Rate, Time};
+
+use crate::config::{Reliability, Transport};
+use crate::congestion::Window;
+use crate::seq::SeqSet;
+
+/// What a sender knows of its path before it sends anything.
+#[derive(Clone, Copy, Debug)]
+pub struct PathFacts {
+    /// Round-trip time of a full packet and its ACK on an idle fabric.
+    pub base_rtt: Time,
+    /// Rate of the NIC.
+    pub rate: Rate,
+    /// Whether packets can be lost on the way, so that timeouts must be armed.
+    pub lossy: bool,
+}
+
+/// A data packet to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// Its number.
+    pub seq: u32,
+    /// Its payload in bytes.
+    pub payload: u16,
+    /// Whether it is the flow's last.
+    pub last: bool,
+}
+
+/// What an ACK says.
+#[derive(Clone, Copy, Debug)]
+pub struct AckInfo {
+    /// When it arrived.
+    pub now: Time,
+    /// The packet it answers.
+    pub seq: u32,
+    /// Everything below is acknowledged.
+    pub cumulative: u32,
+    /// Whether that packet was marked.
+    pub marked: bool,
+    /// When that packet was sent.
+    pub sent: Time,
+}
+
+/// What a sender has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SendCounts {
+    /// Data packets sent, retransmissions included.
+    pub packets: u64,
+    /// Retransmissions.
+    pub retransmissions: u64,
+    /// Timeouts.
+    pub timeouts: u32,
+}
+
+/// The sending side of one flow.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    bytes: u64,
+    /// Number of packets of the flow.
+    count: u32,
+    /// Next number that was never sent.
+    next: u32,
+    acked: SeqSet,
+    /// Numbers from here up to `resend_end` that are not acknowledged must be sent again.
+    resend: u32,
+    resend_end: u32,
+    /// Packets sent and neither acknowledged nor given up.
+    in_flight: u32,
+    window: Window,
+    /// Earliest departure of the next packet under pacing.
+    pace: Time,
+    base_rtt: Time,
+    timeout: Timeout,
+    /// What it has done so far.
+    pub counts: SendCounts,
+}
+
+/// Retransmission timeout after RFC 6298.
+#[derive(Clone, Debug)]
+struct Timeout {
+    armed: bool,
+    smoothed: Option<(Time, Time)>,
+    backoff: u32,
+    /// Last time something was sent or acknowledged.
+    progress: Time,
+}
+
+impl Timeout {
+    fn duration(&self, transport: &Transport) -> Time {
+        let options = &transport.options;
+        let base = match self.smoothed {
+            Some((srtt, var)) => (srtt + var * 4).max(options.rto_min),
+            None => options.rto_initial,
+        };
+        base * (1 << self.backoff.min(6))
+    }
+
+    fn sample(&mut self, rtt: Time) {
+        self.smoothed = Some(match self.smoothed {
+            None => (rtt, rtt / 2),
+            Some((srtt, var)) => {
+                let error = Time(srtt.0.abs_diff(rtt.0));
+                ((srtt * 7 + rtt) / 8, (var * 3 + error) / 4)
+            }
+        });
+    }
+}
+
+impl Sender {
+    /// A flow of `bytes` (at least 1) that begins at `now`.
+    pub fn new(transport: &Transport, bytes: Bytes, path: PathFacts, now: Time) -> Self {
+        Sender {
+            bytes: bytes.0,
+            count: bytes.0.div_ceil(transport.options.mtu.0) as u32,
+            next: 0,
+            acked: SeqSet::default(),
+            resend: 0,
+            resend_end: 0,
+            in_flight: 0,
+            window: Window::new(transport, path),
+            pace: now,
+            base_rtt: path.base_rtt,
+            timeout: Timeout { armed: path.lossy, smoothed: None, backoff: 0, progress: now },
+            counts: SendCounts::default(),
+        }
+    }
+
+    /// Number of packets of the flow.
+    pub fn packets(&self) -> u32 {
+        self.count
+    }
+
+    /// Whether everything is acknowledged.
+    pub fn is_done(&self) -> bool {
+        self.acked.base() >= self.count
+    }
+
+    /// Packets sent and neither acknowledged nor given up.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// Bytes never sent.
+    pub fn remaining(&self, transport: &Transport) -> Bytes {
+        Bytes(self.bytes.saturating_sub(u64::from(self.next) * transport.options.mtu.0))
+    }
+
+    /// Whether there is something to send that the window allows, and from when on pacing allows it.
+    #[inline]
+    pub fn ready(&self, transport: &Transport) -> Option<Time> {
+        let has_data = self.next < self.count || self.resend < self.resend_end;
+        // A packet may leave if a full packet more still fits the window: windows count whole packets.
+        let packet = transport.packet_size().0;
+        let fits = u64::from(self.in_flight) * packet + packet <= self.window.bytes();
+        (has_data && fits).then_some(self.pace)
+    }
+
+    /// Takes the next packet to send at `now`; `None` if there is none.
+    #[inline]
+    pub fn take(&mut self, transport: &Transport, now: Time) -> Option<Outgoing> {
+        while self.resend < self.resend_end && self.acked.contains(self.resend) {
+            self.resend += 1;
+        }
+        let seq = if self.resend < self.resend_end {
+            self.resend += 1;
+            self.counts.retransmissions += 1;
+            self.resend - 1
+        } else if self.next < self.count {
+            self.next += 1;
+            self.next - 1
+        } else {
+            return None;
+        };
+        self.in_flight += 1;
+        self.counts.packets += 1;
+        self.timeout.progress = now;
+        let last = seq + 1 == self.count;
+        let mtu = transport.options.mtu.0;
+        let payload = if last { self.bytes - u64::from(seq) * mtu } else { mtu };
+        if transport.options.paced {
+            let rtt = self.timeout.smoothed.map_or(self.base_rtt, |(srtt, _)| srtt);
+            let size = payload + transport.options.header.0;
+            let gap = u128::from(rtt.0) * u128::from(size) / u128::from(self.window.bytes().max(1));
+            self.pace = self.pace.max(now) + Time(gap as u64);
+        }
+        Some(Outgoing { seq, payload: payload as u16, last })
+    }
+
+    /// An ACK arrived. Returns how many packets it newly acknowledges.
+    #[inline]
+    pub fn on_ack(&mut self, transport: &Transport, ack: AckInfo) -> u32 {
+        let mut newly = 0;
+        while self.acked.base() < ack.cumulative {
+            newly += self.acknowledge(self.acked.base());
+        }
+        if let Reliability::SelectiveRepeat(_) = transport.reliability {
+            newly += self.acknowledge(ack.seq);
+        }
+        if newly > 0 {
+            self.timeout.backoff = 0;
+            self.timeout.progress = ack.now;
+        }
+        self.timeout.sample(ack.now - ack.sent);
+        let bytes = u64::from(newly) * transport.packet_size().0;
+        self.window.on_ack(transport, bytes, ack.marked, self.acked.base(), self.next);
+        newly
+    }
+
+    fn acknowledge(&mut self, seq: u32) -> u32 {
+        if !self.acked.insert(seq) {
+            return 0;
+        }
+        // Go-back-N may be overtaken by an ACK for a packet it is about to send again.
+        let given_up = (self.resend..self.resend_end).contains(&seq);
+        self.in_flight -= u32::from(!given_up && self.in_flight > 0);
+        1
+    }
+
+    /// The receiver asks for everything from `expected` on (go-back-N).
+    pub fn on_nack(&mut self, expected: u32, now: Time) {
+        while self.acked.base() < expected {
+            self.acknowledge(self.acked.base());
+        }
+        // An old NACK asks for what has been acknowledged since.
+        if self.acked.base() == expected && expected < self.next {
+            self.window.on_loss(false);
+            self.give_up();
+        }
+        self.timeout.progress = now;
+    }
+
+    /// Everything unacknowledged is to be sent again.
+    fn give_up(&mut self) {
+        self.resend = self.acked.base();
+        self.resend_end = self.next;
+        self.in_flight = 0;
+    }
+
+    /// When the retransmission timer expires if nothing happens; `None` while nothing can be lost.
+    pub fn deadline(&self, transport: &Transport) -> Option<Time> {
+        let waits = self.timeout.armed && self.in_flight > 0;
+        waits.then(|| self.timeout.progress + self.timeout.duration(transport))
+    }
+
+    /// The deadline passed.
+    pub fn on_timeout(&mut self, now: Time) {
+        self.counts.timeouts += 1;
+        self.timeout.backoff += 1;
+        self.timeout.progress = now;
+        self.window.on_loss(true);
+        self.give_up();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Congestion;
+    use crate::congestion::fixed_window::FixedWindow;
+
+    const RTT: Time = Time::from_us(10);
+
+    fn transport(window_packets: u64, reliability: Reliability) -> Transport {
+        let bytes = Some(Bytes(window_packets * 4160));
+        Transport {
+            reliability,
+            congestion: Congestion::FixedWindow(FixedWindow { bytes, ..FixedWindow::default() }),
+            ..Transport::default()
+        }
+    }
+
+    fn selective(window_packets: u64) -> Transport {
+        transport(window_packets, Reliability::SelectiveRepeat(Default::default()))
+    }
+
+    fn go_back_n(window_packets: u64) -> Transport {
+        transport(window_packets, Reliability::GoBackN(Default::default()))
+    }
+
+    fn sender(transport: &Transport, packets: u64) -> Sender {
+        let path = PathFacts { base_rtt: RTT, rate: Rate::from_gbps(200), lossy: true };
+        Sender::new(transport, Bytes(packets * 4096 - 96), path, Time::ZERO)
+    }
+
+    fn send_all(sender: &mut Sender, transport: &Transport) -> Vec<u32> {
+        let mut sent = Vec::new();
+        while sender.ready(transport).is_some() {
+            match sender.take(transport, Time::ZERO) {
+                Some(packet) => sent.push(packet.seq),
+                None => break,
+            }
+        }
+        sent
+    }
+
+    fn ack(seq: u32, cumulative: u32) -> AckInfo {
+        AckInfo { now: RTT, seq, cumulative, marked: false, sent: Time::ZERO }
+    }
+
+    #[test]
+    fn the_window_limits_what_is_in_flight() {
+        let transport = selective(4);
+        let mut sender = sender(&transport, 6);
+        assert_eq!(send_all(&mut sender, &transport), [0, 1, 2, 3]);
+        sender.on_ack(&transport, ack(2, 0));
+        assert_eq!(send_all(&mut sender, &transport), [4]);
+        sender.on_ack(&transport, ack(0, 1));
+        let last = sender.take(&transport, RTT).unwrap();
+        assert_eq!((last.seq, last.payload, last.last), (5, 4000, true));
+    }
+
+    #[test]
+    fn a_timeout_sends_only_what_is_not_acknowledged() {
+        let transport = selective(8);
+        let mut sender = sender(&transport, 5);
+        send_all(&mut sender, &transport);
+        sender.on_ack(&transport, ack(1, 0));
+        sender.on_ack(&transport, ack(3, 0));
+        let deadline = sender.deadline(&transport).unwrap();
+        assert_eq!(deadline, RTT + transport.options.rto_min);
+        sender.on_timeout(deadline);
+        assert_eq!(send_all(&mut sender, &transport), [0, 2, 4]);
+        assert_eq!((sender.counts.retransmissions, sender.counts.timeouts), (3, 1));
+        for (seq, cumulative) in [(0, 2), (2, 4), (4, 5)] {
+            assert!(!sender.is_done());
+            sender.on_ack(&transport, ack(seq, cumulative));
+        }
+        assert!(sender.is_done());
+        assert_eq!(sender.in_flight(), 0);
+        assert_eq!(sender.deadline(&transport), None);
+    }
+
+    #[test]
+    fn a_nack_rewinds_and_an_old_one_does_not() {
+        let transport = go_back_n(8);
+        let mut sender = sender(&transport, 6);
+        assert_eq!(send_all(&mut sender, &transport), [0, 1, 2, 3, 4, 5]);
+        sender.on_nack(2, RTT);
+        assert_eq!(send_all(&mut sender, &transport), [2, 3, 4, 5]);
+        sender.on_ack(&transport, ack(4, 5));
+        sender.on_nack(3, RTT);
+        assert!(send_all(&mut sender, &transport).is_empty());
+        sender.on_ack(&transport, ack(5, 6));
+        assert!(sender.is_done());
+    }
+
+    #[test]
+    fn timeouts_back_off_exponentially() {
+        let transport = selective(8);
+        let mut sender = sender(&transport, 2);
+        send_all(&mut sender, &transport);
+        let mut now = Time::ZERO;
+        for round in 0..3 {
+            let deadline = sender.deadline(&transport).unwrap();
+            assert_eq!(deadline - now, transport.options.rto_initial * (1 << round));
+            now = deadline;
+            sender.on_timeout(now);
+            sender.take(&transport, now);
+        }
+    }
+
+    #[test]
+    fn pacing_spreads_a_window_over_a_round_trip() {
+        let mut transport = selective(10);
+        transport.options.paced = true;
+        let mut sender = sender(&transport, 20);
+        for step in 0..10 {
+            let at = sender.ready(&transport).unwrap();
+            assert_eq!(at, RTT / 10 * step);
+            sender.take(&transport, at);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What holds for every pattern: which hosts take part, where ranks sit, when the first messages start.
+
+use std::collections::HashMap;
+
+use netloom_topology::{HostId, Network};
+use netloom_units::Time;
+use rand_pcg::Pcg64Mcg;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::WorkloadError;
+use crate::random::{Purpose, RngExt, shuffle, stream};
+
+/// Options of every workload.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Options {
+    /// Number of hosts that take part; all hosts of the network if not given. Patterns number them as ranks from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<u32>,
+    /// Where the ranks sit: `linear` puts rank r on host r, `random` on hosts drawn from the seed.
+    pub placement: Placement,
+    /// First messages start at times drawn uniformly from zero to this time, one draw per host.
+    pub start_jitter: Time,
+}
+
+/// Where the ranks of a workload sit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// Rank r sits on host r.
+    #[default]
+    Linear,
+    /// Ranks sit on distinct hosts drawn uniformly.
+    Random,
+}
+
+/// Which hosts a random destination is drawn from. A host is never its own destination.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Destination {
+    /// All other hosts.
+    #[default]
+    Any,
+    /// Hosts of other edge switches.
+    OtherRack,
+    /// Hosts of other pods (fat tree) or groups (Dragonfly).
+    OtherPod,
+}
+
+impl Options {
+    /// The host of every rank.
+    pub(crate) fn place(&self, network: &Network, seed: u64) -> Result<Vec<HostId>, WorkloadError> {
+        let hosts = network.hosts();
+        let ranks = self.ranks.unwrap_or(hosts);
+        if !(2..=hosts).contains(&ranks) {
+            return Err(WorkloadError::parameter(
+                "ranks",
+                format!("2 to {hosts}, the hosts of the network"),
+                ranks,
+            ));
+        }
+        let mut order: Vec<HostId> = (0..hosts).collect();
+        if self.placement == Placement::Random {
+            shuffle(&mut order, &mut stream(seed, Purpose::Placement, 0));
+        }
+        order.truncate(ranks as usize);
+        Ok(order)
+    }
+
+    /// When a host's first messages start.
+    pub(crate) fn first_start(&self, seed: u64, host: HostId) -> Time {
+        match self.start_jitter {
+            Time::ZERO => Time::ZERO,
+            Time(jitter) => Time(stream(seed, Purpose::Start, host).random_range(0..=jitter)),
+        }
+    }
+}
+
+/// The ranks sorted into classes (a rack, a pod, or each rank alone) outside of which destinations are drawn.
+#[derive(Debug)]
+pub(crate) struct Destinations {
+    /// Hosts, class by class.
+    order: Vec<HostId>,
+    /// Per rank: where its class lies in `order`.
+    class: Vec<(u32, u32)>,
+}
+
+impl Destinations {
+    pub(crate) fn new(
+        rule: Destination,
+        network: &Network,
+        placed: &[HostId],
+    ) -> Result<Self, WorkloadError> {
+        let key = |rank: u32| match rule {
+            Destination::Any => rank,
+            Destination::OtherRack => network.edge_switch(placed[rank as usize]),
+            Destination::OtherPod => network.pod(network.edge_switch(placed[rank as usize])),
+        };
+        let ranks = placed.len() as u32;
+        let mut sorted: Vec<u32> = (0..ranks).collect();
+        sorted.sort_by_key(|&rank| key(rank));
+        let mut range: HashMap<u32, (u32, u32)> = HashMap::new();
+        for (index, &rank) in (0..).zip(&sorted) {
+            range.entry(key(rank)).or_insert((index, index)).1 = index + 1;
+        }
+        if range.len() < 2 {
+            let (expected, found) = match rule {
+                Destination::OtherPod => ("hosts in at least two pods or groups", "all of them in one"),
+                _ => ("hosts at at least two edge switches", "all of them at one"),
+            };
+            return Err(WorkloadError::parameter("destination", expected, found));
+        }
+        Ok(Destinations {
+            order: sorted.iter().map(|&rank| placed[rank as usize]).collect(),
+            class: (0..ranks).map(|rank| range[&key(rank)]).collect(),
+        })
+    }
+
+    /// Whether both ranks are of one class, so that neither may send to the other.
+    pub(crate) fn same_class(&self, a: u32, b: u32) -> bool {
+        self.class[a as usize] == self.class[b as usize]
+    }
+
+    /// The size of the largest class.
+    pub(crate) fn largest_class(&self) -> u32 {
+        self.class.iter().map(|&(first, end)| end - first).max().unwrap_or(0)
+    }
+
+    /// A uniform draw among the hosts outside of the rank's class.
+    pub(crate) fn draw(&self, rank: u32, rng: &mut Pcg64Mcg) -> HostId {
+        let (first, end) = self.class[rank as usize];
+        let index = rng.random_range(0..self.order.len() as u32 - (end - first));
+        self.order[(if index < first { index } else { index + (end - first) }) as usize]
+    }
+}

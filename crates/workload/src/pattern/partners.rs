@@ -1,0 +1,43 @@
+//! What patterns with given partners share: every rank sends to its partners, once or again and again.
+
+use netloom_units::Time;
+
+use crate::closed::{Closed, Partners};
+use crate::plan::{HostWork, Message, Plan, Setting};
+use crate::random::{Purpose, stream};
+use crate::{Size, WorkloadError};
+
+/// Lets every rank send to its partners (given as ranks) at once, and to each of them again when a message
+/// completes, `repeat` times in all. A rank without partners idles.
+pub(super) fn send_to_partners(
+    setting: &Setting,
+    size: &Size,
+    repeat: u32,
+    partners: &[Vec<u32>],
+) -> Result<Plan, WorkloadError> {
+    if repeat == 0 {
+        return Err(WorkloadError::parameter("repeat", "at least 1", repeat));
+    }
+    let size = size.sampler(setting.context)?;
+    let messages = partners.iter().map(|p| p.len() as u64 * u64::from(repeat)).sum();
+    Ok(setting.plan(Some(messages), |rank, host| {
+        let hosts: Vec<_> = partners[rank as usize].iter().map(|&p| setting.placed[p as usize]).collect();
+        let (start, mut rng) = (setting.first_start(host), stream(setting.context.seed, Purpose::Host, host));
+        if hosts.is_empty() {
+            return HostWork::default();
+        }
+        if repeat == 1 {
+            let message = |dst| Message { dst, bytes: size.draw(&mut rng), start };
+            return HostWork::list(hosts.into_iter().map(message).collect());
+        }
+        let work = Closed {
+            rng,
+            size: size.clone(),
+            left: hosts.len() as u64 * u64::from(repeat),
+            window: hosts.len() as u32,
+            until: Time::MAX,
+            partners: Partners::cycle(hosts),
+        };
+        HostWork::closed(work, start)
+    }))
+}

@@ -1,0 +1,183 @@
+//! A workload laid on a network: the work of every host.
+
+use std::path::{Path, PathBuf};
+use std::vec;
+
+use netloom_topology::{HostId, Network};
+use netloom_units::{Bytes, Time};
+
+use crate::closed::Closed;
+use crate::{Options, Pattern, WorkloadError};
+
+/// What the user wrote: a pattern and the options that hold for every pattern.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    /// Which host sends to which, and by what rule.
+    pub pattern: Pattern,
+    /// Participants, placement, jitter.
+    pub options: Options,
+}
+
+/// Where a plan's randomness and files come from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlanContext {
+    /// Seed of every random choice of the workload.
+    pub seed: u64,
+    /// Folder that relative file names start from (that of the scenario file).
+    pub base_dir: PathBuf,
+}
+
+impl PlanContext {
+    /// A context whose relative file names start from the working directory.
+    pub fn new(seed: u64) -> Self {
+        PlanContext { seed, base_dir: PathBuf::new() }
+    }
+
+    pub(crate) fn file(&self, name: &Path) -> PathBuf {
+        self.base_dir.join(name)
+    }
+}
+
+/// One message that starts by the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Receiving host, never the sender itself.
+    pub dst: HostId,
+    /// Payload, at least one byte.
+    pub bytes: Bytes,
+    /// When it is handed to the sender's transport.
+    pub start: Time,
+}
+
+/// A workload laid on a network.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The work of every host, indexed by host.
+    pub hosts: Vec<HostWork>,
+    /// How many messages there will be, where that is known beforehand.
+    pub total_messages: Option<u64>,
+}
+
+/// The work of one host.
+///
+/// It owns its random stream. An idle host costs no allocation.
+#[derive(Clone, Debug, Default)]
+pub struct HostWork {
+    source: Source,
+}
+
+#[derive(Clone, Debug, Default)]
+enum Source {
+    #[default]
+    Idle,
+    List(vec::IntoIter<Message>),
+    /// A closed loop; the first messages start by the clock if `start` is later than zero.
+    Closed {
+        start: Time,
+        early: u32,
+        work: Box<Closed>,
+    },
+}
+
+impl HostWork {
+    /// Messages in order of their start.
+    pub(crate) fn list(messages: Vec<Message>) -> Self {
+        if messages.is_empty() {
+            Self::default()
+        } else {
+            HostWork { source: Source::List(messages.into_iter()) }
+        }
+    }
+
+    /// A closed loop whose first messages start at `start`.
+    pub(crate) fn closed(work: Closed, start: Time) -> Self {
+        let early = if start > Time::ZERO { work.outstanding() } else { 0 };
+        HostWork { source: Source::Closed { start, early, work: Box::new(work) } }
+    }
+
+    /// The next message that starts by the clock, in order of start; `None` when none is left.
+    pub fn next_timed(&mut self) -> Option<Message> {
+        match &mut self.source {
+            Source::Idle => None,
+            Source::List(messages) => messages.next(),
+            Source::Closed { start, early, work } => {
+                *early = early.checked_sub(1)?;
+                let (dst, bytes) = work.next(*start)?;
+                Some(Message { dst, bytes, start: *start })
+            }
+        }
+    }
+
+    /// How many messages a simulator takes from [`next_closed`](Self::next_closed) when the run starts.
+    ///
+    /// Zero for open loops, and for closed loops whose first messages start by the clock; these go on through
+    /// `next_closed` all the same.
+    pub fn outstanding(&self) -> u32 {
+        match &self.source {
+            Source::Closed { start: Time::ZERO, work, .. } => work.outstanding(),
+            _ => 0,
+        }
+    }
+
+    /// The next message of the closed loop, which starts at once: taken [`outstanding`](Self::outstanding) times
+    /// when the run starts, and then whenever any message of this host completes at the sender.
+    ///
+    /// `None` when the loop is done (or there is none), for this and all later times.
+    pub fn next_closed(&mut self, now: Time) -> Option<(HostId, Bytes)> {
+        match &mut self.source {
+            Source::Closed { work, .. } => work.next(now),
+            _ => None,
+        }
+    }
+}
+
+/// What a pattern sees of the run it is laid on.
+pub(crate) struct Setting<'a> {
+    pub(crate) network: &'a Network,
+    pub(crate) context: &'a PlanContext,
+    pub(crate) options: &'a Options,
+    /// The host of every rank.
+    pub(crate) placed: Vec<HostId>,
+}
+
+impl Setting<'_> {
+    /// Number of ranks.
+    pub(crate) fn ranks(&self) -> u32 {
+        self.placed.len() as u32
+    }
+
+    /// One work per host from one per rank.
+    pub(crate) fn plan(
+        &self,
+        total_messages: Option<u64>,
+        mut work: impl FnMut(u32, HostId) -> HostWork,
+    ) -> Plan {
+        let mut hosts = vec![HostWork::default(); self.network.hosts() as usize];
+        for (rank, &host) in (0..).zip(&self.placed) {
+            hosts[host as usize] = work(rank, host);
+        }
+        Plan { hosts, total_messages }
+    }
+
+    /// When the first messages of a host start.
+    pub(crate) fn first_start(&self, host: HostId) -> Time {
+        self.options.first_start(self.context.seed, host)
+    }
+}
+
+impl Workload {
+    /// A pattern with default options.
+    pub fn new(pattern: Pattern) -> Self {
+        Workload { pattern, options: Options::default() }
+    }
+
+    /// Lays the workload on a network.
+    ///
+    /// # Errors
+    /// If a parameter makes no sense on this network, or a file is missing or wrong; the error names the parameter,
+    /// or the file and line.
+    pub fn plan(&self, network: &Network, context: &PlanContext) -> Result<Plan, WorkloadError> {
+        let placed = self.options.place(network, context.seed)?;
+        self.pattern.lay(&Setting { network, context, options: &self.options, placed })
+    }
+}
