@@ -39,7 +39,7 @@ pub use families::{
     Arrangement, Complete, Crossbar, Dragonfly, DragonflyPreset, EquivalentJellyfish, FatTree, FatTreePreset,
     HyperX, Jellyfish, KaryNTree, LeafSpine, Lifting, SlimFly, Xgft, Xpander,
 };
-pub use formats::EdgeList;
+pub use formats::{Dot, EdgeList, ExportFormat, GraphMl, HtsimTopo, Json, Ns3};
 pub use metrics::Metrics;
 pub use network::{
     Channel, ChannelId, HostId, Link, LinkId, Network, NetworkBuilder, NetworkError, NodeId, PortId, TierId,

@@ -216,6 +216,11 @@ impl Network {
         !self.up_strides.is_empty()
     }
 
+    /// [`Network::up_stride`] of levels 1, 2, …; empty unless the network is an XGFT.
+    pub(crate) fn up_strides(&self) -> &[u32] {
+        &self.up_strides
+    }
+
     /// The switch a host is attached to.
     pub fn edge_switch(&self, host: HostId) -> NodeId {
         self.neighbour(host, 0)

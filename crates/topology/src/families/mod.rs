@@ -12,7 +12,7 @@ mod k_ary_n_tree;
 mod leaf_spine;
 mod random_regular;
 mod slim_fly;
-mod xgft;
+pub(crate) mod xgft;
 mod xpander;
 
 pub use complete::Complete;

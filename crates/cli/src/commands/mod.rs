@@ -1,0 +1,8 @@
+//! One command, one file.
+
+pub(crate) mod explain;
+pub(crate) mod list;
+pub(crate) mod route;
+pub(crate) mod run;
+pub(crate) mod study;
+pub(crate) mod topology;

@@ -1,0 +1,104 @@
+//! Why the command did not do what it was asked, and how it says so.
+
+use std::io;
+use std::process::ExitCode;
+
+use miette::{GraphicalReportHandler, GraphicalTheme};
+use netloom_record::OutcomeError;
+use netloom_scenario::{Problem, Problems, RunError};
+
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// What the user wrote is wrong; nothing was run.
+    Input(Problems),
+    /// Something could not be read or written.
+    Output(String),
+    /// A study's gate does not hold or a cell failed; its tables have said so.
+    Gate,
+    /// netloom made a mistake.
+    Bug(String),
+    /// Ctrl-C; what was complete is written.
+    Interrupted,
+    /// Nobody reads our output any more.
+    PipeClosed,
+}
+
+impl Failure {
+    /// Says what is wrong on standard error, and gives the exit code.
+    pub(crate) fn report(self) -> ExitCode {
+        match self {
+            Failure::Input(problems) => {
+                report_problems(&problems);
+                ExitCode::from(2)
+            }
+            Failure::Output(message) => {
+                eprintln!("error: {message}");
+                ExitCode::from(1)
+            }
+            Failure::Gate => ExitCode::from(1),
+            Failure::Bug(message) => {
+                eprintln!(
+                    "error: {message}\nThis is a bug in netloom. Please report it together with the scenario."
+                );
+                ExitCode::from(70)
+            }
+            Failure::Interrupted => ExitCode::from(130),
+            Failure::PipeClosed => ExitCode::SUCCESS,
+        }
+    }
+}
+
+fn report_problems(problems: &Problems) {
+    let is_terminal = io::IsTerminal::is_terminal(&io::stderr());
+    let is_coloured = is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let theme = if is_coloured { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+    let handler = GraphicalReportHandler::new_themed(theme).with_links(false).with_width(100);
+    for problem in &problems.0 {
+        let mut text = String::new();
+        match handler.render_report(&mut text, problem) {
+            Ok(()) => eprint!("error:{text}"),
+            Err(_) => eprintln!("error: {problem}"),
+        }
+    }
+    if problems.0.len() > 1 {
+        eprintln!("{} problems found; nothing was run.", problems.0.len());
+    }
+}
+
+impl From<Problems> for Failure {
+    fn from(problems: Problems) -> Self {
+        Failure::Input(problems)
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Failure::Input(problem.into())
+    }
+}
+
+impl From<OutcomeError> for Failure {
+    fn from(error: OutcomeError) -> Self {
+        Failure::Output(error.to_string())
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Scenario(problems) => problems.into(),
+            RunError::Outcome(error) => error.into(),
+            RunError::Conservation(error) => Failure::Bug(error.to_string()),
+        }
+    }
+}
+
+/// Errors of printing; those of files are turned into [`Failure::Output`] with the file's name where they arise.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::PipeClosed,
+            _ => Failure::Output(format!("cannot print: {error}")),
+        }
+    }
+}

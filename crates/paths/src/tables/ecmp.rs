@@ -1,0 +1,95 @@
+//! All minimal ports inside a layer, for schemes that spread over them ("ECMP within a layer").
+
+use netloom_topology::RouterGraph;
+use rayon::prelude::*;
+
+use crate::link_set::LinkSet;
+
+/// Hop distances between all routers inside one layer: one byte per pair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LayerDistances {
+    routers: usize,
+    hops: Vec<u8>,
+}
+
+/// No path, or one longer than a byte counts.
+const FAR: u8 = u8::MAX;
+
+impl LayerDistances {
+    /// Measures a layer. Routers more than 254 hops apart count as unconnected.
+    pub fn new(graph: &RouterGraph, links: &LinkSet) -> Self {
+        let routers = graph.routers() as usize;
+        let mut hops = vec![FAR; routers * routers];
+        hops.par_chunks_mut(routers.max(1)).enumerate().for_each(|(source, row)| {
+            row[source] = 0;
+            let mut queue = vec![source as u32];
+            let mut taken = 0;
+            while taken < queue.len() {
+                let router = queue[taken];
+                taken += 1;
+                let next = row[router as usize].saturating_add(1);
+                for (&neighbour, &edge) in graph.neighbours(router).iter().zip(graph.edge_ids(router)) {
+                    if row[neighbour as usize] == FAR && next != FAR && links.contains(edge) {
+                        row[neighbour as usize] = next;
+                        queue.push(neighbour);
+                    }
+                }
+            }
+        });
+        LayerDistances { routers, hops }
+    }
+
+    /// Hops between two routers inside the layer, `None` if it does not connect them.
+    pub fn hops(&self, from: u32, to: u32) -> Option<u8> {
+        Some(self.hops[from as usize * self.routers + to as usize]).filter(|&hops| hops != FAR)
+    }
+
+    /// The ports of `here` that begin a shortest path to `to` inside the layer, in ascending order.
+    pub fn minimal_ports<'a>(
+        &'a self,
+        graph: &'a RouterGraph,
+        links: &'a LinkSet,
+        here: u32,
+        to: u32,
+    ) -> impl Iterator<Item = u16> + 'a {
+        let closer = self.hops(here, to).and_then(|hops| hops.checked_sub(1));
+        let row = graph.neighbours(here).iter().zip(graph.edge_ids(here)).zip(0u16..);
+        row.filter(move |&((&neighbour, &edge), _)| {
+            closer.is_some() && links.contains(edge) && self.hops(neighbour, to) == closer
+        })
+        .map(|(_, port)| port)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tables::ForwardingTables;
+    use crate::testing::{cycle, random};
+
+    #[test]
+    fn both_ways_around_an_even_ring() {
+        let ring = cycle(6);
+        let links = LinkSet::full(&ring);
+        let distances = LayerDistances::new(&ring, &links);
+        assert_eq!(distances.hops(0, 3), Some(3));
+        assert_eq!(distances.minimal_ports(&ring, &links, 0, 3).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(distances.minimal_ports(&ring, &links, 0, 1).collect::<Vec<_>>(), [0]);
+        assert_eq!(distances.minimal_ports(&ring, &links, 2, 2).count(), 0);
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(16))]
+        #[test]
+        fn table_entries_are_among_the_minimal_ports(seed in 0..1000u64) {
+            let graph = random(40, 60, seed);
+            let links = LinkSet::full(&graph);
+            let distances = LayerDistances::new(&graph, &links);
+            let tables = ForwardingTables::minimal(&graph, vec![links.clone()], seed);
+            for (here, to) in (0..40).flat_map(|s| (0..40).map(move |t| (s, t))).filter(|(s, t)| s != t) {
+                let port = tables.next_port(0, here, to).unwrap();
+                proptest::prop_assert!(distances.minimal_ports(&graph, &links, here, to).any(|p| p == port));
+            }
+        }
+    }
+}
