@@ -28,6 +28,7 @@ pub struct Dragonfly {
     /// Switches per group (a); 2p if absent.
     pub switches_per_group: Option<u32>,
     /// Global links per switch (h); if absent a/2, or as many as the group pairs need where `groups` and
+    /// `links_per_group_pair` are given.
     pub global_links_per_switch: Option<u32>,
     /// Groups (g); a·h/n + 1 if absent.
     pub groups: Option<u32>,
