@@ -71,7 +71,8 @@ fn the_outcome_is_the_same_on_any_number_of_threads() {
 #[test]
 fn what_explain_prints_gives_the_same_run() {
     let folder = folder_with(SMALL);
-    let set = ["--set", "routing.preset=flowcut-nic", "--set", "routing.granularity.threshold=3", "--seed", "9"];
+    let set =
+        ["--set", "routing.preset=flowcut-nic", "--set", "routing.granularity.threshold=3", "--seed", "9"];
     let explained = netloom(folder.path(), &[&["explain", "s.toml"], &set[..]].concat());
     assert!(explained.status.success(), "{}", stderr(&explained));
     assert_says(&stdout(&explained), &["threshold = 3.0", "seed = 9", "ack_size = \"64B\""]);
@@ -180,7 +181,10 @@ fn a_reader_that_goes_away_is_no_panic() {
 fn list_shows_every_axis_and_each_kind_in_full() {
     let folder = tempfile::tempdir().unwrap();
     let all = stdout(&netloom(folder.path(), &["list"]));
-    assert_says(&all, &["[routing.selector]", "\"flowcut-nic\"", "\"fat-tree\"", "\"permutation\"", "\"degrade\""]);
+    assert_says(
+        &all,
+        &["[routing.selector]", "\"flowcut-nic\"", "\"fat-tree\"", "\"permutation\"", "\"degrade\""],
+    );
     let kind = stdout(&netloom(folder.path(), &["list", "flowlet"]));
     assert_says(&kind, &["kind = \"flowlet\"", "gap = "]);
     let preset = stdout(&netloom(folder.path(), &["list", "letflow"]));

@@ -148,12 +148,16 @@ impl Host {
     ) -> Option<Time> {
         loop {
             self.nic.advance_port(NIC, until, &mut |departure| transmit(departure, out));
+            if self.turn.is_empty() && !self.nic.is_waiting(NIC) {
+                self.checked = until;
+                return None;
+            }
             let at = self.nic.free_at(NIC).max(self.checked);
             if self.nic.is_waiting(NIC) {
                 return Some(at);
             }
             if at >= until {
-                return (!self.turn.is_empty()).then_some(at);
+                return Some(at);
             }
             match self.next_turn(world, at) {
                 Turn::Now(slot) => self.send_data(world, id, slot, at, out),
