@@ -37,6 +37,9 @@ impl Switch {
             self.sample(now, out);
         }
         self.last_event = now;
+        if cfg!(feature = "broken-conservation") && packet.kind == PacketKind::Data && packet.seq == 3 {
+            return;
+        }
         let Switch { ports, router, random, .. } = self;
         let candidates = world.table.candidates(id, packet.dst);
         let header = header(packet);
