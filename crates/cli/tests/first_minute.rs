@@ -71,7 +71,8 @@ fn the_outcome_is_the_same_on_any_number_of_threads() {
 #[test]
 fn what_explain_prints_gives_the_same_run() {
     let folder = folder_with(SMALL);
-    let set = ["--set", "routing.preset=flowcut-nic", "--set", "routing.granularity.threshold=3", "--seed", "9"];
+    let set =
+        ["--set", "routing.preset=flowcut-nic", "--set", "routing.granularity.threshold=3", "--seed", "9"];
     let explained = netloom(folder.path(), &[&["explain", "s.toml"], &set[..]].concat());
     assert!(explained.status.success(), "{}", stderr(&explained));
     assert_says(&stdout(&explained), &["threshold = 3.0", "seed = 9", "ack_size = \"64B\""]);
@@ -87,13 +88,13 @@ fn what_explain_prints_gives_the_same_run() {
 #[test]
 fn a_misspelt_field_is_pointed_at() {
     let message = refused(&SMALL.replace("size", "sise"), &[]);
-    assert_says(&message, &["workload.sise: unknown field `sise`", "s.toml:7:1", "did you mean `size`?"]);
+    assert_says(&message, &["workload.sise: unknown field `sise`", "s.toml:8:1", "did you mean `size`?"]);
 }
 
 #[test]
 fn a_wrong_unit_is_pointed_at() {
     let message = refused(&SMALL.replace("64KiB", "64Gbps"), &[]);
-    assert_says(&message, &["workload.size: expected", "s.toml:7:8", "64Gbps"]);
+    assert_says(&message, &["workload.size: expected", "s.toml:8:8", "64Gbps"]);
 }
 
 #[test]
@@ -180,7 +181,10 @@ fn a_reader_that_goes_away_is_no_panic() {
 fn list_shows_every_axis_and_each_kind_in_full() {
     let folder = tempfile::tempdir().unwrap();
     let all = stdout(&netloom(folder.path(), &["list"]));
-    assert_says(&all, &["[routing.selector]", "\"flowcut-nic\"", "\"fat-tree\"", "\"permutation\"", "\"degrade\""]);
+    assert_says(
+        &all,
+        &["[routing.selector]", "\"flowcut-nic\"", "\"fat-tree\"", "\"permutation\"", "\"degrade\""],
+    );
     let kind = stdout(&netloom(folder.path(), &["list", "flowlet"]));
     assert_says(&kind, &["kind = \"flowlet\"", "gap = "]);
     let preset = stdout(&netloom(folder.path(), &["list", "letflow"]));
@@ -210,5 +214,60 @@ fn topology_takes_a_file_or_one_word() {
     }
     let output = netloom(folder.path(), &["topology", "fat-tree:kk=4"]);
     assert_eq!(output.status.code(), Some(2));
-    assert_says(&stderr(&output), &["unknown field `kk` of `fat-tree`", "SPEC:1:13"]);
+    assert_says(&stderr(&output), &["unknown field `kk` of `fat-tree`", "SPEC:1:10"]);
+}
+
+/// Waits until the process catches SIGINT itself.
+fn wait_for_handler(pid: u32) {
+    let catches = || {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
+        u64::from_str_radix(mask.trim(), 16).unwrap_or(0) & 0b10 != 0
+    };
+    for _ in 0..2000 {
+        if catches() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("no handler for SIGINT within 20 s");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn ctrl_c_writes_what_was_seen_and_marks_it() {
+    let folder = folder_with(&SMALL.replace("64KiB", "64GiB"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_netloom"));
+    let child = command.args(["run", "s.toml", "--json"]).current_dir(folder.path());
+    let child = child.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    wait_for_handler(child.id());
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert_says(&stdout(&output), &["\"status\": \"interrupted\"", "\"unfinished\": 16"]);
+    let written = std::fs::read_to_string(folder.path().join("runs/s/summary.json")).unwrap();
+    assert_says(&written, &["\"status\": \"interrupted\""]);
+}
+
+/// Needs the right to mount in a namespace of its own; where the system does not give it, there is nothing to fill.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_leaves_nothing_that_looks_like_an_outcome() {
+    let may_mount =
+        Command::new("unshare").args(["-rm", "true"]).status().is_ok_and(|status| status.success());
+    if !may_mount {
+        eprintln!("not tested: this system does not let us mount a small disk");
+        return;
+    }
+    let folder = folder_with(SMALL);
+    let script = format!(
+        "mkdir tiny && mount -t tmpfs -o size=16k tmpfs tiny && {} run s.toml --out tiny/out; echo code $?; ls -A tiny",
+        env!("CARGO_BIN_EXE_netloom")
+    );
+    let output =
+        Command::new("unshare").args(["-rm", "sh", "-c", &script]).current_dir(folder.path()).output();
+    let output = output.unwrap();
+    assert_says(&stderr(&output), &["error: cannot write", "No space left on device"]);
+    assert_eq!(stdout(&output), "code 1\n", "nothing is left in the folder");
 }

@@ -33,7 +33,8 @@ repetitions = 1
 set = { "workload.size" = "32KiB" }
 "#;
 
-const BASE: &str = "[topology]\nkind = \"fat-tree\"\nk = 4\n[workload]\nkind = \"permutation\"\nsize = \"64KiB\"\n";
+const BASE: &str =
+    "[topology]\nkind = \"fat-tree\"\nk = 4\n[workload]\nkind = \"permutation\"\nsize = \"64KiB\"\n";
 
 fn netloom(folder: &Path, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_netloom")).args(args).current_dir(folder).output().unwrap()
@@ -106,7 +107,11 @@ fn a_gate_that_does_not_hold_fails_the_study() {
 #[test]
 fn a_broken_study_is_refused_before_anything_runs() {
     let breaks = [
-        ("\"routing.preset\" = \"spray\"", "\"routing.presett\" = \"spray\"", "routing.presett: unknown field"),
+        (
+            "\"routing.preset\" = \"spray\"",
+            "\"routing.presett\" = \"spray\"",
+            "routing.presett: unknown field",
+        ),
         ("p99_fct(\"spray\")", "p99_fct(\"spry\")", "did you mean `spray`?"),
         ("p99_fct(\"spray\") >", "p99_fct(\"spray\") >>", "claims.1.expression: expected a number"),
         ("base.toml", "nowhere.toml", "cannot read nowhere.toml"),
