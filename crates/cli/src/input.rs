@@ -54,7 +54,7 @@ pub(crate) fn load_network(spec: &str, seed: Option<u64>) -> Result<Loaded, Fail
 
 /// Reads a kind from one word of the command line, e.g. `worst-case:intensity=0.55`.
 pub(crate) fn kind_in_one_word<K: Kind>(option: &str, text: &str) -> Result<K, Failure> {
-    read_kind(&one_word(option, text)?, "").map_err(|problems| Failure::Input(Problems(problems)))
+    read_kind(&one_word(option, text)?, option).map_err(|problems| Failure::Input(Problems(problems)))
 }
 
 /// `kind:field=value,…` as the table of a kind; every word of it is placed in `text`.

@@ -42,7 +42,8 @@ fn bytes(bytes: u64) -> String {
     }
 }
 
-fn rate(bps: f64) -> String {
+/// Bits per second in the unit that suits them.
+pub(crate) fn rate(bps: f64) -> String {
     let units = [(1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s")];
     match units.into_iter().find(|(scale, _)| bps >= *scale) {
         Some((scale, unit)) => format!("{} {unit}", significant(bps / scale)),

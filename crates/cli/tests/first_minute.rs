@@ -271,3 +271,54 @@ fn a_full_disk_leaves_nothing_that_looks_like_an_outcome() {
     assert_says(&stderr(&output), &["error: cannot write", "No space left on device"]);
     assert_eq!(stdout(&output), "code 1\n", "nothing is left in the folder");
 }
+
+#[test]
+fn every_example_runs() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let folder = tempfile::tempdir().unwrap();
+    let mut scenarios = 0;
+    for entry in std::fs::read_dir(&examples).unwrap() {
+        let file = entry.unwrap().path();
+        let name = file.to_str().unwrap();
+        let output = match name.ends_with("compare.toml") {
+            true => netloom(folder.path(), &["study", name, "--small"]),
+            false => netloom(folder.path(), &["run", name]),
+        };
+        assert!(output.status.success(), "{name}: {}{}", stdout(&output), stderr(&output));
+        scenarios += 1;
+    }
+    assert!(scenarios >= 5);
+}
+
+#[test]
+fn paths_and_throughput_take_a_network_in_one_word() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = netloom(folder.path(), &["paths", "slim-fly:q=5", "--samples", "50", "--out", "tables"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_says(&stdout(&output), &["Slim Fly q = 5", "diameter                   2", "cdp_mean"]);
+    assert!(folder.path().join("tables/diversity.parquet").is_file());
+
+    let args =
+        ["throughput", "slim-fly:q=5", "--routing", "minimal", "--traffic", "worst-case:intensity=0.5"];
+    let output = netloom(folder.path(), &args);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_says(&stdout(&output), &["throughput", "path form"]);
+
+    let output = netloom(folder.path(), &["throughput", "slim-fly:q=5", "--routing", "minimal:x=1"]);
+    assert_says(&stderr(&output), &["unknown field `x` of `minimal`", "--routing:1:9"]);
+    let output = netloom(folder.path(), &["paths", "slim-fly:q=6"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_says(&stderr(&output), &["topology.q", "found 6"]);
+}
+
+#[test]
+fn an_exported_network_is_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = netloom(folder.path(), &["topology", "fat-tree:k=4", "--export", "net.graphml"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let output = netloom(folder.path(), &["topology", "graphml:path=net.graphml", "--json"]);
+    assert_says(&stdout(&output), &["\"hosts\": 16", "\"diameter\": 4"]);
+    let output = netloom(folder.path(), &["topology", "fat-tree:k=4", "--export", "net.xyz"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_says(&stderr(&output), &["--format: the extension of net.xyz names no format", "edge-list"]);
+}

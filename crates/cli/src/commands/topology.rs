@@ -93,9 +93,10 @@ fn describe(description: Description) -> String {
     let span =
         |(low, high): (u32, u32)| if low == high { low.to_string() } else { format!("{low} to {high}") };
     let or_none = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+    let rate = |rate: Rate| show::rate(rate.0 as f64);
     let bisection = metrics.bisection.map(|bounds| match bounds.at_least {
-        Some(least) => format!("{least} to {}", bounds.at_most),
-        None => format!("at most {}", bounds.at_most),
+        Some(least) => format!("{} to {}", rate(least), rate(bounds.at_most)),
+        None => format!("at most {}", rate(bounds.at_most)),
     });
     let sampled = if metrics.distances_sampled { " (sampled)" } else { "" };
     let lines = [
@@ -111,7 +112,7 @@ fn describe(description: Description) -> String {
         ("total network load", or_none(metrics.total_network_load.map(significant))),
         (
             "bisection",
-            format!("{}; half of the hosts send {}", or_none(bisection), Rate(metrics.half_injection)),
+            format!("{}; half of the hosts send {}", or_none(bisection), rate(Rate(metrics.half_injection))),
         ),
         (
             "cost",
