@@ -21,13 +21,15 @@ pub trait Model: Sync {
     fn start(&self, node: &mut Self::Node, id: NodeIndex, out: &mut impl Scheduler<Self::Payload>);
 
     /// A message or, with source [`TIMER`], one of the node's own timers is due at `at`.
+    ///
+    /// The payload is the node's to change: what it forwards it can alter in place and copy once.
     fn handle(
         &self,
         node: &mut Self::Node,
         id: NodeIndex,
         at: Time,
         source: u32,
-        payload: &Self::Payload,
+        payload: &mut Self::Payload,
         out: &mut impl Scheduler<Self::Payload>,
     );
 

@@ -102,7 +102,7 @@ impl SwitchRouter {
     ///
     /// # Panics
     /// If there is no candidate.
-    #[inline]
+    #[inline(always)]
     pub fn route(
         &mut self,
         scheme: &Routing,
@@ -133,11 +133,12 @@ impl SwitchRouter {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn hashed(&self, scheme: &Routing, header: &Header, candidates: &[PortId]) -> PortId {
         candidates[region(scheme.hash.apply(header, self.salt), candidates.len())]
     }
 
+    #[inline(never)]
     fn decide_or_keep(
         &mut self,
         scheme: &Routing,

@@ -99,6 +99,7 @@ impl Host {
         }
     }
 
+    #[inline(never)]
     pub(crate) fn handle(
         &mut self,
         world: &World,
@@ -147,12 +148,16 @@ impl Host {
     ) -> Option<Time> {
         loop {
             self.nic.advance_port(NIC, until, &mut |departure| transmit(departure, out));
+            if self.turn.is_empty() && !self.nic.is_waiting(NIC) {
+                self.checked = until;
+                return None;
+            }
             let at = self.nic.free_at(NIC).max(self.checked);
             if self.nic.is_waiting(NIC) {
                 return Some(at);
             }
             if at >= until {
-                return (!self.turn.is_empty()).then_some(at);
+                return Some(at);
             }
             match self.next_turn(world, at) {
                 Turn::Now(slot) => self.send_data(world, id, slot, at, out),
@@ -225,7 +230,7 @@ impl Host {
         if flow.in_turn {
             self.turn.push_back(slot);
         }
-        self.nic.push_unlimited(NIC, packet, at);
+        self.nic.push_unlimited(NIC, &packet, at);
     }
 
     fn on_data(
@@ -257,7 +262,7 @@ impl Host {
             ..*packet
         };
         self.control_sent += 1;
-        self.nic.enqueue(NIC, answer, now, &world.fabric, &mut self.random, &mut |departure| {
+        self.nic.enqueue(NIC, &answer, now, &world.fabric, &mut self.random, &mut |departure| {
             transmit(departure, out)
         });
     }

@@ -24,13 +24,13 @@ pub(crate) struct Switch {
 }
 
 impl Switch {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn forward(
         &mut self,
         world: &World,
         id: u32,
         now: Time,
-        mut packet: Packet,
+        packet: &mut Packet,
         out: &mut impl Scheduler<Message>,
     ) {
         if self.sampler.is_some() {
@@ -39,7 +39,7 @@ impl Switch {
         self.last_event = now;
         let Switch { ports, router, random, .. } = self;
         let candidates = world.table.candidates(id, packet.dst);
-        let header = header(&packet);
+        let header = header(packet);
         let rates = |port| world.network.channel(world.network.ports(id)[usize::from(port)]).rate.0;
         let load = |port| ports.load(port, now, &mut |departure| transmit(departure, out));
         let first = packet.kind == PacketKind::Data && packet.hops == 1;

@@ -6,12 +6,13 @@ use netloom_units::kind::Kind;
 use netloom_units::kinds;
 use serde::de::{self, Deserialize, Deserializer};
 
+use crate::error::NetworkError;
 use crate::families::{
     Complete, Crossbar, Dragonfly, EquivalentJellyfish, FatTree, HyperX, Jellyfish, KaryNTree, LeafSpine,
     SlimFly, Xgft, Xpander,
 };
 use crate::formats::{Dot, EdgeList, GraphMl, HtsimTopo, Json, Ns3};
-use crate::network::{Network, NetworkError};
+use crate::network::Network;
 
 /// What building a network needs beside its parameters.
 #[derive(Clone, Copy, Debug)]

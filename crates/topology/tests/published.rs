@@ -173,7 +173,7 @@ fn bisection_bounds_enclose_known_values() {
     // A clique of n cut in the middle: n²/4 links, both bounds exact.
     let (low, high) =
         bounds(&build(Topology::Complete(Complete { switches: 20, ..Default::default() })).metrics());
-    assert!((low - 99.75).abs() < 0.01 && high == 100.0, "{low} {high}");
+    assert!(low > 99.9 && low <= 100.0 && high == 100.0, "{low} {high}");
     // A cube of side 4: 16 rows cut through 2·2 links each.
     let cube = HyperX { switches_per_dimension: vec![4], ..Default::default() };
     let (low, high) = bounds(&build(Topology::HyperX(cube)).metrics());

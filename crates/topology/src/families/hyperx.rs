@@ -5,9 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cable::Cable;
+use crate::error::NetworkError;
 use crate::families::direct::DirectBuilder;
 use crate::families::{at_least, invalid, nearest, product};
-use crate::network::{Network, NetworkError};
+use crate::network::Network;
 
 /// HyperX (L, S, K, T) (Ahn et al., SC 2009), also known as Hamming graph; a flattened butterfly with two dimensions.
 /// The default is the cube of FatPaths, Table IV.

@@ -7,10 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cable::Cable;
+use crate::error::NetworkError;
 use crate::families::direct::DirectBuilder;
 use crate::families::random_regular::{is_connected, random_regular};
 use crate::families::{at_least, invalid, nearest};
-use crate::network::{Network, NetworkError};
+use crate::network::Network;
 
 /// Jellyfish (Singla et al., NSDI 2012): a random regular graph, exactly regular and connected. The default is the
 /// equivalent of FatPaths' Slim Fly.

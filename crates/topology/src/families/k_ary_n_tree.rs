@@ -5,8 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cable::Cable;
+use crate::error::NetworkError;
 use crate::families::{at_least, invalid, nearest, product, xgft};
-use crate::network::{Network, NetworkError};
+use crate::network::Network;
 
 /// k-ary n-tree (Petrini and Vanneschi, 1997): kⁿ hosts, n levels of kⁿ⁻¹ switches with k ports down and k up,
 /// full bisection. The default is the synthetic-traffic network of Crisan et al.

@@ -30,7 +30,7 @@ pub use xpander::{Lifting, Xpander};
 
 use std::fmt::Display;
 
-use crate::network::NetworkError;
+use crate::error::NetworkError;
 
 /// A parameter that no network has.
 fn invalid(field: &'static str, expected: impl Into<String>, found: impl Display) -> NetworkError {

@@ -14,8 +14,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cable::Cable;
+use crate::error::NetworkError;
 use crate::families::{invalid, product};
-use crate::network::{Network, NetworkBuilder, NetworkError};
+use crate::network::{Network, NetworkBuilder};
 use crate::size::Size;
 
 /// Extended generalised fat tree XGFT(h; m; w) of Öhring et al. (IPPS 1995), with parallel links.

@@ -3,8 +3,10 @@
 use std::fmt::Write as _;
 
 use crate::cable::Cable;
-use crate::formats::graph_file::{GraphFile, Reader, graph_format};
-use crate::network::{Network, NetworkError};
+use crate::error::NetworkError;
+use crate::formats::graph_file::GraphFile;
+use crate::formats::reader::{Reader, graph_format};
+use crate::network::Network;
 
 graph_format! {
     /// Any graph from a text file with one link per line: `a b [rate] [latency]`.

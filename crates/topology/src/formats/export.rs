@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use crate::network::{Network, NetworkError};
+use crate::error::NetworkError;
+use crate::network::Network;
 
 /// A format to write networks in; its name is that of the kind of topology that reads it.
 ///

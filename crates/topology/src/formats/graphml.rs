@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 use roxmltree::{Document, Node};
 
 use crate::cable::Cable;
-use crate::formats::graph_file::{
-    GraphFile, Reader, graph_attributes, graph_format, link_attributes, node_attributes,
-};
-use crate::network::{Network, NetworkError};
+use crate::error::NetworkError;
+use crate::formats::graph_file::{GraphFile, graph_attributes, link_attributes, node_attributes};
+use crate::formats::reader::{Reader, graph_format};
+use crate::network::Network;
 
 graph_format! {
     /// An undirected graph from a GraphML file.

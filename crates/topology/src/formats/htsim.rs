@@ -16,9 +16,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cable::Cable;
+use crate::error::NetworkError;
 use crate::families::xgft::{self, Tier};
 use crate::formats::Reader;
-use crate::network::{Network, NetworkError};
+use crate::network::Network;
 use crate::topology::BuildContext;
 
 /// A two- or three-level fat tree from an htsim `.topo` file.

@@ -1,13 +1,13 @@
 //! JSON in the node-link form of NetworkX and D3.
 
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::cable::Cable;
-use crate::formats::graph_file::{
-    GraphFile, Reader, graph_attributes, graph_format, link_attributes, node_attributes,
-};
-use crate::network::{Network, NetworkError};
+use crate::error::NetworkError;
+use crate::formats::graph_file::{GraphFile, graph_attributes, link_attributes, node_attributes};
+use crate::formats::reader::{Reader, graph_format};
+use crate::network::{Link, Network};
 
 graph_format! {
     /// An undirected graph from a JSON file in node-link form (`networkx.node_link_data`): lists `nodes` of objects with
@@ -76,37 +76,37 @@ fn parse(reader: &Reader, default: Cable) -> Result<GraphFile, NetworkError> {
 }
 
 impl Network {
-    /// The network as node-link JSON that `json` reads back unchanged.
+    /// The network as node-link JSON that `json` reads back unchanged, one node or link per line.
     pub fn to_json(&self) -> String {
-        let object = |ends: &[(&str, String)], attributes: &[(&str, String)]| -> Value {
-            let entries = ends.iter().chain(attributes);
-            Value::Object(
-                entries.map(|(key, value)| ((*key).to_owned(), Value::from(value.as_str()))).collect(),
-            )
+        // Written line by line: as one value in memory, a million hosts would take gigabytes.
+        let object = |attributes: &[(&str, String)]| -> String {
+            let entry = |(key, value): &(&str, String)| match (*key, value.parse::<u32>()) {
+                ("level" | "pod", Ok(number)) => format!("\"{key}\": {number}"),
+                _ => format!("\"{key}\": {}", Value::from(value.as_str())),
+            };
+            format!("{{{}}}", attributes.iter().map(entry).collect::<Vec<_>>().join(", "))
         };
-        let node = |node| {
-            let mut entry = object(&[("id", self.node_name(node))], &node_attributes(self, node));
-            for key in ["level", "pod"] {
-                // Numbers stay numbers for those who read the file elsewhere.
-                if let Some(number) =
-                    entry.get(key).and_then(Value::as_str).and_then(|n| n.parse::<u32>().ok())
-                {
-                    entry[key] = number.into();
-                }
-            }
-            entry
-        };
-        let link = |link: &crate::network::Link| {
+        let node = |node| object(&[vec![("id", self.node_name(node))], node_attributes(self, node)].concat());
+        let link = |link: &Link| {
             let ends = [("source", self.node_name(link.a)), ("target", self.node_name(link.b))];
-            object(&ends, &link_attributes(self, link))
+            object(&[&ends[..], &link_attributes(self, link)].concat())
         };
-        let document = json!({
-            "directed": false,
-            "multigraph": true,
-            "graph": object(&[], &graph_attributes(self)),
-            "nodes": (0..self.nodes()).map(node).collect::<Vec<_>>(),
-            "links": self.links().iter().map(link).collect::<Vec<_>>(),
-        });
-        format!("{document:#}\n")
+        let mut text = format!(
+            "{{\"directed\": false, \"multigraph\": true, \"graph\": {},\n",
+            object(&graph_attributes(self))
+        );
+        append_list(&mut text, "nodes", (0..self.nodes()).map(node));
+        text += ",\n";
+        append_list(&mut text, "links", self.links().iter().map(link));
+        text + "}\n"
     }
+}
+
+fn append_list(text: &mut String, name: &str, entries: impl Iterator<Item = String>) {
+    text.extend(["\"", name, "\": ["]);
+    for (index, entry) in entries.enumerate() {
+        text.push_str(if index == 0 { "\n" } else { ",\n" });
+        text.push_str(&entry);
+    }
+    text.push_str("\n]");
 }

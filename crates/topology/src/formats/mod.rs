@@ -8,12 +8,14 @@ mod graphml;
 mod htsim;
 mod json;
 mod ns3;
+mod reader;
 
 pub use dot::Dot;
 pub use edge_list::EdgeList;
 pub use export::ExportFormat;
-pub(crate) use graph_file::{Reader, Reading};
+pub(crate) use graph_file::Reading;
 pub use graphml::GraphMl;
 pub use htsim::HtsimTopo;
 pub use json::Json;
 pub use ns3::Ns3;
+pub(crate) use reader::Reader;

@@ -10,8 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cable::Cable;
-use crate::formats::graph_file::{GraphFile, Reader, Reading};
-use crate::network::{Network, NetworkError};
+use crate::error::NetworkError;
+use crate::formats::graph_file::{GraphFile, Reading};
+use crate::formats::reader::Reader;
+use crate::network::Network;
 use crate::topology::BuildContext;
 
 /// A network from a `topology.txt` of the HPCC or ConWeave ns-3 simulators.
