@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
+/// The largest whole number that TOML can write.
+const LARGEST_SEED: u64 = i64::MAX as u64;
+
 /// Which path should each packet take, and what does that choice cost?
 ///
 /// netloom simulates datacenter and HPC fabrics packet by packet and puts routing schemes side by side on the same work.
@@ -26,6 +29,10 @@ pub(crate) enum Command {
     List(ListArgs),
     /// Build a network and show what it consists of.
     Topology(TopologyArgs),
+    /// Measure the path diversity of a network.
+    Paths(PathsArgs),
+    /// Compute how much traffic the paths of a network can carry.
+    Throughput(ThroughputArgs),
     /// Show the candidates at every hop from one host to another, and why one is chosen.
     Route(RouteArgs),
 }
@@ -45,8 +52,8 @@ pub(crate) struct Changes {
     #[arg(long = "set", value_name = "FIELD=VALUE")]
     pub(crate) set: Vec<String>,
     /// Seed of every random choice; short for --set seed=N.
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u32>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=LARGEST_SEED))]
+    pub(crate) seed: Option<u64>,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -102,11 +109,62 @@ pub(crate) struct TopologyArgs {
     /// A scenario file, or a kind with parameters such as fat-tree:k=16,rate=400Gbps.
     pub(crate) spec: String,
     /// Seed of random networks.
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u32>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=LARGEST_SEED))]
+    pub(crate) seed: Option<u64>,
     /// Print as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write the network to a file as well; see --format.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) export: Option<PathBuf>,
+    /// Format of the exported file: edge-list, graphml, dot, json, htsim-topo or ns3-topology [default: by the file's extension].
+    #[arg(long, value_name = "FORMAT", requires = "export")]
+    pub(crate) format: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct PathsArgs {
+    /// A scenario file, or a kind with parameters such as slim-fly:q=19.
+    pub(crate) spec: String,
+    /// Router pairs, and quadruples, to sample.
+    #[arg(long, value_name = "N", default_value_t = 5000)]
+    pub(crate) samples: u32,
+    /// Seed of the samples and of random networks.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=LARGEST_SEED))]
+    pub(crate) seed: u64,
+    /// Longest paths counted, in hops [default: the length at which 99% of the pairs have three disjoint paths].
+    #[arg(long, value_name = "HOPS")]
+    pub(crate) max_length: Option<u16>,
+    /// Leave out the exact counts.
+    #[arg(long)]
+    pub(crate) no_exact: bool,
+    /// Leave out path interference.
+    #[arg(long)]
+    pub(crate) no_interference: bool,
+    /// Write every table to a Parquet file in this folder as well.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ThroughputArgs {
+    /// A scenario file, or a kind with parameters such as slim-fly:q=19.
+    pub(crate) spec: String,
+    /// Which paths the traffic may take, e.g. optimal, minimal, fatpaths-random:layers=9 or k-shortest.
+    #[arg(long, value_name = "KIND", default_value = "fatpaths-random")]
+    pub(crate) routing: String,
+    /// The traffic, e.g. worst-case:intensity=0.55, permutation, uniform or all-to-all.
+    #[arg(long, value_name = "KIND", default_value = "worst-case")]
+    pub(crate) traffic: String,
+    /// How to compute: auto, exact or approximate.
+    #[arg(long, value_name = "METHOD", default_value = "auto")]
+    pub(crate) method: String,
+    /// Relative gap of the bounds at which an approximation stops.
+    #[arg(long, value_name = "GAP", default_value_t = 0.05)]
+    pub(crate) gap: f64,
+    /// Seed of layers, traffic and random networks.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=LARGEST_SEED))]
+    pub(crate) seed: u64,
 }
 
 #[derive(Debug, ClapArgs)]

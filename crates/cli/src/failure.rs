@@ -1,6 +1,8 @@
 //! Why the command did not do what it was asked, and how it says so.
 
-use std::io;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use miette::{GraphicalReportHandler, GraphicalTheme};
@@ -32,7 +34,7 @@ impl Failure {
                 ExitCode::from(2)
             }
             Failure::Output(message) => {
-                eprintln!("error: {message}");
+                complain(&format!("error: {message}\n"));
                 ExitCode::from(1)
             }
             Failure::Gate => ExitCode::from(1),
@@ -48,20 +50,27 @@ impl Failure {
     }
 }
 
+/// Prints to standard error. If nobody can hear it, the exit code still says it.
+pub(crate) fn complain(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
 fn report_problems(problems: &Problems) {
     let is_terminal = io::IsTerminal::is_terminal(&io::stderr());
     let is_coloured = is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let theme = if is_coloured { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
-    let handler = GraphicalReportHandler::new_themed(theme).with_links(false).with_width(100);
+    // In a file or a pipe every message stays on one line, so that it can be searched.
+    let width = if is_terminal { 100 } else { 1000 };
+    let handler = GraphicalReportHandler::new_themed(theme).with_links(false).with_width(width);
     for problem in &problems.0 {
         let mut text = String::new();
         match handler.render_report(&mut text, problem) {
-            Ok(()) => eprint!("error:{text}"),
-            Err(_) => eprintln!("error: {problem}"),
+            Ok(()) => complain(&format!("error:{text}")),
+            Err(_) => complain(&format!("error: {problem}\n")),
         }
     }
     if problems.0.len() > 1 {
-        eprintln!("{} problems found; nothing was run.", problems.0.len());
+        complain(&format!("{} problems found; nothing was run.\n", problems.0.len()));
     }
 }
 
@@ -91,6 +100,23 @@ impl From<RunError> for Failure {
             RunError::Conservation(error) => Failure::Bug(error.to_string()),
         }
     }
+}
+
+/// A file that cannot be written.
+pub(crate) fn unwritable(path: &Path, error: &dyn std::fmt::Display) -> Failure {
+    Failure::Output(format!("cannot write {}: {error}", path.display()))
+}
+
+/// Writes a file as a whole or not at all.
+pub(crate) fn write_file(path: &Path, content: &[u8]) -> Result<(), Failure> {
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".partial");
+    let temporary = PathBuf::from(temporary);
+    fs::write(&temporary, content).and_then(|()| fs::rename(&temporary, path)).map_err(|error| {
+        // A partial file is of no use; that it cannot be removed either changes nothing.
+        let _ = fs::remove_file(&temporary);
+        unwritable(path, &error)
+    })
 }
 
 /// Errors of printing; those of files are turned into [`Failure::Output`] with the file's name where they arise.

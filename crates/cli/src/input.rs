@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use netloom_scenario::{Node, Problem, Scenario, Source, apply_override};
+use netloom_scenario::{
+    Node, Place, Problem, Problems, Scenario, Source, Table, Value, apply_override, read_kind,
+};
+use netloom_units::kind::Kind;
 
 use crate::args::Changes;
 use crate::failure::Failure;
@@ -33,36 +36,50 @@ pub(crate) fn load(file: &Path, changes: &Changes) -> Result<Loaded, Failure> {
 }
 
 /// Reads what describes a network: a scenario file, or `kind:field=value,…`.
-pub(crate) fn load_network(spec: &str, seed: Option<u32>) -> Result<Loaded, Failure> {
-    let changes = Changes { set: Vec::new(), seed };
+pub(crate) fn load_network(spec: &str, seed: Option<u64>) -> Result<Loaded, Failure> {
     let path = Path::new(spec);
     if path.extension().is_some_and(|extension| extension == "toml") || path.is_file() {
-        return load(path, &changes);
+        return load(path, &Changes { set: Vec::new(), seed });
     }
-    let (kind, fields) = spec.split_once(':').unwrap_or((spec, ""));
-    let source = Source::new("SPEC", spec);
+    let topology = one_word("SPEC", spec)?;
     let mut document = Node::parse(&Source::new("SPEC", ""))?;
-    let mut set = |field: &str, value: &str, start: usize| -> Result<(), Failure> {
-        let node = Node::parse_value(value, &source, start)?;
-        let place = node.place.clone();
-        let steps: Vec<&str> = std::iter::once("topology").chain(field.split('.')).collect();
-        Ok(document.set(&steps, &place, node)?)
-    };
-    set("kind", &format!("{kind:?}"), 0)?;
-    let mut start = kind.len() + 1;
-    for part in split_fields(fields) {
-        let Some((field, value)) = part.split_once('=') else {
-            let message = format!("expected FIELD=VALUE, found `{part}`");
-            return Err(Problem::new("", message).help("for example fat-tree:k=16,rate=400Gbps").into());
-        };
-        set(field.trim(), value, start + field.len() + 1)?;
-        start += part.len() + 1;
-    }
+    let place = topology.place.clone();
+    document.set(&["topology"], &place, topology)?;
     if let Some(seed) = seed {
         apply_override(&mut document, &format!("seed={seed}"))?;
     }
     let scenario = Scenario::read(&document)?;
     Ok(Loaded { document, scenario })
+}
+
+/// Reads a kind from one word of the command line, e.g. `worst-case:intensity=0.55`.
+pub(crate) fn kind_in_one_word<K: Kind>(option: &str, text: &str) -> Result<K, Failure> {
+    read_kind(&one_word(option, text)?, option).map_err(|problems| Failure::Input(Problems(problems)))
+}
+
+/// `kind:field=value,…` as the table of a kind; every word of it is placed in `text`.
+fn one_word(option: &str, text: &str) -> Result<Node, Failure> {
+    let source = Source::new(option, text);
+    let (kind, fields) = text.split_once(':').unwrap_or((text, ""));
+    let place = |start: usize, length: usize| Place { source: source.clone(), span: start..start + length };
+    let mut table = Node { value: Value::Table(Table::default()), place: place(0, text.len()) };
+    let kind_node = Node { value: Value::String(kind.to_owned()), place: place(0, kind.len()) };
+    table.set(&["kind"], &place(0, kind.len()), kind_node)?;
+    let mut start = kind.len() + 1;
+    for part in split_fields(fields) {
+        let Some((field, value)) = part.split_once('=') else {
+            let problem = Problem::new("", format!("expected FIELD=VALUE, found `{part}`"));
+            return Err(problem
+                .at(&place(start, part.len()))
+                .help("for example fat-tree:k=16,rate=400Gbps")
+                .into());
+        };
+        let node = Node::parse_value(value, &source, start + field.len() + 1)?;
+        let steps: Vec<&str> = field.trim().split('.').collect();
+        table.set(&steps, &place(start, field.len()), node)?;
+        start += part.len() + 1;
+    }
+    Ok(table)
 }
 
 /// Splits at commas outside of brackets: `m=[4,4],w=[1,4]` has two fields.
@@ -81,8 +98,9 @@ fn split_fields(text: &str) -> Vec<&str> {
             _ => {}
         }
     }
-    fields.push(&text[start..]);
-    fields.retain(|field| !field.is_empty());
+    if start < text.len() {
+        fields.push(&text[start..]);
+    }
     fields
 }
 

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::failure::complain;
+
 /// A flag that the first Ctrl-C sets.
 pub(crate) fn flag() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
@@ -11,10 +13,10 @@ pub(crate) fn flag() -> Arc<AtomicBool> {
         if seen.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
-        eprintln!("interrupted: writing what is complete; press Ctrl-C again to stop at once");
+        complain("interrupted: writing what is complete; press Ctrl-C again to stop at once\n");
     });
     if let Err(error) = installed {
-        eprintln!("warning: Ctrl-C will stop at once and write nothing: {error}");
+        complain(&format!("warning: Ctrl-C will stop at once and write nothing: {error}\n"));
     }
     stop
 }

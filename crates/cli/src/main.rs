@@ -13,6 +13,7 @@ mod commands;
 mod failure;
 mod input;
 mod interrupt;
+mod parquet_file;
 mod progress;
 mod show;
 
@@ -29,6 +30,8 @@ fn main() -> ExitCode {
         Command::Explain(args) => commands::explain::explain(&args),
         Command::List(args) => commands::list::list(&args),
         Command::Topology(args) => commands::topology::topology(&args),
+        Command::Paths(args) => commands::paths::paths(&args),
+        Command::Throughput(args) => commands::throughput::throughput(&args),
         Command::Route(args) => commands::route::route(&args),
     };
     match result {

@@ -42,6 +42,15 @@ fn bytes(bytes: u64) -> String {
     }
 }
 
+/// Bits per second in the unit that suits them.
+pub(crate) fn rate(bps: f64) -> String {
+    let units = [(1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s")];
+    match units.into_iter().find(|(scale, _)| bps >= *scale) {
+        Some((scale, unit)) => format!("{} {unit}", significant(bps / scale)),
+        None => format!("{} bit/s", significant(bps)),
+    }
+}
+
 fn percent(share: f64) -> String {
     format!("{} %", significant(share * 100.0))
 }
@@ -72,7 +81,7 @@ pub(crate) fn summary(summary: &Summary, performance: &Performance) -> String {
         0 => String::new(),
         n => format!(", {n} unfinished"),
     };
-    let goodput = summary.goodput_bps.map(|bps| format!(", {}bit/s in all", count(bps))).unwrap_or_default();
+    let goodput = summary.goodput_bps.map(|bps| format!(", {} in all", rate(bps))).unwrap_or_default();
     text += &format!(
         "flows      {} completed{unfinished}, {}{goodput}\n",
         flows.completed,
@@ -87,15 +96,13 @@ pub(crate) fn summary(summary: &Summary, performance: &Performance) -> String {
         packets.retransmissions,
         packets.ecn_marks
     );
-    let deviated = match packets.decisions {
-        0 => String::new(),
-        decisions => format!(", {} off the default", percent(packets.deviations as f64 / decisions as f64)),
-    };
-    text += &format!(
-        "routing    {} decisions{deviated}, {} changes of path\n",
-        count(packets.decisions as f64),
-        count(packets.path_changes as f64)
-    );
+    for (selector, decisions) in &summary.totals.decisions {
+        let share = match decisions.taken {
+            0 => String::new(),
+            taken => format!(", {} off the default", percent(decisions.deviated as f64 / taken as f64)),
+        };
+        text += &format!("decisions  {} by {selector}{share}\n", count(decisions.taken as f64));
+    }
     let drains = &summary.draining;
     if drains.drains > 0 {
         let share =

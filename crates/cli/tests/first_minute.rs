@@ -88,13 +88,13 @@ fn what_explain_prints_gives_the_same_run() {
 #[test]
 fn a_misspelt_field_is_pointed_at() {
     let message = refused(&SMALL.replace("size", "sise"), &[]);
-    assert_says(&message, &["workload.sise: unknown field `sise`", "s.toml:7:1", "did you mean `size`?"]);
+    assert_says(&message, &["workload.sise: unknown field `sise`", "s.toml:8:1", "did you mean `size`?"]);
 }
 
 #[test]
 fn a_wrong_unit_is_pointed_at() {
     let message = refused(&SMALL.replace("64KiB", "64Gbps"), &[]);
-    assert_says(&message, &["workload.size: expected", "s.toml:7:8", "64Gbps"]);
+    assert_says(&message, &["workload.size: expected", "s.toml:8:8", "64Gbps"]);
 }
 
 #[test]
@@ -214,5 +214,111 @@ fn topology_takes_a_file_or_one_word() {
     }
     let output = netloom(folder.path(), &["topology", "fat-tree:kk=4"]);
     assert_eq!(output.status.code(), Some(2));
-    assert_says(&stderr(&output), &["unknown field `kk` of `fat-tree`", "SPEC:1:13"]);
+    assert_says(&stderr(&output), &["unknown field `kk` of `fat-tree`", "SPEC:1:10"]);
+}
+
+/// Waits until the process catches SIGINT itself.
+fn wait_for_handler(pid: u32) {
+    let catches = || {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
+        u64::from_str_radix(mask.trim(), 16).unwrap_or(0) & 0b10 != 0
+    };
+    for _ in 0..2000 {
+        if catches() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("no handler for SIGINT within 20 s");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn ctrl_c_writes_what_was_seen_and_marks_it() {
+    let folder = folder_with(&SMALL.replace("64KiB", "64GiB"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_netloom"));
+    let child = command.args(["run", "s.toml", "--json"]).current_dir(folder.path());
+    let child = child.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    wait_for_handler(child.id());
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert_says(&stdout(&output), &["\"status\": \"interrupted\"", "\"unfinished\": 16"]);
+    let written = std::fs::read_to_string(folder.path().join("runs/s/summary.json")).unwrap();
+    assert_says(&written, &["\"status\": \"interrupted\""]);
+}
+
+/// Needs the right to mount in a namespace of its own; where the system does not give it, there is nothing to fill.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_leaves_nothing_that_looks_like_an_outcome() {
+    let may_mount =
+        Command::new("unshare").args(["-rm", "true"]).status().is_ok_and(|status| status.success());
+    if !may_mount {
+        eprintln!("not tested: this system does not let us mount a small disk");
+        return;
+    }
+    let folder = folder_with(SMALL);
+    let script = format!(
+        "mkdir tiny && mount -t tmpfs -o size=16k tmpfs tiny && {} run s.toml --out tiny/out; echo code $?; ls -A tiny",
+        env!("CARGO_BIN_EXE_netloom")
+    );
+    let output =
+        Command::new("unshare").args(["-rm", "sh", "-c", &script]).current_dir(folder.path()).output();
+    let output = output.unwrap();
+    assert_says(&stderr(&output), &["error: cannot write", "No space left on device"]);
+    assert_eq!(stdout(&output), "code 1\n", "nothing is left in the folder");
+}
+
+#[test]
+fn every_example_runs() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let folder = tempfile::tempdir().unwrap();
+    let mut scenarios = 0;
+    for entry in std::fs::read_dir(&examples).unwrap() {
+        let file = entry.unwrap().path();
+        let name = file.to_str().unwrap();
+        let output = match name.ends_with("compare.toml") {
+            true => netloom(folder.path(), &["study", name, "--small"]),
+            false => netloom(folder.path(), &["run", name]),
+        };
+        assert!(output.status.success(), "{name}: {}{}", stdout(&output), stderr(&output));
+        scenarios += 1;
+    }
+    assert!(scenarios >= 5);
+}
+
+#[test]
+fn paths_and_throughput_take_a_network_in_one_word() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = netloom(folder.path(), &["paths", "slim-fly:q=5", "--samples", "50", "--out", "tables"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_says(&stdout(&output), &["Slim Fly q = 5", "diameter                   2", "cdp_mean"]);
+    assert!(folder.path().join("tables/diversity.parquet").is_file());
+
+    let args =
+        ["throughput", "slim-fly:q=5", "--routing", "minimal", "--traffic", "worst-case:intensity=0.5"];
+    let output = netloom(folder.path(), &args);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_says(&stdout(&output), &["throughput", "path form"]);
+
+    let output = netloom(folder.path(), &["throughput", "slim-fly:q=5", "--routing", "minimal:x=1"]);
+    assert_says(&stderr(&output), &["unknown field `x` of `minimal`", "--routing:1:9"]);
+    let output = netloom(folder.path(), &["paths", "slim-fly:q=6"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_says(&stderr(&output), &["topology.q", "found 6"]);
+}
+
+#[test]
+fn an_exported_network_is_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = netloom(folder.path(), &["topology", "fat-tree:k=4", "--export", "net.graphml"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let output = netloom(folder.path(), &["topology", "graphml:path=net.graphml", "--json"]);
+    assert_says(&stdout(&output), &["\"hosts\": 16", "\"diameter\": 4"]);
+    let output = netloom(folder.path(), &["topology", "fat-tree:k=4", "--export", "net.xyz"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_says(&stderr(&output), &["--format: the extension of net.xyz names no format", "edge-list"]);
 }

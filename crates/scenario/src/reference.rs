@@ -8,6 +8,8 @@ use netloom_transport::{Congestion, Reliability, TransportOptions};
 use netloom_units::kind::{Kind, KindInfo, describe};
 use netloom_workload::{Options, Pattern};
 
+use crate::routing::RoutingFields;
+
 /// A part of the reference.
 #[derive(Clone, Debug)]
 pub struct Chapter {
@@ -29,6 +31,11 @@ pub fn reference() -> Vec<Chapter> {
         axis::<Topology>("topology", "What is wired to what."),
         table::<Fabric>("fabric", "fabric", "What a switch does."),
         presets(),
+        table::<RoutingFields>(
+            "routing",
+            "routing",
+            "The fields of a scheme beside its granularity and selector.",
+        ),
         axis::<Granularity>("routing.granularity", "When a scheme may decide anew."),
         axis::<Selector>("routing.selector", "What a scheme decides among the candidate ports."),
         table::<TransportOptions>(

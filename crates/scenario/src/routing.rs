@@ -2,6 +2,7 @@
 
 use netloom_routing::hash::HashFunction;
 use netloom_routing::{Placement, Routing, preset};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::document::Node;
@@ -11,13 +12,18 @@ use crate::source::{Problem, suggest};
 /// The preset that holds where no preset is named.
 pub(crate) const DEFAULT_PRESET: &str = "ecmp";
 
-/// What is left of a routing scheme when granularity and selector are taken out.
-#[derive(Deserialize)]
+/// A routing scheme beside its granularity and its selector. The defaults of all fields are those of the preset;
+/// without a preset, of `ecmp`.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Rest {
+pub(crate) struct RoutingFields {
+    /// Who decides: `nic`, `ingress` or `switch`.
     placement: Placement,
+    /// The hash by which switches choose where the scheme leaves it to them: `fnv1a` or `mix`.
     hash: HashFunction,
+    /// Whether each switch salts its hash.
     salt: bool,
+    /// Number of entropy values a NIC uses.
     entropy_values: u32,
 }
 
@@ -50,7 +56,7 @@ pub(crate) fn read_routing(node: Option<&Node>, problems: &mut Vec<Problem>) -> 
     section.name("preset");
     let granularity = section.required_kind("granularity");
     let selector = section.required_kind("selector");
-    let rest: Rest = section.rest()?;
+    let rest: RoutingFields = section.rest()?;
     Some(Routing {
         placement: rest.placement,
         hash: rest.hash,

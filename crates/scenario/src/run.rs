@@ -169,3 +169,69 @@ fn located(document: &Node, section: &str, field: &str, message: &str) -> Proble
         None => problem,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Source;
+    use netloom_record::{Existing, Outcome};
+
+    fn document(text: &str) -> Node {
+        Node::parse(&Source::new("s.toml", text)).unwrap()
+    }
+
+    fn problem(text: &str) -> String {
+        let document = document(text);
+        match prepare(&Scenario::read(&document).unwrap(), &document) {
+            Err(problems) => problems.to_string(),
+            Ok(_) => "no problem".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_scenario_becomes_an_outcome_that_says_what_was_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out");
+        let document =
+            document("topology = { kind = \"crossbar\", hosts = 4 }\nworkload = { size = \"10KB\" }\n");
+        let writer = OutcomeWriter::prepare(&out, Existing::Refuse).unwrap();
+        let ran = run(&document, 1, &writer, |_| ControlFlow::Continue(())).unwrap();
+        assert_eq!(ran.summary.flows.completed, 4);
+        let outcome = Outcome::read(&out).unwrap();
+        assert_eq!(outcome.summary, ran.summary);
+        let again = Node::parse(&Source::new("scenario.toml", outcome.scenario)).unwrap();
+        assert_eq!(Scenario::read(&again), Scenario::read(&document));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_placed_where_it_is_written() {
+        let cases = [
+            ("[topology]\nk = 5\n", "s.toml:2:5: topology.k: expected an even number"),
+            ("[workload]\nranks = 1\n", "s.toml:2:9: workload.ranks: expected 2 to 1024"),
+            (
+                "[routing]\nselector = \"drill\"\nplacement = \"nic\"\n",
+                "s.toml:2:12: routing.selector: a NIC picks",
+            ),
+            ("[transport]\nack_every = 0\n", "s.toml:2:13: transport.ack_every: expected at least 1"),
+            ("[fabric]\nbuffer = \"100B\"\n", "s.toml:2:10: fabric.buffer: expected room for a packet"),
+            ("[[faults]]\nkind = \"cut\"\n", "faults.0.links: expected either `links` or `share`"),
+            ("[measure]\nsample = \"0us\"\n", "s.toml:2:10: measure.sample: expected more than 0"),
+        ];
+        for (text, expected) in cases {
+            let found = problem(text);
+            assert!(found.contains(expected), "{expected}\n{found}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_written_table_stands_for_a_field_nobody_wrote() {
+        let text = "[topology]\nkind = \"crossbar\"\nhosts = 2\n[workload]\nkind = \"incast\"\nsenders = 5\n";
+        assert!(problem(text).starts_with("s.toml:6:11: workload.senders"), "{}", problem(text));
+        let text = "[topology]\nkind = \"complete\"\nswitches = 5\n[routing]\npreset = \"d-mod-k\"\n";
+        assert!(
+            problem(text).starts_with("s.toml:4:1: routing.selector: expected a tree"),
+            "{}",
+            problem(text)
+        );
+    }
+}

@@ -147,7 +147,7 @@ impl Scenario {
 
 fn read(document: &Node, problems: &mut Vec<Problem>) -> Option<Scenario> {
     let mut root = Section::new(document, "", problems)?;
-    let name = root.required("name");
+    let name = root.required_node("name");
     let seed = root.required("seed");
     let topology = root.required_kind("topology");
     let fabric = root.required("fabric");
@@ -160,6 +160,7 @@ fn read(document: &Node, problems: &mut Vec<Problem>) -> Option<Scenario> {
     let routing = read_routing(routing.as_ref(), problems);
     let transport = transport.and_then(|node| read_transport(&node, problems));
     let workload = workload.and_then(|node| read_workload(&node, problems));
+    let name = name.and_then(|node| read_name(&node, problems));
     let faults = faults.and_then(|node| read_faults(&node, problems));
     Some(Scenario {
         name: name?,
@@ -172,6 +173,17 @@ fn read(document: &Node, problems: &mut Vec<Problem>) -> Option<Scenario> {
         faults: faults?,
         measure: measure?,
     })
+}
+
+/// The name is that of a folder, too.
+fn read_name(node: &Node, problems: &mut Vec<Problem>) -> Option<String> {
+    let is_plain = |name: &&str| !name.contains(['/', '\\', '\0']) && !matches!(*name, "" | "." | "..");
+    let name = node.as_str().filter(is_plain);
+    if name.is_none() {
+        let message = format!("expected a name without slashes, found {}", node.describe());
+        problems.push(Problem::new("name", message).at(&node.place));
+    }
+    name.map(str::to_owned)
 }
 
 fn read_transport(node: &Node, problems: &mut Vec<Problem>) -> Option<Transport> {
@@ -277,6 +289,14 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_is_no_folder_is_refused() {
+        for name in ["\"../up\"", "\"\"", "3"] {
+            let problems = read(&format!("name = {name}\n")).unwrap_err().to_string();
+            assert!(problems.starts_with("s.toml:1:8: name: expected a name without slashes"), "{problems}");
+        }
+    }
+
+    #[test]
     fn a_fault_goes_by_its_position() {
         let problems =
             read("[[faults]]\nkind = \"cut\"\nlinks = 1\n[[faults]]\nkind = \"degrade\"\nshar = 0.1\n");
@@ -317,5 +337,27 @@ mod tests {
         let document = Node::parse(&Source::read(&file).unwrap()).unwrap();
         let printed = Scenario::read(&document).unwrap().to_toml().unwrap();
         assert!(printed.contains(&folder.path().join("net.txt").display().to_string()), "{printed}");
+    }
+
+    const FULL: &str = include_str!("../../../docs/scenario.md");
+
+    #[test]
+    fn the_scenario_of_the_documentation_is_one() {
+        let text = FULL.split("```toml").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+        let scenario = read(text).unwrap();
+        assert_eq!((scenario.name.as_str(), scenario.faults.len()), ("my-run", 1));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_the_reader_panic(at in 0..900usize, length in 0..40usize, text in "[-a-z0-9=.\"\\[\\]{},# \n]{0,12}") {
+            let full = Scenario::default().to_toml().unwrap();
+            let cut = |at: usize| (0..=at.min(full.len())).rev().find(|&i| full.is_char_boundary(i)).unwrap_or(0);
+            let (start, end) = (cut(at), cut(at + length));
+            let changed = format!("{}{text}{}", &full[..start], &full[end..]);
+            if let Ok(document) = Node::parse(&Source::new("s.toml", changed)) {
+                let _ = Scenario::read(&document);
+            }
+        }
     }
 }

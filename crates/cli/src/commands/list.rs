@@ -18,8 +18,13 @@ pub(crate) fn list(args: &ListArgs) -> Result<(), Failure> {
             false => print_overview(&chapters),
         };
     };
-    let wanted = |chapter: &Chapter, entry: &KindInfo| {
-        entry.name == name || chapter.name == name || chapter.path == name
+    // A path such as `workload` is asked for only where nothing is called so.
+    let is_name = chapters
+        .iter()
+        .any(|chapter| chapter.name == name || chapter.entries.iter().any(|entry| entry.name == name));
+    let wanted = |chapter: &Chapter, entry: &KindInfo| match is_name {
+        true => entry.name == name || chapter.name == name,
+        false => chapter.path == name,
     };
     let names = || {
         let entries = chapters.iter().flat_map(|chapter| chapter.entries.iter().map(|entry| entry.name));
@@ -126,6 +131,7 @@ fn first_sentence(doc: &str) -> String {
 }
 
 fn indent(text: &str, spaces: usize) -> String {
-    let lines: Vec<String> = text.trim_end().lines().map(|line| format!("{:spaces$}{line}", "")).collect();
+    let indented = |line: &str| if line.is_empty() { String::new() } else { format!("{:spaces$}{line}", "") };
+    let lines: Vec<String> = text.trim_end().lines().map(indented).collect();
     lines.join("\n")
 }

@@ -2,7 +2,9 @@
 
 pub(crate) mod explain;
 pub(crate) mod list;
+pub(crate) mod paths;
 pub(crate) mod route;
 pub(crate) mod run;
 pub(crate) mod study;
+pub(crate) mod throughput;
 pub(crate) mod topology;

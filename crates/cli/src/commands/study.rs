@@ -10,12 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use indicatif::{ProgressBar, ProgressStyle};
 use netloom_record::{Existing, Outcome, OutcomeWriter, Status, Summary};
 use netloom_scenario::study::{
-    Cell, CellEvent, CellReport, Results, RunCell, Study, Verdict, judge, numbers, run_cells, significant,
+    Cell, CellEvent, CellReport, Results, RunCell, Study, Verdict, digest, judge, numbers, run_cells,
+    significant,
 };
 use netloom_scenario::{Node, Problems, Source, apply_override, finish};
 
 use crate::args::StudyArgs;
-use crate::failure::Failure;
+use crate::failure::{Failure, complain, unwritable, write_file};
 use crate::{interrupt, show};
 
 /// Runs what is not there yet, judges the claims, writes and shows the results.
@@ -59,11 +60,12 @@ pub(crate) fn study(args: &StudyArgs) -> Result<(), Failure> {
         })
         .collect();
     for (cell, message) in &failures {
-        eprintln!("error: the cell {} (seed {}) failed: {message}", cell.point(), cell.scenario.seed);
+        let (point, seed) = (cell.point(), cell.scenario.seed);
+        complain(&format!("error: the cell {point} (seed {seed}) failed: {message}\n"));
     }
     if stop.load(Ordering::Relaxed) {
         let done = reports.iter().filter(|report| matches!(report.summary, Some(Ok(_)))).count();
-        eprintln!("{done} of {} cells are done; the same command goes on from here", cells.len());
+        complain(&format!("{done} of {} cells are done; the same command goes on from here\n", cells.len()));
         return Err(Failure::Interrupted);
     }
 
@@ -118,7 +120,7 @@ fn check_cells(cells: &[Cell]) -> Result<(), Failure> {
 fn program() -> Vec<u8> {
     let mut program = env!("CARGO_PKG_VERSION").as_bytes().to_vec();
     if let Ok(bytes) = std::env::current_exe().and_then(fs::read) {
-        program.extend(bytes);
+        program.extend(digest(&bytes));
     }
     program
 }
@@ -231,20 +233,6 @@ fn wrap(text: &str, width: usize) -> String {
     lines.join("\n")
 }
 
-fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::Output(format!("cannot write {}: {error}", path.display()))
-}
-
-/// Writes a file as a whole or not at all.
-fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
-    let temporary = path.with_extension("partial");
-    fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, path)).map_err(|error| {
-        // A partial file is of no use; that it cannot be removed either changes nothing.
-        let _ = fs::remove_file(&temporary);
-        unwritable(path, &error)
-    })
-}
-
 /// `results.csv`: one row per cell, all labels and all metrics.
 fn write_results(folder: &Path, finished: &[(&Cell, BTreeMap<String, f64>)]) -> Result<(), Failure> {
     let mut axes: Vec<&str> = Vec::new();
@@ -282,7 +270,7 @@ fn write_results(folder: &Path, finished: &[(&Cell, BTreeMap<String, f64>)]) -> 
         let seed = cell.scenario.seed.to_string();
         line(axes.iter().map(label).chain([seed]).chain(metrics.iter().map(number)).collect());
     }
-    write_file(&folder.join("results.csv"), &text)
+    write_file(&folder.join("results.csv"), text.as_bytes())
 }
 
 /// A CSV field (RFC 4180).
@@ -296,5 +284,5 @@ fn quote(field: &str) -> String {
 
 fn write_verdicts(folder: &Path, verdicts: &[Verdict]) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(verdicts).map_err(|error| Failure::Bug(error.to_string()))?;
-    write_file(&folder.join("claims.json"), &text)
+    write_file(&folder.join("claims.json"), text.as_bytes())
 }

@@ -20,7 +20,15 @@ pub fn fingerprint(scenario: &Scenario, program: &[u8]) -> Result<String, Proble
     Ok(format!("{:032x}", hash.0))
 }
 
-/// FNV-1a with 128 bits (Fowler, Noll, Vo): enough that cells of a lifetime do not collide by accident.
+/// A short stand-in for a long text, e.g. the program's own executable.
+pub fn digest(bytes: &[u8]) -> [u8; 16] {
+    let mut hash = Fnv::new();
+    hash.add(bytes);
+    hash.0.to_le_bytes()
+}
+
+/// FNV-1a with 128 bits (Fowler, Noll, Vo), eight bytes at a time: enough that cells of a lifetime do not collide by
+/// accident.
 struct Fnv(u128);
 
 impl Fnv {
@@ -30,9 +38,18 @@ impl Fnv {
 
     /// Adds a part and its length, so that parts cannot be confused with their concatenation.
     fn add(&mut self, part: &[u8]) {
-        for &byte in part.iter().chain(&(part.len() as u64).to_le_bytes()) {
-            self.0 = (self.0 ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+        for chunk in part.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.add_word(u64::from_le_bytes(word));
         }
+        self.add_word(part.len() as u64);
+    }
+
+    fn add_word(&mut self, word: u64) {
+        self.0 = (self.0 ^ u128::from(word)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+        // Multiplication moves bits up only; this brings the upper ones back down.
+        self.0 ^= self.0 >> 64;
     }
 }
 
@@ -48,5 +65,17 @@ mod tests {
         assert_eq!(fingerprint(&scenario, b"1").unwrap(), name);
         assert_ne!(fingerprint(&scenario, b"2").unwrap(), name);
         assert_ne!(fingerprint(&Scenario { seed: 2, ..scenario }, b"1").unwrap(), name);
+    }
+
+    #[test]
+    fn every_byte_counts() {
+        let base = vec![7u8; 100];
+        let mut seen = std::collections::BTreeSet::from([digest(&base)]);
+        for i in 0..base.len() {
+            let mut changed = base.clone();
+            changed[i] ^= 0x80;
+            assert!(seen.insert(digest(&changed)), "{i}");
+        }
+        assert!(seen.insert(digest(&base[..99])));
     }
 }

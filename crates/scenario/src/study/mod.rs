@@ -41,6 +41,6 @@ pub use cells::{CellEvent, CellReport, RunCell, run_cells};
 pub use claims::{Verdict, judge};
 pub use expression::{Expression, ExpressionError, Metrics, Outcome, Sample, significant};
 pub use file::{Axis, Claim, Point, Setting, Study, Use};
-pub use fingerprint::fingerprint;
+pub use fingerprint::{digest, fingerprint};
 pub use grid::{Cell, Results, Row};
 pub use numbers::numbers;
