@@ -4,6 +4,7 @@ mod common;
 
 use common::*;
 use netloom_fabric::{Ecn, Fabric};
+use netloom_record::FlowRecord;
 use netloom_routing::granularity::flowcut::Flowcut;
 use netloom_routing::{Granularity, preset};
 use netloom_sim::{Cut, Degrade, Fault, SimConfig, Simulation};
@@ -155,7 +156,10 @@ proptest! {
         // Without samples the textbook executor must agree.
         let expected = first.run(1).unwrap().records;
         prop_assert!(expected.flows.iter().all(|flow| flow.fct.is_some()), "an unfinished flow");
-        prop_assert!(expected.flows.iter().all(|flow| flow.fct >= Some(flow.idle_fct) || !config.faults.is_empty()));
+        // Over several paths a short last packet need not wait behind the full ones, as it does on the idle path.
+        let single_path = |flow: &&FlowRecord| flow.path_changes == 0 && config.faults.is_empty();
+        let too_fast = expected.flows.iter().filter(single_path).find(|flow| flow.fct < Some(flow.idle_fct));
+        prop_assert_eq!(too_fast, None);
         let reference = simulate(&network, &config, &pattern, seed).unwrap().run_reference().unwrap().records;
         prop_assert_eq!(fingerprint(&expected), fingerprint(&reference));
 
