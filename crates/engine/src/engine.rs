@@ -141,6 +141,7 @@ impl<'m, M: Model> Engine<'m, M> {
                     soon: BinaryHeap::new(),
                     soon_sequence: 0,
                     turn: Turn { local: 0, window_end: Time::ZERO },
+                    last_of_instant: false,
                     tally: 0,
                 },
                 order: Vec::new(),
@@ -371,20 +372,24 @@ impl<M: Model> Worker<'_, M> {
     /// window, the source, the index.
     #[inline]
     fn handle_in_order(&mut self, local: u32, end: Time, events: &mut [Event<P<M>>]) {
-        let Worker { model, nodes, ids, outbox, order, late, messages, shift, .. } = self;
+        let Worker { model, nodes, ids, outbox, order, late, messages, .. } = self;
         let (node, id) = (&mut nodes[local as usize], ids[local as usize]);
-        let in_window = (1 << *shift) - 1;
         order.clear();
         order.extend(events.iter().enumerate().map(|(index, event)| {
-            let place = event.at.0 & in_window;
-            (place << (SOURCE_BITS + INDEX_BITS)) | (u64::from(event.source) << INDEX_BITS) | index as u64
+            // All events of a window agree in the bits of their instants that are shifted out here.
+            (event.at.0 << (SOURCE_BITS + INDEX_BITS))
+                | (u64::from(event.source) << INDEX_BITS)
+                | index as u64
         }));
         // Events from one channel come sorted; a host's nearly always are.
         if !order.is_sorted() {
             order.sort_unstable();
         }
-        for &key in order.iter() {
+        for (step, &key) in order.iter().enumerate() {
             let index = key & ((1 << INDEX_BITS) - 1);
+            let shares_instant =
+                order.get(step + 1).is_some_and(|next| (next ^ key) >> (SOURCE_BITS + INDEX_BITS) == 0);
+            outbox.last_of_instant = !shares_instant;
             *messages += handle_one(*model, node, id, outbox, end, &mut events[index as usize], late);
         }
     }
@@ -400,6 +405,7 @@ impl<M: Model> Worker<'_, M> {
             ((event.at.0 << SOURCE_BITS) | u64::from(event.source), index as u32)
         }));
         long_order.sort_unstable();
+        outbox.last_of_instant = false;
         for &(_, index) in long_order.iter() {
             *messages += handle_one(*model, node, id, outbox, end, &mut events[index as usize], late);
         }
@@ -498,6 +504,8 @@ struct Outbox<'e, P> {
     soon: BinaryHeap<Reverse<Soon<P>>>,
     soon_sequence: u64,
     turn: Turn,
+    /// No other event of the running turn has the instant of the one being handled.
+    last_of_instant: bool,
     tally: u64,
 }
 
@@ -533,6 +541,12 @@ impl<P: Copy> Scheduler<P> for Outbox<'_, P> {
         } else {
             self.wheel.insert(Event { at, source: TIMER, node: local, payload });
         }
+    }
+
+    #[inline(always)]
+    fn is_last_of_instant(&self) -> bool {
+        // Timers set during the turn may fire in this instant, too.
+        self.last_of_instant && self.soon.is_empty()
     }
 
     fn tally(&mut self, amount: u64) {

@@ -60,6 +60,10 @@ pub trait Scheduler<P> {
     /// Calls the node back at `at`, which may be any instant from now on.
     fn timer(&mut self, at: Time, payload: P);
 
+    /// Whether it is certain that nothing more reaches the node in the instant being handled, so that what would have to
+    /// wait for the end of the instant may be done at once. An executor that does not know says no.
+    fn is_last_of_instant(&self) -> bool;
+
     /// Adds to the run's progress count (finished flows, say), which [`Progress`](crate::Progress) reports.
     fn tally(&mut self, amount: u64);
 }

@@ -100,5 +100,9 @@ impl<P> Scheduler<P> for Agenda<P> {
         self.push(at.max(self.now), false, self.node, TIMER, Some(payload));
     }
 
+    fn is_last_of_instant(&self) -> bool {
+        false
+    }
+
     fn tally(&mut self, _: u64) {}
 }

@@ -139,6 +139,9 @@ impl SwitchRouter {
             (Placement::Nic, _) | (_, Selector::Hash(_)) => stay(self.hashed(scheme, header, candidates)),
             (Placement::Ingress, _) if !first => stay(self.hashed(scheme, header, candidates)),
             _ if header.control => stay(self.hashed(scheme, header, candidates)),
+            _ if matches!(scheme.granularity, Granularity::Packet(_)) => {
+                self.decide(scheme, header, candidates, load)
+            }
             _ => self.decide_or_keep(scheme, header, candidates, now, load),
         }
     }
@@ -157,9 +160,6 @@ impl SwitchRouter {
         now: Time,
         load: impl FnMut(PortId) -> u64,
     ) -> Hop {
-        if let Granularity::Packet(_) = scheme.granularity {
-            return self.decide(scheme, header, candidates, load);
-        }
         let key = FlowKey { src: header.src, flow: header.flow };
         if let Some(kept) = self.kept.get_mut(&key) {
             let anew = match &scheme.granularity {
@@ -178,6 +178,7 @@ impl SwitchRouter {
         hop
     }
 
+    #[inline]
     fn decide(
         &mut self,
         scheme: &Routing,

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use netloom_engine::{Scheduler, Stream};
-use netloom_fabric::{Packet, PacketKind, Ports};
+use netloom_fabric::{Moment, Packet, PacketKind, Ports};
 use netloom_record::FlowRecord;
 use netloom_routing::granularity::flowcut::Verdict;
 use netloom_routing::{AckSample, FlowKey, NicFlow, NicShared};
@@ -274,7 +274,7 @@ impl Host {
         number: u32,
         out: &mut impl Scheduler<Message>,
     ) {
-        let answer = Packet {
+        let mut answer = Packet {
             src: id,
             dst: packet.src,
             aux: number,
@@ -284,7 +284,9 @@ impl Host {
             ..*packet
         };
         self.control_sent += 1;
-        self.nic.enqueue(NIC, &answer, now, &world.fabric, &mut self.random, &mut |departure| {
+        // Data of this instant waits for the NIC to be asked, so nothing else is in the answer's way.
+        let moment = Moment { at: now, is_over: out.is_last_of_instant() };
+        self.nic.enqueue(NIC, &mut answer, moment, &world.fabric, &mut self.random, &mut |departure| {
             transmit(departure, out)
         });
     }

@@ -1,7 +1,7 @@
 //! A switch: route, enqueue, send.
 
 use netloom_engine::{Scheduler, Stream};
-use netloom_fabric::{Class, Fate, Packet, PacketKind, Ports};
+use netloom_fabric::{Class, Fate, Moment, Packet, PacketKind, Ports};
 use netloom_routing::{Crossing, FlowKey, Header, SwitchRouter};
 use netloom_units::Time;
 use rustc_hash::FxHashMap;
@@ -52,8 +52,10 @@ impl Switch {
         if packet.kind == PacketKind::Data && candidates.len() > 1 {
             packet.aux = (packet.aux.rotate_left(5) ^ u32::from(hop.port)).wrapping_mul(0x9e37_79b1);
         }
-        let fate = ports
-            .enqueue(hop.port, packet, now, &world.fabric, random, &mut |departure| transmit(departure, out));
+        let moment = Moment { at: now, is_over: out.is_last_of_instant() };
+        let fate = ports.enqueue(hop.port, packet, moment, &world.fabric, random, &mut |departure| {
+            transmit(departure, out)
+        });
         if fate == Fate::Dropped {
             *self.dropped.entry(FlowKey { src: packet.src, flow: packet.flow }).or_default() += 1;
         }
