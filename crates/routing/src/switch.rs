@@ -37,6 +37,17 @@ pub struct Header {
     pub control: bool,
 }
 
+/// Where and when a packet asks for its way.
+#[derive(Clone, Copy, Debug)]
+pub struct Crossing<'a> {
+    /// Whether this is the packet's first switch.
+    pub first: bool,
+    /// The ports it may take.
+    pub candidates: &'a [PortId],
+    /// When.
+    pub now: Time,
+}
+
 /// Where a packet goes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
@@ -96,7 +107,7 @@ impl SwitchRouter {
 
     /// Chooses one of the candidates for a packet.
     ///
-    /// `first` says whether this is the packet's first switch, `load` tells a port's queued bytes and `rate` its link's rate.
+    /// `load` tells a port's queued bytes and `rate` its link's rate.
     ///
     /// Control packets follow the scheme where it is static (hash, D-mod-k, …) and their header's hash elsewhere.
     ///
@@ -107,12 +118,11 @@ impl SwitchRouter {
         &mut self,
         scheme: &Routing,
         header: &Header,
-        first: bool,
-        candidates: &[PortId],
-        now: Time,
+        crossing: Crossing<'_>,
         load: impl FnMut(PortId) -> u64,
         rate: impl Fn(PortId) -> u64,
     ) -> Hop {
+        let Crossing { first, candidates, now } = crossing;
         if let [only] = *candidates {
             return Hop { port: only, entropy: header.entropy };
         }
@@ -221,7 +231,8 @@ mod tests {
     }
 
     fn route(scheme: &Routing, router: &mut SwitchRouter, header: &Header, now: Time) -> PortId {
-        router.route(scheme, header, true, &PORTS, now, |_| 0, |_| 1).port
+        let crossing = Crossing { first: true, candidates: &PORTS, now };
+        router.route(scheme, header, crossing, |_| 0, |_| 1).port
     }
 
     #[test]

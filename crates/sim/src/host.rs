@@ -10,7 +10,7 @@ use netloom_fabric::{Packet, PacketKind, Ports};
 use netloom_record::FlowRecord;
 use netloom_routing::granularity::flowcut::Verdict;
 use netloom_routing::{AckSample, FlowKey, NicFlow, NicShared};
-use netloom_transport::{AckInfo, Arrival, PathFacts, Receiver, Reply, Sender};
+use netloom_transport::{AckInfo, Arrival, PathFacts, Receiver, Reliability, Reply, Sender};
 use netloom_units::{Bytes, Time};
 use netloom_workload::{HostWork, Message as Job};
 use rustc_hash::FxHashMap;
@@ -42,6 +42,8 @@ pub(crate) struct Host {
     pub(crate) receivers: Vec<(FlowKey, Receiver)>,
     receiver_of: FxHashMap<FlowKey, u32>,
     last_receiver: u32,
+    /// Per receiver, the last packet whose ACK was spared. Empty unless ACKs are.
+    unanswered: FxHashMap<u32, Packet>,
     /// Flows that ended, and at the run's end also those that did not.
     pub(crate) records: Vec<FlowRecord>,
     pub(crate) control_sent: u64,
@@ -82,6 +84,7 @@ impl Host {
             receivers: Vec::new(),
             receiver_of: FxHashMap::default(),
             last_receiver: 0,
+            unanswered: FxHashMap::default(),
             records: Vec::new(),
             control_sent: 0,
             control_received: 0,
@@ -118,6 +121,7 @@ impl Host {
             },
             Message::Start => self.start_flows(world, id, now, out),
             Message::Retransmit { slot, flow } => self.on_retransmit_timer(world, now, *slot, *flow, out),
+            Message::AckDelay { receiver } => self.on_ack_delay(world, id, now, *receiver, out),
             Message::DrainLimit { slot, flow } => self.on_drain_limit(world, now, *slot, *flow),
         }
     }
@@ -248,10 +252,28 @@ impl Host {
             Arrival { now, seq: packet.seq, last: packet.last, marked: packet.marked, path: packet.aux },
         );
         let (kind, number) = match reply {
-            Reply::None => return,
+            Reply::None => return self.delay_ack(world, now, packet, out),
             Reply::Ack(number) => (PacketKind::Ack, number),
             Reply::Nack(number) => (PacketKind::Nack, number),
         };
+        if !self.unanswered.is_empty() {
+            self.unanswered.remove(&self.last_receiver);
+        }
+        self.answer(world, id, now, packet, kind, number, out);
+    }
+
+    /// Sends an ACK or NACK in answer to a data packet.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one packet")]
+    fn answer(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &Packet,
+        kind: PacketKind,
+        number: u32,
+        out: &mut impl Scheduler<Message>,
+    ) {
         let answer = Packet {
             src: id,
             dst: packet.src,
@@ -265,6 +287,29 @@ impl Host {
         self.nic.enqueue(NIC, &answer, now, &world.fabric, &mut self.random, &mut |departure| {
             transmit(departure, out)
         });
+    }
+
+    /// The receiver spares an ACK: remember what to answer, but not for ever.
+    fn delay_ack(&mut self, world: &World, now: Time, packet: &Packet, out: &mut impl Scheduler<Message>) {
+        let is_delayed = !self.receivers[self.last_receiver as usize].1.is_answered();
+        if is_delayed && self.unanswered.insert(self.last_receiver, *packet).is_none() {
+            let due = now + world.transport.options.ack_delay;
+            out.timer(due, Message::AckDelay { receiver: self.last_receiver });
+        }
+    }
+
+    fn on_ack_delay(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        receiver: u32,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        let Some(packet) = self.unanswered.remove(&receiver) else { return };
+        if let Some(number) = self.receivers[receiver as usize].1.on_ack_delay() {
+            self.answer(world, id, now, &packet, PacketKind::Ack, number, out);
+        }
     }
 
     fn receiver(&mut self, key: FlowKey) -> &mut Receiver {
@@ -306,6 +351,7 @@ impl Host {
                 hops: packet.hops,
                 in_flight: flow.sender.in_flight(),
                 remaining: flow.sender.remaining(&world.transport),
+                next: flow.sender.next(),
             };
             let verdict = flow.nic.on_ack(&world.nic, &mut self.shared, sample, &mut self.random);
             if let (Verdict::Drain, Some(limit)) = (verdict, flow.nic.deadline(&world.nic)) {
@@ -358,7 +404,8 @@ impl Host {
         let facts = PathFacts {
             base_rtt: path.one_way(full) + path.one_way(options.ack_size),
             rate: path.nic_rate(),
-            lossy: world.fabric.is_lossy(),
+            // A go-back-N receiver discards what a sender believes delivered, even where the fabric loses nothing.
+            lossy: world.fabric.is_lossy() || matches!(world.transport.reliability, Reliability::GoBackN(_)),
         };
         let flow = Flow {
             number: self.next_flow,
@@ -458,7 +505,8 @@ impl Flow {
     #[inline]
     fn ready(&self, world: &World) -> Option<Time> {
         // A draining flow still repeats what was lost: otherwise it would never be empty.
-        let may_send = self.nic.may_send() || self.sender.must_resend();
+        let may_send = self.sender.must_resend()
+            || self.nic.may_send(&world.nic, self.sender.next(), self.sender.oldest());
         if may_send { self.sender.ready(&world.transport) } else { None }
     }
 

@@ -37,6 +37,8 @@ pub(crate) enum Message {
     Start,
     /// A flow's retransmission timer.
     Retransmit { slot: u32, flow: u32 },
+    /// A packet has waited for its ACK long enough.
+    AckDelay { receiver: u32 },
     /// A draining flow's time limit.
     DrainLimit { slot: u32, flow: u32 },
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use netloom_engine::{Engine, EngineError, NodeIndex, Setup, contiguous, reference, stream};
 use netloom_fabric::{FabricError, PortSpec, Ports};
 use netloom_record::Records;
-use netloom_routing::{NicRouter, RouteTable, RoutingError, SwitchRouter};
+use netloom_routing::{Granularity, NicRouter, RouteTable, RoutingError, SwitchRouter};
 use netloom_topology::{Network, NodeId};
 use netloom_transport::TransportError;
 use netloom_units::{Bytes, Rate, Time};
@@ -102,6 +102,13 @@ impl Simulation {
         fabric.check(transport.packet_size())?;
         routing.check()?;
         check_measure(&measure, &network)?;
+        if matches!(routing.granularity, Granularity::Flowcut(_)) && transport.options.ack_every != 1 {
+            let reason = format!(
+                "flowcut needs an ACK for every packet: expected 1, found {}",
+                transport.options.ack_every
+            );
+            return Err(TransportError { field: "ack_every", reason }.into());
+        }
         if routing.needs_tree() && !network.is_tree() {
             let reason =
                 format!("expected a tree topology for {}, found {}", routing.selector_name(), network.name());

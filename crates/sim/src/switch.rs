@@ -2,7 +2,7 @@
 
 use netloom_engine::{Scheduler, Stream};
 use netloom_fabric::{Class, Fate, Packet, PacketKind, Ports};
-use netloom_routing::{FlowKey, Header, SwitchRouter};
+use netloom_routing::{Crossing, FlowKey, Header, SwitchRouter};
 use netloom_units::Time;
 use rustc_hash::FxHashMap;
 
@@ -37,13 +37,17 @@ impl Switch {
             self.sample(now, out);
         }
         self.last_event = now;
+        if cfg!(feature = "broken-conservation") && packet.kind == PacketKind::Data && packet.seq == 3 {
+            return;
+        }
         let Switch { ports, router, random, .. } = self;
         let candidates = world.table.candidates(id, packet.dst);
         let header = header(packet);
         let rates = |port| world.network.channel(world.network.ports(id)[usize::from(port)]).rate.0;
         let load = |port| ports.load(port, now, &mut |departure| transmit(departure, out));
         let first = packet.kind == PacketKind::Data && packet.hops == 1;
-        let hop = router.route(&world.routing, &header, first, candidates, now, load, rates);
+        let crossing = Crossing { first, candidates, now };
+        let hop = router.route(&world.routing, &header, crossing, load, rates);
         packet.entropy = hop.entropy;
         if packet.kind == PacketKind::Data && candidates.len() > 1 {
             packet.aux = (packet.aux.rotate_left(5) ^ u32::from(hop.port)).wrapping_mul(0x9e37_79b1);

@@ -1,7 +1,7 @@
 //! Why a packet goes where it goes.
 
 use netloom_engine::stream;
-use netloom_routing::{Header, Placement, SwitchRouter};
+use netloom_routing::{Crossing, Header, Placement, SwitchRouter};
 use netloom_topology::{HostId, NodeId, PortId};
 use netloom_units::Time;
 
@@ -49,7 +49,8 @@ impl Simulation {
             let mut router = SwitchRouter::new(&world.routing, random, stride);
             let first = hops.is_empty();
             let rate = |port: PortId| network.channel(network.ports(here)[usize::from(port)]).rate.0;
-            let hop = router.route(&world.routing, &header, first, candidates, Time::ZERO, |_| 0, rate);
+            let crossing = Crossing { first, candidates, now: Time::ZERO };
+            let hop = router.route(&world.routing, &header, crossing, |_| 0, rate);
             header.entropy = hop.entropy;
             hops.push(Choice {
                 switch: here,

@@ -1,7 +1,7 @@
 //! Bounds on the bisection bandwidth.
 //!
-//! A bisection splits the switches into two parts with equally many hosts, up to the hosts of one switch; its bandwidth
-//! is the sum of the rates of the links cut, one direction. The least of all bisections is NP-hard to find; it is
+//! A bisection splits the switches into two parts with equally many hosts, up to s hosts (those of one switch, or 0 where
+//! equal switches can be shared out evenly); its bandwidth is the sum of the rates of the links cut, one direction. The least of all bisections is NP-hard to find; it is
 //! enclosed between an eigenvalue bound and the best cut found.
 //!
 //! *Lower bound.* Let L be the Laplacian weighted by link rates, h the hosts per switch, H their sum. A bisection is a

@@ -31,7 +31,7 @@ pub enum NetworkError {
     /// Some node cannot be reached from host 0.
     #[error("the network is not connected: node {0} cannot be reached from node 0")]
     Disconnected(NodeId),
-    /// A switch has more ports than [`PortId`] can number.
+    /// A switch has more ports than [`PortId`](crate::PortId) can number.
     #[error("switch {0} has more than 65,535 ports")]
     TooManyPorts(NodeId),
     /// A link's rate is zero.

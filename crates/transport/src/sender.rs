@@ -142,6 +142,16 @@ impl Sender {
         self.in_flight
     }
 
+    /// Number of the next packet never sent.
+    pub fn next(&self) -> u32 {
+        self.next
+    }
+
+    /// Number of the oldest packet not acknowledged.
+    pub fn oldest(&self) -> u32 {
+        self.acked.base()
+    }
+
     /// Whether something given up waits to be sent again.
     pub fn must_resend(&self) -> bool {
         self.resend < self.resend_end

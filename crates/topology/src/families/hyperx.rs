@@ -125,7 +125,8 @@ impl HyperX {
 
 /// k′: links to other switches.
 fn degree(sizes: &[u32], parallel: &[u32]) -> u64 {
-    sizes.iter().zip(parallel).map(|(&size, &k)| u64::from(size - 1) * u64::from(k)).sum()
+    let links = sizes.iter().zip(parallel).map(|(&size, &k)| u64::from(size - 1) * u64::from(k));
+    links.fold(0, u64::saturating_add)
 }
 
 #[cfg(test)]

@@ -121,8 +121,10 @@ pub(crate) fn build(name: &str, tiers: &[Tier]) -> Result<Network, NetworkError>
             }
         }
     }
-    if tiers[0].parents * tiers[0].bundle != 1 {
-        return Err(invalid("w", "1 first, since a host has one link", tiers[0].parents * tiers[0].bundle));
+    for (field, value) in [("w", tiers[0].parents), ("bundle", tiers[0].bundle)] {
+        if value != 1 {
+            return Err(invalid(field, "1 first, since a host has one link", value));
+        }
     }
     // nodes_at[i]: nodes of level i; level 0 are the hosts.
     let nodes_at: Vec<u64> = (0..=tiers.len())
