@@ -87,7 +87,7 @@ pub(crate) struct StudyArgs {
     /// Cells run at the same time [default: one per core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) workers: Option<u16>,
-    /// Folder of the cells' outcomes and the results [default: runs/<name of the file>, with -small for the small form].
+    /// Folder of the cells' outcomes and the results [default: runs/<its folder>-<its name>, with -small for the small form].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Print claims and results as JSON instead of tables.
