@@ -220,4 +220,17 @@ published = 1.5
             assert!(problems.contains(expected), "{expected}\n{problems}");
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_the_reader_panic(at in 0..800usize, length in 0..40usize, text in "[-a-z0-9=.\"'\\[\\]{},<(# \n]{0,12}") {
+            let cut = |at: usize| (0..=at.min(TEXT.len())).rev().find(|&i| TEXT.is_char_boundary(i)).unwrap_or(0);
+            let changed = format!("{}{text}{}", &TEXT[..cut(at)], &TEXT[cut(at + length)..]);
+            if let Ok(study) = study(&changed, false)
+                && let Ok(cells) = study.cells()
+            {
+                let _ = study.check_labels(&cells);
+            }
+        }
+    }
 }
