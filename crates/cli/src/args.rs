@@ -63,7 +63,7 @@ pub(crate) struct RunArgs {
     /// Worker threads. The result does not depend on their number.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) threads: u16,
-    /// Folder of the outcome [default: runs/<name of the scenario>].
+    /// Folder of the outcome [default: runs/ and the name of the scenario].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Replace an outcome that is there already.
@@ -87,7 +87,7 @@ pub(crate) struct StudyArgs {
     /// Cells run at the same time [default: one per core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) workers: Option<u16>,
-    /// Folder of the cells' outcomes and the results [default: runs/<name of the file>, with -small for the small form].
+    /// Folder of the cells' outcomes and the results [default: runs/FOLDER-NAME of the study file, with -small for the small form].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Print claims and results as JSON instead of tables.

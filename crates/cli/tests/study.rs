@@ -134,3 +134,46 @@ fn a_metric_that_does_not_exist_fails_its_gate_and_says_so() {
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stdout).contains("FAILED (gate)"), "{}", text(&output.stdout));
 }
+
+/// Waits until the process catches SIGINT itself.
+#[cfg(target_os = "linux")]
+fn wait_for_handler(pid: u32) {
+    for _ in 0..2000 {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
+        if u64::from_str_radix(mask.trim(), 16).unwrap_or(0) & 0b10 != 0 {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("no handler for SIGINT within 20 s");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_interrupted_study_keeps_its_finished_cells_and_goes_on() {
+    let long = "\"spray\", \"workload.size\" = \"64GiB\" }";
+    let folder =
+        folder_with(&STUDY.replace("\"spray\" }", long).replace("repetitions = 2", "repetitions = 1"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_netloom"));
+    let args = ["study", "study.toml", "--workers", "1", "--out", "out"];
+    let child =
+        command.args(args).current_dir(folder.path()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    wait_for_handler(child.id());
+    // The first cell is short, the second would take minutes.
+    let cells = folder.path().join("out/cells");
+    while std::fs::read_dir(&cells).map_or(0, Iterator::count) < 1 {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert!(text(&output.stderr).contains("1 of 2 cells are done"), "{}", text(&output.stderr));
+
+    let before = written(folder.path());
+    std::fs::write(folder.path().join("study.toml"), STUDY.replace("repetitions = 2", "repetitions = 1"))
+        .unwrap();
+    assert!(netloom(folder.path(), &["study", "study.toml", "--out", "out"]).status.success());
+    assert!(before.iter().all(|time| written(folder.path()).contains(time)));
+}

@@ -112,8 +112,7 @@ fn check_cells(cells: &[Cell]) -> Result<(), Failure> {
             problems.extend(found.0);
         }
     }
-    problems.dedup();
-    if problems.is_empty() { Ok(()) } else { Err(Problems(problems).into()) }
+    if problems.is_empty() { Ok(()) } else { Err(Problems::in_order(problems).into()) }
 }
 
 /// What identifies this build: its version and its executable's own bytes, so that cells of another build run anew.

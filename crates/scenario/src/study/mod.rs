@@ -36,11 +36,14 @@ mod file;
 mod fingerprint;
 mod grid;
 mod numbers;
+mod parser;
+mod results;
 
 pub use cells::{CellEvent, CellReport, RunCell, run_cells};
 pub use claims::{Verdict, judge};
 pub use expression::{Expression, ExpressionError, Metrics, Outcome, Sample, significant};
 pub use file::{Axis, Claim, Point, Setting, Study, Use};
 pub use fingerprint::{digest, fingerprint};
-pub use grid::{Cell, Results, Row};
+pub use grid::Cell;
 pub use numbers::numbers;
+pub use results::{Results, Row};
