@@ -145,6 +145,7 @@ impl<'m, M: Model> Engine<'m, M> {
                     tally: 0,
                 },
                 order: Vec::new(),
+                scratch: Vec::new(),
                 long_order: Vec::new(),
                 shift: grid.shift,
                 late: Vec::new(),
@@ -255,6 +256,8 @@ struct Worker<'e, M: Model> {
     outbox: Outbox<'e, M::Payload>,
     /// Scratch: one node's events as sort keys.
     order: Vec<u64>,
+    /// Scratch of the sort.
+    scratch: Vec<u64>,
     /// Scratch for turns whose keys do not fit 64 bits.
     long_order: Vec<(u64, u32)>,
     /// Window length is `1 << shift` picoseconds.
@@ -335,19 +338,22 @@ impl<M: Model> Worker<'_, M> {
 
     fn run_window(&mut self, window: u64) {
         let turns = self.outbox.wheel.take_turns();
-        let end = self.outbox.wheel.end_of(window).min(self.limit);
+        let whole = self.outbox.wheel.end_of(window);
+        let end = whole.min(self.limit);
         for &local in &turns {
-            self.take_turn(local, end);
+            self.take_turn(local, end, end == whole);
         }
         self.outbox.wheel.finish(turns);
     }
 
     /// One node's turn: its events of the window in order, then everything that happens inside it until the end.
-    fn take_turn(&mut self, local: u32, end: Time) {
+    ///
+    /// `whole` says that the run's limit does not cut the window.
+    fn take_turn(&mut self, local: u32, end: Time, whole: bool) {
         self.outbox.turn = Turn { local, window_end: end };
         let (buffer, mut events) = self.outbox.wheel.take_inbox(local);
-        if events.len() <= 1 << INDEX_BITS && self.shift <= TIME_BITS {
-            self.handle_in_order(local, end, &mut events);
+        if whole && events.len() <= 1 << INDEX_BITS && self.shift <= TIME_BITS {
+            self.handle_in_order(local, &mut events);
         } else {
             self.handle_in_long_order(local, end, &mut events);
         }
@@ -371,11 +377,12 @@ impl<M: Model> Worker<'_, M> {
     /// Handles a turn's events by (time, source, order of sending), with a key of 64 bits: the instant's place in its
     /// window, the source, the index.
     #[inline]
-    fn handle_in_order(&mut self, local: u32, end: Time, events: &mut [Event<P<M>>]) {
-        let Worker { model, nodes, ids, outbox, order, late, messages, .. } = self;
+    fn handle_in_order(&mut self, local: u32, events: &mut [Event<P<M>>]) {
+        let Worker { model, nodes, ids, outbox, order, scratch, messages, shift, .. } = self;
         let (node, id) = (&mut nodes[local as usize], ids[local as usize]);
         order.clear();
         order.extend(events.iter().enumerate().map(|(index, event)| {
+            *messages += u64::from(event.source != TIMER);
             // All events of a window agree in the bits of their instants that are shifted out here.
             (event.at.0 << (SOURCE_BITS + INDEX_BITS))
                 | (u64::from(event.source) << INDEX_BITS)
@@ -383,59 +390,91 @@ impl<M: Model> Worker<'_, M> {
         }));
         // Events from one channel come sorted; a host's nearly always are.
         if !order.is_sorted() {
-            order.sort_unstable();
+            sort_keys(order, scratch, *shift);
         }
-        for (step, &key) in order.iter().enumerate() {
-            let index = key & ((1 << INDEX_BITS) - 1);
-            let shares_instant =
-                order.get(step + 1).is_some_and(|next| (next ^ key) >> (SOURCE_BITS + INDEX_BITS) == 0);
-            outbox.last_of_instant = !shares_instant;
-            *messages += handle_one(*model, node, id, outbox, end, &mut events[index as usize], late);
+        // Behind the last key stands one that is later, or at worst makes the last instant look shared.
+        order.push(u64::MAX);
+        for pair in order.windows(2) {
+            outbox.last_of_instant = (pair[0] ^ pair[1]) >> (SOURCE_BITS + INDEX_BITS) != 0;
+            let event = &mut events[(pair[0] & ((1 << INDEX_BITS) - 1)) as usize];
+            handle_one(*model, node, id, outbox, event);
         }
     }
 
-    /// The same for long windows and very many events.
+    /// The same for windows that are long, crowded, or cut by the run's limit.
     #[cold]
     fn handle_in_long_order(&mut self, local: u32, end: Time, events: &mut [Event<P<M>>]) {
         let Worker { model, nodes, ids, outbox, long_order, late, messages, .. } = self;
         let (node, id) = (&mut nodes[local as usize], ids[local as usize]);
         long_order.clear();
-        long_order.extend(events.iter().enumerate().map(|(index, event)| {
-            // Windows are at most 2³¹ ps long and aligned, so the lower half of an instant orders it.
-            ((event.at.0 << SOURCE_BITS) | u64::from(event.source), index as u32)
-        }));
+        for (index, event) in events.iter().enumerate() {
+            if event.at < end {
+                // Windows are at most 2³¹ ps long and aligned, so the lower half of an instant orders it.
+                let key = (event.at.0 << SOURCE_BITS) | u64::from(event.source);
+                long_order.push((key, index as u32));
+                *messages += u64::from(event.source != TIMER);
+            } else if event.source != TIMER {
+                late.push(event.payload);
+            }
+        }
         long_order.sort_unstable();
         outbox.last_of_instant = false;
         for &(_, index) in long_order.iter() {
-            *messages += handle_one(*model, node, id, outbox, end, &mut events[index as usize], late);
+            handle_one(*model, node, id, outbox, &mut events[index as usize]);
         }
     }
 }
 
-/// Handles one event, and before it the timers of the same turn that are due; returns the number of messages handled.
+/// Sorts keys that are spread over a window of `1 << shift` ps: into 32 stretches of the window first, then, being nearly in
+/// order, by insertion. Half the work of a general sort on the few dozen events of a switch's turn.
+fn sort_keys(keys: &mut Vec<u64>, scratch: &mut Vec<u64>, shift: u32) {
+    const STRETCHES: usize = 32;
+    if keys.len() < 8 || keys.len() > usize::from(u8::MAX) || shift < STRETCHES.ilog2() {
+        keys.sort_unstable();
+        return;
+    }
+    let first_bit = SOURCE_BITS + INDEX_BITS + shift - STRETCHES.ilog2();
+    let stretch = |key: u64| (key >> first_bit) as usize % STRETCHES;
+    let mut places = [0u8; STRETCHES];
+    for &key in keys.iter() {
+        places[stretch(key)] += 1;
+    }
+    let mut before = 0;
+    for place in &mut places {
+        before += std::mem::replace(place, before);
+    }
+    scratch.clear();
+    scratch.resize(keys.len(), 0);
+    for &key in keys.iter() {
+        let place = &mut places[stretch(key)];
+        scratch[usize::from(*place)] = key;
+        *place += 1;
+    }
+    for end in 1..scratch.len() {
+        let key = scratch[end];
+        let mut place = end;
+        while place > 0 && scratch[place - 1] > key {
+            scratch[place] = scratch[place - 1];
+            place -= 1;
+        }
+        scratch[place] = key;
+    }
+    std::mem::swap(keys, scratch);
+}
+
+/// Handles one event, and before it the timers of the same turn that are due.
 #[inline(always)]
 fn handle_one<M: Model>(
     model: &M,
     node: &mut M::Node,
     id: NodeIndex,
     outbox: &mut Outbox<'_, P<M>>,
-    end: Time,
     event: &mut Event<P<M>>,
-    late: &mut Vec<P<M>>,
-) -> u64 {
-    let is_message = event.source != TIMER;
-    if event.at >= end {
-        // Beyond the run's limit, which cuts this window.
-        if is_message {
-            late.push(event.payload);
-        }
-        return 0;
-    }
+) {
     if !outbox.soon.is_empty() {
         handle_timers(model, node, id, outbox, event.at);
     }
     model.handle(node, id, event.at, event.source, &mut event.payload, outbox);
-    u64::from(is_message)
 }
 
 /// Handles the timers of the running turn that are due before an instant.

@@ -85,9 +85,15 @@ impl Fabric {
 }
 
 impl Ecn {
+    /// Whether to mark a packet that finds `queued` data bytes.
+    #[inline(never)]
+    pub(crate) fn decide(&self, queued: u64, random: &mut impl rand::Rng) -> bool {
+        let probability = self.probability(queued);
+        probability > 0 && u64::from(random.next_u32()) < probability
+    }
+
     /// Probability of marking a packet that finds `queued` data bytes, in units of 2⁻³².
-    #[inline]
-    pub(crate) fn probability(&self, queued: u64) -> u64 {
+    fn probability(&self, queued: u64) -> u64 {
         const CERTAIN: u64 = 1 << 32;
         if queued <= self.kmin.0 {
             0

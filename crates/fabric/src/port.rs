@@ -176,8 +176,7 @@ impl Ports {
                 return Fate::Dropped;
             }
             if let Some(ecn) = &fabric.ecn {
-                let probability = ecn.probability(queued);
-                mark = probability > 0 && u64::from(random.next_u32()) < probability;
+                mark = ecn.decide(queued, random);
                 state.stats.marks += u64::from(mark);
             }
         }
@@ -271,12 +270,20 @@ impl Ports {
         state.queues[0].bytes + state.queues[1].bytes + sending
     }
 
-    /// Puts a packet at `now` into a port at which nothing waits: a NIC that pulls its data needs neither limit nor mark.
-    #[inline]
-    pub fn push_unlimited(&mut self, port: u16, packet: &Packet, now: Time) {
-        debug_assert!(!self.is_waiting(port));
-        let class = packet.class() as usize;
-        self.append(port, packet, now, class);
+    /// Sends a packet at `at` through an idle port at which nothing waits, when that instant is over: a NIC that pulls
+    /// its data needs no queue.
+    #[inline(always)]
+    pub fn send_now(
+        &mut self,
+        port: u16,
+        packet: &mut Packet,
+        at: Time,
+        depart: &mut impl FnMut(Departure<'_>),
+    ) {
+        let state = &mut self.ports[usize::from(port)];
+        debug_assert!(state.queued == 0 && state.free_at <= at);
+        state.free_at = at;
+        depart(state.start(packet, Class::Data as usize));
     }
 
     /// Whether something waits at a port, as of the last advance.

@@ -15,9 +15,7 @@ pub struct RouteTable {
     attachment: Vec<Attachment>,
     /// `set_of[switch × edges + edge]` indexes `sets`.
     set_of: Vec<u32>,
-    /// Where a set of ports lies in `ports`.
-    sets: Vec<(u32, u32)>,
-    ports: Vec<PortId>,
+    sets: Vec<Box<[PortId]>>,
 }
 
 /// Where a host is attached.
@@ -66,7 +64,7 @@ impl RouteTable {
         let edges = edge_switch.len();
         let mut set_of = vec![0u32; switches * edges];
         let mut known: FxHashMap<Vec<PortId>, u32> = FxHashMap::default();
-        let (mut sets, mut ports) = (Vec::new(), Vec::new());
+        let mut sets = Vec::new();
         let mut set = Vec::new();
         let mut distance = vec![u32::MAX; switches];
         let mut queue = Vec::with_capacity(switches);
@@ -95,8 +93,7 @@ impl RouteTable {
                     return Err(Unreachable { switch: here as NodeId + hosts, host });
                 }
                 let index = known.get(&set).copied().unwrap_or_else(|| {
-                    sets.push((ports.len() as u32, set.len() as u32));
-                    ports.extend_from_slice(&set);
+                    sets.push(set.as_slice().into());
                     known.insert(set.clone(), sets.len() as u32 - 1);
                     sets.len() as u32 - 1
                 });
@@ -104,19 +101,27 @@ impl RouteTable {
             }
         }
 
-        Ok(RouteTable { hosts, edges, attachment, set_of, sets, ports })
+        Ok(RouteTable { hosts, edges, attachment, set_of, sets })
     }
 
     /// The ports of `switch` on shortest paths to `host`.
-    #[inline(always)]
     pub fn candidates(&self, switch: NodeId, host: HostId) -> &[PortId] {
+        self.candidates_in_row(self.row(switch), switch, host)
+    }
+
+    /// Where a switch's part of the table begins; it may remember that.
+    pub fn row(&self, switch: NodeId) -> usize {
+        (switch - self.hosts) as usize * self.edges
+    }
+
+    /// [`Self::candidates`] of a switch that remembers its [`Self::row`].
+    #[inline(always)]
+    pub fn candidates_in_row(&self, row: usize, switch: NodeId, host: HostId) -> &[PortId] {
         let attachment = &self.attachment[host as usize];
         if attachment.switch == switch {
             return std::slice::from_ref(&attachment.port);
         }
-        let row = (switch - self.hosts) as usize * self.edges;
-        let (start, length) = self.sets[self.set_of[row + attachment.edge as usize] as usize];
-        &self.ports[start as usize..][..length as usize]
+        &self.sets[self.set_of[row + attachment.edge as usize] as usize]
     }
 }
 

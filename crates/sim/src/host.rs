@@ -49,7 +49,7 @@ pub(crate) struct Host {
     pub(crate) control_sent: u64,
     pub(crate) control_received: u64,
     pub(crate) sampler: Option<Sampler>,
-    /// Last time something happened here.
+    /// Last time a packet came. Timers that find nothing to do are no events of the run.
     pub(crate) last_event: Time,
 }
 
@@ -112,13 +112,15 @@ impl Host {
         out: &mut impl Scheduler<Message>,
     ) {
         self.advance(world, id, now, out);
-        self.last_event = now;
         match message {
-            Message::Packet(packet) => match packet.kind {
-                PacketKind::Data => self.on_data(world, id, now, packet, out),
-                PacketKind::Ack => self.on_ack(world, id, now, packet, out),
-                PacketKind::Nack => self.on_nack(world, now, packet),
-            },
+            Message::Packet(packet) => {
+                self.last_event = now;
+                match packet.kind {
+                    PacketKind::Data => self.on_data(world, id, now, packet, out),
+                    PacketKind::Ack => self.on_ack(world, id, now, packet, out),
+                    PacketKind::Nack => self.on_nack(world, now, packet),
+                }
+            }
             Message::Start => self.start_flows(world, id, now, out),
             Message::Retransmit { slot, flow } => self.on_retransmit_timer(world, now, *slot, *flow, out),
             Message::AckDelay { receiver } => self.on_ack_delay(world, id, now, *receiver, out),
@@ -208,7 +210,7 @@ impl Host {
         };
         let size = u32::from(next.payload) + world.transport.options.header.0 as u32;
         let entropy = flow.nic.on_send(&world.nic, at, size, &mut self.random);
-        let packet = Packet {
+        let mut packet = Packet {
             sent: at,
             src: id,
             dst: flow.dst,
@@ -234,7 +236,7 @@ impl Host {
         if flow.in_turn {
             self.turn.push_back(slot);
         }
-        self.nic.push_unlimited(NIC, &packet, at);
+        self.nic.send_now(NIC, &mut packet, at, &mut |departure| transmit(departure, out));
     }
 
     fn on_data(

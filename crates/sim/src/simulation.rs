@@ -192,6 +192,7 @@ impl Simulation {
             Node::Switch(Box::new(Switch {
                 ports: self.ports(id),
                 router: SwitchRouter::new(&self.world.routing, router, stride),
+                row: self.world.table.row(id),
                 random: stream(self.seed, purpose::MARKING, u64::from(id)),
                 dropped: Default::default(),
                 sampler: self.sampler(id),

@@ -14,6 +14,8 @@ use crate::sampler::Sampler;
 pub(crate) struct Switch {
     pub(crate) ports: Ports,
     pub(crate) router: SwitchRouter,
+    /// Its row of the route table.
+    pub(crate) row: usize,
     /// Decides on ECN marks.
     pub(crate) random: Stream,
     /// Packets dropped, per flow. Empty unless something is lost.
@@ -41,21 +43,25 @@ impl Switch {
             return;
         }
         let Switch { ports, router, random, .. } = self;
-        let candidates = world.table.candidates(id, packet.dst);
-        let header = header(packet);
-        let rates = |port| world.network.channel(world.network.ports(id)[usize::from(port)]).rate.0;
-        let load = |port| ports.load(port, now, &mut |departure| transmit(departure, out));
-        let first = packet.kind == PacketKind::Data && packet.hops == 1;
-        let crossing = Crossing { first, candidates, now };
-        let hop = router.route(&world.routing, &header, crossing, load, rates);
-        packet.entropy = hop.entropy;
-        if packet.kind == PacketKind::Data && candidates.len() > 1 {
-            packet.aux = (packet.aux.rotate_left(5) ^ u32::from(hop.port)).wrapping_mul(0x9e37_79b1);
-        }
+        let candidates = world.table.candidates_in_row(self.row, id, packet.dst);
+        let port = if let [only] = *candidates {
+            only
+        } else {
+            let header = header(packet);
+            let rates = |port| world.network.channel(world.network.ports(id)[usize::from(port)]).rate.0;
+            let load = |port| ports.load(port, now, &mut |departure| transmit(departure, out));
+            let first = packet.kind == PacketKind::Data && packet.hops == 1;
+            let crossing = Crossing { first, candidates, now };
+            let hop = router.route(&world.routing, &header, crossing, load, rates);
+            packet.entropy = hop.entropy;
+            if packet.kind == PacketKind::Data {
+                packet.aux = (packet.aux.rotate_left(5) ^ u32::from(hop.port)).wrapping_mul(0x9e37_79b1);
+            }
+            hop.port
+        };
         let moment = Moment { at: now, is_over: out.is_last_of_instant() };
-        let fate = ports.enqueue(hop.port, packet, moment, &world.fabric, random, &mut |departure| {
-            transmit(departure, out)
-        });
+        let fate = ports
+            .enqueue(port, packet, moment, &world.fabric, random, &mut |departure| transmit(departure, out));
         if fate == Fate::Dropped {
             *self.dropped.entry(FlowKey { src: packet.src, flow: packet.flow }).or_default() += 1;
         }
