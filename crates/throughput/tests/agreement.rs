@@ -3,6 +3,7 @@
 use netloom_paths::Scheme;
 use netloom_paths::routes::{KShortest, Minimal, RandomLayers};
 use netloom_throughput::arc_form::arc_form;
+use netloom_throughput::column_generation::column_generation;
 use netloom_throughput::concurrent_flow::{AllowedPaths, concurrent_flow};
 use netloom_throughput::path_form::path_form;
 use netloom_throughput::{Demand, Method, ThroughputError, solve_demand};
@@ -92,6 +93,9 @@ proptest! {
         prop_assert!((path.value() / arc.value() - 1.0).abs() < 1e-6, "{:?} {:?}", path, arc);
         prop_assert!(path.gap() < 1e-6);
         prop_assert!(path.upper <= demand.length_bound(&graph) * (1.0 + 1e-6));
+
+        let generated = column_generation(&graph, &demand, 1e-6).unwrap();
+        prop_assert!((generated.value() / arc.value() - 1.0).abs() < 2e-6, "{:?}", generated);
 
         let paths: Vec<_> = demand.commodities().iter().map(|c| routes.paths(&graph, c.from, c.to)).collect();
         for allowed in [AllowedPaths::Any, AllowedPaths::Listed(&paths)] {
