@@ -4,17 +4,15 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// A claim as a study file states it: a metric and exactly one expectation.
+/// A claim: a metric and what it should be.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "ClaimText")]
 pub(crate) struct Claim {
     pub(crate) id: String,
     pub(crate) statement: String,
     /// `<network>.<measurement>.<quantity>`.
     pub(crate) metric: String,
-    #[serde(flatten)]
     pub(crate) expectation: Expectation,
-    #[serde(rename = "use")]
     pub(crate) usage: Use,
     pub(crate) source: String,
     /// Why the claim does not hold, where it does not.
@@ -22,8 +20,7 @@ pub(crate) struct Claim {
 }
 
 /// What the metric should be.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(untagged)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Expectation {
     Equals {
         equals: f64,
@@ -33,22 +30,65 @@ pub(crate) enum Expectation {
         at_least: f64,
         at_most: f64,
     },
-    AtLeast {
-        at_least: f64,
-    },
-    AtMost {
-        at_most: f64,
-    },
     /// More than `factor` times another metric.
     MoreThan {
         more_than: String,
-        #[serde(default = "one")]
         factor: f64,
     },
 }
 
-fn one() -> f64 {
-    1.0
+/// A claim as a study file states it, with exactly one expectation.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClaimText {
+    id: String,
+    statement: String,
+    metric: String,
+    equals: Option<f64>,
+    tolerance: Option<f64>,
+    at_least: Option<f64>,
+    at_most: Option<f64>,
+    more_than: Option<String>,
+    factor: Option<f64>,
+    #[serde(rename = "use")]
+    usage: Use,
+    source: String,
+    explanation: Option<String>,
+}
+
+impl TryFrom<ClaimText> for Claim {
+    type Error = String;
+
+    fn try_from(text: ClaimText) -> Result<Self, String> {
+        let expectation = match (text.equals, text.tolerance, text.at_least, text.at_most, text.more_than) {
+            (Some(equals), Some(tolerance), None, None, None) => Expectation::Equals { equals, tolerance },
+            (None, None, low, high, None) if low.is_some() || high.is_some() => Expectation::Between {
+                at_least: low.unwrap_or(f64::NEG_INFINITY),
+                at_most: high.unwrap_or(f64::INFINITY),
+            },
+            (None, None, None, None, Some(more_than)) => {
+                Expectation::MoreThan { more_than, factor: text.factor.unwrap_or(1.0) }
+            }
+            _ => {
+                return Err(format!(
+                    "claim {}: expected `equals` with `tolerance`, `at_least` and/or `at_most`, or `more_than`",
+                    text.id
+                ));
+            }
+        };
+        if text.factor.is_some() && !matches!(expectation, Expectation::MoreThan { .. }) {
+            return Err(format!("claim {}: `factor` goes with `more_than`", text.id));
+        }
+        Ok(Claim {
+            id: text.id,
+            statement: text.statement,
+            metric: text.metric,
+            expectation,
+            usage: text.usage,
+            source: text.source,
+            explanation: text.explanation,
+        })
+    }
 }
 
 /// A table of a paper: one claim per cell.
@@ -176,10 +216,13 @@ impl Claim {
                 (holds, format!("{equals} ± {tolerance}"))
             }
             Expectation::Between { at_least, at_most } => {
-                ((*at_least..=*at_most).contains(&measured), format!("{at_least} to {at_most}"))
+                let published = match (at_least.is_finite(), at_most.is_finite()) {
+                    (true, true) => format!("{at_least} to {at_most}"),
+                    (true, false) => format!("at least {at_least}"),
+                    _ => format!("at most {at_most}"),
+                };
+                ((*at_least..=*at_most).contains(&measured), published)
             }
-            Expectation::AtLeast { at_least } => (measured >= *at_least, format!("at least {at_least}")),
-            Expectation::AtMost { at_most } => (measured <= *at_most, format!("at most {at_most}")),
             Expectation::MoreThan { more_than, factor } => {
                 let other = *metrics.get(more_than)?;
                 let times = if *factor == 1.0 { String::new() } else { format!("{factor} × ") };

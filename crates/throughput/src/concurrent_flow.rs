@@ -1,12 +1,9 @@
 //! Approximate maximum throughput with a proven gap, for programs too large to solve.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-use netloom_paths::tables::{directed_edge, head};
 use netloom_topology::RouterGraph;
 
 use crate::demand::Demand;
+use crate::shortest_paths::ShortestPaths;
 use crate::solve::{Throughput, ThroughputError};
 
 /// Which paths flow may take.
@@ -195,93 +192,14 @@ impl State<'_> {
                 let source = commodities[group.start].from;
                 let targets: Vec<u32> = group.clone().map(|index| commodities[index].to).collect();
                 self.search.run(self.graph, source, &targets, &self.length);
-                for index in group {
-                    let target = commodities[index].to;
-                    self.distance[index] = self.search.distance(target).ok_or_else(|| no_path(index))?;
-                    self.paths[index] =
-                        self.search.path(self.graph, source, target).ok_or_else(|| no_path(index))?;
+                for (index, target) in group.zip(targets) {
+                    let (distance, path) =
+                        self.search.path(self.graph, target).ok_or_else(|| no_path(index))?;
+                    self.distance[index] = distance;
+                    self.paths[index] = path;
                 }
             }
         }
         Ok(())
-    }
-}
-
-/// Dijkstra's algorithm with reused memory.
-#[derive(Clone, Debug)]
-pub(crate) struct ShortestPaths {
-    /// Distance and arriving channel per router, valid if `round` is current.
-    best: Vec<(f64, u32)>,
-    round: Vec<u32>,
-    current: u32,
-    wanted: Vec<bool>,
-    heap: BinaryHeap<Reverse<(u64, u32)>>,
-}
-
-impl ShortestPaths {
-    pub(crate) fn new(graph: &RouterGraph) -> Self {
-        let routers = graph.routers() as usize;
-        ShortestPaths {
-            best: vec![(f64::INFINITY, 0); routers],
-            round: vec![0; routers],
-            current: 0,
-            wanted: vec![false; routers],
-            heap: BinaryHeap::new(),
-        }
-    }
-
-    /// Searches from a router until all targets are settled; `length` is per channel.
-    pub(crate) fn run(&mut self, graph: &RouterGraph, source: u32, targets: &[u32], length: &[f64]) {
-        self.current += 1;
-        self.heap.clear();
-        targets.iter().for_each(|&target| self.wanted[target as usize] = true);
-        let mut missing = targets.len();
-        self.best[source as usize].0 = 0.0;
-        self.round[source as usize] = self.current;
-        // Non-negative floats order like their bit patterns.
-        self.heap.push(Reverse((0f64.to_bits(), source)));
-        while let Some(Reverse((bits, here))) = self.heap.pop() {
-            let distance = f64::from_bits(bits);
-            if distance > self.best[here as usize].0 {
-                continue;
-            }
-            if std::mem::take(&mut self.wanted[here as usize]) {
-                missing -= 1;
-                if missing == 0 {
-                    break;
-                }
-            }
-            for (&next, &edge) in graph.neighbours(here).iter().zip(graph.edge_ids(here)) {
-                let channel = directed_edge(graph, edge, here);
-                let total = distance + length[channel as usize];
-                let known = self.round[next as usize] == self.current;
-                if !known || total < self.best[next as usize].0 {
-                    self.round[next as usize] = self.current;
-                    self.best[next as usize] = (total, channel);
-                    self.heap.push(Reverse((total.to_bits(), next)));
-                }
-            }
-        }
-        targets.iter().for_each(|&target| self.wanted[target as usize] = false);
-    }
-
-    /// Distance of a target of the last search, if it was reached.
-    pub(crate) fn distance(&self, target: u32) -> Option<f64> {
-        let reached = self.round[target as usize] == self.current;
-        reached.then(|| self.best[target as usize].0)
-    }
-
-    /// The path to a target of the last search as directed edges.
-    pub(crate) fn path(&self, graph: &RouterGraph, source: u32, target: u32) -> Option<Vec<u32>> {
-        self.distance(target)?;
-        let mut path = Vec::new();
-        let mut here = target;
-        while here != source {
-            let channel = self.best[here as usize].1;
-            path.push(channel);
-            here = head(graph, channel ^ 1);
-        }
-        path.reverse();
-        Some(path)
     }
 }

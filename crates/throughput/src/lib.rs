@@ -8,7 +8,6 @@
 //! | [`demand`], [`traffic`], [`matching`] | what is to be carried, and what is the worst that can be asked? |
 //! | [`path_form`] | how much fits onto the paths of a scheme? (linear program) |
 //! | [`arc_form`] | how much fits with optimal routing? (linear program) |
-//! | [`column_generation`] | the same on larger networks, with paths made as they are needed |
 //! | [`concurrent_flow`] | the same, approximately but with proven bounds, at any size |
 //!
 //! ```
@@ -29,12 +28,12 @@
 //! ```
 
 pub mod arc_form;
-pub mod column_generation;
 pub mod concurrent_flow;
 pub mod demand;
 mod linear_program;
 pub mod matching;
 pub mod path_form;
+mod shortest_paths;
 mod solve;
 pub mod traffic;
 

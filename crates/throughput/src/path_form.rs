@@ -22,15 +22,6 @@ pub fn path_form(
     demand: &Demand,
     paths: &[Vec<Vec<u32>>],
 ) -> Result<Throughput, ThroughputError> {
-    path_form_with_prices(graph, demand, paths).map(|(bounds, _)| bounds)
-}
-
-/// The same with the price of every channel.
-pub(crate) fn path_form_with_prices(
-    graph: &RouterGraph,
-    demand: &Demand,
-    paths: &[Vec<Vec<u32>>],
-) -> Result<(Throughput, Vec<f64>), ThroughputError> {
     let commodities = demand.commodities();
     if commodities.is_empty() {
         return Err(ThroughputError::NoDemand);
@@ -81,14 +72,6 @@ pub(crate) fn path_form_with_prices(
         let costs = paths.iter().map(|path| path.iter().map(|&channel| price[channel as usize]).sum::<f64>());
         costs.fold(f64::INFINITY, f64::min)
     };
-    let distances: Vec<f64> = paths.iter().map(cheapest).collect();
-    let bounds = Throughput { lower: served / busiest, upper: priced_bound(demand, &price, &distances) };
-    Ok((bounds, price))
-}
-
-/// The upper bound that channel prices give: Σ price / Σ demand · distance, where a distance is the price of the cheapest
-/// path allowed.
-pub(crate) fn priced_bound(demand: &Demand, prices: &[f64], distances: &[f64]) -> f64 {
-    let cost = demand.commodities().iter().zip(distances).map(|(c, distance)| c.amount * distance);
-    prices.iter().sum::<f64>() / cost.sum::<f64>()
+    let cost: f64 = commodities.iter().zip(paths).map(|(c, paths)| c.amount * cheapest(paths)).sum();
+    Ok(Throughput { lower: served / busiest, upper: price.iter().sum::<f64>() / cost })
 }

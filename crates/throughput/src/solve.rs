@@ -11,7 +11,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arc_form::{ARC_FORM_LIMIT, arc_form, arc_form_variables};
-use crate::column_generation::column_generation;
 use crate::concurrent_flow::{AllowedPaths, concurrent_flow};
 use crate::demand::Demand;
 use crate::path_form::path_form;
@@ -54,8 +53,7 @@ impl Routing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// The linear program where it is small enough, else column generation (optimal routing of few demands) or the
-    /// approximation.
+    /// The linear program where it is small enough, else the approximation.
     Auto,
     /// The linear program, whatever its size.
     Exact,
@@ -74,7 +72,7 @@ pub struct ThroughputConfig {
     pub placement: Placement,
     /// Exact or approximate.
     pub method: Method,
-    /// Relative gap of the bounds at which column generation and the approximation stop.
+    /// Relative gap of the bounds at which the approximation stops.
     pub gap: f64,
     /// Seed of the layers, tie-breaks and traffic.
     pub seed: u64,
@@ -120,7 +118,7 @@ pub struct ThroughputReport {
     /// Bounds of the maximum achievable throughput: 1 means that all hosts of the pattern send at link rate. Host links
     /// are not modelled, so it may exceed 1.
     pub throughput: Throughput,
-    /// `path form`, `arc form`, `column generation` or `approximation`.
+    /// `path form`, `arc form` or `approximation`.
     pub method: &'static str,
     /// Upper bound for any routing by capacity over path length.
     pub length_bound: f64,
@@ -177,9 +175,6 @@ pub enum ThroughputError {
 /// Paths over all commodities up to which the path form is solved exactly.
 const PATH_FORM_LIMIT: u64 = 30_000;
 
-/// Router pairs with traffic up to which optimal routing beyond the arc form is solved by column generation.
-const COLUMN_GENERATION_LIMIT: usize = 4000;
-
 /// Phases after which the approximation gives its bounds as they are.
 const MAX_PHASES: u32 = 100_000;
 
@@ -216,13 +211,9 @@ pub fn solve_demand(
         None => (arc_form_variables(graph, demand), ARC_FORM_LIMIT),
     };
     let exact = method == Method::Exact || method == Method::Auto && size <= limit;
-    let few = demand.commodities().len() <= COLUMN_GENERATION_LIMIT;
     let (throughput, method) = match (&paths, exact) {
         (Some(paths), true) => (path_form(graph, demand, paths)?, "path form"),
         (None, true) => (arc_form(graph, demand)?, "arc form"),
-        (None, false) if few && method == Method::Auto => {
-            (column_generation(graph, demand, gap)?, "column generation")
-        }
         (paths, false) => {
             let allowed = paths.as_ref().map_or(AllowedPaths::Any, |paths| AllowedPaths::Listed(paths));
             (concurrent_flow(graph, demand, allowed, gap, MAX_PHASES)?, "approximation")
