@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use netloom_topology::RouterGraph;
-use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 use schemars::JsonSchema;
@@ -11,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SchemeError;
 use crate::distance::{UNREACHABLE, distances_from};
+use crate::stream;
 use crate::tables::{directed_edge, head};
 
 /// The k shortest loop-free paths of every router pair (J. Y. Yen, 1971; used for Jellyfish with k = 8). Each flow takes one
@@ -80,14 +80,11 @@ impl KShortestPaths {
             if from == to || minimal == UNREACHABLE {
                 return Vec::new();
             }
-            let pair = u64::from(from) << 32 | u64::from(to);
             let mut search = Enumeration {
                 graph,
                 distance: &distance,
                 wanted: self.k,
-                rng: self
-                    .seed
-                    .map(|seed| Pcg64Mcg::seed_from_u64(seed ^ pair.wrapping_mul(0x9e37_79b9_7f4a_7c15))),
+                rng: self.seed.map(|seed| stream(seed, &format!("paths from {from} to {to}"))),
                 visited: vec![from],
                 path: Vec::new(),
                 found: Vec::new(),

@@ -1,8 +1,8 @@
 //! FatPaths' second construction: layers made of paths that avoid links already used.
 
 use netloom_topology::RouterGraph;
+use rand::RngExt;
 use rand::seq::SliceRandom;
-use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{SchemeError, check_layers};
 use crate::distance::{DistanceDistribution, endpoints};
 use crate::link_set::LinkSet;
+use crate::stream;
 use crate::tables::{ForwardingTables, LayerDistances};
 
 /// Layers that minimise the overlap of paths (FatPaths sec. V-B2, Listing 2). Each sparse layer is a union of almost
@@ -71,7 +72,7 @@ impl Default for OverlapMinimising {
 impl OverlapMinimising {
     pub(super) fn build(&self, graph: &RouterGraph, seed: u64) -> Result<ForwardingTables, SchemeError> {
         let layers = self.layers(graph, seed)?;
-        Ok(ForwardingTables::minimal(graph, layers, seed ^ 0x7ab1e))
+        Ok(ForwardingTables::minimal(graph, layers, seed))
     }
 
     /// Builds the link sets of the layers.
@@ -80,7 +81,7 @@ impl OverlapMinimising {
     /// If a parameter is out of its range.
     pub fn layers(&self, graph: &RouterGraph, seed: u64) -> Result<Vec<LinkSet>, SchemeError> {
         check_layers(graph, self.layers)?;
-        let mut rng = Pcg64Mcg::seed_from_u64(seed);
+        let mut rng = stream(seed, "overlap layers");
         let mut construction = Construction::new(self, graph);
         let mut layers = vec![LinkSet::full(graph)];
         while layers.len() < self.layers as usize {
@@ -298,6 +299,7 @@ impl Search {
 mod tests {
     use super::*;
     use crate::testing::{complete, cycle, petersen, random};
+    use rand::SeedableRng;
 
     #[test]
     fn layers_of_a_clique_are_made_of_two_hop_paths() {
