@@ -1,2 +1,41 @@
-//! placeholder
-fn main() {}
+//! The `netloom` command: simulate and analyse datacenter and HPC fabrics.
+//!
+//! | exit code | meaning |
+//! | --- | --- |
+//! | 0 | done; every gate of a study holds |
+//! | 1 | a gate of a study does not hold, a cell failed, or an outcome could not be written |
+//! | 2 | the command line, a scenario or a study is wrong; nothing was run |
+//! | 70 | netloom found a mistake of its own (a packet lost track of); please report it |
+//! | 130 | interrupted by Ctrl-C; what was complete is written |
+
+mod args;
+mod commands;
+mod failure;
+mod input;
+mod interrupt;
+mod parquet_file;
+mod progress;
+mod show;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Args, Command};
+
+fn main() -> ExitCode {
+    let result = match Args::parse().command {
+        Command::Run(args) => commands::run::run(&args),
+        Command::Study(args) => commands::study::study(&args),
+        Command::Explain(args) => commands::explain::explain(&args),
+        Command::List(args) => commands::list::list(&args),
+        Command::Topology(args) => commands::topology::topology(&args),
+        Command::Paths(args) => commands::paths::paths(&args),
+        Command::Throughput(args) => commands::throughput::throughput(&args),
+        Command::Route(args) => commands::route::route(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

@@ -30,7 +30,7 @@ pub struct Setup {
 impl Setup {
     /// One thread, no time limit.
     pub fn new(lookahead: Time) -> Self {
-        Setup { lookahead, until: Time::MAX, horizon: lookahead * 4, windows_per_lookahead: 4, parts: None }
+        Setup { lookahead, until: Time::MAX, horizon: lookahead * 4, windows_per_lookahead: 2, parts: None }
     }
 }
 
@@ -141,9 +141,12 @@ impl<'m, M: Model> Engine<'m, M> {
                     soon: BinaryHeap::new(),
                     soon_sequence: 0,
                     turn: Turn { local: 0, window_end: Time::ZERO },
+                    last_of_instant: false,
                     tally: 0,
                 },
                 order: Vec::new(),
+                long_order: Vec::new(),
+                shift: grid.shift,
                 late: Vec::new(),
                 messages: 0,
             })
@@ -197,7 +200,8 @@ impl Grid {
         // Keys hold an instant's place in its window in 31 bits.
         let longest = setup.lookahead.0.min(1 << 31);
         let wanted = (longest / setup.windows_per_lookahead.max(1)).max(1);
-        let shift = wanted.ilog2();
+        // The power of two nearest to what is wanted (by ratio), but no longer than the lookahead.
+        let shift = (wanted as f64).log2().round().min((longest as f64).log2().floor()) as u32;
         let epoch = setup.lookahead.0 >> shift;
         let near = (setup.horizon.0.max(setup.lookahead.0) >> shift) + 2;
         Grid { shift, slots: near.next_power_of_two().clamp(8, 256) as usize, epoch }
@@ -249,8 +253,12 @@ struct Worker<'e, M: Model> {
     ids: &'e [NodeIndex],
     limit: Time,
     outbox: Outbox<'e, M::Payload>,
-    /// Scratch: the order of one node's events.
-    order: Vec<(u64, u32)>,
+    /// Scratch: one node's events as sort keys.
+    order: Vec<u64>,
+    /// Scratch for turns whose keys do not fit 64 bits.
+    long_order: Vec<(u64, u32)>,
+    /// Window length is `1 << shift` picoseconds.
+    shift: u32,
     /// What messages at or after the limit carry, if the limit cuts a window.
     late: Vec<P<M>>,
     messages: u64,
@@ -336,31 +344,17 @@ impl<M: Model> Worker<'_, M> {
 
     /// One node's turn: its events of the window in order, then everything that happens inside it until the end.
     fn take_turn(&mut self, local: u32, end: Time) {
-        let Worker { model, nodes, ids, outbox, order, late, messages, limit } = self;
+        self.outbox.turn = Turn { local, window_end: end };
+        let (buffer, mut events) = self.outbox.wheel.take_inbox(local);
+        if events.len() <= 1 << INDEX_BITS && self.shift <= TIME_BITS {
+            self.handle_in_order(local, end, &mut events);
+        } else {
+            self.handle_in_long_order(local, end, &mut events);
+        }
+        let Worker { model, nodes, ids, outbox, limit, .. } = self;
         let (node, id) = (&mut nodes[local as usize], ids[local as usize]);
-        outbox.turn = Turn { local, window_end: end };
-        let (buffer, events) = outbox.wheel.take_inbox(local);
-
-        order.clear();
-        for (index, event) in events.iter().enumerate() {
-            if event.at < end {
-                order.push(((event.at.0 << 32) | u64::from(event.source), index as u32));
-            } else if event.source != TIMER {
-                late.push(event.payload);
-            }
-        }
-        // The index keeps one source's events in the order of sending.
-        order.sort_unstable();
-        for &(_, index) in order.iter() {
-            let event = &events[index as usize];
-            while let Some(timer) = outbox.due_timer(event.at) {
-                model.handle(node, id, timer.at, TIMER, &timer.payload, outbox);
-            }
-            *messages += u64::from(event.source != TIMER);
-            model.handle(node, id, event.at, event.source, &event.payload, outbox);
-        }
-        while let Some(timer) = outbox.due_timer(end) {
-            model.handle(node, id, timer.at, TIMER, &timer.payload, outbox);
+        if !outbox.soon.is_empty() {
+            handle_timers(*model, node, id, outbox, end);
         }
         outbox.wheel.recycle(buffer, events);
 
@@ -373,7 +367,97 @@ impl<M: Model> Worker<'_, M> {
             outbox.wheel.wake(local, window);
         }
     }
+
+    /// Handles a turn's events by (time, source, order of sending), with a key of 64 bits: the instant's place in its
+    /// window, the source, the index.
+    #[inline]
+    fn handle_in_order(&mut self, local: u32, end: Time, events: &mut [Event<P<M>>]) {
+        let Worker { model, nodes, ids, outbox, order, late, messages, .. } = self;
+        let (node, id) = (&mut nodes[local as usize], ids[local as usize]);
+        order.clear();
+        order.extend(events.iter().enumerate().map(|(index, event)| {
+            // All events of a window agree in the bits of their instants that are shifted out here.
+            (event.at.0 << (SOURCE_BITS + INDEX_BITS))
+                | (u64::from(event.source) << INDEX_BITS)
+                | index as u64
+        }));
+        // Events from one channel come sorted; a host's nearly always are.
+        if !order.is_sorted() {
+            order.sort_unstable();
+        }
+        for (step, &key) in order.iter().enumerate() {
+            let index = key & ((1 << INDEX_BITS) - 1);
+            let shares_instant =
+                order.get(step + 1).is_some_and(|next| (next ^ key) >> (SOURCE_BITS + INDEX_BITS) == 0);
+            outbox.last_of_instant = !shares_instant;
+            *messages += handle_one(*model, node, id, outbox, end, &mut events[index as usize], late);
+        }
+    }
+
+    /// The same for long windows and very many events.
+    #[cold]
+    fn handle_in_long_order(&mut self, local: u32, end: Time, events: &mut [Event<P<M>>]) {
+        let Worker { model, nodes, ids, outbox, long_order, late, messages, .. } = self;
+        let (node, id) = (&mut nodes[local as usize], ids[local as usize]);
+        long_order.clear();
+        long_order.extend(events.iter().enumerate().map(|(index, event)| {
+            // Windows are at most 2³¹ ps long and aligned, so the lower half of an instant orders it.
+            ((event.at.0 << SOURCE_BITS) | u64::from(event.source), index as u32)
+        }));
+        long_order.sort_unstable();
+        outbox.last_of_instant = false;
+        for &(_, index) in long_order.iter() {
+            *messages += handle_one(*model, node, id, outbox, end, &mut events[index as usize], late);
+        }
+    }
 }
+
+/// Handles one event, and before it the timers of the same turn that are due; returns the number of messages handled.
+#[inline(always)]
+fn handle_one<M: Model>(
+    model: &M,
+    node: &mut M::Node,
+    id: NodeIndex,
+    outbox: &mut Outbox<'_, P<M>>,
+    end: Time,
+    event: &mut Event<P<M>>,
+    late: &mut Vec<P<M>>,
+) -> u64 {
+    let is_message = event.source != TIMER;
+    if event.at >= end {
+        // Beyond the run's limit, which cuts this window.
+        if is_message {
+            late.push(event.payload);
+        }
+        return 0;
+    }
+    if !outbox.soon.is_empty() {
+        handle_timers(model, node, id, outbox, event.at);
+    }
+    model.handle(node, id, event.at, event.source, &mut event.payload, outbox);
+    u64::from(is_message)
+}
+
+/// Handles the timers of the running turn that are due before an instant.
+#[inline(never)]
+fn handle_timers<M: Model>(
+    model: &M,
+    node: &mut M::Node,
+    id: NodeIndex,
+    outbox: &mut Outbox<'_, P<M>>,
+    before: Time,
+) {
+    while let Some(mut timer) = outbox.due_timer(before) {
+        model.handle(node, id, timer.at, TIMER, &mut timer.payload, outbox);
+    }
+}
+
+/// Bits of a source in a sort key.
+const SOURCE_BITS: u32 = 32;
+/// Bits of an event's index in a short sort key.
+const INDEX_BITS: u32 = 12;
+/// Bits of an instant's place in its window in a short sort key.
+const TIME_BITS: u32 = 64 - SOURCE_BITS - INDEX_BITS;
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -420,6 +504,8 @@ struct Outbox<'e, P> {
     soon: BinaryHeap<Reverse<Soon<P>>>,
     soon_sequence: u64,
     turn: Turn,
+    /// No other event of the running turn has the instant of the one being handled.
+    last_of_instant: bool,
     tally: u64,
 }
 
@@ -435,7 +521,7 @@ impl<P: Copy> Outbox<'_, P> {
 }
 
 impl<P: Copy> Scheduler<P> for Outbox<'_, P> {
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, to: NodeIndex, source: u32, at: Time, payload: P) {
         let home = self.homes[to as usize];
         let event = Event { at, source, node: home.local, payload };
@@ -455,6 +541,12 @@ impl<P: Copy> Scheduler<P> for Outbox<'_, P> {
         } else {
             self.wheel.insert(Event { at, source: TIMER, node: local, payload });
         }
+    }
+
+    #[inline(always)]
+    fn is_last_of_instant(&self) -> bool {
+        // Timers set during the turn may fire in this instant, too.
+        self.last_of_instant && self.soon.is_empty()
     }
 
     fn tally(&mut self, amount: u64) {

@@ -30,10 +30,10 @@
 //!             out.timer(Time::ZERO, 0);
 //!         }
 //!     }
-//!     fn handle(&self, hits: &mut u32, id: u32, at: Time, _source: u32, ball: &u32, out: &mut impl Scheduler<u32>) {
+//!     fn handle(&self, hits: &mut u32, id: u32, at: Time, _source: u32, ball: &mut u32, out: &mut impl Scheduler<u32>) {
 //!         *hits += 1;
 //!         if *ball < 9 {
-//!             out.send(1 - id, id, at + Time::from_us(1), ball + 1);
+//!             out.send(1 - id, id, at + Time::from_us(1), *ball + 1);
 //!         }
 //!     }
 //!     fn advance(&self, _: &mut u32, _: u32, _until: Time, _: &mut impl Scheduler<u32>) -> Option<Time> {

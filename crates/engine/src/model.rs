@@ -21,13 +21,15 @@ pub trait Model: Sync {
     fn start(&self, node: &mut Self::Node, id: NodeIndex, out: &mut impl Scheduler<Self::Payload>);
 
     /// A message or, with source [`TIMER`], one of the node's own timers is due at `at`.
+    ///
+    /// The payload is the node's to change: what it forwards it can alter in place and copy once.
     fn handle(
         &self,
         node: &mut Self::Node,
         id: NodeIndex,
         at: Time,
         source: u32,
-        payload: &Self::Payload,
+        payload: &mut Self::Payload,
         out: &mut impl Scheduler<Self::Payload>,
     );
 
@@ -57,6 +59,10 @@ pub trait Scheduler<P> {
 
     /// Calls the node back at `at`, which may be any instant from now on.
     fn timer(&mut self, at: Time, payload: P);
+
+    /// Whether it is certain that nothing more reaches the node in the instant being handled, so that what would have to
+    /// wait for the end of the instant may be done at once. An executor that does not know says no.
+    fn is_last_of_instant(&self) -> bool;
 
     /// Adds to the run's progress count (finished flows, say), which [`Progress`](crate::Progress) reports.
     fn tally(&mut self, amount: u64);

@@ -25,9 +25,9 @@ pub fn run<M: Model>(model: &M, mut nodes: Vec<M::Node>) -> (Vec<M::Node>, u64) 
         let node = &mut nodes[id as usize];
         (agenda.now, agenda.node) = (at, id);
         let next = match what {
-            Some(payload) => {
+            Some(mut payload) => {
                 messages += u64::from(source != TIMER);
-                model.handle(node, id, at, source, &payload, &mut agenda);
+                model.handle(node, id, at, source, &mut payload, &mut agenda);
                 Some(at)
             }
             None => {
@@ -98,6 +98,10 @@ impl<P> Scheduler<P> for Agenda<P> {
 
     fn timer(&mut self, at: Time, payload: P) {
         self.push(at.max(self.now), false, self.node, TIMER, Some(payload));
+    }
+
+    fn is_last_of_instant(&self) -> bool {
+        false
     }
 
     fn tally(&mut self, _: u64) {}

@@ -21,20 +21,17 @@ pub(crate) struct Event<P> {
 /// Index of a pooled buffer plus one; 0 for none.
 type BufferRef = u32;
 
-struct Slot {
-    /// Nodes with a turn in this window, in the order in which they asked.
-    turns: Vec<u32>,
-    /// Per node of the partition.
-    inbox: Vec<BufferRef>,
-}
-
 struct Far<P> {
     events: Vec<Event<P>>,
     wakes: Vec<u32>,
 }
 
 pub(crate) struct Wheel<P> {
-    slots: Vec<Slot>,
+    /// Per slot: nodes with a turn in its window, in the order in which they asked.
+    turns: Vec<Vec<u32>>,
+    /// `inboxes[slot × nodes + node]`
+    inboxes: Vec<BufferRef>,
+    nodes: usize,
     /// Number of slots minus one; the number is a power of two.
     mask: u64,
     /// Window length is `1 << shift` picoseconds.
@@ -52,10 +49,11 @@ impl<P: Copy> Wheel<P> {
     /// A wheel for `nodes` nodes with 2^`shift` ps windows, of which `slots` (a power of two) are near.
     pub(crate) fn new(nodes: usize, shift: u32, slots: usize) -> Self {
         debug_assert!(slots.is_power_of_two());
-        let slots = (0..slots).map(|_| Slot { turns: Vec::new(), inbox: vec![0; nodes] }).collect::<Vec<_>>();
         Wheel {
-            mask: slots.len() as u64 - 1,
-            slots,
+            turns: vec![Vec::new(); slots],
+            inboxes: vec![0; slots * nodes],
+            nodes,
+            mask: slots as u64 - 1,
             shift,
             current: 0,
             pool: Vec::new(),
@@ -75,7 +73,7 @@ impl<P: Copy> Wheel<P> {
     }
 
     /// Adds an event to its window, which must not have been run.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn insert(&mut self, event: Event<P>) {
         let window = self.window_of(event.at);
         debug_assert!(window >= self.current, "an event in the past");
@@ -97,18 +95,24 @@ impl<P: Copy> Wheel<P> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn buffer_for(&mut self, window: u64, node: u32) -> BufferRef {
-        let slot = &mut self.slots[(window & self.mask) as usize];
-        let entry = &mut slot.inbox[node as usize];
-        if *entry == 0 {
-            *entry = self.free.pop().unwrap_or_else(|| {
-                self.pool.push(Vec::new());
-                self.pool.len() as BufferRef
-            });
-            slot.turns.push(node);
-        }
-        *entry
+        let slot = (window & self.mask) as usize;
+        let place = slot * self.nodes + node as usize;
+        let known = self.inboxes[place];
+        if known != 0 { known } else { self.open_inbox(slot, place, node) }
+    }
+
+    /// A node's first message in a window: it gets a turn and a buffer.
+    #[inline(never)]
+    fn open_inbox(&mut self, slot: usize, place: usize, node: u32) -> BufferRef {
+        let buffer = self.free.pop().unwrap_or_else(|| {
+            self.pool.push(Vec::new());
+            self.pool.len() as BufferRef
+        });
+        self.inboxes[place] = buffer;
+        self.turns[slot].push(node);
+        buffer
     }
 
     fn far_window(&mut self, window: u64) -> &mut Far<P> {
@@ -119,7 +123,7 @@ impl<P: Copy> Wheel<P> {
     /// The first window from the current one on in which somebody has a turn.
     pub(crate) fn next_busy(&self) -> Option<u64> {
         let near = (self.current..=self.current + self.mask)
-            .find(|&window| !self.slots[(window & self.mask) as usize].turns.is_empty());
+            .find(|&window| !self.turns[(window & self.mask) as usize].is_empty());
         near.or((self.far_first != u64::MAX).then_some(self.far_first))
     }
 
@@ -142,14 +146,14 @@ impl<P: Copy> Wheel<P> {
 
     /// Takes the list of nodes that have a turn in the current window. Give it back with [`Self::finish`].
     pub(crate) fn take_turns(&mut self) -> Vec<u32> {
-        std::mem::take(&mut self.slots[(self.current & self.mask) as usize].turns)
+        std::mem::take(&mut self.turns[(self.current & self.mask) as usize])
     }
 
     /// Takes a node's messages of the current window. Give the buffer back with [`Self::recycle`].
     #[inline]
     pub(crate) fn take_inbox(&mut self, node: u32) -> (BufferRef, Vec<Event<P>>) {
-        let slot = &mut self.slots[(self.current & self.mask) as usize];
-        let buffer = std::mem::take(&mut slot.inbox[node as usize]);
+        let slot = (self.current & self.mask) as usize;
+        let buffer = std::mem::take(&mut self.inboxes[slot * self.nodes + node as usize]);
         (buffer, std::mem::take(&mut self.pool[buffer as usize - 1]))
     }
 
@@ -169,9 +173,9 @@ impl<P: Copy> Wheel<P> {
     /// Ends the current window.
     pub(crate) fn finish(&mut self, mut turns: Vec<u32>) {
         turns.clear();
-        let slot = &mut self.slots[(self.current & self.mask) as usize];
-        debug_assert!(slot.turns.is_empty(), "a node got a turn in the window being run");
-        slot.turns = turns;
+        let slot = (self.current & self.mask) as usize;
+        debug_assert!(self.turns[slot].is_empty(), "a node got a turn in the window being run");
+        self.turns[slot] = turns;
         self.advance_to(self.current + 1);
     }
 }

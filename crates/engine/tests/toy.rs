@@ -55,7 +55,7 @@ impl Model for Toss {
         id: NodeIndex,
         at: Time,
         source: u32,
-        note: &Note,
+        note: &mut Note,
         out: &mut impl Scheduler<Note>,
     ) {
         match *note {
@@ -184,7 +184,15 @@ fn a_panic_on_one_thread_ends_the_run() {
         fn start(&self, _: &mut (), _: NodeIndex, out: &mut impl Scheduler<()>) {
             out.timer(Time(3), ());
         }
-        fn handle(&self, _: &mut (), id: NodeIndex, at: Time, _: u32, _: &(), out: &mut impl Scheduler<()>) {
+        fn handle(
+            &self,
+            _: &mut (),
+            id: NodeIndex,
+            at: Time,
+            _: u32,
+            _: &mut (),
+            out: &mut impl Scheduler<()>,
+        ) {
             assert!(id != 1 || at < Time(1000), "a node failed");
             out.timer(at + Time(10), ());
         }

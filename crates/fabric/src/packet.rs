@@ -61,10 +61,7 @@ impl Packet {
     /// The class in which it travels.
     #[inline]
     pub fn class(&self) -> Class {
-        match self.kind {
-            PacketKind::Data => Class::Data,
-            PacketKind::Ack | PacketKind::Nack => Class::Control,
-        }
+        if self.kind == PacketKind::Data { Class::Data } else { Class::Control }
     }
 }
 

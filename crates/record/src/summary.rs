@@ -196,7 +196,8 @@ impl<'a> Completed<'a> {
     }
 
     fn slowdown(&self) -> f64 {
-        self.fct.0 as f64 / self.flow.idle_fct.0 as f64
+        // No fabric delivers in no time, but a summary must stay readable: JSON has no infinity.
+        self.fct.0 as f64 / self.flow.idle_fct.0.max(1) as f64
     }
 }
 

@@ -215,12 +215,89 @@ pub(crate) fn write<R: Row>(rows: &[R], output: impl Write + Send) -> Result<()>
     Ok(())
 }
 
+/// Checks that a file is a table, without reading its rows.
+pub(crate) fn check(input: File) -> Result<()> {
+    without_panic(|| ParquetRecordBatchReaderBuilder::try_new(input).map(drop))
+}
+
 /// Reads a table.
 pub(crate) fn read<R: Row>(input: File) -> Result<Vec<R>> {
-    let reader = ParquetRecordBatchReaderBuilder::try_new(input)?.with_batch_size(BATCH).build()?;
-    let mut rows = Vec::new();
-    for batch in reader {
-        rows.append(&mut R::decode(&batch?)?);
+    without_panic(|| {
+        let reader = ParquetRecordBatchReaderBuilder::try_new(input)?.with_batch_size(BATCH).build()?;
+        let mut rows = Vec::new();
+        for batch in reader {
+            rows.append(&mut R::decode(&batch?)?);
+        }
+        Ok(rows)
+    })
+}
+
+/// The library has assertions that a damaged file can reach. They become errors like all other damage.
+fn without_panic<T>(read: impl FnOnce() -> Result<T> + std::panic::UnwindSafe) -> Result<T> {
+    std::panic::catch_unwind(read)
+        .unwrap_or_else(|_| Err(ParquetError::General("its structure is broken".to_owned())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn round_trip<R: Row>(rows: &[R]) -> Vec<R> {
+        let mut file = tempfile::tempfile().unwrap();
+        write(rows, &mut file).unwrap();
+        read(file).unwrap()
     }
-    Ok(rows)
+
+    fn flow() -> impl Strategy<Value = FlowRecord> {
+        let times = (any::<u64>(), any::<Option<u64>>(), any::<Option<u64>>(), any::<u64>(), any::<u64>());
+        (any::<[u32; 7]>(), any::<[u64; 7]>(), times).prop_map(|(small, large, times)| FlowRecord {
+            src: small[0],
+            dst: small[1],
+            flow: small[2],
+            bytes: large[0],
+            start: Time(times.0),
+            fct: times.1.map(Time),
+            sender_fct: times.2.map(Time),
+            idle_fct: Time(times.3),
+            packets: large[1],
+            ooo_packets: large[2],
+            max_ood: small[3],
+            retransmissions: large[3],
+            timeouts: small[4],
+            ecn_marks: large[4],
+            path_changes: small[5],
+            drains: small[6],
+            drain_time: Time(times.4),
+            decisions: large[5],
+            deviations: large[6],
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn any_flows_read_back(flows in prop::collection::vec(flow(), 0..50)) {
+            prop_assert_eq!(round_trip(&flows), flows);
+        }
+    }
+
+    #[test]
+    fn tables_of_several_batches_read_back_in_order() {
+        let sample = |index| SampleRecord { time: Time(index), channel: 3, queue: index % 7, bytes: 1 };
+        let samples: Vec<_> = (0..2 * BATCH as u64 + 5).map(sample).collect();
+        assert_eq!(round_trip(&samples), samples);
+    }
+
+    #[test]
+    fn wrong_columns_are_named() {
+        let wrong = |name: &str, cells: ArrayRef| {
+            let batch = RecordBatch::try_from_iter([(name, cells)]).unwrap();
+            SampleRecord::decode(&batch).unwrap_err().to_string()
+        };
+        let numbers = || Arc::new(UInt32Array::from(vec![1, 2]));
+        assert!(wrong("time", numbers()).contains("no column `time_ps`"));
+        assert!(wrong("time_ps", numbers()).contains("column `time_ps`: expected UInt64, found UInt32"));
+        let holes = Arc::new(UInt64Array::from(vec![Some(1), None]));
+        assert!(wrong("time_ps", holes).contains("column `time_ps`: null in row 1"));
+    }
 }

@@ -31,5 +31,5 @@ pub use granularity::Granularity;
 pub use nic::{AckSample, NicFlow, NicRouter, NicShared};
 pub use scheme::{Placement, Routing, RoutingError};
 pub use selector::Selector;
-pub use switch::{Decisions, FlowKey, Header, Hop, SwitchRouter};
+pub use switch::{Crossing, Decisions, FlowKey, Header, Hop, SwitchRouter};
 pub use table::RouteTable;

@@ -58,6 +58,8 @@ pub struct AckSample {
     pub in_flight: u32,
     /// Bytes of the flow not sent yet.
     pub remaining: Bytes,
+    /// Number of the next new packet.
+    pub next: u32,
 }
 
 impl NicRouter {
@@ -111,11 +113,11 @@ impl NicFlow {
         self.entropy
     }
 
-    /// Whether the flow may send new data.
+    /// Whether the flow may send new packet `next` while `oldest` is the oldest one not acknowledged.
     #[inline]
-    pub fn may_send(&self) -> bool {
-        match &self.run {
-            Run::Flowcut(state) => state.may_send(),
+    pub fn may_send(&self, router: &NicRouter, next: u32, oldest: u32) -> bool {
+        match (&self.run, router.flowcut()) {
+            (Run::Flowcut(state), Some(config)) => state.may_send(config, next, oldest),
             _ => true,
         }
     }
@@ -144,6 +146,7 @@ impl NicFlow {
             hops: sample.hops,
             in_flight: sample.in_flight,
             remaining: sample.remaining,
+            next: sample.next,
         };
         let verdict = state.on_ack(config, shared.rtt_min.get_or_insert_default(), ack);
         if verdict == Verdict::Resume {
@@ -217,16 +220,17 @@ mod tests {
             hops: 6,
             in_flight,
             remaining: Bytes(1 << 20),
+            next: 50,
         };
         let mut ack = |flow: &mut NicFlow, rtt_us, in_flight| {
             flow.on_ack(&nic, &mut shared, sample(rtt_us, in_flight), &mut Pcg64Mcg::new(77))
         };
         ack(&mut flow, 13, 50);
         while ack(&mut flow, 130, 50) != Verdict::Drain {}
-        assert!(!flow.may_send());
+        assert!(!flow.may_send(&nic, 50, 0));
         assert_eq!(flow.decisions.taken, 0);
         assert_eq!(ack(&mut flow, 130, 0), Verdict::Resume);
-        assert!(flow.may_send());
+        assert!(flow.may_send(&nic, 50, 50));
         assert_eq!(flow.decisions.taken, 1);
     }
 

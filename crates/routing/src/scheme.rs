@@ -59,6 +59,25 @@ pub struct RoutingError {
 }
 
 impl Routing {
+    /// The selector's name.
+    pub fn selector_name(&self) -> &'static str {
+        self.selector.name()
+    }
+
+    /// The granularity's name.
+    pub fn granularity_name(&self) -> &'static str {
+        self.granularity.name()
+    }
+
+    /// Whether it reads the digits of hosts or labels as up ports, which exist on trees only.
+    pub fn needs_tree(&self) -> bool {
+        match self.selector {
+            Selector::DModK(_) | Selector::SModK(_) => true,
+            Selector::RoundRobin(_) => self.placement == Placement::Nic,
+            _ => false,
+        }
+    }
+
     /// Refuses combinations that make no sense or are not built.
     ///
     /// # Errors

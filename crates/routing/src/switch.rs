@@ -37,6 +37,17 @@ pub struct Header {
     pub control: bool,
 }
 
+/// Where and when a packet asks for its way.
+#[derive(Clone, Copy, Debug)]
+pub struct Crossing<'a> {
+    /// Whether this is the packet's first switch.
+    pub first: bool,
+    /// The ports it may take.
+    pub candidates: &'a [PortId],
+    /// When.
+    pub now: Time,
+}
+
 /// Where a packet goes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
@@ -96,23 +107,22 @@ impl SwitchRouter {
 
     /// Chooses one of the candidates for a packet.
     ///
-    /// `first` says whether this is the packet's first switch, `load` tells a port's queued bytes and `rate` its link's rate.
+    /// `load` tells a port's queued bytes and `rate` its link's rate.
     ///
     /// Control packets follow the scheme where it is static (hash, D-mod-k, …) and their header's hash elsewhere.
     ///
     /// # Panics
     /// If there is no candidate.
-    #[inline]
+    #[inline(always)]
     pub fn route(
         &mut self,
         scheme: &Routing,
         header: &Header,
-        first: bool,
-        candidates: &[PortId],
-        now: Time,
+        crossing: Crossing<'_>,
         load: impl FnMut(PortId) -> u64,
         rate: impl Fn(PortId) -> u64,
     ) -> Hop {
+        let Crossing { first, candidates, now } = crossing;
         if let [only] = *candidates {
             return Hop { port: only, entropy: header.entropy };
         }
@@ -129,15 +139,19 @@ impl SwitchRouter {
             (Placement::Nic, _) | (_, Selector::Hash(_)) => stay(self.hashed(scheme, header, candidates)),
             (Placement::Ingress, _) if !first => stay(self.hashed(scheme, header, candidates)),
             _ if header.control => stay(self.hashed(scheme, header, candidates)),
+            _ if matches!(scheme.granularity, Granularity::Packet(_)) => {
+                self.decide(scheme, header, candidates, load)
+            }
             _ => self.decide_or_keep(scheme, header, candidates, now, load),
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn hashed(&self, scheme: &Routing, header: &Header, candidates: &[PortId]) -> PortId {
         candidates[region(scheme.hash.apply(header, self.salt), candidates.len())]
     }
 
+    #[inline(never)]
     fn decide_or_keep(
         &mut self,
         scheme: &Routing,
@@ -146,9 +160,6 @@ impl SwitchRouter {
         now: Time,
         load: impl FnMut(PortId) -> u64,
     ) -> Hop {
-        if let Granularity::Packet(_) = scheme.granularity {
-            return self.decide(scheme, header, candidates, load);
-        }
         let key = FlowKey { src: header.src, flow: header.flow };
         if let Some(kept) = self.kept.get_mut(&key) {
             let anew = match &scheme.granularity {
@@ -167,6 +178,7 @@ impl SwitchRouter {
         hop
     }
 
+    #[inline]
     fn decide(
         &mut self,
         scheme: &Routing,
@@ -220,7 +232,8 @@ mod tests {
     }
 
     fn route(scheme: &Routing, router: &mut SwitchRouter, header: &Header, now: Time) -> PortId {
-        router.route(scheme, header, true, &PORTS, now, |_| 0, |_| 1).port
+        let crossing = Crossing { first: true, candidates: &PORTS, now };
+        router.route(scheme, header, crossing, |_| 0, |_| 1).port
     }
 
     #[test]

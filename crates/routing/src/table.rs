@@ -1,27 +1,32 @@
 //! The candidate ports of every switch towards every host.
 
-use std::collections::HashMap;
-
 use netloom_topology::{ChannelId, HostId, Network, NodeId, PortId};
+use rustc_hash::FxHashMap;
 
 /// For every switch and destination, the ports that lie on a shortest path, in port order.
 ///
-/// Destinations are kept per edge switch, and a switch's candidate sets are shared between destinations (on a tree, all
-/// destinations that are not below share the set of all up ports), so a table takes two bytes per (switch, edge
-/// switch).
+/// Destinations are kept per edge switch, and equal sets of ports are kept once (on a tree there are little more than there are
+/// ports: the set of all up ports and every single down port), so a table takes four bytes per (switch, edge switch).
 #[derive(Clone, Debug)]
 pub struct RouteTable {
     hosts: u32,
-    /// Per host: index of its edge switch among the edge switches, and its port there.
-    attachment: Vec<(u32, PortId)>,
-    /// Per edge index.
-    edge_switch: Vec<NodeId>,
-    /// `set_of[switch × edges + edge]` indexes the switch's sets.
-    set_of: Vec<u16>,
-    /// Per switch: where its sets start in `ranges`.
-    set_start: Vec<u32>,
-    ranges: Vec<(u32, u16)>,
+    /// Number of switches that have hosts.
+    edges: usize,
+    attachment: Vec<Attachment>,
+    /// `set_of[switch × edges + edge]` indexes `sets`.
+    set_of: Vec<u32>,
+    /// Where a set of ports lies in `ports`.
+    sets: Vec<(u32, u32)>,
     ports: Vec<PortId>,
+}
+
+/// Where a host is attached.
+#[derive(Clone, Copy, Debug)]
+struct Attachment {
+    switch: NodeId,
+    /// Index of that switch among those that have hosts.
+    edge: u32,
+    port: PortId,
 }
 
 /// Some host cannot be reached because of the links that were cut.
@@ -43,7 +48,7 @@ impl RouteTable {
         let (hosts, switches) = (network.hosts(), network.switches() as usize);
         let mut edge_switch: Vec<NodeId> = Vec::new();
         let mut edge_of = vec![u32::MAX; switches];
-        let mut attachment = Vec::with_capacity(hosts as usize);
+        let mut attachment: Vec<Attachment> = Vec::with_capacity(hosts as usize);
         for host in 0..hosts {
             let up = network.ports(host)[0];
             let switch = network.channel(up).to;
@@ -53,13 +58,16 @@ impl RouteTable {
                 edge_switch.push(switch);
             }
             let port = network.ports(switch).iter().position(|&channel| channel == (up ^ 1));
-            attachment.push((*slot, port.expect("a link has two ends") as PortId));
+            let port = port.expect("a link has two ends") as PortId;
+            attachment.push(Attachment { switch, edge: *slot, port });
         }
-        let first_host = |edge: usize| attachment.iter().position(|&(e, _)| e as usize == edge).unwrap_or(0);
+        let first_host = |edge: usize| attachment.iter().position(|at| at.edge as usize == edge).unwrap_or(0);
 
         let edges = edge_switch.len();
-        let mut set_of = vec![0u16; switches * edges];
-        let mut sets: Vec<HashMap<Vec<PortId>, u16>> = vec![HashMap::new(); switches];
+        let mut set_of = vec![0u32; switches * edges];
+        let mut known: FxHashMap<Vec<PortId>, u32> = FxHashMap::default();
+        let (mut sets, mut ports) = (Vec::new(), Vec::new());
+        let mut set = Vec::new();
         let mut distance = vec![u32::MAX; switches];
         let mut queue = Vec::with_capacity(switches);
         let neighbours = live_neighbours(network, is_cut);
@@ -79,44 +87,36 @@ impl RouteTable {
                 }
             }
             for here in 0..switches {
-                let ports: Vec<PortId> = neighbours[here]
-                    .iter()
-                    .filter(|&&(_, next)| distance[next] < distance[here])
-                    .map(|&(port, _)| port)
-                    .collect();
+                let closer = neighbours[here].iter().filter(|&&(_, next)| distance[next] < distance[here]);
+                set.clear();
+                set.extend(closer.map(|&(port, _)| port));
                 if distance[here] == u32::MAX && edge_of[here] != u32::MAX {
                     let host = first_host(edge) as HostId;
                     return Err(Unreachable { switch: here as NodeId + hosts, host });
                 }
-                let known = sets[here].len() as u16;
-                set_of[here * edges + edge] = *sets[here].entry(ports).or_insert(known);
+                let index = known.get(&set).copied().unwrap_or_else(|| {
+                    sets.push((ports.len() as u32, set.len() as u32));
+                    ports.extend_from_slice(&set);
+                    known.insert(set.clone(), sets.len() as u32 - 1);
+                    sets.len() as u32 - 1
+                });
+                set_of[here * edges + edge] = index;
             }
         }
 
-        let (mut set_start, mut ranges, mut ports) = (Vec::new(), Vec::new(), Vec::new());
-        for sets in sets {
-            set_start.push(ranges.len() as u32);
-            let mut ordered: Vec<_> = sets.into_iter().collect();
-            ordered.sort_unstable_by_key(|&(_, index)| index);
-            for (set, _) in ordered {
-                ranges.push((ports.len() as u32, set.len() as u16));
-                ports.extend(set);
-            }
-        }
-        Ok(RouteTable { hosts, attachment, edge_switch, set_of, set_start, ranges, ports })
+        Ok(RouteTable { hosts, edges, attachment, set_of, sets, ports })
     }
 
     /// The ports of `switch` on shortest paths to `host`.
-    #[inline]
+    #[inline(always)]
     pub fn candidates(&self, switch: NodeId, host: HostId) -> &[PortId] {
-        let (edge, port) = &self.attachment[host as usize];
-        if self.edge_switch[*edge as usize] == switch {
-            return std::slice::from_ref(port);
+        let attachment = &self.attachment[host as usize];
+        if attachment.switch == switch {
+            return std::slice::from_ref(&attachment.port);
         }
-        let here = (switch - self.hosts) as usize;
-        let set = self.set_of[here * self.edge_switch.len() + *edge as usize];
-        let (start, length) = self.ranges[self.set_start[here] as usize + usize::from(set)];
-        &self.ports[start as usize..start as usize + usize::from(length)]
+        let row = (switch - self.hosts) as usize * self.edges;
+        let (start, length) = self.sets[self.set_of[row + attachment.edge as usize] as usize];
+        &self.ports[start as usize..][..length as usize]
     }
 }
 

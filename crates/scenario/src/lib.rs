@@ -1,1 +1,37 @@
-//! placeholder
+//! What the user wrote: TOML → checked scenario → ready simulation → outcome.
+//!
+//! A scenario is one TOML document. [`Node`] is the document with the place of every word, [`Scenario`] what it means
+//! once every field is known and every default filled in, [`Ready`] the nodes about to run; [`run()`] is the whole
+//! way from the document to the outcome folder. [`study`] lays lists of values over a scenario and holds claims
+//! against the results. Everything that can be wrong with what was written is a [`Problem`] with its place.
+//!
+//! ```
+//! use netloom_scenario::{Node, Scenario, Source, apply_override};
+//!
+//! let text = "[topology]\nkind = \"fat-tree\"\nk = 8\n[routing]\npreset = \"letflow\"\n";
+//! let mut document = Node::parse(&Source::new("example.toml", text)).unwrap();
+//! apply_override(&mut document, "routing.granularity.gap=50us").unwrap();
+//! let scenario = Scenario::read(&document).unwrap();
+//! assert!(scenario.to_toml().unwrap().contains("gap = \"50us\""));
+//!
+//! apply_override(&mut document, "routing.granularity.gapp=50us").unwrap();
+//! let problems = Scenario::read(&document).unwrap_err().to_string();
+//! assert!(problems.contains("did you mean `gap`?"));
+//! ```
+
+mod document;
+mod read;
+mod reference;
+mod routing;
+mod run;
+mod scenario;
+mod section;
+mod source;
+pub mod study;
+
+pub use document::{Entry, Node, Table, Value, apply_override};
+pub use read::{read, read_kind};
+pub use reference::{Chapter, reference};
+pub use run::{Ran, Ready, RunError, build_network, finish, prepare, run};
+pub use scenario::Scenario;
+pub use source::{Place, Problem, Problems, Source, suggest};

@@ -1,1 +1,37 @@
-//! placeholder
+//! The rooms at work together: hosts and switches as nodes of the engine, from a network and a plan to records.
+//!
+//! [`Simulation::new`] lays routes and faults on a network and makes the nodes; [`Simulation::run`] runs them, checks that no
+//! packet was lost track of, and collects the records.
+//!
+//! ```
+//! use std::path::Path;
+//! use netloom_sim::{SimConfig, Simulation};
+//! use netloom_topology::{BuildContext, Crossbar, Topology};
+//! use netloom_workload::{Pattern, Permutation, PlanContext, Workload};
+//!
+//! let network = Topology::Crossbar(Crossbar { hosts: 4, ..Crossbar::default() });
+//! let network = network.build(&BuildContext { seed: 1, base_dir: Path::new("") }).unwrap();
+//! let plan = Workload::new(Pattern::Permutation(Permutation::default()));
+//! let plan = plan.plan(&network, &PlanContext::new(1)).unwrap();
+//!
+//! let outcome = Simulation::new(network, SimConfig::default(), plan).unwrap().run(1).unwrap();
+//! assert!(outcome.records.flows.iter().all(|flow| flow.fct.is_some()));
+//! ```
+
+mod collect;
+mod config;
+mod fault;
+mod host;
+mod model;
+mod path;
+mod sampler;
+mod simulation;
+mod switch;
+mod trace;
+
+pub use collect::ConservationError;
+pub use config::{Measure, SimConfig};
+pub use fault::{Cut, Degrade, Fault, FaultError};
+pub use path::PathProfile;
+pub use simulation::{Finished, RunProgress, SimError, Simulation};
+pub use trace::{Choice, Trace};

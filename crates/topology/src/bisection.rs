@@ -1,11 +1,11 @@
 //! Bounds on the bisection bandwidth.
 //!
-//! A bisection splits the switches into two parts with equally many hosts, up to the hosts of one switch; its bandwidth
-//! is the sum of the rates of the links cut, one direction. The least of all bisections is NP-hard to find; it is
+//! A bisection splits the switches into two parts with equally many hosts, up to s hosts (those of one switch, or 0 where
+//! equal switches can be shared out evenly); its bandwidth is the sum of the rates of the links cut, one direction. The least of all bisections is NP-hard to find; it is
 //! enclosed between an eigenvalue bound and the best cut found.
 //!
 //! *Lower bound.* Let L be the Laplacian weighted by link rates, h the hosts per switch, H their sum. A bisection is a
-//! vector of ±1 with |h·x| ≤ max h, and xᵀLx is four times its bandwidth. With μ the smallest positive eigenvalue of
+//! vector of ±1 with |h·x| ≤ s, and xᵀLx is four times its bandwidth. With μ the smallest positive eigenvalue of
 //! L x = μ diag(h) x, hence xᵀLx ≥ μ (H − (h·x)²/H) (Fiedler 1973; Donath and Hoffman 1973, here weighted by hosts so
 //! that it holds for trees as well). 1/μ is the largest eigenvalue of √h L⁺ √h.
 //!
@@ -55,9 +55,9 @@ pub(crate) fn bisection(network: &Network, graph: &RouterGraph) -> Option<Bisect
     })?;
 
     let total: f64 = hosts.iter().sum();
-    let most = hosts.iter().copied().fold(0.0, f64::max);
+    let imbalance = imbalance(&hosts);
     let inverse = extreme.value + extreme.residual;
-    let lower = (total - most * most / total) / inverse / 4.0;
+    let lower = (total - imbalance * imbalance / total) / inverse / 4.0;
     let reliable = converged.get() && extreme.residual < 0.01 * extreme.value;
     let spectral = reliable.then_some(Rate(lower as u64));
 
@@ -66,17 +66,25 @@ pub(crate) fn bisection(network: &Network, graph: &RouterGraph) -> Option<Bisect
     let order_by = laplacian.solve(&source).0;
     let mut cut = Cut::at_median(&laplacian, &hosts, &order_by);
     cut.improve();
-    let at_least = spectral.max(permutation_bound(network));
+    let at_least = spectral.max(permutation_bound(network, 1.0 - imbalance / total));
     Some(Bisection { at_least, at_most: Rate(cut.bandwidth as u64) })
 }
 
-/// Half the capacity of the narrowest tier of an XGFT.
-fn permutation_bound(network: &Network) -> Option<Rate> {
+/// By how many hosts the parts of a bisection may differ: by those of one switch, or by none where equal switches can be
+/// shared out evenly.
+fn imbalance(hosts: &[f64]) -> f64 {
+    let most = hosts.iter().copied().fold(0.0, f64::max);
+    let with_hosts = || hosts.iter().filter(|&&h| h > 0.0);
+    if with_hosts().all(|&h| h == most) && with_hosts().count().is_multiple_of(2) { 0.0 } else { most }
+}
+
+/// Half the capacity of the narrowest tier of an XGFT, for the share of its hosts that the halves exchange.
+fn permutation_bound(network: &Network, share: f64) -> Option<Rate> {
     let mut capacities = vec![0u64; network.tiers().len()];
     for link in network.links() {
         capacities[usize::from(link.tier)] += link.rate.0;
     }
-    capacities.into_iter().min().filter(|_| network.is_xgft()).map(|capacity| Rate(capacity / 2))
+    capacities.into_iter().min().filter(|_| network.is_xgft()).map(|capacity| Rate(capacity / 2).scale(share))
 }
 
 /// The Laplacian of the routers, weighted by link rates.
@@ -235,5 +243,67 @@ impl<'a> Cut<'a> {
         let a = best(&mut free(1.0))?;
         let b = best(&mut free(-1.0).filter(|&b| self.hosts[b] == self.hosts[a]))?;
         Some((a, b))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::NetworkBuilder;
+    use netloom_units::Time;
+    use proptest::prelude::*;
+
+    /// The least cut of all splits, by trying them.
+    fn exact(graph: &RouterGraph, rates: &[u64]) -> u64 {
+        let hosts: Vec<i64> = (0..graph.routers()).map(|router| graph.hosts(router).into()).collect();
+        let slack = imbalance(&hosts.iter().map(|&h| h as f64).collect::<Vec<_>>()) as i64;
+        let side = |split: u32, router: u32| if split >> router & 1 == 1 { 1 } else { -1 };
+        let balanced = |split: &u32| {
+            let difference: i64 = (0..).zip(&hosts).map(|(router, &h)| h * side(*split, router)).sum();
+            difference.abs() <= slack
+        };
+        let cut = |split: u32| -> u64 {
+            let edges = graph.edges().iter().zip(rates);
+            edges.filter(|((a, b), _)| side(split, *a) != side(split, *b)).map(|(_, rate)| rate).sum()
+        };
+        (0..1 << graph.routers()).filter(balanced).map(cut).min().unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn bounds_enclose_the_exact_bisection(
+            hosts in prop::collection::vec(0u32..4, 3..9),
+            extra in prop::collection::vec((any::<u32>(), any::<u32>(), 1u64..5), 0..20),
+        ) {
+            prop_assume!(hosts.iter().filter(|&&h| h > 0).count() >= 2);
+            let routers = hosts.len() as u32;
+            let mut builder = NetworkBuilder::new("test");
+            let ids = builder.add_hosts(hosts.iter().sum());
+            let first = ids.end;
+            let tier = builder.tier("all");
+            let mut next = ids.start;
+            for _ in &hosts {
+                builder.add_switch(0, 0);
+            }
+            for (switch, &count) in (first..).zip(&hosts) {
+                for _ in 0..count {
+                    builder.link(next, switch, Rate::from_gbps(1), Time::ZERO, tier);
+                    next += 1;
+                }
+            }
+            let chain = (0..routers - 1).map(|a| (a, a + 1, 1));
+            for (a, b, gbps) in chain.chain(extra).map(|(a, b, gbps)| (a % routers, b % routers, gbps)) {
+                if a != b {
+                    builder.link(first + a, first + b, Rate::from_gbps(gbps), Time::ZERO, tier);
+                }
+            }
+            let network = builder.build().unwrap();
+            let graph = network.router_graph();
+            let rates: Vec<u64> =
+                (0..graph.edges().len()).map(|e| network.links()[graph.link(e as u32) as usize].rate.0).collect();
+            let bounds = bisection(&network, &graph).unwrap();
+            let exact = Rate(exact(&graph, &rates));
+            prop_assert!(bounds.at_least.unwrap() <= exact && exact <= bounds.at_most, "{bounds:?}, exact {exact:?}");
+        }
     }
 }

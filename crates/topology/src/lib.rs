@@ -3,6 +3,22 @@
 //! A [`Network`] is plain immutable data: nodes, full-duplex links with a rate and a latency, and the little
 //! structure that routing and workloads ask for (tiers of links, levels of switches, racks, pods).
 //!
+//! A [`Topology`] says which: one kind per family (fat trees, Slim Fly, Dragonfly, …) and per file format, each with its
+//! parameters; [`Topology::build`] makes the network. [`Network::metrics`] and [`CostModel`] measure and price it,
+//! [`Network::router_graph`] shows its switches as a plain graph, [`Network::export`] writes it for other programs.
+//!
+//! ```
+//! use netloom_topology::{BuildContext, CostModel, SlimFly, Topology};
+//!
+//! let slim_fly = Topology::SlimFly(SlimFly { about_hosts: Some(10_000), ..Default::default() });
+//! let network = slim_fly.build(&BuildContext { seed: 1, base_dir: ".".as_ref() }).unwrap();
+//! assert_eq!(network.name(), "Slim Fly q = 19 nearest to 10000 hosts: 10830 hosts");
+//! assert_eq!(network.metrics().diameter, 2);
+//! assert_eq!(CostModel::published().price(&network).racks, 19);
+//! ```
+//!
+//! Networks can also be wired by hand:
+//!
 //! ```
 //! use netloom_topology::NetworkBuilder;
 //! use netloom_units::{Rate, Time};
@@ -22,6 +38,7 @@ mod bisection;
 mod cable;
 mod cost;
 mod distance;
+mod error;
 mod families;
 mod formats;
 mod galois;
@@ -35,14 +52,15 @@ mod topology;
 pub use bisection::Bisection;
 pub use cost::{CablePrice, Cables, Cost, CostModel, Layout, SwitchPrice};
 pub use distance::DistanceHistogram;
+pub use error::NetworkError;
 pub use families::{
     Arrangement, Complete, Crossbar, Dragonfly, DragonflyPreset, EquivalentJellyfish, FatTree, FatTreePreset,
     HyperX, Jellyfish, KaryNTree, LeafSpine, Lifting, SlimFly, Xgft, Xpander,
 };
-pub use formats::EdgeList;
+pub use formats::{Dot, EdgeList, ExportFormat, GraphMl, HtsimTopo, Json, Ns3};
 pub use metrics::Metrics;
 pub use network::{
-    Channel, ChannelId, HostId, Link, LinkId, Network, NetworkBuilder, NetworkError, NodeId, PortId, TierId,
+    Channel, ChannelId, HostId, Link, LinkId, Network, NetworkBuilder, NodeId, PortId, TierId,
 };
 pub use router_graph::RouterGraph;
 pub use topology::{BuildContext, Topology};

@@ -1,8 +1,8 @@
 //! The network itself: an immutable graph of hosts, switches and full-duplex links.
 
-use std::path::PathBuf;
-
 use netloom_units::{Rate, Time};
+
+use crate::error::NetworkError;
 
 /// A host, numbered from 0; host `h` is also node `h`.
 pub type HostId = u32;
@@ -45,65 +45,6 @@ pub struct Channel {
     pub latency: Time,
     /// Which class of links it belongs to.
     pub tier: TierId,
-}
-
-/// Why a network cannot be built.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NetworkError {
-    /// A parameter has a value for which no such network exists.
-    #[error("{field}: expected {expected}, found {found}")]
-    Parameter {
-        /// The parameter's name as the user writes it.
-        field: &'static str,
-        /// What would be valid.
-        expected: String,
-        /// What was given.
-        found: String,
-    },
-    /// A link's two ends are the same node.
-    #[error("a link joins node {0} to itself")]
-    SelfLoop(NodeId),
-    /// A host has no link, or more than one.
-    #[error("host {host} has {links} links; every host has exactly one")]
-    HostLinks {
-        /// The host.
-        host: HostId,
-        /// How many links it has.
-        links: usize,
-    },
-    /// Some node cannot be reached from host 0.
-    #[error("the network is not connected: node {0} cannot be reached from node 0")]
-    Disconnected(NodeId),
-    /// A switch has more ports than [`PortId`] can number.
-    #[error("switch {0} has more than 65,535 ports")]
-    TooManyPorts(NodeId),
-    /// A link's rate is zero.
-    #[error("link {0} has rate 0")]
-    ZeroRate(LinkId),
-    /// The network has more nodes or channels than 32 bits can number, or needs more memory than there is.
-    #[error(
-        "a network of {hosts} hosts and {links} links needs {needed} of memory; {available} are available"
-    )]
-    TooLarge {
-        /// Hosts it would have.
-        hosts: u64,
-        /// Links it would have.
-        links: u64,
-        /// Memory that building it would need.
-        needed: String,
-        /// Memory that this machine has left.
-        available: String,
-    },
-    /// A file cannot be read or is malformed.
-    #[error("{}{}: {message}", path.display(), line.map(|line| format!(":{line}")).unwrap_or_default())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1; absent if the error belongs to no single line.
-        line: Option<usize>,
-        /// What is wrong and what was expected.
-        message: String,
-    },
 }
 
 /// A checked, immutable network.
@@ -214,6 +155,11 @@ impl Network {
     /// Whether the network is an extended generalised fat tree, for which [`Network::up_stride`] was set.
     pub fn is_xgft(&self) -> bool {
         !self.up_strides.is_empty()
+    }
+
+    /// [`Network::up_stride`] of levels 1, 2, …; empty unless the network is an XGFT.
+    pub(crate) fn up_strides(&self) -> &[u32] {
+        &self.up_strides
     }
 
     /// The switch a host is attached to.

@@ -18,9 +18,8 @@ impl Size {
     fn bytes(self) -> u64 {
         let per_link = 2 * (size_of::<Link>() as u64 + 8);
         let per_node = 20;
-        self.links
-            .saturating_mul(per_link)
-            .saturating_add((self.hosts.saturating_add(self.switches)) * per_node)
+        let nodes = self.hosts.saturating_add(self.switches);
+        self.links.saturating_mul(per_link).saturating_add(nodes.saturating_mul(per_node))
     }
 
     /// Passes if ids fit 32 bits and the network fits the machine's available memory.

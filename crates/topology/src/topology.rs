@@ -6,12 +6,13 @@ use netloom_units::kind::Kind;
 use netloom_units::kinds;
 use serde::de::{self, Deserialize, Deserializer};
 
+use crate::error::NetworkError;
 use crate::families::{
     Complete, Crossbar, Dragonfly, EquivalentJellyfish, FatTree, HyperX, Jellyfish, KaryNTree, LeafSpine,
     SlimFly, Xgft, Xpander,
 };
-use crate::formats::EdgeList;
-use crate::network::{Network, NetworkError};
+use crate::formats::{Dot, EdgeList, GraphMl, HtsimTopo, Json, Ns3};
+use crate::network::Network;
 
 /// What building a network needs beside its parameters.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +39,11 @@ kinds! {
         "equivalent-jellyfish" => EquivalentJellyfish(EquivalentJellyfish),
         "xpander" => Xpander(Xpander),
         "edge-list" => EdgeList(EdgeList),
+        "graphml" => GraphMl(GraphMl),
+        "dot" => Dot(Dot),
+        "json" => Json(Json),
+        "htsim-topo" => HtsimTopo(HtsimTopo),
+        "ns3-topology" => Ns3(Ns3),
     }
 }
 
@@ -61,6 +67,11 @@ impl Topology {
             Topology::EquivalentJellyfish(config) => config.build(context),
             Topology::Xpander(config) => config.build(context.seed),
             Topology::EdgeList(config) => config.build(context),
+            Topology::GraphMl(config) => config.build(context),
+            Topology::Dot(config) => config.build(context),
+            Topology::Json(config) => config.build(context),
+            Topology::HtsimTopo(config) => config.build(context),
+            Topology::Ns3(config) => config.build(context),
         }
     }
 }
@@ -85,5 +96,41 @@ impl schemars::JsonSchema for Topology {
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({ "type": "object", "required": ["kind"], "properties": { "kind": { "enum": Topology::NAMES } } })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netloom_units::kind::KindInfo;
+
+    /// Every kind with what it requires.
+    fn minimal(name: &str) -> String {
+        match name {
+            "edge-list" | "graphml" | "dot" | "json" | "htsim-topo" | "ns3-topology" => "path = 'net'".into(),
+            "equivalent-jellyfish" => "of = { kind = 'complete', switches = 5 }".into(),
+            _ => String::new(),
+        }
+    }
+
+    #[test]
+    fn every_kind_is_documented_and_survives_writing() {
+        for KindInfo { name, doc, fields } in Topology::kinds() {
+            assert!(!doc.is_empty() && fields.iter().all(|field| !field.doc.is_empty()), "{name}");
+            let table: toml::Table = minimal(name).parse().unwrap();
+            let topology = Topology::read(name, table).unwrap().unwrap();
+            let written = toml::to_string(&topology).unwrap();
+            assert_eq!(toml::from_str::<Topology>(&written).unwrap(), topology, "{written}");
+        }
+    }
+
+    #[test]
+    fn defaults_are_networks() {
+        for name in Topology::NAMES.iter().filter(|name| !minimal(name).starts_with("path")) {
+            let topology =
+                Topology::read(name, minimal(name).parse::<toml::Table>().unwrap()).unwrap().unwrap();
+            let network = topology.build(&BuildContext { seed: 1, base_dir: Path::new(".") }).unwrap();
+            assert!(network.hosts() > 1 && network.name().ends_with("hosts"), "{name}");
+        }
     }
 }

@@ -97,10 +97,7 @@ fn every_slim_fly_up_to_64_is_regular_of_diameter_2() {
             assert_eq!(row.len(), degree, "q = {q}, router {router}");
             assert!(row.windows(2).all(|pair| pair[0] < pair[1]), "q = {q}: no parallel links");
         }
-        // A sample of sources for large q: each group (s, x) starts one.
-        let sources: Vec<u32> =
-            if q <= 32 { all_routers(&graph) } else { (0..2 * q).map(|g| g * q + g % q).collect() };
-        let distances = graph.distance_histogram(&sources, |_| true);
+        let distances = graph.distance_histogram(&all_routers(&graph), |_| true);
         assert_eq!((distances.diameter(), distances.unreachable), (2, 0), "q = {q}");
     }
 }
@@ -176,7 +173,7 @@ fn bisection_bounds_enclose_known_values() {
     // A clique of n cut in the middle: n²/4 links, both bounds exact.
     let (low, high) =
         bounds(&build(Topology::Complete(Complete { switches: 20, ..Default::default() })).metrics());
-    assert!((low - 99.75).abs() < 0.01 && high == 100.0, "{low} {high}");
+    assert!(low > 99.9 && low <= 100.0 && high == 100.0, "{low} {high}");
     // A cube of side 4: 16 rows cut through 2·2 links each.
     let cube = HyperX { switches_per_dimension: vec![4], ..Default::default() };
     let (low, high) = bounds(&build(Topology::HyperX(cube)).metrics());

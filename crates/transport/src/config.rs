@@ -48,9 +48,12 @@ pub struct TransportOptions {
     pub ack_size: Bytes,
     /// One ACK per so many packets. Last, out-of-order and newly (un)marked packets are acknowledged at once.
     pub ack_every: u32,
+    /// A packet is acknowledged after this long even if too few have come since; matters only if `ack_every` is above 1.
+    pub ack_delay: Time,
     /// Whether a flow spaces its packets by window / round-trip time instead of sending bursts.
     pub paced: bool,
-    /// Least retransmission timeout. The timeout follows RFC 6298; it is armed only where the fabric can lose packets.
+    /// Least retransmission timeout. The timeout follows RFC 6298; it is armed only where the
+    /// fabric can lose packets or a go-back-N receiver may discard them.
     pub rto_min: Time,
     /// Retransmission timeout before the first round-trip time is known.
     pub rto_initial: Time,
@@ -64,6 +67,7 @@ impl Default for TransportOptions {
             header: Bytes(64),
             ack_size: Bytes(64),
             ack_every: 1,
+            ack_delay: Time::from_us(20),
             paced: false,
             rto_min: Time::from_ms(1),
             rto_initial: Time::from_ms(10),
@@ -121,7 +125,12 @@ impl Transport {
         if options.ack_every == 0 {
             return refuse("ack_every", "expected at least 1, found 0".into());
         }
-        for (field, time) in [("rto_min", options.rto_min), ("rto_initial", options.rto_initial)] {
+        let times = [
+            ("ack_delay", options.ack_delay),
+            ("rto_min", options.rto_min),
+            ("rto_initial", options.rto_initial),
+        ];
+        for (field, time) in times {
             if time == Time::ZERO {
                 return refuse(field, "expected more than 0".into());
             }

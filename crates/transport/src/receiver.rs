@@ -95,6 +95,16 @@ impl Receiver {
             Reply::None
         }
     }
+
+    /// Whether no packet waits for its ACK.
+    pub fn is_answered(&self) -> bool {
+        self.unacknowledged == 0
+    }
+
+    /// The ACK delay has passed: the number to acknowledge, if any packet waits for its ACK.
+    pub fn on_ack_delay(&mut self) -> Option<u32> {
+        (std::mem::take(&mut self.unacknowledged) > 0).then_some(self.received.base())
+    }
 }
 
 #[cfg(test)]
@@ -138,6 +148,13 @@ mod tests {
         let (replies, _) = replies(&transport, &[0, 1, 2, 3, 4, 6, 5, 7], 7);
         use Reply::*;
         assert_eq!(replies, [None, None, None, Ack(4), None, Ack(5), None, Ack(8)]);
+    }
+
+    #[test]
+    fn a_spared_ack_is_sent_after_the_delay_once() {
+        let options = TransportOptions { ack_every: 4, ..TransportOptions::default() };
+        let (_, mut receiver) = replies(&Transport { options, ..Transport::default() }, &[0, 1], 7);
+        assert_eq!((receiver.on_ack_delay(), receiver.on_ack_delay()), (Some(2), None));
     }
 
     #[test]

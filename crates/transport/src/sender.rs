@@ -142,6 +142,21 @@ impl Sender {
         self.in_flight
     }
 
+    /// Number of the next packet never sent.
+    pub fn next(&self) -> u32 {
+        self.next
+    }
+
+    /// Number of the oldest packet not acknowledged.
+    pub fn oldest(&self) -> u32 {
+        self.acked.base()
+    }
+
+    /// Whether something given up waits to be sent again.
+    pub fn must_resend(&self) -> bool {
+        self.resend < self.resend_end
+    }
+
     /// Bytes never sent.
     pub fn remaining(&self, transport: &Transport) -> Bytes {
         Bytes(self.bytes.saturating_sub(u64::from(self.next) * transport.options.mtu.0))
@@ -195,14 +210,17 @@ impl Sender {
         while self.acked.base() < ack.cumulative {
             newly += self.acknowledge(self.acked.base());
         }
-        if let Reliability::SelectiveRepeat(_) = transport.reliability {
+        // Go-back-N acknowledges nothing beyond the cumulative number.
+        if ack.seq >= self.acked.base() && matches!(transport.reliability, Reliability::SelectiveRepeat(_)) {
             newly += self.acknowledge(ack.seq);
         }
         if newly > 0 {
             self.timeout.backoff = 0;
             self.timeout.progress = ack.now;
         }
-        self.timeout.sample(ack.now - ack.sent);
+        if self.timeout.armed || transport.options.paced {
+            self.timeout.sample(ack.now - ack.sent);
+        }
         let bytes = u64::from(newly) * transport.packet_size().0;
         self.window.on_ack(transport, bytes, ack.marked, self.acked.base(), self.next);
         newly

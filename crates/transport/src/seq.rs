@@ -4,12 +4,14 @@ use std::collections::VecDeque;
 
 /// A set of packet numbers that contains everything below [`base`](Self::base), and few numbers above.
 ///
-/// While numbers arrive in order it holds no memory at all.
+/// Numbers up to 63 above the base cost no memory beyond the struct.
 #[derive(Clone, Debug, Default)]
 pub struct SeqSet {
     base: u32,
-    /// Bit `i` of word `w` stands for number `(base & !63) + 64 w + i`; bits below `base` mean nothing.
-    words: VecDeque<u64>,
+    /// Bit `i` stands for number `base + i`; bit 0 is never set.
+    near: u64,
+    /// Bit `i` of word `w` stands for number `base + 64 (w + 1) + i`. The last word is never 0.
+    far: VecDeque<u64>,
 }
 
 impl SeqSet {
@@ -20,59 +22,62 @@ impl SeqSet {
     }
 
     /// Whether everything seen is below `base`: there are no holes.
+    #[inline]
     pub fn is_contiguous(&self) -> bool {
-        self.words.is_empty()
-    }
-
-    fn place(&self, seq: u32) -> (usize, u64) {
-        (((seq >> 6) - (self.base >> 6)) as usize, 1 << (seq & 63))
+        self.near == 0 && self.far.is_empty()
     }
 
     /// Whether the number is in the set.
     #[inline]
     pub fn contains(&self, seq: u32) -> bool {
-        if seq < self.base {
-            return true;
-        }
-        let (word, bit) = self.place(seq);
-        self.words.get(word).is_some_and(|bits| bits & bit != 0)
+        let Some(ahead) = seq.checked_sub(self.base) else { return true };
+        let word =
+            if ahead < 64 { self.near } else { self.far.get(ahead as usize / 64 - 1).copied().unwrap_or(0) };
+        word >> (ahead % 64) & 1 == 1
     }
 
     /// Adds a number; returns whether it is new.
     #[inline]
     pub fn insert(&mut self, seq: u32) -> bool {
-        if seq == self.base && self.words.is_empty() {
-            self.base += 1;
-            return true;
-        }
         if self.contains(seq) {
             return false;
         }
-        let (word, bit) = self.place(seq);
-        if word >= self.words.len() {
-            self.words.resize(word + 1, 0);
+        let ahead = seq - self.base;
+        if ahead >= 64 {
+            let word = ahead as usize / 64 - 1;
+            if word >= self.far.len() {
+                self.far.resize(word + 1, 0);
+            }
+            self.far[word] |= 1 << (ahead % 64);
+            return true;
         }
-        self.words[word] |= bit;
-        if seq == self.base {
-            self.advance();
+        self.near |= 1 << ahead;
+        while self.near & 1 == 1 {
+            self.shift(self.near.trailing_ones());
         }
         true
     }
 
-    /// Moves `base` over everything that is in the set.
-    fn advance(&mut self) {
-        while let Some(&bits) = self.words.front() {
-            let offset = self.base & 63;
-            let run = (bits >> offset).trailing_ones().min(64 - offset);
-            self.base += run;
-            if offset + run < 64 {
-                // Only numbers below the base are left in the last word: forget it.
-                if self.words.len() == 1 && (bits >> (offset + run)) == 0 {
-                    self.words.clear();
-                }
-                return;
-            }
-            self.words.pop_front();
+    /// Moves the base up by 1 to 64 numbers that are in the set.
+    #[inline]
+    fn shift(&mut self, by: u32) {
+        self.base += by;
+        self.near = self.near.checked_shr(by).unwrap_or(0);
+        if !self.far.is_empty() {
+            self.shift_far(by);
+        }
+    }
+
+    #[cold]
+    fn shift_far(&mut self, by: u32) {
+        let mut below = &mut self.near;
+        for word in &mut self.far {
+            *below |= word.checked_shl(64 - by).unwrap_or(0);
+            *word = word.checked_shr(by).unwrap_or(0);
+            below = word;
+        }
+        while self.far.back() == Some(&0) {
+            self.far.pop_back();
         }
     }
 }

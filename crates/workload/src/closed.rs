@@ -7,6 +7,7 @@ use netloom_units::{Bytes, Time};
 use rand_pcg::Pcg64Mcg;
 
 use crate::options::Destinations;
+use crate::random::mix;
 use crate::size::Sampler;
 
 /// The closed loop of one host.
@@ -30,6 +31,8 @@ pub(crate) enum Partners {
     Cycle { hosts: Box<[HostId]>, next: u32 },
     /// A uniform draw.
     Uniform { destinations: Arc<Destinations>, rank: u32 },
+    /// Every other rank once.
+    Tour(Tour),
 }
 
 impl Closed {
@@ -62,6 +65,51 @@ impl Partners {
                 host
             }
             Partners::Uniform { destinations, rank } => destinations.draw(*rank, rng),
+            Partners::Tour(tour) => tour.next(),
+        }
+    }
+}
+
+/// Visits every other rank once, directly (the next rank, the one after it, …) or in a random order.
+///
+/// The random order is never stored, which for all ranks together would take space quadratic in their number: it is
+/// a keyed bijection on the steps.
+#[derive(Clone, Debug)]
+pub(crate) struct Tour {
+    hosts: Arc<[HostId]>,
+    rank: u32,
+    step: u32,
+    key: Option<u64>,
+}
+
+impl Tour {
+    /// The tour of a rank among the hosts of all ranks, in random order if there is a key.
+    pub(crate) fn new(hosts: Arc<[HostId]>, rank: u32, key: Option<u64>) -> Self {
+        Tour { hosts, rank, step: 0, key }
+    }
+
+    fn next(&mut self) -> HostId {
+        let others = self.hosts.len() as u32 - 1;
+        let step = self.key.map_or(self.step, |key| permuted(self.step, others, key));
+        self.step += 1;
+        self.hosts[(self.rank as usize + 1 + step as usize) % self.hosts.len()]
+    }
+}
+
+/// The image of `x` under a keyed bijection on `0..count`: a Feistel network on the next even number of bits, walked
+/// until it is back below `count` (Black and Rogaway, Ciphers with Arbitrary Finite Domains, CT-RSA 2002).
+fn permuted(x: u32, count: u32, key: u64) -> u32 {
+    let half_bits = (u32::BITS - (count - 1).leading_zeros()).div_ceil(2).max(1);
+    let mask = (1u64 << half_bits) - 1;
+    let mut x = u64::from(x);
+    loop {
+        let (mut left, mut right) = (x >> half_bits, x & mask);
+        for round in 0..6u64 {
+            (left, right) = (right, left ^ (mix(key ^ mix(round << 32 | right)) & mask));
+        }
+        x = left << half_bits | right;
+        if x < u64::from(count) {
+            return x as u32;
         }
     }
 }

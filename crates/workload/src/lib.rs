@@ -31,6 +31,7 @@
 //! assert_ne!(message.dst, 0);
 //! ```
 
+mod arrivals;
 mod closed;
 mod error;
 mod options;
@@ -41,6 +42,9 @@ mod size;
 
 pub use error::WorkloadError;
 pub use options::{Destination, Options, Placement};
-pub use pattern::{FlowList, Incast, Pattern, Permutation, Uniform};
+pub use pattern::{
+    Adversarial, AllToAll, FlowList, HtsimMatrix, Incast, Ns3Flows, OffDiagonal, Order, Pattern, Permutation,
+    Poisson, Shuffle, StartUnit, Stencil, Uniform,
+};
 pub use plan::{HostWork, Message, Plan, PlanContext, Workload};
-pub use size::Size;
+pub use size::{Sampling, Size, SizeDistribution, Table};

@@ -20,7 +20,7 @@ pub struct Options {
     pub ranks: Option<u32>,
     /// Where the ranks sit: `linear` puts rank r on host r, `random` on hosts drawn from the seed.
     pub placement: Placement,
-    /// First messages start at times drawn uniformly from zero to this time, one draw per host.
+    /// Every host begins its work at a time drawn uniformly from zero to this one; lists and arrivals shift by it.
     pub start_jitter: Time,
 }
 

@@ -6,6 +6,7 @@ use std::vec;
 use netloom_topology::{HostId, Network};
 use netloom_units::{Bytes, Time};
 
+use crate::arrivals::Arrivals;
 use crate::closed::Closed;
 use crate::{Options, Pattern, WorkloadError};
 
@@ -58,6 +59,25 @@ pub struct Plan {
     pub total_messages: Option<u64>,
 }
 
+impl Plan {
+    /// A plan of given messages: (source, message) in any order.
+    ///
+    /// # Panics
+    /// If a source is not below `hosts`.
+    pub fn of_messages(hosts: u32, messages: impl IntoIterator<Item = (HostId, Message)>) -> Self {
+        let mut lists = vec![Vec::new(); hosts as usize];
+        for (src, message) in messages {
+            lists[src as usize].push(message);
+        }
+        let total_messages = Some(lists.iter().map(|list| list.len() as u64).sum());
+        let sorted = lists.into_iter().map(|mut list| {
+            list.sort_by_key(|message| message.start);
+            HostWork::list(list)
+        });
+        Plan { hosts: sorted.collect(), total_messages }
+    }
+}
+
 /// The work of one host.
 ///
 /// It owns its random stream. An idle host costs no allocation.
@@ -71,6 +91,7 @@ enum Source {
     #[default]
     Idle,
     List(vec::IntoIter<Message>),
+    Arrivals(Box<Arrivals>),
     /// A closed loop; the first messages start by the clock if `start` is later than zero.
     Closed {
         start: Time,
@@ -89,6 +110,11 @@ impl HostWork {
         }
     }
 
+    /// Random arrivals.
+    pub(crate) fn arrivals(arrivals: Arrivals) -> Self {
+        HostWork { source: Source::Arrivals(Box::new(arrivals)) }
+    }
+
     /// A closed loop whose first messages start at `start`.
     pub(crate) fn closed(work: Closed, start: Time) -> Self {
         let early = if start > Time::ZERO { work.outstanding() } else { 0 };
@@ -100,6 +126,7 @@ impl HostWork {
         match &mut self.source {
             Source::Idle => None,
             Source::List(messages) => messages.next(),
+            Source::Arrivals(arrivals) => arrivals.next(),
             Source::Closed { start, early, work } => {
                 *early = early.checked_sub(1)?;
                 let (dst, bytes) = work.next(*start)?;

@@ -33,9 +33,9 @@ pub struct Flowcut {
     pub drain_timeout: Time,
     /// Drain only if at least this much of the flow is still unsent.
     pub min_remaining: Bytes,
-    /// Resume on the new path while up to this many packets are still in flight on the old one: bounded reordering for less
-    /// idle time. 0 keeps strict order.
-    pub early_resume: u32,
+    /// Resume on the new path once at most this many packets are in flight on the old one, and run no further ahead of the oldest of
+    /// them: less idle time for a bounded out-of-order distance. 0 keeps strict order.
+    pub max_ood: u32,
     /// Whether the average starts anew on a new path (in the paper the table entry is deleted with the flowcut); the
     /// authors' simulator carries it over.
     pub reset: bool,
@@ -52,7 +52,7 @@ impl Default for Flowcut {
             beta: None,
             drain_timeout: Time::from_ms(1),
             min_remaining: Bytes(0),
-            early_resume: 0,
+            max_ood: 0,
             reset: true,
             rtt_min_per_flow: false,
         }
@@ -99,6 +99,8 @@ pub struct FlowcutState {
     trend: f64,
     /// Only with `rtt_min_per_flow`.
     own_min: Option<Box<RttMin>>,
+    /// Packets below this number may still be on an older path than the present one.
+    old_path_end: u32,
     /// Drains begun.
     pub drains: u32,
     /// Time spent draining.
@@ -132,6 +134,8 @@ pub struct Ack {
     pub in_flight: u32,
     /// Bytes of the flow not sent yet.
     pub remaining: Bytes,
+    /// Number of the next new packet.
+    pub next: u32,
 }
 
 impl Flowcut {
@@ -173,6 +177,7 @@ impl Default for FlowcutState {
             last: 1.0,
             trend: 0.0,
             own_min: None,
+            old_path_end: 0,
             drains: 0,
             drain_time: Time::ZERO,
         }
@@ -180,9 +185,13 @@ impl Default for FlowcutState {
 }
 
 impl FlowcutState {
-    /// Whether the flow may send new data.
-    pub fn may_send(&self) -> bool {
-        !matches!(self.phase, Phase::Draining { .. })
+    /// Whether the flow may send packet number `next` while `oldest` is the oldest one not acknowledged.
+    pub fn may_send(&self, config: &Flowcut, next: u32, oldest: u32) -> bool {
+        match self.phase {
+            Phase::Draining { .. } => false,
+            // Nothing that is sent now may arrive more than `max_ood` ahead of what is left on the old path.
+            Phase::First | Phase::Open => oldest >= self.old_path_end || next - oldest <= config.max_ood,
+        }
     }
 
     /// When the flow gives up draining, if it drains.
@@ -213,13 +222,14 @@ impl FlowcutState {
             }
             self.phase = Phase::Draining { since: ack.now };
             self.drains += 1;
-            if ack.in_flight > config.early_resume {
+            if ack.in_flight > config.max_ood {
                 return Verdict::Drain;
             }
         }
         match self.phase {
-            Phase::Draining { since } if ack.in_flight <= config.early_resume => {
+            Phase::Draining { since } if ack.in_flight <= config.max_ood => {
                 self.drain_time += ack.now - since;
+                self.old_path_end = ack.next;
                 self.reopen(config);
                 Verdict::Resume
             }
@@ -259,6 +269,7 @@ mod tests {
             hops: 6,
             in_flight,
             remaining: Bytes(1_000_000),
+            next: 100,
         }
     }
 
@@ -284,10 +295,10 @@ mod tests {
         shared.update(6, Time(100));
         state.on_ack(&config, &mut shared, ack(10, 800, 3));
         assert_eq!(state.on_ack(&config, &mut shared, ack(20, 800, 2)), Verdict::Drain);
-        assert!(!state.may_send());
+        assert!(!state.may_send(&config, 100, 97));
         assert_eq!(state.on_ack(&config, &mut shared, ack(30, 800, 1)), Verdict::Continue);
         assert_eq!(state.on_ack(&config, &mut shared, ack(40, 800, 0)), Verdict::Resume);
-        assert!(state.may_send());
+        assert!(state.may_send(&config, 100, 100));
         assert_eq!((state.drains, state.drain_time, state.average), (1, Time(20), 1.0));
     }
 
@@ -323,7 +334,7 @@ mod tests {
         state.on_ack(&config, &mut shared, ack(10, 8000, 3));
         assert_eq!(state.deadline(&config), Some(Time(10) + config.drain_timeout));
         state.on_timeout(&config, Time(500));
-        assert!(state.may_send());
+        assert!(state.may_send(&config, 100, 100));
         assert_eq!(state.drain_time, Time(490));
     }
 

@@ -5,9 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cable::Cable;
+use crate::error::NetworkError;
 use crate::families::direct::DirectBuilder;
 use crate::families::{at_least, nearest};
-use crate::network::{Network, NetworkError};
+use crate::network::Network;
 
 /// Complete graph (clique): every switch linked to every other; the default is that of FatPaths, Table IV.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

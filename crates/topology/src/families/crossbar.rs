@@ -5,8 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cable::Cable;
+use crate::error::NetworkError;
 use crate::families::at_least;
-use crate::network::{Network, NetworkBuilder, NetworkError};
+use crate::network::{Network, NetworkBuilder};
 use crate::size::Size;
 
 /// One ideal switch with all hosts on it (a star): the yardstick of Crisan et al. and FatPaths.

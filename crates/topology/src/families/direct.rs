@@ -1,8 +1,9 @@
 //! Direct networks: every switch carries the same number of hosts.
 
 use crate::cable::Cable;
+use crate::error::NetworkError;
 use crate::families::at_least;
-use crate::network::{Network, NetworkBuilder, NetworkError, TierId};
+use crate::network::{Network, NetworkBuilder, TierId};
 use crate::size::Size;
 
 /// A direct network being wired: switches are numbered from 0 here, and switch s has hosts `s·p..(s + 1)·p` at its

@@ -5,9 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cable::Cable;
+use crate::error::NetworkError;
 use crate::families::direct::DirectBuilder;
 use crate::families::{at_least, invalid, nearest};
-use crate::network::{Network, NetworkError};
+use crate::network::Network;
 
 /// Dragonfly (Kim et al., ISCA 2008): `groups` cliques of switches, `links_per_group_pair` links between any two.
 ///
@@ -26,7 +27,8 @@ pub struct Dragonfly {
     pub hosts_per_switch: Option<u32>,
     /// Switches per group (a); 2p if absent.
     pub switches_per_group: Option<u32>,
-    /// Global links per switch (h); if absent a/2, or as many as the group pairs need where `groups` is given.
+    /// Global links per switch (h); if absent a/2, or as many as the group pairs need where `groups` and
+    /// `links_per_group_pair` are given.
     pub global_links_per_switch: Option<u32>,
     /// Groups (g); a·h/n + 1 if absent.
     pub groups: Option<u32>,

@@ -5,8 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cable::Cable;
+use crate::error::NetworkError;
 use crate::families::jellyfish;
-use crate::network::{Network, NetworkError};
+use crate::network::Network;
 use crate::topology::{BuildContext, Topology};
 
 /// The Jellyfish with as many switches and ports as another network (FatPaths, section IV, "X-JF").

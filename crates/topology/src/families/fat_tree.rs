@@ -5,8 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cable::Cable;
+use crate::error::NetworkError;
 use crate::families::{at_least, invalid, nearest, xgft};
-use crate::network::{Network, NetworkError};
+use crate::network::Network;
 
 /// Three-level fat tree of pods, with any counts of switches and optional taper.
 ///

@@ -5,9 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cable::Cable;
+use crate::error::NetworkError;
 use crate::families::direct::DirectBuilder;
 use crate::families::{at_least, invalid, nearest, product};
-use crate::network::{Network, NetworkError};
+use crate::network::Network;
 
 /// HyperX (L, S, K, T) (Ahn et al., SC 2009), also known as Hamming graph; a flattened butterfly with two dimensions.
 /// The default is the cube of FatPaths, Table IV.
@@ -124,7 +125,8 @@ impl HyperX {
 
 /// k′: links to other switches.
 fn degree(sizes: &[u32], parallel: &[u32]) -> u64 {
-    sizes.iter().zip(parallel).map(|(&size, &k)| u64::from(size - 1) * u64::from(k)).sum()
+    let links = sizes.iter().zip(parallel).map(|(&size, &k)| u64::from(size - 1) * u64::from(k));
+    links.fold(0, u64::saturating_add)
 }
 
 #[cfg(test)]

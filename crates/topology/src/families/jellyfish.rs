@@ -7,10 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cable::Cable;
+use crate::error::NetworkError;
 use crate::families::direct::DirectBuilder;
 use crate::families::random_regular::{is_connected, random_regular};
-use crate::families::{at_least, invalid, nearest};
-use crate::network::{Network, NetworkError};
+use crate::families::{invalid, nearest};
+use crate::network::{Network, PortId};
 
 /// Jellyfish (Singla et al., NSDI 2012): a random regular graph, exactly regular and connected. The default is the
 /// equivalent of FatPaths' Slim Fly.
@@ -53,11 +54,13 @@ impl Default for Jellyfish {
 impl Jellyfish {
     pub(crate) fn build(&self, seed: u64) -> Result<Network, NetworkError> {
         let (degree, hosts) = (self.degree, self.hosts_per_switch);
-        at_least("degree", degree, 1)?;
+        if degree == 0 || degree > u32::from(PortId::MAX) {
+            return Err(invalid("degree", "1 to 65535", degree));
+        }
         let (switches, nearest_to) = match self.about_hosts {
             Some(wanted) => {
                 let center = wanted / hosts.max(1);
-                let near = center.saturating_sub(2).max(2).max(degree.saturating_add(1))..;
+                let near = center.saturating_sub(2).max(2).max(degree + 1)..=u32::MAX;
                 let valid = near.filter(|&n| (u64::from(n) * u64::from(degree)).is_multiple_of(2)).take(4);
                 let sizes = valid.map(|n| (n, u64::from(n) * u64::from(hosts)));
                 (nearest(wanted.into(), sizes), format!(" nearest to {wanted} hosts"))
@@ -137,7 +140,7 @@ mod tests {
         let error = |switches, degree| small(switches, degree).build(1).unwrap_err().to_string();
         assert!(error(21, 3).starts_with("switches: expected an even product"));
         assert!(error(4, 4).starts_with("degree: expected 1 to 3"));
-        assert!(error(20, 0).starts_with("degree: expected at least 1"));
+        assert!(error(20, 0).starts_with("degree: expected 1 to 65535"));
         assert!(error(20, 1).contains("is connected"));
         assert!(error(4_000_000_000, 1000).contains("GiB"));
     }

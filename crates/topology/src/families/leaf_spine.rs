@@ -5,8 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cable::Cable;
+use crate::error::NetworkError;
 use crate::families::{at_least, xgft};
-use crate::network::{Network, NetworkError};
+use crate::network::Network;
 
 /// Two-level leaf-spine fabric: every leaf has `bundle` links to every spine. The default is 8 leaves of 16 hosts
 /// under 8 spines, 2:1 oversubscribed.

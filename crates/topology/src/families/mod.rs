@@ -12,7 +12,7 @@ mod k_ary_n_tree;
 mod leaf_spine;
 mod random_regular;
 mod slim_fly;
-mod xgft;
+pub(crate) mod xgft;
 mod xpander;
 
 pub use complete::Complete;
@@ -30,7 +30,7 @@ pub use xpander::{Lifting, Xpander};
 
 use std::fmt::Display;
 
-use crate::network::NetworkError;
+use crate::error::NetworkError;
 
 /// A parameter that no network has.
 fn invalid(field: &'static str, expected: impl Into<String>, found: impl Display) -> NetworkError {

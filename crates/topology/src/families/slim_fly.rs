@@ -11,10 +11,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cable::Cable;
+use crate::error::NetworkError;
 use crate::families::direct::DirectBuilder;
 use crate::families::{invalid, nearest};
 use crate::galois::{Field, prime_power};
-use crate::network::{Network, NetworkError};
+use crate::network::Network;
 
 /// Slim Fly (Besta and Hoefler, SC 2014): 2q² switches of degree k′ = (3q − δ)/2 and diameter 2, for every prime power
 /// q = 4w + δ, δ ∈ {−1, 0, 1}.

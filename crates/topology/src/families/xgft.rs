@@ -14,8 +14,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cable::Cable;
+use crate::error::NetworkError;
 use crate::families::{invalid, product};
-use crate::network::{Network, NetworkBuilder, NetworkError};
+use crate::network::{Network, NetworkBuilder};
 use crate::size::Size;
 
 /// Extended generalised fat tree XGFT(h; m; w) of Öhring et al. (IPPS 1995), with parallel links.
@@ -120,8 +121,10 @@ pub(crate) fn build(name: &str, tiers: &[Tier]) -> Result<Network, NetworkError>
             }
         }
     }
-    if tiers[0].parents * tiers[0].bundle != 1 {
-        return Err(invalid("w", "1 first, since a host has one link", tiers[0].parents * tiers[0].bundle));
+    for (field, value) in [("w", tiers[0].parents), ("bundle", tiers[0].bundle)] {
+        if value != 1 {
+            return Err(invalid(field, "1 first, since a host has one link", value));
+        }
     }
     // nodes_at[i]: nodes of level i; level 0 are the hosts.
     let nodes_at: Vec<u64> = (0..=tiers.len())

@@ -8,10 +8,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cable::Cable;
+use crate::error::NetworkError;
 use crate::families::direct::DirectBuilder;
 use crate::families::random_regular::is_connected;
 use crate::families::{at_least, invalid, nearest};
-use crate::network::{Network, NetworkError};
+use crate::network::Network;
 use crate::router_graph::RouterGraph;
 use crate::spectrum::second_eigenvalue;
 

@@ -1,97 +1,47 @@
 //! Plain edge lists: one link per line.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
-
-use netloom_units::{Rate, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::cable::Cable;
-use crate::formats::{GraphFile, Reader, Reading};
-use crate::network::{Network, NetworkError};
-use crate::topology::BuildContext;
+use crate::error::NetworkError;
+use crate::formats::graph_file::GraphFile;
+use crate::formats::reader::{Reader, graph_format};
+use crate::network::Network;
 
-/// Any graph from a text file with one link per line: `a b [rate] [latency]`.
-///
-/// Names are any words; `#` starts a comment; commas may separate the words. Which nodes are hosts, by the first rule
-/// that applies: all nodes named on lines `host NAME…` if the file has such lines; none of them, but
-/// `hosts_per_switch` new ones at every node, if that is positive; otherwise every node that has exactly one link.
-/// Hosts are numbered in the order in which the file names them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct EdgeList {
-    /// The file; relative paths start at the directory of the scenario.
-    pub path: PathBuf,
-    /// Hosts added to every node of a file that lists only switches.
-    #[serde(default)]
-    pub hosts_per_switch: u32,
-    /// Whether two links may join the same two nodes; otherwise a repeated pair is an error.
-    #[serde(default)]
-    pub parallel_links: bool,
-    /// Rate of links that name none, and of added host links.
-    #[serde(default = "default_rate")]
-    pub rate: Rate,
-    /// Propagation delay of links that name none, and of added host links.
-    #[serde(default = "default_latency")]
-    pub latency: Time,
+graph_format! {
+    /// Any graph from a text file with one link per line: `a b [rate] [latency]`.
+    ///
+    /// Names are any words; `#` starts a comment; commas may separate the words. Which nodes are hosts, by the first
+    /// rule that applies: all nodes named on lines `host NAME…` if the file has such lines; none of them, but
+    /// `hosts_per_switch` new ones at every node, if that is positive; otherwise every node that has exactly one link.
+    /// Hosts are numbered in the order in which the file names them.
+    EdgeList
 }
 
-fn default_rate() -> Rate {
-    Cable::DEFAULT.rate
-}
-
-fn default_latency() -> Time {
-    Cable::DEFAULT.latency
-}
-
-impl EdgeList {
-    /// The file with default rate and latency.
-    pub fn new(path: impl Into<PathBuf>) -> Self {
-        EdgeList {
-            path: path.into(),
-            hosts_per_switch: 0,
-            parallel_links: false,
-            rate: default_rate(),
-            latency: default_latency(),
-        }
-    }
-
-    pub(crate) fn build(&self, context: &BuildContext<'_>) -> Result<Network, NetworkError> {
-        let reader = Reader::open(&self.path, context)?;
-        let reading = Reading {
-            hosts_per_switch: self.hosts_per_switch,
-            parallel_links: self.parallel_links,
-            cable: Cable { rate: self.rate, latency: self.latency },
-        };
-        self.parse(&reader)?.build(&reader, reading)
-    }
-
-    fn parse(&self, reader: &Reader) -> Result<GraphFile, NetworkError> {
-        let mut graph = GraphFile::default();
-        for (number, line) in reader.lines() {
-            let line = line.split('#').next().unwrap_or_default();
-            let words: Vec<&str> = line.split([' ', '\t', ',']).filter(|word| !word.is_empty()).collect();
-            match words[..] {
-                [] => {}
-                ["host", ..] if words.len() > 1 => {
-                    for name in &words[1..] {
-                        let node = graph.node(name, number);
-                        graph.nodes[node].is_host = Some(true);
-                    }
+fn parse(reader: &Reader, default: Cable) -> Result<GraphFile, NetworkError> {
+    let mut graph = GraphFile::default();
+    for (number, line) in reader.lines() {
+        let line = line.split('#').next().unwrap_or_default();
+        let words: Vec<&str> = line.split([' ', '\t', ',']).filter(|word| !word.is_empty()).collect();
+        match words[..] {
+            [] => {}
+            ["host", ..] if words.len() > 1 => {
+                for name in &words[1..] {
+                    let node = graph.node(name, number);
+                    graph.mark(node, true);
                 }
-                [a, b, ref options @ ..] if options.len() <= 2 => {
-                    let rate = options.first().map_or(Ok(self.rate), |word| reader.parse(number, word))?;
-                    let latency =
-                        options.get(1).map_or(Ok(self.latency), |word| reader.parse(number, word))?;
-                    let (a, b) = (graph.node(a, number), graph.node(b, number));
-                    graph.link(a, b, Cable { rate, latency }, number);
-                }
-                _ => return Err(reader.error(number, "expected \"a b [rate] [latency]\" or \"host NAME…\"")),
             }
+            [a, b, ref options @ ..] if options.len() <= 2 => {
+                let rate = options.first().map_or(Ok(default.rate), |word| reader.parse(number, word))?;
+                let latency =
+                    options.get(1).map_or(Ok(default.latency), |word| reader.parse(number, word))?;
+                let (a, b) = (graph.node(a, number), graph.node(b, number));
+                graph.link(a, b, Cable { rate, latency }, number);
+            }
+            _ => return Err(reader.error(number, "expected \"a b [rate] [latency]\" or \"host NAME…\"")),
         }
-        Ok(graph)
     }
+    Ok(graph)
 }
 
 impl Network {
@@ -115,6 +65,8 @@ impl Network {
 mod tests {
     use super::*;
     use crate::families::LeafSpine;
+    use crate::topology::BuildContext;
+    use netloom_units::{Rate, Time};
 
     fn read(text: &str, change: impl FnOnce(&mut EdgeList)) -> Result<Network, NetworkError> {
         let dir = tempfile::tempdir().unwrap();

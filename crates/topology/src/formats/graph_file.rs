@@ -1,70 +1,33 @@
-//! What every import has in common: a file whose errors name the line, and the named graph that it describes.
+//! The named graph that a file describes, and how it becomes a network.
 
-use std::collections::HashMap;
-use std::fmt::Display;
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::collections::{HashMap, HashSet};
 
 use crate::cable::Cable;
-use crate::network::{Network, NetworkBuilder, NetworkError, NodeId};
+use crate::error::NetworkError;
+use crate::formats::Reader;
+use crate::network::{Link, Network, NetworkBuilder, NodeId, TierId};
 use crate::size::Size;
-use crate::topology::BuildContext;
-
-/// An input file in memory.
-pub(crate) struct Reader {
-    path: PathBuf,
-    pub(crate) text: String,
-}
-
-impl Reader {
-    /// Reads the whole file.
-    pub(crate) fn open(path: &Path, context: &BuildContext<'_>) -> Result<Reader, NetworkError> {
-        let path = context.base_dir.join(path);
-        match std::fs::read_to_string(&path) {
-            Ok(text) => Ok(Reader { path, text }),
-            Err(error) => Err(NetworkError::File { path, line: None, message: error.to_string() }),
-        }
-    }
-
-    /// Lines with their numbers, counted from 1.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
-        (1..).zip(self.text.lines())
-    }
-
-    /// An error at a line; line 0 stands for the file as a whole.
-    pub(crate) fn error(&self, line: usize, message: impl Into<String>) -> NetworkError {
-        let line = (line > 0).then_some(line);
-        NetworkError::File { path: self.path.clone(), line, message: message.into() }
-    }
-
-    /// Reads a value, naming the line if it is malformed.
-    pub(crate) fn parse<T: FromStr<Err: Display>>(&self, line: usize, word: &str) -> Result<T, NetworkError> {
-        word.parse().map_err(|error| self.error(line, format!("\"{word}\": {error}")))
-    }
-
-    /// The file's name without its directories, for the network's name.
-    fn file_name(&self) -> String {
-        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-    }
-}
 
 /// A node as a file describes it.
 #[derive(Clone, Debug)]
-pub(crate) struct FileNode {
-    pub(crate) name: String,
-    /// Line that first names it.
-    pub(crate) line: usize,
+struct FileNode {
+    name: String,
+    /// Line that first names it; 0 in formats without lines.
+    line: usize,
     /// Whether it is a host; unknown in files that do not say.
-    pub(crate) is_host: Option<bool>,
+    is_host: Option<bool>,
+    level: u8,
+    pod: u32,
 }
 
 /// A link as a file describes it, between indices of nodes.
 #[derive(Clone, Debug)]
-pub(crate) struct FileLink {
-    pub(crate) a: usize,
-    pub(crate) b: usize,
-    pub(crate) cable: Cable,
-    pub(crate) line: usize,
+struct FileLink {
+    a: usize,
+    b: usize,
+    cable: Cable,
+    tier: Option<String>,
+    line: usize,
 }
 
 /// What the user says about a file beside the file itself.
@@ -79,11 +42,45 @@ pub(crate) struct Reading {
 }
 
 /// A graph of named nodes, in the order of the file.
+///
+/// Formats with attributes share one set of them, written by [`node_attributes`] and its like and read by
+/// [`GraphFile::set_node`] and its like. Attributes of other programs are ignored.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GraphFile {
-    pub(crate) nodes: Vec<FileNode>,
-    pub(crate) links: Vec<FileLink>,
+    name: Option<String>,
+    up_strides: Vec<u32>,
+    nodes: Vec<FileNode>,
+    links: Vec<FileLink>,
     by_name: HashMap<String, usize>,
+}
+
+/// What a file says of the network as a whole.
+pub(crate) fn graph_attributes(network: &Network) -> Vec<(&'static str, String)> {
+    let mut attributes = vec![("name", network.name().to_owned())];
+    if network.is_xgft() {
+        let strides: Vec<String> = network.up_strides().iter().map(u32::to_string).collect();
+        attributes.push(("up_strides", strides.join(" ")));
+    }
+    attributes
+}
+
+/// What a file says of a node.
+pub(crate) fn node_attributes(network: &Network, node: NodeId) -> Vec<(&'static str, String)> {
+    if network.is_host(node) {
+        return vec![("kind", "host".to_owned())];
+    }
+    let mut attributes = vec![("kind", "switch".to_owned())];
+    if network.level(node) > 0 {
+        attributes.push(("level", network.level(node).to_string()));
+    }
+    attributes.push(("pod", network.pod(node).to_string()));
+    attributes
+}
+
+/// What a file says of a link.
+pub(crate) fn link_attributes(network: &Network, link: &Link) -> [(&'static str, String); 3] {
+    let tier = network.tiers()[usize::from(link.tier)].clone();
+    [("rate", link.rate.to_string()), ("latency", link.latency.to_string()), ("tier", tier)]
 }
 
 impl GraphFile {
@@ -93,13 +90,89 @@ impl GraphFile {
             return index;
         }
         self.by_name.insert(name.to_owned(), self.nodes.len());
-        self.nodes.push(FileNode { name: name.to_owned(), line, is_host: None });
+        self.nodes.push(FileNode { name: name.to_owned(), line, is_host: None, level: 0, pod: 0 });
         self.nodes.len() - 1
     }
 
-    /// Adds a link.
-    pub(crate) fn link(&mut self, a: usize, b: usize, cable: Cable, line: usize) {
-        self.links.push(FileLink { a, b, cable, line });
+    /// Whether the file has named that node already.
+    pub(crate) fn knows(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+
+    /// Says whether a node is a host.
+    pub(crate) fn mark(&mut self, node: usize, is_host: bool) {
+        self.nodes[node].is_host = Some(is_host);
+    }
+
+    /// Adds a link and returns its index.
+    pub(crate) fn link(&mut self, a: usize, b: usize, cable: Cable, line: usize) -> usize {
+        self.links.push(FileLink { a, b, cable, tier: None, line });
+        self.links.len() - 1
+    }
+
+    /// Applies an attribute of the graph.
+    pub(crate) fn set_graph(
+        &mut self,
+        reader: &Reader,
+        line: usize,
+        key: &str,
+        value: &str,
+    ) -> Result<(), NetworkError> {
+        match key {
+            "name" => self.name = Some(value.to_owned()),
+            "up_strides" => {
+                let strides = value.split_whitespace().map(|word| reader.parse(line, word));
+                self.up_strides = strides.collect::<Result<_, _>>()?;
+                if self.up_strides.contains(&0) {
+                    return Err(reader
+                        .error(line, format!("up_strides: expected positive numbers, found \"{value}\"")));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Applies an attribute of a node.
+    pub(crate) fn set_node(
+        &mut self,
+        reader: &Reader,
+        line: usize,
+        node: usize,
+        key: &str,
+        value: &str,
+    ) -> Result<(), NetworkError> {
+        let node = &mut self.nodes[node];
+        match (key, value) {
+            ("kind", "host") => node.is_host = Some(true),
+            ("kind", "switch") => node.is_host = Some(false),
+            ("kind", _) => {
+                return Err(reader.error(line, format!("kind: expected host or switch, found \"{value}\"")));
+            }
+            ("level", _) => node.level = reader.parse(line, value)?,
+            ("pod", _) => node.pod = reader.parse(line, value)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Applies an attribute of a link.
+    pub(crate) fn set_link(
+        &mut self,
+        reader: &Reader,
+        line: usize,
+        link: usize,
+        key: &str,
+        value: &str,
+    ) -> Result<(), NetworkError> {
+        let link = &mut self.links[link];
+        match key {
+            "rate" => link.cable.rate = reader.parse(line, value)?,
+            "latency" => link.cable.latency = reader.parse(line, value)?,
+            "tier" => link.tier = Some(value.to_owned()),
+            _ => {}
+        }
+        Ok(())
     }
 
     /// Decides which nodes are hosts and builds the network, with errors in the words of the file.
@@ -109,9 +182,9 @@ impl GraphFile {
         }
         let added_hosts = self.mark_hosts(reading.hosts_per_switch);
         self.check_links(reader, reading.parallel_links)?;
+        self.check_levels(reader)?;
 
-        let is_host = |node: &FileNode| node.is_host == Some(true);
-        let hosts_in_file = self.nodes.iter().filter(|node| is_host(node)).count() as u64;
+        let hosts_in_file = self.nodes.iter().filter(|node| node.is_host == Some(true)).count() as u64;
         let switches = self.nodes.len() as u64 - hosts_in_file;
         let hosts = hosts_in_file + added_hosts;
         Size { hosts, switches, links: self.links.len() as u64 + added_hosts }.check()?;
@@ -120,30 +193,42 @@ impl GraphFile {
             return Err(reader.error(0, message));
         }
 
-        let mut builder = NetworkBuilder::new(format!("{}: {hosts} hosts", reader.file_name()));
+        let name = self.name.clone().unwrap_or_else(|| format!("{}: {hosts} hosts", reader.file_name()));
+        let mut builder = NetworkBuilder::new(name);
         let mut next_host = builder.add_hosts(hosts as u32).start;
         let mut ids: Vec<NodeId> = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
-            if is_host(node) {
+            if node.is_host == Some(true) {
                 ids.push(next_host);
                 next_host += 1;
             } else {
-                ids.push(builder.add_switch(0, 0));
+                ids.push(builder.add_switch(node.level, node.pod));
             }
         }
-        let host_tier = builder.tier("host");
-        let switch_tier = builder.tier("switch");
-        for &switch in &ids[..if added_hosts > 0 { ids.len() } else { 0 }] {
-            for _ in 0..reading.hosts_per_switch {
-                builder.link(next_host, switch, reading.cable.rate, reading.cable.latency, host_tier);
-                next_host += 1;
+        if added_hosts > 0 {
+            let tier = builder.tier("host");
+            for &switch in &ids {
+                for _ in 0..reading.hosts_per_switch {
+                    builder.link(next_host, switch, reading.cable.rate, reading.cable.latency, tier);
+                    next_host += 1;
+                }
             }
         }
+        let mut tiers = HashSet::new();
         for link in &self.links {
-            let touches_host = is_host(&self.nodes[link.a]) || is_host(&self.nodes[link.b]);
-            let tier = if touches_host { host_tier } else { switch_tier };
+            let touches_host = [link.a, link.b].iter().any(|&end| self.nodes[end].is_host == Some(true));
+            let usual = if touches_host { "host" } else { "switch" };
+            let name = link.tier.as_deref().unwrap_or(usual);
+            if !tiers.contains(name) {
+                tiers.insert(name);
+                if tiers.len() > usize::from(TierId::MAX) {
+                    return Err(reader.error(link.line, "expected at most 255 tiers of links"));
+                }
+            }
+            let tier = builder.tier(name);
             builder.link(ids[link.a], ids[link.b], link.cable.rate, link.cable.latency, tier);
         }
+        builder.up_strides(std::mem::take(&mut self.up_strides));
         builder.build().map_err(|error| self.in_words_of_the_file(error, &ids, reader))
     }
 
@@ -176,6 +261,11 @@ impl GraphFile {
             if a.is_host == Some(true) && b.is_host == Some(true) {
                 return Err(reader.error(link.line, format!("{} and {} are both hosts", a.name, b.name)));
             }
+            if link.cable.rate.0 == 0 {
+                return Err(
+                    reader.error(link.line, format!("the link from {} to {} has rate 0", a.name, b.name))
+                );
+            }
             let pair = (link.a.min(link.b), link.a.max(link.b));
             if let Some(first) = first_line.insert(pair, link.line).filter(|_| !parallel_links) {
                 let place = if first > 0 { format!(" on line {first}") } else { String::new() };
@@ -185,6 +275,31 @@ impl GraphFile {
                     a.name, b.name
                 );
                 return Err(reader.error(link.line, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Levels make a tree of switches only if every switch has one and links join neighbouring levels, lower end first.
+    fn check_levels(&mut self, reader: &Reader) -> Result<(), NetworkError> {
+        let is_switch = |node: &&FileNode| node.is_host != Some(true);
+        if self.nodes.iter().filter(is_switch).all(|node| node.level == 0) {
+            return Ok(());
+        }
+        if let Some(node) = self.nodes.iter().filter(is_switch).find(|node| node.level == 0) {
+            return Err(
+                reader.error(node.line, format!("{} has no level, but other switches have", node.name))
+            );
+        }
+        for link in &mut self.links {
+            let level =
+                |end: usize| if self.nodes[end].is_host == Some(true) { 0 } else { self.nodes[end].level };
+            if level(link.a).abs_diff(level(link.b)) != 1 {
+                let (a, b) = (&self.nodes[link.a].name, &self.nodes[link.b].name);
+                return Err(reader.error(link.line, format!("{a} and {b} are not on neighbouring levels")));
+            }
+            if level(link.a) > level(link.b) {
+                std::mem::swap(&mut link.a, &mut link.b);
             }
         }
         Ok(())

@@ -1,7 +1,21 @@
 //! Networks in files, one file per format.
 
+mod dot;
 mod edge_list;
+mod export;
 mod graph_file;
+mod graphml;
+mod htsim;
+mod json;
+mod ns3;
+mod reader;
 
+pub use dot::Dot;
 pub use edge_list::EdgeList;
-pub(crate) use graph_file::{GraphFile, Reader, Reading};
+pub use export::ExportFormat;
+pub(crate) use graph_file::Reading;
+pub use graphml::GraphMl;
+pub use htsim::HtsimTopo;
+pub use json::Json;
+pub use ns3::Ns3;
+pub(crate) use reader::Reader;

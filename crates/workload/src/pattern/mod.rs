@@ -1,17 +1,35 @@
 //! The traffic patterns, one file each.
 
+mod adversarial;
+mod all_to_all;
 mod flow_list;
+mod flows;
+mod htsim_matrix;
 mod incast;
+mod lines;
+mod ns3_flows;
+mod off_diagonal;
 mod partners;
 mod permutation;
+mod poisson;
+mod shuffle;
+mod stencil;
 mod uniform;
 
+pub use adversarial::Adversarial;
+pub use all_to_all::{AllToAll, Order};
 pub use flow_list::FlowList;
+pub use htsim_matrix::{HtsimMatrix, StartUnit};
 pub use incast::Incast;
+pub use ns3_flows::Ns3Flows;
+pub use off_diagonal::OffDiagonal;
 pub use permutation::Permutation;
+pub use poisson::Poisson;
+pub use shuffle::Shuffle;
+pub use stencil::Stencil;
 pub use uniform::Uniform;
 
-use netloom_units::kinds;
+use netloom_units::{Time, kinds};
 
 use crate::WorkloadError;
 use crate::plan::{Plan, Setting};
@@ -21,8 +39,16 @@ kinds! {
     pub enum Pattern: "pattern" {
         "permutation" => Permutation(Permutation),
         "uniform" => Uniform(Uniform),
+        "all-to-all" => AllToAll(AllToAll),
         "incast" => Incast(Incast),
+        "off-diagonal" => OffDiagonal(OffDiagonal),
+        "shuffle" => Shuffle(Shuffle),
+        "adversarial" => Adversarial(Adversarial),
+        "stencil" => Stencil(Stencil),
+        "poisson" => Poisson(Poisson),
         "flow-list" => FlowList(FlowList),
+        "htsim-matrix" => HtsimMatrix(HtsimMatrix),
+        "ns3-flows" => Ns3Flows(Ns3Flows),
     }
 }
 
@@ -31,18 +57,42 @@ impl Pattern {
         match self {
             Pattern::Permutation(pattern) => pattern.lay(setting),
             Pattern::Uniform(pattern) => pattern.lay(setting),
+            Pattern::AllToAll(pattern) => pattern.lay(setting),
             Pattern::Incast(pattern) => pattern.lay(setting),
+            Pattern::OffDiagonal(pattern) => pattern.lay(setting),
+            Pattern::Shuffle(pattern) => pattern.lay(setting),
+            Pattern::Adversarial(pattern) => pattern.lay(setting),
+            Pattern::Stencil(pattern) => pattern.lay(setting),
+            Pattern::Poisson(pattern) => pattern.lay(setting),
             Pattern::FlowList(pattern) => pattern.lay(setting),
+            Pattern::HtsimMatrix(pattern) => pattern.lay(setting),
+            Pattern::Ns3Flows(pattern) => pattern.lay(setting),
         }
+    }
+}
+
+/// How many messages there are in all, if that is known; an error if nothing limits them.
+fn total(
+    messages_per_host: Option<u64>,
+    duration: Option<Time>,
+    ranks: u32,
+) -> Result<Option<u64>, WorkloadError> {
+    match (messages_per_host, duration) {
+        (None, None) => {
+            Err(WorkloadError::parameter("messages_per_host", "a number, or a `duration`", "neither"))
+        }
+        (Some(messages), None) => Ok(messages.checked_mul(ranks.into())),
+        (_, Some(_)) => Ok(None),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{HostWork, Message, PlanContext, Workload};
+    use crate::{HostWork, Message, PlanContext, Size, Table, Workload};
     use netloom_topology::{HostId, Network, NetworkBuilder};
-    use netloom_units::{Rate, Time};
+    use netloom_units::Rate;
+    use netloom_units::kind::Kind;
 
     /// Racks of `per_rack` hosts (the last may have fewer) below one spine; two racks form a pod.
     pub(crate) fn network(hosts: u32, per_rack: u32) -> Network {
@@ -77,6 +127,42 @@ mod tests {
         messages
             .flat_map(|(host, work)| std::iter::from_fn(move || Some((host, work.next_timed()?))))
             .collect()
+    }
+
+    /// Sender and receiver of every message that starts by the clock.
+    pub(crate) fn partners(plan: &mut Plan) -> Vec<(HostId, HostId)> {
+        timed(plan).into_iter().map(|(src, message)| (src, message.dst)).collect()
+    }
+
+    #[test]
+    fn every_kind_is_documented() {
+        for kind in Pattern::kinds() {
+            assert!(!kind.doc.is_empty() && !kind.fields.is_empty(), "{kind:?}");
+            assert!(kind.fields.iter().all(|field| !field.doc.is_empty()), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let mut patterns: Vec<Pattern> =
+            Pattern::NAMES.iter().filter_map(|name| Pattern::read(name, toml::Table::new())?.ok()).collect();
+        let size = crate::SizeDistribution { max: Some(netloom_units::Bytes(5)), ..Default::default() };
+        patterns.push(Pattern::Incast(Incast {
+            senders: Some(3),
+            size: Size::Distribution(size),
+            ..Default::default()
+        }));
+        let stencil =
+            Stencil { offsets: Some(vec![-1, 7]), size: Table::WebServer.into(), ..Default::default() };
+        patterns.push(Pattern::Stencil(stencil));
+        patterns.push(Pattern::HtsimMatrix(HtsimMatrix { file: "a.cm".into(), start_unit: StartUnit::Us }));
+        // All but the three lists, which need a file.
+        assert_eq!(patterns.len(), Pattern::NAMES.len() - 3 + 3);
+        for pattern in patterns {
+            let mut table: toml::Table = toml::from_str(&toml::to_string(&pattern).unwrap()).unwrap();
+            let kind = table.remove("kind").unwrap();
+            assert_eq!(Pattern::read(kind.as_str().unwrap(), table).unwrap(), Ok(pattern));
+        }
     }
 
     #[test]

@@ -7,6 +7,21 @@ use crate::plan::{HostWork, Message, Plan, Setting};
 use crate::random::{Purpose, stream};
 use crate::{Size, WorkloadError};
 
+/// The partners of every rank at given distances (mod the number of ranks).
+pub(super) fn at_offsets(
+    ranks: u32,
+    offsets: &[i64],
+    field: &'static str,
+) -> Result<Vec<Vec<u32>>, WorkloadError> {
+    let ranks = i64::from(ranks);
+    if offsets.is_empty() || offsets.iter().any(|offset| offset % ranks == 0) {
+        let expected = format!("distances that are no multiples of the {ranks} ranks");
+        return Err(WorkloadError::parameter(field, expected, format!("{offsets:?}")));
+    }
+    let target = |rank: i64, offset: i64| (rank + offset.rem_euclid(ranks)).rem_euclid(ranks) as u32;
+    Ok((0..ranks).map(|rank| offsets.iter().map(|&offset| target(rank, offset)).collect()).collect())
+}
+
 /// Lets every rank send to its partners (given as ranks) at once, and to each of them again when a message
 /// completes, `repeat` times in all. A rank without partners idles.
 pub(super) fn send_to_partners(

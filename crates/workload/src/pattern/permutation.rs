@@ -18,6 +18,8 @@ use crate::{Destination, Size, WorkloadError};
 pub struct Permutation {
     /// Size of the messages.
     pub size: Size,
+    /// Permutations that run at the same time, each host sending to this many partners at once.
+    pub parallel: u32,
     /// Messages to the same partner, one after the other.
     pub repeat: u32,
     /// Which partners are allowed: `any`, `other-rack` or `other-pod`.
@@ -26,7 +28,7 @@ pub struct Permutation {
 
 impl Default for Permutation {
     fn default() -> Self {
-        Permutation { size: Bytes(8 << 20).into(), repeat: 1, destination: Destination::Any }
+        Permutation { size: Bytes(8 << 20).into(), parallel: 1, repeat: 1, destination: Destination::Any }
     }
 }
 
@@ -43,8 +45,16 @@ impl Permutation {
                 format!("{largest} of {ranks} hosts"),
             ));
         }
-        let targets = permute(&allowed, ranks, &mut stream(setting.context.seed, Purpose::Partners, 0));
-        let partners: Vec<_> = targets.into_iter().map(|target| vec![target]).collect();
+        if self.parallel == 0 {
+            return Err(WorkloadError::parameter("parallel", "at least 1", 0));
+        }
+        let mut partners = vec![Vec::new(); ranks as usize];
+        let mut rng = stream(setting.context.seed, Purpose::Partners, 0);
+        for _ in 0..self.parallel {
+            for (partners, target) in partners.iter_mut().zip(permute(&allowed, ranks, &mut rng)) {
+                partners.push(target);
+            }
+        }
         send_to_partners(setting, &self.size, self.repeat, &partners)
     }
 }
@@ -130,6 +140,16 @@ mod tests {
         assert_eq!(host.next_closed(Time::from_us(9)), Some(first));
         assert_eq!(host.next_closed(Time::from_us(10)), Some(first));
         assert_eq!(host.next_closed(Time::from_us(11)), None);
+    }
+
+    #[test]
+    fn parallel_permutations_load_every_receiver_alike() {
+        let pattern = Pattern::Permutation(Permutation { parallel: 4, ..Default::default() });
+        let mut plan = plan(Workload::new(pattern), &network(8, 2), 1).unwrap();
+        assert_eq!(plan.total_messages, Some(32));
+        let mut received = [0; 8];
+        timed(&mut plan).iter().for_each(|(_, message)| received[message.dst as usize] += 1);
+        assert_eq!(received, [4; 8]);
     }
 
     #[test]

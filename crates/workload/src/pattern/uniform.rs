@@ -35,7 +35,7 @@ impl Default for Uniform {
     fn default() -> Self {
         Uniform {
             size: Bytes(1 << 20).into(),
-            messages_per_host: Some(10),
+            messages_per_host: None,
             duration: None,
             window: 1,
             destination: Destination::Any,
@@ -48,19 +48,9 @@ impl Uniform {
         if self.window == 0 {
             return Err(WorkloadError::parameter("window", "at least 1", 0));
         }
-        if self.messages_per_host.is_none() && self.duration.is_none() {
-            return Err(WorkloadError::parameter(
-                "messages_per_host",
-                "a number, or a `duration`",
-                "neither",
-            ));
-        }
+        let total = super::total(self.messages_per_host, self.duration, setting.ranks())?;
         let destinations = Arc::new(Destinations::new(self.destination, setting.network, &setting.placed)?);
         let size = self.size.sampler(setting.context)?;
-        let total = match self.duration {
-            None => self.messages_per_host.and_then(|messages| messages.checked_mul(setting.ranks().into())),
-            Some(_) => None,
-        };
         Ok(setting.plan(total, |rank, host| {
             let work = Closed {
                 rng: stream(setting.context.seed, Purpose::Host, host),
@@ -113,8 +103,7 @@ mod tests {
     #[test]
     fn no_message_starts_after_the_duration() {
         let limit = Some(Time::from_us(10));
-        let mut plan =
-            lay(Uniform { messages_per_host: None, duration: limit, ..Default::default() }).unwrap();
+        let mut plan = lay(Uniform { duration: limit, ..Default::default() }).unwrap();
         assert_eq!((plan.total_messages, plan.hosts[0].outstanding()), (None, 1));
         assert!(plan.hosts[0].next_closed(Time::from_us(9)).is_some());
         assert!(plan.hosts[0].next_closed(Time::from_us(10)).is_none());
@@ -124,7 +113,7 @@ mod tests {
     fn the_window_is_no_larger_than_the_work() {
         let plan = lay(Uniform { messages_per_host: Some(2), window: 5, ..Default::default() }).unwrap();
         assert_eq!((plan.total_messages, plan.hosts[0].outstanding()), (Some(24), 2));
-        assert!(lay(Uniform { window: 0, ..Default::default() }).is_err());
-        assert!(lay(Uniform { messages_per_host: None, ..Default::default() }).is_err());
+        assert!(lay(Uniform { messages_per_host: Some(2), window: 0, ..Default::default() }).is_err());
+        assert!(lay(Uniform::default()).is_err());
     }
 }

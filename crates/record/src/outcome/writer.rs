@@ -1,81 +1,18 @@
-//! The outcome folder: written as a whole or not at all, and read back.
-//!
-//! Everything is written to a temporary folder beside the target, synced to disk, and renamed into place. A crash, a
-//! full disk or a killed process leaves either the old outcome or the new one under the target's name, never a
-//! mixture or a part. (A killed process can leave the temporary folder `.NAME.partial-XXXXXX` behind.)
+//! Writing an outcome: beside its place, then into it.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::errors::ParquetError;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use tempfile::TempDir;
 
+use super::{FILES, FLOWS, LINKS, OutcomeError, PERFORMANCE, SCENARIO, SERIES, SUMMARY};
 use crate::performance::Performance;
-use crate::records::{ChannelRecord, FlowRecord, Records, SampleRecord};
+use crate::records::Records;
 use crate::summary::Summary;
-use crate::tables::{self, Row};
-
-const SCENARIO: &str = "scenario.toml";
-const SUMMARY: &str = "summary.json";
-const FLOWS: &str = "flows.parquet";
-const LINKS: &str = "links.parquet";
-const SERIES: &str = "series.parquet";
-const PERFORMANCE: &str = "performance.json";
-const FILES: [&str; 6] = [SCENARIO, SUMMARY, FLOWS, LINKS, SERIES, PERFORMANCE];
-
-/// Why an outcome cannot be written or read.
-#[derive(Debug, thiserror::Error)]
-pub enum OutcomeError {
-    /// The folder holds an outcome, and the caller did not ask to replace it.
-    #[error("{} already holds an outcome", .0.display())]
-    Exists(PathBuf),
-    /// The folder holds something that is no outcome, which is never replaced.
-    #[error("{} holds `{found}`, which is no part of an outcome; choose another folder", dir.display())]
-    Foreign {
-        /// The folder.
-        dir: PathBuf,
-        /// The first thing in it, by name, that does not belong there.
-        found: String,
-    },
-    /// The path names something that is no folder of its own, such as a file or the working directory.
-    #[error("{} is {is}; an outcome needs a folder of its own", path.display())]
-    NoFolder {
-        /// The path.
-        path: PathBuf,
-        /// What it is.
-        is: &'static str,
-    },
-    /// The system refused to write.
-    #[error("cannot write {}: {source}", path.display())]
-    Write {
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A file is missing or cannot be read.
-    #[error("no complete outcome in {}: cannot read {file}: {source}", dir.display())]
-    Read {
-        /// The folder.
-        dir: PathBuf,
-        /// The file in it.
-        file: &'static str,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A file does not hold what it should.
-    #[error("{} is damaged or of another version of netloom: {problem}", path.display())]
-    Corrupt {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        problem: String,
-    },
-}
+use crate::tables;
 
 /// What to do if the folder holds an outcome already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -308,89 +245,10 @@ fn write_json(file: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
     file.write_all(b"\n")
 }
 
-/// An outcome read back.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
-    dir: PathBuf,
-    /// The scenario with every default filled in, as TOML.
-    pub scenario: String,
-    /// The summary.
-    pub summary: Summary,
-    /// What the run cost.
-    pub performance: Performance,
-}
-
-impl Outcome {
-    /// Reads an outcome; the tables are opened, and their rows read when they are asked for.
-    ///
-    /// # Errors
-    /// If a file is missing or damaged; the error names it.
-    pub fn read(dir: &Path) -> Result<Self, OutcomeError> {
-        let outcome = Outcome {
-            dir: dir.to_owned(),
-            scenario: text(dir, SCENARIO)?,
-            summary: json(dir, SUMMARY)?,
-            performance: json(dir, PERFORMANCE)?,
-        };
-        for name in [FLOWS, LINKS] {
-            let file = open(dir, name)?;
-            ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| corrupt(dir, name, error))?;
-        }
-        Ok(outcome)
-    }
-
-    /// The table of flows.
-    ///
-    /// # Errors
-    /// If it is damaged.
-    pub fn flows(&self) -> Result<Vec<FlowRecord>, OutcomeError> {
-        self.table(FLOWS)
-    }
-
-    /// The table of channels.
-    ///
-    /// # Errors
-    /// If it is damaged.
-    pub fn channels(&self) -> Result<Vec<ChannelRecord>, OutcomeError> {
-        self.table(LINKS)
-    }
-
-    /// The table of samples; empty if nothing was sampled.
-    ///
-    /// # Errors
-    /// If it is damaged.
-    pub fn samples(&self) -> Result<Vec<SampleRecord>, OutcomeError> {
-        if self.dir.join(SERIES).exists() { self.table(SERIES) } else { Ok(Vec::new()) }
-    }
-
-    fn table<R: Row>(&self, name: &'static str) -> Result<Vec<R>, OutcomeError> {
-        tables::read(open(&self.dir, name)?).map_err(|error| corrupt(&self.dir, name, error))
-    }
-}
-
-fn open(dir: &Path, file: &'static str) -> Result<File, OutcomeError> {
-    File::open(dir.join(file)).map_err(|source| OutcomeError::Read { dir: dir.to_owned(), file, source })
-}
-
-fn text(dir: &Path, file: &'static str) -> Result<String, OutcomeError> {
-    fs::read_to_string(dir.join(file)).map_err(|source| OutcomeError::Read {
-        dir: dir.to_owned(),
-        file,
-        source,
-    })
-}
-
-fn json<T: DeserializeOwned>(dir: &Path, file: &'static str) -> Result<T, OutcomeError> {
-    serde_json::from_str(&text(dir, file)?).map_err(|error| corrupt(dir, file, error))
-}
-
-fn corrupt(dir: &Path, file: &str, problem: impl ToString) -> OutcomeError {
-    OutcomeError::Corrupt { path: dir.join(file), problem: problem.to_string() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outcome::Outcome;
     use crate::summary::{Status, SummaryOptions};
     use crate::testing::records;
 
@@ -522,32 +380,5 @@ mod tests {
             OutcomeWriter::prepare(Path::new("/proc/x/outcome"), Existing::Refuse).unwrap_err().to_string();
         assert!(error.starts_with("cannot write /proc/x/outcome: "), "{error}");
         assert!(!error.contains("partial"), "{error}");
-    }
-
-    #[test]
-    fn missing_and_damaged_files_are_named() {
-        let root = tempfile::tempdir().unwrap();
-        let dir = root.path().join("outcome");
-        let check = |file: &str, damage: &dyn Fn(&Path)| {
-            write(&dir, Existing::Replace, &records()).unwrap();
-            damage(&dir.join(file));
-            let error = match Outcome::read(&dir) {
-                Err(error) => error.to_string(),
-                Ok(outcome) => outcome.flows().unwrap_err().to_string(),
-            };
-            assert!(error.contains(file), "{error}");
-        };
-        for file in [SCENARIO, SUMMARY, FLOWS, LINKS, PERFORMANCE] {
-            check(file, &|path| fs::remove_file(path).unwrap());
-        }
-        for file in [SUMMARY, FLOWS, LINKS, PERFORMANCE] {
-            check(file, &|path| fs::write(path, &fs::read(path).unwrap()[..40]).unwrap());
-        }
-        // A table with other columns.
-        check(FLOWS, &|path| {
-            fs::copy(path.with_file_name(LINKS), path).unwrap();
-        });
-        let error = Outcome::read(root.path()).unwrap_err().to_string();
-        assert!(error.starts_with("no complete outcome in "), "{error}");
     }
 }

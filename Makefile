@@ -1,0 +1,38 @@
+# `make run` builds netloom and shows a first comparison of routing schemes; `make test` passes every test.
+
+PYTHON ?= python3
+VENV := .venv
+
+.PHONY: run build test lint studies bench
+
+run: build
+	./target/release/netloom study examples/compare.toml
+
+build:
+	cargo build --release
+
+test: $(VENV)/installed build
+	cargo test --release --workspace --quiet
+	cargo test --release --quiet -p netloom-sim --features broken-conservation --test mutation
+	$(VENV)/bin/python -m pytest -q tests
+
+# The tools that read netloom's outcomes in the tests.
+$(VENV)/installed: tests/requirements.txt
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/requirements.txt
+	touch $@
+
+lint: $(VENV)/installed
+	cargo fmt --all --check
+	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
+	$(VENV)/bin/ruff check tests
+	$(VENV)/bin/ruff format --check tests
+
+# Long: every study in full, one after the other.
+studies: build
+	for study in studies/flowcut/*.toml; do ./target/release/netloom study $$study || exit 1; done
+
+# Packet-hops per second (ratios within one run), then instructions per packet-hop.
+bench:
+	cargo run --release --package netloom-bench --bin packet-hop
+	benches/callgrind.sh ecmp spray flowcut-nic

@@ -1,0 +1,92 @@
+//! The packet-hop benchmark: a permutation of `--size` per host on the k = 16 fat tree (1024 hosts, 200 Gb/s, 1 us, 4 KiB of
+//! payload, an ACK per packet).
+//!
+//! Without `--once`, every scheme runs on one thread, on two, and under the textbook global heap, `--rounds` times
+//! in turn, and the best of each is shown: ratios within one run say more than seconds on a shared machine.
+//!
+//! With `--once`, one scheme runs once and nothing else, for `valgrind --tool=callgrind`.
+
+use std::path::Path;
+use std::time::Instant;
+
+use clap::Parser;
+use netloom_record::{Status, Summary, SummaryOptions, peak_memory};
+use netloom_routing::preset;
+use netloom_sim::{SimConfig, Simulation};
+use netloom_topology::{BuildContext, FatTree, Network, Topology};
+use netloom_units::Bytes;
+use netloom_workload::{Pattern, Permutation, PlanContext, Workload};
+
+#[derive(Parser)]
+struct Options {
+    /// Routing presets.
+    #[arg(long, value_delimiter = ',', default_value = "ecmp,spray,flowcut-nic")]
+    schemes: Vec<String>,
+    /// Bytes that every host sends.
+    #[arg(long, default_value = "512KiB")]
+    size: Bytes,
+    /// Radix of the fat tree.
+    #[arg(long, default_value_t = 16)]
+    k: u32,
+    /// Rounds; the best of each counts.
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Run one scheme once, on this many threads, and print its packet-hops.
+    #[arg(long)]
+    once: Option<usize>,
+}
+
+/// How a scheme is executed.
+#[derive(Clone, Copy)]
+enum Executor {
+    Windows(usize),
+    GlobalHeap,
+}
+
+fn main() {
+    let options = Options::parse();
+    let tree = Topology::FatTree(FatTree { k: Some(options.k), ..FatTree::default() });
+    let network = tree.build(&BuildContext { seed: 1, base_dir: Path::new("") }).expect("the tree exists");
+
+    if let Some(threads) = options.once {
+        let (hops, seconds) = run(&network, &options.schemes[0], options.size, Executor::Windows(threads));
+        let memory = peak_memory().unwrap_or(0) / (1 << 20);
+        println!("{hops} packet-hops in {seconds:.3} s, {memory} MiB");
+        return;
+    }
+    println!("million packet-hops per second, best of {} rounds", options.rounds);
+    println!(
+        "{:<14}{:>10}{:>10}{:>13}{:>12}{:>14}",
+        "scheme", "1 thread", "2 threads", "global heap", "2 / 1", "1 / heap"
+    );
+    for scheme in &options.schemes {
+        let executors = [Executor::Windows(1), Executor::Windows(2), Executor::GlobalHeap];
+        let mut best = [0f64; 3];
+        for _ in 0..options.rounds {
+            for (best, executor) in best.iter_mut().zip(executors) {
+                let (hops, seconds) = run(&network, scheme, options.size, executor);
+                *best = best.max(hops as f64 / seconds / 1e6);
+            }
+        }
+        let [one, two, heap] = best;
+        println!("{scheme:<14}{one:>10.2}{two:>10.2}{heap:>13.2}{:>12.2}{:>14.2}", two / one, one / heap);
+    }
+}
+
+/// Packet-hops and seconds of one run, records and summary included.
+fn run(network: &Network, scheme: &str, size: Bytes, executor: Executor) -> (u64, f64) {
+    let routing = preset::find(scheme).unwrap_or_else(|| panic!("no preset is called {scheme}")).routing();
+    let pattern = Pattern::Permutation(Permutation { size: size.into(), ..Permutation::default() });
+    let plan = Workload::new(pattern).plan(network, &PlanContext::new(1)).expect("the permutation exists");
+    let config = SimConfig { routing, ..SimConfig::default() };
+    let simulation = Simulation::new(network.clone(), config, plan).expect("the configuration is valid");
+    let start = Instant::now();
+    let finished = match executor {
+        Executor::Windows(threads) => simulation.run(threads),
+        Executor::GlobalHeap => simulation.run_reference(),
+    };
+    let records = finished.expect("packets are conserved").records;
+    let summary = Summary::new(&records, &SummaryOptions::default(), Status::Complete);
+    assert_eq!(summary.flows.unfinished, 0);
+    (records.totals.packet_hops, start.elapsed().as_secs_f64())
+}

@@ -1,0 +1,186 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand};
+
+/// The largest whole number that TOML can write.
+const LARGEST_SEED: u64 = i64::MAX as u64;
+
+/// Which path should each packet take, and what does that choice cost?
+///
+/// netloom simulates datacenter and HPC fabrics packet by packet and puts routing schemes side by side on the same work.
+#[derive(Debug, Parser)]
+#[command(name = "netloom", version, arg_required_else_help = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a scenario and write its outcome.
+    Run(RunArgs),
+    /// Run a study: a scenario over a grid of values, held against its claims.
+    Study(StudyArgs),
+    /// Print a scenario with every default filled in and the routing preset expanded.
+    Explain(ScenarioArgs),
+    /// Show every kind and preset with its parameters, defaults and source.
+    List(ListArgs),
+    /// Build a network and show what it consists of.
+    Topology(TopologyArgs),
+    /// Measure the path diversity of a network.
+    Paths(PathsArgs),
+    /// Compute how much traffic the paths of a network can carry.
+    Throughput(ThroughputArgs),
+    /// Show the candidates at every hop from one host to another, and why one is chosen.
+    Route(RouteArgs),
+}
+
+/// A scenario and the changes made to it.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ScenarioArgs {
+    /// Scenario file (TOML).
+    pub(crate) scenario: PathBuf,
+    #[command(flatten)]
+    pub(crate) changes: Changes,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Changes {
+    /// Set a field, e.g. --set routing.granularity.gap=50us; may be given several times.
+    #[arg(long = "set", value_name = "FIELD=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Seed of every random choice; short for --set seed=N.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=LARGEST_SEED))]
+    pub(crate) seed: Option<u64>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
+    /// Worker threads. The result does not depend on their number.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) threads: u16,
+    /// Folder of the outcome [default: runs/ and the name of the scenario].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Replace an outcome that is there already.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print the summary as JSON instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct StudyArgs {
+    /// Study file (TOML).
+    pub(crate) study: PathBuf,
+    /// Run the study's small form.
+    #[arg(long)]
+    pub(crate) small: bool,
+    /// Set a field of the study's scenario, before its axes do; may be given several times.
+    #[arg(long = "set", value_name = "FIELD=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Cells run at the same time [default: one per core].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) workers: Option<u16>,
+    /// Folder of the cells' outcomes and the results [default: runs/FOLDER-NAME of the study file, with -small for the small form].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print claims and results as JSON instead of tables.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ListArgs {
+    /// An axis (e.g. selector), a kind (e.g. flowlet) or a preset (e.g. ecmp); all axes if absent.
+    pub(crate) name: Option<String>,
+    /// Print as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct TopologyArgs {
+    /// A scenario file, or a kind with parameters such as fat-tree:k=16,rate=400Gbps.
+    pub(crate) spec: String,
+    /// Seed of random networks.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=LARGEST_SEED))]
+    pub(crate) seed: Option<u64>,
+    /// Print as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the network to a file as well; see --format.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) export: Option<PathBuf>,
+    /// Format of the exported file: edge-list, graphml, dot, json, htsim-topo or ns3-topology [default: by the file's extension].
+    #[arg(long, value_name = "FORMAT", requires = "export")]
+    pub(crate) format: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct PathsArgs {
+    /// A scenario file, or a kind with parameters such as slim-fly:q=19.
+    pub(crate) spec: String,
+    /// Router pairs, and quadruples, to sample.
+    #[arg(long, value_name = "N", default_value_t = 5000)]
+    pub(crate) samples: u32,
+    /// Seed of the samples and of random networks.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=LARGEST_SEED))]
+    pub(crate) seed: u64,
+    /// Longest paths counted, in hops [default: the length at which 99% of the pairs have three disjoint paths].
+    #[arg(long, value_name = "HOPS")]
+    pub(crate) max_length: Option<u16>,
+    /// Leave out the exact counts.
+    #[arg(long)]
+    pub(crate) no_exact: bool,
+    /// Leave out path interference.
+    #[arg(long)]
+    pub(crate) no_interference: bool,
+    /// Write every table to a Parquet file in this folder as well.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ThroughputArgs {
+    /// A scenario file, or a kind with parameters such as slim-fly:q=19.
+    pub(crate) spec: String,
+    /// Which paths the traffic may take, e.g. optimal, minimal, fatpaths-random:layers=9 or k-shortest.
+    #[arg(long, value_name = "KIND", default_value = "fatpaths-random")]
+    pub(crate) routing: String,
+    /// The traffic, e.g. worst-case:intensity=0.55, permutation, uniform or all-to-all.
+    #[arg(long, value_name = "KIND", default_value = "worst-case")]
+    pub(crate) traffic: String,
+    /// How to compute: auto, exact or approximate.
+    #[arg(long, value_name = "METHOD", default_value = "auto")]
+    pub(crate) method: String,
+    /// Relative gap of the bounds at which an approximation stops.
+    #[arg(long, value_name = "GAP", default_value_t = 0.05)]
+    pub(crate) gap: f64,
+    /// Seed of layers, traffic and random networks.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=LARGEST_SEED))]
+    pub(crate) seed: u64,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RouteArgs {
+    /// Scenario file (TOML).
+    pub(crate) scenario: PathBuf,
+    /// Source host.
+    pub(crate) src: u32,
+    /// Destination host.
+    pub(crate) dst: u32,
+    #[command(flatten)]
+    pub(crate) changes: Changes,
+    /// Which flow of the source, from 0.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) flow: u32,
+    /// Entropy value that the packet carries.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) entropy: u32,
+}

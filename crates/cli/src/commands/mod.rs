@@ -1,0 +1,10 @@
+//! One command, one file.
+
+pub(crate) mod explain;
+pub(crate) mod list;
+pub(crate) mod paths;
+pub(crate) mod route;
+pub(crate) mod run;
+pub(crate) mod study;
+pub(crate) mod throughput;
+pub(crate) mod topology;

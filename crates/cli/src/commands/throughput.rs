@@ -1,0 +1,76 @@
+//! `netloom throughput`: how much the paths of a network can carry.
+
+use std::io::Write;
+use std::path::Path;
+
+use netloom_scenario::study::significant;
+use netloom_scenario::{Problem, build_network, suggest};
+use netloom_throughput::{Method, ThroughputConfig, ThroughputError, solve};
+
+use crate::args::ThroughputArgs;
+use crate::failure::Failure;
+use crate::input::{kind_in_one_word, load_network};
+
+/// Computes and prints the maximum achievable throughput.
+pub(crate) fn throughput(args: &ThroughputArgs) -> Result<(), Failure> {
+    let config = ThroughputConfig {
+        routing: kind_in_one_word("--routing", &args.routing)?,
+        traffic: kind_in_one_word("--traffic", &args.traffic)?,
+        method: method(&args.method)?,
+        gap: args.gap,
+        seed: args.seed,
+        ..ThroughputConfig::default()
+    };
+    if !(args.gap > 0.0 && args.gap < 1.0) {
+        let message = format!("expected a number above 0 and below 1, found {}", args.gap);
+        return Err(Problem::new("--gap", message).into());
+    }
+    let loaded = load_network(&args.spec, Some(args.seed))?;
+    let network = build_network(&loaded.scenario, &loaded.document)?;
+    let report = solve(&network.router_graph(), &config, Path::new("")).map_err(|error| match error {
+        ThroughputError::Parameter { field, expected, found } => {
+            Problem::new(field, format!("expected {expected}, found {found}"))
+        }
+        other => Problem::new("", other.to_string()),
+    })?;
+
+    let bounds = report.throughput;
+    let value = match bounds.gap() > 1e-6 {
+        true => format!("{} to {}", significant(bounds.lower), significant(bounds.upper)),
+        false => significant(bounds.value()),
+    };
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{}", network.name())?;
+    writeln!(
+        out,
+        "throughput   {value} (1: every host of the traffic sends at link rate; host links are not counted)"
+    )?;
+    writeln!(out, "method       {}", report.method)?;
+    writeln!(
+        out,
+        "no routing   can exceed {} (capacity over path length)",
+        significant(report.length_bound)
+    )?;
+    writeln!(
+        out,
+        "traffic      {} router pairs, {} links' worth in all",
+        report.commodities,
+        significant(report.demand)
+    )?;
+    if report.paths > 0 {
+        writeln!(out, "paths        {} in {} layers", report.paths, report.layers)?;
+    }
+    Ok(())
+}
+
+fn method(name: &str) -> Result<Method, Failure> {
+    match name {
+        "auto" => Ok(Method::Auto),
+        "exact" => Ok(Method::Exact),
+        "approximate" => Ok(Method::Approximate),
+        other => {
+            let problem = Problem::new("--method", format!("there is no method `{other}`"));
+            Err(problem.help(suggest(other, ["auto", "exact", "approximate"])).into())
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! `netloom topology`: what a network consists of.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+use netloom_scenario::study::significant;
+use netloom_scenario::{Problem, build_network};
+use netloom_topology::{Cost, CostModel, ExportFormat, Link, Metrics, Network, NetworkError};
+use netloom_units::Rate;
+use serde::Serialize;
+
+use crate::args::TopologyArgs;
+use crate::failure::{Failure, write_file};
+use crate::input::load_network;
+use crate::show;
+
+#[derive(Debug, Serialize)]
+struct Description {
+    #[serde(flatten)]
+    metrics: Metrics,
+    tiers: Vec<Tier>,
+    cost: Cost,
+}
+
+#[derive(Debug, Serialize)]
+struct Tier {
+    tier: String,
+    links: usize,
+    rate: String,
+    latency: String,
+}
+
+/// Builds the network, prints what it is, and exports it if asked to.
+pub(crate) fn topology(args: &TopologyArgs) -> Result<(), Failure> {
+    let loaded = load_network(&args.spec, args.seed)?;
+    let format =
+        args.export.as_deref().map(|file| export_format(file, args.format.as_deref())).transpose()?;
+    let network = build_network(&loaded.scenario, &loaded.document)?;
+    if let (Some(file), Some(format)) = (&args.export, format) {
+        let text = network.export(format).map_err(|error| Problem::new("--format", error.to_string()))?;
+        write_file(file, text.as_bytes())?;
+    }
+    let description = Description {
+        metrics: network.metrics(),
+        tiers: tiers(&network),
+        cost: CostModel::published().price(&network),
+    };
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        let text = serde_json::to_string_pretty(&description).map_err(std::io::Error::from)?;
+        writeln!(out, "{text}")?;
+    } else {
+        write!(out, "{}", describe(description))?;
+    }
+    Ok(())
+}
+
+fn export_format(file: &Path, name: Option<&str>) -> Result<ExportFormat, Failure> {
+    let format = match name {
+        Some(name) => name.parse().map_err(|error: NetworkError| error.to_string()),
+        None => ExportFormat::of_path(file)
+            .ok_or_else(|| format!("the extension of {} names no format", file.display())),
+    };
+    let names = ExportFormat::ALL.map(|(_, name, _)| name);
+    Ok(format.map_err(|message| {
+        Problem::new("--format", message).help(format!("choose one of {}", names.join(", ")))
+    })?)
+}
+
+fn tiers(network: &Network) -> Vec<Tier> {
+    let mut tiers: BTreeMap<_, Vec<&Link>> = BTreeMap::new();
+    for link in network.links() {
+        tiers.entry(link.tier).or_default().push(link);
+    }
+    let tier = |(id, links): (u8, Vec<&Link>)| Tier {
+        tier: network.tiers()[usize::from(id)].clone(),
+        links: links.len(),
+        rate: range(links.iter().map(|link| link.rate)),
+        latency: range(links.iter().map(|link| link.latency)),
+    };
+    tiers.into_iter().map(tier).collect()
+}
+
+fn describe(description: Description) -> String {
+    let Description { metrics, tiers, cost } = description;
+    let mut text = format!("{}\n", metrics.name);
+    let mut rows = vec![["tier", "links", "rate", "latency"].map(str::to_owned).to_vec()];
+    rows.extend(
+        tiers.into_iter().map(|tier| vec![tier.tier, tier.links.to_string(), tier.rate, tier.latency]),
+    );
+    text += &show::table(rows);
+    let span =
+        |(low, high): (u32, u32)| if low == high { low.to_string() } else { format!("{low} to {high}") };
+    let or_none = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+    let rate = |rate: Rate| show::rate(rate.0 as f64);
+    let bisection = metrics.bisection.map(|bounds| match bounds.at_least {
+        Some(least) => format!("{} to {}", rate(least), rate(bounds.at_most)),
+        None => format!("at most {}", rate(bounds.at_most)),
+    });
+    let sampled = if metrics.distances_sampled { " (sampled)" } else { "" };
+    let lines = [
+        ("size", format!("{} hosts, {} switches, {} links", metrics.hosts, metrics.switches, metrics.links)),
+        ("radix", format!("{} ports at most", metrics.radix)),
+        (
+            "switches with hosts",
+            format!("{} hosts, {} links to switches", span(metrics.hosts_per_switch), span(metrics.degree)),
+        ),
+        ("diameter", format!("{}{sampled}", metrics.diameter)),
+        ("mean distance", format!("{}{sampled}", or_none(metrics.mean_distance.map(significant)))),
+        ("edge density", format!("{} links per host", significant(metrics.edge_density))),
+        ("total network load", or_none(metrics.total_network_load.map(significant))),
+        (
+            "bisection",
+            format!("{}; half of the hosts send {}", or_none(bisection), rate(Rate(metrics.half_injection))),
+        ),
+        (
+            "cost",
+            format!(
+                "{} $ per host, {} W per host (coefficients of the Slim Fly paper)",
+                significant(cost.dollars_per_host),
+                significant(cost.watts_per_host)
+            ),
+        ),
+    ];
+    text.push('\n');
+    for (name, value) in lines {
+        text += &format!("{name:<20} {value}\n");
+    }
+    text
+}
+
+/// One value, or the smallest and the largest of several.
+fn range<T: Ord + Copy + std::fmt::Display>(values: impl Iterator<Item = T> + Clone) -> String {
+    match (values.clone().min(), values.max()) {
+        (Some(low), Some(high)) if low != high => format!("{low} to {high}"),
+        (Some(value), _) => value.to_string(),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,130 @@
+//! Why the command did not do what it was asked, and how it says so.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use miette::{GraphicalReportHandler, GraphicalTheme};
+use netloom_record::OutcomeError;
+use netloom_scenario::{Problem, Problems, RunError};
+
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// What the user wrote is wrong; nothing was run.
+    Input(Problems),
+    /// Something could not be read or written.
+    Output(String),
+    /// A study's gate does not hold or a cell failed; its tables have said so.
+    Gate,
+    /// netloom made a mistake.
+    Bug(String),
+    /// Ctrl-C; what was complete is written.
+    Interrupted,
+    /// Nobody reads our output any more.
+    PipeClosed,
+}
+
+impl Failure {
+    /// Says what is wrong on standard error, and gives the exit code.
+    pub(crate) fn report(self) -> ExitCode {
+        match self {
+            Failure::Input(problems) => {
+                report_problems(&problems);
+                ExitCode::from(2)
+            }
+            Failure::Output(message) => {
+                complain(&format!("error: {message}\n"));
+                ExitCode::from(1)
+            }
+            Failure::Gate => ExitCode::from(1),
+            Failure::Bug(message) => {
+                eprintln!(
+                    "error: {message}\nThis is a bug in netloom. Please report it together with the scenario."
+                );
+                ExitCode::from(70)
+            }
+            Failure::Interrupted => ExitCode::from(130),
+            Failure::PipeClosed => ExitCode::SUCCESS,
+        }
+    }
+}
+
+/// Prints to standard error. If nobody can hear it, the exit code still says it.
+pub(crate) fn complain(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
+fn report_problems(problems: &Problems) {
+    let is_terminal = io::IsTerminal::is_terminal(&io::stderr());
+    let is_coloured = is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let theme = if is_coloured { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+    // In a file or a pipe every message stays on one line, so that it can be searched.
+    let width = if is_terminal { 100 } else { 1000 };
+    let handler = GraphicalReportHandler::new_themed(theme).with_links(false).with_width(width);
+    for problem in &problems.0 {
+        let mut text = String::new();
+        match handler.render_report(&mut text, problem) {
+            Ok(()) => complain(&format!("error:{text}")),
+            Err(_) => complain(&format!("error: {problem}\n")),
+        }
+    }
+    if problems.0.len() > 1 {
+        complain(&format!("{} problems found; nothing was run.\n", problems.0.len()));
+    }
+}
+
+impl From<Problems> for Failure {
+    fn from(problems: Problems) -> Self {
+        Failure::Input(problems)
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Failure::Input(problem.into())
+    }
+}
+
+impl From<OutcomeError> for Failure {
+    fn from(error: OutcomeError) -> Self {
+        Failure::Output(error.to_string())
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Scenario(problems) => problems.into(),
+            RunError::Outcome(error) => error.into(),
+            RunError::Conservation(error) => Failure::Bug(error.to_string()),
+        }
+    }
+}
+
+/// A file that cannot be written.
+pub(crate) fn unwritable(path: &Path, error: &dyn std::fmt::Display) -> Failure {
+    Failure::Output(format!("cannot write {}: {error}", path.display()))
+}
+
+/// Writes a file as a whole or not at all.
+pub(crate) fn write_file(path: &Path, content: &[u8]) -> Result<(), Failure> {
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".partial");
+    let temporary = PathBuf::from(temporary);
+    fs::write(&temporary, content).and_then(|()| fs::rename(&temporary, path)).map_err(|error| {
+        // A partial file is of no use; that it cannot be removed either changes nothing.
+        let _ = fs::remove_file(&temporary);
+        unwritable(path, &error)
+    })
+}
+
+/// Errors of printing; those of files are turned into [`Failure::Output`] with the file's name where they arise.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::PipeClosed,
+            _ => Failure::Output(format!("cannot print: {error}")),
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! What a newcomer meets in the first minute: results, and clear messages for every common mistake.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+const SMALL: &str = "[topology]\nkind = \"fat-tree\"\nk = 4\n[routing]\npreset = \"ecmp\"\n\
+                     [workload]\nkind = \"permutation\"\nsize = \"64KiB\"\n";
+
+/// Runs `netloom` in a folder.
+fn netloom(folder: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_netloom")).args(args).current_dir(folder).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// A folder with one scenario `s.toml`.
+fn folder_with(text: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("s.toml"), text).unwrap();
+    folder
+}
+
+/// Runs a wrong scenario: exit code 2, nothing on standard output, nothing left behind; gives the message.
+fn refused(text: &str, args: &[&str]) -> String {
+    let folder = folder_with(text);
+    let output = netloom(folder.path(), &[&["run", "s.toml"], args].concat());
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(output.stdout.is_empty());
+    assert!(!folder.path().join("runs").exists());
+    stderr(&output)
+}
+
+#[track_caller]
+fn assert_says(message: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(message.contains(part), "{part:?} is missing in:\n{message}");
+    }
+}
+
+#[test]
+fn a_scenario_gives_a_table_and_an_outcome() {
+    let folder = folder_with(SMALL);
+    let output = netloom(folder.path(), &["run", "s.toml"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_says(&stdout(&output), &["FCT", "slowdown", "16 completed", "runs/s"]);
+    assert!(output.stderr.is_empty(), "quiet when piped: {}", stderr(&output));
+    for file in ["scenario.toml", "summary.json", "flows.parquet", "links.parquet"] {
+        assert!(folder.path().join("runs/s").join(file).is_file(), "{file}");
+    }
+}
+
+#[test]
+fn the_outcome_is_the_same_on_any_number_of_threads() {
+    let folder = folder_with(SMALL);
+    let files = |threads: &str| {
+        let output = netloom(folder.path(), &["run", "s.toml", "--threads", threads, "--out", threads]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        ["scenario.toml", "summary.json", "flows.parquet", "links.parquet"]
+            .map(|file| std::fs::read(folder.path().join(threads).join(file)).unwrap())
+    };
+    let one = files("1");
+    assert!(one == files("2") && one == files("3"));
+}
+
+#[test]
+fn what_explain_prints_gives_the_same_run() {
+    let folder = folder_with(SMALL);
+    let set =
+        ["--set", "routing.preset=flowcut-nic", "--set", "routing.granularity.threshold=3", "--seed", "9"];
+    let explained = netloom(folder.path(), &[&["explain", "s.toml"], &set[..]].concat());
+    assert!(explained.status.success(), "{}", stderr(&explained));
+    assert_says(&stdout(&explained), &["threshold = 3.0", "seed = 9", "ack_size = \"64B\""]);
+    std::fs::write(folder.path().join("full.toml"), &explained.stdout).unwrap();
+    let again = netloom(folder.path(), &["explain", "full.toml"]);
+    assert_eq!(stdout(&again), stdout(&explained));
+    let direct = netloom(folder.path(), &[&["run", "s.toml", "--json", "--out", "a"], &set[..]].concat());
+    let full = netloom(folder.path(), &["run", "full.toml", "--json", "--out", "b"]);
+    assert_eq!(stdout(&direct), stdout(&full));
+    assert!(direct.status.success() && !direct.stdout.is_empty());
+}
+
+#[test]
+fn a_misspelt_field_is_pointed_at() {
+    let message = refused(&SMALL.replace("size", "sise"), &[]);
+    assert_says(&message, &["workload.sise: unknown field `sise`", "s.toml:8:1", "did you mean `size`?"]);
+}
+
+#[test]
+fn a_wrong_unit_is_pointed_at() {
+    let message = refused(&SMALL.replace("64KiB", "64Gbps"), &[]);
+    assert_says(&message, &["workload.size: expected", "s.toml:8:8", "64Gbps"]);
+}
+
+#[test]
+fn an_unknown_kind_and_an_unknown_preset_are_pointed_at() {
+    let message = refused(&SMALL.replace("fat-tree", "fat-treee"), &["--set", "routing.preset=ecpm"]);
+    assert_says(&message, &["there is no topology `fat-treee`", "did you mean `fat-tree`?", "s.toml:2:8"]);
+    assert_says(&message, &["there is no preset `ecpm`", "did you mean `ecmp`?", "2 problems found"]);
+}
+
+#[test]
+fn an_impossible_topology_is_refused() {
+    let message = refused(&SMALL.replace("k = 4", "k = 5"), &[]);
+    assert_says(&message, &["topology.k: expected an even number", "found 5", "s.toml:3:5"]);
+}
+
+#[test]
+fn an_absurd_topology_is_refused_before_it_eats_the_memory() {
+    let message = refused(&SMALL.replace("k = 4", "k = 65534"), &[]);
+    assert_says(&message, &["topology", "memory"]);
+}
+
+#[test]
+fn a_combination_that_makes_no_sense_is_refused() {
+    let message = refused(SMALL, &["--set", "routing.placement=nic", "--set", "routing.selector=drill"]);
+    assert_says(&message, &["routing.selector", "a NIC picks entropy values", "--set"]);
+}
+
+#[test]
+fn an_override_is_pointed_at_in_its_own_text() {
+    let message = refused(SMALL, &["--set", "workload.size=12 parsecs"]);
+    assert_says(&message, &["workload.size: expected", "--set:1:15", "12 parsecs"]);
+    let message = refused(SMALL, &["--set", "workload.size"]);
+    assert_says(&message, &["expected an override of the form FIELD=VALUE"]);
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = netloom(folder.path(), &["run", "nowhere.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_says(&stderr(&output), &["cannot read nowhere.toml", "No such file"]);
+    let message = refused("[topology]\nkind = \"edge-list\"\npath = \"net.txt\"\n", &[]);
+    assert_says(&message, &["topology", "net.txt", "No such file"]);
+}
+
+#[test]
+fn broken_toml_is_pointed_at() {
+    let message = refused("[topology\nkind = 3\n", &[]);
+    assert_says(&message, &["this is not TOML", "s.toml:1"]);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_known_before_the_run() {
+    let folder = folder_with(SMALL);
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    for out in ["file/below", "file", "/proc/netloom/run"] {
+        let output = netloom(folder.path(), &["run", "s.toml", "--out", out]);
+        assert_eq!(output.status.code(), Some(1), "{out}");
+        assert!(output.stdout.is_empty(), "nothing was run");
+        assert_says(&stderr(&output), &["error: "]);
+    }
+}
+
+#[test]
+fn an_outcome_is_not_overwritten_unasked() {
+    let folder = folder_with(SMALL);
+    assert!(netloom(folder.path(), &["run", "s.toml"]).status.success());
+    let again = netloom(folder.path(), &["run", "s.toml"]);
+    assert_eq!(again.status.code(), Some(1));
+    assert_says(&stderr(&again), &["already holds an outcome", "--force"]);
+    assert!(netloom(folder.path(), &["run", "s.toml", "--force"]).status.success());
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_panic() {
+    let folder = folder_with(SMALL);
+    let script = format!("{} list | head -n 1", env!("CARGO_BIN_EXE_netloom"));
+    let output = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
+    assert_eq!(stderr(&output), "");
+    assert_eq!(stdout(&output).lines().count(), 1);
+}
+
+#[test]
+fn list_shows_every_axis_and_each_kind_in_full() {
+    let folder = tempfile::tempdir().unwrap();
+    let all = stdout(&netloom(folder.path(), &["list"]));
+    assert_says(
+        &all,
+        &["[routing.selector]", "\"flowcut-nic\"", "\"fat-tree\"", "\"permutation\"", "\"degrade\""],
+    );
+    let kind = stdout(&netloom(folder.path(), &["list", "flowlet"]));
+    assert_says(&kind, &["kind = \"flowlet\"", "gap = "]);
+    let preset = stdout(&netloom(folder.path(), &["list", "letflow"]));
+    assert_says(&preset, &["preset = \"letflow\"", "placement = \"switch\""]);
+    let unknown = netloom(folder.path(), &["list", "flowlte"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert_says(&stderr(&unknown), &["did you mean `flowlet`?"]);
+}
+
+#[test]
+fn route_shows_the_candidates_and_the_reason() {
+    let folder = folder_with(SMALL);
+    let output = netloom(folder.path(), &["route", "s.toml", "0", "15"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_says(&stdout(&output), &["host 0 to host 15", "candidates", "hash of source", "host 15"]);
+    let output = netloom(folder.path(), &["route", "s.toml", "0", "16"]);
+    assert_says(&stderr(&output), &["DST: expected a host from 0 to 15, found 16"]);
+}
+
+#[test]
+fn topology_takes_a_file_or_one_word() {
+    let folder = folder_with(SMALL);
+    for spec in ["s.toml", "fat-tree:k=4"] {
+        let output = netloom(folder.path(), &["topology", spec]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert_says(&stdout(&output), &["16 hosts", "20 switches", "48 links"]);
+    }
+    let output = netloom(folder.path(), &["topology", "fat-tree:kk=4"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_says(&stderr(&output), &["unknown field `kk` of `fat-tree`", "SPEC:1:10"]);
+}
+
+/// Waits until the process catches SIGINT itself.
+fn wait_for_handler(pid: u32) {
+    let catches = || {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
+        u64::from_str_radix(mask.trim(), 16).unwrap_or(0) & 0b10 != 0
+    };
+    for _ in 0..2000 {
+        if catches() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("no handler for SIGINT within 20 s");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn ctrl_c_writes_what_was_seen_and_marks_it() {
+    let folder = folder_with(&SMALL.replace("64KiB", "64GiB"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_netloom"));
+    let child = command.args(["run", "s.toml", "--json"]).current_dir(folder.path());
+    let child = child.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    wait_for_handler(child.id());
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert_says(&stdout(&output), &["\"status\": \"interrupted\"", "\"unfinished\": 16"]);
+    let written = std::fs::read_to_string(folder.path().join("runs/s/summary.json")).unwrap();
+    assert_says(&written, &["\"status\": \"interrupted\""]);
+}
+
+/// Needs the right to mount in a namespace of its own; where the system does not give it, there is nothing to fill.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_leaves_nothing_that_looks_like_an_outcome() {
+    let may_mount =
+        Command::new("unshare").args(["-rm", "true"]).status().is_ok_and(|status| status.success());
+    if !may_mount {
+        eprintln!("not tested: this system does not let us mount a small disk");
+        return;
+    }
+    let folder = folder_with(SMALL);
+    let script = format!(
+        "mkdir tiny && mount -t tmpfs -o size=16k tmpfs tiny && {} run s.toml --out tiny/out; echo code $?; ls -A tiny",
+        env!("CARGO_BIN_EXE_netloom")
+    );
+    let output =
+        Command::new("unshare").args(["-rm", "sh", "-c", &script]).current_dir(folder.path()).output();
+    let output = output.unwrap();
+    assert_says(&stderr(&output), &["error: cannot write", "No space left on device"]);
+    assert_eq!(stdout(&output), "code 1\n", "nothing is left in the folder");
+}
+
+#[test]
+fn every_example_runs() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let folder = tempfile::tempdir().unwrap();
+    let mut scenarios = 0;
+    for entry in std::fs::read_dir(&examples).unwrap() {
+        let file = entry.unwrap().path();
+        let name = file.to_str().unwrap();
+        let output = match name.ends_with("compare.toml") {
+            true => netloom(folder.path(), &["study", name, "--small"]),
+            false => netloom(folder.path(), &["run", name]),
+        };
+        assert!(output.status.success(), "{name}: {}{}", stdout(&output), stderr(&output));
+        scenarios += 1;
+    }
+    assert!(scenarios >= 5);
+}
+
+#[test]
+fn paths_and_throughput_take_a_network_in_one_word() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = netloom(folder.path(), &["paths", "slim-fly:q=5", "--samples", "50", "--out", "tables"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_says(&stdout(&output), &["Slim Fly q = 5", "diameter                   2", "cdp_mean"]);
+    assert!(folder.path().join("tables/diversity.parquet").is_file());
+
+    let args =
+        ["throughput", "slim-fly:q=5", "--routing", "minimal", "--traffic", "worst-case:intensity=0.5"];
+    let output = netloom(folder.path(), &args);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_says(&stdout(&output), &["throughput", "path form"]);
+
+    let output = netloom(folder.path(), &["throughput", "slim-fly:q=5", "--routing", "minimal:x=1"]);
+    assert_says(&stderr(&output), &["unknown field `x` of `minimal`", "--routing:1:9"]);
+    let output = netloom(folder.path(), &["paths", "slim-fly:q=6"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_says(&stderr(&output), &["topology.q", "found 6"]);
+}
+
+#[test]
+fn an_exported_network_is_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = netloom(folder.path(), &["topology", "fat-tree:k=4", "--export", "net.graphml"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let output = netloom(folder.path(), &["topology", "graphml:path=net.graphml", "--json"]);
+    assert_says(&stdout(&output), &["\"hosts\": 16", "\"diameter\": 4"]);
+    let output = netloom(folder.path(), &["topology", "fat-tree:k=4", "--export", "net.xyz"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_says(&stderr(&output), &["--format: the extension of net.xyz names no format", "edge-list"]);
+}

@@ -1,0 +1,72 @@
+//! The outcome folder: written as a whole or not at all, and read back.
+//!
+//! Everything is written to a temporary folder beside the target, synced to disk, and renamed into place. A crash, a
+//! full disk or a killed process leaves either the old outcome or the new one under the target's name, never a
+//! mixture or a part. (A killed process can leave the temporary folder `.NAME.partial-XXXXXX` behind.)
+
+mod reader;
+mod writer;
+
+use std::io;
+use std::path::PathBuf;
+
+pub use reader::Outcome;
+pub use writer::{Existing, OutcomeWriter};
+
+const SCENARIO: &str = "scenario.toml";
+const SUMMARY: &str = "summary.json";
+const FLOWS: &str = "flows.parquet";
+const LINKS: &str = "links.parquet";
+const SERIES: &str = "series.parquet";
+const PERFORMANCE: &str = "performance.json";
+const FILES: [&str; 6] = [SCENARIO, SUMMARY, FLOWS, LINKS, SERIES, PERFORMANCE];
+
+/// Why an outcome cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum OutcomeError {
+    /// The folder holds an outcome, and the caller did not ask to replace it.
+    #[error("{} already holds an outcome", .0.display())]
+    Exists(PathBuf),
+    /// The folder holds something that is no outcome, which is never replaced.
+    #[error("{} holds `{found}`, which is no part of an outcome; choose another folder", dir.display())]
+    Foreign {
+        /// The folder.
+        dir: PathBuf,
+        /// The first thing in it, by name, that does not belong there.
+        found: String,
+    },
+    /// The path names something that is no folder of its own, such as a file or the working directory.
+    #[error("{} is {is}; an outcome needs a folder of its own", path.display())]
+    NoFolder {
+        /// The path.
+        path: PathBuf,
+        /// What it is.
+        is: &'static str,
+    },
+    /// The system refused to write.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file is missing or cannot be read.
+    #[error("no complete outcome in {}: cannot read {file}: {source}", dir.display())]
+    Read {
+        /// The folder.
+        dir: PathBuf,
+        /// The file in it.
+        file: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file does not hold what it should.
+    #[error("{} is damaged or of another version of netloom: {problem}", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+}

@@ -1,0 +1,156 @@
+//! Reading an outcome.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+
+use super::{FLOWS, LINKS, OutcomeError, PERFORMANCE, SCENARIO, SERIES, SUMMARY};
+use crate::performance::Performance;
+use crate::records::{ChannelRecord, FlowRecord, SampleRecord};
+use crate::summary::Summary;
+use crate::tables::{self, Row};
+
+/// An outcome read back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    dir: PathBuf,
+    /// The scenario with every default filled in, as TOML.
+    pub scenario: String,
+    /// The summary.
+    pub summary: Summary,
+    /// What the run cost.
+    pub performance: Performance,
+}
+
+impl Outcome {
+    /// Reads an outcome; the tables are opened, and their rows read when they are asked for.
+    ///
+    /// # Errors
+    /// If a file is missing or damaged; the error names it.
+    pub fn read(dir: &Path) -> Result<Self, OutcomeError> {
+        let outcome = Outcome {
+            dir: dir.to_owned(),
+            scenario: text(dir, SCENARIO)?,
+            summary: json(dir, SUMMARY)?,
+            performance: json(dir, PERFORMANCE)?,
+        };
+        for name in [FLOWS, LINKS] {
+            tables::check(open(dir, name)?).map_err(|error| corrupt(dir, name, error))?;
+        }
+        Ok(outcome)
+    }
+
+    /// The table of flows.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn flows(&self) -> Result<Vec<FlowRecord>, OutcomeError> {
+        self.table(FLOWS)
+    }
+
+    /// The table of channels.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn channels(&self) -> Result<Vec<ChannelRecord>, OutcomeError> {
+        self.table(LINKS)
+    }
+
+    /// The table of samples; empty if nothing was sampled.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn samples(&self) -> Result<Vec<SampleRecord>, OutcomeError> {
+        if self.dir.join(SERIES).exists() { self.table(SERIES) } else { Ok(Vec::new()) }
+    }
+
+    fn table<R: Row>(&self, name: &'static str) -> Result<Vec<R>, OutcomeError> {
+        tables::read(open(&self.dir, name)?).map_err(|error| corrupt(&self.dir, name, error))
+    }
+}
+
+fn open(dir: &Path, file: &'static str) -> Result<File, OutcomeError> {
+    File::open(dir.join(file)).map_err(|source| OutcomeError::Read { dir: dir.to_owned(), file, source })
+}
+
+fn text(dir: &Path, file: &'static str) -> Result<String, OutcomeError> {
+    fs::read_to_string(dir.join(file)).map_err(|source| OutcomeError::Read {
+        dir: dir.to_owned(),
+        file,
+        source,
+    })
+}
+
+fn json<T: DeserializeOwned>(dir: &Path, file: &'static str) -> Result<T, OutcomeError> {
+    serde_json::from_str(&text(dir, file)?).map_err(|error| corrupt(dir, file, error))
+}
+
+fn corrupt(dir: &Path, file: &str, problem: impl ToString) -> OutcomeError {
+    OutcomeError::Corrupt { path: dir.join(file), problem: problem.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::{Existing, OutcomeWriter};
+    use crate::records::Records;
+    use crate::summary::{Status, SummaryOptions};
+    use crate::testing::records;
+
+    fn write(dir: &Path) {
+        let summary = Summary::new(&records(), &SummaryOptions::default(), Status::Complete);
+        let writer = OutcomeWriter::prepare(dir, Existing::Replace).unwrap();
+        writer.write("[topology]\n", &summary, &records(), &Performance::new("1.0.0", 2, 0.5, 240)).unwrap();
+    }
+
+    /// Reads everything.
+    fn read(dir: &Path) -> Result<Records, OutcomeError> {
+        let outcome = Outcome::read(dir)?;
+        let (flows, channels, samples) = (outcome.flows()?, outcome.channels()?, outcome.samples()?);
+        Ok(Records { flows, channels, samples, totals: outcome.summary.totals })
+    }
+
+    #[test]
+    fn missing_and_damaged_files_are_named() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("outcome");
+        let check = |file: &str, damage: &dyn Fn(&Path)| {
+            write(&dir);
+            damage(&dir.join(file));
+            let error = read(&dir).unwrap_err().to_string();
+            assert!(error.contains(file), "{error}");
+        };
+        for file in [SCENARIO, SUMMARY, FLOWS, LINKS, PERFORMANCE] {
+            check(file, &|path| fs::remove_file(path).unwrap());
+        }
+        for file in [SUMMARY, FLOWS, LINKS, PERFORMANCE] {
+            check(file, &|path| fs::write(path, &fs::read(path).unwrap()[..40]).unwrap());
+        }
+        // A table with other columns.
+        check(FLOWS, &|path| {
+            fs::copy(path.with_file_name(LINKS), path).unwrap();
+        });
+        let error = Outcome::read(root.path()).unwrap_err().to_string();
+        assert!(error.starts_with("no complete outcome in "), "{error}");
+    }
+
+    #[test]
+    fn a_flipped_byte_is_an_error_or_another_value_but_no_panic() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("outcome");
+        write(&dir);
+        for file in [FLOWS, SERIES, SUMMARY] {
+            let path = dir.join(file);
+            let sound = fs::read(&path).unwrap();
+            for index in (0..sound.len()).step_by(41) {
+                let mut damaged = sound.clone();
+                damaged[index] ^= 0x55;
+                fs::write(&path, damaged).unwrap();
+                let _ = read(&dir);
+            }
+            fs::write(&path, sound).unwrap();
+        }
+        assert_eq!(read(&dir).unwrap(), records());
+    }
+}

@@ -1,0 +1,90 @@
+//! Everything a user may write, as a reference: axes with their kinds, presets, and the tables without kinds.
+
+use netloom_fabric::Fabric;
+use netloom_routing::{Granularity, Selector, preset};
+use netloom_sim::{Fault, Measure};
+use netloom_topology::Topology;
+use netloom_transport::{Congestion, Reliability, TransportOptions};
+use netloom_units::kind::{Kind, KindInfo, describe};
+use netloom_workload::{Options, Pattern};
+
+use crate::routing::RoutingFields;
+
+/// A part of the reference.
+#[derive(Clone, Debug)]
+pub struct Chapter {
+    /// Its name, e.g. `selector`.
+    pub name: &'static str,
+    /// Where it is written in a scenario, e.g. `routing.selector`.
+    pub path: &'static str,
+    /// What it decides.
+    pub doc: &'static str,
+    /// Whether one of the entries is chosen by `kind`, or by `preset`; otherwise the one entry is a plain table.
+    pub choice: Option<&'static str>,
+    /// The entries.
+    pub entries: Vec<KindInfo>,
+}
+
+/// The whole reference, in the order of a scenario.
+pub fn reference() -> Vec<Chapter> {
+    vec![
+        axis::<Topology>("topology", "What is wired to what."),
+        table::<Fabric>("fabric", "fabric", "What a switch does."),
+        presets(),
+        table::<RoutingFields>(
+            "routing",
+            "routing",
+            "The fields of a scheme beside its granularity and selector.",
+        ),
+        axis::<Granularity>("routing.granularity", "When a scheme may decide anew."),
+        axis::<Selector>("routing.selector", "What a scheme decides among the candidate ports."),
+        table::<TransportOptions>(
+            "transport",
+            "transport",
+            "What a host does: sizes, acknowledgement, pacing.",
+        ),
+        axis::<Reliability>("transport.reliability", "How losses and reordering are dealt with."),
+        axis::<Congestion>("transport.congestion", "How much a flow may have in flight."),
+        axis::<Pattern>("workload", "Which host sends to which, and by what rule."),
+        table::<Options>("workload-options", "workload", "Fields that every workload has."),
+        axis::<Fault>("faults", "Links that are slow or gone; each [[faults]] table is one."),
+        table::<Measure>("measure", "measure", "What to measure, and for how long."),
+    ]
+}
+
+fn axis<K: Kind>(path: &'static str, doc: &'static str) -> Chapter {
+    Chapter { name: K::AXIS, path, doc, choice: Some("kind"), entries: K::kinds() }
+}
+
+fn table<T: schemars::JsonSchema>(name: &'static str, path: &'static str, doc: &'static str) -> Chapter {
+    Chapter { name, path, doc, choice: None, entries: vec![describe::<T>(name)] }
+}
+
+fn presets() -> Chapter {
+    let entry = |preset: &preset::Preset| KindInfo {
+        name: preset.name,
+        doc: preset.doc.to_owned(),
+        fields: Vec::new(),
+    };
+    let entries = preset::PRESETS.iter().map(entry).collect();
+    let doc = "Which way a packet goes: a scheme by the name of its paper, each a point of placement × granularity × selector.";
+    Chapter { name: "preset", path: "routing", doc, choice: Some("preset"), entries }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_in_the_reference_says_what_it_is() {
+        for chapter in reference() {
+            assert!(!chapter.entries.is_empty(), "{}", chapter.name);
+            for entry in &chapter.entries {
+                assert!(!entry.doc.is_empty(), "{} {}", chapter.name, entry.name);
+                for field in &entry.fields {
+                    assert!(!field.doc.is_empty(), "{} {} {}", chapter.name, entry.name, field.name);
+                }
+            }
+        }
+    }
+}

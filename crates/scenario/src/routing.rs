@@ -1,0 +1,150 @@
+//! Reading the routing table: a preset, what the user changes of it, or a point of the product spelt out.
+
+use netloom_routing::hash::HashFunction;
+use netloom_routing::{Placement, Routing, preset};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::document::Node;
+use crate::section::Section;
+use crate::source::{Problem, suggest};
+
+/// The preset that holds where no preset is named.
+pub(crate) const DEFAULT_PRESET: &str = "ecmp";
+
+/// A routing scheme beside its granularity and its selector. The defaults of all fields are those of the preset;
+/// without a preset, of `ecmp`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RoutingFields {
+    /// Who decides: `nic`, `ingress` or `switch`.
+    placement: Placement,
+    /// The hash by which switches choose where the scheme leaves it to them: `fnv1a` or `mix`.
+    hash: HashFunction,
+    /// Whether each switch salts its hash.
+    salt: bool,
+    /// Number of entropy values a NIC uses.
+    entropy_values: u32,
+}
+
+/// Reads `[routing]`: the preset is expanded and the other fields are laid over it.
+pub(crate) fn read_routing(node: Option<&Node>, problems: &mut Vec<Problem>) -> Option<Routing> {
+    let mut node = match node {
+        None => return preset::find(DEFAULT_PRESET).map(|preset| preset.routing()),
+        // `routing = "ecmp"` is short for `routing.preset = "ecmp"`.
+        Some(node) => node.clone(),
+    };
+    let name = match node.as_str().is_some() {
+        true => Some(node.clone()),
+        false => node.as_table_mut().and_then(|table| table.remove("preset")).map(|entry| entry.node),
+    };
+    let base = match name {
+        None => preset::find(DEFAULT_PRESET),
+        Some(name) => find(&name, problems),
+    }?;
+    let mut complete = match Node::from_value(&format!("preset {}", base.name), &base.routing()) {
+        Ok(complete) => complete,
+        Err(problem) => {
+            problems.push(problem);
+            return None;
+        }
+    };
+    if node.as_str().is_none() {
+        complete.merge(node);
+    }
+    let mut section = Section::new(&complete, "routing", problems)?;
+    section.name("preset");
+    let granularity = section.required_kind("granularity");
+    let selector = section.required_kind("selector");
+    let rest: RoutingFields = section.rest()?;
+    Some(Routing {
+        placement: rest.placement,
+        hash: rest.hash,
+        salt: rest.salt,
+        entropy_values: rest.entropy_values,
+        granularity: granularity?,
+        selector: selector?,
+    })
+}
+
+fn find(name: &Node, problems: &mut Vec<Problem>) -> Option<&'static preset::Preset> {
+    let Some(text) = name.as_str() else {
+        let message = format!("expected a preset's name, found {}", name.describe());
+        problems.push(Problem::new("routing.preset", message).at(&name.place));
+        return None;
+    };
+    let found = preset::find(text);
+    if found.is_none() {
+        let names = preset::PRESETS.iter().map(|preset| preset.name);
+        let problem = Problem::new("routing.preset", format!("there is no preset `{text}`"));
+        problems.push(problem.at(&name.place).help(suggest(text, names)));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::{Problems, Source};
+    use netloom_routing::{Granularity, Selector};
+    use netloom_units::Time;
+    use netloom_units::kind::Kind;
+
+    fn routing(text: &str) -> Result<Routing, String> {
+        let root = Node::parse(&Source::new("s.toml", text)).unwrap();
+        let mut problems = Vec::new();
+        match read_routing(root.at(["routing"]), &mut problems) {
+            Some(routing) if problems.is_empty() => Ok(routing),
+            _ => Err(Problems(problems).to_string()),
+        }
+    }
+
+    #[test]
+    fn a_preset_expands_to_its_point_of_the_product() {
+        for preset in preset::PRESETS {
+            let table = format!("[routing]\npreset = \"{}\"\n", preset.name);
+            assert_eq!(routing(&table), Ok(preset.routing()));
+            assert_eq!(routing(&format!("routing = \"{}\"\n", preset.name)), Ok(preset.routing()));
+        }
+    }
+
+    #[test]
+    fn a_table_without_kind_changes_the_presets_parameters() {
+        let changed = routing("[routing]\npreset = \"letflow\"\ngranularity = { gap = \"7us\" }\n").unwrap();
+        let letflow = preset::find("letflow").unwrap().routing();
+        assert!(
+            matches!(&changed.granularity, Granularity::Flowlet(flowlet) if flowlet.gap == Time::from_us(7))
+        );
+        assert_eq!(changed.selector, letflow.selector);
+    }
+
+    #[test]
+    fn a_table_with_kind_replaces_the_presets_choice() {
+        let changed = routing("[routing]\npreset = \"letflow\"\nselector = { kind = \"drill\" }\n").unwrap();
+        assert_eq!((changed.granularity.name(), changed.selector.name()), ("flowlet", "drill"));
+        let spelt = "[routing]\nplacement = \"nic\"\ngranularity = \"packet\"\nselector = \"round-robin\"\nsalt = false\n";
+        let spelt = routing(spelt).unwrap();
+        assert_eq!((spelt.placement, spelt.salt), (Placement::Nic, false));
+        assert!(matches!(spelt.selector, Selector::RoundRobin(_)));
+    }
+
+    #[test]
+    fn mistakes_are_pointed_at() {
+        let problem = routing("[routing]\npreset = \"flowcut-nik\"\n").unwrap_err();
+        assert!(
+            problem.starts_with("s.toml:2:10: routing.preset: there is no preset `flowcut-nik`"),
+            "{problem}"
+        );
+        assert!(problem.contains("did you mean `flowcut-nic`?"), "{problem}");
+        let problem = routing("[routing]\npreste = \"ecmp\"\n").unwrap_err();
+        assert!(problem.starts_with("s.toml:2:1: routing.preste: unknown field `preste`"), "{problem}");
+        assert!(problem.contains("did you mean `preset`?"), "{problem}");
+        let problem = routing("[routing]\nplacement = \"tor\"\nselector = \"hsh\"\n").unwrap_err();
+        assert!(problem.contains("routing.placement: there is no placement `tor`"), "{problem}");
+        assert!(
+            problem.contains("routing.selector: there is no selector `hsh` (did you mean `hash`?"),
+            "{problem}"
+        );
+        assert!(routing("routing = 3\n").unwrap_err().contains("expected a table, found number 3"));
+    }
+}

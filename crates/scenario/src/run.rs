@@ -1,0 +1,237 @@
+//! The program as a sentence: read the scenario, check it, build the network, lay the work and the routes on it,
+//! make the nodes, run the windows, sum up, write the outcome.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Instant;
+
+use netloom_record::{OutcomeError, OutcomeWriter, Performance, Status, Summary, SummaryOptions};
+use netloom_sim::{ConservationError, RunProgress, SimConfig, SimError, Simulation};
+use netloom_topology::{BuildContext, Network, NetworkError};
+use netloom_workload::{PlanContext, WorkloadError};
+
+use crate::document::Node;
+use crate::scenario::Scenario;
+use crate::source::{Problem, Problems};
+
+/// Why there is no outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The scenario is wrong.
+    #[error(transparent)]
+    Scenario(#[from] Problems),
+    /// The outcome cannot be written.
+    #[error(transparent)]
+    Outcome(#[from] OutcomeError),
+    /// The simulator lost a packet: a bug in netloom.
+    #[error("{0}")]
+    Conservation(#[from] ConservationError),
+}
+
+/// What a run is worth showing.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// The summary, as written to the outcome.
+    pub summary: Summary,
+    /// What the run cost, as written to the outcome.
+    pub performance: Performance,
+}
+
+/// Runs a scenario from its text to its outcome. `observe` is told where the run stands and may stop it; what was
+/// seen until then is written and marked as interrupted.
+///
+/// # Errors
+/// If the scenario is wrong, or the outcome cannot be written.
+pub fn run(
+    document: &Node,
+    threads: usize,
+    writer: &OutcomeWriter,
+    observe: impl FnMut(RunProgress) -> ControlFlow<()>,
+) -> Result<Ran, RunError> {
+    let scenario = Scenario::read(document)?;
+    let ready = prepare(&scenario, document)?;
+    finish(&scenario, ready, threads, writer, observe)
+}
+
+/// A scenario whose parts fit each other, ready to run.
+#[derive(Debug)]
+pub struct Ready {
+    /// The nodes.
+    pub simulation: Simulation,
+    /// How many messages there will be, where that is known.
+    pub total_messages: Option<u64>,
+}
+
+/// Builds the network, lays the work, the faults and the routes on it, and makes the nodes.
+///
+/// # Errors
+/// What does not fit, placed where `document` names it.
+pub fn prepare(scenario: &Scenario, document: &Node) -> Result<Ready, Problems> {
+    let network = build_network(scenario, document)?;
+    let context = PlanContext::new(scenario.seed);
+    let plan =
+        scenario.workload.plan(&network, &context).map_err(|error| workload_problem(&error, document))?;
+    let total_messages = plan.total_messages;
+    let config = SimConfig {
+        fabric: scenario.fabric.clone(),
+        routing: scenario.routing.clone(),
+        transport: scenario.transport.clone(),
+        faults: scenario.faults.clone(),
+        measure: scenario.measure.clone(),
+        seed: scenario.seed,
+    };
+    let simulation = Simulation::new(network, config, plan).map_err(|error| sim_problem(&error, document))?;
+    Ok(Ready { simulation, total_messages })
+}
+
+/// Builds the network alone.
+///
+/// # Errors
+/// Why there is no such network, placed where `document` names it.
+pub fn build_network(scenario: &Scenario, document: &Node) -> Result<Network, Problems> {
+    // File names are absolute in a checked scenario.
+    let context = BuildContext { seed: scenario.seed, base_dir: Path::new("") };
+    scenario.topology.build(&context).map_err(|error| network_problem(&error, document).into())
+}
+
+/// Runs the windows, sums up and writes the outcome.
+///
+/// # Errors
+/// If the outcome cannot be written, or a packet was lost track of.
+pub fn finish(
+    scenario: &Scenario,
+    ready: Ready,
+    threads: usize,
+    writer: &OutcomeWriter,
+    observe: impl FnMut(RunProgress) -> ControlFlow<()>,
+) -> Result<Ran, RunError> {
+    let started = Instant::now();
+    let finished = ready.simulation.run_observed(threads, observe)?;
+    let wall_s = started.elapsed().as_secs_f64();
+
+    let status = if finished.interrupted { Status::Interrupted } else { Status::Complete };
+    let summary = Summary::new(&finished.records, &summary_options(scenario), status);
+    let hops = finished.records.totals.packet_hops;
+    let performance = Performance::new(env!("CARGO_PKG_VERSION"), threads as u32, wall_s, hops);
+    let text = scenario.to_toml().map_err(Problems::from)?;
+    writer.write(&text, &summary, &finished.records, &performance)?;
+    Ok(Ran { summary, performance })
+}
+
+fn summary_options(scenario: &Scenario) -> SummaryOptions {
+    let measure = &scenario.measure;
+    let defaults = SummaryOptions::default();
+    SummaryOptions {
+        warm_up: measure.warm_up,
+        size_bins: measure.size_bins.clone().unwrap_or(defaults.size_bins),
+    }
+}
+
+fn network_problem(error: &NetworkError, document: &Node) -> Problem {
+    match error {
+        NetworkError::Parameter { field, expected, found } => {
+            located(document, "topology", field, &format!("expected {expected}, found {found}"))
+        }
+        other => located(document, "topology", "", &other.to_string()),
+    }
+}
+
+fn workload_problem(error: &WorkloadError, document: &Node) -> Problem {
+    match error {
+        WorkloadError::Parameter { field, expected, found } => {
+            located(document, "workload", field, &format!("expected {expected}, found {found}"))
+        }
+        other => located(document, "workload", "", &other.to_string()),
+    }
+}
+
+fn sim_problem(error: &SimError, document: &Node) -> Problem {
+    match error {
+        SimError::Fabric(error) => located(document, "fabric", error.field, &error.reason),
+        SimError::Routing(error) => located(document, "routing", error.field, &error.reason),
+        SimError::Transport(error) => located(document, "transport", error.field, &error.reason),
+        SimError::Fault(error) => {
+            located(document, &format!("faults.{}", error.index), error.field, &error.reason)
+        }
+        SimError::Measure { field, reason } => located(document, "measure", field, reason),
+        SimError::NeedsTree(reason) => located(document, "routing", "selector", reason),
+        SimError::Unreachable(reason) => located(document, "faults", "", reason),
+        SimError::Engine(error) => Problem::new("", error.to_string()),
+    }
+}
+
+/// A problem at a field of a section, placed at the nearest part of it that the user wrote.
+fn located(document: &Node, section: &str, field: &str, message: &str) -> Problem {
+    let path = if field.is_empty() { section.to_owned() } else { format!("{section}.{field}") };
+    let problem = Problem::new(path.clone(), message);
+    match document.at(section.split('.').take(1)) {
+        Some(_) => problem.at(&document.nearest_place(path.split('.'))),
+        None => problem,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Source;
+    use netloom_record::{Existing, Outcome};
+
+    fn document(text: &str) -> Node {
+        Node::parse(&Source::new("s.toml", text)).unwrap()
+    }
+
+    fn problem(text: &str) -> String {
+        let document = document(text);
+        match prepare(&Scenario::read(&document).unwrap(), &document) {
+            Err(problems) => problems.to_string(),
+            Ok(_) => "no problem".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_scenario_becomes_an_outcome_that_says_what_was_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out");
+        let document =
+            document("topology = { kind = \"crossbar\", hosts = 4 }\nworkload = { size = \"10KB\" }\n");
+        let writer = OutcomeWriter::prepare(&out, Existing::Refuse).unwrap();
+        let ran = run(&document, 1, &writer, |_| ControlFlow::Continue(())).unwrap();
+        assert_eq!(ran.summary.flows.completed, 4);
+        let outcome = Outcome::read(&out).unwrap();
+        assert_eq!(outcome.summary, ran.summary);
+        let again = Node::parse(&Source::new("scenario.toml", outcome.scenario)).unwrap();
+        assert_eq!(Scenario::read(&again), Scenario::read(&document));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_placed_where_it_is_written() {
+        let cases = [
+            ("[topology]\nk = 5\n", "s.toml:2:5: topology.k: expected an even number"),
+            ("[workload]\nranks = 1\n", "s.toml:2:9: workload.ranks: expected 2 to 1024"),
+            (
+                "[routing]\nselector = \"drill\"\nplacement = \"nic\"\n",
+                "s.toml:2:12: routing.selector: a NIC picks",
+            ),
+            ("[transport]\nack_every = 0\n", "s.toml:2:13: transport.ack_every: expected at least 1"),
+            ("[fabric]\nbuffer = \"100B\"\n", "s.toml:2:10: fabric.buffer: expected room for a packet"),
+            ("[[faults]]\nkind = \"cut\"\n", "faults.0.links: expected either `links` or `share`"),
+            ("[measure]\nsample = \"0us\"\n", "s.toml:2:10: measure.sample: expected more than 0"),
+        ];
+        for (text, expected) in cases {
+            let found = problem(text);
+            assert!(found.contains(expected), "{expected}\n{found}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_written_table_stands_for_a_field_nobody_wrote() {
+        let text = "[topology]\nkind = \"crossbar\"\nhosts = 2\n[workload]\nkind = \"incast\"\nsenders = 5\n";
+        assert!(problem(text).starts_with("s.toml:6:11: workload.senders"), "{}", problem(text));
+        let text = "[topology]\nkind = \"complete\"\nswitches = 5\n[routing]\npreset = \"d-mod-k\"\n";
+        assert!(
+            problem(text).starts_with("s.toml:4:1: routing.selector: expected a tree"),
+            "{}",
+            problem(text)
+        );
+    }
+}

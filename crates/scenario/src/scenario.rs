@@ -1,0 +1,363 @@
+//! The checked scenario: every axis with its kind and parameters.
+
+use std::path::PathBuf;
+
+use netloom_fabric::Fabric;
+use netloom_routing::{Routing, preset};
+use netloom_sim::{Fault, Measure};
+use netloom_topology::{FatTree, Topology};
+use netloom_transport::{Transport, TransportOptions};
+use netloom_units::kind::describe;
+use netloom_workload::{Options, Pattern, Permutation, Workload};
+use serde::Serialize;
+
+use crate::document::{Node, Value};
+use crate::routing::{DEFAULT_PRESET, read_routing};
+use crate::section::Section;
+use crate::source::{Problem, Problems};
+
+/// A scenario whose every field is known, in range by itself, and spelt right.
+///
+/// Whether the axes fit each other (a workload on its network, a selector at its placement) is checked when the
+/// simulation is made ready.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// What people call it; names the outcome folder.
+    pub name: String,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// What is wired to what.
+    pub topology: Topology,
+    /// What a switch does.
+    pub fabric: Fabric,
+    /// Which way a packet goes.
+    pub routing: Routing,
+    /// What a host does.
+    pub transport: Transport,
+    /// Who sends what, when.
+    pub workload: Workload,
+    /// Links that are slow or gone.
+    pub faults: Vec<Fault>,
+    /// What to measure, and for how long.
+    pub measure: Measure,
+}
+
+impl Default for Scenario {
+    /// One permutation on Flowcut's 1024-host fat tree under ECMP.
+    fn default() -> Self {
+        Scenario {
+            name: "scenario".to_owned(),
+            seed: 1,
+            topology: Topology::FatTree(FatTree::default()),
+            fabric: Fabric::default(),
+            routing: default_routing(),
+            transport: Transport::default(),
+            workload: Workload::new(Pattern::Permutation(Permutation::default())),
+            faults: Vec::new(),
+            measure: Measure::default(),
+        }
+    }
+}
+
+fn default_routing() -> Routing {
+    match preset::find(DEFAULT_PRESET) {
+        Some(preset) => preset.routing(),
+        None => preset::PRESETS[0].routing(),
+    }
+}
+
+/// The scenario as it is written, table by table.
+#[derive(Serialize)]
+struct Written<'a> {
+    name: &'a str,
+    seed: u64,
+    topology: &'a Topology,
+    fabric: &'a Fabric,
+    routing: &'a Routing,
+    transport: &'a Transport,
+    workload: WrittenWorkload<'a>,
+    faults: &'a [Fault],
+    measure: &'a Measure,
+}
+
+#[derive(Serialize)]
+struct WrittenWorkload<'a> {
+    #[serde(flatten)]
+    pattern: &'a Pattern,
+    #[serde(flatten)]
+    options: &'a Options,
+}
+
+/// Fields that hold the name of a file.
+const FILES: [&[&str]; 3] = [&["topology", "path"], &["workload", "file"], &["workload", "size", "file"]];
+
+impl Scenario {
+    /// Reads and checks a scenario. What is not written is as in [`Scenario::default`].
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, as far as it can be told field by field.
+    pub fn read(document: &Node) -> Result<Self, Problems> {
+        let mut complete = Node::from_value("default", &Scenario::default().written())?;
+        // A routing scheme starts from its preset, not from the default scheme.
+        if let Some(table) = complete.as_table_mut() {
+            table.remove("routing");
+        }
+        complete.merge(document.clone());
+        resolve_files(&mut complete);
+        let mut problems = Vec::new();
+        match read(&complete, &mut problems) {
+            Some(scenario) if problems.is_empty() => Ok(scenario),
+            _ => Err(Problems::in_order(problems)),
+        }
+    }
+
+    /// The scenario as TOML with every default filled in and the routing preset expanded; reading it gives the same
+    /// scenario.
+    ///
+    /// # Errors
+    /// A value that TOML cannot express.
+    pub fn to_toml(&self) -> Result<String, Problem> {
+        toml::to_string(&self.written()).map_err(|error| Problem::new("", error.to_string()))
+    }
+
+    /// The files that the scenario names, beside its own.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let document = Node::from_value("scenario", &self.written());
+        let document = document.as_ref().ok();
+        FILES
+            .iter()
+            .filter_map(|path| document?.at(path.iter().copied())?.as_str().map(PathBuf::from))
+            .collect()
+    }
+
+    fn written(&self) -> Written<'_> {
+        Written {
+            name: &self.name,
+            seed: self.seed,
+            topology: &self.topology,
+            fabric: &self.fabric,
+            routing: &self.routing,
+            transport: &self.transport,
+            workload: WrittenWorkload { pattern: &self.workload.pattern, options: &self.workload.options },
+            faults: &self.faults,
+            measure: &self.measure,
+        }
+    }
+}
+
+fn read(document: &Node, problems: &mut Vec<Problem>) -> Option<Scenario> {
+    let mut root = Section::new(document, "", problems)?;
+    let name = root.required_node("name");
+    let seed = root.required("seed");
+    let topology = root.required_kind("topology");
+    let fabric = root.required("fabric");
+    let routing = root.node("routing");
+    let transport = root.required_node("transport");
+    let workload = root.required_node("workload");
+    let faults = root.required_node("faults");
+    let measure = root.required("measure");
+    root.finish();
+    let routing = read_routing(routing.as_ref(), problems);
+    let transport = transport.and_then(|node| read_transport(&node, problems));
+    let workload = workload.and_then(|node| read_workload(&node, problems));
+    let name = name.and_then(|node| read_name(&node, problems));
+    let faults = faults.and_then(|node| read_faults(&node, problems));
+    Some(Scenario {
+        name: name?,
+        seed: seed?,
+        topology: topology?,
+        fabric: fabric?,
+        routing: routing?,
+        transport: transport?,
+        workload: workload?,
+        faults: faults?,
+        measure: measure?,
+    })
+}
+
+/// The name is that of a folder, too.
+fn read_name(node: &Node, problems: &mut Vec<Problem>) -> Option<String> {
+    let is_plain = |name: &&str| !name.contains(['/', '\\', '\0']) && !matches!(*name, "" | "." | "..");
+    let name = node.as_str().filter(is_plain);
+    if name.is_none() {
+        let message = format!("expected a name without slashes, found {}", node.describe());
+        problems.push(Problem::new("name", message).at(&node.place));
+    }
+    name.map(str::to_owned)
+}
+
+fn read_transport(node: &Node, problems: &mut Vec<Problem>) -> Option<Transport> {
+    let mut section = Section::new(node, "transport", problems)?;
+    let reliability = section.required_kind("reliability");
+    let congestion = section.required_kind("congestion");
+    let options: Option<TransportOptions> = section.rest();
+    Some(Transport { options: options?, reliability: reliability?, congestion: congestion? })
+}
+
+/// A workload's pattern and the options that hold for every pattern share one table.
+fn read_workload(node: &Node, problems: &mut Vec<Problem>) -> Option<Workload> {
+    if node.as_table().is_none() {
+        return Section::read_kind(node, "workload", problems).map(Workload::new);
+    }
+    let options: Vec<String> =
+        describe::<Options>("options").fields.into_iter().map(|field| field.name).collect();
+    let mut section = Section::new(node, "workload", problems)?;
+    let read_options = section.some_of(&options);
+    let pattern = section.rest_as_kind(&options);
+    Some(Workload { pattern: pattern?, options: read_options? })
+}
+
+fn read_faults(node: &Node, problems: &mut Vec<Problem>) -> Option<Vec<Fault>> {
+    let Value::Array(items) = &node.value else {
+        let message = format!("expected a list of tables, found {}", node.describe());
+        problems.push(Problem::new("faults", message).at(&node.place).help("write [[faults]]"));
+        return None;
+    };
+    let faults: Vec<Option<Fault>> = items
+        .iter()
+        .enumerate()
+        .map(|(i, item)| Section::read_kind(item, &format!("faults.{i}"), problems))
+        .collect();
+    faults.into_iter().collect()
+}
+
+/// Makes file names absolute, so that a scenario means the same wherever it is read again.
+fn resolve_files(document: &mut Node) {
+    for path in FILES {
+        let Some(node) = document.at_mut(path) else { continue };
+        let folder = node.place.source.folder().to_owned();
+        if let Value::String(file) = &mut node.value
+            && let Ok(absolute) = std::path::absolute(folder.join(&*file))
+        {
+            *file = absolute.display().to_string();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::apply_override;
+    use crate::source::Source;
+
+    fn read(text: &str) -> Result<Scenario, Problems> {
+        Scenario::read(&Node::parse(&Source::new("s.toml", text))?)
+    }
+
+    #[test]
+    fn an_empty_file_is_the_default_scenario() {
+        assert_eq!(read(""), Ok(Scenario::default()));
+    }
+
+    #[test]
+    fn what_explain_prints_reads_back_as_the_same_scenario() {
+        for text in [
+            "",
+            "seed = 7\n[topology]\nkind = \"fat-tree\"\nk = 8\nrate = \"100Gbps\"\n",
+            "[[faults]]\nkind = \"degrade\"\nshare = 0.01\n[[faults]]\nkind = \"cut\"\nlinks = 1\n[measure]\nwarm_up = \"1ms\"\n",
+            "routing = \"flowcut-nic\"\n[transport]\nmtu = 1024\ncongestion = \"dctcp\"\n[fabric]\necn = { kmin = 1000, kmax = \"9KB\" }\n",
+            "[topology]\nkind = \"crossbar\"\n[workload]\nkind = \"incast\"\nranks = 12\nstart_jitter = \"1us\"\n",
+        ] {
+            let scenario = read(text).unwrap();
+            let printed = scenario.to_toml().unwrap();
+            assert_eq!(read(&printed), Ok(scenario), "{printed}");
+        }
+    }
+
+    #[test]
+    fn a_table_without_kind_changes_the_default_kind() {
+        let scenario = read("[topology]\nk = 4\n").unwrap();
+        let expected = FatTree { k: Some(4), ..FatTree::default() };
+        assert_eq!(scenario.topology, Topology::FatTree(expected));
+    }
+
+    #[test]
+    fn problems_of_all_sections_are_reported_together() {
+        let problems = read(
+            "sede = 2\n[topology]\nkind = \"fat-treee\"\n[workload]\nkind = \"incast\"\nranked = 3\nplacement = \"left\"\n",
+        )
+        .unwrap_err()
+        .to_string();
+        for expected in [
+            "s.toml:1:1: sede: unknown field `sede` (did you mean `seed`?",
+            "s.toml:3:8: topology.kind: there is no topology `fat-treee` (did you mean `fat-tree`?",
+            "s.toml:6:1: workload.ranked: unknown field `ranked` of `incast` (did you mean `ranks`?",
+            "s.toml:7:13: workload.placement: there is no placement `left` (valid here: linear, random)",
+        ] {
+            assert!(problems.contains(expected), "{problems}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_no_folder_is_refused() {
+        for name in ["\"../up\"", "\"\"", "3"] {
+            let problems = read(&format!("name = {name}\n")).unwrap_err().to_string();
+            assert!(problems.starts_with("s.toml:1:8: name: expected a name without slashes"), "{problems}");
+        }
+    }
+
+    #[test]
+    fn a_fault_goes_by_its_position() {
+        let problems =
+            read("[[faults]]\nkind = \"cut\"\nlinks = 1\n[[faults]]\nkind = \"degrade\"\nshar = 0.1\n");
+        let problems = problems.unwrap_err().to_string();
+        assert!(
+            problems.starts_with("s.toml:6:1: faults.1.shar: unknown field `shar` of `degrade`"),
+            "{problems}"
+        );
+        let problems = read("[faults]\nkind = \"cut\"\n").unwrap_err().to_string();
+        assert!(
+            problems.contains("faults: expected a list of tables, found a table (write [[faults]])"),
+            "{problems}"
+        );
+    }
+
+    #[test]
+    fn a_seed_beyond_what_toml_can_write_is_refused() {
+        let problems = read("seed = 99999999999999999999\n").unwrap_err().to_string();
+        assert!(problems.contains("s.toml:1:8: the number 99999999999999999999 does not fit"), "{problems}");
+        assert!(
+            read("seed = -1\n").unwrap_err().to_string().contains("seed: expected u64, found number `-1`")
+        );
+    }
+
+    #[test]
+    fn an_override_is_pointed_at_in_its_own_text() {
+        let mut document = Node::parse(&Source::new("s.toml", "")).unwrap();
+        apply_override(&mut document, "topology.rate=200 Gbit").unwrap();
+        let problems = Scenario::read(&document).unwrap_err().to_string();
+        assert!(problems.starts_with("--set:1:15: topology.rate: expected a rate"), "{problems}");
+    }
+
+    #[test]
+    fn file_names_start_from_the_folder_of_their_text() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("s.toml");
+        std::fs::write(&file, "[topology]\nkind = \"edge-list\"\npath = \"net.txt\"\n").unwrap();
+        let document = Node::parse(&Source::read(&file).unwrap()).unwrap();
+        let printed = Scenario::read(&document).unwrap().to_toml().unwrap();
+        assert!(printed.contains(&folder.path().join("net.txt").display().to_string()), "{printed}");
+    }
+
+    const FULL: &str = include_str!("../../../docs/scenario.md");
+
+    #[test]
+    fn the_scenario_of_the_documentation_is_one() {
+        let text = FULL.split("```toml").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+        let scenario = read(text).unwrap();
+        assert_eq!((scenario.name.as_str(), scenario.faults.len()), ("my-run", 1));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_the_reader_panic(at in 0..900usize, length in 0..40usize, text in "[-a-z0-9=.\"\\[\\]{},# \n]{0,12}") {
+            let full = Scenario::default().to_toml().unwrap();
+            let cut = |at: usize| (0..=at.min(full.len())).rev().find(|&i| full.is_char_boundary(i)).unwrap_or(0);
+            let (start, end) = (cut(at), cut(at + length));
+            let changed = format!("{}{text}{}", &full[..start], &full[end..]);
+            if let Ok(document) = Node::parse(&Source::new("s.toml", changed)) {
+                let _ = Scenario::read(&document);
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Where a word stands, and what is wrong with it.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
+
+/// Text that a user wrote: a file, or an override on the command line.
+#[derive(Clone, Debug)]
+pub struct Source(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    text: NamedSource<String>,
+    folder: PathBuf,
+}
+
+impl Source {
+    /// Text under the name by which errors call it, e.g. `--set`; relative paths in it start from the working
+    /// directory.
+    pub fn new(name: impl AsRef<str>, text: impl Into<String>) -> Self {
+        Source(Arc::new(Inner { text: NamedSource::new(name, text.into()), folder: PathBuf::new() }))
+    }
+
+    /// Reads a file; relative paths in it start from its folder.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is no UTF-8 text.
+    pub fn read(path: &Path) -> Result<Self, Problem> {
+        let name = path.display().to_string();
+        let fail = |why: String| Problem::new("", format!("cannot read {name}: {why}"));
+        let bytes = std::fs::read(path).map_err(|error| fail(error.to_string()))?;
+        let text = String::from_utf8(bytes).map_err(|_| fail("it is no UTF-8 text".to_owned()))?;
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        Ok(Source(Arc::new(Inner { text: NamedSource::new(name, text), folder })))
+    }
+
+    /// The name by which errors call it.
+    pub fn name(&self) -> &str {
+        self.0.text.name()
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        self.0.text.inner()
+    }
+
+    /// Where relative paths written in the text start from.
+    pub fn folder(&self) -> &Path {
+        &self.0.folder
+    }
+}
+
+impl PartialEq for Source {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+/// A stretch of a [`Source`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    /// The text it lies in.
+    pub source: Source,
+    /// Byte range in that text.
+    pub span: Range<usize>,
+}
+
+impl Place {
+    /// The place as `name:line:column`, counted from 1, columns in characters.
+    pub fn describe(&self) -> String {
+        let before = self.source.text().get(..self.span.start).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        format!("{}:{line}:{column}", self.source.name())
+    }
+}
+
+/// One thing that is wrong with what a user wrote.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    /// What is wrong: what was expected and what was found.
+    pub message: String,
+    /// Dotted path of the field, e.g. `routing.granularity.gap`; empty where no field is to blame.
+    pub field: String,
+    /// What to do about it, e.g. the nearest valid name.
+    pub help: Option<String>,
+    /// Where it is written.
+    pub place: Option<Place>,
+}
+
+impl Problem {
+    /// A problem without a place.
+    pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Problem { message: message.into(), field: field.into(), help: None, place: None }
+    }
+
+    /// The same problem at a place.
+    pub fn at(self, place: &Place) -> Self {
+        Problem { place: Some(place.clone()), ..self }
+    }
+
+    /// The same problem with advice.
+    pub fn help(self, help: impl Into<String>) -> Self {
+        Problem { help: Some(help.into()), ..self }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.field.is_empty() {
+            write!(f, "{}: ", self.field)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl Diagnostic for Problem {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.place.as_ref().map(|place| &place.source.0.text as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let span = self.place.as_ref()?.span.clone();
+        Some(Box::new(std::iter::once(LabeledSpan::new_with_span(Some("here".to_owned()), span))))
+    }
+}
+
+/// Everything found wrong with what a user wrote; never empty.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problems(pub Vec<Problem>);
+
+impl Problems {
+    /// Problems in the order of reading: those of one text together, from top to bottom, each told once.
+    pub fn in_order(mut problems: Vec<Problem>) -> Self {
+        let key = |problem: &Problem| {
+            problem.place.as_ref().map(|place| (place.source.name().to_owned(), place.span.start))
+        };
+        problems.sort_by_key(key);
+        problems.dedup();
+        Problems(problems)
+    }
+}
+
+impl From<Problem> for Problems {
+    fn from(problem: Problem) -> Self {
+        Problems(vec![problem])
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, problem) in self.0.iter().enumerate() {
+            if i > 0 {
+                f.write_str("\n")?;
+            }
+            if let Some(place) = &problem.place {
+                write!(f, "{}: ", place.describe())?;
+            }
+            write!(f, "{problem}")?;
+            if let Some(help) = &problem.help {
+                write!(f, " ({help})")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problems {}
+
+/// Advice for a name that does not exist: the nearest valid one, or all of them.
+pub fn suggest<'a>(found: &str, valid: impl IntoIterator<Item = &'a str>) -> String {
+    let valid: Vec<&str> = valid.into_iter().collect();
+    let list = valid.join(", ");
+    let nearest = valid
+        .iter()
+        .map(|name| (strsim::jaro_winkler(&found.to_lowercase(), &name.to_lowercase()), name))
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    match nearest {
+        None => "nothing can be written here".to_owned(),
+        Some((score, name)) if score > 0.75 => format!("did you mean `{name}`? valid here: {list}"),
+        Some(_) => format!("valid here: {list}"),
+    }
+}

@@ -1,0 +1,468 @@
+//! The language of claims: `p99_fct("flowcut") <= 0.75 * p99_fct("ecmp")`.
+//!
+//! | written | meaning |
+//! | --- | --- |
+//! | `metric("a", "load=0.5")` | a number of the summary, of the cells that carry all these labels, mean over the seeds |
+//! | `+ - * /`, `( )` | arithmetic |
+//! | `< <= > >= == !=` | comparison; `a < b < c` means both |
+//! | `and`, `or`, `not` | logic |
+//! | `abs(x)`, `within(x, y, r)` | absolute value; whether x differs from y by at most r times y |
+//! | `min(…)`, `max(…)`, `mean(…)`, `spread(…)` | over several numbers, or over all cells that one metric selects; spread is (max − min) / mean |
+//! | `seed_spread(metric(…))` | (max − min) / mean over the seeds of one cell |
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::study::parser::parse;
+
+/// A metric's value at one point of the grid.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// The point's labels, for messages.
+    pub label: String,
+    /// One number per seed; never empty.
+    pub runs: Vec<f64>,
+}
+
+impl Sample {
+    /// Mean over the seeds.
+    pub fn mean(&self) -> f64 {
+        self.runs.iter().sum::<f64>() / self.runs.len() as f64
+    }
+}
+
+/// Where an expression finds its metrics.
+pub trait Metrics {
+    /// The values of a metric at every point that carries all the labels.
+    ///
+    /// # Errors
+    /// A name or label that does not exist, said so that a user can mend it.
+    fn samples(&self, metric: &str, labels: &[String]) -> Result<Vec<Sample>, String>;
+}
+
+/// What an expression comes to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Outcome {
+    /// A number.
+    Number(f64),
+    /// The answer to a comparison.
+    Truth(bool),
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Number(number) => f.write_str(&significant(*number)),
+            Outcome::Truth(truth) => truth.fmt(f),
+        }
+    }
+}
+
+/// A number with four significant digits, as tables show it.
+pub fn significant(number: f64) -> String {
+    if number == 0.0 || !number.is_finite() {
+        return number.to_string();
+    }
+    let magnitude = number.abs().log10().floor();
+    if !(-4.0..6.0).contains(&magnitude) {
+        return format!("{number:.3e}");
+    }
+    let decimals = (3 - magnitude as i32).max(0) as usize;
+    let text = format!("{number:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// An expression that cannot be read or computed, and which part is to blame.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct ExpressionError {
+    /// What is wrong.
+    pub message: String,
+    /// Byte range in the expression's text.
+    pub span: Range<usize>,
+}
+
+/// A parsed expression.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expression {
+    root: Term,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Term {
+    pub(super) span: Range<usize>,
+    pub(super) form: Form,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Form {
+    Number(f64),
+    Text(String),
+    Negate(Box<Term>),
+    Not(Box<Term>),
+    /// `+ - * /`, `and`, `or`.
+    Binary(&'static str, Box<Term>, Box<Term>),
+    /// `a < b <= c`: the first operand, then operator and operand in turn.
+    Compare(Box<Term>, Vec<(&'static str, Term)>),
+    Call(String, Vec<Term>),
+}
+
+impl Expression {
+    /// Reads an expression.
+    ///
+    /// # Errors
+    /// A word that does not belong where it stands.
+    pub fn parse(text: &str) -> Result<Self, ExpressionError> {
+        Ok(Expression { root: parse(text)? })
+    }
+
+    /// Computes the expression.
+    ///
+    /// # Errors
+    /// A metric or label that does not exist, a metric that selects several points where one number is needed,
+    /// or a number where an answer is needed and the reverse.
+    pub fn evaluate(&self, metrics: &dyn Metrics) -> Result<Outcome, ExpressionError> {
+        self.root.evaluate(metrics)
+    }
+
+    /// The values on both sides of the comparison, e.g. `12.3 <= 14.1`; for a conjunction all of them.
+    ///
+    /// # Errors
+    /// As [`evaluate`](Self::evaluate).
+    pub fn sides(&self, metrics: &dyn Metrics) -> Result<String, ExpressionError> {
+        self.root.sides(metrics)
+    }
+
+    /// The names and labels of all metrics the expression asks for.
+    pub fn metrics(&self) -> Vec<(String, Vec<String>)> {
+        let mut found = Vec::new();
+        self.root.collect_metrics(&mut found);
+        found
+    }
+}
+
+const FUNCTIONS: [&str; 7] = ["abs", "max", "mean", "min", "seed_spread", "spread", "within"];
+
+impl Term {
+    fn fail<T>(&self, message: impl Into<String>) -> Result<T, ExpressionError> {
+        Err(ExpressionError { message: message.into(), span: self.span.clone() })
+    }
+
+    fn evaluate(&self, metrics: &dyn Metrics) -> Result<Outcome, ExpressionError> {
+        match &self.form {
+            Form::Number(number) => Ok(Outcome::Number(*number)),
+            Form::Text(_) => self.fail("a label stands only between the brackets of a metric"),
+            Form::Negate(term) => Ok(Outcome::Number(-term.number(metrics)?)),
+            Form::Not(term) => Ok(Outcome::Truth(!term.truth(metrics)?)),
+            Form::Binary("and", a, b) => Ok(Outcome::Truth(a.truth(metrics)? & b.truth(metrics)?)),
+            Form::Binary("or", a, b) => Ok(Outcome::Truth(a.truth(metrics)? | b.truth(metrics)?)),
+            Form::Binary(operator, a, b) => {
+                let (a, b) = (a.number(metrics)?, b.number(metrics)?);
+                Ok(Outcome::Number(match *operator {
+                    "+" => a + b,
+                    "-" => a - b,
+                    "*" => a * b,
+                    _ => a / b,
+                }))
+            }
+            Form::Compare(first, rest) => {
+                let mut left = first.number(metrics)?;
+                let mut holds = true;
+                for (operator, term) in rest {
+                    let right = term.number(metrics)?;
+                    holds &= match *operator {
+                        "<" => left < right,
+                        "<=" => left <= right,
+                        ">" => left > right,
+                        ">=" => left >= right,
+                        "==" => left == right,
+                        _ => left != right,
+                    };
+                    left = right;
+                }
+                Ok(Outcome::Truth(holds))
+            }
+            Form::Call(name, arguments) => self.call(name, arguments, metrics),
+        }
+    }
+
+    fn call(
+        &self,
+        name: &str,
+        arguments: &[Term],
+        metrics: &dyn Metrics,
+    ) -> Result<Outcome, ExpressionError> {
+        match (name, arguments) {
+            ("abs", [x]) => Ok(Outcome::Number(x.number(metrics)?.abs())),
+            ("within", [x, y, share]) => {
+                let (x, y, share) = (x.number(metrics)?, y.number(metrics)?, share.number(metrics)?);
+                Ok(Outcome::Truth((x - y).abs() <= share * y.abs()))
+            }
+            ("abs" | "within", _) => {
+                let wanted = if name == "abs" { "one number" } else { "three numbers" };
+                self.fail(format!("`{name}` takes {wanted}"))
+            }
+            ("seed_spread", [metric]) => {
+                let samples = metric.samples(metrics)?;
+                match samples.as_slice() {
+                    [one] => Ok(Outcome::Number(spread(&one.runs))),
+                    many => metric.fail(several(many)),
+                }
+            }
+            ("seed_spread", _) => self.fail("`seed_spread` takes one metric"),
+            ("min" | "max" | "mean" | "spread", []) => {
+                self.fail(format!("`{name}` takes at least one number"))
+            }
+            ("min" | "max" | "mean" | "spread", _) => {
+                let mut numbers = Vec::new();
+                for argument in arguments {
+                    if argument.is_metric() {
+                        numbers.extend(argument.samples(metrics)?.iter().map(Sample::mean));
+                    } else {
+                        numbers.push(argument.number(metrics)?);
+                    }
+                }
+                Ok(Outcome::Number(match name {
+                    "min" => numbers.iter().copied().fold(f64::INFINITY, f64::min),
+                    "max" => numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+                    "mean" => numbers.iter().sum::<f64>() / numbers.len() as f64,
+                    _ => spread(&numbers),
+                }))
+            }
+            _ => match self.samples(metrics)?.as_slice() {
+                [one] => Ok(Outcome::Number(one.mean())),
+                many => self.fail(several(many)),
+            },
+        }
+    }
+
+    fn is_metric(&self) -> bool {
+        matches!(&self.form, Form::Call(name, _) if !FUNCTIONS.contains(&name.as_str()))
+    }
+
+    fn labels(arguments: &[Term]) -> Result<Vec<String>, ExpressionError> {
+        arguments
+            .iter()
+            .map(|argument| match &argument.form {
+                Form::Text(label) => Ok(label.clone()),
+                _ => argument.fail("a metric takes labels in quotes, e.g. \"ecmp\" or \"load=0.5\""),
+            })
+            .collect()
+    }
+
+    fn samples(&self, metrics: &dyn Metrics) -> Result<Vec<Sample>, ExpressionError> {
+        match &self.form {
+            Form::Call(name, arguments) if self.is_metric() => {
+                match metrics.samples(name, &Self::labels(arguments)?) {
+                    Ok(samples) if samples.is_empty() => self.fail("no cell carries all these labels"),
+                    Ok(samples) => Ok(samples),
+                    Err(message) => self.fail(message),
+                }
+            }
+            _ => self.fail("expected a metric, e.g. p99_fct(\"ecmp\")"),
+        }
+    }
+
+    fn number(&self, metrics: &dyn Metrics) -> Result<f64, ExpressionError> {
+        match self.evaluate(metrics)? {
+            Outcome::Number(number) => Ok(number),
+            Outcome::Truth(_) => self.fail("expected a number, found a comparison"),
+        }
+    }
+
+    fn truth(&self, metrics: &dyn Metrics) -> Result<bool, ExpressionError> {
+        match self.evaluate(metrics)? {
+            Outcome::Truth(truth) => Ok(truth),
+            Outcome::Number(_) => self.fail("expected a comparison, found a number"),
+        }
+    }
+
+    fn sides(&self, metrics: &dyn Metrics) -> Result<String, ExpressionError> {
+        match &self.form {
+            Form::Compare(first, rest) => {
+                let mut text = significant(first.number(metrics)?);
+                for (operator, term) in rest {
+                    text += &format!(" {operator} {}", significant(term.number(metrics)?));
+                }
+                Ok(text)
+            }
+            Form::Binary(operator @ ("and" | "or"), a, b) => {
+                Ok(format!("{} {operator} {}", a.sides(metrics)?, b.sides(metrics)?))
+            }
+            Form::Not(term) => Ok(format!("not ({})", term.sides(metrics)?)),
+            Form::Call(name, arguments) if name == "within" => {
+                let values: Result<Vec<String>, _> =
+                    arguments.iter().map(|term| term.number(metrics).map(significant)).collect();
+                Ok(format!("within({})", values?.join(", ")))
+            }
+            _ => Ok(self.evaluate(metrics)?.to_string()),
+        }
+    }
+
+    fn collect_metrics(&self, found: &mut Vec<(String, Vec<String>)>) {
+        match &self.form {
+            Form::Number(_) | Form::Text(_) => {}
+            Form::Negate(term) | Form::Not(term) => term.collect_metrics(found),
+            Form::Binary(_, a, b) => {
+                a.collect_metrics(found);
+                b.collect_metrics(found);
+            }
+            Form::Compare(first, rest) => {
+                first.collect_metrics(found);
+                rest.iter().for_each(|(_, term)| term.collect_metrics(found));
+            }
+            Form::Call(name, arguments) => {
+                if self.is_metric() {
+                    found.push((name.clone(), Self::labels(arguments).unwrap_or_default()));
+                } else {
+                    arguments.iter().for_each(|term| term.collect_metrics(found));
+                }
+            }
+        }
+    }
+}
+
+fn several(samples: &[Sample]) -> String {
+    let labels: Vec<&str> = samples.iter().take(4).map(|sample| sample.label.as_str()).collect();
+    let more = if samples.len() > 4 { ", …" } else { "" };
+    format!(
+        "this selects {} cells ({}{more}) where one number is needed: add labels, or put it in min(), max() or mean()",
+        samples.len(),
+        labels.join("; ")
+    )
+}
+
+fn spread(numbers: &[f64]) -> f64 {
+    let lowest = numbers.iter().copied().fold(f64::INFINITY, f64::min);
+    let highest = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
+    if highest == lowest { 0.0 } else { (highest - lowest) / mean }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// `p99_fct` of ecmp is 8 and 12 over two seeds, of flowcut 7; `ooo` is 0 everywhere.
+    struct Table;
+
+    impl Metrics for Table {
+        fn samples(&self, metric: &str, labels: &[String]) -> Result<Vec<Sample>, String> {
+            let all = match metric {
+                "p99_fct" => vec![("ecmp", vec![8.0, 12.0]), ("flowcut", vec![7.0])],
+                "ooo" => vec![("ecmp", vec![0.0]), ("flowcut", vec![0.0])],
+                _ => return Err(format!("there is no metric `{metric}`")),
+            };
+            Ok(all
+                .into_iter()
+                .filter(|(label, _)| labels.iter().all(|wanted| wanted == label))
+                .map(|(label, runs)| Sample { label: label.to_owned(), runs })
+                .collect())
+        }
+    }
+
+    fn evaluate(text: &str) -> Result<Outcome, ExpressionError> {
+        Expression::parse(text)?.evaluate(&Table)
+    }
+
+    fn number(text: &str) -> f64 {
+        match evaluate(text).unwrap() {
+            Outcome::Number(number) => number,
+            Outcome::Truth(truth) => panic!("{truth}"),
+        }
+    }
+
+    fn holds(text: &str) -> bool {
+        evaluate(text).unwrap() == Outcome::Truth(true)
+    }
+
+    fn message(text: &str) -> (String, String) {
+        let error = evaluate(text).unwrap_err();
+        (error.message, text[error.span].to_owned())
+    }
+
+    #[test]
+    fn arithmetic_binds_as_on_paper() {
+        assert_eq!(number("1 + 2 * 3 - 4 / 2"), 5.0);
+        assert_eq!(number("(1 + 2) * -3"), -9.0);
+        assert_eq!(number("10 - 4 - 3"), 3.0);
+        assert_eq!(number("1e3 + 2.5e-1"), 1000.25);
+        assert_eq!(number("--2"), 2.0);
+        assert_eq!(number("abs(-2) + max(1, 5, 3) + min(4, 2)"), 9.0);
+    }
+
+    #[test]
+    fn a_claim_compares_means_over_seeds() {
+        assert_eq!(number("p99_fct(\"ecmp\")"), 10.0);
+        assert!(holds("p99_fct(\"flowcut\") <= 0.75 * p99_fct('ecmp')"));
+        assert!(!holds("p99_fct(\"ecmp\") / p99_fct(\"flowcut\") > 2"));
+        assert_eq!(number("seed_spread(p99_fct(\"ecmp\"))"), 0.4);
+    }
+
+    #[test]
+    fn comparisons_chain_and_logic_joins_them() {
+        assert!(holds("1 < 2 <= 2 < 3"));
+        assert!(!holds("1 < 2 < 2"));
+        assert!(holds("not 1 > 2 and (2 > 1 or 1 > 2)"));
+        assert!(holds("within(10.1, 10, 0.02) and not within(11, 10, 0.02)"));
+    }
+
+    #[test]
+    fn aggregates_run_over_all_selected_cells() {
+        assert_eq!(number("min(p99_fct())"), 7.0);
+        assert_eq!(number("max(p99_fct())"), 10.0);
+        assert_eq!(number("mean(p99_fct())"), 8.5);
+        assert_eq!(number("spread(p99_fct())"), 3.0 / 8.5);
+        assert_eq!(number("spread(ooo())"), 0.0);
+    }
+
+    #[test]
+    fn both_sides_of_a_claim_are_shown() {
+        let sides = |text: &str| Expression::parse(text).unwrap().sides(&Table).unwrap();
+        assert_eq!(sides("p99_fct(\"flowcut\") <= 0.75 * p99_fct(\"ecmp\")"), "7 <= 7.5");
+        assert_eq!(sides("ooo(\"ecmp\") == 0 and 1 < 2"), "0 == 0 and 1 < 2");
+    }
+
+    #[test]
+    fn a_mistake_is_pointed_at() {
+        let (text, word) = message("p99_fct() < 1");
+        assert!(text.starts_with("this selects 2 cells (ecmp; flowcut)"), "{text}");
+        assert_eq!(word, "p99_fct()");
+        assert_eq!(
+            message("p98(\"ecmp\") < 1"),
+            ("there is no metric `p98`".to_owned(), "p98(\"ecmp\")".to_owned())
+        );
+        assert_eq!(
+            message("1 < "),
+            ("expected a number, a metric or `(`, found the end".to_owned(), String::new())
+        );
+        assert_eq!(message("ooo < 1").1, "<");
+        assert_eq!(message("(1 < 2) + 1").0, "expected a number, found a comparison");
+        assert_eq!(message("1 and 2").0, "expected a comparison, found a number");
+        assert_eq!(message("1 $ 2"), ("`$` means nothing here".to_owned(), "$".to_owned()));
+        assert_eq!(message("ooo(\"ecmp)").0, "a closing \" is missing");
+        assert_eq!(message("1 2").0, "expected an operator or the end, found `2`");
+        assert_eq!(message("ooo(\"zebra\") < 1").0, "no cell carries all these labels");
+        assert_eq!(message("abs(1, 2)").0, "`abs` takes one number");
+        assert_eq!(message("1.2.3").0, "`1.2.3` is no number");
+    }
+
+    #[test]
+    fn brackets_without_end_are_refused() {
+        assert!(evaluate(&"(".repeat(100_000)).unwrap_err().message.contains("at most 100"));
+    }
+
+    #[test]
+    fn numbers_are_shown_with_four_digits() {
+        let shown = [12.3456, 0.000_123_46, 1234.56, 100.0, 0.0, 1.5e9, 2e-7].map(significant);
+        assert_eq!(shown, ["12.35", "0.0001235", "1235", "100", "0", "1.500e9", "2.000e-7"]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_reader_panic(text in "[-+*/()<>=!a-z0-9.,\"' é]{0,40}") {
+            let _ = evaluate(&text);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The numbers of a summary by name.
+
+use std::collections::BTreeMap;
+
+use netloom_record::Summary;
+use serde_json::Value;
+
+/// Every number of a summary under its path, e.g. `packets.ooo_share`.
+///
+/// Times are in microseconds and their names lose the `_ps` (`fct.p99`); tiers go by their names with `_` for `-`
+/// (`tiers.edge_agg.max_utilisation`) and size bins by their upper end in bytes (`by_size.10000.fct.mean`, the last
+/// one `by_size.larger`).
+pub fn numbers(summary: &Summary) -> BTreeMap<String, f64> {
+    let mut found = BTreeMap::new();
+    if let Ok(value) = serde_json::to_value(summary) {
+        flatten("", &value, 1.0, &mut found);
+    }
+    found
+}
+
+const MICROSECONDS_PER_PICOSECOND: f64 = 1e-6;
+
+fn flatten(path: &str, value: &Value, scale: f64, found: &mut BTreeMap<String, f64>) {
+    match value {
+        Value::Number(number) => {
+            if let Some(number) = number.as_f64() {
+                found.insert(path.to_owned(), number * scale);
+            }
+        }
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let (name, scale) = match name.strip_suffix("_ps") {
+                    Some(name) => (name, MICROSECONDS_PER_PICOSECOND),
+                    None => (name.as_str(), scale),
+                };
+                // A count is a count, also below a time.
+                let scale = if name == "count" { 1.0 } else { scale };
+                flatten(&join(path, name), value, scale, found);
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                flatten(&join(path, &name_of(item)), item, scale, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn join(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
+/// What an item of a list goes by: its tier, or the upper end of its size bin.
+fn name_of(item: &Value) -> String {
+    match (item.get("tier").and_then(Value::as_str), item.get("up_to_bytes").and_then(Value::as_u64)) {
+        (Some(tier), _) => tier.replace('-', "_"),
+        (None, Some(bytes)) => bytes.to_string(),
+        (None, None) => "larger".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netloom_record::{ChannelRecord, FlowRecord, Records, Status, SummaryOptions};
+    use netloom_units::Time;
+
+    #[test]
+    fn numbers_go_by_their_path_in_the_summary() {
+        let flow = |us| FlowRecord {
+            src: 0,
+            dst: 1,
+            bytes: 1000,
+            fct: Some(Time::from_us(us)),
+            idle_fct: Time::from_us(5),
+            ..FlowRecord::default()
+        };
+        let records = Records {
+            flows: vec![flow(10), flow(20)],
+            channels: vec![ChannelRecord { tier: "edge-agg".to_owned(), ..ChannelRecord::default() }],
+            ..Records::default()
+        };
+        let numbers = numbers(&Summary::new(&records, &SummaryOptions::default(), Status::Complete));
+        let expected = [
+            ("fct.mean", 15.0),
+            ("fct.count", 2.0),
+            ("slowdown.max", 4.0),
+            ("flows.completed", 2.0),
+            ("by_size.10000.fct.max", 20.0),
+            ("packets.ooo_share", 0.0),
+            ("tiers.edge_agg.channels", 1.0),
+        ];
+        for (name, number) in expected {
+            let found = numbers[name];
+            assert!((found - number).abs() < 1e-9, "{name} = {found}");
+        }
+    }
+}

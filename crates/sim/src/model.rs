@@ -1,0 +1,99 @@
+//! The simulation as the engine sees it: what all nodes share, and which node does what.
+
+use netloom_engine::{Model, NodeIndex, Scheduler, TIMER};
+use netloom_fabric::{Departure, Fabric, Packet};
+use netloom_routing::{NicRouter, RouteTable, Routing};
+use netloom_topology::Network;
+use netloom_transport::Transport;
+use netloom_units::Time;
+
+use crate::host::Host;
+use crate::switch::Switch;
+
+/// What every node may read.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) network: Network,
+    pub(crate) table: RouteTable,
+    pub(crate) fabric: Fabric,
+    pub(crate) routing: Routing,
+    pub(crate) nic: NicRouter,
+    pub(crate) transport: Transport,
+}
+
+/// A host or a switch.
+#[derive(Debug)]
+pub(crate) enum Node {
+    Host(Box<Host>),
+    Switch(Box<Switch>),
+}
+
+/// What travels, and what hosts set timers for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Message {
+    /// Crosses a channel.
+    Packet(Packet),
+    /// The next message of the workload starts.
+    Start,
+    /// A flow's retransmission timer.
+    Retransmit { slot: u32, flow: u32 },
+    /// A packet has waited for its ACK long enough.
+    AckDelay { receiver: u32 },
+    /// A draining flow's time limit.
+    DrainLimit { slot: u32, flow: u32 },
+}
+
+const _: () = assert!(size_of::<Message>() == size_of::<Packet>(), "an event fills one cache line");
+
+/// Puts a departed packet on its channel.
+#[inline(always)]
+pub(crate) fn transmit(departure: Departure<'_>, out: &mut impl Scheduler<Message>) {
+    let Departure { to, channel, arrival, packet } = departure;
+    out.send(to, channel, arrival, Message::Packet(*packet));
+}
+
+impl Model for World {
+    type Node = Node;
+    type Payload = Message;
+
+    fn start(&self, node: &mut Node, _: NodeIndex, out: &mut impl Scheduler<Message>) {
+        if let Node::Host(host) = node {
+            host.start(out);
+        }
+    }
+
+    // Inlined into the engine's loop, so that a packet at a switch costs no call; hosts are the rarer case.
+    #[inline(always)]
+    fn handle(
+        &self,
+        node: &mut Node,
+        id: NodeIndex,
+        at: Time,
+        source: u32,
+        message: &mut Message,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        match (node, message) {
+            (Node::Switch(switch), Message::Packet(packet)) => switch.forward(self, id, at, packet, out),
+            (Node::Host(host), message) => {
+                debug_assert!(source == TIMER || matches!(message, Message::Packet(_)));
+                host.handle(self, id, at, message, out);
+            }
+            (Node::Switch(_), _) => unreachable!("switches set no timers"),
+        }
+    }
+
+    #[inline]
+    fn advance(
+        &self,
+        node: &mut Node,
+        id: NodeIndex,
+        until: Time,
+        out: &mut impl Scheduler<Message>,
+    ) -> Option<Time> {
+        match node {
+            Node::Switch(switch) => switch.advance(until, out),
+            Node::Host(host) => host.advance(self, id, until, out),
+        }
+    }
+}

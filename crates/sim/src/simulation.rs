@@ -1,0 +1,282 @@
+//! From a network and a plan to records.
+
+use std::ops::ControlFlow;
+
+use netloom_engine::{Engine, EngineError, NodeIndex, Setup, contiguous, reference, stream};
+use netloom_fabric::{FabricError, PortSpec, Ports};
+use netloom_record::Records;
+use netloom_routing::{Granularity, NicRouter, RouteTable, RoutingError, SwitchRouter};
+use netloom_topology::{Network, NodeId};
+use netloom_transport::TransportError;
+use netloom_units::{Bytes, Rate, Time};
+use netloom_workload::Plan;
+
+use crate::collect::{ConservationError, collect};
+use crate::config::{Measure, SimConfig};
+use crate::fault::{FaultError, Faults};
+use crate::host::Host;
+use crate::model::{Message, Node, World};
+use crate::sampler::Sampler;
+use crate::switch::Switch;
+
+/// What each random stream is for.
+pub(crate) mod purpose {
+    pub(crate) const HOST: u64 = 1;
+    pub(crate) const ROUTER: u64 = 2;
+    pub(crate) const MARKING: u64 = 3;
+    pub(crate) const FAULTS: u64 = 4;
+}
+
+/// A configuration that cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SimError {
+    /// The fabric makes no sense.
+    #[error(transparent)]
+    Fabric(#[from] FabricError),
+    /// The routing scheme makes no sense or is not built.
+    #[error(transparent)]
+    Routing(#[from] RoutingError),
+    /// The transport makes no sense.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// A fault does not fit the network.
+    #[error(transparent)]
+    Fault(#[from] FaultError),
+    /// The scheme needs something that the network does not have.
+    #[error("routing.selector: {0}")]
+    NeedsTree(String),
+    /// The cut links leave somebody unreachable.
+    #[error("faults: {0}")]
+    Unreachable(String),
+    /// What to measure makes no sense.
+    #[error("measure.{field}: {reason}")]
+    Measure {
+        /// The field that should change.
+        field: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// Messages take no time.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+/// Where a run stands.
+#[derive(Clone, Copy, Debug)]
+pub struct RunProgress {
+    /// Simulated time.
+    pub time: Time,
+    /// Flows fully acknowledged.
+    pub flows_done: u64,
+    /// Packets that crossed a channel.
+    pub packet_hops: u64,
+}
+
+/// A run that has ended.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// What was seen.
+    pub records: Records,
+    /// Whether the observer stopped it before its end.
+    pub interrupted: bool,
+}
+
+/// Nodes ready to run.
+#[derive(Debug)]
+pub struct Simulation {
+    pub(crate) world: World,
+    pub(crate) faults: Faults,
+    pub(crate) measure: Measure,
+    pub(crate) seed: u64,
+    nodes: Vec<Node>,
+}
+
+impl Simulation {
+    /// Lays routes, faults and work on a network.
+    ///
+    /// # Errors
+    /// If a part of the configuration makes no sense, does not fit the network or another part, or is not built.
+    pub fn new(network: Network, config: SimConfig, plan: Plan) -> Result<Self, SimError> {
+        let SimConfig { fabric, routing, transport, faults, measure, seed } = config;
+        transport.check()?;
+        fabric.check(transport.packet_size())?;
+        routing.check()?;
+        check_measure(&measure, &network)?;
+        if matches!(routing.granularity, Granularity::Flowcut(_)) && transport.options.ack_every != 1 {
+            let reason = format!(
+                "flowcut needs an ACK for every packet: expected 1, found {}",
+                transport.options.ack_every
+            );
+            return Err(TransportError { field: "ack_every", reason }.into());
+        }
+        if routing.needs_tree() && !network.is_tree() {
+            let reason =
+                format!("expected a tree topology for {}, found {}", routing.selector_name(), network.name());
+            return Err(SimError::NeedsTree(reason));
+        }
+        let faults = Faults::lay(&faults, &network, seed)?;
+        let table = RouteTable::minimal(&network, |channel| faults.cut[channel as usize / 2])
+            .map_err(|error| SimError::Unreachable(error.to_string()))?;
+        let rate = network.links().first().map_or(Rate(1), |link| link.rate);
+        let nic = NicRouter::new(routing.clone(), rate);
+        let world = World { network, table, fabric, routing, nic, transport };
+        let mut simulation = Simulation { world, faults, measure, seed, nodes: Vec::new() };
+        simulation.nodes = simulation.make_nodes(plan);
+        Ok(simulation)
+    }
+
+    /// The network.
+    pub fn network(&self) -> &Network {
+        &self.world.network
+    }
+
+    /// Runs on `threads` threads.
+    ///
+    /// # Errors
+    /// If packets got lost without a trace: a bug in netloom, never a property of the scenario.
+    pub fn run(self, threads: usize) -> Result<Finished, ConservationError> {
+        self.run_observed(threads, |_| ControlFlow::Continue(()))
+    }
+
+    /// Runs; `observe` is called every few simulated microseconds and may stop the run.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn run_observed(
+        self,
+        threads: usize,
+        mut observe: impl FnMut(RunProgress) -> ControlFlow<()>,
+    ) -> Result<Finished, ConservationError> {
+        let Simulation { world, measure, nodes, .. } = self;
+        let until = measure.until.unwrap_or(Time::MAX);
+        let setup = setup(&world, threads, until);
+        let engine =
+            Engine::new(&world, nodes, setup).expect("packets take time: the lookahead is never zero");
+        let run = engine.run_observed(|progress| {
+            observe(RunProgress {
+                time: progress.time,
+                flows_done: progress.tally,
+                packet_hops: progress.messages,
+            })
+        });
+        let pending = run.pending.into_iter().filter_map(|message| match message {
+            Message::Packet(packet) => Some(packet),
+            _ => None,
+        });
+        let pending: Vec<_> = pending.collect();
+        let records = collect(&world, run.nodes, &pending, run.messages, until)?;
+        Ok(Finished { records, interrupted: run.stopped })
+    }
+
+    /// Runs under the textbook executor, one global event heap: slow, and a check of the other.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn run_reference(self) -> Result<Finished, ConservationError> {
+        let Simulation { world, nodes, .. } = self;
+        let (nodes, messages) = reference::run(&world, nodes);
+        let records = collect(&world, nodes, &[], messages, Time::MAX)?;
+        Ok(Finished { records, interrupted: false })
+    }
+
+    fn make_nodes(&self, plan: Plan) -> Vec<Node> {
+        let network = &self.world.network;
+        let hosts = plan.hosts.into_iter().enumerate().map(|(id, work)| {
+            let id = id as NodeId;
+            let random = stream(self.seed, purpose::HOST, u64::from(id));
+            Node::Host(Box::new(Host::new(self.ports(id), random, work, self.sampler(id))))
+        });
+        let switches = (network.hosts()..network.nodes()).map(|id| {
+            let stride = network.up_stride(network.level(id));
+            let router = stream(self.seed, purpose::ROUTER, u64::from(id));
+            Node::Switch(Box::new(Switch {
+                ports: self.ports(id),
+                router: SwitchRouter::new(&self.world.routing, router, stride),
+                random: stream(self.seed, purpose::MARKING, u64::from(id)),
+                dropped: Default::default(),
+                sampler: self.sampler(id),
+                last_event: Time::ZERO,
+            }))
+        });
+        hosts.chain(switches).collect()
+    }
+
+    fn ports(&self, node: NodeId) -> Ports {
+        let network = &self.world.network;
+        Ports::new(network.ports(node).iter().map(|&id| {
+            let channel = network.channel(id);
+            let (rate, changes) = self.faults.schedule(id / 2, channel.rate);
+            let switching =
+                if network.is_host(channel.to) { Time::ZERO } else { self.world.fabric.switch_latency };
+            PortSpec { channel: id, to: channel.to, latency: channel.latency + switching, rate, changes }
+        }))
+    }
+
+    fn sampler(&self, node: NodeId) -> Option<Sampler> {
+        let network = &self.world.network;
+        let interval = self.measure.sample?;
+        let wanted = self.measure.sample_tier.as_ref();
+        let ports = network.ports(node).iter().enumerate().filter(|&(_, &channel)| {
+            let tier = &network.tiers()[usize::from(network.channel(channel).tier)];
+            wanted.is_none_or(|wanted| wanted == tier)
+        });
+        let ports: Vec<_> = ports.map(|(port, &channel)| (port as u16, channel)).collect();
+        (!ports.is_empty()).then(|| Sampler::new(interval, ports))
+    }
+}
+
+fn check_measure(measure: &Measure, network: &Network) -> Result<(), SimError> {
+    let refuse = |field, reason| Err(SimError::Measure { field, reason });
+    if measure.sample == Some(Time::ZERO) {
+        return refuse("sample", "expected more than 0".into());
+    }
+    if let Some(until) = measure.until.filter(|&until| until <= measure.warm_up) {
+        return refuse(
+            "until",
+            format!("expected a time after warm_up = {}, found {until}", measure.warm_up),
+        );
+    }
+    match &measure.sample_tier {
+        Some(tier) if !network.tiers().contains(tier) => {
+            refuse("sample_tier", format!("expected one of {}, found \"{tier}\"", network.tiers().join(", ")))
+        }
+        Some(_) if measure.sample.is_none() => {
+            refuse("sample_tier", "has a meaning only with `sample`".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// How the engine cuts time and places nodes.
+fn setup(world: &World, threads: usize, until: Time) -> Setup {
+    let network = &world.network;
+    let options = &world.transport.options;
+    // The smallest packet is an ACK or a data packet with one byte.
+    let smallest = Bytes(options.ack_size.0.min(options.header.0 + 1));
+    let largest = world.transport.packet_size();
+    let channels = || network.links().iter();
+    let lookahead = channels().map(|link| link.latency + link.rate.serialize(smallest)).min();
+    let lookahead = lookahead.unwrap_or(Time(1));
+    let slowest = channels().map(|link| link.latency + link.rate.serialize(largest)).max();
+    let horizon = slowest.unwrap_or(lookahead) + world.fabric.switch_latency + lookahead;
+    let parts =
+        contiguous(&neighbour_order(network), |node| network.ports(node).len() as u64, threads.max(1));
+    Setup { until, horizon, parts: Some(parts), ..Setup::new(lookahead) }
+}
+
+/// Hosts next to their switch, switches in order: nodes that talk to each other most are close.
+fn neighbour_order(network: &Network) -> Vec<NodeIndex> {
+    let mut hosts_of: Vec<Vec<NodeIndex>> = vec![Vec::new(); network.switches() as usize];
+    for host in 0..network.hosts() {
+        hosts_of[(network.edge_switch(host) - network.hosts()) as usize].push(host);
+    }
+    // Switches of a pod belong together; those of no pod (cores) come last.
+    let mut switches: Vec<NodeId> = (network.hosts()..network.nodes()).collect();
+    switches.sort_by_key(|&switch| (network.pod(switch), switch));
+    let mut order = Vec::with_capacity(network.nodes() as usize);
+    for switch in switches {
+        order.append(&mut hosts_of[(switch - network.hosts()) as usize]);
+        order.push(switch);
+    }
+    order
+}

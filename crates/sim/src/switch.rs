@@ -1,0 +1,93 @@
+//! A switch: route, enqueue, send.
+
+use netloom_engine::{Scheduler, Stream};
+use netloom_fabric::{Class, Fate, Moment, Packet, PacketKind, Ports};
+use netloom_routing::{Crossing, FlowKey, Header, SwitchRouter};
+use netloom_units::Time;
+use rustc_hash::FxHashMap;
+
+use crate::model::{Message, World, transmit};
+use crate::sampler::Sampler;
+
+/// An output-queued switch.
+#[derive(Debug)]
+pub(crate) struct Switch {
+    pub(crate) ports: Ports,
+    pub(crate) router: SwitchRouter,
+    /// Decides on ECN marks.
+    pub(crate) random: Stream,
+    /// Packets dropped, per flow. Empty unless something is lost.
+    pub(crate) dropped: FxHashMap<FlowKey, u64>,
+    pub(crate) sampler: Option<Sampler>,
+    /// Last time a packet came.
+    pub(crate) last_event: Time,
+}
+
+impl Switch {
+    #[inline(always)]
+    pub(crate) fn forward(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &mut Packet,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        if self.sampler.is_some() {
+            self.sample(now, out);
+        }
+        self.last_event = now;
+        if cfg!(feature = "broken-conservation") && packet.kind == PacketKind::Data && packet.seq == 3 {
+            return;
+        }
+        let Switch { ports, router, random, .. } = self;
+        let candidates = world.table.candidates(id, packet.dst);
+        let header = header(packet);
+        let rates = |port| world.network.channel(world.network.ports(id)[usize::from(port)]).rate.0;
+        let load = |port| ports.load(port, now, &mut |departure| transmit(departure, out));
+        let first = packet.kind == PacketKind::Data && packet.hops == 1;
+        let crossing = Crossing { first, candidates, now };
+        let hop = router.route(&world.routing, &header, crossing, load, rates);
+        packet.entropy = hop.entropy;
+        if packet.kind == PacketKind::Data && candidates.len() > 1 {
+            packet.aux = (packet.aux.rotate_left(5) ^ u32::from(hop.port)).wrapping_mul(0x9e37_79b1);
+        }
+        let moment = Moment { at: now, is_over: out.is_last_of_instant() };
+        let fate = ports.enqueue(hop.port, packet, moment, &world.fabric, random, &mut |departure| {
+            transmit(departure, out)
+        });
+        if fate == Fate::Dropped {
+            *self.dropped.entry(FlowKey { src: packet.src, flow: packet.flow }).or_default() += 1;
+        }
+    }
+
+    #[inline]
+    pub(crate) fn advance(&mut self, until: Time, out: &mut impl Scheduler<Message>) -> Option<Time> {
+        if self.sampler.is_some() {
+            self.sample(until, out);
+        }
+        self.ports.advance(until, &mut |departure| transmit(departure, out))
+    }
+
+    /// Takes the samples that are due up to `now`.
+    fn sample(&mut self, now: Time, out: &mut impl Scheduler<Message>) {
+        let Switch { ports, sampler: Some(sampler), .. } = self else { return };
+        while let Some(instant) = sampler.due(now) {
+            ports.advance(instant, &mut |departure| transmit(departure, out));
+            sampler.look(ports);
+        }
+    }
+}
+
+/// What routing reads of a packet.
+#[inline]
+pub(crate) fn header(packet: &Packet) -> Header {
+    Header {
+        src: packet.src,
+        dst: packet.dst,
+        flow: packet.flow,
+        entropy: packet.entropy,
+        bytes: u32::from(packet.size),
+        control: packet.class() == Class::Control,
+    }
+}

@@ -1,0 +1,88 @@
+//! Why a packet goes where it goes.
+
+use netloom_engine::stream;
+use netloom_routing::{Crossing, Header, Placement, SwitchRouter};
+use netloom_topology::{HostId, NodeId, PortId};
+use netloom_units::Time;
+
+use crate::simulation::{Simulation, purpose};
+
+/// The way of the first packet of a flow through an idle fabric.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// Source host.
+    pub src: HostId,
+    /// The switches it crosses, in order.
+    pub hops: Vec<Choice>,
+    /// Destination host.
+    pub dst: HostId,
+}
+
+/// One switch's choice.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// The switch.
+    pub switch: NodeId,
+    /// Its candidate ports and the nodes they lead to.
+    pub candidates: Vec<(PortId, NodeId)>,
+    /// The port it takes.
+    pub chosen: PortId,
+    /// Why.
+    pub reason: String,
+}
+
+impl Simulation {
+    /// Follows the first packet of flow `flow` (its number at `src`) with entropy value `entropy`.
+    ///
+    /// Random selectors draw from the same streams as the run would for its first packet.
+    pub fn trace(&self, src: HostId, dst: HostId, flow: u32, entropy: u32) -> Trace {
+        let world = &self.world;
+        let network = &world.network;
+        let bytes = world.transport.packet_size().0 as u32;
+        let mut header = Header { src, dst, flow, entropy, bytes, control: false };
+        let mut here = network.edge_switch(src);
+        let mut hops: Vec<Choice> = Vec::new();
+        while here != dst {
+            let candidates = world.table.candidates(here, dst);
+            let stride = network.up_stride(network.level(here));
+            let random = stream(self.seed, purpose::ROUTER, u64::from(here));
+            let mut router = SwitchRouter::new(&world.routing, random, stride);
+            let first = hops.is_empty();
+            let rate = |port: PortId| network.channel(network.ports(here)[usize::from(port)]).rate.0;
+            let crossing = Crossing { first, candidates, now: Time::ZERO };
+            let hop = router.route(&world.routing, &header, crossing, |_| 0, rate);
+            header.entropy = hop.entropy;
+            hops.push(Choice {
+                switch: here,
+                candidates: candidates.iter().map(|&port| (port, network.neighbour(here, port))).collect(),
+                chosen: hop.port,
+                reason: self.reason(here, candidates.len(), first, &header),
+            });
+            here = network.neighbour(here, hop.port);
+        }
+        Trace { src, hops, dst }
+    }
+
+    fn reason(&self, switch: NodeId, candidates: usize, first: bool, header: &Header) -> String {
+        let routing = &self.world.routing;
+        if candidates == 1 {
+            return "the only port on a shortest path".into();
+        }
+        let hash = format!("hash of source, destination, flow and entropy value {}", header.entropy);
+        let selector = routing.selector_name();
+        match (routing.placement, selector) {
+            (_, "d-mod-k" | "s-mod-k") => {
+                let network = &self.world.network;
+                let (name, host) =
+                    if selector == "d-mod-k" { ("destination", header.dst) } else { ("source", header.src) };
+                let stride = network.up_stride(network.level(switch));
+                format!("{selector}: {name} {host} / {stride} mod {candidates}")
+            }
+            (Placement::Nic, "round-robin") => format!("digit of path label {}", header.entropy),
+            (Placement::Nic, _) | (_, "hash") => hash,
+            (_, "weighted") => format!("{hash}, weighted by link rates"),
+            (Placement::Ingress, _) if !first => hash,
+            _ => format!("{selector}, decided anew per {}", routing.granularity_name()),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Small networks and workloads that the tests share.
+#![allow(dead_code, unreachable_pub)]
+
+use std::path::Path;
+
+use netloom_record::{FlowRecord, Records};
+use netloom_routing::preset;
+use netloom_sim::{SimConfig, Simulation};
+use netloom_topology::{BuildContext, Crossbar, FatTree, LeafSpine, Network, Topology};
+use netloom_transport::{Congestion, Transport};
+use netloom_units::{Bytes, Rate, Time};
+use netloom_workload::{Pattern, Permutation, Plan, PlanContext, Workload};
+
+pub fn build(topology: Topology) -> Network {
+    topology.build(&BuildContext { seed: 1, base_dir: Path::new("") }).unwrap()
+}
+
+pub fn crossbar(hosts: u32) -> Network {
+    build(Topology::Crossbar(Crossbar { hosts, ..Crossbar::default() }))
+}
+
+pub fn leaf_spine(leaves: u32, spines: u32, hosts_per_leaf: u32) -> Network {
+    build(Topology::LeafSpine(LeafSpine { leaves, spines, hosts_per_leaf, ..LeafSpine::default() }))
+}
+
+/// An Al-Fares fat tree.
+pub fn fat_tree(k: u32) -> Network {
+    build(Topology::FatTree(FatTree { k: Some(k), ..FatTree::default() }))
+}
+
+pub fn plan(pattern: Pattern, network: &Network, seed: u64) -> Plan {
+    Workload::new(pattern).plan(network, &PlanContext::new(seed)).unwrap()
+}
+
+pub fn permutation(bytes: u64, network: &Network, seed: u64) -> Plan {
+    let pattern = Pattern::Permutation(Permutation { size: Bytes(bytes).into(), ..Permutation::default() });
+    plan(pattern, network, seed)
+}
+
+/// A transport that no window limits.
+pub fn unlimited() -> Transport {
+    Transport { congestion: Congestion::None(Default::default()), ..Transport::default() }
+}
+
+pub fn scheme(name: &str) -> SimConfig {
+    SimConfig { routing: preset::find(name).unwrap().routing(), ..SimConfig::default() }
+}
+
+pub fn run(network: Network, config: SimConfig, plan: Plan) -> Records {
+    Simulation::new(network, config, plan).unwrap().run(1).unwrap().records
+}
+
+pub fn fct(flow: &FlowRecord) -> Time {
+    flow.fct.expect("the flow is complete")
+}
+
+/// Serialisation at 200 Gb/s.
+pub fn at_200g(bytes: u64) -> Time {
+    Rate::from_gbps(200).serialize(Bytes(bytes))
+}
+
+/// The whole outcome as text, for comparisons.
+pub fn fingerprint(records: &Records) -> String {
+    format!("{:?}\n{:?}\n{:?}\n{:?}", records.flows, records.channels, records.samples, records.totals)
+}

@@ -1,0 +1,160 @@
+//! Completion times that can be computed by hand, to the picosecond.
+
+mod common;
+
+use common::*;
+use netloom_routing::preset;
+use netloom_sim::SimConfig;
+use netloom_topology::Network;
+use netloom_units::{Bytes, Time};
+use netloom_workload::{Message, Plan};
+
+const US: u64 = 1_000_000;
+
+/// 64 B of header on 4096 B of payload, 200 Gb/s.
+const PACKET: u64 = 166_400;
+
+/// Messages as (source, destination, bytes, start in ps).
+fn messages(network: &Network, list: &[(u32, u32, u64, u64)]) -> Plan {
+    let message = |&(src, dst, bytes, start)| (src, Message { dst, bytes: Bytes(bytes), start: Time(start) });
+    Plan::of_messages(network.hosts(), list.iter().map(message))
+}
+
+fn free(name: &str) -> SimConfig {
+    SimConfig { transport: unlimited(), ..scheme(name) }
+}
+
+/// n packets over K links of 1 us: n·P + (K − 1)·P + K·d.
+fn one_flow(packets: u64, links: u64) -> Time {
+    Time((packets + links - 1) * PACKET + links * US)
+}
+
+#[test]
+fn one_flow_takes_n_plus_k_minus_1_packet_times_and_k_delays() {
+    // Host pairs in the same rack, the same pod and another pod.
+    let cases = [
+        (crossbar(4), 3, 2),
+        (leaf_spine(4, 2, 2), 1, 2),
+        (leaf_spine(4, 2, 2), 7, 4),
+        (fat_tree(4), 1, 2),
+        (fat_tree(4), 2, 4),
+        (fat_tree(4), 15, 6),
+    ];
+    for preset in preset::PRESETS {
+        for (network, dst, links) in &cases {
+            for packets in [1, 2, 100] {
+                let plan = messages(network, &[(0, *dst, packets * 4096, 5 * US)]);
+                let records = run(network.clone(), free(preset.name), plan);
+                let flow = &records.flows[0];
+                assert_eq!(fct(flow), one_flow(packets, *links), "{} {links} links", preset.name);
+                assert_eq!(flow.idle_fct, fct(flow));
+                assert_eq!(flow.packets, packets);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_short_last_packet_arrives_right_behind_the_full_ones() {
+    let network = fat_tree(4);
+    for (bytes, full, last) in [(100, 0, 164), (4097, 1, 65), (10 * 4096 + 1000, 10, 1064)] {
+        let records = run(network.clone(), free("ecmp"), messages(&network, &[(0, 15, bytes, 0)]));
+        // The last packet waits for the full one before it on every link but the first.
+        let expected = if full == 0 {
+            at_200g(last) * 6 + Time(6 * US)
+        } else {
+            Time((full + 5) * PACKET + 6 * US) + at_200g(last)
+        };
+        assert_eq!(fct(&records.flows[0]), expected);
+        assert_eq!(records.flows[0].idle_fct, expected);
+    }
+}
+
+#[test]
+fn the_first_packet_and_the_round_trip_of_the_1024_host_tree() {
+    let network = fat_tree(16);
+    let records = run(network.clone(), free("ecmp"), messages(&network, &[(0, 1023, 4096, 0)]));
+    let flow = &records.flows[0];
+    assert_eq!(fct(flow), Time(6_998_400));
+    assert_eq!(flow.sender_fct.unwrap(), Time(6_998_400 + 6 * (US + 2_560)));
+}
+
+#[test]
+fn a_window_of_w_packets_sends_w_packets_per_round_trip() {
+    let network = crossbar(2);
+    let mut config = scheme("ecmp");
+    let window = netloom_transport::congestion::fixed_window::FixedWindow {
+        bytes: Some(Bytes(3 * 4160)),
+        ..Default::default()
+    };
+    config.transport.congestion = netloom_transport::Congestion::FixedWindow(window);
+    let records = run(network.clone(), config, messages(&network, &[(0, 1, 12 * 4096, 0)]));
+    // Round trip of a packet and its ACK over two links; packets 0, 3, 6, 9 start a round trip apart, then 10 and 11 follow.
+    let rtt = 2 * (PACKET + US) + 2 * (2_560 + US);
+    assert_eq!(fct(&records.flows[0]), Time(3 * rtt + 2 * PACKET + 2 * (PACKET + US)));
+}
+
+#[test]
+fn two_flows_share_a_link_packet_by_packet() {
+    // Hosts 0 and 1 send to host 2 at the same time: packets alternate on the link to host 2.
+    for (network, dst, links) in [(crossbar(4), 2, 2), (leaf_spine(2, 1, 2), 2, 4), (fat_tree(4), 15, 6)] {
+        let sources = if links == 6 { [0, 4] } else { [0, 1] };
+        let packets = 50;
+        let plan = messages(&network, &sources.map(|src| (src, dst, packets * 4096, 0)));
+        let records = run(network.clone(), free("ecmp"), plan);
+        let mut fcts: Vec<Time> = records.flows.iter().map(fct).collect();
+        fcts.sort();
+        // 2n packets leave the shared link back to back; the flow whose last packet goes first is one packet time ahead.
+        let last = Time((2 * packets + links - 1) * PACKET + links * US);
+        assert_eq!(fcts, [last - Time(PACKET), last]);
+    }
+}
+
+#[test]
+fn an_incast_of_k_senders_fills_the_last_link_without_a_gap() {
+    let cases: [(Network, Vec<u32>, u32, u64); 3] = [
+        (crossbar(9), (1..9).collect(), 0, 2),
+        (leaf_spine(3, 2, 4), (4..12).collect(), 0, 4),
+        (fat_tree(4), (4..16).collect(), 0, 6),
+    ];
+    for (network, senders, dst, links) in cases {
+        for scheme in ["ecmp", "spray", "d-mod-k"] {
+            let (k, packets) = (senders.len() as u64, 20);
+            let list: Vec<_> = senders.iter().map(|&src| (src, dst, packets * 4096, 0)).collect();
+            let records = run(network.clone(), free(scheme), messages(&network, &list));
+            let last = records.flows.iter().map(fct).max().unwrap();
+            // k·n packets leave the last link back to back, from the moment the first has arrived there.
+            assert_eq!(last, Time((k * packets + links - 1) * PACKET + links * US), "{scheme}");
+        }
+    }
+}
+
+#[test]
+fn the_idle_time_holds_for_unequal_rates_too() {
+    use netloom_topology::{LeafSpine, Topology};
+    use netloom_units::Rate;
+    for (host, spine) in [(100, 400), (400, 100), (30, 7)] {
+        let network = build(Topology::LeafSpine(LeafSpine {
+            leaves: 2,
+            spines: 1,
+            hosts_per_leaf: 2,
+            host_rate: Some(Rate::from_gbps(host)),
+            spine_rate: Some(Rate::from_gbps(spine)),
+            ..LeafSpine::default()
+        }));
+        for bytes in [1, 4096, 4097, 123_456] {
+            let records = run(network.clone(), free("ecmp"), messages(&network, &[(0, 3, bytes, 0)]));
+            assert_eq!(records.flows[0].fct, Some(records.flows[0].idle_fct), "{host} {spine} {bytes}");
+        }
+    }
+}
+
+#[test]
+fn switch_latency_is_paid_once_per_switch() {
+    let network = fat_tree(4);
+    let mut config = free("ecmp");
+    config.fabric.switch_latency = Time::from_ns(300);
+    let records = run(network.clone(), config, messages(&network, &[(0, 15, 4096, 0)]));
+    assert_eq!(fct(&records.flows[0]), one_flow(1, 6) + Time::from_ns(5 * 300));
+    assert_eq!(records.flows[0].fct, Some(records.flows[0].idle_fct));
+}

@@ -1,0 +1,294 @@
+//! What must hold whatever the topology, scheme, load and faults.
+
+mod common;
+
+use common::*;
+use netloom_fabric::{Ecn, Fabric};
+use netloom_record::FlowRecord;
+use netloom_routing::granularity::flowcut::Flowcut;
+use netloom_routing::{Granularity, preset};
+use netloom_sim::{Cut, Degrade, Fault, SimConfig, SimError, Simulation};
+use netloom_topology::{FatTree, Network, Topology};
+use netloom_transport::{Congestion, Reliability, Transport, congestion};
+use netloom_units::{Bytes, Time};
+use netloom_workload::{AllToAll, Incast, Pattern, Permutation, Plan, Uniform};
+use proptest::prelude::*;
+
+fn networks() -> impl Strategy<Value = Network> {
+    prop_oneof![
+        (2..12u32).prop_map(crossbar),
+        (2..5u32, 1..5u32, 1..5u32).prop_map(|(leaves, spines, hosts)| leaf_spine(leaves, spines, hosts)),
+        Just(fat_tree(4)),
+        // Tapered and oddly shaped.
+        (2..4u32, 1..4u32, 1..3u32, 1..4u32).prop_map(|(pods, tors, aggs, hosts)| {
+            build(Topology::FatTree(FatTree {
+                pods: Some(pods),
+                tors_per_pod: Some(tors),
+                aggs_per_pod: Some(aggs),
+                cores: Some(aggs * 2),
+                hosts_per_tor: Some(hosts),
+                ..FatTree::default()
+            }))
+        }),
+    ]
+}
+
+fn patterns() -> impl Strategy<Value = Pattern> {
+    let size = 1..200_000u64;
+    prop_oneof![
+        size.clone().prop_map(|bytes| Pattern::Permutation(Permutation {
+            size: Bytes(bytes).into(),
+            ..Permutation::default()
+        })),
+        (size.clone(), 1..4u64).prop_map(|(bytes, messages)| Pattern::Uniform(Uniform {
+            size: Bytes(bytes).into(),
+            messages_per_host: Some(messages),
+            ..Uniform::default()
+        })),
+        size.clone().prop_map(|bytes| Pattern::AllToAll(AllToAll {
+            size: Bytes(bytes / 8 + 1).into(),
+            ..AllToAll::default()
+        })),
+        size.prop_map(|bytes| Pattern::Incast(Incast { size: Bytes(bytes).into(), ..Incast::default() })),
+    ]
+}
+
+fn transports() -> impl Strategy<Value = Transport> {
+    let congestion = prop_oneof![
+        Just(Congestion::None(Default::default())),
+        (0.05..3.0f64).prop_map(|bdp| Congestion::FixedWindow(congestion::fixed_window::FixedWindow {
+            bdp,
+            ..Default::default()
+        })),
+        Just(Congestion::Dctcp(Default::default())),
+    ];
+    let reliability = prop_oneof![
+        Just(Reliability::SelectiveRepeat(Default::default())),
+        Just(Reliability::GoBackN(Default::default())),
+    ];
+    (congestion, reliability, 1..5u32, any::<bool>(), 500..9000u64).prop_map(
+        |(congestion, reliability, ack_every, paced, mtu)| {
+            let mut transport = Transport { congestion, reliability, ..Transport::default() };
+            transport.options.paced = paced && !matches!(transport.congestion, Congestion::None(_));
+            transport.options.ack_every = ack_every;
+            transport.options.mtu = Bytes(mtu);
+            transport
+        },
+    )
+}
+
+fn degradations() -> impl Strategy<Value = Vec<Fault>> {
+    let degrade = (0.0..0.6f64, 0.05..1.0f64, 0..50u64, prop::option::of(51..200u64));
+    let degrade = degrade.prop_map(|(share, fraction, from, until)| {
+        Fault::Degrade(Degrade {
+            share: Some(share),
+            fraction,
+            from: Time::from_us(from),
+            until: until.map(Time::from_us),
+            ..Degrade::default()
+        })
+    });
+    prop::collection::vec(degrade, 0..3)
+}
+
+fn fabrics(lossy: bool) -> impl Strategy<Value = Fabric> {
+    let buffer =
+        prop::option::of(40_000..400_000u64).prop_map(move |buffer| buffer.filter(|_| lossy).map(Bytes));
+    let ecn = prop::option::of((0..100_000u64, 0..100_000u64, 0.0..1.0f64));
+    let ecn = ecn.prop_map(|ecn| {
+        ecn.map(|(kmin, more, pmax)| Ecn { kmin: Bytes(kmin), kmax: Bytes(kmin + more), pmax })
+    });
+    (buffer, ecn, any::<bool>(), 0..500u64).prop_map(|(buffer, ecn, control_priority, latency)| Fabric {
+        buffer,
+        ecn,
+        control_priority,
+        switch_latency: Time::from_ns(latency),
+    })
+}
+
+fn flowcuts() -> impl Strategy<Value = Flowcut> {
+    (1.0..8.0f64, 0.03..1.0f64, any::<bool>(), any::<bool>(), prop::option::of(0.01..1.0f64), 0..100_000u64)
+        .prop_map(|(threshold, alpha, reset, rtt_min_per_flow, trend_threshold, min_remaining)| Flowcut {
+            threshold,
+            alpha,
+            reset,
+            rtt_min_per_flow,
+            trend_threshold,
+            min_remaining: Bytes(min_remaining),
+            ..Flowcut::default()
+        })
+}
+
+fn simulate(network: &Network, config: &SimConfig, pattern: &Pattern, seed: u64) -> Option<Simulation> {
+    let plan: Plan = netloom_workload::Workload::new(pattern.clone())
+        .plan(network, &netloom_workload::PlanContext::new(seed))
+        .ok()?;
+    match Simulation::new(network.clone(), config.clone(), plan) {
+        // A tapered tree may hang on the one link that was cut.
+        Err(SimError::Unreachable(_)) if !config.faults.is_empty() => None,
+        ready => Some(ready.unwrap()),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    /// Also checks conservation, which every run does.
+    #[test]
+    fn threads_and_executors_agree_and_everything_arrives(
+        network in networks(),
+        pattern in patterns(),
+        scheme in 0..preset::PRESETS.len(),
+        transport in transports(),
+        fabric in fabrics(true),
+        mut faults in degradations(),
+        cut in any::<bool>(),
+        seed in any::<u64>(),
+        sample in prop::option::of(300..3000u64),
+    ) {
+        if cut && network.links().len() > 40 {
+            faults.push(Fault::Cut(Cut { links: Some(1), ..Cut::default() }));
+        }
+        let routing = preset::PRESETS[scheme].routing();
+        let mut config = SimConfig { routing, transport, fabric, faults, seed, ..SimConfig::default() };
+        if matches!(config.routing.granularity, Granularity::Flowcut(_)) {
+            config.transport.options.ack_every = 1;
+        }
+        config.fabric.buffer = config.fabric.buffer.map(|b| b.max(config.transport.packet_size()));
+        let Some(first) = simulate(&network, &config, &pattern, seed) else { return Ok(()) };
+        // Without samples the textbook executor must agree.
+        let expected = first.run(1).unwrap().records;
+        prop_assert!(expected.flows.iter().all(|flow| flow.fct.is_some()), "an unfinished flow");
+        // Over several paths a short last packet need not wait behind the full ones, as it does on the idle path.
+        let single_path = |flow: &&FlowRecord| flow.path_changes == 0 && config.faults.is_empty();
+        let too_fast = expected.flows.iter().filter(single_path).find(|flow| flow.fct < Some(flow.idle_fct));
+        prop_assert_eq!(too_fast, None);
+        let reference = simulate(&network, &config, &pattern, seed).unwrap().run_reference().unwrap().records;
+        prop_assert_eq!(fingerprint(&expected), fingerprint(&reference));
+
+        config.measure.sample = sample.map(Time::from_ns);
+        let one = simulate(&network, &config, &pattern, seed).unwrap().run(1).unwrap().records;
+        if sample.is_some() {
+            let series: u64 = one.samples.iter().map(|sample| sample.bytes).sum();
+            prop_assert_eq!(series, one.channels.iter().map(|channel| channel.bytes).sum::<u64>());
+        }
+        for threads in 2..=4 {
+            let many = simulate(&network, &config, &pattern, seed).unwrap().run(threads).unwrap().records;
+            prop_assert_eq!(fingerprint(&one), fingerprint(&many), "{} threads", threads);
+        }
+    }
+
+    #[test]
+    fn flowcut_never_reorders(
+        network in networks(),
+        pattern in patterns(),
+        transport in transports(),
+        fabric in fabrics(false),
+        faults in degradations(),
+        flowcut in flowcuts(),
+        seed in any::<u64>(),
+    ) {
+        let mut config = SimConfig { transport, fabric, faults, seed, ..scheme("flowcut-nic") };
+        config.transport.options.ack_every = 1;
+        config.routing.granularity = Granularity::Flowcut(flowcut);
+        let Some(simulation) = simulate(&network, &config, &pattern, seed) else { return Ok(()) };
+        let records = simulation.run(1).unwrap().records;
+        for flow in &records.flows {
+            prop_assert_eq!((flow.ooo_packets, flow.max_ood, flow.retransmissions), (0, 0, 0));
+            prop_assert!(flow.path_changes <= flow.drains);
+        }
+    }
+
+    #[test]
+    fn a_bounded_out_of_order_distance_is_never_exceeded(
+        seed in any::<u64>(),
+        max_ood in 1..20u32,
+    ) {
+        let network = fat_tree(4);
+        let mut config = scheme("flowcut-nic");
+        let flowcut = Flowcut { max_ood, threshold: 1.3, ..Flowcut::default() };
+        config.routing.granularity = Granularity::Flowcut(flowcut);
+        config.seed = seed;
+        let records = run(network.clone(), config, permutation(1 << 20, &network, seed));
+        for flow in &records.flows {
+            prop_assert!(flow.max_ood <= max_ood, "{} > {}", flow.max_ood, max_ood);
+        }
+    }
+
+    #[test]
+    fn static_schemes_never_reorder_and_never_change_paths(
+        network in networks(),
+        pattern in patterns(),
+        scheme_index in 0..4usize,
+        faults in degradations(),
+        seed in any::<u64>(),
+    ) {
+        let name = ["ecmp", "wcmp", "d-mod-k", "s-mod-k"][scheme_index];
+        let config = SimConfig { faults, seed, ..scheme(name) };
+        let Some(simulation) = simulate(&network, &config, &pattern, seed) else { return Ok(()) };
+        for flow in simulation.run(1).unwrap().records.flows {
+            prop_assert_eq!((flow.ooo_packets, flow.path_changes), (0, 0));
+        }
+    }
+
+    #[test]
+    fn a_run_cut_short_still_balances(
+        network in networks(),
+        pattern in patterns(),
+        fabric in fabrics(true),
+        transport in transports(),
+        until in 1..40u64,
+        seed in any::<u64>(),
+    ) {
+        let mut config = SimConfig { fabric, transport, seed, ..scheme("spray") };
+        config.fabric.buffer = config.fabric.buffer.map(|b| b.max(config.transport.packet_size()));
+        config.measure.until = Some(Time::from_us(until));
+        let Some(simulation) = simulate(&network, &config, &pattern, seed) else { return Ok(()) };
+        let one = simulation.run(1).unwrap().records;
+        prop_assert!(one.totals.simulated <= Time::from_us(until));
+        let three = simulate(&network, &config, &pattern, seed).unwrap().run(3).unwrap().records;
+        prop_assert_eq!(fingerprint(&one), fingerprint(&three));
+    }
+}
+
+#[test]
+fn d_mod_k_has_no_conflict_on_down_links_and_a_shift_runs_at_full_speed() {
+    // A shift by one pod is conflict-free under D-mod-k on a full tree: every flow takes its idle time.
+    let network = fat_tree(4);
+    let pattern = Pattern::OffDiagonal(netloom_workload::OffDiagonal {
+        offset: 4,
+        size: Bytes(200_000).into(),
+        ..Default::default()
+    });
+    let records = run(
+        network.clone(),
+        SimConfig { transport: unlimited(), ..scheme("d-mod-k") },
+        plan(pattern, &network, 1),
+    );
+    // The ACKs of other flows take their share of the wire, 64 B for every 4160 B, and no more.
+    for flow in &records.flows {
+        assert!(fct(flow).as_secs_f64() <= flow.idle_fct.as_secs_f64() * (1.0 + 64.0 / 4160.0));
+    }
+}
+
+#[test]
+fn a_cut_link_is_routed_around_and_carries_nothing() {
+    let network = leaf_spine(2, 2, 4);
+    let fault = Fault::Cut(Cut { tier: Some("leaf-spine".into()), links: Some(1), share: None });
+    let config = SimConfig { faults: vec![fault], ..scheme("spray") };
+    let records = run(network.clone(), config, permutation(100_000, &network, 3));
+    let unused =
+        records.channels.iter().filter(|channel| channel.tier == "leaf-spine" && channel.packets == 0);
+    assert_eq!(unused.count() % 2, 0);
+    assert!(records.flows.iter().all(|flow| flow.fct.is_some()));
+}
+
+#[test]
+fn cutting_everything_is_refused() {
+    let network = leaf_spine(2, 2, 4);
+    let fault = Fault::Cut(Cut { tier: Some("leaf-spine".into()), share: Some(1.0), links: None });
+    let config = SimConfig { faults: vec![fault], ..scheme("ecmp") };
+    let plan = permutation(1000, &network, 3);
+    let error = Simulation::new(network, config, plan).unwrap_err().to_string();
+    assert!(error.contains("cannot reach host"), "{error}");
+}

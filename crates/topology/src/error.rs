@@ -1,0 +1,64 @@
+//! Why there is no such network.
+
+use std::path::PathBuf;
+
+use crate::network::{HostId, LinkId, NodeId};
+
+/// Why a network cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NetworkError {
+    /// A parameter has a value for which no such network exists.
+    #[error("{field}: expected {expected}, found {found}")]
+    Parameter {
+        /// The parameter's name as the user writes it.
+        field: &'static str,
+        /// What would be valid.
+        expected: String,
+        /// What was given.
+        found: String,
+    },
+    /// A link's two ends are the same node.
+    #[error("a link joins node {0} to itself")]
+    SelfLoop(NodeId),
+    /// A host has no link, or more than one.
+    #[error("host {host} has {links} links; every host has exactly one")]
+    HostLinks {
+        /// The host.
+        host: HostId,
+        /// How many links it has.
+        links: usize,
+    },
+    /// Some node cannot be reached from host 0.
+    #[error("the network is not connected: node {0} cannot be reached from node 0")]
+    Disconnected(NodeId),
+    /// A switch has more ports than [`PortId`](crate::PortId) can number.
+    #[error("switch {0} has more than 65,535 ports")]
+    TooManyPorts(NodeId),
+    /// A link's rate is zero.
+    #[error("link {0} has rate 0")]
+    ZeroRate(LinkId),
+    /// The network has more nodes or channels than 32 bits can number, or needs more memory than there is.
+    #[error(
+        "a network of {hosts} hosts and {links} links needs {needed} of memory; {available} are available"
+    )]
+    TooLarge {
+        /// Hosts it would have.
+        hosts: u64,
+        /// Links it would have.
+        links: u64,
+        /// Memory that building it would need.
+        needed: String,
+        /// Memory that this machine has left.
+        available: String,
+    },
+    /// A file cannot be read or is malformed.
+    #[error("{}{}: {message}", path.display(), line.map(|line| format!(":{line}")).unwrap_or_default())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1; absent if the error belongs to no single line.
+        line: Option<usize>,
+        /// What is wrong and what was expected.
+        message: String,
+    },
+}

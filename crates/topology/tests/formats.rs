@@ -1,0 +1,279 @@
+//! What is exported reads back, what others write is understood, and what is malformed is named.
+
+use std::path::Path;
+
+use netloom_topology::{
+    BuildContext, Dot, Dragonfly, DragonflyPreset, EdgeList, FatTree, GraphMl, HtsimTopo, Jellyfish, Json,
+    LeafSpine, Network, NetworkError, Ns3, SlimFly, Topology, Xgft,
+};
+use netloom_units::{Rate, Time};
+use proptest::prelude::*;
+
+fn build(spec: &Topology, base_dir: &Path) -> Result<Network, NetworkError> {
+    spec.build(&BuildContext { seed: 5, base_dir })
+}
+
+/// Reads `text` as a file.
+fn read(spec: Topology, text: &str) -> Result<Network, NetworkError> {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("net"), text).unwrap();
+    build(&spec, dir.path())
+}
+
+fn error(spec: Topology, text: &str) -> String {
+    read(spec, text).unwrap_err().to_string()
+}
+
+fn examples() -> Vec<Network> {
+    let bundled = LeafSpine { leaves: 3, spines: 2, hosts_per_leaf: 2, bundle: 2, ..Default::default() };
+    let rates = FatTree {
+        k: Some(4),
+        core_rate: Some(Rate::from_gbps(400)),
+        host_latency: Some(Time(166_400)),
+        ..Default::default()
+    };
+    let specs = [
+        Topology::LeafSpine(bundled),
+        Topology::FatTree(rates),
+        Topology::SlimFly(SlimFly { q: Some(5), ..Default::default() }),
+        Topology::Dragonfly(Dragonfly { preset: Some(DragonflyPreset::Flowcut1024), ..Default::default() }),
+        Topology::Jellyfish(Jellyfish { switches: 20, degree: 3, hosts_per_switch: 2, ..Default::default() }),
+        Topology::Xgft(Xgft::default()),
+    ];
+    specs.iter().map(|spec| build(spec, Path::new(".")).unwrap()).collect()
+}
+
+#[test]
+fn formats_with_attributes_lose_nothing() {
+    for network in examples() {
+        let graphml = Topology::GraphMl(GraphMl { parallel_links: true, ..GraphMl::new("net") });
+        let json = Topology::Json(Json { parallel_links: true, ..Json::new("net") });
+        let dot = Topology::Dot(Dot { parallel_links: true, ..Dot::new("net") });
+        let files = [(graphml, network.to_graphml()), (json, network.to_json()), (dot, network.to_dot())];
+        for (spec, text) in files {
+            assert_eq!(read(spec, &text).unwrap(), network, "{text:.200}");
+        }
+    }
+}
+
+#[test]
+fn ns3_files_keep_links_rates_and_latencies() {
+    for network in examples() {
+        let spec = Topology::Ns3(Ns3 { path: "net".into(), parallel_links: true });
+        let again = read(spec, &network.to_ns3()).unwrap();
+        assert_eq!((again.hosts(), again.switches()), (network.hosts(), network.switches()));
+        let cables = |network: &Network| -> Vec<_> {
+            network.links().iter().map(|link| (link.a, link.b, link.rate, link.latency)).collect()
+        };
+        assert_eq!(cables(&again), cables(&network));
+    }
+}
+
+#[test]
+fn htsim_files_of_fat_trees_read_back() {
+    let spec = || Topology::HtsimTopo(HtsimTopo { path: "net".into() });
+    for tree in [
+        FatTree::default(),
+        FatTree {
+            k: Some(8),
+            tor_taper: Some(2.0),
+            core_rate: Some(Rate::from_gbps(400)),
+            ..Default::default()
+        },
+    ] {
+        let network = build(&Topology::FatTree(tree), Path::new(".")).unwrap();
+        let again = read(spec(), &network.to_htsim_topo().unwrap()).unwrap();
+        assert_eq!(again.links(), network.links());
+        assert_eq!(again.tiers(), network.tiers());
+    }
+    let bundled = LeafSpine { leaves: 3, spines: 2, hosts_per_leaf: 2, bundle: 2, ..Default::default() };
+    let network = build(&Topology::LeafSpine(bundled), Path::new(".")).unwrap();
+    let again = read(spec(), &network.to_htsim_topo().unwrap()).unwrap();
+    assert_eq!((again.links(), again.tiers()), (network.links(), network.tiers()));
+
+    let refused =
+        build(&Topology::SlimFly(SlimFly { q: Some(5), ..Default::default() }), Path::new(".")).unwrap();
+    assert!(refused.to_htsim_topo().unwrap_err().to_string().contains("expected a fat tree"));
+}
+
+const LEAF_SPINE: &str = "# two tiers\nNodes 24\nTiers 2\nPodsize 24\n\nTier 0\nDownlink_speed_Gbps 50\nRadix_Down 6\n\
+    Radix_Up 3\nQueue_Up 1000\nDownlink_Latency_ns 1000\nSwitch_Latency_ns 300\nOversubscribed 2\n\nTier 1\n\
+    Downlink_speed_Gbps 50\nRadix_Down 4\nDownlink_Latency_ns 500\nSwitch_Latency_ns 100\n";
+
+#[test]
+fn htsim_switch_latencies_move_to_the_links() {
+    let spec = || Topology::HtsimTopo(HtsimTopo { path: "net".into() });
+    let network = read(spec(), LEAF_SPINE).unwrap();
+    assert_eq!((network.hosts(), network.switches(), network.links().len()), (24, 4 + 3, 24 + 12));
+    let latency = |tier| network.links().iter().find(|link| link.tier == tier).unwrap().latency;
+    // Host, leaf, spine, leaf, host: 2 x 1000 + 2 x 500 of cable, 2 x 300 + 100 of switches.
+    assert_eq!(2 * (latency(0).0 + latency(1).0), Time::from_ns(3700).0);
+    assert_eq!(2 * latency(0).0, Time::from_ns(2300).0);
+
+    let broken = |from: &str, to: &str| error(spec(), &LEAF_SPINE.replace(from, to));
+    assert!(broken("Oversubscribed 2", "Oversubscribed 4").contains(":13: oversubscribed 4, but 300 Gbps"));
+    assert!(
+        broken("Radix_Down 4", "Radix_Down 5").contains("radix_down of tier 1: expected 4 switches below")
+    );
+    assert!(broken("Queue_Up", "Queue_Upp").contains(":10: unknown setting \"queue_upp\""));
+    assert!(broken("Tiers 2", "Tiers 3").contains("expected 2 or 3 tiers and as many sections"));
+    assert!(broken("Nodes 24", "Nodes 25").contains("expected a multiple of the 6 hosts below"));
+    assert!(broken("Radix_Up 3", "").contains("tier 0 has no radix_up"));
+    assert!(broken("Nodes 24", "Nodes many").contains("net:2: \"many\""));
+}
+
+#[test]
+fn graphs_of_other_programs_are_understood() {
+    // As written by networkx.write_graphml and networkx.node_link_data for a triangle of switches.
+    let graphml = "<?xml version='1.0' encoding='utf-8'?><graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">\
+        <key id=\"d0\" for=\"edge\" attr.name=\"rate\" attr.type=\"string\"/><graph edgedefault=\"undirected\">\
+        <node id=\"0\"/><node id=\"1\"/><node id=\"2\"/><edge source=\"0\" target=\"1\"><data key=\"d0\">40Gbps</data>\
+        </edge><edge source=\"0\" target=\"2\"/><edge source=\"1\" target=\"2\"/></graph></graphml>";
+    let json = r#"{"directed": false, "multigraph": false, "graph": {}, "nodes": [{"id": 0}, {"id": 1}, {"id": 2}],
+        "edges": [{"rate": "40Gbps", "source": 0, "target": 1}, {"source": 0, "target": 2, "weight": 3},
+        {"source": 1, "target": 2}]}"#;
+    let dot = "strict graph \"a -- b\" { node [shape=box]; // comment\n 0 -- 1 [rate=\"40Gbps\" color=red];\n\
+        /* chain */ 0 -- 2:n -- 1; subgraph cluster_x { label=<<b>x</b>>; 1 } }";
+    let files = [
+        (Topology::GraphMl(GraphMl { hosts_per_switch: 2, ..GraphMl::new("net") }), graphml),
+        (Topology::Json(Json { hosts_per_switch: 2, ..Json::new("net") }), json),
+        (Topology::Dot(Dot { hosts_per_switch: 2, ..Dot::new("net") }), dot),
+    ];
+    for (spec, text) in files {
+        let network = read(spec, text).unwrap();
+        assert_eq!((network.hosts(), network.switches(), network.links().len()), (6, 3, 9));
+        assert_eq!(network.links()[6].rate, Rate::from_gbps(40));
+    }
+    let spread =
+        read(Topology::Dot(Dot::new("net")), "graph { s -- { a b c; } s -- t; t -- {d e} }").unwrap();
+    assert_eq!((spread.hosts(), spread.switches()), (5, 2));
+}
+
+/// Bits of every format, put together at random.
+const FRAGMENTS: [&str; 40] = [
+    "graph",
+    "{",
+    "}",
+    "[",
+    "]",
+    "--",
+    "->",
+    "\"",
+    "=",
+    "node",
+    "<",
+    ">",
+    "<graphml>",
+    "</graphml>",
+    "<graph>",
+    "</graph>",
+    "<node id='a'/>",
+    "<edge source='a' target='b'/>",
+    "\n",
+    " ",
+    "3 1 2",
+    "2",
+    "0 2 100Gbps 1us 0",
+    "host",
+    "a",
+    "b",
+    "#",
+    "Nodes",
+    "Tiers",
+    "Tier",
+    "Radix_Down",
+    "18446744073709551615",
+    "-1",
+    "é",
+    "{\"nodes\":[",
+    "{\"id\":1}",
+    "],\"links\":[",
+    "{\"source\":1,\"target\":2}",
+    "/*",
+    "0bps",
+];
+
+proptest! {
+    #[test]
+    fn no_text_makes_a_reader_panic(picks in prop::collection::vec(0..FRAGMENTS.len(), 0..30)) {
+        let text: String = picks.iter().map(|&pick| FRAGMENTS[pick]).collect();
+        let path = || "net".into();
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("net"), text).unwrap();
+        for spec in [
+            Topology::EdgeList(EdgeList::new("net")),
+            Topology::GraphMl(GraphMl::new("net")),
+            Topology::Json(Json::new("net")),
+            Topology::Dot(Dot::new("net")),
+            Topology::Ns3(Ns3 { path: path(), parallel_links: true }),
+            Topology::HtsimTopo(HtsimTopo { path: path() }),
+        ] {
+            if let Err(error) = build(&spec, dir.path()) {
+                prop_assert!(matches!(error, NetworkError::File { .. }), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_setting_makes_an_htsim_file_panic(line in 0usize..15, value in any::<u64>()) {
+        let mut lines: Vec<String> = LEAF_SPINE.lines().map(str::to_owned).collect();
+        if let Some((key, _)) = lines[line].clone().split_once(' ') {
+            lines[line] = format!("{key} {value}");
+        }
+        let _ = read(Topology::HtsimTopo(HtsimTopo { path: "net".into() }), &lines.join("\n"));
+    }
+}
+
+#[test]
+fn malformed_files_are_named() {
+    let dot = || Topology::Dot(Dot::new("net"));
+    assert!(error(dot(), "digraph { a -> b }").contains("net:1: expected an undirected graph"));
+    assert!(error(dot(), "graph {\n a -- b;\n a -> c }").contains("net:3: expected \"--\""));
+    assert!(error(dot(), "graph {\n a -- b").contains("found the end of the file"));
+    assert!(error(dot(), "graph { a -- b [rate=10]; b -- c }").contains("expected a rate"));
+    assert!(error(dot(), "graph { a [kind=router]; a -- b }").contains("kind: expected host or switch"));
+    assert!(error(dot(), "graph { a -- \"b }").contains("a quotation without end"));
+    assert!(error(dot(), &format!("graph {}", "{".repeat(100_000))).contains("nested too deep"));
+    assert!(error(dot(), "graph { a -- é; ü $ }").contains("unexpected character '$'"));
+    assert!(
+        error(dot(), "graph { s [kind=switch, level=1]; a -- s; b -- s; s -- t; c -- t }")
+            .contains("t has no level")
+    );
+
+    let graphml = || Topology::GraphMl(GraphMl::new("net"));
+    assert!(error(graphml(), "<graphml>\n</graph>").contains("net:2: malformed XML"));
+    assert!(error(graphml(), "<graphml/>").contains("no graph element"));
+    assert!(
+        error(graphml(), "<graphml><graph>\n<edge source='a'/></graph></graphml>")
+            .contains(":2: edge without target")
+    );
+    assert!(error(graphml(), "<graphml><graph edgedefault='directed'/></graphml>").contains("undirected"));
+
+    let many_tiers: String = (0..300).map(|i| format!("s -- h{i} [tier=t{i}];")).collect();
+    assert!(error(dot(), &format!("graph {{ {many_tiers} }}")).contains("at most 255 tiers"));
+    assert!(
+        error(dot(), "graph { up_strides = \"1 0\"; a -- s; b -- s }")
+            .contains("up_strides: expected positive")
+    );
+
+    let json = || Topology::Json(Json::new("net"));
+    assert!(error(json(), "{\n\"nodes\": [}").contains("net:2: "));
+    assert!(error(json(), r#"{"directed": true, "nodes": [], "links": []}"#).contains("undirected"));
+    assert!(error(json(), r#"{"nodes": [], "links": [{"source": 1, "target": 1}]}"#).contains("1 to itself"));
+    let twice = r#"{"nodes": [], "links": [{"source": 1, "target": 2}, {"source": 2, "target": 1}]}"#;
+    assert!(error(json(), twice).contains("2 and 1 are already joined; if there are several cables"));
+
+    let ns3 = || Topology::Ns3(Ns3 { path: "net".into(), parallel_links: false });
+    assert!(
+        error(ns3(), "3 1 2\n2\n0 2 100Gbps 1000ns 0\n")
+            .contains("the file ends where it should have 2 links")
+    );
+    assert!(error(ns3(), "3 1 1\n2\n0 2 100Gbps 1000ns 0.1\n").contains(":3: expected error rate 0"));
+    assert!(error(ns3(), "3 1 1\n5\n0 2 100Gbps 1000ns 0\n").contains(":2: expected a node below 3"));
+    assert!(error(ns3(), "4000000000 1 1\n5\n").contains(":1: 4000000000 nodes"));
+    assert!(error(ns3(), "3 1\n").contains("expected \"NODES SWITCHES LINKS\", found 2 words"));
+    assert!(
+        error(ns3(), "3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n7\n")
+            .contains(":5: expected the file to end")
+    );
+}

@@ -1,0 +1,44 @@
+//! Open-loop arrivals, made one at a time.
+
+use std::sync::Arc;
+
+use netloom_units::Time;
+use rand_pcg::Pcg64Mcg;
+
+use crate::Message;
+use crate::options::Destinations;
+use crate::random::RngExt;
+use crate::size::Sampler;
+
+/// The Poisson arrivals at one host.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrivals {
+    pub(crate) rng: Pcg64Mcg,
+    pub(crate) size: Sampler,
+    pub(crate) destinations: Arc<Destinations>,
+    pub(crate) rank: u32,
+    /// Mean of the exponential gaps.
+    pub(crate) mean_gap_ps: f64,
+    /// When the last message started.
+    pub(crate) now: Time,
+    /// Messages still to start.
+    pub(crate) left: u64,
+    /// No message starts at this time or later.
+    pub(crate) until: Time,
+}
+
+impl Arrivals {
+    pub(crate) fn next(&mut self) -> Option<Message> {
+        self.left = self.left.checked_sub(1)?;
+        // The logarithm is a portable one: the system's differ in the last digit, and so would the runs.
+        let gap = -libm::log(1.0 - self.rng.random::<f64>()) * self.mean_gap_ps;
+        let start = Time(self.now.0.saturating_add(gap.round() as u64));
+        if start >= self.until {
+            self.left = 0;
+            return None;
+        }
+        self.now = start;
+        let dst = self.destinations.draw(self.rank, &mut self.rng);
+        Some(Message { dst, bytes: self.size.draw(&mut self.rng), start })
+    }
+}

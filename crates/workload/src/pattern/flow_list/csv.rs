@@ -1,0 +1,54 @@
+//! Flow lists in CSV.
+
+use std::path::Path;
+
+use csv::{Position, ReaderBuilder, StringRecord, Trim};
+use netloom_units::{Bytes, Time};
+
+use crate::WorkloadError;
+use crate::pattern::flows::Flows;
+
+pub(super) fn read(file: &Path, flows: &mut Flows) -> Result<(), WorkloadError> {
+    let reader =
+        std::fs::File::open(file).map_err(|source| WorkloadError::Read { file: file.to_owned(), source })?;
+    let mut reader = ReaderBuilder::new().comment(Some(b'#')).trim(Trim::All).from_reader(reader);
+    let csv_error = |error: csv::Error| match error.position().map(Position::line) {
+        Some(line) => WorkloadError::line(file, line, error),
+        None => WorkloadError::file(file, error),
+    };
+    let header = reader.headers().map_err(csv_error)?.clone();
+    let column = |name: &str| header.iter().position(|h| h == name);
+    let required = |name: &str| {
+        let found = header.iter().collect::<Vec<_>>().join(", ");
+        column(name).ok_or_else(|| {
+            WorkloadError::line(
+                file,
+                1,
+                format!("expected a header line with a column `{name}`, found: {found}"),
+            )
+        })
+    };
+    let (src, dst, bytes) = (required("src")?, required("dst")?, required("bytes")?);
+    let (start, in_ps) = match column("start_ps") {
+        Some(column) => (column, true),
+        None => (required("start")?, false),
+    };
+    let mut record = StringRecord::new();
+    while reader.read_record(&mut record).map_err(csv_error)? {
+        let line = record.position().map_or(0, Position::line);
+        let fail = |column: usize, expected: &str| {
+            let problem = format!("{}: expected {expected}, found \"{}\"", &header[column], &record[column]);
+            WorkloadError::line(file, line, problem)
+        };
+        let host = |column: usize| record[column].parse().map_err(|_| fail(column, "a host number"));
+        let size = record[bytes].parse::<u64>().map(Bytes).or_else(|_| record[bytes].parse::<Bytes>());
+        let size = size.map_err(|_| fail(bytes, "a number of bytes or a size such as \"64KiB\""))?;
+        let start = if in_ps {
+            Time(record[start].parse().map_err(|_| fail(start, "a whole number of picoseconds"))?)
+        } else {
+            record[start].parse().map_err(|_| fail(start, "a time such as \"10us\""))?
+        };
+        flows.add(line, host(src)?, host(dst)?, size, start)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,154 @@
+//! An explicit list of flows from a file.
+
+mod csv;
+mod parquet;
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::flows::Flows;
+use crate::WorkloadError;
+use crate::plan::{Plan, Setting};
+
+/// Flows listed in a CSV (`.csv`) or Parquet (`.parquet`) file with the columns `src`, `dst` (hosts), `bytes`, and
+/// `start_ps` (picoseconds). In CSV, which begins with a header line, sizes such as `64KiB` and a column `start` with
+/// times such as `10us` are fine too, and lines that start with `#` are comments. Other columns are ignored, so the
+/// `flows.parquet` of an outcome is a flow list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlowList {
+    /// The file; relative names start from the scenario's folder.
+    pub file: PathBuf,
+}
+
+impl FlowList {
+    pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
+        let file = setting.context.file(&self.file);
+        let mut flows = Flows::new(setting, &file);
+        match file.extension().and_then(|extension| extension.to_str()) {
+            Some("csv") => csv::read(&file, &mut flows)?,
+            Some("parquet") => parquet::read(&file, &mut flows)?,
+            _ => {
+                let expected = "a name that ends in .csv or .parquet";
+                return Err(WorkloadError::parameter("file", expected, file.display()));
+            }
+        }
+        Ok(flows.plan())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pattern::tests::{network, plan, timed};
+    use crate::{Message, Pattern, Workload};
+    use ::parquet::arrow::ArrowWriter;
+    use arrow::array::{
+        ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, UInt32Array, UInt64Array,
+    };
+    use netloom_units::{Bytes, Time};
+    use std::sync::Arc;
+
+    fn read(text: &str) -> Result<Plan, WorkloadError> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("flows.csv");
+        std::fs::write(&file, text).unwrap();
+        plan(Workload::new(Pattern::FlowList(FlowList { file })), &network(8, 2), 1)
+    }
+
+    #[test]
+    fn flows_start_in_order_of_time() {
+        let mut plan =
+            read("# two flows\nsrc, dst, bytes, start\n3,1,64KiB,2us\n3,2,1000,1us\n0,7,1,0s\n").unwrap();
+        assert_eq!(plan.total_messages, Some(3));
+        let message = |dst, bytes, start| Message { dst, bytes: Bytes(bytes), start: Time::from_us(start) };
+        let expected = [(0, message(7, 1, 0)), (3, message(2, 1000, 1)), (3, message(1, 65536, 2))];
+        assert_eq!(timed(&mut plan), expected);
+    }
+
+    #[test]
+    fn picoseconds_are_a_start_too() {
+        let mut plan = read("start_ps,src,dst,bytes,fct\n17,0,1,9,5\n").unwrap();
+        assert_eq!(plan.hosts[0].next_timed().unwrap().start, Time(17));
+    }
+
+    #[test]
+    fn mistakes_name_file_and_line() {
+        for (text, expected) in [
+            ("src,dst,bytes\n", "flows.csv:1: expected a header line with a column `start`"),
+            (
+                "src,dst,bytes,start\n0,1,1,0s\n0,8,1,0s\n",
+                "flows.csv:3: dst: expected a host from 0 to 7, found 8",
+            ),
+            ("src,dst,bytes,start\n4,4,1,0s\n", "flows.csv:2: src and dst are the same host, 4"),
+            ("src,dst,bytes,start\n4,5,0,0s\n", "flows.csv:2: bytes: expected at least 1"),
+            ("src,dst,bytes,start\n4,5,x,0s\n", "flows.csv:2: bytes: expected a number of bytes"),
+            ("src,dst,bytes,start\n4,5,1,10\n", "flows.csv:2: start: expected a time"),
+            ("src,dst,bytes,start\n4,5,1\n", "flows.csv:2: "),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+        let missing = FlowList { file: "/nowhere/flows.csv".into() };
+        let error =
+            plan(Workload::new(Pattern::FlowList(missing)), &network(8, 2), 1).unwrap_err().to_string();
+        assert!(error.contains("/nowhere/flows.csv"), "{error}");
+    }
+
+    fn read_parquet(columns: [(&str, ArrayRef); 4]) -> Result<Plan, WorkloadError> {
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("flows.parquet");
+        let mut writer =
+            ArrowWriter::try_new(std::fs::File::create(&file).unwrap(), batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        plan(Workload::new(Pattern::FlowList(FlowList { file })), &network(8, 2), 1)
+    }
+
+    /// Columns of the integer types that pandas and the outcome's tables use.
+    fn parquet_columns() -> [(&'static str, ArrayRef); 4] {
+        [
+            ("dst", Arc::new(UInt32Array::from(vec![1, 2])) as ArrayRef),
+            ("src", Arc::new(Int32Array::from(vec![0, 7]))),
+            ("start_ps", Arc::new(UInt64Array::from(vec![5, 6]))),
+            ("bytes", Arc::new(Int64Array::from(vec![100, 200]))),
+        ]
+    }
+
+    #[test]
+    fn parquet_holds_the_same_columns() {
+        let message = |dst, bytes, start| Message { dst, bytes: Bytes(bytes), start: Time(start) };
+        let expected = [(0, message(1, 100, 5)), (7, message(2, 200, 6))];
+        assert_eq!(timed(&mut read_parquet(parquet_columns()).unwrap()), expected);
+    }
+
+    #[test]
+    fn mistakes_in_parquet_name_column_or_row() {
+        let cases: [(usize, &str, ArrayRef, &str); 5] = [
+            (0, "dest", Arc::new(Int32Array::from(vec![1, 2])), "expected a column `dst`, found: dest, src"),
+            (1, "src", Arc::new(Float64Array::from(vec![0.0, 7.0])), "src: expected a column of integers"),
+            (
+                1,
+                "src",
+                Arc::new(Int32Array::from(vec![Some(0), None])),
+                "flows.parquet:2: src: expected a number",
+            ),
+            (
+                1,
+                "src",
+                Arc::new(Int32Array::from(vec![0, 2])),
+                "flows.parquet:2: src and dst are the same host",
+            ),
+            (3, "bytes", Arc::new(Int64Array::from(vec![1, -1])), "bytes: "),
+        ];
+        for (column, name, values, expected) in cases {
+            let mut columns = parquet_columns();
+            columns[column] = (name, values);
+            let error = read_parquet(columns).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}

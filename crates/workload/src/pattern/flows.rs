@@ -1,0 +1,74 @@
+//! What the formats of flow lists share: checks of every flow, and the plan.
+
+use std::path::Path;
+
+use netloom_topology::HostId;
+use netloom_units::{Bytes, Time};
+
+use crate::WorkloadError;
+use crate::plan::{HostWork, Message, Plan, Setting};
+
+/// Collects checked flows; the hosts of a list are ranks, which the placement maps to hosts of the network.
+pub(super) struct Flows<'a> {
+    setting: &'a Setting<'a>,
+    file: &'a Path,
+    hosts: Vec<Vec<Message>>,
+    count: u64,
+}
+
+impl<'a> Flows<'a> {
+    pub(super) fn new(setting: &'a Setting<'a>, file: &'a Path) -> Self {
+        Flows { setting, file, hosts: vec![Vec::new(); setting.network.hosts() as usize], count: 0 }
+    }
+
+    /// Number of flows so far.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Number of ranks that flows may name.
+    pub(super) fn ranks(&self) -> u32 {
+        self.setting.ranks()
+    }
+
+    /// Adds the flow that stands in a line of the file.
+    pub(super) fn add(
+        &mut self,
+        line: u64,
+        src: u64,
+        dst: u64,
+        bytes: Bytes,
+        start: Time,
+    ) -> Result<(), WorkloadError> {
+        let fail = |problem: String| WorkloadError::line(self.file, line, problem);
+        let last = self.ranks() - 1;
+        let host = |name: &str, rank: u64| -> Result<HostId, WorkloadError> {
+            let found = usize::try_from(rank).ok().and_then(|rank| self.setting.placed.get(rank));
+            found
+                .copied()
+                .ok_or_else(|| fail(format!("{name}: expected a host from 0 to {last}, found {rank}")))
+        };
+        let (src_host, dst) = (host("src", src)?, host("dst", dst)?);
+        if src_host == dst {
+            return Err(fail(format!("src and dst are the same host, {src}")));
+        }
+        if bytes == Bytes(0) {
+            return Err(fail("bytes: expected at least 1, found 0".into()));
+        }
+        let shifted = start.0.checked_add(self.setting.first_start(src_host).0);
+        let start =
+            shifted.map(Time).ok_or_else(|| fail(format!("start: {start} is beyond the end of time")))?;
+        self.hosts[src_host as usize].push(Message { dst, bytes, start });
+        self.count += 1;
+        Ok(())
+    }
+
+    /// The plan, every host's flows by start and, among equals, in the order of the file.
+    pub(super) fn plan(self) -> Plan {
+        let by_start = |mut flows: Vec<Message>| {
+            flows.sort_by_key(|message| message.start);
+            HostWork::list(flows)
+        };
+        Plan { hosts: self.hosts.into_iter().map(by_start).collect(), total_messages: Some(self.count) }
+    }
+}
