@@ -27,8 +27,8 @@ fn matched(n: u32, amount: f64) -> Demand {
 
 #[test]
 fn a_clique_with_matched_routers_carries_n_over_2p() {
-    // Each router has n − 1 channels out; a demand to one router over its direct link and n − 2 detours of two hops
-    // uses (n − 1) + (n − 2) channels for n − 1 units … in total theta · p · n ≤ n + (n(n − 1) − n) / 2.
+    // A demand fills its direct link and n − 2 detours of two hops; of the n (n − 1) channels the n direct ones carry one
+    // hop and the rest two: theta · p · n = n + (n (n − 1) − n) / 2.
     let (n, p) = (8, 5.0);
     let optimum = f64::from(n) / (2.0 * p);
     let arc = arc_form(&complete(n, 5), &matched(n, p)).unwrap();
