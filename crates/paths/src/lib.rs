@@ -37,6 +37,7 @@ pub mod rank;
 mod report;
 pub mod routes;
 pub mod sample;
+mod stream;
 pub mod tables;
 #[cfg(test)]
 mod testing;
@@ -47,4 +48,5 @@ pub use report::{
     interference, report,
 };
 pub use routes::{Routes, Scheme, SchemeError};
+pub use stream::stream;
 pub use tables::ForwardingTables;

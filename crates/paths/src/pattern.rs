@@ -1,13 +1,15 @@
 //! Which host sends to which: the fixed patterns of FatPaths sec. II-C and VII.
 
+use rand::RngExt;
 use rand::seq::SliceRandom;
-use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use netloom_topology::RouterGraph;
 use netloom_units::kinds;
+
+use crate::stream;
 
 /// Every host sends to one other host, and every host receives from one: a random permutation without fixed points.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -102,7 +104,7 @@ impl Pattern {
     pub fn router_flows(&self, graph: &RouterGraph, placement: Placement, seed: u64) -> Vec<(u32, u32)> {
         let mut router_of: Vec<u32> =
             (0..graph.routers()).flat_map(|r| (0..graph.hosts(r)).map(move |_| r)).collect();
-        let mut rng = Pcg64Mcg::seed_from_u64(seed);
+        let mut rng = stream(seed, "pattern");
         let flows = self.host_flows(&router_of, &mut rng);
         if placement == Placement::Random {
             router_of.shuffle(&mut rng);
@@ -177,6 +179,7 @@ fn derangement(hosts: u32, rng: &mut Pcg64Mcg) -> Vec<(u32, u32)> {
 mod tests {
     use super::*;
     use netloom_units::kind::Kind;
+    use rand::SeedableRng;
 
     fn routers(hosts: u32, per_router: u32) -> Vec<u32> {
         (0..hosts).map(|h| h / per_router).collect()

@@ -1,7 +1,8 @@
 //! Random pairs and quadruples of routers, and what a sample says about the whole.
 
-use rand::{RngExt, SeedableRng};
-use rand_pcg::Pcg64Mcg;
+use rand::RngExt;
+
+use crate::stream;
 
 /// Two-sided 95% quantile of the normal distribution.
 const Z95: f64 = 1.959_963_985;
@@ -23,7 +24,7 @@ pub fn quadruples(endpoints: &[u32], samples: usize, seed: u64) -> Sample<4> {
 }
 
 fn distinct<const K: usize>(endpoints: &[u32], samples: usize, seed: u64) -> Sample<K> {
-    let mut rng = Pcg64Mcg::seed_from_u64(seed);
+    let mut rng = stream(seed, if K == 2 { "pairs" } else { "quadruples" });
     let mut routers = Vec::new();
     while endpoints.len() >= K && routers.len() < samples {
         let drawn: [u32; K] = std::array::from_fn(|_| endpoints[rng.random_range(0..endpoints.len())]);

@@ -1,12 +1,9 @@
 //! Approximate maximum throughput with a proven gap, for programs too large to solve.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-use netloom_paths::tables::{directed_edge, head};
 use netloom_topology::RouterGraph;
 
 use crate::demand::Demand;
+use crate::shortest_paths::ShortestPaths;
 use crate::solve::{Throughput, ThroughputError};
 
 /// Which paths flow may take.
@@ -23,7 +20,8 @@ pub enum AllowedPaths<'a> {
 /// Every channel has a length that grows exponentially with the flow on it. Phase by phase each demand is sent once along
 /// paths that are shortest within a factor 1 + ε. After any phase two bounds hold, whatever happened before: all flow
 /// sent, divided by the load of the busiest channel, fits the network; and by duality the lengths bound the optimum from
-/// above by Σ lengths / Σ demand · distance. The run ends when the two are within `gap` of each other.
+/// above by Σ lengths / Σ demand · distance. ε is halved in stages, which keep the lengths and begin the flow anew. The run
+/// ends when the bounds are within `gap` of each other, or after `max_phases`.
 ///
 /// # Errors
 /// If a commodity has no path, there is no demand, or `gap` is not between 0 and 1.
@@ -42,44 +40,56 @@ pub fn concurrent_flow(
         let found = gap.to_string();
         return Err(ThroughputError::Parameter { field: "gap", expected: "0 < gap < 1", found });
     }
-    let epsilon = gap / 2.0;
-    // Demands are scaled so that one phase loads the busiest channel by about 1: steps are then neither too long
-    // for the bound nor needlessly short.
+    let groups = groups(demand);
     let mut state = State {
         graph,
         allowed,
-        epsilon,
+        epsilon: FIRST_EPSILON,
         length: vec![1.0; 2 * graph.edges().len()],
         load: vec![0.0; 2 * graph.edges().len()],
         paths: vec![Vec::new(); commodities.len()],
         distance: vec![0.0; commodities.len()],
+        search: ShortestPaths::new(graph),
     };
-    let groups = groups(demand);
     state.refresh_all(demand, &groups)?;
-    let scale = 1.0 / demand.length_bound(graph).recip().max(f64::MIN_POSITIVE);
-    let mut bounds = Throughput { lower: 0.0, upper: f64::INFINITY };
-    for phase in 1..=max_phases {
+    let mut bounds = Throughput { lower: 0.0, upper: state.dual_bound(demand) };
+    // A phase sends `scale` times each demand: about what fits the network at once.
+    let mut scale = bounds.upper;
+    let mut stage_phases = 0u32;
+    for _ in 0..max_phases {
         for group in &groups {
             for index in group.clone() {
                 state.send(demand, group.clone(), index, commodities[index].amount * scale)?;
             }
         }
+        stage_phases += 1;
         let busiest = state.load.iter().copied().fold(0.0, f64::max);
-        bounds.lower = bounds.lower.max(f64::from(phase) * scale / busiest);
+        bounds.lower = bounds.lower.max(f64::from(stage_phases) * scale / busiest);
         bounds.upper = bounds.upper.min(state.dual_bound(demand));
-        if bounds.upper > bounds.lower * (1.0 + gap) && phase.is_multiple_of(REFRESH) {
+        if bounds.gap() > gap && stage_phases.is_multiple_of(REFRESH) {
             // Distances of earlier phases are lower bounds; fresh ones sharpen the dual bound.
             state.refresh_all(demand, &groups)?;
             bounds.upper = bounds.upper.min(state.dual_bound(demand));
         }
-        if bounds.upper <= bounds.lower * (1.0 + gap) {
-            return Ok(bounds);
+        if bounds.gap() <= gap {
+            break;
         }
         state.rescale();
+        if f64::from(stage_phases) * state.epsilon > STAGE {
+            // The lengths are good enough for finer steps; the flows that led there no longer count.
+            state.epsilon /= 2.0;
+            state.load.fill(0.0);
+            stage_phases = 0;
+            scale = bounds.lower;
+        }
     }
     Ok(bounds)
 }
 
+/// Step size ε of the first stage; it is halved from stage to stage.
+const FIRST_EPSILON: f64 = 0.5;
+/// Phases of a stage, times ε.
+const STAGE: f64 = 12.0;
 /// Phases between two exact evaluations of the dual bound.
 const REFRESH: u32 = 16;
 
@@ -103,6 +113,7 @@ struct State<'a> {
     /// length is a lower bound of the distance ever after.
     paths: Vec<Vec<u32>>,
     distance: Vec<f64>,
+    search: ShortestPaths,
 }
 
 impl State<'_> {
@@ -180,54 +191,15 @@ impl State<'_> {
             AllowedPaths::Any => {
                 let source = commodities[group.start].from;
                 let targets: Vec<u32> = group.clone().map(|index| commodities[index].to).collect();
-                let tree = self.shortest_tree(source, &targets);
-                for index in group {
-                    let mut here = commodities[index].to;
-                    if !tree[here as usize].0.is_finite() {
-                        return Err(no_path(index));
-                    }
-                    self.distance[index] = tree[here as usize].0;
-                    self.paths[index].clear();
-                    while here != source {
-                        let channel = tree[here as usize].1;
-                        self.paths[index].push(channel);
-                        here = head(self.graph, channel ^ 1);
-                    }
+                self.search.run(self.graph, source, &targets, &self.length);
+                for (index, target) in group.zip(targets) {
+                    let (distance, path) =
+                        self.search.path(self.graph, target).ok_or_else(|| no_path(index))?;
+                    self.distance[index] = distance;
+                    self.paths[index] = path;
                 }
             }
         }
         Ok(())
-    }
-
-    /// Dijkstra's algorithm until all targets are settled: distance and arriving channel per router.
-    fn shortest_tree(&self, source: u32, targets: &[u32]) -> Vec<(f64, u32)> {
-        let mut best = vec![(f64::INFINITY, 0); self.graph.routers() as usize];
-        let mut wanted = vec![false; best.len()];
-        targets.iter().for_each(|&target| wanted[target as usize] = true);
-        let mut missing = targets.len();
-        best[source as usize].0 = 0.0;
-        // Non-negative floats order like their bit patterns.
-        let mut heap = BinaryHeap::from([Reverse((0f64.to_bits(), source))]);
-        while let Some(Reverse((bits, here))) = heap.pop() {
-            let distance = f64::from_bits(bits);
-            if distance > best[here as usize].0 {
-                continue;
-            }
-            if std::mem::take(&mut wanted[here as usize]) {
-                missing -= 1;
-                if missing == 0 {
-                    break;
-                }
-            }
-            for (&next, &edge) in self.graph.neighbours(here).iter().zip(self.graph.edge_ids(here)) {
-                let channel = directed_edge(self.graph, edge, here);
-                let total = distance + self.length[channel as usize];
-                if total < best[next as usize].0 {
-                    best[next as usize] = (total, channel);
-                    heap.push(Reverse((total.to_bits(), next)));
-                }
-            }
-        }
-        best
     }
 }

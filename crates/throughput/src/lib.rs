@@ -33,6 +33,7 @@ pub mod demand;
 mod linear_program;
 pub mod matching;
 pub mod path_form;
+mod shortest_paths;
 mod solve;
 pub mod traffic;
 

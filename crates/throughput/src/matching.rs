@@ -1,10 +1,10 @@
 //! Worst-case traffic: routers paired with routers far away.
 
 use netloom_paths::distance::{UNREACHABLE, distances_from};
+use netloom_paths::stream;
 use netloom_topology::RouterGraph;
+use rand::RngExt;
 use rand::seq::SliceRandom;
-use rand::{RngExt, SeedableRng};
-use rand_pcg::Pcg64Mcg;
 
 /// The most routers for which the matching is exact; the effort grows with their cube.
 pub const EXACT_MATCHING_LIMIT: usize = 1024;
@@ -28,7 +28,7 @@ pub struct Matching {
 pub fn longest_matching(graph: &RouterGraph, intensity: f64, seed: u64) -> Matching {
     let mut ends: Vec<u32> = (0..graph.routers()).filter(|&r| graph.hosts(r) > 0).collect();
     // Among equally long matchings, which one is found depends on the order.
-    ends.shuffle(&mut Pcg64Mcg::seed_from_u64(seed));
+    ends.shuffle(&mut stream(seed, "order of routers"));
     let first = matching(graph, &ends, seed);
     let wanted = (intensity * ends.len() as f64).floor() as usize;
     if wanted >= 2 * first.pairs.len() {
@@ -91,7 +91,7 @@ fn greedy(distance: &Distances, ends: &[u32], seed: u64) -> Vec<(u32, u32)> {
         let farthest = (0..free.len()).max_by_key(|&i| distance.between(a, free[i])).unwrap_or(0);
         pairs.push((a, free.swap_remove(farthest)));
     }
-    let mut rng = Pcg64Mcg::seed_from_u64(seed);
+    let mut rng = stream(seed, "exchanges");
     for _ in 0..EXCHANGES * pairs.len() {
         let (i, j) = (rng.random_range(0..pairs.len()), rng.random_range(0..pairs.len()));
         let ((a, b), (c, d)) = (pairs[i], pairs[j]);

@@ -72,7 +72,7 @@ pub struct ThroughputConfig {
     pub placement: Placement,
     /// Exact or approximate.
     pub method: Method,
-    /// Relative gap of the approximation's bounds.
+    /// Relative gap of the bounds at which the approximation stops.
     pub gap: f64,
     /// Seed of the layers, tie-breaks and traffic.
     pub seed: u64,

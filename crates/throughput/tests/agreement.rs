@@ -27,13 +27,14 @@ fn matched(n: u32, amount: f64) -> Demand {
 
 #[test]
 fn a_clique_with_matched_routers_carries_n_over_2p() {
-    // Each router has n − 1 channels out; a demand to one router over its direct link and n − 2 detours of two hops
-    // uses (n − 1) + (n − 2) channels for n − 1 units … in total theta · p · n ≤ n + (n(n − 1) − n) / 2.
+    // A demand fills its direct link and n − 2 detours of two hops; of the n (n − 1) channels the n direct ones carry one
+    // hop and the rest two: theta · p · n = n + (n (n − 1) − n) / 2.
     let (n, p) = (8, 5.0);
     let optimum = f64::from(n) / (2.0 * p);
     let arc = arc_form(&complete(n, 5), &matched(n, p)).unwrap();
     assert!((arc.value() - optimum).abs() < 1e-6, "{arc:?}");
-    let routes = Scheme::KShortest(KShortest { k: 7 }).build(&complete(n, 5), 1).unwrap();
+    let routes =
+        Scheme::KShortest(KShortest { k: 7, ..Default::default() }).build(&complete(n, 5), 1).unwrap();
     let path = solve_demand(&complete(n, 5), &matched(n, p), Some(&routes), Method::Exact, 0.1).unwrap();
     assert!((path.throughput.value() - optimum).abs() < 1e-6, "{path:?}");
     let minimal = Scheme::Minimal(Minimal::default()).build(&complete(n, 5), 1).unwrap();
@@ -87,7 +88,7 @@ proptest! {
         prop_assume!(!demand.commodities().is_empty());
         let arc = arc_form(&graph, &demand).unwrap();
         // All simple paths of seven routers.
-        let routes = Scheme::KShortest(KShortest { k: 1000 }).build(&graph, 1).unwrap();
+        let routes = Scheme::KShortest(KShortest { k: 1000, ..Default::default() }).build(&graph, 1).unwrap();
         let path = solve_demand(&graph, &demand, Some(&routes), Method::Exact, 0.1).unwrap().throughput;
         prop_assert!((path.value() / arc.value() - 1.0).abs() < 1e-6, "{:?} {:?}", path, arc);
         prop_assert!(path.gap() < 1e-6);

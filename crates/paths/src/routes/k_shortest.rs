@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use netloom_topology::RouterGraph;
-use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 use schemars::JsonSchema;
@@ -11,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SchemeError;
 use crate::distance::{UNREACHABLE, distances_from};
+use crate::stream;
 use crate::tables::{directed_edge, head};
 
 /// The k shortest loop-free paths of every router pair (J. Y. Yen, 1971; used for Jellyfish with k = 8). Each flow takes one
@@ -20,11 +20,23 @@ use crate::tables::{directed_edge, head};
 pub struct KShortest {
     /// Paths per pair.
     pub k: u32,
+    /// Which of several equally long paths are taken.
+    pub ties: Ties,
+}
+
+/// Which of several equally long paths are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ties {
+    /// By chance, pair by pair, so that the paths of different pairs spread.
+    Random,
+    /// In ascending order of the routers on the path, as Yen's algorithm on a numbered graph finds them.
+    Ascending,
 }
 
 impl Default for KShortest {
     fn default() -> Self {
-        KShortest { k: 8 }
+        KShortest { k: 8, ties: Ties::Random }
     }
 }
 
@@ -34,19 +46,20 @@ impl KShortest {
             let found = "0".to_owned();
             return Err(SchemeError::Parameter { field: "k", expected: "at least 1", found });
         }
-        Ok(KShortestPaths { k: self.k as usize, seed })
+        Ok(KShortestPaths { k: self.k as usize, seed: (self.ties == Ties::Random).then_some(seed) })
     }
 }
 
 /// How many hops beyond the minimum the fast search goes before Yen's algorithm takes over.
 const SLACK: u16 = 3;
 
-/// The k shortest paths of any pair, computed when asked for; ties at the longest length are broken by chance, from the
+/// The k shortest paths of any pair, computed when asked for; ties at the longest length are broken as configured, from the
 /// seed and the pair alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KShortestPaths {
     k: usize,
-    seed: u64,
+    /// `None` leaves ties in ascending order.
+    seed: Option<u64>,
 }
 
 impl KShortestPaths {
@@ -67,12 +80,11 @@ impl KShortestPaths {
             if from == to || minimal == UNREACHABLE {
                 return Vec::new();
             }
-            let pair = u64::from(from) << 32 | u64::from(to);
             let mut search = Enumeration {
                 graph,
                 distance: &distance,
                 wanted: self.k,
-                rng: Pcg64Mcg::seed_from_u64(self.seed ^ pair.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+                rng: self.seed.map(|seed| stream(seed, &format!("paths from {from} to {to}"))),
                 visited: vec![from],
                 path: Vec::new(),
                 found: Vec::new(),
@@ -94,7 +106,7 @@ struct Enumeration<'a> {
     graph: &'a RouterGraph,
     distance: &'a [u16],
     wanted: usize,
-    rng: Pcg64Mcg,
+    rng: Option<Pcg64Mcg>,
     visited: Vec<u32>,
     path: Vec<u32>,
     found: Vec<Vec<u32>>,
@@ -111,7 +123,9 @@ impl Enumeration<'_> {
         let row = self.graph.neighbours(here).iter().zip(self.graph.edge_ids(here));
         let near = row.filter(|&(&neighbour, _)| self.distance[neighbour as usize] < remaining);
         let mut steps: Vec<(u32, u32)> = near.map(|(&neighbour, &edge)| (neighbour, edge)).collect();
-        steps.shuffle(&mut self.rng);
+        if let Some(rng) = &mut self.rng {
+            steps.shuffle(rng);
+        }
         for (neighbour, edge) in steps {
             if self.found.len() == self.wanted {
                 return;
@@ -207,7 +221,7 @@ mod tests {
     #[test]
     fn a_ring_has_two_paths() {
         let ring = cycle(9);
-        let paths = KShortestPaths { k: 8, seed: 1 }.paths(&ring, 0, 3);
+        let paths = KShortestPaths { k: 8, seed: Some(1) }.paths(&ring, 0, 3);
         assert_eq!(paths.iter().map(Vec::len).collect::<Vec<_>>(), [3, 6]);
         assert!(yen(&ring, 4, 4, 3).is_empty());
     }
@@ -216,7 +230,7 @@ mod tests {
     fn parallel_links_make_different_paths() {
         let double = graph(3, vec![(0, 1), (0, 1), (1, 2)]);
         assert_eq!(yen(&double, 0, 2, 9).len(), 2);
-        assert_eq!(KShortestPaths { k: 9, seed: 1 }.paths(&double, 0, 2).len(), 2);
+        assert_eq!(KShortestPaths { k: 9, seed: Some(1) }.paths(&double, 0, 2).len(), 2);
     }
 
     /// All simple paths, by trying every walk.
@@ -249,7 +263,7 @@ mod tests {
             for (from, to) in [(0, 7), (3, 1), (5, 6)] {
                 let mut expected = all_paths(&graph, from, to);
                 expected.truncate(k);
-                let fast = KShortestPaths { k, seed }.paths(&graph, from, to);
+                let fast = KShortestPaths { k, seed: Some(seed).filter(|s| s % 2 == 0) }.paths(&graph, from, to);
                 for paths in [yen(&graph, from, to, k), fast] {
                     let lengths: Vec<usize> = paths.iter().map(Vec::len).collect();
                     proptest::prop_assert_eq!(&lengths, &expected);
@@ -269,7 +283,7 @@ mod tests {
     #[test]
     fn ties_differ_between_seeds_but_not_between_calls() {
         let clique = complete(20);
-        let paths = |seed| KShortestPaths { k: 4, seed }.paths(&clique, 2, 9);
+        let paths = |seed| KShortestPaths { k: 4, seed: Some(seed) }.paths(&clique, 2, 9);
         assert_eq!(paths(1), paths(1));
         assert_ne!(paths(1), paths(2));
         assert_eq!(paths(1).iter().map(Vec::len).collect::<Vec<_>>(), [1, 2, 2, 2]);

@@ -12,7 +12,7 @@ use netloom_units::kinds;
 
 use crate::tables::ForwardingTables;
 
-pub use k_shortest::{KShortest, KShortestPaths, yen};
+pub use k_shortest::{KShortest, KShortestPaths, Ties, yen};
 pub use minimal::Minimal;
 pub use overlap::{EdgeWeights, MinimumHops, OverlapMinimising};
 pub use past::{Past, TreeKind};

@@ -1,14 +1,15 @@
 //! FatPaths' first construction: each sparse layer keeps a random share of the links.
 
 use netloom_topology::RouterGraph;
+use rand::RngExt;
 use rand::seq::SliceRandom;
-use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{SchemeError, check_layers};
 use crate::link_set::LinkSet;
+use crate::stream;
 use crate::tables::ForwardingTables;
 
 /// Layers of randomly sampled links (FatPaths sec. V-B1, Listing 1). The first layer has all links; each further one
@@ -49,7 +50,7 @@ impl Default for RandomLayers {
 impl RandomLayers {
     pub(super) fn build(&self, graph: &RouterGraph, seed: u64) -> Result<ForwardingTables, SchemeError> {
         let layers = self.layers(graph, seed)?;
-        Ok(ForwardingTables::minimal(graph, layers, seed ^ 0x7ab1e))
+        Ok(ForwardingTables::minimal(graph, layers, seed))
     }
 
     /// Draws the link sets of the layers.
@@ -62,7 +63,7 @@ impl RandomLayers {
             let found = self.rho.to_string();
             return Err(SchemeError::Parameter { field: "rho", expected: "0 < rho <= 1", found });
         }
-        let mut rng = Pcg64Mcg::seed_from_u64(seed);
+        let mut rng = stream(seed, "random layers");
         let mut layers = vec![LinkSet::full(graph)];
         while layers.len() < self.layers as usize {
             let mut links = self.draw(graph, &mut rng);

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use netloom_topology::RouterGraph;
+use rand::RngExt;
 use rand::seq::SliceRandom;
-use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use rayon::prelude::*;
 use schemars::JsonSchema;
@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{SchemeError, check_size};
 use crate::distance::{UNREACHABLE, distances_from, endpoints};
 use crate::link_set::LinkSet;
+use crate::stream;
 use crate::tables::{ForwardingTables, directed_edge, head};
 
 /// Spanning forests, one per VLAN (Mudigonda et al., "SPAIN: COTS data-center Ethernet for multipathing over arbitrary
@@ -54,7 +55,7 @@ impl Spain {
             forests.truncate(layers as usize);
         }
         check_size(graph, forests.len() as u64)?;
-        Ok(ForwardingTables::minimal(graph, forests, seed ^ 0x7ab1e))
+        Ok(ForwardingTables::minimal(graph, forests, seed))
     }
 
     /// Builds all forests.
@@ -70,12 +71,12 @@ impl Spain {
         let mut trees: Vec<Vec<u32>> = ends
             .par_iter()
             .map(|&destination| {
-                let rng = Pcg64Mcg::seed_from_u64(seed ^ (u64::from(destination) + 1) << 20);
+                let rng = stream(seed, &format!("spain paths to {destination}"));
                 Toward::new(graph, destination, rng).in_trees(&ends, self.paths)
             })
             .collect::<Vec<_>>()
             .concat();
-        trees.shuffle(&mut Pcg64Mcg::seed_from_u64(seed));
+        trees.shuffle(&mut stream(seed, "spain merging"));
         let count = trees.len();
         let mut forests: Vec<Forest> = Vec::new();
         for tree in trees {
@@ -274,6 +275,7 @@ impl Forest {
 mod tests {
     use super::*;
     use crate::testing::{complete, cycle, petersen, random};
+    use rand::SeedableRng;
 
     fn is_forest(graph: &RouterGraph, links: &LinkSet) -> bool {
         let mut forest = Forest::new(graph);

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::{Entries, Entry, ForwardingTables, file};
 use crate::link_set::LinkSet;
+use crate::stream;
 
 impl ForwardingTables {
     /// Minimal routing inside each layer, ties broken by chance.
@@ -23,7 +24,12 @@ impl ForwardingTables {
             for (layer, (links, table)) in
                 layers.iter().zip(entries.chunks_mut((routers * routers).max(1))).enumerate()
             {
-                minimal_layer(graph, links, table, seed.wrapping_add((layer as u64) << 32));
+                minimal_layer(
+                    graph,
+                    links,
+                    table,
+                    stream(seed, &format!("ties of layer {layer}")).next_u64(),
+                );
             }
             entries
         }
