@@ -139,6 +139,13 @@ impl SwitchRouter {
             (Placement::Nic, _) | (_, Selector::Hash(_)) => stay(self.hashed(scheme, header, candidates)),
             (Placement::Ingress, _) if !first => stay(self.hashed(scheme, header, candidates)),
             _ if header.control => stay(self.hashed(scheme, header, candidates)),
+            (Placement::Switch, Selector::Random(_))
+                if matches!(scheme.granularity, Granularity::Packet(_)) =>
+            {
+                let port = random::pick(candidates, &mut self.random);
+                self.count(scheme, header, candidates, port);
+                stay(port)
+            }
             _ if matches!(scheme.granularity, Granularity::Packet(_)) => {
                 self.decide(scheme, header, candidates, load)
             }
@@ -178,6 +185,12 @@ impl SwitchRouter {
         hop
     }
 
+    #[inline(always)]
+    fn count(&mut self, scheme: &Routing, header: &Header, candidates: &[PortId], port: PortId) {
+        self.decisions.taken += 1;
+        self.decisions.deviating += u64::from(port != self.hashed(scheme, header, candidates));
+    }
+
     #[inline]
     fn decide(
         &mut self,
@@ -203,8 +216,7 @@ impl SwitchRouter {
                 self.hashed(scheme, header, candidates)
             }
         };
-        self.decisions.taken += 1;
-        self.decisions.deviating += u64::from(port != self.hashed(scheme, header, candidates));
+        self.count(scheme, header, candidates, port);
         let entropy = match scheme.placement {
             // Later switches hash the entropy value, so a new one takes the flow to a new path beyond the first port, too.
             Placement::Ingress => random::below(scheme.entropy_values as usize, &mut self.random) as u32,

@@ -39,6 +39,10 @@ impl SeqSet {
     /// Adds a number; returns whether it is new.
     #[inline]
     pub fn insert(&mut self, seq: u32) -> bool {
+        if seq == self.base && self.is_contiguous() {
+            self.base += 1;
+            return true;
+        }
         if self.contains(seq) {
             return false;
         }
