@@ -14,4 +14,4 @@ mod port;
 
 pub use config::{Ecn, Fabric, FabricError};
 pub use packet::{Class, Packet, PacketKind};
-pub use port::{Departure, Fate, Moment, Port, PortSpec, PortStats, Ports};
+pub use port::{Departure, Fate, Moment, Port, PortSpec, PortStats, Ports, Wire};

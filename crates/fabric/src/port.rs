@@ -34,6 +34,18 @@ pub struct Departure<'p> {
     pub packet: &'p Packet,
 }
 
+/// Takes the packets that leave ports.
+pub trait Wire {
+    /// A packet has left.
+    fn depart(&mut self, departure: Departure<'_>);
+}
+
+impl<F: FnMut(Departure<'_>)> Wire for F {
+    fn depart(&mut self, departure: Departure<'_>) {
+        self(departure);
+    }
+}
+
 /// When a packet reaches a port.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
@@ -141,9 +153,9 @@ impl Ports {
         moment: Moment,
         fabric: &Fabric,
         random: &mut impl Rng,
-        depart: &mut impl FnMut(Departure<'_>),
+        wire: &mut impl Wire,
     ) -> Fate {
-        self.advance_port(port, moment.at, depart);
+        self.advance_port(port, moment.at, wire);
         let state = &mut self.ports[usize::from(port)];
         // Control packets go first whatever else comes in this instant, if classes count.
         let goes_first = moment.is_over || (packet.class() == Class::Control && fabric.control_priority);
@@ -151,7 +163,7 @@ impl Ports {
             state.free_at = moment.at;
             state.stats.max_queue = state.stats.max_queue.max(u64::from(packet.size));
             let class = usize::from(packet.class() == Class::Data || !fabric.control_priority);
-            depart(state.start(packet, class));
+            wire.depart(state.start(packet, class));
             return Fate::Queued;
         }
         self.push(port, packet, moment.at, fabric, random)
@@ -223,7 +235,7 @@ impl Ports {
 
     /// Starts every transmission of one port that begins before `until`.
     #[inline(always)]
-    pub fn advance_port(&mut self, port: u16, until: Time, depart: &mut impl FnMut(Departure<'_>)) {
+    pub fn advance_port(&mut self, port: u16, until: Time, wire: &mut impl Wire) {
         let state = &mut self.ports[usize::from(port)];
         while state.queued > 0 && state.free_at < until {
             let class = usize::from(state.queues[0].head == NONE);
@@ -236,20 +248,20 @@ impl Ports {
             state.queued -= 1;
             let weight = u128::from(slot.0.size) * u128::from(state.free_at.0);
             state.stats.waiting = state.stats.waiting.wrapping_add(weight);
-            depart(state.start(&mut slot.0, class));
+            wire.depart(state.start(&mut slot.0, class));
         }
     }
 
     /// Starts every transmission of the node that begins before `until`; returns when the next one will begin.
     #[inline]
-    pub fn advance(&mut self, until: Time, depart: &mut impl FnMut(Departure<'_>)) -> Option<Time> {
+    pub fn advance(&mut self, until: Time, wire: &mut impl Wire) -> Option<Time> {
         let mut next = Time::MAX;
         for word in 0..self.waiting.len() {
             let mut bits = self.waiting[word];
             while bits != 0 {
                 let index = word * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                self.advance_port(index as u16, until, depart);
+                self.advance_port(index as u16, until, wire);
                 let state = &self.ports[index];
                 if state.queued > 0 {
                     next = next.min(state.free_at);
@@ -263,8 +275,8 @@ impl Ports {
 
     /// Bytes waiting at a port or being sent there at `now`.
     #[inline]
-    pub fn load(&mut self, port: u16, now: Time, depart: &mut impl FnMut(Departure<'_>)) -> u64 {
-        self.advance_port(port, now, depart);
+    pub fn load(&mut self, port: u16, now: Time, wire: &mut impl Wire) -> u64 {
+        self.advance_port(port, now, wire);
         let state = &self.ports[usize::from(port)];
         let sending = if state.free_at > now { u64::from(state.sending) } else { 0 };
         state.queues[0].bytes + state.queues[1].bytes + sending
@@ -273,17 +285,11 @@ impl Ports {
     /// Sends a packet at `at` through an idle port at which nothing waits, when that instant is over: a NIC that pulls
     /// its data needs no queue.
     #[inline(always)]
-    pub fn send_now(
-        &mut self,
-        port: u16,
-        packet: &mut Packet,
-        at: Time,
-        depart: &mut impl FnMut(Departure<'_>),
-    ) {
+    pub fn send_now(&mut self, port: u16, packet: &mut Packet, at: Time, wire: &mut impl Wire) {
         let state = &mut self.ports[usize::from(port)];
         debug_assert!(state.queued == 0 && state.free_at <= at);
         state.free_at = at;
-        depart(state.start(packet, Class::Data as usize));
+        wire.depart(state.start(packet, Class::Data as usize));
     }
 
     /// Whether something waits at a port, as of the last advance.
@@ -446,7 +452,9 @@ mod tests {
         fn advance(&mut self, ns: u64) -> Option<u64> {
             let Bench { ports, out, .. } = self;
             ports
-                .advance(Time::from_ns(ns), &mut |d| out.push((d.packet.seq, d.arrival.0 / 1000)))
+                .advance(Time::from_ns(ns), &mut |d: Departure<'_>| {
+                    out.push((d.packet.seq, d.arrival.0 / 1000))
+                })
                 .map(|t| t.0 / 1000)
         }
     }

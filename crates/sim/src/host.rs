@@ -15,7 +15,7 @@ use netloom_units::{Bytes, Time};
 use netloom_workload::{HostWork, Message as Job};
 use rustc_hash::FxHashMap;
 
-use crate::model::{Message, World, transmit};
+use crate::model::{Channels, Message, World};
 use crate::path::PathProfile;
 use crate::sampler::Sampler;
 
@@ -156,7 +156,7 @@ impl Host {
         out: &mut impl Scheduler<Message>,
     ) -> Option<Time> {
         loop {
-            self.nic.advance_port(NIC, until, &mut |departure| transmit(departure, out));
+            self.nic.advance_port(NIC, until, &mut Channels(out));
             if self.turn.is_empty() && !self.nic.is_waiting(NIC) {
                 self.checked = until;
                 return None;
@@ -239,7 +239,7 @@ impl Host {
         if flow.in_turn {
             self.turn.push_back(slot);
         }
-        self.nic.send_now(NIC, &mut packet, at, &mut |departure| transmit(departure, out));
+        self.nic.send_now(NIC, &mut packet, at, &mut Channels(out));
     }
 
     fn on_data(
@@ -291,9 +291,7 @@ impl Host {
         self.control_sent += 1;
         // Data of this instant waits for the NIC to be asked, so nothing else is in the answer's way.
         let moment = Moment { at: now, is_over: out.is_last_of_instant() };
-        self.nic.enqueue(NIC, &mut answer, moment, &world.fabric, &mut self.random, &mut |departure| {
-            transmit(departure, out)
-        });
+        self.nic.enqueue(NIC, &mut answer, moment, &world.fabric, &mut self.random, &mut Channels(out));
     }
 
     /// The receiver spares an ACK: remember what to answer, but not for ever.

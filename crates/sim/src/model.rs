@@ -1,7 +1,7 @@
 //! The simulation as the engine sees it: what all nodes share, and which node does what.
 
 use netloom_engine::{Model, NodeIndex, Scheduler, TIMER};
-use netloom_fabric::{Departure, Fabric, Packet};
+use netloom_fabric::{Departure, Fabric, Packet, Wire};
 use netloom_routing::{NicRouter, RouteTable, Routing};
 use netloom_topology::Network;
 use netloom_transport::Transport;
@@ -45,11 +45,16 @@ pub(crate) enum Message {
 
 const _: () = assert!(size_of::<Message>() == size_of::<Packet>(), "an event fills one cache line");
 
-/// Puts a departed packet on its channel.
-#[inline(always)]
-pub(crate) fn transmit(departure: Departure<'_>, out: &mut impl Scheduler<Message>) {
-    let Departure { to, channel, arrival, packet } = departure;
-    out.send(to, channel, arrival, Message::Packet(*packet));
+/// Puts departed packets on their channels.
+pub(crate) struct Channels<'a, S>(pub(crate) &'a mut S);
+
+impl<S: Scheduler<Message>> Wire for Channels<'_, S> {
+    // A closure would not be inlined at each of the places where a packet may leave.
+    #[inline(always)]
+    fn depart(&mut self, departure: Departure<'_>) {
+        let Departure { to, channel, arrival, packet } = departure;
+        self.0.send(to, channel, arrival, Message::Packet(*packet));
+    }
 }
 
 impl Model for World {

@@ -6,7 +6,7 @@ use netloom_routing::{Crossing, FlowKey, Header, SwitchRouter};
 use netloom_units::Time;
 use rustc_hash::FxHashMap;
 
-use crate::model::{Message, World, transmit};
+use crate::model::{Channels, Message, World};
 use crate::sampler::Sampler;
 
 /// An output-queued switch.
@@ -49,7 +49,7 @@ impl Switch {
         } else {
             let header = header(packet);
             let rates = |port| world.network.channel(world.network.ports(id)[usize::from(port)]).rate.0;
-            let load = |port| ports.load(port, now, &mut |departure| transmit(departure, out));
+            let load = |port| ports.load(port, now, &mut Channels(out));
             let first = packet.kind == PacketKind::Data && packet.hops == 1;
             let crossing = Crossing { first, candidates, now };
             let hop = router.route(&world.routing, &header, crossing, load, rates);
@@ -60,8 +60,7 @@ impl Switch {
             hop.port
         };
         let moment = Moment { at: now, is_over: out.is_last_of_instant() };
-        let fate = ports
-            .enqueue(port, packet, moment, &world.fabric, random, &mut |departure| transmit(departure, out));
+        let fate = ports.enqueue(port, packet, moment, &world.fabric, random, &mut Channels(out));
         if fate == Fate::Dropped {
             *self.dropped.entry(FlowKey { src: packet.src, flow: packet.flow }).or_default() += 1;
         }
@@ -72,14 +71,14 @@ impl Switch {
         if self.sampler.is_some() {
             self.sample(until, out);
         }
-        self.ports.advance(until, &mut |departure| transmit(departure, out))
+        self.ports.advance(until, &mut Channels(out))
     }
 
     /// Takes the samples that are due up to `now`.
     fn sample(&mut self, now: Time, out: &mut impl Scheduler<Message>) {
         let Switch { ports, sampler: Some(sampler), .. } = self else { return };
         while let Some(instant) = sampler.due(now) {
-            ports.advance(instant, &mut |departure| transmit(departure, out));
+            ports.advance(instant, &mut Channels(out));
             sampler.look(ports);
         }
     }
