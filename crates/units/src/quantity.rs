@@ -199,24 +199,19 @@ fn parse(text: &str, units: &[Unit], expected: &'static str) -> Result<u64, Pars
     u64::try_from(scaled / divisor).map_err(|_| fail())
 }
 
-/// Writes the value in the largest unit in which it is a short decimal, otherwise in base units, so that reading it back
-/// is exact.
+/// Writes the value in the largest unit in which it is a short decimal, otherwise in base units; reading it back is exact
+/// either way.
 ///
-/// Short is a whole number, or in decimal units one with at most three decimals; both below a million unless there is
-/// no larger unit.
+/// Short is a whole number, or in decimal units a number below 10 000 with at most three decimals.
 fn write(value: u64, units: &[Unit], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let largest = units[0].1;
-    for &(names, scale) in &units[..units.len() - 1] {
-        let short = value / scale < 1_000_000 || scale == largest;
+    for &(names, scale) in units {
         let (whole, rest) = (value / scale, value % scale);
-        if whole == 0 || !short {
-            continue;
-        }
-        if rest == 0 {
+        if whole > 0 && rest == 0 {
             return write!(f, "{whole}{}", names[0]);
         }
         // Decimal fractions are exact only in decimal units.
-        if scale.is_multiple_of(1000) && rest.is_multiple_of(scale / 1000) {
+        let decimal = scale.is_multiple_of(1000) && rest.is_multiple_of(scale / 1000);
+        if (1..10_000).contains(&whole) && decimal {
             let decimals = format!("{:03}", rest / (scale / 1000));
             return write!(f, "{whole}.{}{}", decimals.trim_end_matches('0'), names[0]);
         }
@@ -325,8 +320,8 @@ mod tests {
         assert_eq!(Time(166_400).to_string(), "166.4ns");
         assert_eq!(Time(12_494_999_999_999).to_string(), "12494999999999ps");
         assert_eq!(
-            [8 << 20, 1536, 1500, 1501].map(|n| Bytes(n).to_string()),
-            ["8MiB", "1.536KB", "1.5KB", "1501B"]
+            [8 << 20, 1536, 1500, 123_456_789].map(|n| Bytes(n).to_string()),
+            ["8MiB", "1.536KB", "1.5KB", "123456789B"]
         );
     }
 
