@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use netloom_analysis::{ClaimResult, Outcome, Scale, Study, StudyError, Use};
@@ -27,11 +28,10 @@ pub(super) fn study(args: &StudyArgs, document: &Node) -> Result<(), Failure> {
     if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {msg}") {
         bar.set_style(style);
     }
+    // A measurement may take minutes; the clock shows that it goes on.
+    bar.enable_steady_tick(Duration::from_millis(200));
     let scale = if args.small { Scale::Small } else { Scale::Full };
-    let outcome = study.run(scale, document.place.source.folder(), |step| {
-        bar.set_message(step.to_owned());
-        bar.tick();
-    });
+    let outcome = study.run(scale, document.place.source.folder(), |step| bar.set_message(step.to_owned()));
     bar.finish_and_clear();
     let outcome = outcome.map_err(problem)?;
 
