@@ -30,7 +30,7 @@ lint: $(VENV)/installed
 
 # Long: every study in full, one after the other.
 studies: build
-	for study in studies/flowcut/*.toml; do ./target/release/netloom study $$study || exit 1; done
+	status=0; for study in studies/*/*.toml; do ./target/release/netloom study $$study || status=1; done; exit $$status
 
 # Packet-hops per second (ratios within one run), then instructions per packet-hop.
 bench:

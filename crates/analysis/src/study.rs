@@ -80,11 +80,18 @@ pub enum StudyError {
     #[error("{0}")]
     Syntax(#[from] toml::de::Error),
     /// A part of the study is wrong.
-    #[error("{0}")]
-    Invalid(String),
+    #[error("{reason}")]
+    Invalid {
+        /// The part, as a path of keys and positions: `measurement.2`.
+        field: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A network cannot be built.
     #[error("network {id}: {reason}")]
     Network {
+        /// The network's place in the study, e.g. `network.0.topology`.
+        field: String,
         /// The network's name in the study.
         id: String,
         /// Why not.
@@ -93,6 +100,8 @@ pub enum StudyError {
     /// A measurement failed.
     #[error("{measurement} of {network}: {reason}")]
     Measurement {
+        /// The measurement's place in the study, e.g. `measurement.2`.
+        field: String,
         /// The measurement's name in the study.
         measurement: String,
         /// The network's name in the study.
@@ -130,63 +139,49 @@ impl Study {
     /// If the text is no valid study.
     pub fn parse(text: &str) -> Result<Self, StudyError> {
         let file: StudyFile = toml::from_str(text)?;
-        let mut measurements: Vec<Measured> = Vec::new();
-        for mut table in file.measurement {
-            let mut take = |key: &str| table.remove(key);
-            let id = take("id");
-            let networks = take("networks");
-            let measurement: Measurement = read_kind(table).map_err(StudyError::Invalid)?;
-            let id = match id {
-                None => netloom_units::kind::Kind::name(&measurement).to_owned(),
-                Some(toml::Value::String(id)) => id,
-                Some(other) => {
-                    return Err(StudyError::Invalid(format!(
-                        "measurement: id: expected a string, found {other}"
-                    )));
-                }
-            };
-            let networks = networks.map_or(Ok(Vec::new()), toml::Value::try_into::<Vec<String>>)?;
-            if let Some(unknown) = networks.iter().find(|n| file.network.iter().all(|spec| spec.id != **n)) {
-                return Err(StudyError::Invalid(format!(
-                    "measurement {id}: there is no network \"{unknown}\""
-                )));
-            }
-            if measurements.iter().any(|other| other.id == id) {
-                return Err(StudyError::Invalid(format!("two measurements are called \"{id}\"")));
-            }
-            measurements.push(Measured { id, networks, measurement });
-        }
-        let mut claims = file.claim;
-        for table in &file.table {
-            claims.extend(table.claims().map_err(StudyError::Invalid)?);
-        }
         for (i, spec) in file.network.iter().enumerate() {
+            let field = format!("network.{i}.id");
+            check_name(&field, &spec.id)?;
             if file.network[..i].iter().any(|other| other.id == spec.id) {
-                return Err(StudyError::Invalid(format!("two networks are called \"{}\"", spec.id)));
+                return Err(invalid(field, format!("two networks are called \"{}\"", spec.id)));
             }
         }
-        let study = Study { title: file.title, networks: file.network, measurements, claims };
-        study.check_claims()?;
-        Ok(study)
+        let mut measurements: Vec<Measured> = Vec::new();
+        for (i, table) in file.measurement.into_iter().enumerate() {
+            let measured = Measured::read(table, &format!("measurement.{i}"), &file.network)?;
+            if measurements.iter().any(|other| other.id == measured.id) {
+                let reason = format!("two measurements are called \"{}\"", measured.id);
+                return Err(invalid(format!("measurement.{i}"), reason));
+            }
+            measurements.push(measured);
+        }
+        let study = Study { title: file.title, networks: file.network, measurements, claims: Vec::new() };
+        let mut claims = Vec::new();
+        for (i, claim) in file.claim.into_iter().enumerate() {
+            study.check_claim(&claim, format!("claim.{i}.metric"))?;
+            claims.push(claim);
+        }
+        for (i, table) in file.table.iter().enumerate() {
+            let field = format!("table.{i}");
+            for claim in table.claims().map_err(|reason| invalid(field.clone(), reason))? {
+                study.check_claim(&claim, field.clone())?;
+                claims.push(claim);
+            }
+        }
+        Ok(Study { claims, ..study })
     }
 
-    /// Refuses claims about networks or measurements that are not in the study, before anything runs.
-    fn check_claims(&self) -> Result<(), StudyError> {
-        for (claim, metric) in self.claims.iter().flat_map(|c| c.metrics().into_iter().map(move |m| (c, m))) {
+    /// Refuses a claim about networks or measurements that are not in the study, before anything runs.
+    fn check_claim(&self, claim: &Claim, field: String) -> Result<(), StudyError> {
+        for metric in claim.metrics() {
             let parts: Vec<&str> = metric.split('.').collect();
             let [network, measurement, _] = parts[..] else {
                 let problem = "expected <network>.<measurement>.<quantity>";
-                return Err(StudyError::Invalid(format!(
-                    "claim {}: {problem}, found \"{metric}\"",
-                    claim.id
-                )));
+                return Err(invalid(field, format!("claim {}: {problem}, found \"{metric}\"", claim.id)));
             };
             let taken = self.measurements.iter().any(|m| m.id == measurement && m.covers(network));
             if !taken || self.networks.iter().all(|spec| spec.id != network) {
-                return Err(StudyError::Invalid(format!(
-                    "claim {}: nothing measures \"{metric}\"",
-                    claim.id
-                )));
+                return Err(invalid(field, format!("claim {}: nothing measures \"{metric}\"", claim.id)));
             }
         }
         Ok(())
@@ -208,17 +203,19 @@ impl Study {
         mut progress: impl FnMut(&str),
     ) -> Result<Outcome, StudyError> {
         let mut metrics = BTreeMap::new();
-        for spec in &self.networks {
+        for (i, spec) in self.networks.iter().enumerate() {
             let topology = match (&spec.small, scale) {
                 (Some(small), Scale::Small) => small,
                 _ => &spec.topology,
             };
-            let subject = Subject::build(topology, spec.seed, base_dir)
-                .map_err(|reason| StudyError::Network { id: spec.id.clone(), reason })?;
-            for measured in self.measurements.iter().filter(|m| m.covers(&spec.id)) {
+            let subject = Subject::build(topology, spec.seed, base_dir).map_err(|reason| {
+                StudyError::Network { field: format!("network.{i}.topology"), id: spec.id.clone(), reason }
+            })?;
+            for (j, measured) in self.measurements.iter().enumerate().filter(|(_, m)| m.covers(&spec.id)) {
                 progress(&format!("{}: {}", spec.id, measured.id));
                 let quantities =
                     measured.measurement.take(&subject, scale).map_err(|reason| StudyError::Measurement {
+                        field: format!("measurement.{j}"),
                         measurement: measured.id.clone(),
                         network: spec.id.clone(),
                         reason,
@@ -230,7 +227,7 @@ impl Study {
         let judge = |claim: &Claim| {
             claim.judge(&metrics).ok_or_else(|| {
                 let names = claim.metrics().join(" and ");
-                StudyError::Invalid(format!("claim {}: the measurement gives no {names}", claim.id))
+                invalid("claim", format!("claim {}: the measurement gives no {names}", claim.id))
             })
         };
         let claims = self.claims.iter().map(judge).collect::<Result<_, _>>()?;
@@ -238,7 +235,56 @@ impl Study {
     }
 }
 
+fn invalid(field: impl Into<String>, reason: impl Into<String>) -> StudyError {
+    StudyError::Invalid { field: field.into(), reason: reason.into() }
+}
+
+/// Refuses names that metrics could not be told apart by.
+fn check_name(field: &str, name: &str) -> Result<(), StudyError> {
+    if name.is_empty() || name.contains('.') {
+        return Err(invalid(field, format!("expected a name without dots, found \"{name}\"")));
+    }
+    Ok(())
+}
+
+impl StudyError {
+    /// The part of the study that is to blame, as a path of keys and positions such as `measurement.2`, where it is
+    /// known.
+    pub fn field(&self) -> Option<&str> {
+        match self {
+            StudyError::File { .. } | StudyError::Syntax(_) => None,
+            StudyError::Invalid { field, .. }
+            | StudyError::Network { field, .. }
+            | StudyError::Measurement { field, .. } => Some(field),
+        }
+    }
+}
+
 impl Measured {
+    /// Reads a measurement, which stands at `field`, of some of the networks.
+    fn read(mut table: toml::Table, field: &str, known: &[NetworkSpec]) -> Result<Self, StudyError> {
+        let id = table.remove("id");
+        let networks = table.remove("networks");
+        let measurement: Measurement = read_kind(table).map_err(|reason| invalid(field, reason))?;
+        let id = match id {
+            None => netloom_units::kind::Kind::name(&measurement).to_owned(),
+            Some(toml::Value::String(id)) => id,
+            Some(other) => {
+                return Err(invalid(format!("{field}.id"), format!("expected a string, found {other}")));
+            }
+        };
+        check_name(&format!("{field}.id"), &id)?;
+        let field = format!("{field}.networks");
+        let networks = match networks.map_or(Ok(Vec::new()), toml::Value::try_into::<Vec<String>>) {
+            Ok(networks) => networks,
+            Err(error) => return Err(invalid(field, error.message())),
+        };
+        if let Some(unknown) = networks.iter().find(|n| known.iter().all(|spec| spec.id != **n)) {
+            return Err(invalid(field, format!("there is no network \"{unknown}\"")));
+        }
+        Ok(Measured { id, networks, measurement })
+    }
+
     fn covers(&self, network: &str) -> bool {
         self.networks.is_empty() || self.networks.iter().any(|n| n == network)
     }

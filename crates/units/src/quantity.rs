@@ -199,21 +199,21 @@ fn parse(text: &str, units: &[Unit], expected: &'static str) -> Result<u64, Pars
     u64::try_from(scaled / divisor).map_err(|_| fail())
 }
 
-/// Writes the value in the largest unit that needs at most three decimals, so that reading it back is exact.
+/// Writes the value in the largest unit in which it is a short decimal, otherwise in base units; reading it back is exact
+/// either way.
+///
+/// Short is a whole number, or in decimal units a number below 10 000 with at most three decimals.
 fn write(value: u64, units: &[Unit], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for &(names, scale) in units {
-        let step = scale.div_ceil(1000);
-        if value >= scale && value.is_multiple_of(step) && scale.is_multiple_of(step) {
-            let per = scale / step;
-            let (whole, rest) = (value / scale, value % scale / step);
-            if rest == 0 {
-                return write!(f, "{whole}{}", names[0]);
-            }
-            // Decimal fractions are exact only in decimal units.
-            if per == 1000 {
-                let decimals = format!("{rest:03}");
-                return write!(f, "{whole}.{}{}", decimals.trim_end_matches('0'), names[0]);
-            }
+        let (whole, rest) = (value / scale, value % scale);
+        if whole > 0 && rest == 0 {
+            return write!(f, "{whole}{}", names[0]);
+        }
+        // Decimal fractions are exact only in decimal units.
+        let decimal = scale.is_multiple_of(1000) && rest.is_multiple_of(scale / 1000);
+        if (1..10_000).contains(&whole) && decimal {
+            let decimals = format!("{:03}", rest / (scale / 1000));
+            return write!(f, "{whole}.{}{}", decimals.trim_end_matches('0'), names[0]);
         }
     }
     write!(f, "{value}{}", units[units.len() - 1].0[0])
@@ -310,6 +310,19 @@ mod tests {
         assert!("-1us".parse::<Time>().is_err());
         assert!("0.5ps".parse::<Time>().is_err(), "a fraction of the base unit is not silently rounded");
         assert!("99999999999999999999s".parse::<Time>().is_err());
+    }
+
+    #[test]
+    fn round_numbers_are_written_short_and_all_others_in_base_units() {
+        let rates = [200_000_000_000, 12_500_000_000, 1_500_000, 12_494_999_999_999, 166_400_001, 999];
+        let written = ["200Gbps", "12.5Gbps", "1.5Mbps", "12494999999999bps", "166400001bps", "999bps"];
+        assert_eq!(rates.map(|bps| Rate(bps).to_string()), written);
+        assert_eq!(Time(166_400).to_string(), "166.4ns");
+        assert_eq!(Time(12_494_999_999_999).to_string(), "12494999999999ps");
+        assert_eq!(
+            [8 << 20, 1536, 1500, 123_456_789].map(|n| Bytes(n).to_string()),
+            ["8MiB", "1.536KB", "1.5KB", "123456789B"]
+        );
     }
 
     #[test]

@@ -1,31 +1,30 @@
-//! `netloom study`: a grid of runs, held against claims.
+//! Simulation studies: a grid of runs.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use netloom_record::{Existing, Outcome, OutcomeWriter, Status, Summary};
 use netloom_scenario::study::{
-    Cell, CellEvent, CellReport, Results, RunCell, Study, Verdict, digest, judge, numbers, run_cells,
-    significant,
+    Cell, CellEvent, CellReport, Results, RunCell, Study, digest, judge, numbers, run_cells, significant,
 };
-use netloom_scenario::{Node, Problems, Source, apply_override, finish};
+use netloom_scenario::{Node, Problems, apply_override, finish};
 
+use super::{Findings, csv, folder, write_verdicts};
 use crate::args::StudyArgs;
 use crate::failure::{Failure, complain, unwritable, write_file};
 use crate::{interrupt, show};
 
 /// Runs what is not there yet, judges the claims, writes and shows the results.
-pub(crate) fn study(args: &StudyArgs) -> Result<(), Failure> {
-    let study = read_study(args)?;
+pub(super) fn study(args: &StudyArgs, document: &Node) -> Result<(), Failure> {
+    let study = read_study(args, document)?;
     let cells = study.cells()?;
     study.check_labels(&cells)?;
     check_cells(&cells)?;
-    let folder = args.out.clone().unwrap_or_else(|| default_folder(&args.study, args.small));
+    let folder = folder(args);
     let cell_folder = folder.join("cells");
     fs::create_dir_all(&cell_folder).map_err(|error| unwritable(&cell_folder, &error))?;
 
@@ -69,39 +68,23 @@ pub(crate) fn study(args: &StudyArgs) -> Result<(), Failure> {
         return Err(Failure::Interrupted);
     }
 
-    let mut out = std::io::stdout().lock();
-    if args.json {
-        let points = results.table(&COLUMNS.map(|(_, metric)| metric));
-        let value = serde_json::json!({ "title": study.title, "claims": verdicts, "results": points });
-        writeln!(out, "{}", serde_json::to_string_pretty(&value).map_err(std::io::Error::from)?)?;
-    } else {
-        writeln!(out, "{}\n{}", study.title, result_table(&results))?;
-        if !verdicts.is_empty() {
-            writeln!(out, "{}", claim_table(&verdicts))?;
-        }
-        writeln!(out, "results in {}", folder.display())?;
-    }
-    if failures.is_empty() && !verdicts.iter().any(Verdict::fails) { Ok(()) } else { Err(Failure::Gate) }
+    let findings = Findings {
+        title: &study.title,
+        verdicts: &verdicts,
+        results: serde_json::json!(results.table(&COLUMNS.map(|(_, metric)| metric))),
+        table: result_table(&results),
+        folder: &folder,
+    };
+    findings.show(args.json)?;
+    if failures.is_empty() { findings.judgement() } else { Err(Failure::Gate) }
 }
 
-fn read_study(args: &StudyArgs) -> Result<Study, Failure> {
-    let document = Node::parse(&Source::read(&args.study)?)?;
-    let mut study = Study::read(&document, args.small)?;
+fn read_study(args: &StudyArgs, document: &Node) -> Result<Study, Failure> {
+    let mut study = Study::read(document, args.small)?;
     for text in &args.set {
         apply_override(&mut study.scenario, text)?;
     }
     Ok(study)
-}
-
-fn default_folder(study: &Path, small: bool) -> PathBuf {
-    let stem = study.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    // studies/flowcut/fig8.toml and studies/fatpaths/fig8.toml must not share a folder.
-    let parent = study.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
-    let name = match parent {
-        Some(parent) => format!("{parent}-{stem}"),
-        None => stem,
-    };
-    PathBuf::from("runs").join(if small { format!("{name}-small") } else { name })
 }
 
 /// Finds out before the first run whether the parts of every scenario fit each other.
@@ -190,48 +173,6 @@ fn result_table(results: &Results) -> String {
     show::table(rows)
 }
 
-fn claim_table(verdicts: &[Verdict]) -> String {
-    let mut text = String::new();
-    let mut rows =
-        vec![["", "claim", "holds", "measured", "published", "source"].map(str::to_owned).to_vec()];
-    for verdict in verdicts {
-        let holds = match (verdict.holds, verdict.gate) {
-            (Some(true), _) => "yes",
-            (Some(false), true) => "NO (gate)",
-            (Some(false), false) => "no",
-            (None, true) => "FAILED (gate)",
-            (None, false) => "not measured",
-        };
-        rows.push(vec![
-            verdict.id.clone(),
-            wrap(&verdict.text, 44),
-            holds.to_owned(),
-            wrap(&verdict.measured, 32),
-            wrap(&verdict.published, 24),
-            wrap(&verdict.source, 20),
-        ]);
-        if !verdict.note.is_empty() {
-            text += &format!("{}: {}\n", verdict.id, verdict.note);
-        }
-    }
-    format!("{}\n{text}", show::text_table(rows))
-}
-
-/// Breaks text at spaces into lines of at most `width` characters.
-fn wrap(text: &str, width: usize) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines.join("\n")
-}
-
 /// `results.csv`: one row per cell, all labels and all metrics.
 fn write_results(folder: &Path, finished: &[(&Cell, BTreeMap<String, f64>)]) -> Result<(), Failure> {
     let mut axes: Vec<&str> = Vec::new();
@@ -250,13 +191,8 @@ fn write_results(folder: &Path, finished: &[(&Cell, BTreeMap<String, f64>)]) -> 
     metrics.sort_unstable();
     metrics.dedup();
 
-    let mut text = String::new();
-    let mut line = |fields: Vec<String>| {
-        let fields: Vec<String> = fields.iter().map(|field| quote(field)).collect();
-        text.push_str(&fields.join(","));
-        text.push('\n');
-    };
-    line(axes.iter().chain(&["seed"]).chain(&metrics).map(|name| (*name).to_owned()).collect());
+    let heading = axes.iter().chain(&["seed"]).chain(&metrics).map(|name| (*name).to_owned()).collect();
+    let mut rows: Vec<Vec<String>> = vec![heading];
     for (cell, numbers) in finished {
         let label = |axis: &&str| {
             cell.labels
@@ -267,21 +203,7 @@ fn write_results(folder: &Path, finished: &[(&Cell, BTreeMap<String, f64>)]) -> 
         };
         let number = |metric: &&str| numbers.get(*metric).map(f64::to_string).unwrap_or_default();
         let seed = cell.scenario.seed.to_string();
-        line(axes.iter().map(label).chain([seed]).chain(metrics.iter().map(number)).collect());
+        rows.push(axes.iter().map(label).chain([seed]).chain(metrics.iter().map(number)).collect());
     }
-    write_file(&folder.join("results.csv"), text.as_bytes())
-}
-
-/// A CSV field (RFC 4180).
-fn quote(field: &str) -> String {
-    if field.contains([',', '"', '\n']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.to_owned()
-    }
-}
-
-fn write_verdicts(folder: &Path, verdicts: &[Verdict]) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(verdicts).map_err(|error| Failure::Bug(error.to_string()))?;
-    write_file(&folder.join("claims.json"), text.as_bytes())
+    write_file(&folder.join("results.csv"), csv(&rows).as_bytes())
 }
