@@ -28,7 +28,7 @@ lint: $(VENV)/installed
 	$(VENV)/bin/ruff check tests
 	$(VENV)/bin/ruff format --check tests
 
-# Long: every study in full, one after the other.
+# Long: every study in full, one after the other; fails at the end if a gate of any of them does not hold.
 studies: build
 	status=0; for study in studies/*/*.toml; do ./target/release/netloom study $$study || status=1; done; exit $$status
 
