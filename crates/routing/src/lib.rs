@@ -20,6 +20,7 @@
 
 pub mod granularity;
 pub mod hash;
+mod layers;
 mod nic;
 pub mod preset;
 mod scheme;
@@ -28,6 +29,7 @@ mod switch;
 mod table;
 
 pub use granularity::Granularity;
+pub use layers::{Layers, NO_LAYER};
 pub use nic::{AckSample, NicFlow, NicRouter, NicShared};
 pub use scheme::{Placement, Routing, RoutingError};
 pub use selector::Selector;

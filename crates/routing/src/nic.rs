@@ -1,9 +1,13 @@
 //! The product at work in a NIC: which entropy value the next packet of a flow carries, and whether it may leave.
 
+use std::sync::Arc;
+
+use netloom_topology::HostId;
 use netloom_units::{Bytes, Rate, Time};
 use rand::Rng;
 
 use crate::granularity::flowcut::{Ack, Flowcut, FlowcutState, RttMin, Verdict};
+use crate::layers::Layers;
 use crate::scheme::{Placement, Routing};
 use crate::selector::random::below;
 use crate::switch::Decisions;
@@ -14,6 +18,7 @@ use crate::{Granularity, Selector};
 pub struct NicRouter {
     scheme: Routing,
     rate: Rate,
+    layers: Option<Arc<Layers>>,
 }
 
 /// What the flows of one NIC share.
@@ -28,6 +33,8 @@ pub struct NicShared {
 pub struct NicFlow {
     entropy: u32,
     initial: u32,
+    /// The routers of its source and destination; only layers need them.
+    routers: (u32, u32),
     run: Run,
     /// Decisions after the initial one, and how many left the initial path.
     pub decisions: Decisions,
@@ -63,18 +70,26 @@ pub struct AckSample {
 }
 
 impl NicRouter {
-    /// `rate` is that of the fabric's links, which Flowcut's RTT correction needs (h · s / b).
-    pub fn new(scheme: Routing, rate: Rate) -> Self {
-        NicRouter { scheme, rate }
+    /// `rate` is that of the fabric's links, which Flowcut's RTT correction needs (h · s / b); `layers` are those from which the
+    /// selector `layer` draws.
+    pub fn new(scheme: Routing, rate: Rate, layers: Option<Arc<Layers>>) -> Self {
+        NicRouter { scheme, rate, layers }
+    }
+
+    /// The layers by which switches forward, if the scheme has any.
+    #[inline]
+    pub fn layers(&self) -> Option<&Layers> {
+        self.layers.as_deref()
     }
 
     /// A new flow: draws its first entropy value.
-    pub fn begin(&self, random: &mut impl Rng) -> NicFlow {
+    pub fn begin(&self, src: HostId, dst: HostId, random: &mut impl Rng) -> NicFlow {
+        let routers = self.layers().map_or((0, 0), |layers| (layers.router_of(src), layers.router_of(dst)));
         let decides = self.scheme.placement == Placement::Nic;
         let entropy = match self.scheme.selector {
             Selector::Random(_) if decides => below(self.scheme.entropy_values as usize, random) as u32,
             Selector::RoundRobin(_) if decides => random.next_u32() >> 1,
-            _ => 0,
+            _ => self.layers().map_or(0, |layers| layers.first(routers.0, routers.1, random)),
         };
         let run = match self.scheme.granularity {
             _ if !decides => Run::Whole,
@@ -84,7 +99,7 @@ impl NicRouter {
             Granularity::Packet(_) => Run::Packet,
             Granularity::Flowcut(_) => Run::Flowcut(Box::default()),
         };
-        NicFlow { entropy, initial: entropy, run, decisions: Decisions::default() }
+        NicFlow { entropy, initial: entropy, routers, run, decisions: Decisions::default() }
     }
 
     fn flowcut(&self) -> Option<&Flowcut> {
@@ -182,7 +197,10 @@ impl NicFlow {
         self.entropy = match router.scheme.selector {
             Selector::Random(_) => below(router.scheme.entropy_values as usize, random) as u32,
             Selector::RoundRobin(_) => self.entropy.wrapping_add(1),
-            _ => self.entropy,
+            _ => match router.layers() {
+                Some(layers) => layers.draw(self.routers.0, self.routers.1, random),
+                None => self.entropy,
+            },
         };
         self.decisions.taken += 1;
         self.decisions.deviating += u64::from(self.entropy != self.initial);
@@ -196,13 +214,13 @@ mod tests {
     use rand_pcg::Pcg64Mcg;
 
     fn nic(preset: &str) -> NicRouter {
-        NicRouter::new(preset::find(preset).unwrap().routing(), Rate::from_gbps(200))
+        NicRouter::new(preset::find(preset).unwrap().routing(), Rate::from_gbps(200), None)
     }
 
     #[test]
     fn presto_takes_the_next_label_every_64_kib() {
         let (nic, mut random) = (nic("presto"), Pcg64Mcg::new(1));
-        let mut flow = nic.begin(&mut random);
+        let mut flow = nic.begin(0, 1, &mut random);
         let labels: Vec<u32> = (0..48)
             .map(|_| flow.on_send(&nic, Time(0), 4096, &mut random).wrapping_sub(flow.initial))
             .collect();
@@ -212,7 +230,7 @@ mod tests {
     #[test]
     fn flowcut_takes_a_new_entropy_value_only_after_a_drain() {
         let (nic, mut random) = (nic("flowcut-nic"), Pcg64Mcg::new(1));
-        let (mut shared, mut flow) = (NicShared::default(), nic.begin(&mut random));
+        let (mut shared, mut flow) = (NicShared::default(), nic.begin(0, 1, &mut random));
         let sample = |rtt_us, in_flight| AckSample {
             now: Time::from_us(100),
             rtt: Time::from_us(rtt_us),
@@ -237,7 +255,7 @@ mod tests {
     #[test]
     fn schemes_of_the_switches_leave_the_nic_alone() {
         let (nic, mut random) = (nic("letflow"), Pcg64Mcg::new(1));
-        let mut flow = nic.begin(&mut random);
+        let mut flow = nic.begin(0, 1, &mut random);
         for step in 0..10 {
             assert_eq!(flow.on_send(&nic, Time::from_ms(step), 4160, &mut random), 0);
         }

@@ -1,11 +1,12 @@
 //! Schemes by the names their papers gave them: data that expand to a point of the product.
 
+use netloom_paths::routes::RandomLayers;
 use netloom_units::{Bytes, Time};
 
 use crate::granularity::{flow, flowcell, flowcut, flowlet, packet};
 use crate::hash::HashFunction;
 use crate::scheme::{Placement, Routing};
-use crate::selector::{drill, hash, least_loaded, mod_k, random, round_robin, weighted};
+use crate::selector::{drill, hash, layer, least_loaded, mod_k, random, round_robin, weighted};
 use crate::{Granularity, Selector};
 
 /// A named scheme.
@@ -47,6 +48,17 @@ fn letflow(gap: Time) -> Routing {
 
 fn flowcut_nic(config: flowcut::Flowcut) -> Routing {
     scheme(Placement::Nic, Granularity::Flowcut(config), Selector::Random(random::Random {}))
+}
+
+fn fatpaths(layers: u32) -> Routing {
+    let random = RandomLayers { layers, ..RandomLayers::default() };
+    let granularity = Granularity::Flowlet(flowlet::Flowlet { gap: Time::from_us(50) });
+    let construction = layer::Construction::RandomLayers(random);
+    scheme(
+        Placement::Nic,
+        granularity,
+        Selector::Layer(Box::new(layer::Layer { construction, ..Default::default() })),
+    )
 }
 
 const FLOW: Granularity = Granularity::Flow(flow::Flow {});
@@ -153,5 +165,15 @@ pub const PRESETS: &[Preset] = &[
                 ..flowcut::Flowcut::default()
             })
         },
+    },
+    Preset {
+        name: "fatpaths",
+        doc: "FatPaths: flowlets of a 50 us gap over nine layers, minimal first, at the NIC (Besta et al., SC'20).",
+        expand: || fatpaths(9),
+    },
+    Preset {
+        name: "fatpaths-tcp",
+        doc: "FatPaths with the four layers, rho 0.6, of its TCP runs on Slim Fly and Dragonfly.",
+        expand: || fatpaths(4),
     },
 ];

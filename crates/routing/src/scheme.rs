@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::hash::HashFunction;
+use crate::selector::layer::First;
 use crate::{Granularity, Selector};
 
 /// Who decides on a packet's path.
@@ -90,10 +91,23 @@ impl Routing {
             return refuse(
                 "selector",
                 format!(
-                    "a NIC picks entropy values, not ports, so it cannot use \"{}\"; use \"hash\", \"random\" or \"round-robin\"",
+                    "a NIC picks entropy values, not ports, so it cannot use \"{}\"; use \"hash\", \"random\", \"round-robin\" or \"layer\"",
                     selector.name()
                 ),
             );
+        }
+        if let Selector::Layer(layer) = selector {
+            if !nic {
+                let reason = format!(
+                    "\"layer\" is chosen by the sender: expected \"nic\", found \"{}\"",
+                    self.placement.name()
+                );
+                return refuse("placement", reason);
+            }
+            if matches!(granularity, Granularity::Flow(_)) && layer.first == First::Minimal {
+                let reason = "first: a flow that decides once would never leave layer 0; use \"random\" or a finer granularity";
+                return refuse("selector", reason.into());
+            }
         }
         if !nic && matches!(granularity, Granularity::Flowcut(_)) {
             return refuse(
@@ -132,6 +146,7 @@ impl Routing {
 mod tests {
     use super::*;
     use crate::preset;
+    use crate::selector::layer::{Construction, Layer, WithinLayer};
 
     #[test]
     fn every_preset_is_valid() {
@@ -153,5 +168,22 @@ mod tests {
         let mut scheme = preset::find("ecmp").unwrap().routing();
         scheme.granularity = Granularity::Packet(Default::default());
         assert_eq!(scheme.check().unwrap_err().field, "granularity");
+
+        let mut scheme = preset::find("fatpaths").unwrap().routing();
+        scheme.granularity = Granularity::Flow(Default::default());
+        assert!(scheme.check().unwrap_err().to_string().contains("never leave layer 0"));
+        scheme.selector = Selector::Layer(Box::new(Layer { first: First::Random, ..Layer::default() }));
+        assert_eq!(scheme.check(), Ok(()));
+        scheme.placement = Placement::Switch;
+        assert_eq!(scheme.check().unwrap_err().field, "placement");
+
+        let mut scheme = preset::find("fatpaths").unwrap().routing();
+        let construction = Construction::Spain(Default::default());
+        scheme.selector = Selector::Layer(Box::new(Layer {
+            within_layer: WithinLayer::Ecmp,
+            construction,
+            ..Layer::default()
+        }));
+        assert!(scheme.check().unwrap_err().to_string().contains("one path per pair"));
     }
 }

@@ -7,6 +7,7 @@ use rand_pcg::Pcg64Mcg;
 use rustc_hash::FxHashMap;
 
 use crate::hash::region;
+use crate::layers::Layers;
 use crate::scheme::{Placement, Routing};
 use crate::selector::{drill, least_loaded, mod_k, random, round_robin, weighted};
 use crate::{Granularity, Selector};
@@ -153,6 +154,24 @@ impl SwitchRouter {
         }
     }
 
+    /// The port of router `here` in the layer that a data packet names, control packets being on layer 0; `minimal` are the ports
+    /// among which the hash decides where that layer does not lead to router `to`.
+    ///
+    /// No loop arises between the two: once in a layer that leads to its destination, a packet stays in it, and before that every
+    /// hop brings it nearer.
+    pub fn route_in_layer(
+        &self,
+        scheme: &Routing,
+        layers: &Layers,
+        header: &Header,
+        (here, to): (u32, u32),
+        minimal: &[PortId],
+    ) -> PortId {
+        let layer = if header.control { 0 } else { header.entropy };
+        let choose = |count| region(scheme.hash.apply(header, self.salt), count);
+        layers.next_port(layer, here, to, choose).unwrap_or_else(|| self.hashed(scheme, header, minimal))
+    }
+
     #[inline(always)]
     fn hashed(&self, scheme: &Routing, header: &Header, candidates: &[PortId]) -> PortId {
         candidates[region(scheme.hash.apply(header, self.salt), candidates.len())]
@@ -211,10 +230,12 @@ impl SwitchRouter {
                 });
                 drill.pick(&mut self.drill[index].1, candidates, load, &mut self.random)
             }
-            // Handled before: these never decide anew.
-            Selector::Hash(_) | Selector::DModK(_) | Selector::SModK(_) | Selector::Weighted(_) => {
-                self.hashed(scheme, header, candidates)
-            }
+            // Handled before: these never decide anew at a switch.
+            Selector::Hash(_)
+            | Selector::DModK(_)
+            | Selector::SModK(_)
+            | Selector::Weighted(_)
+            | Selector::Layer(_) => self.hashed(scheme, header, candidates),
         };
         self.count(scheme, header, candidates, port);
         let entropy = match scheme.placement {

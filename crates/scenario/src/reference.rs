@@ -1,6 +1,7 @@
 //! Everything a user may write, as a reference: axes with their kinds, presets, and the tables without kinds.
 
 use netloom_fabric::Fabric;
+use netloom_routing::selector::layer::Construction;
 use netloom_routing::{Granularity, Selector, preset};
 use netloom_sim::{Fault, Measure};
 use netloom_topology::Topology;
@@ -38,6 +39,10 @@ pub fn reference() -> Vec<Chapter> {
         ),
         axis::<Granularity>("routing.granularity", "When a scheme may decide anew."),
         axis::<Selector>("routing.selector", "What a scheme decides among the candidate ports."),
+        axis::<Construction>(
+            "routing.selector.construction",
+            "How the layers of the selector `layer` are made.",
+        ),
         table::<TransportOptions>(
             "transport",
             "transport",

@@ -86,6 +86,8 @@ fn find(name: &Node, problems: &mut Vec<Problem>) -> Option<&'static preset::Pre
 mod tests {
     use super::*;
     use crate::source::{Problems, Source};
+    use netloom_paths::routes::{RandomLayers, Spain};
+    use netloom_routing::selector::layer::Construction;
     use netloom_routing::{Granularity, Selector};
     use netloom_units::Time;
     use netloom_units::kind::Kind;
@@ -126,6 +128,28 @@ mod tests {
         let spelt = routing(spelt).unwrap();
         assert_eq!((spelt.placement, spelt.salt), (Placement::Nic, false));
         assert!(matches!(spelt.selector, Selector::RoundRobin(_)));
+    }
+
+    #[test]
+    fn the_layers_of_a_preset_are_changed_or_replaced() {
+        let construction = |text: &str| match routing(text).unwrap().selector {
+            Selector::Layer(layer) => layer.construction,
+            other => panic!("{other:?}"),
+        };
+        let fatpaths = "[routing]\npreset = \"fatpaths\"\n";
+        let changed = construction(&format!("{fatpaths}selector = {{ construction = {{ rho = 0.5 }} }}\n"));
+        let random = RandomLayers { rho: 0.5, ..RandomLayers::default() };
+        assert_eq!(changed, Construction::RandomLayers(random));
+        for spain in ["\"spain\"", "{ kind = \"spain\" }"] {
+            let replaced = construction(&format!("{fatpaths}selector = {{ construction = {spain} }}\n"));
+            assert_eq!(replaced, Construction::Spain(Spain::default()));
+        }
+        let problem =
+            routing(&format!("{fatpaths}selector = {{ construction = {{ ro = 0.5 }} }}\n")).unwrap_err();
+        assert!(problem.starts_with("s.toml:3:31: routing.selector.construction.ro"), "{problem}");
+        assert!(problem.contains("did you mean `rho`?"), "{problem}");
+        let problem = routing(&format!("{fatpaths}selector = {{ construction = \"pasta\" }}\n")).unwrap_err();
+        assert!(problem.contains("there is no construction `pasta` (did you mean `past`?"), "{problem}");
     }
 
     #[test]

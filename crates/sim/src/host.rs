@@ -419,7 +419,7 @@ impl Host {
             start: now,
             idle_fct: path.idle_fct(full_packets, full, last),
             sender: Sender::new(&world.transport, bytes, facts, now),
-            nic: world.nic.begin(&mut self.random),
+            nic: world.nic.begin(id, dst, &mut self.random),
             in_turn: true,
             timer_set: false,
         };

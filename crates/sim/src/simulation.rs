@@ -1,15 +1,17 @@
 //! From a network and a plan to records.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use netloom_engine::{Engine, EngineError, NodeIndex, Setup, contiguous, reference, stream};
 use netloom_fabric::{FabricError, PortSpec, Ports};
 use netloom_record::Records;
-use netloom_routing::{Granularity, NicRouter, RouteTable, RoutingError, SwitchRouter};
+use netloom_routing::{Granularity, Layers, NicRouter, RouteTable, RoutingError, Selector, SwitchRouter};
 use netloom_topology::{Network, NodeId};
 use netloom_transport::TransportError;
 use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::Plan;
+use rand::Rng;
 
 use crate::collect::{ConservationError, collect};
 use crate::config::{Measure, SimConfig};
@@ -25,6 +27,7 @@ pub(crate) mod purpose {
     pub(crate) const ROUTER: u64 = 2;
     pub(crate) const MARKING: u64 = 3;
     pub(crate) const FAULTS: u64 = 4;
+    pub(crate) const LAYERS: u64 = 5;
 }
 
 /// A configuration that cannot be run.
@@ -115,14 +118,27 @@ impl Simulation {
             return Err(SimError::NeedsTree(reason));
         }
         let faults = Faults::lay(&faults, &network, seed)?;
-        let table = RouteTable::minimal(&network, |channel| faults.cut[channel as usize / 2])
+        let is_cut = |channel| faults.cut[channel as usize / 2];
+        let table = RouteTable::minimal(&network, is_cut)
             .map_err(|error| SimError::Unreachable(error.to_string()))?;
         let rate = network.links().first().map_or(Rate(1), |link| link.rate);
-        let nic = NicRouter::new(routing.clone(), rate);
+        let layers = match &routing.selector {
+            Selector::Layer(config) => {
+                let seed = stream(seed, purpose::LAYERS, 0).next_u64();
+                Some(Arc::new(Layers::build(config, &network, is_cut, seed)?))
+            }
+            _ => None,
+        };
+        let nic = NicRouter::new(routing.clone(), rate, layers);
         let world = World { network, table, fabric, routing, nic, transport };
         let mut simulation = Simulation { world, faults, measure, seed, nodes: Vec::new() };
         simulation.nodes = simulation.make_nodes(plan);
         Ok(simulation)
+    }
+
+    /// The layers by which switches forward, if the scheme has any.
+    pub fn layers(&self) -> Option<&Layers> {
+        self.world.nic.layers()
     }
 
     /// The network.
@@ -189,13 +205,15 @@ impl Simulation {
         let switches = (network.hosts()..network.nodes()).map(|id| {
             let stride = network.up_stride(network.level(id));
             let router = stream(self.seed, purpose::ROUTER, u64::from(id));
+            let sampler = self.sampler(id);
             Node::Switch(Box::new(Switch {
                 ports: self.ports(id),
                 router: SwitchRouter::new(&self.world.routing, router, stride),
                 row: self.world.table.row(id),
                 random: stream(self.seed, purpose::MARKING, u64::from(id)),
                 dropped: Default::default(),
-                sampler: self.sampler(id),
+                is_special: sampler.is_some() || self.world.nic.layers().is_some(),
+                sampler,
                 last_event: Time::ZERO,
             }))
         });

@@ -3,6 +3,7 @@
 use netloom_engine::{Scheduler, Stream};
 use netloom_fabric::{Class, Fate, Moment, Packet, PacketKind, Ports};
 use netloom_routing::{Crossing, FlowKey, Header, SwitchRouter};
+use netloom_topology::PortId;
 use netloom_units::Time;
 use rustc_hash::FxHashMap;
 
@@ -20,6 +21,8 @@ pub(crate) struct Switch {
     pub(crate) random: Stream,
     /// Packets dropped, per flow. Empty unless something is lost.
     pub(crate) dropped: FxHashMap<FlowKey, u64>,
+    /// Whether it takes samples or forwards by layers: one question per packet instead of two.
+    pub(crate) is_special: bool,
     pub(crate) sampler: Option<Sampler>,
     /// Last time a packet came.
     pub(crate) last_event: Time,
@@ -35,14 +38,14 @@ impl Switch {
         packet: &mut Packet,
         out: &mut impl Scheduler<Message>,
     ) {
-        if self.sampler.is_some() {
-            self.sample(now, out);
-        }
         self.last_event = now;
         if cfg!(feature = "broken-conservation") && packet.kind == PacketKind::Data && packet.seq == 3 {
             return;
         }
-        let Switch { ports, router, random, .. } = self;
+        if self.is_special && self.forward_specially(world, id, now, packet, out) {
+            return;
+        }
+        let Switch { ports, router, .. } = self;
         let candidates = world.table.candidates_in_row(self.row, id, packet.dst);
         let port = if let [only] = *candidates {
             only
@@ -54,11 +57,48 @@ impl Switch {
             let crossing = Crossing { first, candidates, now };
             let hop = router.route(&world.routing, &header, crossing, load, rates);
             packet.entropy = hop.entropy;
-            if packet.kind == PacketKind::Data {
-                packet.aux = (packet.aux.rotate_left(5) ^ u32::from(hop.port)).wrapping_mul(0x9e37_79b1);
-            }
+            remember(packet, hop.port);
             hop.port
         };
+        self.enqueue(world, now, port, packet, out);
+    }
+
+    /// Takes the samples that are due, then forwards by the table of the packet's layer if the scheme has layers. Returns whether
+    /// it did.
+    #[cold]
+    #[inline(never)]
+    fn forward_specially(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &mut Packet,
+        out: &mut impl Scheduler<Message>,
+    ) -> bool {
+        self.sample(now, out);
+        let Some(layers) = world.nic.layers() else { return false };
+        let (here, to) = (layers.router(id), layers.router_of(packet.dst));
+        let minimal = world.table.candidates_in_row(self.row, id, packet.dst);
+        // At the last switch there is one way only, the destination's port.
+        let mut port = minimal[0];
+        if here != to {
+            port = self.router.route_in_layer(&world.routing, layers, &header(packet), (here, to), minimal);
+            remember(packet, port);
+        }
+        self.enqueue(world, now, port, packet, out);
+        true
+    }
+
+    #[inline(always)]
+    fn enqueue(
+        &mut self,
+        world: &World,
+        now: Time,
+        port: PortId,
+        packet: &mut Packet,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        let Switch { ports, random, .. } = self;
         let moment = Moment { at: now, is_over: out.is_last_of_instant() };
         let fate = ports.enqueue(port, packet, moment, &world.fabric, random, &mut Channels(out));
         if fate == Fate::Dropped {
@@ -81,6 +121,14 @@ impl Switch {
             ports.advance(instant, &mut Channels(out));
             sampler.look(ports);
         }
+    }
+}
+
+/// Notes a choice of port in a data packet's fingerprint of its path.
+#[inline(always)]
+fn remember(packet: &mut Packet, port: PortId) {
+    if packet.kind == PacketKind::Data {
+        packet.aux = (packet.aux.rotate_left(5) ^ u32::from(port)).wrapping_mul(0x9e37_79b1);
     }
 }
 

@@ -43,22 +43,34 @@ impl Simulation {
         let mut here = network.edge_switch(src);
         let mut hops: Vec<Choice> = Vec::new();
         while here != dst {
-            let candidates = world.table.candidates(here, dst);
+            let minimal = world.table.candidates(here, dst);
             let stride = network.up_stride(network.level(here));
             let random = stream(self.seed, purpose::ROUTER, u64::from(here));
             let mut router = SwitchRouter::new(&world.routing, random, stride);
             let first = hops.is_empty();
             let rate = |port: PortId| network.channel(network.ports(here)[usize::from(port)]).rate.0;
-            let crossing = Crossing { first, candidates, now: Time::ZERO };
-            let hop = router.route(&world.routing, &header, crossing, |_| 0, rate);
-            header.entropy = hop.entropy;
+            let (candidates, chosen, reason) = match self.layers() {
+                Some(layers) => {
+                    let ends = (layers.router(here), layers.router_of(dst));
+                    let port = router.route_in_layer(&world.routing, layers, &header, ends, minimal);
+                    let in_layer = layers.ports(header.entropy, ends.0, ends.1);
+                    let reason = layer_reason(&header, ends, &in_layer, port);
+                    (if in_layer.is_empty() { minimal.to_vec() } else { in_layer }, port, reason)
+                }
+                None => {
+                    let crossing = Crossing { first, candidates: minimal, now: Time::ZERO };
+                    let hop = router.route(&world.routing, &header, crossing, |_| 0, rate);
+                    header.entropy = hop.entropy;
+                    (minimal.to_vec(), hop.port, self.reason(here, minimal.len(), first, &header))
+                }
+            };
             hops.push(Choice {
                 switch: here,
                 candidates: candidates.iter().map(|&port| (port, network.neighbour(here, port))).collect(),
-                chosen: hop.port,
-                reason: self.reason(here, candidates.len(), first, &header),
+                chosen,
+                reason,
             });
-            here = network.neighbour(here, hop.port);
+            here = network.neighbour(here, chosen);
         }
         Trace { src, hops, dst }
     }
@@ -68,7 +80,7 @@ impl Simulation {
         if candidates == 1 {
             return "the only port on a shortest path".into();
         }
-        let hash = format!("hash of source, destination, flow and entropy value {}", header.entropy);
+        let hash = hash_reason(header);
         let selector = routing.selector_name();
         match (routing.placement, selector) {
             (_, "d-mod-k" | "s-mod-k") => {
@@ -83,6 +95,23 @@ impl Simulation {
             (_, "weighted") => format!("{hash}, weighted by link rates"),
             (Placement::Ingress, _) if !first => hash,
             _ => format!("{selector}, decided anew per {}", routing.granularity_name()),
+        }
+    }
+}
+
+fn hash_reason(header: &Header) -> String {
+    format!("hash of source, destination, flow and entropy value {}", header.entropy)
+}
+
+/// Why a packet of a layered scheme takes `port` on its way from one router to another.
+fn layer_reason(header: &Header, (here, to): (u32, u32), in_layer: &[PortId], port: PortId) -> String {
+    let layer = header.entropy;
+    match in_layer {
+        _ if here == to => "the destination's port".into(),
+        [] => format!("layer {layer} does not lead there; among minimal ports, {}", hash_reason(header)),
+        [_] => format!("layer {layer}: port {port}"),
+        several => {
+            format!("layer {layer}: port {port} of {}, by the {}", several.len(), hash_reason(header))
         }
     }
 }

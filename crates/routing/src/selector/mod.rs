@@ -9,9 +9,11 @@
 //! | [`drill`] | fewest queued bytes among a few samples and remembered ports | – |
 //! | [`mod_k`] | the destination's or source's digit | – |
 //! | [`weighted`] | hash, in proportion to link rates | – |
+//! | [`layer`] | a uniform draw among routing layers | the layer in whose table switches look |
 
 pub mod drill;
 pub mod hash;
+pub mod layer;
 pub mod least_loaded;
 pub mod mod_k;
 pub mod random;
@@ -31,13 +33,14 @@ kinds! {
         "d-mod-k" => DModK(mod_k::DModK),
         "s-mod-k" => SModK(mod_k::SModK),
         "weighted" => Weighted(weighted::Weighted),
+        "layer" => Layer(Box<layer::Layer>),
     }
 }
 
 impl Selector {
     /// Whether a NIC can use it to pick entropy values.
     pub fn works_at_nic(&self) -> bool {
-        matches!(self, Selector::Hash(_) | Selector::Random(_) | Selector::RoundRobin(_))
+        matches!(self, Selector::Hash(_) | Selector::Random(_) | Selector::RoundRobin(_) | Selector::Layer(_))
     }
 
     /// Whether it is a function of the header alone, so that it decides alike for all packets of a flow.
@@ -49,6 +52,7 @@ impl Selector {
     pub(crate) fn check(&self) -> Result<(), String> {
         match self {
             Selector::Drill(drill) => drill.check(),
+            Selector::Layer(layer) => layer.check(),
             _ => Ok(()),
         }
     }

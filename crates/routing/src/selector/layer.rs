@@ -1,0 +1,141 @@
+//! FatPaths' selector: a NIC draws a layer, and every switch forwards by that layer's table.
+
+use netloom_paths::Scheme;
+use netloom_paths::routes::{Minimal, OverlapMinimising, Past, RandomLayers, Spain};
+use netloom_units::kind::Kind;
+use netloom_units::kinds;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, EnumAccess, VariantAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// Layered routing: packets carry a layer's number as their entropy value, and every switch forwards by that layer's
+/// table. Each decision draws uniformly from the layers that connect the two switches (FatPaths, SC 2020,
+/// sec. V; SPAIN, NSDI 2010). At a NIC only.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Layer {
+    /// Where a flow starts: on layer 0, which in FatPaths' constructions has all links (`minimal`), or on a drawn
+    /// layer (`random`). A decision per flow is made at the start, so it needs `random`.
+    pub first: First,
+    /// How switches forward inside a layer: by the one port of its table (`single-path`), or by the hash of the header among all
+    /// ports that begin a shortest path inside the layer (`ecmp`).
+    pub within_layer: WithinLayer,
+    /// How the layers are made.
+    pub construction: Construction,
+}
+
+/// The layer on which a flow starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum First {
+    /// Layer 0.
+    Minimal,
+    /// A drawn one.
+    Random,
+}
+
+/// How switches forward inside a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WithinLayer {
+    /// By the table's one port.
+    SinglePath,
+    /// By the header's hash among the ports that begin a shortest path inside the layer.
+    Ecmp,
+}
+
+kinds! {
+    /// How layers are made: the schemes of path analysis that end in forwarding tables.
+    pub enum Construction: "construction" {
+        "fatpaths-random" => RandomLayers(RandomLayers),
+        "fatpaths-overlap" => OverlapMinimising(OverlapMinimising),
+        "spain" => Spain(Spain),
+        "past" => Past(Past),
+        "minimal" => Minimal(Minimal),
+    }
+}
+
+impl Default for Layer {
+    fn default() -> Self {
+        Layer {
+            first: First::Minimal,
+            within_layer: WithinLayer::SinglePath,
+            construction: Construction::RandomLayers(RandomLayers::default()),
+        }
+    }
+}
+
+impl Layer {
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let is_tree = matches!(self.construction, Construction::Spain(_) | Construction::Past(_));
+        if self.within_layer == WithinLayer::Ecmp && is_tree {
+            return Err(format!(
+                "within_layer: a layer of \"{}\" has one path per pair; use \"single-path\" or another construction",
+                self.construction.name()
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Construction {
+    /// The same construction as path analysis knows it.
+    pub fn scheme(&self) -> Scheme {
+        match self.clone() {
+            Construction::RandomLayers(config) => Scheme::RandomLayers(config),
+            Construction::OverlapMinimising(config) => Scheme::OverlapMinimising(config),
+            Construction::Spain(config) => Scheme::Spain(config),
+            Construction::Past(config) => Scheme::Past(config),
+            Construction::Minimal(config) => Scheme::Minimal(config),
+        }
+    }
+
+    /// How many layers there will be at most, where that is known beforehand.
+    pub(crate) fn layers(&self) -> Option<u32> {
+        match self {
+            Construction::RandomLayers(config) => Some(config.layers),
+            Construction::OverlapMinimising(config) => Some(config.layers),
+            Construction::Spain(config) => config.layers,
+            Construction::Past(config) => Some(config.layers),
+            Construction::Minimal(config) => Some(config.layers),
+        }
+    }
+}
+
+/// Scenarios present a table with a `kind`, or a bare name, as an enum.
+impl<'de> Deserialize<'de> for Construction {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ByKind;
+        impl<'de> Visitor<'de> for ByKind {
+            type Value = Construction;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a construction's name, or a table with a `kind`")
+            }
+
+            fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<Construction, A::Error> {
+                let (name, fields) = data.variant::<String>()?;
+                match name.as_str() {
+                    "fatpaths-random" => fields.newtype_variant().map(Construction::RandomLayers),
+                    "fatpaths-overlap" => fields.newtype_variant().map(Construction::OverlapMinimising),
+                    "spain" => fields.newtype_variant().map(Construction::Spain),
+                    "past" => fields.newtype_variant().map(Construction::Past),
+                    "minimal" => fields.newtype_variant().map(Construction::Minimal),
+                    _ => Err(de::Error::unknown_variant(&name, Construction::NAMES)),
+                }
+            }
+        }
+        deserializer.deserialize_enum(Construction::AXIS, Construction::NAMES, ByKind)
+    }
+}
+
+impl JsonSchema for Construction {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        Construction::AXIS.into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let names = Construction::NAMES;
+        json_schema!({ "type": "object", "required": ["kind"], "properties": { "kind": { "enum": names } } })
+    }
+}
