@@ -147,7 +147,7 @@ mod tests {
         let problem =
             routing(&format!("{fatpaths}selector = {{ construction = {{ ro = 0.5 }} }}\n")).unwrap_err();
         assert!(problem.starts_with("s.toml:3:31: routing.selector.construction.ro"), "{problem}");
-        assert!(problem.contains("did you mean `rho`?"), "{problem}");
+        assert!(problem.contains("valid here: layers, rho,"), "{problem}");
         let problem = routing(&format!("{fatpaths}selector = {{ construction = \"pasta\" }}\n")).unwrap_err();
         assert!(problem.contains("there is no construction `pasta` (did you mean `past`?"), "{problem}");
     }

@@ -255,6 +255,7 @@ mod tests {
             "",
             "seed = 7\n[topology]\nkind = \"fat-tree\"\nk = 8\nrate = \"100Gbps\"\n",
             "[[faults]]\nkind = \"degrade\"\nshare = 0.01\n[[faults]]\nkind = \"cut\"\nlinks = 1\n[measure]\nwarm_up = \"1ms\"\n",
+            "[routing]\npreset = \"fatpaths\"\nselector = { construction = \"spain\" }\n",
             "routing = \"flowcut-nic\"\n[transport]\nmtu = 1024\ncongestion = \"dctcp\"\n[fabric]\necn = { kmin = 1000, kmax = \"9KB\" }\n",
             "[topology]\nkind = \"crossbar\"\n[workload]\nkind = \"incast\"\nranks = 12\nstart_jitter = \"1us\"\n",
         ] {
