@@ -32,7 +32,8 @@ lint: $(VENV)/installed
 studies: build
 	status=0; for study in studies/*/*.toml; do ./target/release/netloom study $$study || status=1; done; exit $$status
 
-# Packet-hops per second (ratios within one run), then instructions per packet-hop.
+# The engine alone, packet-hops per second (ratios within one run), then instructions per packet-hop.
 bench:
+	cargo run --release --package netloom-bench --bin engine
 	cargo run --release --package netloom-bench --bin packet-hop
 	benches/callgrind.sh ecmp spray flowcut-nic
