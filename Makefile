@@ -13,7 +13,7 @@ build:
 
 test: $(VENV)/installed build
 	cargo test --release --workspace --quiet
-	cargo test --release --quiet -p netloom-sim --features broken-conservation --test mutation
+	cargo test --release --quiet --workspace --features netloom-sim/broken-conservation --test mutation
 	$(VENV)/bin/python -m pytest -q tests
 
 # The tools that read netloom's outcomes in the tests.
@@ -34,6 +34,6 @@ studies: build
 
 # The engine alone, packet-hops per second (ratios within one run), then instructions per packet-hop.
 bench:
-	cargo run --release --package netloom-bench --bin engine
-	cargo run --release --package netloom-bench --bin packet-hop
+	cargo run --release --bin engine
+	cargo run --release --bin packet-hop
 	benches/callgrind.sh ecmp spray flowcut-nic

@@ -2,7 +2,7 @@
 # Instructions per packet-hop of each scheme, everything included: set-up of the network is measured apart and subtracted.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-cargo build --release --quiet -p netloom-bench
+cargo build --release --quiet
 count() { # scheme size -> "hops instructions"
     local out
     out=$(mktemp)
