@@ -315,21 +315,6 @@ impl Ports {
         state.queues[0].bytes + state.queues[1].bytes
     }
 
-    /// The configured rate of a port now in force.
-    pub fn rate(&self, port: u16) -> Rate {
-        self.ports[usize::from(port)].rate
-    }
-
-    /// Number of ports.
-    pub fn len(&self) -> usize {
-        self.ports.len()
-    }
-
-    /// Whether the node has no port at all.
-    pub fn is_empty(&self) -> bool {
-        self.ports.is_empty()
-    }
-
     /// The packets that wait.
     pub fn waiting_packets(&self) -> impl Iterator<Item = &Packet> {
         let heads = self.ports.iter().flat_map(|port| port.queues.iter().map(|queue| queue.head));

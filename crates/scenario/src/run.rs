@@ -156,7 +156,6 @@ fn sim_problem(error: &SimError, document: &Node) -> Problem {
         SimError::Measure { field, reason } => located(document, "measure", field, reason),
         SimError::NeedsTree(reason) => located(document, "routing", "selector", reason),
         SimError::Unreachable(reason) => located(document, "faults", "", reason),
-        SimError::Engine(error) => Problem::new("", error.to_string()),
     }
 }
 

@@ -35,11 +35,6 @@ impl PathProfile {
         }
     }
 
-    /// Number of channels.
-    pub fn hops(&self) -> usize {
-        self.rates.len()
-    }
-
     /// Rate of the first channel, the NIC's.
     pub fn nic_rate(&self) -> Rate {
         self.rates[0]

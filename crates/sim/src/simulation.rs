@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use netloom_engine::{Engine, EngineError, NodeIndex, Setup, contiguous, reference, stream};
+use netloom_engine::{Engine, NodeIndex, Setup, contiguous, reference, stream};
 use netloom_fabric::{FabricError, PortSpec, Ports};
 use netloom_record::Records;
 use netloom_routing::{Granularity, Layers, NicRouter, RouteTable, RoutingError, Selector, SwitchRouter};
@@ -59,9 +59,6 @@ pub enum SimError {
         /// Why.
         reason: String,
     },
-    /// Messages take no time.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
 }
 
 /// Where a run stands.

@@ -127,11 +127,6 @@ impl Sender {
         }
     }
 
-    /// Number of packets of the flow.
-    pub fn packets(&self) -> u32 {
-        self.count
-    }
-
     /// Whether everything is acknowledged.
     pub fn is_done(&self) -> bool {
         self.acked.base() >= self.count
