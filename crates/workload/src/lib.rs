@@ -4,7 +4,8 @@
 //! [`Options`] that hold for every pattern. [`Workload::plan`] lays it on a network and gives one [`HostWork`] per
 //! host. A host's work has two faces, and a simulator asks both:
 //!
-//! - messages that start *by the clock* ([`HostWork::next_timed`]): open-loop arrivals, flow lists, first messages;
+//! - messages that start *by the clock* ([`HostWork::next_timed`]): open-loop arrivals, flow lists, the first messages
+//!   of closed loops;
 //! - messages that start *when another one completes* ([`HostWork::next_closed`]): closed loops.
 //!
 //! Every host draws from its own random stream, so its messages are a function of (workload, seed, host, and for

@@ -84,7 +84,7 @@ fn permute(allowed: &Destinations, ranks: u32, rng: &mut Pcg64Mcg) -> Vec<u32> {
 mod tests {
     use super::*;
     use crate::pattern::tests::{network, plan, timed};
-    use crate::{Options, Pattern, Placement, Workload};
+    use crate::{Message, Options, Pattern, Placement, Workload};
     use netloom_units::Time;
     use proptest::prelude::*;
 
@@ -135,11 +135,12 @@ mod tests {
         let mut plan = plan(Workload::new(pattern), &network(8, 2), 1).unwrap();
         assert_eq!(plan.total_messages, Some(24));
         let host = &mut plan.hosts[5];
-        assert_eq!((host.outstanding(), host.next_timed()), (1, None));
-        let first = host.next_closed(Time::ZERO).unwrap();
-        assert_eq!(host.next_closed(Time::from_us(9)), Some(first));
-        assert_eq!(host.next_closed(Time::from_us(10)), Some(first));
-        assert_eq!(host.next_closed(Time::from_us(11)), None);
+        let first = host.next_timed().unwrap();
+        assert_eq!((first.start, host.next_timed()), (Time::ZERO, None));
+        for start in [Time::from_us(9), Time::from_us(10)] {
+            assert_eq!(host.next_closed(start, 0), Some(Message { start, ..first }));
+        }
+        assert_eq!(host.next_closed(Time::from_us(11), 0), None);
     }
 
     #[test]
@@ -156,15 +157,20 @@ mod tests {
     fn jitter_delays_the_first_message_only() {
         let workload = Workload {
             pattern: Pattern::Permutation(Permutation { repeat: 2, ..Default::default() }),
-            options: Options { start_jitter: Time::from_us(5), placement: Placement::Random, ranks: Some(6) },
+            options: Options {
+                start_jitter: Time::from_us(5),
+                placement: Placement::Random,
+                ranks: Some(6),
+                class: 7,
+            },
         };
         let mut plan = plan(workload, &network(8, 2), 1).unwrap();
         let idle = plan.hosts.iter_mut().filter_map(|host| {
             let message = host.next_timed()?;
-            assert!(message.start > Time::ZERO && message.start <= Time::from_us(5));
-            assert_eq!((host.outstanding(), host.next_timed()), (0, None));
-            assert!(host.next_closed(Time::from_us(20)).is_some());
-            assert!(host.next_closed(Time::from_us(30)).is_none());
+            assert!(message.start > Time::ZERO && message.start <= Time::from_us(5) && message.class == 7);
+            assert_eq!(host.next_timed(), None);
+            assert!(host.next_closed(Time::from_us(20), 0).is_some());
+            assert!(host.next_closed(Time::from_us(30), 0).is_none());
             Some(())
         });
         assert_eq!(idle.count(), 6);
