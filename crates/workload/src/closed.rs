@@ -58,7 +58,7 @@ impl Partners {
         Partners::Cycle { hosts: hosts.into(), next: 0 }
     }
 
-    fn next(&mut self, rng: &mut Pcg64Mcg) -> HostId {
+    pub(crate) fn next(&mut self, rng: &mut Pcg64Mcg) -> HostId {
         match self {
             Partners::Cycle { hosts, next } => {
                 let host = hosts[*next as usize];

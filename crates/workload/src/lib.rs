@@ -35,17 +35,22 @@
 mod arrivals;
 mod closed;
 mod error;
+mod frames;
+mod map;
 mod options;
 mod pattern;
 mod plan;
 mod random;
 mod size;
+mod traffic;
 
 pub use error::WorkloadError;
+pub use map::Map;
 pub use options::{Destination, Options, Placement};
 pub use pattern::{
-    Adversarial, AllToAll, FlowList, HtsimMatrix, Incast, Ns3Flows, OffDiagonal, Order, Pattern, Permutation,
-    Poisson, Shuffle, StartUnit, Stencil, Uniform,
+    Adversarial, AllToAll, Bernoulli, Bursty, FlowList, HtsimMatrix, Incast, Ns3Flows, OffDiagonal, Order,
+    Pattern, Permutation, Poisson, Shuffle, StartUnit, Stencil, Uniform,
 };
 pub use plan::{HostWork, Message, Plan, PlanContext, Workload};
 pub use size::{Sampling, Size, SizeDistribution, Table};
+pub use traffic::Traffic;

@@ -8,6 +8,7 @@ use netloom_units::{Bytes, Time};
 
 use crate::arrivals::Arrivals;
 use crate::closed::Closed;
+use crate::frames::Frames;
 use crate::{Options, Pattern, WorkloadError};
 
 /// What the user wrote: a pattern and the options that hold for every pattern.
@@ -115,6 +116,7 @@ enum Source {
     Idle,
     List(vec::IntoIter<Message>),
     Arrivals(Box<Arrivals>),
+    Frames(Box<Frames>),
     /// A closed loop; `first` messages are still to start by the clock.
     Closed {
         start: Time,
@@ -134,6 +136,11 @@ impl HostWork {
         Source::Arrivals(Box::new(arrivals)).into()
     }
 
+    /// Frames at a load, in a traffic class.
+    pub(crate) fn frames(frames: Frames, class: u8) -> Self {
+        HostWork { source: Source::Frames(Box::new(frames)), class: Some(class) }
+    }
+
     /// A closed loop whose first messages start at `start`.
     pub(crate) fn closed(work: Closed, start: Time) -> Self {
         Source::Closed { start, first: work.outstanding(), work: Box::new(work) }.into()
@@ -145,6 +152,7 @@ impl HostWork {
             Source::Idle => None,
             Source::List(messages) => messages.next(),
             Source::Arrivals(arrivals) => arrivals.next(),
+            Source::Frames(frames) => frames.next(),
             Source::Closed { start, first, work } => {
                 *first = first.checked_sub(1)?;
                 work.next(*start)

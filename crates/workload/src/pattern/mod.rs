@@ -2,6 +2,8 @@
 
 mod adversarial;
 mod all_to_all;
+mod bernoulli;
+mod bursty;
 mod flow_list;
 mod flows;
 mod htsim_matrix;
@@ -18,6 +20,8 @@ mod uniform;
 
 pub use adversarial::Adversarial;
 pub use all_to_all::{AllToAll, Order};
+pub use bernoulli::Bernoulli;
+pub use bursty::Bursty;
 pub use flow_list::FlowList;
 pub use htsim_matrix::{HtsimMatrix, StartUnit};
 pub use incast::Incast;
@@ -46,6 +50,8 @@ kinds! {
         "adversarial" => Adversarial(Adversarial),
         "stencil" => Stencil(Stencil),
         "poisson" => Poisson(Poisson),
+        "bernoulli" => Bernoulli(Bernoulli),
+        "bursty" => Bursty(Bursty),
         "flow-list" => FlowList(FlowList),
         "htsim-matrix" => HtsimMatrix(HtsimMatrix),
         "ns3-flows" => Ns3Flows(Ns3Flows),
@@ -64,6 +70,8 @@ impl Pattern {
             Pattern::Adversarial(pattern) => pattern.lay(setting),
             Pattern::Stencil(pattern) => pattern.lay(setting),
             Pattern::Poisson(pattern) => pattern.lay(setting),
+            Pattern::Bernoulli(pattern) => pattern.lay(setting),
+            Pattern::Bursty(pattern) => pattern.lay(setting),
             Pattern::FlowList(pattern) => pattern.lay(setting),
             Pattern::HtsimMatrix(pattern) => pattern.lay(setting),
             Pattern::Ns3Flows(pattern) => pattern.lay(setting),
