@@ -53,6 +53,16 @@ impl WorkloadError {
         WorkloadError::Parameter { field: field.into(), expected: expected.into(), found: found.to_string() }
     }
 
+    /// As the error of a part of the workload.
+    pub(crate) fn within(self, part: &str) -> Self {
+        match self {
+            WorkloadError::Parameter { field, expected, found } => {
+                WorkloadError::Parameter { field: format!("{part}.{field}").into(), expected, found }
+            }
+            other => other,
+        }
+    }
+
     pub(crate) fn file(file: &Path, problem: impl std::fmt::Display) -> Self {
         WorkloadError::File { file: file.to_owned(), problem: problem.to_string() }
     }

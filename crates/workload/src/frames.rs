@@ -57,7 +57,7 @@ impl Injection {
         let first = phase.saturating_add(begin.saturating_sub(phase).div_ceil(slot.0).saturating_mul(slot.0));
         let mean_idle = self.mean_burst * (1.0 - self.load) / self.load;
         let mut frames = Frames {
-            rng: stream(part_seed(seed, index), Purpose::Host, host),
+            rng: stream(part_seed(seed, Purpose::Source, index), Purpose::Host, host),
             partners,
             idle: Geometric::new(1.0 / (1.0 + mean_idle)),
             more: Geometric::new(1.0 / self.mean_burst),

@@ -37,6 +37,7 @@ mod closed;
 mod error;
 mod frames;
 mod map;
+mod merge;
 mod options;
 mod pattern;
 mod plan;
@@ -48,8 +49,9 @@ pub use error::WorkloadError;
 pub use map::Map;
 pub use options::{Destination, Options, Placement};
 pub use pattern::{
-    Adversarial, AllToAll, Bernoulli, Bursty, FlowList, HtsimMatrix, Incast, Ns3Flows, OffDiagonal, Order,
-    Pattern, Permutation, Poisson, Shuffle, StartUnit, Stencil, Uniform,
+    Adversarial, AllToAll, Bernoulli, Bursty, Degree, FlowList, HotSources, Hotspot, HtsimMatrix, Incast,
+    Mix, Ns3Flows, OffDiagonal, Order, Part, Pattern, Permutation, Poisson, Severity, Shuffle, StartUnit,
+    Stencil, Uniform, Victim,
 };
 pub use plan::{HostWork, Message, Plan, PlanContext, Workload};
 pub use size::{Sampling, Size, SizeDistribution, Table};

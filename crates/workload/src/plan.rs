@@ -9,6 +9,7 @@ use netloom_units::{Bytes, Time};
 use crate::arrivals::Arrivals;
 use crate::closed::Closed;
 use crate::frames::Frames;
+use crate::merge::Merge;
 use crate::{Options, Pattern, WorkloadError};
 
 /// What the user wrote: a pattern and the options that hold for every pattern.
@@ -123,6 +124,7 @@ enum Source {
         first: u32,
         work: Box<Closed>,
     },
+    Merge(Box<Merge>),
 }
 
 impl HostWork {
@@ -141,6 +143,12 @@ impl HostWork {
         HostWork { source: Source::Frames(Box::new(frames)), class: Some(class) }
     }
 
+    /// Several works, each with the number of its first group; ascending in these.
+    pub(crate) fn merge(mut works: Vec<(u16, HostWork)>) -> Self {
+        works.retain(|(_, work)| !matches!(work.source, Source::Idle));
+        if works.is_empty() { Self::default() } else { Source::Merge(Box::new(Merge::new(works))).into() }
+    }
+
     /// A closed loop whose first messages start at `start`.
     pub(crate) fn closed(work: Closed, start: Time) -> Self {
         Source::Closed { start, first: work.outstanding(), work: Box::new(work) }.into()
@@ -153,6 +161,7 @@ impl HostWork {
             Source::List(messages) => messages.next(),
             Source::Arrivals(arrivals) => arrivals.next(),
             Source::Frames(frames) => frames.next(),
+            Source::Merge(works) => works.next_timed(),
             Source::Closed { start, first, work } => {
                 *first = first.checked_sub(1)?;
                 work.next(*start)
@@ -168,9 +177,17 @@ impl HostWork {
     pub fn next_closed(&mut self, now: Time, group: u16) -> Option<Message> {
         let message = match &mut self.source {
             Source::Closed { work, .. } if group == 0 => work.next(now),
+            Source::Merge(works) => works.next_closed(now, group),
             _ => None,
         };
         self.classed(message)
+    }
+
+    fn set_class(&mut self, class: u8) {
+        // Merged works have theirs.
+        if !matches!(self.source, Source::Merge(_)) {
+            self.class = Some(class);
+        }
     }
 
     fn classed(&self, message: Option<Message>) -> Option<Message> {
@@ -189,6 +206,7 @@ pub(crate) struct Setting<'a> {
     pub(crate) network: &'a Network,
     pub(crate) context: &'a PlanContext,
     pub(crate) options: &'a Options,
+    pub(crate) placement_seed: u64,
     /// The host of every rank.
     pub(crate) placed: Vec<HostId>,
 }
@@ -230,12 +248,21 @@ impl Workload {
     /// If a parameter makes no sense on this network, or a file is missing or wrong; the error names the parameter,
     /// or the file and line.
     pub fn plan(&self, network: &Network, context: &PlanContext) -> Result<Plan, WorkloadError> {
-        let class = self.options.checked_class()?;
-        let placed = self.options.place(network, context.seed)?;
-        let mut plan = self.pattern.lay(&Setting { network, context, options: &self.options, placed })?;
-        for host in &mut plan.hosts {
-            host.class = Some(class);
-        }
-        Ok(plan)
+        lay(&self.pattern, &self.options, network, context, context.seed)
     }
+}
+
+/// Lays a pattern on a network; ranks are placed by a seed that all parts of a mix share.
+pub(crate) fn lay(
+    pattern: &Pattern,
+    options: &Options,
+    network: &Network,
+    context: &PlanContext,
+    placement_seed: u64,
+) -> Result<Plan, WorkloadError> {
+    let class = options.checked_class()?;
+    let placed = options.place(network, placement_seed)?;
+    let mut plan = pattern.lay(&Setting { network, context, options, placement_seed, placed })?;
+    plan.hosts.iter_mut().for_each(|host| host.set_class(class));
+    Ok(plan)
 }
