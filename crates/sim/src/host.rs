@@ -30,7 +30,6 @@ pub(crate) struct Host {
     work: HostWork,
     /// The next message that starts by the clock.
     upcoming: Option<Job>,
-    started: bool,
     flows: Vec<Option<Flow>>,
     free_slots: Vec<u32>,
     next_flow: u32,
@@ -74,7 +73,6 @@ impl Host {
             random,
             work,
             upcoming: None,
-            started: false,
             flows: Vec::new(),
             free_slots: Vec::new(),
             next_flow: 0,
@@ -95,9 +93,7 @@ impl Host {
 
     pub(crate) fn start(&mut self, out: &mut impl Scheduler<Message>) {
         self.upcoming = self.work.next_timed();
-        if self.work.outstanding() > 0 {
-            out.timer(Time::ZERO, Message::Start);
-        } else if let Some(job) = self.upcoming {
+        if let Some(job) = self.upcoming {
             out.timer(job.start, Message::Start);
         }
     }
@@ -374,8 +370,8 @@ impl Host {
         if flow.sender.is_done() {
             self.finish(packet.slot, now);
             out.tally(1);
-            if let Some((dst, bytes)) = self.work.next_closed(now) {
-                self.begin(world, id, now, dst, bytes);
+            if let Some(job) = self.work.next_closed(now, 0) {
+                self.begin(world, id, now, job.dst, job.bytes);
             }
         } else {
             self.take_turns(world, packet.slot);
@@ -391,13 +387,6 @@ impl Host {
     }
 
     fn start_flows(&mut self, world: &World, id: u32, now: Time, out: &mut impl Scheduler<Message>) {
-        if !std::mem::replace(&mut self.started, true) {
-            for _ in 0..self.work.outstanding() {
-                if let Some((dst, bytes)) = self.work.next_closed(now) {
-                    self.begin(world, id, now, dst, bytes);
-                }
-            }
-        }
         while let Some(job) = self.upcoming {
             if job.start > now {
                 out.timer(job.start, Message::Start);

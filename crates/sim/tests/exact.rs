@@ -16,7 +16,7 @@ const PACKET: u64 = 166_400;
 
 /// Messages as (source, destination, bytes, start in ps).
 fn messages(network: &Network, list: &[(u32, u32, u64, u64)]) -> Plan {
-    let message = |&(src, dst, bytes, start)| (src, Message { dst, bytes: Bytes(bytes), start: Time(start) });
+    let message = |&(src, dst, bytes, start)| (src, Message::new(dst, Bytes(bytes), Time(start)));
     Plan::of_messages(network.hosts(), list.iter().map(message))
 }
 
