@@ -8,6 +8,7 @@ use netloom_units::{Bytes, Time};
 
 use crate::arrivals::Arrivals;
 use crate::closed::Closed;
+use crate::program::{Action, Placed, Program, Runner};
 use crate::{Options, Pattern, WorkloadError};
 
 /// What the user wrote: a pattern and the options that hold for every pattern.
@@ -98,6 +99,7 @@ enum Source {
         early: u32,
         work: Box<Closed>,
     },
+    Program(Box<Runner>),
 }
 
 impl HostWork {
@@ -121,10 +123,23 @@ impl HostWork {
         HostWork { source: Source::Closed { start, early, work: Box::new(work) } }
     }
 
+    /// A rank of a program.
+    pub(crate) fn program(runner: Runner) -> Self {
+        HostWork { source: Source::Program(Box::new(runner)) }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn runner(&self) -> Option<&Runner> {
+        match &self.source {
+            Source::Program(runner) => Some(runner),
+            _ => None,
+        }
+    }
+
     /// The next message that starts by the clock, in order of start; `None` when none is left.
     pub fn next_timed(&mut self) -> Option<Message> {
         match &mut self.source {
-            Source::Idle => None,
+            Source::Idle | Source::Program(_) => None,
             Source::List(messages) => messages.next(),
             Source::Arrivals(arrivals) => arrivals.next(),
             Source::Closed { start, early, work } => {
@@ -156,6 +171,59 @@ impl HostWork {
             _ => None,
         }
     }
+
+    /// Whether this host runs a rank of a program: its messages then come from the calls below, which do nothing for
+    /// other hosts, and never from [`next_timed`](Self::next_timed) or [`next_closed`](Self::next_closed).
+    pub fn is_program(&self) -> bool {
+        matches!(self.source, Source::Program(_))
+    }
+
+    /// Whether the program of this host is done; true where there is none.
+    pub fn is_finished(&self) -> bool {
+        match &self.source {
+            Source::Program(runner) => runner.is_finished(),
+            _ => true,
+        }
+    }
+
+    /// What the program of this host waits for, in words; `None` if it is done, or where there is none. For the
+    /// message about a run that ends with unfinished programs.
+    pub fn unfinished(&self) -> Option<String> {
+        match &self.source {
+            Source::Program(runner) => runner.unfinished(),
+            _ => None,
+        }
+    }
+
+    /// Starts the program: called once, before any of the calls below. Every call appends what is to be done to
+    /// `actions`, in order.
+    pub fn begin(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if let Source::Program(runner) = &mut self.source {
+            runner.begin(now, actions);
+        }
+    }
+
+    /// The time of an [`Action::Wake`] has come.
+    pub fn on_wake(&mut self, now: Time, op: u32, actions: &mut Vec<Action>) {
+        if let Source::Program(runner) = &mut self.source {
+            runner.on_wake(now, op, actions);
+        }
+    }
+
+    /// The transport is done with the message `number` of this host's [`Action::Send`]: it has left completely, or
+    /// has been acknowledged where the transport waits for that.
+    pub fn on_sent(&mut self, now: Time, number: u32, actions: &mut Vec<Action>) {
+        if let Source::Program(runner) = &mut self.source {
+            runner.on_sent(now, number, actions);
+        }
+    }
+
+    /// All bytes of the message `number` of the host `src` have arrived here.
+    pub fn on_received(&mut self, now: Time, src: HostId, number: u32, actions: &mut Vec<Action>) {
+        if let Source::Program(runner) = &mut self.source {
+            runner.on_received(now, src, number, actions);
+        }
+    }
 }
 
 /// What a pattern sees of the run it is laid on.
@@ -184,6 +252,15 @@ impl Setting<'_> {
             hosts[host as usize] = work(rank, host);
         }
         Plan { hosts, total_messages }
+    }
+
+    /// Every rank runs its part of a program.
+    pub(crate) fn run(&self, program: Program) -> Plan {
+        let messages = program.messages();
+        let placed = Placed::new(program, &self.placed, self.network.hosts());
+        self.plan(Some(messages), |rank, host| {
+            HostWork::program(Runner::new(placed.clone(), rank, self.first_start(host)))
+        })
     }
 
     /// When the first messages of a host start.

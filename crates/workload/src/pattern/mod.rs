@@ -2,6 +2,7 @@
 
 mod adversarial;
 mod all_to_all;
+mod collective;
 mod flow_list;
 mod flows;
 mod htsim_matrix;
@@ -18,6 +19,7 @@ mod uniform;
 
 pub use adversarial::Adversarial;
 pub use all_to_all::{AllToAll, Order};
+pub use collective::{Algorithm, Collective};
 pub use flow_list::FlowList;
 pub use htsim_matrix::{HtsimMatrix, StartUnit};
 pub use incast::Incast;
@@ -46,6 +48,7 @@ kinds! {
         "adversarial" => Adversarial(Adversarial),
         "stencil" => Stencil(Stencil),
         "poisson" => Poisson(Poisson),
+        "collective" => Collective(Collective),
         "flow-list" => FlowList(FlowList),
         "htsim-matrix" => HtsimMatrix(HtsimMatrix),
         "ns3-flows" => Ns3Flows(Ns3Flows),
@@ -64,6 +67,7 @@ impl Pattern {
             Pattern::Adversarial(pattern) => pattern.lay(setting),
             Pattern::Stencil(pattern) => pattern.lay(setting),
             Pattern::Poisson(pattern) => pattern.lay(setting),
+            Pattern::Collective(pattern) => pattern.lay(setting),
             Pattern::FlowList(pattern) => pattern.lay(setting),
             Pattern::HtsimMatrix(pattern) => pattern.lay(setting),
             Pattern::Ns3Flows(pattern) => pattern.lay(setting),
