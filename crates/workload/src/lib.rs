@@ -46,7 +46,7 @@ mod size;
 pub use error::WorkloadError;
 pub use options::{Destination, Options, Placement};
 pub use pattern::{
-    Adversarial, Algorithm, AllToAll, Collective, FlowList, HtsimMatrix, Incast, Ns3Flows, OffDiagonal,
+    Adversarial, Algorithm, AllToAll, Collective, FlowList, Goal, HtsimMatrix, Incast, Ns3Flows, OffDiagonal,
     Order, Pattern, Permutation, Poisson, Shuffle, StartUnit, Stencil, Uniform,
 };
 pub use plan::{HostWork, Message, Plan, PlanContext, Workload};

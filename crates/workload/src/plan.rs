@@ -254,12 +254,14 @@ impl Setting<'_> {
         Plan { hosts, total_messages }
     }
 
-    /// Every rank runs its part of a program.
+    /// Every rank runs its part of a program; ranks that it has no part for idle.
     pub(crate) fn run(&self, program: Program) -> Plan {
         let messages = program.messages();
-        let placed = Placed::new(program, &self.placed, self.network.hosts());
+        let ranks = program.ranks();
+        let placed = Placed::new(program, &self.placed[..ranks as usize], self.network.hosts());
         self.plan(Some(messages), |rank, host| {
-            HostWork::program(Runner::new(placed.clone(), rank, self.first_start(host)))
+            let runner = || Runner::new(placed.clone(), rank, self.first_start(host));
+            if rank < ranks { HostWork::program(runner()) } else { HostWork::default() }
         })
     }
 

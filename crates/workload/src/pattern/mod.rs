@@ -5,6 +5,7 @@ mod all_to_all;
 mod collective;
 mod flow_list;
 mod flows;
+mod goal;
 mod htsim_matrix;
 mod incast;
 mod lines;
@@ -21,6 +22,7 @@ pub use adversarial::Adversarial;
 pub use all_to_all::{AllToAll, Order};
 pub use collective::{Algorithm, Collective};
 pub use flow_list::FlowList;
+pub use goal::Goal;
 pub use htsim_matrix::{HtsimMatrix, StartUnit};
 pub use incast::Incast;
 pub use ns3_flows::Ns3Flows;
@@ -49,6 +51,7 @@ kinds! {
         "stencil" => Stencil(Stencil),
         "poisson" => Poisson(Poisson),
         "collective" => Collective(Collective),
+        "goal" => Goal(Goal),
         "flow-list" => FlowList(FlowList),
         "htsim-matrix" => HtsimMatrix(HtsimMatrix),
         "ns3-flows" => Ns3Flows(Ns3Flows),
@@ -68,6 +71,7 @@ impl Pattern {
             Pattern::Stencil(pattern) => pattern.lay(setting),
             Pattern::Poisson(pattern) => pattern.lay(setting),
             Pattern::Collective(pattern) => pattern.lay(setting),
+            Pattern::Goal(pattern) => pattern.lay(setting),
             Pattern::FlowList(pattern) => pattern.lay(setting),
             Pattern::HtsimMatrix(pattern) => pattern.lay(setting),
             Pattern::Ns3Flows(pattern) => pattern.lay(setting),
@@ -160,8 +164,9 @@ mod tests {
             Stencil { offsets: Some(vec![-1, 7]), size: Table::WebServer.into(), ..Default::default() };
         patterns.push(Pattern::Stencil(stencil));
         patterns.push(Pattern::HtsimMatrix(HtsimMatrix { file: "a.cm".into(), start_unit: StartUnit::Us }));
-        // All but the three lists, which need a file.
-        assert_eq!(patterns.len(), Pattern::NAMES.len() - 3 + 3);
+        patterns.push(Pattern::Goal(Goal { file: "a.goal".into(), time_unit: Time(1), overhead: Time(2) }));
+        // All but the three lists and the schedule, which need a file.
+        assert_eq!(patterns.len(), Pattern::NAMES.len() - 4 + 4);
         for pattern in patterns {
             let mut table: toml::Table = toml::from_str(&toml::to_string(&pattern).unwrap()).unwrap();
             let kind = table.remove("kind").unwrap();

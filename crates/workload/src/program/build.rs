@@ -1,7 +1,5 @@
 //! How programs are made: operation by operation, rank by rank, then checked as a whole.
 
-#![allow(dead_code)]
-
 use netloom_units::{Bytes, Time};
 
 use super::{ANY, ON_START, Op, OpKind, Outbound, Program, RankProgram};
@@ -66,11 +64,6 @@ impl RankBuilder {
     /// Lets `later` start only when `earlier` has started.
     pub(crate) fn irequires(&mut self, later: u32, earlier: u32) {
         self.edges.push((earlier, later | ON_START));
-    }
-
-    /// How many operations there are.
-    pub(crate) fn len(&self) -> usize {
-        self.ops.len()
     }
 
     fn push(&mut self, kind: OpKind, value: u64, peer: u32, tag: u32) -> u32 {

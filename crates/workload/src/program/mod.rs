@@ -23,12 +23,13 @@
 //! sender are handed out in blocks, one block per (destination, tag), in order of sending within the block.
 
 mod build;
+mod ending;
 mod mailbox;
 mod runner;
 #[cfg(test)]
 pub(crate) mod testing;
 
-pub(crate) use build::{Any, RankBuilder, build_all};
+pub(crate) use build::{Any, CheckedRank, MAX_OPS, RankBuilder, build_all, check};
 pub(crate) use runner::Runner;
 
 use std::sync::Arc;
@@ -145,6 +146,11 @@ pub(crate) struct Program {
 }
 
 impl Program {
+    /// How many ranks there are.
+    pub(crate) fn ranks(&self) -> u32 {
+        self.ranks.len() as u32
+    }
+
     /// How many messages cross the network in all.
     pub(crate) fn messages(&self) -> u64 {
         let crossing = |(rank, program): (u32, &RankProgram)| {

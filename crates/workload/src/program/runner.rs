@@ -272,3 +272,118 @@ impl Runner {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::{Any, RankBuilder, build_all};
+
+    /// Rank 1, which answers every one of its receives (in order) with as many bytes to rank 2, and has begun. `before`
+    /// is a calculation that its receives wait for. Messages come from ranks 0 and 2, by their tags.
+    fn answering(from_0: &[u32], from_2: &[u32], receives: &[(Any, Any)], before: bool) -> Runner {
+        let program = build_all(3, 1, Time::ZERO, |rank| {
+            let mut builder = RankBuilder::default();
+            let tags = if rank == 0 { from_0 } else { from_2 };
+            if rank == 1 {
+                let calc = builder.calc(Time(u64::from(before)));
+                for (&(src, tag), bytes) in receives.iter().zip(1..) {
+                    let (recv, send) = (builder.recv(src, tag), builder.send(2, Bytes(bytes), 9));
+                    builder.requires(send, recv);
+                    builder.requires(recv, calc);
+                }
+            } else {
+                tags.iter().for_each(|&tag| {
+                    builder.send(1, Bytes(1), tag);
+                });
+            }
+            if rank == 2 {
+                receives.iter().for_each(|_| {
+                    builder.recv(Any::Is(1), Any::Is(9));
+                });
+            }
+            builder
+        });
+        let mut runner = Runner::new(Placed::new(program.unwrap(), &[0, 1, 2], 3), 1, Time::ZERO);
+        runner.begin(Time::ZERO, &mut Vec::new());
+        runner
+    }
+
+    /// The receives that are answered, counted from 1.
+    fn answers(actions: Vec<Action>) -> Vec<u64> {
+        let bytes = |action| match action {
+            Action::Send { bytes, .. } => bytes.0,
+            Action::Wake { .. } => panic!("nothing to wait for"),
+        };
+        actions.into_iter().map(bytes).collect()
+    }
+
+    fn arrive(runner: &mut Runner, src: u32, number: u32) -> Vec<u64> {
+        let mut actions = Vec::new();
+        runner.on_received(Time(9), src, number, &mut actions);
+        answers(actions)
+    }
+
+    const FROM_0: (Any, Any) = (Any::Is(0), Any::Is(5));
+    const FROM_ANY: (Any, Any) = (Any::Any, Any::Is(5));
+    const ANYTHING: (Any, Any) = (Any::Any, Any::Any);
+
+    #[test]
+    fn messages_that_overtake_others_of_their_tag_wait_for_them() {
+        for receives in [[FROM_0; 3], [FROM_ANY; 3]] {
+            let mut runner = answering(&[5, 5, 5], &[], &receives, false);
+            assert_eq!(arrive(&mut runner, 0, 2), [0; 0]);
+            assert_eq!(arrive(&mut runner, 0, 0), [1]);
+            assert_eq!(arrive(&mut runner, 0, 1), [2, 3]);
+        }
+    }
+
+    #[test]
+    fn tags_may_overtake_each_other() {
+        let receives = [(Any::Is(0), Any::Is(5)), (Any::Is(0), Any::Is(6))];
+        // Sent in the order 6, 5; numbers follow the tags.
+        let mut runner = answering(&[6, 5], &[], &receives, false);
+        assert_eq!(arrive(&mut runner, 0, 1), [2]);
+        assert_eq!(arrive(&mut runner, 0, 0), [1]);
+    }
+
+    #[test]
+    fn a_message_takes_the_first_receive_that_accepts_it() {
+        let mut runner = answering(&[5], &[5, 5], &[FROM_0, FROM_ANY, ANYTHING], false);
+        assert_eq!(arrive(&mut runner, 2, 0), [2]);
+        assert_eq!(arrive(&mut runner, 0, 0), [1]);
+        assert_eq!(arrive(&mut runner, 2, 1), [3]);
+    }
+
+    #[test]
+    fn a_receive_takes_the_message_that_arrived_first() {
+        let mut runner = answering(&[5, 7], &[5], &[FROM_0, ANYTHING, ANYTHING], true);
+        assert_eq!(arrive(&mut runner, 2, 0), [0; 0]);
+        assert_eq!(arrive(&mut runner, 0, 0), [0; 0]);
+        let mut actions = Vec::new();
+        runner.on_wake(Time(1), 0, &mut actions);
+        assert_eq!(answers(actions), [1, 2]);
+        assert!(runner.unfinished().unwrap().starts_with("rank 1: 4 of 7 operations have not finished"));
+        assert_eq!(arrive(&mut runner, 0, 1), [3]);
+    }
+
+    #[test]
+    fn a_message_is_known_by_what_was_sent_before_it_not_by_its_place_in_the_schedule() {
+        // Rank 0 lists a send that waits for an answer to the one it lists after it.
+        let program = build_all(2, 2, Time::ZERO, |rank| {
+            let mut builder = RankBuilder::default();
+            if rank == 0 {
+                let answer = builder.recv(Any::Is(1), Any::Is(0));
+                let late = builder.send(1, Bytes(1), 0);
+                builder.send(1, Bytes(2), 0);
+                builder.requires(late, answer);
+            } else {
+                let first = builder.recv(Any::Is(0), Any::Is(0));
+                let answer = builder.send(0, Bytes(3), 0);
+                builder.recv(Any::Is(0), Any::Is(0));
+                builder.requires(answer, first);
+            }
+            builder
+        });
+        assert!(program.unwrap().ending().is_ok());
+    }
+}

@@ -226,8 +226,8 @@ mod tests {
         let (mut next, mut taken) = (vec![0; ranks as usize], vec![0; ranks as usize]);
         let mut finished_recvs = vec![0; ranks as usize];
         let mut take = |held: &mut Vec<Vec<Content>>, carried: &mut Carried, rank: u32, before| {
-            for step in std::mem::replace(&mut taken[rank as usize], before)..before {
-                let Some(from) = steps[rank as usize][step].from else { continue };
+            let first = std::mem::replace(&mut taken[rank as usize], before);
+            for from in steps[rank as usize][first..before].iter().filter_map(|step| step.from) {
                 for (block, content) in carried.get_mut(&(from, rank)).unwrap().pop_front().unwrap() {
                     let own: &mut Content = &mut held[rank as usize][block as usize];
                     if own.is_disjoint(&content) && algorithm != Algorithm::BruckAllToAll {
