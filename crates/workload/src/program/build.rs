@@ -66,6 +66,19 @@ impl RankBuilder {
         self.edges.push((earlier, later | ON_START));
     }
 
+    /// Lets all of `later` start only when all of `earlier` have finished. Where both are many they meet in an empty
+    /// calculation, which needs fewer dependencies than every pair.
+    pub(crate) fn after_all(&mut self, later: &[u32], earlier: &[u32]) {
+        if later.len() > 2 && earlier.len() > 2 {
+            let meeting = self.calc(Time::ZERO);
+            self.after_all(&[meeting], earlier);
+            return self.after_all(later, &[meeting]);
+        }
+        for &later in later {
+            earlier.iter().for_each(|&earlier| self.requires(later, earlier));
+        }
+    }
+
     fn push(&mut self, kind: OpKind, value: u64, peer: u32, tag: u32) -> u32 {
         assert!(self.ops.len() < MAX_OPS, "more operations than an index has room for");
         self.ops.push(Op { value, peer, tag, channel: ANY, cpu: 0, kind });

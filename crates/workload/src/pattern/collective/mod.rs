@@ -4,6 +4,8 @@ mod algorithm;
 
 pub use algorithm::Algorithm;
 
+use std::collections::VecDeque;
+
 use netloom_units::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -59,11 +61,14 @@ impl Collective {
         let default = if self.algorithm == Algorithm::DisseminationBarrier { 1 } else { 1 << 20 };
         let size = self.size.unwrap_or(Bytes(default));
         let ranks = setting.ranks();
+        let mut operation = Operation::new(self.algorithm, ranks, size, 0);
+        if self.algorithm == Algorithm::WindowedAllToAll {
+            operation.window = self.window;
+        }
         let program = build_all(ranks, self.repeat, self.overhead, |rank| {
             let mut builder = RankBuilder::default();
             let start = (self.compute > Time::ZERO).then(|| builder.calc(self.compute));
-            let window = if self.algorithm == Algorithm::WindowedAllToAll { self.window } else { 1 };
-            add(&mut builder, self.algorithm, ranks, rank, size, window, start.as_slice());
+            operation.add(&mut builder, rank, start.as_slice());
             builder
         });
         let program = program.map_err(|problem| WorkloadError::parameter("repeat", "fewer", problem))?;
@@ -71,42 +76,53 @@ impl Collective {
     }
 }
 
-/// Adds a rank's part of a collective operation, which begins after the operations `start`; returns the last
-/// operations, after which it is done.
-pub(super) fn add(
-    builder: &mut RankBuilder,
+/// One collective operation as part of a program.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Operation {
     algorithm: Algorithm,
     ranks: u32,
-    rank: u32,
     size: Bytes,
+    /// Tag of its messages.
+    tag: u32,
+    /// Steps of a rank that go on at the same time.
     window: u32,
-    start: &[u32],
-) -> Vec<u32> {
-    let parts = u64::from(algorithm.parts(ranks));
-    let end = |block: u64| (u128::from(size.0) * u128::from(block) / u128::from(parts)) as u64;
-    let bytes = |block: &u32| match parts {
-        1 => size.0,
-        _ => end(u64::from(block + 1)) - end(u64::from(*block)),
-    };
-    let mut done: std::collections::VecDeque<Vec<u32>> = Default::default();
-    for step in 0..algorithm.steps(ranks) {
-        let step = algorithm.step(ranks, rank, step);
-        let send = step.to.map(|(to, blocks)| {
-            let bytes = blocks.iter().map(bytes).fold(0, u64::saturating_add);
-            builder.send(to, Bytes(bytes), 0)
-        });
-        let recv = step.from.map(|from| builder.recv(Any::Is(from), Any::Is(0)));
-        let ops: Vec<u32> = send.into_iter().chain(recv).collect();
-        if ops.is_empty() {
-            continue;
-        }
-        let before = if done.len() < window as usize { None } else { done.pop_front() };
-        for &op in &ops {
-            before.as_deref().unwrap_or(start).iter().for_each(|&earlier| builder.requires(op, earlier));
-        }
-        done.push_back(ops);
+}
+
+impl Operation {
+    /// An operation of ranks 0 to `ranks` - 1, at least 2, one step after the other.
+    pub(super) fn new(algorithm: Algorithm, ranks: u32, size: Bytes, tag: u32) -> Self {
+        Operation { algorithm, ranks, size, tag, window: 1 }
     }
-    if done.is_empty() { start.to_vec() } else { done.into_iter().flatten().collect() }
+
+    /// Adds the part of a rank, which begins after the operations `start`; returns the last ones, after which it is
+    /// done.
+    pub(super) fn add(&self, builder: &mut RankBuilder, rank: u32, start: &[u32]) -> Vec<u32> {
+        let mut steps: VecDeque<Vec<u32>> = VecDeque::new();
+        for step in 0..self.algorithm.steps(self.ranks) {
+            let step = self.algorithm.step(self.ranks, rank, step);
+            let send = step.to.map(|(to, blocks)| builder.send(to, self.bytes(&blocks), self.tag));
+            let recv = step.from.map(|from| builder.recv(Any::Is(from), Any::Is(self.tag)));
+            let ops: Vec<u32> = send.into_iter().chain(recv).collect();
+            if ops.is_empty() {
+                continue;
+            }
+            let before = if steps.len() < self.window as usize { None } else { steps.pop_front() };
+            builder.after_all(&ops, before.as_deref().unwrap_or(start));
+            steps.push_back(ops);
+        }
+        if steps.is_empty() { start.to_vec() } else { steps.into_iter().flatten().collect() }
+    }
+
+    /// The size of some blocks.
+    fn bytes(&self, blocks: &[u32]) -> Bytes {
+        let parts = self.algorithm.parts(self.ranks);
+        let end = |block: u64| (u128::from(self.size.0) * u128::from(block) / u128::from(parts)) as u64;
+        let bytes = |&block: &u32| match parts {
+            1 => self.size.0,
+            _ => end(u64::from(block) + 1) - end(u64::from(block)),
+        };
+        Bytes(blocks.iter().map(bytes).fold(0, u64::saturating_add))
+    }
 }
 
 #[cfg(test)]
@@ -118,7 +134,7 @@ mod tests {
     use crate::program::testing::{Event, execute, finished};
     use crate::{Options, Pattern, Placement, Workload};
     use proptest::prelude::*;
-    use std::collections::{BTreeSet, HashMap, VecDeque};
+    use std::collections::{BTreeSet, HashMap};
 
     const ALL: [Algorithm; 9] = [
         Algorithm::RingAllreduce,
