@@ -10,6 +10,7 @@ use crate::arrivals::Arrivals;
 use crate::closed::Closed;
 use crate::frames::Frames;
 use crate::merge::Merge;
+use crate::program::{Action, Placed, Program, Runner};
 use crate::{Options, Pattern, WorkloadError};
 
 /// What the user wrote: a pattern and the options that hold for every pattern.
@@ -125,6 +126,7 @@ enum Source {
         work: Box<Closed>,
     },
     Merge(Box<Merge>),
+    Program(Box<Runner>),
 }
 
 impl HostWork {
@@ -154,10 +156,23 @@ impl HostWork {
         Source::Closed { start, first: work.outstanding(), work: Box::new(work) }.into()
     }
 
+    /// A rank of a program.
+    pub(crate) fn program(runner: Runner) -> Self {
+        Source::Program(Box::new(runner)).into()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn runner(&self) -> Option<&Runner> {
+        match &self.source {
+            Source::Program(runner) => Some(runner),
+            _ => None,
+        }
+    }
+
     /// The next message that starts by the clock, in order of start; `None` when none is left.
     pub fn next_timed(&mut self) -> Option<Message> {
         let message = match &mut self.source {
-            Source::Idle => None,
+            Source::Idle | Source::Program(_) => None,
             Source::List(messages) => messages.next(),
             Source::Arrivals(arrivals) => arrivals.next(),
             Source::Frames(frames) => frames.next(),
@@ -195,6 +210,65 @@ impl HostWork {
     }
 }
 
+impl HostWork {
+    /// Whether this host runs a rank of a program: its messages then come from the calls below, which do nothing for
+    /// other hosts, and never from [`next_timed`](Self::next_timed) or [`next_closed`](Self::next_closed).
+    pub fn is_program(&self) -> bool {
+        matches!(self.source, Source::Program(_))
+    }
+
+    /// Whether the program of this host is done; true where there is none.
+    pub fn is_finished(&self) -> bool {
+        match &self.source {
+            Source::Program(runner) => runner.is_finished(),
+            _ => true,
+        }
+    }
+
+    /// What the program of this host waits for, in words; `None` if it is done, or where there is none. For the
+    /// message about a run that ends with unfinished programs.
+    pub fn unfinished(&self) -> Option<String> {
+        match &self.source {
+            Source::Program(runner) => runner.unfinished(),
+            _ => None,
+        }
+    }
+
+    /// Starts the program: called once, before any of the calls below. Every call appends what is to be done to
+    /// `actions`, in order.
+    pub fn begin(&mut self, now: Time, actions: &mut Vec<Action>) {
+        self.step(actions, |runner, actions| runner.begin(now, actions));
+    }
+
+    /// The time of an [`Action::Wake`] has come.
+    pub fn on_wake(&mut self, now: Time, op: u32, actions: &mut Vec<Action>) {
+        self.step(actions, |runner, actions| runner.on_wake(now, op, actions));
+    }
+
+    /// The transport is done with the message `number` of this host's [`Action::Send`]: it has left completely, or
+    /// has been acknowledged where the transport waits for that.
+    pub fn on_sent(&mut self, now: Time, number: u32, actions: &mut Vec<Action>) {
+        self.step(actions, |runner, actions| runner.on_sent(now, number, actions));
+    }
+
+    /// All bytes of the message `number` of the host `src` have arrived here.
+    pub fn on_received(&mut self, now: Time, src: HostId, number: u32, actions: &mut Vec<Action>) {
+        self.step(actions, |runner, actions| runner.on_received(now, src, number, actions));
+    }
+
+    fn step(&mut self, actions: &mut Vec<Action>, step: impl FnOnce(&mut Runner, &mut Vec<Action>)) {
+        let Source::Program(runner) = &mut self.source else { return };
+        let before = actions.len();
+        step(runner, actions);
+        let Some(written) = self.class else { return };
+        for action in &mut actions[before..] {
+            if let Action::Send { class, .. } = action {
+                *class = written;
+            }
+        }
+    }
+}
+
 impl From<Source> for HostWork {
     fn from(source: Source) -> Self {
         HostWork { source, class: None }
@@ -228,6 +302,17 @@ impl Setting<'_> {
             hosts[host as usize] = work(rank, host);
         }
         Plan::of_hosts(hosts, total_messages)
+    }
+
+    /// Every rank runs its part of a program; ranks that it has no part for idle.
+    pub(crate) fn run(&self, program: Program) -> Plan {
+        let messages = program.messages();
+        let ranks = program.ranks();
+        let placed = Placed::new(program, &self.placed[..ranks as usize], self.network.hosts());
+        self.plan(Some(messages), |rank, host| {
+            let runner = || Runner::new(placed.clone(), rank, self.first_start(host));
+            if rank < ranks { HostWork::program(runner()) } else { HostWork::default() }
+        })
     }
 
     /// When the first messages of a host start.

@@ -49,6 +49,11 @@ impl Mix {
         let mut total_messages = Some(0u64);
         for (i, part) in (0..).zip(&self.parts) {
             let plan = part.lay(setting, i).map_err(|error| error.within(&format!("parts.{i}")))?;
+            if plan.hosts.iter().any(HostWork::is_program) {
+                let found = format!("`{}`, which is a program", part.pattern.name());
+                let expected = "a workload of messages (programs run alone)";
+                return Err(WorkloadError::parameter(format!("parts.{i}.kind"), expected, found));
+            }
             let first = groups.len();
             for name in part.groups(&plan.groups) {
                 if name.is_empty() || groups.contains(&name) {

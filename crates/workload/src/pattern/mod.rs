@@ -4,8 +4,10 @@ mod adversarial;
 mod all_to_all;
 mod bernoulli;
 mod bursty;
+mod collective;
 mod flow_list;
 mod flows;
+mod goal;
 mod hotspot;
 mod htsim_matrix;
 mod incast;
@@ -24,7 +26,9 @@ pub use adversarial::Adversarial;
 pub use all_to_all::{AllToAll, Order};
 pub use bernoulli::Bernoulli;
 pub use bursty::Bursty;
+pub use collective::{Algorithm, Collective};
 pub use flow_list::FlowList;
+pub use goal::Goal;
 pub use hotspot::{Degree, HotSources, Hotspot, Severity, Victim};
 pub use htsim_matrix::{HtsimMatrix, StartUnit};
 pub use incast::Incast;
@@ -57,6 +61,8 @@ kinds! {
         "bernoulli" => Bernoulli(Bernoulli),
         "bursty" => Bursty(Bursty),
         "hotspot" => Hotspot(Hotspot),
+        "collective" => Collective(Collective),
+        "goal" => Goal(Goal),
         "flow-list" => FlowList(FlowList),
         "htsim-matrix" => HtsimMatrix(HtsimMatrix),
         "ns3-flows" => Ns3Flows(Ns3Flows),
@@ -79,6 +85,8 @@ impl Pattern {
             Pattern::Bernoulli(pattern) => pattern.lay(setting),
             Pattern::Bursty(pattern) => pattern.lay(setting),
             Pattern::Hotspot(pattern) => pattern.lay(setting),
+            Pattern::Collective(pattern) => pattern.lay(setting),
+            Pattern::Goal(pattern) => pattern.lay(setting),
             Pattern::FlowList(pattern) => pattern.lay(setting),
             Pattern::HtsimMatrix(pattern) => pattern.lay(setting),
             Pattern::Ns3Flows(pattern) => pattern.lay(setting),
@@ -177,6 +185,9 @@ mod tests {
         patterns.push(Pattern::Mix(Mix { parts: mixed.into_iter().map(part).collect() }));
         // All but the three lists, which need a file.
         assert_eq!(patterns.len(), Pattern::NAMES.len() - 3 + 4);
+        patterns.push(Pattern::Goal(Goal { file: "a.goal".into(), time_unit: Time(1), overhead: Time(2) }));
+        // All but the three lists and the schedule, which need a file.
+        assert_eq!(patterns.len(), Pattern::NAMES.len() - 4 + 4);
         for pattern in patterns {
             let mut table: toml::Table = toml::from_str(&toml::to_string(&pattern).unwrap()).unwrap();
             let kind = table.remove("kind").unwrap();
