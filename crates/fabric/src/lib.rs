@@ -11,7 +11,9 @@
 mod config;
 mod packet;
 mod port;
+mod qcn;
 
 pub use config::{Ecn, Fabric, FabricError};
 pub use packet::{Class, Packet, PacketKind};
 pub use port::{Departure, Fate, Moment, Port, PortSpec, PortStats, Ports, Wire};
+pub use qcn::{CongestionPoint, Qcn, QcnPreset, Sampling};
