@@ -4,7 +4,7 @@ use netloom_units::{Bytes, Time, kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::congestion::{dctcp, fixed_window, none};
+use crate::congestion::{dctcp, fixed_window, none, qcn};
 use crate::reliability::{go_back_n, selective_repeat};
 
 kinds! {
@@ -16,11 +16,12 @@ kinds! {
 }
 
 kinds! {
-    /// How much a flow may have in flight.
+    /// How much a flow may have in flight, or how fast it may send.
     pub enum Congestion: "congestion" {
         "fixed-window" => FixedWindow(fixed_window::FixedWindow),
         "dctcp" => Dctcp(dctcp::Dctcp),
         "none" => None(none::None),
+        "qcn" => Qcn(qcn::Qcn),
     }
 }
 
@@ -32,7 +33,7 @@ pub struct Transport {
     pub options: TransportOptions,
     /// How losses and reordering are dealt with.
     pub reliability: Reliability,
-    /// How much a flow may have in flight.
+    /// How much a flow may have in flight, or how fast it may send.
     pub congestion: Congestion,
 }
 
@@ -138,13 +139,14 @@ impl Transport {
         let congestion = match &self.congestion {
             Congestion::FixedWindow(window) => window.check(),
             Congestion::Dctcp(dctcp) => dctcp.check(),
-            Congestion::None(_) if options.paced => {
+            Congestion::None(_) | Congestion::Qcn(_) if options.paced => {
                 return refuse(
                     "paced",
                     "pacing needs a window to spread; use \"fixed-window\" or \"dctcp\"".into(),
                 );
             }
             Congestion::None(_) => Ok(()),
+            Congestion::Qcn(qcn) => qcn.check(),
         };
         congestion.map_err(|reason| TransportError { field: "congestion", reason })
     }

@@ -23,6 +23,7 @@ mod sender;
 mod seq;
 
 pub use config::{Congestion, Reliability, Transport, TransportError, TransportOptions};
+pub use congestion::qcn::ReactionPoint;
 pub use receiver::{Arrival, Receiver, Reply};
 pub use sender::{AckInfo, Outgoing, PathFacts, SendCounts, Sender};
 pub use seq::SeqSet;
