@@ -21,6 +21,7 @@ mod receiver;
 pub mod reliability;
 mod sender;
 mod seq;
+mod stream;
 
 pub use config::{Congestion, Reliability, Transport, TransportError, TransportOptions};
 pub use congestion::qcn::ReactionPoint;
