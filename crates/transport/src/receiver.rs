@@ -73,25 +73,21 @@ impl Receiver {
         let path_changed = self.last_path.replace(arrival.path).is_some_and(|path| path != arrival.path);
         self.path_changes += u32::from(path_changed);
 
-        let expected = self.received.base();
-        let early = arrival.seq > expected;
-        if early {
-            self.ooo_packets += 1;
-            self.max_ood = self.max_ood.max(arrival.seq - expected);
-            if let Reliability::GoBackN(_) = transport.reliability {
-                return if self.asked.replace(expected) == Some(expected) {
-                    Reply::None
-                } else {
-                    Reply::Nack(expected)
-                };
+        let mut at_once = arrival.last;
+        let mut new = true;
+        if self.received.insert_in_order(arrival.seq) {
+            self.delivered += u64::from(arrival.payload);
+        } else {
+            let early = arrival.seq > self.received.base();
+            if early {
+                self.ooo_packets += 1;
+                self.max_ood = self.max_ood.max(arrival.seq - self.received.base());
+                if let Reliability::GoBackN(_) = transport.reliability {
+                    return self.refuse();
+                }
             }
-        }
-        let new = self.received.insert(arrival.seq);
-        self.delivered += u64::from(arrival.payload) * u64::from(new);
-        // In order, one joins and one leaves.
-        self.resequencing = self.resequencing + u32::from(new) - (self.received.base() - expected);
-        if early {
-            self.max_resequencing = self.max_resequencing.max(self.resequencing);
+            new = self.resequence(arrival);
+            at_once |= early || !new || !self.received.is_contiguous();
         }
         if arrival.last {
             self.count = Some(arrival.seq + 1);
@@ -104,13 +100,32 @@ impl Receiver {
         }
         self.unacknowledged += 1;
         let mark_changed = std::mem::replace(&mut self.last_marked, arrival.marked) != arrival.marked;
-        let at_once = early || !new || arrival.last || mark_changed || !self.received.is_contiguous();
-        if at_once || self.completed.is_some() || self.unacknowledged >= transport.options.ack_every {
+        at_once |= mark_changed || self.completed.is_some();
+        if at_once || self.unacknowledged >= transport.options.ack_every {
             self.unacknowledged = 0;
             Reply::Ack(self.received.base())
         } else {
             Reply::None
         }
+    }
+
+    /// Asks for the next packet in order, once per gap.
+    fn refuse(&mut self) -> Reply {
+        let expected = self.received.base();
+        if self.asked.replace(expected) == Some(expected) { Reply::None } else { Reply::Nack(expected) }
+    }
+
+    /// Takes a packet that does not simply follow the others; returns whether it is new.
+    fn resequence(&mut self, arrival: Arrival) -> bool {
+        let expected = self.received.base();
+        let new = self.received.insert(arrival.seq);
+        if new {
+            self.delivered += u64::from(arrival.payload);
+            // One joins the buffer, and what it makes complete leaves.
+            self.resequencing = self.resequencing + 1 - (self.received.base() - expected);
+            self.max_resequencing = self.max_resequencing.max(self.resequencing);
+        }
+        new
     }
 
     /// Packets that wait for one with a lower number now.
