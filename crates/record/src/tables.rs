@@ -7,9 +7,10 @@ use std::io::Write;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
+    Array, ArrayRef, AsArray, BooleanArray, Float64Array, RecordBatch, StringArray, UInt8Array, UInt32Array,
+    UInt64Array,
 };
-use arrow::datatypes::{DataType, Field, Float64Type, Schema, UInt32Type, UInt64Type};
+use arrow::datatypes::{DataType, Field, Float64Type, Schema, UInt8Type, UInt32Type, UInt64Type};
 use netloom_units::{Rate, Time};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -17,16 +18,35 @@ use parquet::basic::Compression;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::properties::WriterProperties;
 
-use crate::records::{ChannelRecord, FlowRecord, SampleRecord};
+use crate::records::{ChannelRecord, FlowRecord, FlowSampleRecord, Records, SampleRecord, WindowRecord};
+
+/// The names that stand in the tables where records hold numbers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Names {
+    /// Kinds of traffic.
+    pub(crate) groups: Vec<String>,
+    /// Measured spells of time.
+    pub(crate) windows: Vec<String>,
+}
+
+impl Names {
+    /// The names of a run.
+    pub(crate) fn of(records: &Records) -> Self {
+        Names {
+            groups: records.groups.clone(),
+            windows: records.windows.iter().map(|window| window.name.clone()).collect(),
+        }
+    }
+}
 
 /// A record type that is a row of a table.
 pub(crate) trait Row: Sized + Default + Clone {
     /// Names and types of the columns.
     fn schema() -> Schema;
     /// Columns from rows.
-    fn encode(rows: &[Self]) -> Vec<ArrayRef>;
+    fn encode(rows: &[Self], names: &Names) -> Result<Vec<ArrayRef>>;
     /// Rows from columns.
-    fn decode(batch: &RecordBatch) -> Result<Vec<Self>>;
+    fn decode(batch: &RecordBatch, names: &Names) -> Result<Vec<Self>>;
 }
 
 /// A value that is a cell of a table.
@@ -36,6 +56,26 @@ trait Cell: Sized {
     fn encode(cells: impl Iterator<Item = Self>) -> ArrayRef;
     /// The cell of a row; the array has the type [`Self::TYPE`] and, unless nullable, no null.
     fn decode(array: &dyn Array, row: usize) -> Self;
+}
+
+impl Cell for bool {
+    const TYPE: DataType = DataType::Boolean;
+    fn encode(cells: impl Iterator<Item = Self>) -> ArrayRef {
+        Arc::new(cells.map(Some).collect::<BooleanArray>())
+    }
+    fn decode(array: &dyn Array, row: usize) -> Self {
+        array.as_boolean().value(row)
+    }
+}
+
+impl Cell for u8 {
+    const TYPE: DataType = DataType::UInt8;
+    fn encode(cells: impl Iterator<Item = Self>) -> ArrayRef {
+        Arc::new(UInt8Array::from_iter_values(cells))
+    }
+    fn decode(array: &dyn Array, row: usize) -> Self {
+        array.as_primitive::<UInt8Type>().value(row)
+    }
 }
 
 impl Cell for u32 {
@@ -110,7 +150,7 @@ impl Cell for Rate {
 }
 
 /// Finds a column and checks that [`Cell::decode`] may read it.
-fn column<'a, C: Cell>(batch: &'a RecordBatch, name: &str, _: &C) -> Result<&'a dyn Array> {
+fn column<'a, C: Cell>(batch: &'a RecordBatch, name: &str) -> Result<&'a dyn Array> {
     let array =
         batch.column_by_name(name).ok_or_else(|| ParquetError::General(format!("no column `{name}`")))?;
     if *array.data_type() != C::TYPE {
@@ -127,28 +167,85 @@ fn first_null(array: &dyn Array) -> usize {
     (0..array.len()).find(|&row| array.is_null(row)).unwrap_or(0)
 }
 
-fn field<C: Cell>(name: &str, _: &C) -> Field {
-    Field::new(name, C::TYPE, C::NULLABLE)
+/// How a field of a record becomes a column and comes back.
+trait Column<V> {
+    fn field(&self) -> Field;
+    fn encode(&self, values: impl Iterator<Item = V>, names: &Names) -> Result<ArrayRef>;
+    fn decode(&self, batch: &RecordBatch, names: &Names) -> Result<impl Iterator<Item = V>>;
+}
+
+/// A column that holds a field's value itself.
+struct Plain(&'static str);
+
+impl<C: Cell> Column<C> for Plain {
+    fn field(&self) -> Field {
+        Field::new(self.0, C::TYPE, C::NULLABLE)
+    }
+
+    fn encode(&self, values: impl Iterator<Item = C>, _: &Names) -> Result<ArrayRef> {
+        Ok(C::encode(values))
+    }
+
+    fn decode(&self, batch: &RecordBatch, _: &Names) -> Result<impl Iterator<Item = C>> {
+        let array = column::<C>(batch, self.0)?;
+        Ok((0..array.len()).map(|row| C::decode(array, row)))
+    }
+}
+
+/// A column of names, where the record holds a place in a list of them.
+struct Name(&'static str, fn(&Names) -> &[String]);
+
+impl Column<u16> for Name {
+    fn field(&self) -> Field {
+        Field::new(self.0, DataType::Utf8, false)
+    }
+
+    fn encode(&self, values: impl Iterator<Item = u16>, names: &Names) -> Result<ArrayRef> {
+        let names = (self.1)(names);
+        let name = |index: u16| {
+            let name = names.get(usize::from(index));
+            name.ok_or_else(|| {
+                ParquetError::General(format!("column `{}`: number {index} has no name", self.0))
+            })
+        };
+        Ok(Arc::new(StringArray::from_iter_values(values.map(name).collect::<Result<Vec<_>>>()?)))
+    }
+
+    fn decode(&self, batch: &RecordBatch, names: &Names) -> Result<impl Iterator<Item = u16>> {
+        let names = (self.1)(names);
+        let cells = column::<String>(batch, self.0)?.as_string::<i32>();
+        let index = |row| {
+            let found = cells.value(row);
+            let index = names.iter().position(|name| name == found);
+            index
+                .map(|index| index as u16)
+                .ok_or_else(|| ParquetError::General(format!("column `{}`: unknown name `{found}`", self.0)))
+        };
+        Ok((0..batch.num_rows()).map(index).collect::<Result<Vec<_>>>()?.into_iter())
+    }
 }
 
 macro_rules! table {
-    ($Row:ident { $($field:ident: $name:literal),+ $(,)? }) => {
+    ($Row:ident { $($field:ident: $column:expr),+ $(,)? }) => {
         impl Row for $Row {
             fn schema() -> Schema {
+                // The columns' types are those of the fields.
+                fn field<V>(column: impl Column<V>, _: &V) -> Field {
+                    column.field()
+                }
                 let row = $Row::default();
-                Schema::new(vec![$(field($name, &row.$field)),+])
+                Schema::new(vec![$(field($column, &row.$field)),+])
             }
 
-            fn encode(rows: &[Self]) -> Vec<ArrayRef> {
-                vec![$(Cell::encode(rows.iter().map(|row| row.$field.clone()))),+]
+            fn encode(rows: &[Self], names: &Names) -> Result<Vec<ArrayRef>> {
+                Ok(vec![$($column.encode(rows.iter().map(|row| row.$field.clone()), names)?),+])
             }
 
-            fn decode(batch: &RecordBatch) -> Result<Vec<Self>> {
+            fn decode(batch: &RecordBatch, names: &Names) -> Result<Vec<Self>> {
                 let mut rows = vec![$Row::default(); batch.num_rows()];
                 $(
-                    let array = column(batch, $name, &$Row::default().$field)?;
-                    for (index, row) in rows.iter_mut().enumerate() {
-                        row.$field = Cell::decode(array, index);
+                    for (row, value) in rows.iter_mut().zip($column.decode(batch, names)?) {
+                        row.$field = value;
                     }
                 )+
                 Ok(rows)
@@ -157,50 +254,86 @@ macro_rules! table {
     };
 }
 
+/// The name of a flow's kind of traffic.
+const GROUP: Name = Name("group", |names| &names.groups);
+
 table!(FlowRecord {
-    src: "src",
-    dst: "dst",
-    flow: "flow",
-    bytes: "bytes",
-    start: "start_ps",
-    fct: "fct_ps",
-    sender_fct: "sender_fct_ps",
-    idle_fct: "idle_fct_ps",
-    packets: "packets",
-    ooo_packets: "ooo_packets",
-    max_ood: "max_ood",
-    retransmissions: "retransmissions",
-    timeouts: "timeouts",
-    ecn_marks: "ecn_marks",
-    path_changes: "path_changes",
-    drains: "drains",
-    drain_time: "drain_time_ps",
-    decisions: "decisions",
-    deviations: "deviations",
+    src: Plain("src"),
+    dst: Plain("dst"),
+    flow: Plain("flow"),
+    bytes: Plain("bytes"),
+    start: Plain("start_ps"),
+    fct: Plain("fct_ps"),
+    sender_fct: Plain("sender_fct_ps"),
+    idle_fct: Plain("idle_fct_ps"),
+    packets: Plain("packets"),
+    ooo_packets: Plain("ooo_packets"),
+    max_ood: Plain("max_ood"),
+    retransmissions: Plain("retransmissions"),
+    timeouts: Plain("timeouts"),
+    ecn_marks: Plain("ecn_marks"),
+    path_changes: Plain("path_changes"),
+    drains: Plain("drains"),
+    drain_time: Plain("drain_time_ps"),
+    decisions: Plain("decisions"),
+    deviations: Plain("deviations"),
+    group: GROUP,
+    class: Plain("class"),
+    stream: Plain("stream"),
+    delivered: Plain("delivered_bytes"),
+    delivered_after_warm_up: Plain("delivered_after_warm_up_bytes"),
+    max_resequencing: Plain("max_resequencing"),
+    cnms: Plain("cnms"),
 });
 
 table!(ChannelRecord {
-    channel: "channel",
-    from: "from",
-    to: "to",
-    tier: "tier",
-    rate: "rate_bps",
-    bytes: "bytes",
-    packets: "packets",
-    busy: "busy_ps",
-    max_queue: "max_queue_bytes",
-    mean_queue: "mean_queue_bytes",
-    drops: "drops",
-    marks: "marks",
+    channel: Plain("channel"),
+    from: Plain("from"),
+    to: Plain("to"),
+    tier: Plain("tier"),
+    rate: Plain("rate_bps"),
+    bytes: Plain("bytes"),
+    packets: Plain("packets"),
+    busy: Plain("busy_ps"),
+    max_queue: Plain("max_queue_bytes"),
+    mean_queue: Plain("mean_queue_bytes"),
+    drops: Plain("drops"),
+    marks: Plain("marks"),
+    paused: Plain("paused_ps"),
+    pauses: Plain("pauses"),
 });
 
-table!(SampleRecord { time: "time_ps", channel: "channel", queue: "queue_bytes", bytes: "bytes" });
+table!(SampleRecord {
+    time: Plain("time_ps"),
+    channel: Plain("channel"),
+    queue: Plain("queue_bytes"),
+    bytes: Plain("bytes"),
+    paused: Plain("paused_ps"),
+});
+
+table!(FlowSampleRecord {
+    time: Plain("time_ps"),
+    src: Plain("src"),
+    dst: Plain("dst"),
+    flow: Plain("flow"),
+    bytes: Plain("bytes"),
+    resequencing: Plain("resequencing"),
+});
+
+table!(WindowRecord {
+    window: Name("window", |names| &names.windows),
+    src: Plain("src"),
+    dst: Plain("dst"),
+    flow: Plain("flow"),
+    group: GROUP,
+    bytes: Plain("bytes"),
+});
 
 /// Rows encoded at a time, so that a large table needs little memory beyond its rows.
 const BATCH: usize = 1 << 16;
 
 /// Writes a table; equal rows give equal bytes.
-pub(crate) fn write<R: Row>(rows: &[R], output: impl Write + Send) -> Result<()> {
+pub(crate) fn write<R: Row>(rows: &[R], names: &Names, output: impl Write + Send) -> Result<()> {
     let properties = WriterProperties::builder()
         // The library's default names its version, which would change the bytes with every update of it.
         .set_created_by("netloom".to_owned())
@@ -209,7 +342,7 @@ pub(crate) fn write<R: Row>(rows: &[R], output: impl Write + Send) -> Result<()>
     let schema = Arc::new(R::schema());
     let mut writer = ArrowWriter::try_new(output, schema.clone(), Some(properties))?;
     for rows in rows.chunks(BATCH) {
-        writer.write(&RecordBatch::try_new(schema.clone(), R::encode(rows))?)?;
+        writer.write(&RecordBatch::try_new(schema.clone(), R::encode(rows, names)?)?)?;
     }
     writer.close()?;
     Ok(())
@@ -221,12 +354,12 @@ pub(crate) fn check(input: File) -> Result<()> {
 }
 
 /// Reads a table.
-pub(crate) fn read<R: Row>(input: File) -> Result<Vec<R>> {
+pub(crate) fn read<R: Row>(input: File, names: &Names) -> Result<Vec<R>> {
     without_panic(|| {
         let reader = ParquetRecordBatchReaderBuilder::try_new(input)?.with_batch_size(BATCH).build()?;
         let mut rows = Vec::new();
         for batch in reader {
-            rows.append(&mut R::decode(&batch?)?);
+            rows.append(&mut R::decode(&batch?, names)?);
         }
         Ok(rows)
     })
@@ -243,34 +376,49 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn names() -> Names {
+        let names = |names: [&str; 2]| names.map(str::to_owned).to_vec();
+        Names { groups: names(["hot", "cold"]), windows: names(["before", "after"]) }
+    }
+
     fn round_trip<R: Row>(rows: &[R]) -> Vec<R> {
         let mut file = tempfile::tempfile().unwrap();
-        write(rows, &mut file).unwrap();
-        read(file).unwrap()
+        write(rows, &names(), &mut file).unwrap();
+        read(file, &names()).unwrap()
     }
 
     fn flow() -> impl Strategy<Value = FlowRecord> {
         let times = (any::<u64>(), any::<Option<u64>>(), any::<Option<u64>>(), any::<u64>(), any::<u64>());
-        (any::<[u32; 7]>(), any::<[u64; 7]>(), times).prop_map(|(small, large, times)| FlowRecord {
-            src: small[0],
-            dst: small[1],
-            flow: small[2],
-            bytes: large[0],
-            start: Time(times.0),
-            fct: times.1.map(Time),
-            sender_fct: times.2.map(Time),
-            idle_fct: Time(times.3),
-            packets: large[1],
-            ooo_packets: large[2],
-            max_ood: small[3],
-            retransmissions: large[3],
-            timeouts: small[4],
-            ecn_marks: large[4],
-            path_changes: small[5],
-            drains: small[6],
-            drain_time: Time(times.4),
-            decisions: large[5],
-            deviations: large[6],
+        let kind = (0..2u16, any::<u8>(), any::<bool>());
+        (any::<[u32; 8]>(), any::<[u64; 10]>(), times, kind).prop_map(|(small, large, times, kind)| {
+            FlowRecord {
+                group: kind.0,
+                class: kind.1,
+                stream: kind.2,
+                delivered: large[7],
+                delivered_after_warm_up: large[8],
+                max_resequencing: small[7],
+                cnms: large[9],
+                src: small[0],
+                dst: small[1],
+                flow: small[2],
+                bytes: large[0],
+                start: Time(times.0),
+                fct: times.1.map(Time),
+                sender_fct: times.2.map(Time),
+                idle_fct: Time(times.3),
+                packets: large[1],
+                ooo_packets: large[2],
+                max_ood: small[3],
+                retransmissions: large[3],
+                timeouts: small[4],
+                ecn_marks: large[4],
+                path_changes: small[5],
+                drains: small[6],
+                drain_time: Time(times.4),
+                decisions: large[5],
+                deviations: large[6],
+            }
         })
     }
 
@@ -283,7 +431,13 @@ mod tests {
 
     #[test]
     fn tables_of_several_batches_read_back_in_order() {
-        let sample = |index| SampleRecord { time: Time(index), channel: 3, queue: index % 7, bytes: 1 };
+        let sample = |index| SampleRecord {
+            time: Time(index),
+            channel: 3,
+            queue: index % 7,
+            bytes: 1,
+            paused: Time(index % 5),
+        };
         let samples: Vec<_> = (0..2 * BATCH as u64 + 5).map(sample).collect();
         assert_eq!(round_trip(&samples), samples);
     }
@@ -292,12 +446,31 @@ mod tests {
     fn wrong_columns_are_named() {
         let wrong = |name: &str, cells: ArrayRef| {
             let batch = RecordBatch::try_from_iter([(name, cells)]).unwrap();
-            SampleRecord::decode(&batch).unwrap_err().to_string()
+            SampleRecord::decode(&batch, &names()).unwrap_err().to_string()
         };
         let numbers = || Arc::new(UInt32Array::from(vec![1, 2]));
         assert!(wrong("time", numbers()).contains("no column `time_ps`"));
         assert!(wrong("time_ps", numbers()).contains("column `time_ps`: expected UInt64, found UInt32"));
         let holes = Arc::new(UInt64Array::from(vec![Some(1), None]));
         assert!(wrong("time_ps", holes).contains("column `time_ps`: null in row 1"));
+    }
+
+    #[test]
+    fn kinds_of_traffic_and_windows_stand_in_the_tables_by_name() {
+        let record = WindowRecord { window: 1, group: 1, bytes: 9, ..WindowRecord::default() };
+        assert_eq!(round_trip(std::slice::from_ref(&record)), std::slice::from_ref(&record));
+        let columns = WindowRecord::encode(&[record], &names()).unwrap();
+        assert_eq!(
+            (columns[0].as_string::<i32>().value(0), columns[4].as_string::<i32>().value(0)),
+            ("after", "cold")
+        );
+
+        let nameless = WindowRecord { group: 2, ..WindowRecord::default() };
+        let error = WindowRecord::encode(&[nameless], &names()).unwrap_err().to_string();
+        assert!(error.contains("column `group`: number 2 has no name"), "{error}");
+        let schema = Arc::new(WindowRecord::schema());
+        let batch = RecordBatch::try_new(schema, columns).unwrap();
+        let error = WindowRecord::decode(&batch, &Names::default()).unwrap_err().to_string();
+        assert!(error.contains("column `window`: unknown name `after`"), "{error}");
     }
 }

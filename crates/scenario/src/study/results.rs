@@ -111,7 +111,8 @@ impl Results {
     }
 
     /// The full name of a metric: itself, the name with the same words in another order (`p99_fct` is `fct.p99`), or
-    /// the only name that has these words among others (`ooo_share` is `packets.ooo_share`).
+    /// the name that has these words and the fewest others, if there is only one such (`ooo_share` is
+    /// `packets.ooo_share` and not that of a group).
     fn find_metric(&self, wanted: &str) -> Result<&str, String> {
         fn words(name: &str) -> Vec<&str> {
             let mut words: Vec<&str> = name.split(['.', '_']).collect();
@@ -136,7 +137,10 @@ impl Results {
             let words = words(name);
             wanted_words.iter().all(|word| words.contains(word))
         };
-        match names.iter().filter(|name| among(name)).collect::<Vec<_>>().as_slice() {
+        let mut candidates: Vec<&&str> = names.iter().filter(|name| among(name)).collect();
+        let fewest = candidates.iter().map(|name| words(name).len()).min();
+        candidates.retain(|name| Some(words(name).len()) == fewest);
+        match candidates.as_slice() {
             [name] => Ok(name),
             [] => Err(format!("there is no metric `{wanted}`; {}", suggest(wanted, names.iter().copied()))),
             several => {
@@ -194,8 +198,14 @@ mod tests {
             (cell(&[("scheme", "flowcut"), ("threshold", "4")], 0), 4.0),
         ];
         let numbers = |p99| {
-            let names =
-                [("fct.p99", p99), ("fct.mean", 1.0), ("packets.ooo_share", 0.5), ("packets.sent", 1.0)];
+            let names = [
+                ("fct.p99", p99),
+                ("fct.mean", 1.0),
+                ("packets.ooo_share", 0.5),
+                ("groups.hot.ooo_share", 0.7),
+                ("windows.early.groups.hot.throughput_bps", 2.0),
+                ("windows.early.groups.cold.throughput_bps", 3.0),
+            ];
             names.map(|(name, number)| (name.to_owned(), number)).into()
         };
         Results::new(cells.iter().map(|(cell, p99)| (cell, numbers(*p99))))
@@ -210,6 +220,9 @@ mod tests {
         assert_eq!(value("p99_fct(\"ecmp\")"), Ok(Outcome::Number(15.0)));
         assert_eq!(value("fct.p99(\"flowcut\", \"threshold=4\")"), Ok(Outcome::Number(4.0)));
         assert_eq!(value("ooo_share(\"ecmp\")"), Ok(Outcome::Number(0.5)));
+        assert_eq!(value("hot_ooo_share(\"ecmp\")"), Ok(Outcome::Number(0.7)));
+        assert_eq!(value("windows.early.groups.hot.throughput_bps(\"ecmp\")"), Ok(Outcome::Number(2.0)));
+        assert_eq!(value("early_cold_throughput(\"ecmp\")"), Ok(Outcome::Number(3.0)));
         let message = |text: &str| value(text).unwrap_err().message;
         assert!(message("p98_fct(\"ecmp\")").starts_with("there is no metric `p98_fct`; "));
         assert_eq!(message("fct(\"ecmp\")"), "`fct` could be fct.mean, fct.p99");
