@@ -344,9 +344,13 @@ mod tests {
 
     #[test]
     fn the_scenario_of_the_documentation_is_one() {
-        let text = FULL.split("```toml").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
-        let scenario = read(text).unwrap();
+        let block =
+            |number| FULL.split("```toml").nth(number).and_then(|rest| rest.split("```").next()).unwrap();
+        let scenario = read(block(1)).unwrap();
         assert_eq!((scenario.name.as_str(), scenario.faults.len()), ("my-run", 1));
+        let scenario = read(block(2)).unwrap();
+        assert_eq!((scenario.measure.windows.len(), scenario.measure.channels.len()), (2, 2));
+        assert_eq!(read(&scenario.to_toml().unwrap()).unwrap(), scenario);
     }
 
     proptest::proptest! {

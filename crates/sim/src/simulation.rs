@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use netloom_engine::{Engine, NodeIndex, Setup, contiguous, reference, stream};
 use netloom_fabric::{FabricError, PortSpec, Ports};
-use netloom_record::Records;
+use netloom_record::{NamedChannel, Records};
 use netloom_routing::{Granularity, Layers, NicRouter, RouteTable, RoutingError, Selector, SwitchRouter};
 use netloom_topology::{Network, NodeId};
 use netloom_transport::TransportError;
@@ -14,9 +14,10 @@ use netloom_workload::Plan;
 use rand::Rng;
 
 use crate::collect::{ConservationError, collect};
-use crate::config::{Measure, SimConfig};
+use crate::config::SimConfig;
 use crate::fault::{FaultError, Faults};
 use crate::host::Host;
+use crate::measure::Measure;
 use crate::model::{Message, Node, World};
 use crate::sampler::Sampler;
 use crate::switch::Switch;
@@ -54,8 +55,8 @@ pub enum SimError {
     /// What to measure makes no sense.
     #[error("measure.{field}: {reason}")]
     Measure {
-        /// The field that should change.
-        field: &'static str,
+        /// The field that should change, e.g. `windows.0.until`.
+        field: String,
         /// Why.
         reason: String,
     },
@@ -87,6 +88,7 @@ pub struct Simulation {
     pub(crate) world: World,
     pub(crate) faults: Faults,
     pub(crate) measure: Measure,
+    named_channels: Vec<NamedChannel>,
     pub(crate) seed: u64,
     nodes: Vec<Node>,
 }
@@ -101,7 +103,7 @@ impl Simulation {
         transport.check()?;
         fabric.check(transport.packet_size())?;
         routing.check()?;
-        check_measure(&measure, &network)?;
+        let named_channels = measure.check(&network)?;
         if matches!(routing.granularity, Granularity::Flowcut(_)) && transport.options.ack_every != 1 {
             let reason = format!(
                 "flowcut needs an ACK for every packet: expected 1, found {}",
@@ -128,7 +130,7 @@ impl Simulation {
         };
         let nic = NicRouter::new(routing.clone(), rate, layers);
         let world = World { network, table, fabric, routing, nic, transport };
-        let mut simulation = Simulation { world, faults, measure, seed, nodes: Vec::new() };
+        let mut simulation = Simulation { world, faults, measure, named_channels, seed, nodes: Vec::new() };
         simulation.nodes = simulation.make_nodes(plan);
         Ok(simulation)
     }
@@ -160,7 +162,7 @@ impl Simulation {
         threads: usize,
         mut observe: impl FnMut(RunProgress) -> ControlFlow<()>,
     ) -> Result<Finished, ConservationError> {
-        let Simulation { world, measure, nodes, .. } = self;
+        let Simulation { world, measure, named_channels, nodes, .. } = self;
         let until = measure.until.unwrap_or(Time::MAX);
         let setup = setup(&world, threads, until);
         let engine =
@@ -178,6 +180,7 @@ impl Simulation {
         });
         let pending: Vec<_> = pending.collect();
         let records = collect(&world, run.nodes, &pending, run.messages, until)?;
+        let records = Records { windows: measure.windows, named_channels, ..records };
         Ok(Finished { records, interrupted: run.stopped })
     }
 
@@ -186,9 +189,10 @@ impl Simulation {
     /// # Errors
     /// As [`Self::run`].
     pub fn run_reference(self) -> Result<Finished, ConservationError> {
-        let Simulation { world, nodes, .. } = self;
+        let Simulation { world, measure, named_channels, nodes, .. } = self;
         let (nodes, messages) = reference::run(&world, nodes);
         let records = collect(&world, nodes, &[], messages, Time::MAX)?;
+        let records = Records { windows: measure.windows, named_channels, ..records };
         Ok(Finished { records, interrupted: false })
     }
 
@@ -233,33 +237,14 @@ impl Simulation {
         let interval = self.measure.sample?;
         let wanted = self.measure.sample_tier.as_ref();
         let ports = network.ports(node).iter().enumerate().filter(|&(_, &channel)| {
+            if !self.named_channels.is_empty() {
+                return self.named_channels.iter().any(|named| named.channel == channel);
+            }
             let tier = &network.tiers()[usize::from(network.channel(channel).tier)];
             wanted.is_none_or(|wanted| wanted == tier)
         });
         let ports: Vec<_> = ports.map(|(port, &channel)| (port as u16, channel)).collect();
         (!ports.is_empty()).then(|| Sampler::new(interval, ports))
-    }
-}
-
-fn check_measure(measure: &Measure, network: &Network) -> Result<(), SimError> {
-    let refuse = |field, reason| Err(SimError::Measure { field, reason });
-    if measure.sample == Some(Time::ZERO) {
-        return refuse("sample", "expected more than 0".into());
-    }
-    if let Some(until) = measure.until.filter(|&until| until <= measure.warm_up) {
-        return refuse(
-            "until",
-            format!("expected a time after warm_up = {}, found {until}", measure.warm_up),
-        );
-    }
-    match &measure.sample_tier {
-        Some(tier) if !network.tiers().contains(tier) => {
-            refuse("sample_tier", format!("expected one of {}, found \"{tier}\"", network.tiers().join(", ")))
-        }
-        Some(_) if measure.sample.is_none() => {
-            refuse("sample_tier", "has a meaning only with `sample`".into())
-        }
-        _ => Ok(()),
     }
 }
 
