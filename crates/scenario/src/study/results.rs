@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::source::suggest;
-use crate::study::expression::{Metrics, Sample};
+use crate::study::expression::{Binding, Metrics, Sample};
 use crate::study::grid::Cell;
 
 /// One row of a table of results.
@@ -151,26 +151,51 @@ impl Results {
     }
 }
 
+impl PointResults {
+    /// Whether the point carries a label, on the axis if one is given.
+    fn carries(&self, axis: Option<&str>, label: &str) -> bool {
+        self.labels.iter().any(|(name, l)| axis.is_none_or(|axis| axis == name) && l == label)
+    }
+
+    fn varies(&self, axis: &str) -> bool {
+        self.labels.iter().any(|(name, _)| name == axis)
+    }
+}
+
 impl Metrics for Results {
-    fn samples(&self, metric: &str, labels: &[String]) -> Result<Vec<Sample>, String> {
+    fn samples(&self, metric: &str, labels: &[String], bound: &[Binding<'_>]) -> Result<Vec<Sample>, String> {
         let metric = self.find_metric(metric)?;
         let wanted: Vec<(Option<&str>, &str)> =
             labels.iter().map(|label| self.find_label(label)).collect::<Result<_, _>>()?;
-        let carries = |point: &PointResults| {
-            wanted.iter().all(|(axis, label)| {
-                point.labels.iter().any(|(name, l)| axis.is_none_or(|axis| axis == name) && l == label)
-            })
+        let carries_all =
+            |point: &&PointResults| wanted.iter().all(|(axis, label)| point.carries(*axis, label));
+        let mut points: Vec<&PointResults> = self.points.iter().filter(carries_all).collect();
+        for Binding { axis, label } in bound {
+            // `f("ecmp")` is about ECMP, also where the expression goes along the schemes.
+            let is_named = |(of, label): &(Option<&str>, &str)| match of {
+                Some(of) => of == axis,
+                None => self.axis(axis).is_ok_and(|labels| labels.iter().any(|l| l == label)),
+            };
+            if !wanted.iter().any(is_named) && points.iter().any(|point| point.varies(axis)) {
+                points.retain(|point| point.carries(Some(axis), label));
+            }
+        }
+        let sample = |point: &&PointResults| {
+            let runs = point.values(metric);
+            let runs = runs.ok_or_else(|| format!("`{metric}` has no value in the cell {}", point.name))?;
+            Ok(Sample { label: point.name.clone(), runs })
         };
-        self.points
-            .iter()
-            .filter(|point| carries(point))
-            .map(|point| {
-                let runs: Option<Vec<f64>> = point.runs.iter().map(|run| run.get(metric).copied()).collect();
-                let runs =
-                    runs.ok_or_else(|| format!("`{metric}` has no value in the cell {}", point.name))?;
-                Ok(Sample { label: point.name.clone(), runs })
-            })
-            .collect()
+        points.iter().map(sample).collect()
+    }
+
+    fn axis(&self, wanted: &str) -> Result<Vec<String>, String> {
+        match self.labels.iter().find(|(axis, _)| axis == wanted) {
+            Some((_, labels)) => Ok(labels.clone()),
+            None => {
+                let help = suggest(wanted, self.labels.iter().map(|(axis, _)| axis.as_str()));
+                Err(format!("there is no axis `{wanted}`; {help}"))
+            }
+        }
     }
 }
 
@@ -236,6 +261,61 @@ mod tests {
         assert!(message("p99_fct(\"flowcut\")").starts_with("this selects 2 cells"));
         assert!(message("p99_fct(\"ecpm\")").contains("did you mean `ecmp`?"));
         assert!(message("p99_fct(\"threshold=3\")").contains("threshold=2"));
+    }
+
+    /// Two schemes and a crossbar under two patterns; Flowcut also at two thresholds.
+    fn grid() -> Results {
+        let cells = [
+            (cell(&[("pattern", "transpose"), ("scheme", "crossbar")], 0), 10.0),
+            (cell(&[("pattern", "transpose"), ("scheme", "ecmp")], 0), 4.0),
+            (cell(&[("pattern", "transpose"), ("scheme", "flowcut"), ("threshold", "2")], 0), 8.0),
+            (cell(&[("pattern", "transpose"), ("scheme", "flowcut"), ("threshold", "4")], 0), 6.0),
+            (cell(&[("pattern", "uniform"), ("scheme", "crossbar")], 0), 20.0),
+            (cell(&[("pattern", "uniform"), ("scheme", "ecmp")], 0), 18.0),
+            (cell(&[("pattern", "uniform"), ("scheme", "flowcut"), ("threshold", "2")], 0), 19.0),
+            (cell(&[("pattern", "uniform"), ("scheme", "flowcut"), ("threshold", "4")], 0), 17.0),
+        ];
+        let numbers = |bps| [("throughput_bps".to_owned(), bps)].into();
+        Results::new(cells.iter().map(|(cell, bps)| (cell, numbers(*bps))))
+    }
+
+    #[test]
+    fn ratios_are_taken_along_an_axis() {
+        let value = |text: &str| match Expression::parse(text).unwrap().evaluate(&grid()) {
+            Ok(Outcome::Number(number)) => number,
+            other => panic!("{text}: {other:?}"),
+        };
+        assert_eq!(value("throughput(\"transpose\", \"ecmp\")"), 4.0);
+        assert_eq!(value("min_over(\"pattern\", throughput(\"ecmp\") / throughput(\"crossbar\"))"), 0.4);
+        assert_eq!(value("max_over('pattern', throughput('ecmp') / throughput('crossbar'))"), 0.9);
+        assert_eq!(
+            value("count_over('pattern', throughput('flowcut', 'threshold=4') < throughput('ecmp'))"),
+            1.0
+        );
+        // ECMP has no threshold, so it is the same at each; and a label of the axis itself stays.
+        assert_eq!(
+            value("max_over('threshold', throughput('uniform', 'flowcut') - throughput('uniform', 'ecmp'))"),
+            1.0
+        );
+        assert_eq!(
+            value("mean_over('pattern', throughput('crossbar') / throughput('uniform', 'crossbar'))"),
+            0.75
+        );
+        // The weakest pattern of the better threshold.
+        let both =
+            "min_over('pattern', max_over('threshold', throughput('flowcut')) / throughput('crossbar'))";
+        assert_eq!(value(both), 0.8);
+        assert_eq!(value("min_over('pattern', max(throughput()))"), 10.0);
+    }
+
+    #[test]
+    fn an_axis_that_does_not_exist_is_told() {
+        let message = Expression::parse("min_over('patern', throughput('ecmp'))").unwrap();
+        let message = message.evaluate(&grid()).unwrap_err().message;
+        assert_eq!(
+            message,
+            "there is no axis `patern`; did you mean `pattern`? valid here: pattern, scheme, threshold"
+        );
     }
 
     #[test]
