@@ -12,7 +12,7 @@ use crate::simulation::SimError;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Measure {
-    /// Flows that start before this are left out of the summary's statistics.
+    /// Flows that start before this are left out of the summary's statistics, payload that arrives before out of throughput.
     pub warm_up: Time,
     /// The run ends at this instant even if flows are unfinished; absent: it ends when all work is done.
     pub until: Option<Time>,

@@ -7,7 +7,7 @@ use crate::study::expression::{Binding, Metrics, Sample};
 use crate::study::grid::Cell;
 
 /// One row of a table of results.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// The point of the grid.
     pub name: String,
@@ -81,6 +81,15 @@ impl Results {
         self.points.iter().map(row).collect()
     }
 
+    /// The full names of all metrics that any cell has, in order.
+    pub fn metrics(&self) -> Vec<&str> {
+        let runs = self.points.iter().flat_map(|point| &point.runs);
+        let mut names: Vec<&str> = runs.flat_map(BTreeMap::keys).map(String::as_str).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
     /// Axis (where given) and label of `ecmp` or `load=0.5`.
     pub(super) fn find_label<'a>(&self, wanted: &'a str) -> Result<(Option<&'a str>, &'a str), String> {
         let has = |axis: Option<&str>, label: &str| {
@@ -119,15 +128,7 @@ impl Results {
             words.sort_unstable();
             words
         }
-        let mut names: Vec<&str> = self
-            .points
-            .iter()
-            .flat_map(|point| &point.runs)
-            .flat_map(BTreeMap::keys)
-            .map(String::as_str)
-            .collect();
-        names.sort_unstable();
-        names.dedup();
+        let names = self.metrics();
         let wanted_words = words(wanted);
         let same = names.iter().find(|name| words(name) == wanted_words);
         if let Some(name) = names.iter().find(|name| **name == wanted).or(same) {
