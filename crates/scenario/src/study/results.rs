@@ -134,22 +134,35 @@ impl Results {
         if let Some(name) = names.iter().find(|name| **name == wanted).or(same) {
             return Ok(name);
         }
-        let among = |name: &str| {
+        let shared = |name: &str| {
             let words = words(name);
-            wanted_words.iter().all(|word| words.contains(word))
+            wanted_words.iter().filter(|word| words.contains(word)).count()
         };
-        let mut candidates: Vec<&&str> = names.iter().filter(|name| among(name)).collect();
+        let mut candidates = names.clone();
+        candidates.retain(|name| shared(name) == wanted_words.len());
         let fewest = candidates.iter().map(|name| words(name).len()).min();
         candidates.retain(|name| Some(words(name).len()) == fewest);
         match candidates.as_slice() {
             [name] => Ok(name),
-            [] => Err(format!("there is no metric `{wanted}`; {}", suggest(wanted, names.iter().copied()))),
-            several => {
-                let several: Vec<&str> = several.iter().map(|name| **name).collect();
-                Err(format!("`{wanted}` could be {}", several.join(", ")))
+            [] => {
+                let likeness = |name: &str| strsim::jaro_winkler(name, wanted);
+                let mut nearest = names;
+                nearest.sort_by(|a, b| shared(b).cmp(&shared(a)).then(likeness(b).total_cmp(&likeness(a))));
+                let nearest = some(&nearest);
+                Err(format!(
+                    "there is no metric `{wanted}`; the nearest are {nearest} (results.csv has them all)"
+                ))
             }
+            several => Err(format!("`{wanted}` could be {}", some(several))),
         }
     }
+}
+
+/// As many names as a message can bear.
+fn some(names: &[&str]) -> String {
+    const MOST: usize = 6;
+    let more = if names.len() > MOST { ", …" } else { "" };
+    format!("{}{more}", names[..names.len().min(MOST)].join(", "))
 }
 
 impl PointResults {
@@ -250,7 +263,11 @@ mod tests {
         assert_eq!(value("windows.early.groups.hot.throughput_bps(\"ecmp\")"), Ok(Outcome::Number(2.0)));
         assert_eq!(value("early_cold_throughput(\"ecmp\")"), Ok(Outcome::Number(3.0)));
         let message = |text: &str| value(text).unwrap_err().message;
-        assert!(message("p98_fct(\"ecmp\")").starts_with("there is no metric `p98_fct`; "));
+        let unknown = message("p98_fct(\"ecmp\")");
+        assert!(
+            unknown.starts_with("there is no metric `p98_fct`; the nearest are fct.mean, fct.p99, "),
+            "{unknown}"
+        );
         assert_eq!(message("fct(\"ecmp\")"), "`fct` could be fct.mean, fct.p99");
     }
 
