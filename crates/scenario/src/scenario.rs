@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use netloom_fabric::Fabric;
+use netloom_fabric::{Fabric, FabricOptions};
 use netloom_routing::{Routing, preset};
 use netloom_sim::{Fault, Measure};
 use netloom_topology::{FatTree, Topology};
@@ -147,7 +147,7 @@ fn read(document: &Node, problems: &mut Vec<Problem>) -> Option<Scenario> {
     let name = root.required_node("name");
     let seed = root.required("seed");
     let topology = root.required_kind("topology");
-    let fabric = root.required("fabric");
+    let fabric = root.required_node("fabric");
     let routing = root.node("routing");
     let transport = root.required_node("transport");
     let workload = root.required_node("workload");
@@ -155,6 +155,7 @@ fn read(document: &Node, problems: &mut Vec<Problem>) -> Option<Scenario> {
     let measure = root.required("measure");
     root.finish();
     let routing = read_routing(routing.as_ref(), problems);
+    let fabric = fabric.and_then(|node| read_fabric(&node, problems));
     let transport = transport.and_then(|node| read_transport(&node, problems));
     let workload = workload.and_then(|node| read_workload(&node, "workload", &[], problems));
     let name = name.and_then(|node| read_name(&node, problems));
@@ -181,6 +182,13 @@ fn read_name(node: &Node, problems: &mut Vec<Problem>) -> Option<String> {
         problems.push(Problem::new("name", message).at(&node.place));
     }
     name.map(str::to_owned)
+}
+
+fn read_fabric(node: &Node, problems: &mut Vec<Problem>) -> Option<Fabric> {
+    let mut section = Section::new(node, "fabric", problems)?;
+    let flow_control = section.required_kind("flow_control");
+    let options: Option<FabricOptions> = section.rest();
+    Some(Fabric { options: options?, flow_control: flow_control? })
 }
 
 fn read_transport(node: &Node, problems: &mut Vec<Problem>) -> Option<Transport> {
