@@ -25,6 +25,7 @@ mod nic;
 pub mod preset;
 mod scheme;
 pub mod selector;
+mod steering;
 mod switch;
 mod table;
 
@@ -33,5 +34,6 @@ pub use layers::{Layers, NO_LAYER};
 pub use nic::{AckSample, NicFlow, NicRouter, NicShared};
 pub use scheme::{Placement, Routing, RoutingError};
 pub use selector::Selector;
+pub use selector::congestion::Notice;
 pub use switch::{Crossing, Decisions, FlowKey, Header, Hop, SwitchRouter};
 pub use table::RouteTable;

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::hash::HashFunction;
+use crate::selector::congestion::Uncongested;
 use crate::selector::layer::First;
 use crate::{Granularity, Selector};
 
@@ -75,7 +76,7 @@ impl Routing {
         match self.selector {
             Selector::DModK(_) | Selector::SModK(_) => true,
             Selector::RoundRobin(_) => self.placement == Placement::Nic,
-            _ => false,
+            _ => self.selector.uncongested() == Some(Uncongested::DModK),
         }
     }
 
@@ -133,6 +134,10 @@ impl Routing {
                 "placement",
                 format!("\"{}\" needs every switch to follow it; use \"switch\"", selector.name()),
             );
+        }
+        if self.placement == Placement::Ingress && selector.uncongested().is_some() {
+            let reason = format!("\"{}\" needs every switch to listen; use \"switch\"", selector.name());
+            return refuse("placement", reason);
         }
         if self.entropy_values == 0 {
             return refuse("entropy_values", "expected at least 1, found 0".into());

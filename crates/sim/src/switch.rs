@@ -142,5 +142,6 @@ pub(crate) fn header(packet: &Packet) -> Header {
         entropy: packet.entropy,
         bytes: u32::from(packet.size),
         control: packet.class() == Class::Control,
+        notification: false,
     }
 }

@@ -1,6 +1,7 @@
 //! Why a packet goes where it goes.
 
 use netloom_engine::stream;
+use netloom_routing::selector::congestion::Uncongested;
 use netloom_routing::{Crossing, Header, Placement, SwitchRouter};
 use netloom_topology::{HostId, NodeId, PortId};
 use netloom_units::Time;
@@ -39,7 +40,7 @@ impl Simulation {
         let world = &self.world;
         let network = &world.network;
         let bytes = world.transport.packet_size().0 as u32;
-        let mut header = Header { src, dst, flow, entropy, bytes, control: false };
+        let mut header = Header { src, dst, flow, entropy, bytes, control: false, notification: false };
         let mut here = network.edge_switch(src);
         let mut hops: Vec<Choice> = Vec::new();
         while here != dst {
@@ -82,19 +83,27 @@ impl Simulation {
         }
         let hash = hash_reason(header);
         let selector = routing.selector_name();
+        let mod_k = |name: &str, host| {
+            let network = &self.world.network;
+            let stride = network.up_stride(network.level(switch));
+            format!("{name} {host} / {stride} mod {candidates}")
+        };
         match (routing.placement, selector) {
-            (_, "d-mod-k" | "s-mod-k") => {
-                let network = &self.world.network;
-                let (name, host) =
-                    if selector == "d-mod-k" { ("destination", header.dst) } else { ("source", header.src) };
-                let stride = network.up_stride(network.level(switch));
-                format!("{selector}: {name} {host} / {stride} mod {candidates}")
-            }
+            (_, "d-mod-k") => format!("d-mod-k: {}", mod_k("destination", header.dst)),
+            (_, "s-mod-k") => format!("s-mod-k: {}", mod_k("source", header.src)),
             (Placement::Nic, "round-robin") => format!("digit of path label {}", header.entropy),
             (Placement::Nic, _) | (_, "hash") => hash,
             (_, "weighted") => format!("{hash}, weighted by link rates"),
             (Placement::Ingress, _) if !first => hash,
-            _ => format!("{selector}, decided anew per {}", routing.granularity_name()),
+            _ => {
+                let home = match routing.selector.uncongested() {
+                    None => return format!("{selector}, decided anew per {}", routing.granularity_name()),
+                    Some(Uncongested::DModK) => format!("d-mod-k: {}", mod_k("destination", header.dst)),
+                    Some(Uncongested::Lowest) => "the first port".into(),
+                    Some(Uncongested::Hash) => hash,
+                };
+                format!("{selector}, no congestion known: {home}")
+            }
         }
     }
 }
