@@ -35,5 +35,6 @@ pub use nic::{AckSample, NicFlow, NicRouter, NicShared};
 pub use scheme::{Placement, Routing, RoutingError};
 pub use selector::Selector;
 pub use selector::congestion::Notice;
+pub use selector::valiant::Intermediates;
 pub use switch::{Crossing, Decisions, FlowKey, Header, Hop, SwitchRouter};
 pub use table::RouteTable;

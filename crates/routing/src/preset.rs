@@ -8,7 +8,7 @@ use crate::hash::HashFunction;
 use crate::scheme::{Placement, Routing};
 use crate::selector::{
     drill, hash, layer, least_loaded, mod_k, random, round_robin, switch_ar, switch_ar_fractional,
-    switch_ar_stable, weighted,
+    switch_ar_stable, valiant, weighted,
 };
 use crate::{Granularity, Selector};
 
@@ -133,6 +133,29 @@ pub const PRESETS: &[Preset] = &[
         expand: || {
             let stable = switch_ar_stable::SwitchArStable::default();
             scheme(Placement::Switch, PACKET, Selector::SwitchArStable(stable))
+        },
+    },
+    Preset {
+        name: "random-nca",
+        doc: "A random nearest common ancestor per packet: on a tree, an independent uniform up port at every level (Crisan et al.).",
+        expand: || scheme(Placement::Switch, PACKET, Selector::Random(random::Random {})),
+    },
+    Preset {
+        name: "hashed",
+        doc: "One nearest common ancestor per flow, by hash (Crisan et al.): ECMP on a tree.",
+        expand: || scheme(Placement::Switch, FLOW, Selector::Hash(hash::Hash {})),
+    },
+    Preset {
+        name: "valiant",
+        doc: "Valiant: per packet over a random intermediate switch, minimal to it and from it (STOC'81).",
+        expand: || scheme(Placement::Ingress, PACKET, Selector::Valiant(valiant::Valiant::default())),
+    },
+    Preset {
+        name: "valiant-group",
+        doc: "Valiant on a Dragonfly: per packet over a random group (Kim et al., ISCA'08).",
+        expand: || {
+            let valiant = valiant::Valiant { intermediate: valiant::Intermediate::Group };
+            scheme(Placement::Ingress, PACKET, Selector::Valiant(valiant))
         },
     },
     Preset {

@@ -1,6 +1,6 @@
 //! The product at work in a switch.
 
-use netloom_topology::PortId;
+use netloom_topology::{NodeId, PortId};
 use netloom_units::Time;
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
@@ -10,8 +10,10 @@ use crate::hash::region;
 use crate::layers::Layers;
 use crate::scheme::{Placement, Routing};
 use crate::selector::congestion::{Notice, Uncongested};
+use crate::selector::valiant::{self, Intermediates, Phase};
 use crate::selector::{drill, least_loaded, mod_k, random, round_robin, weighted};
 use crate::steering::Steering;
+use crate::table::RouteTable;
 use crate::{Granularity, Selector};
 
 /// A flow, as switches and receivers know it: its source and its number there.
@@ -78,6 +80,12 @@ struct Kept {
     hop: Hop,
     last: Time,
     sent: u64,
+}
+
+/// An intermediate switch as an entropy value.
+struct Draw {
+    entropy: u32,
+    is_new: bool,
 }
 
 /// The routing state of one switch.
@@ -183,6 +191,65 @@ impl SwitchRouter {
         layers.next_port(layer, here, to, choose).unwrap_or_else(|| self.hashed(scheme, header, minimal))
     }
 
+    /// Valiant's way: to the packet's intermediate switch, then to its destination. At the packet's first switch (`is_first`) draws
+    /// that switch; `here` is the present one. Control packets keep to minimal paths.
+    pub fn route_via(
+        &mut self,
+        scheme: &Routing,
+        via: &Intermediates,
+        table: &RouteTable,
+        header: &Header,
+        (is_first, here): (bool, NodeId),
+        now: Time,
+    ) -> Hop {
+        let minimal = table.candidates(here, header.dst);
+        if header.control {
+            return Hop { port: self.hashed(scheme, header, minimal), entropy: header.entropy };
+        }
+        let ends = (table.edge_of(header.src), table.edge_of(header.dst));
+        let mut header = *header;
+        if is_first {
+            let draw = self.draw_via(scheme, via, &header, ends, now);
+            let plain = self.hashed(scheme, &header, minimal);
+            header.entropy = draw.entropy;
+            if let (true, Phase::Towards(edge)) = (draw.is_new, Phase::of(draw.entropy)) {
+                let port = self.hashed(scheme, &header, table.towards_edge(here, edge));
+                self.decisions.taken += 1;
+                self.decisions.deviating += u64::from(port != plain);
+            }
+        }
+        let port = match Phase::of(header.entropy) {
+            Phase::Towards(edge) if via.is_passed(table, ends.0, edge, here) => {
+                header.entropy = valiant::passed(header.entropy);
+                self.hashed(scheme, &header, minimal)
+            }
+            Phase::Towards(edge) => self.hashed(scheme, &header, table.towards_edge(here, edge)),
+            Phase::Minimal => self.hashed(scheme, &header, minimal),
+        };
+        Hop { port, entropy: header.entropy }
+    }
+
+    /// The intermediate switch of a packet, as its entropy value: that of its flow's last packet or, where the granularity
+    /// allows it, a new one.
+    fn draw_via(
+        &mut self,
+        scheme: &Routing,
+        via: &Intermediates,
+        header: &Header,
+        (from, to): (u32, u32),
+        now: Time,
+    ) -> Draw {
+        let keeps = !matches!(scheme.granularity, Granularity::Packet(_));
+        if let Some(kept) = keeps.then(|| self.kept(scheme, header, now)).flatten() {
+            return Draw { entropy: kept.entropy, is_new: false };
+        }
+        let entropy = via.draw(from, to, &mut self.random).unwrap_or(valiant::DIRECT);
+        if keeps {
+            self.keep(header, Hop { port: PortId::MAX, entropy }, now);
+        }
+        Draw { entropy, is_new: true }
+    }
+
     /// A congestion notification was made here or passes by. `candidates` are the ports towards its [`Notice::destination`]. Only the
     /// selectors of Switch AR listen.
     pub fn notice(&mut self, scheme: &Routing, notice: &Notice, candidates: &[PortId], now: Time) {
@@ -229,22 +296,30 @@ impl SwitchRouter {
         now: Time,
         load: impl FnMut(PortId) -> u64,
     ) -> Hop {
-        let key = FlowKey { src: header.src, flow: header.flow };
-        if let Some(kept) = self.kept.get_mut(&key) {
-            let anew = match &scheme.granularity {
-                Granularity::Flowlet(flowlet) => flowlet.is_new(kept.last, now),
-                Granularity::Flowcell(cell) => cell.is_new(&mut kept.sent, u64::from(header.bytes)),
-                Granularity::Flow(_) | Granularity::Packet(_) | Granularity::Flowcut(_) => false,
-            };
-            kept.last = now;
-            if !anew {
-                return kept.hop;
-            }
+        if let Some(hop) = self.kept(scheme, header, now) {
+            return hop;
         }
         let hop = self.decide(scheme, header, candidates, now, load);
-        let fresh = Kept { hop, last: now, sent: u64::from(header.bytes) };
-        self.kept.entry(key).and_modify(|kept| kept.hop = hop).or_insert(fresh);
+        self.keep(header, hop, now);
         hop
+    }
+
+    /// What was decided for the packet's flow, if it may not decide anew.
+    fn kept(&mut self, scheme: &Routing, header: &Header, now: Time) -> Option<Hop> {
+        let kept = self.kept.get_mut(&FlowKey { src: header.src, flow: header.flow })?;
+        let anew = match &scheme.granularity {
+            Granularity::Flowlet(flowlet) => flowlet.is_new(kept.last, now),
+            Granularity::Flowcell(cell) => cell.is_new(&mut kept.sent, u64::from(header.bytes)),
+            Granularity::Flow(_) | Granularity::Packet(_) | Granularity::Flowcut(_) => false,
+        };
+        kept.last = now;
+        (!anew).then_some(kept.hop)
+    }
+
+    fn keep(&mut self, header: &Header, hop: Hop, now: Time) {
+        let fresh = Kept { hop, last: now, sent: u64::from(header.bytes) };
+        let key = FlowKey { src: header.src, flow: header.flow };
+        self.kept.entry(key).and_modify(|kept| kept.hop = hop).or_insert(fresh);
     }
 
     #[inline(always)]
@@ -283,6 +358,7 @@ impl SwitchRouter {
             | Selector::DModK(_)
             | Selector::SModK(_)
             | Selector::Weighted(_)
+            | Selector::Valiant(_)
             | Selector::Layer(_) => self.hashed(scheme, header, candidates),
         };
         self.count(scheme, header, candidates, port);

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use netloom_engine::{Engine, NodeIndex, Setup, contiguous, reference, stream};
 use netloom_fabric::{FabricError, PortSpec, Ports};
 use netloom_record::Records;
-use netloom_routing::{Granularity, Layers, NicRouter, RouteTable, RoutingError, Selector, SwitchRouter};
+use netloom_routing::{
+    Granularity, Intermediates, Layers, NicRouter, RouteTable, RoutingError, Selector, SwitchRouter,
+};
 use netloom_topology::{Network, NodeId};
 use netloom_transport::TransportError;
 use netloom_units::{Bytes, Rate, Time};
@@ -126,8 +128,12 @@ impl Simulation {
             }
             _ => None,
         };
+        let via = match &routing.selector {
+            Selector::Valiant(config) => Some(Intermediates::build(config, &network, &table)?),
+            _ => None,
+        };
         let nic = NicRouter::new(routing.clone(), rate, layers);
-        let world = World { network, table, fabric, routing, nic, transport };
+        let world = World { network, table, fabric, routing, nic, via, transport };
         let mut simulation = Simulation { world, faults, measure, seed, nodes: Vec::new() };
         simulation.nodes = simulation.make_nodes(plan);
         Ok(simulation)
@@ -209,7 +215,9 @@ impl Simulation {
                 row: self.world.table.row(id),
                 random: stream(self.seed, purpose::MARKING, u64::from(id)),
                 dropped: Default::default(),
-                is_special: sampler.is_some() || self.world.nic.layers().is_some(),
+                is_special: sampler.is_some()
+                    || self.world.nic.layers().is_some()
+                    || self.world.via.is_some(),
                 sampler,
                 last_event: Time::ZERO,
             }))

@@ -21,7 +21,7 @@ pub(crate) struct Switch {
     pub(crate) random: Stream,
     /// Packets dropped, per flow. Empty unless something is lost.
     pub(crate) dropped: FxHashMap<FlowKey, u64>,
-    /// Whether it takes samples or forwards by layers: one question per packet instead of two.
+    /// Whether it takes samples or forwards otherwise than among minimal ports (layers, Valiant): one question per packet instead of two.
     pub(crate) is_special: bool,
     pub(crate) sampler: Option<Sampler>,
     /// Last time a packet came.
@@ -63,8 +63,8 @@ impl Switch {
         self.enqueue(world, now, port, packet, out);
     }
 
-    /// Takes the samples that are due, then forwards by the table of the packet's layer if the scheme has layers. Returns whether
-    /// it did.
+    /// Takes the samples that are due, then forwards by the table of the packet's layer if the scheme has layers, or over its
+    /// intermediate switch under Valiant. Returns whether it did.
     #[cold]
     #[inline(never)]
     fn forward_specially(
@@ -76,6 +76,14 @@ impl Switch {
         out: &mut impl Scheduler<Message>,
     ) -> bool {
         self.sample(now, out);
+        if let Some(via) = &world.via {
+            let step = (packet.kind == PacketKind::Data && packet.hops == 1, id);
+            let hop = self.router.route_via(&world.routing, via, &world.table, &header(packet), step, now);
+            packet.entropy = hop.entropy;
+            remember(packet, hop.port);
+            self.enqueue(world, now, hop.port, packet, out);
+            return true;
+        }
         let Some(layers) = world.nic.layers() else { return false };
         let (here, to) = (layers.router(id), layers.router_of(packet.dst));
         let minimal = world.table.candidates_in_row(self.row, id, packet.dst);

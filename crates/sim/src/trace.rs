@@ -2,6 +2,7 @@
 
 use netloom_engine::stream;
 use netloom_routing::selector::congestion::Uncongested;
+use netloom_routing::selector::valiant::Phase;
 use netloom_routing::{Crossing, Header, Placement, SwitchRouter};
 use netloom_topology::{HostId, NodeId, PortId};
 use netloom_units::Time;
@@ -50,15 +51,22 @@ impl Simulation {
             let mut router = SwitchRouter::new(&world.routing, random, stride);
             let first = hops.is_empty();
             let rate = |port: PortId| network.channel(network.ports(here)[usize::from(port)]).rate.0;
-            let (candidates, chosen, reason) = match self.layers() {
-                Some(layers) => {
+            let (candidates, chosen, reason) = match (self.layers(), &world.via) {
+                (None, Some(via)) => {
+                    let step = (first, here);
+                    let hop = router.route_via(&world.routing, via, &world.table, &header, step, Time::ZERO);
+                    header.entropy = hop.entropy;
+                    let (candidates, reason) = self.via_reason(here, &header);
+                    (candidates.to_vec(), hop.port, reason)
+                }
+                (Some(layers), _) => {
                     let ends = (layers.router(here), layers.router_of(dst));
                     let port = router.route_in_layer(&world.routing, layers, &header, ends, minimal);
                     let in_layer = layers.ports(header.entropy, ends.0, ends.1);
                     let reason = layer_reason(&header, ends, &in_layer, port);
                     (if in_layer.is_empty() { minimal.to_vec() } else { in_layer }, port, reason)
                 }
-                None => {
+                (None, None) => {
                     let crossing = Crossing { first, candidates: minimal, now: Time::ZERO };
                     let hop = router.route(&world.routing, &header, crossing, |_| 0, rate);
                     header.entropy = hop.entropy;
@@ -74,6 +82,23 @@ impl Simulation {
             here = network.neighbour(here, chosen);
         }
         Trace { src, hops, dst }
+    }
+
+    /// The candidates of a packet under Valiant as it leaves a switch, and why it takes one.
+    fn via_reason(&self, switch: NodeId, header: &Header) -> (&[PortId], String) {
+        let (table, network) = (&self.world.table, &self.world.network);
+        let (ports, part) = match Phase::of(header.entropy) {
+            Phase::Towards(edge) => {
+                let towards = table.edge_switch(edge) - network.hosts();
+                (table.towards_edge(switch, edge), format!("minimal towards intermediate switch {towards}"))
+            }
+            Phase::Minimal => (table.candidates(switch, header.dst), "minimal to the destination".into()),
+        };
+        let reason = match ports {
+            [_] => part,
+            _ => format!("{part}, by the {}", hash_reason(header)),
+        };
+        (ports, reason)
     }
 
     fn reason(&self, switch: NodeId, candidates: usize, first: bool, header: &Header) -> String {

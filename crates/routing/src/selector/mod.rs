@@ -12,6 +12,7 @@
 //! | [`switch_ar`] | congestion notifications | – |
 //! | [`switch_ar_stable`] | the same, with hysteresis | – |
 //! | [`switch_ar_fractional`] | the same, dividing a destination's packets | – |
+//! | [`valiant`] | a uniform draw among intermediate switches | – |
 //! | [`layer`] | a uniform draw among routing layers | the layer in whose table switches look |
 
 pub mod congestion;
@@ -25,6 +26,7 @@ pub mod round_robin;
 pub mod switch_ar;
 pub mod switch_ar_fractional;
 pub mod switch_ar_stable;
+pub mod valiant;
 pub mod weighted;
 
 use netloom_units::kinds;
@@ -43,6 +45,7 @@ kinds! {
         "switch-ar" => SwitchAr(switch_ar::SwitchAr),
         "switch-ar-fractional" => SwitchArFractional(switch_ar_fractional::SwitchArFractional),
         "switch-ar-stable" => SwitchArStable(switch_ar_stable::SwitchArStable),
+        "valiant" => Valiant(valiant::Valiant),
         "layer" => Layer(Box<layer::Layer>),
     }
 }
