@@ -18,6 +18,7 @@
 //! flowcut.check().unwrap();
 //! ```
 
+pub mod dependency;
 pub mod granularity;
 pub mod hash;
 mod layers;

@@ -84,21 +84,22 @@ impl Intermediates {
                 network.name()
             ));
         }
-        let switches = network.hosts()..network.nodes();
-        let pods: Vec<u32> = match config.intermediate {
-            Intermediate::Switch => vec![0; switches.len()],
-            Intermediate::Group => switches.map(|switch| network.pod(switch)).collect(),
+        // The group of a switch as the topology names it; one holds all if switches are drawn.
+        let name = |switch| match config.intermediate {
+            Intermediate::Switch => 0,
+            Intermediate::Group => network.pod(switch),
         };
-        let mut names: Vec<u32> = pods.clone();
+        let edges = || (0..table.edges()).map(|edge| name(table.edge_switch(edge)));
+        let mut names: Vec<u32> = edges().collect();
         names.sort_unstable();
         names.dedup();
         if config.intermediate == Intermediate::Group && names.len() == 1 {
             return refuse(format!("intermediate: {} has no groups; use \"switch\"", network.name()));
         }
-        let group = |pod| names.binary_search(&pod).expect("every pod is listed") as u32;
-        let group_of_switch: Vec<u32> = pods.into_iter().map(group).collect();
-        let at = |edge: u32| group_of_switch[(table.edge_switch(edge) - network.hosts()) as usize];
-        let group_of: Vec<u32> = (0..table.edges()).map(at).collect();
+        // A group without hosts is none.
+        let group = |name| names.binary_search(&name).map_or(u32::MAX, |group| group as u32);
+        let group_of_switch = (network.hosts()..network.nodes()).map(|switch| group(name(switch))).collect();
+        let group_of: Vec<u32> = edges().map(group).collect();
         let mut members = vec![Vec::new(); names.len()];
         (0..).zip(&group_of).for_each(|(edge, &group): (u32, _)| members[group as usize].push(edge));
         Ok(Intermediates { group_of, members, group_of_switch, hosts: network.hosts() })
@@ -127,7 +128,24 @@ impl Intermediates {
             return Some(members[drawn as usize]);
         }
         let members = self.members(below_but(self.members.len(), here, there, random)?);
-        (!members.is_empty()).then(|| members[below(members.len(), random)])
+        Some(members[below(members.len(), random)])
+    }
+
+    /// Whether there is an intermediate switch between two others.
+    pub(crate) fn lie_between(&self, from: u32, to: u32) -> bool {
+        let (here, there) = (self.group(from), self.group(to));
+        from != to && if here == there { self.members(here).len() > 2 } else { self.members.len() > 2 }
+    }
+
+    /// The switches that packets from another one may be sent over.
+    pub(crate) fn reachable(&self, from: u32) -> impl Iterator<Item = u32> {
+        let group = self.group(from);
+        let (in_group, others) = (self.members(group).len() > 2, self.members.len() > 2);
+        let edges = 0..self.group_of.len() as u32;
+        edges.filter(move |&edge| match self.group(edge) == group {
+            true => in_group && edge != from,
+            false => others,
+        })
     }
 
     /// Whether a packet from switch `from` has done the first part of its way, to `towards`, at switch `here`.
