@@ -13,7 +13,8 @@ use super::switch_ar::check_ageing;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SwitchArStable {
-    /// Time for which traffic stays where it was moved. Should exceed the time in which a queue fills and its notifications come back.
+    /// Time for which traffic stays where it was moved. Should not exceed the time in which a port's buffer fills: behind a full
+    /// one, traffic stands still, and all full buffers look alike.
     pub hold: Time,
     /// By how much less congested another port must be, in units of feedback (1 to 63 under `last` and `max`).
     pub margin: u32,
@@ -30,8 +31,8 @@ pub struct SwitchArStable {
 impl Default for SwitchArStable {
     fn default() -> Self {
         SwitchArStable {
-            hold: Time::from_ms(1),
-            margin: 8,
+            hold: Time::from_us(250),
+            margin: 4,
             severity: Severity::Last,
             local_overrides: true,
             ageing: Time::from_ms(250),
