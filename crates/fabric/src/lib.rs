@@ -29,4 +29,5 @@ pub use flow_control::FlowControl;
 pub use packet::{FRESH, NO_INGRESS, Packet, PacketKind};
 pub use port::{Credit, Departure, Fate, Moment, Port, PortSpec, PortStats, Ports, Wire};
 pub use qcn::{CongestionPoint, Qcn, QcnPreset, Sampling};
+pub use round_robin::RoundRobin;
 pub use rules::Rules;

@@ -327,6 +327,14 @@ impl Workload {
         Workload { pattern, options: Options::default() }
     }
 
+    /// The highest traffic class of its messages.
+    pub fn highest_class(&self) -> u8 {
+        match &self.pattern {
+            Pattern::Mix(mix) => mix.highest_class(),
+            _ => self.options.class,
+        }
+    }
+
     /// Lays the workload on a network.
     ///
     /// # Errors

@@ -39,6 +39,14 @@ pub struct Part {
 }
 
 impl Mix {
+    pub(crate) fn highest_class(&self) -> u8 {
+        let class = |part: &Part| match &part.pattern {
+            Pattern::Mix(mix) => mix.highest_class(),
+            _ => part.options.class,
+        };
+        self.parts.iter().map(class).max().unwrap_or(0)
+    }
+
     pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
         refuse_options(setting.options)?;
         if self.parts.is_empty() {
