@@ -116,6 +116,7 @@ impl Simulation {
                 format!("expected a tree topology for {}, found {}", routing.selector_name(), network.name());
             return Err(SimError::NeedsTree(reason));
         }
+        routing.fits(&network)?;
         let faults = Faults::lay(&faults, &network, seed)?;
         let is_cut = |channel| faults.cut[channel as usize / 2];
         let table = RouteTable::minimal(&network, is_cut)
@@ -206,7 +207,7 @@ impl Simulation {
             Node::Host(Box::new(Host::new(self.ports(id), random, work, self.sampler(id))))
         });
         let switches = (network.hosts()..network.nodes()).map(|id| {
-            let stride = network.up_stride(network.level(id));
+            let stride = self.world.routing.stride(network, id);
             let router = stream(self.seed, purpose::ROUTER, u64::from(id));
             let sampler = self.sampler(id);
             Node::Switch(Box::new(Switch {
