@@ -208,6 +208,14 @@ mod tests {
             ("[topology]\nk = 5\n", "s.toml:2:5: topology.k: expected an even number"),
             ("[workload]\nranks = 1\n", "s.toml:2:9: workload.ranks: expected 2 to 1024"),
             (
+                "[workload]\nkind = \"mix\"\n[[workload.parts]]\nkind = \"bursty\"\nload = 0.3\n[[workload.parts]]\nkind = \"bernoulli\"\nload = 1.5\n",
+                "s.toml:8:8: workload.parts.1.load: expected a number above 0, at most 1, found 1.5",
+            ),
+            (
+                "[workload]\nkind = \"mix\"\nparts = [\"bursty\"]\nclass = 1\n",
+                "s.toml:4:9: workload.class: expected it in the parts of a mix",
+            ),
+            (
                 "[routing]\nselector = \"drill\"\nplacement = \"nic\"\n",
                 "s.toml:2:12: routing.selector: a NIC picks",
             ),
@@ -215,6 +223,14 @@ mod tests {
             ("[fabric]\nbuffer = \"100B\"\n", "s.toml:2:10: fabric.buffer: expected room for a packet"),
             ("[[faults]]\nkind = \"cut\"\n", "faults.0.links: expected either `links` or `share`"),
             ("[measure]\nsample = \"0us\"\n", "s.toml:2:10: measure.sample: expected more than 0"),
+            (
+                "[measure]\nwindows = [{ name = \"w\", from = \"2us\", until = \"1us\" }]\n",
+                "s.toml:2:48: measure.windows.0.until: expected a time after from = 2us",
+            ),
+            (
+                "[[measure.channels]]\nname = \"c\"\nfrom = \"s0\"\nto = \"h2000\"\n",
+                "s.toml:4:6: measure.channels.0.to: expected a node, h0 to h1023 or s0 to s319, found \"h2000\"; did you mean `h1023`?",
+            ),
         ];
         for (text, expected) in cases {
             let found = problem(text);

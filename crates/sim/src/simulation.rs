@@ -4,21 +4,23 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use netloom_engine::{Engine, NodeIndex, Setup, contiguous, reference, stream};
-use netloom_fabric::{FabricError, PortSpec, Ports};
-use netloom_record::Records;
+use netloom_fabric::{Fabric, FabricError, PortSpec, Ports, Rules, check_switch};
+use netloom_record::{NamedChannel, Records};
+use netloom_routing::dependency::{Ways, find_cycle, longest_route};
 use netloom_routing::{
     Granularity, Intermediates, Layers, NicRouter, RouteTable, RoutingError, Selector, SwitchRouter,
 };
-use netloom_topology::{Network, NodeId};
+use netloom_topology::{ChannelId, Network, NodeId, PortId};
 use netloom_transport::TransportError;
 use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::Plan;
 use rand::Rng;
 
 use crate::collect::{ConservationError, collect};
-use crate::config::{Measure, SimConfig};
+use crate::config::SimConfig;
 use crate::fault::{FaultError, Faults};
 use crate::host::Host;
+use crate::measure::Measure;
 use crate::model::{Message, Node, World};
 use crate::sampler::Sampler;
 use crate::switch::Switch;
@@ -56,8 +58,8 @@ pub enum SimError {
     /// What to measure makes no sense.
     #[error("measure.{field}: {reason}")]
     Measure {
-        /// The field that should change.
-        field: &'static str,
+        /// The field that should change, e.g. `windows.0.until`.
+        field: String,
         /// Why.
         reason: String,
     },
@@ -89,6 +91,7 @@ pub struct Simulation {
     pub(crate) world: World,
     pub(crate) faults: Faults,
     pub(crate) measure: Measure,
+    named_channels: Vec<NamedChannel>,
     pub(crate) seed: u64,
     nodes: Vec<Node>,
 }
@@ -103,7 +106,7 @@ impl Simulation {
         transport.check()?;
         fabric.check(transport.packet_size())?;
         routing.check()?;
-        check_measure(&measure, &network)?;
+        let named_channels = measure.check(&network)?;
         if matches!(routing.granularity, Granularity::Flowcut(_)) && transport.options.ack_every != 1 {
             let reason = format!(
                 "flowcut needs an ACK for every packet: expected 1, found {}",
@@ -134,9 +137,16 @@ impl Simulation {
             _ => None,
         };
         let nic = NicRouter::new(routing.clone(), rate, layers);
-        let world = World { network, table, fabric, routing, nic, via, transport };
-        let mut simulation = Simulation { world, faults, measure, seed, nodes: Vec::new() };
-        simulation.nodes = simulation.make_nodes(plan);
+        let ways = match (nic.layers(), &via) {
+            (Some(layers), _) => Ways::Layers(layers),
+            (None, Some(via)) => Ways::Valiant(via),
+            (None, None) => Ways::Minimal,
+        };
+        let vcs = virtual_channels(&fabric, &network, &table, ways)?;
+        let rules = Rules::new(&fabric, transport.packet_size(), vcs);
+        let world = World { network, table, fabric, rules, routing, nic, via, transport };
+        let mut simulation = Simulation { world, faults, measure, named_channels, seed, nodes: Vec::new() };
+        simulation.nodes = simulation.make_nodes(plan)?;
         Ok(simulation)
     }
 
@@ -167,7 +177,7 @@ impl Simulation {
         threads: usize,
         mut observe: impl FnMut(RunProgress) -> ControlFlow<()>,
     ) -> Result<Finished, ConservationError> {
-        let Simulation { world, measure, nodes, .. } = self;
+        let Simulation { world, measure, named_channels, nodes, .. } = self;
         let until = measure.until.unwrap_or(Time::MAX);
         let setup = setup(&world, threads, until);
         let engine =
@@ -185,6 +195,7 @@ impl Simulation {
         });
         let pending: Vec<_> = pending.collect();
         let records = collect(&world, run.nodes, &pending, run.messages, until)?;
+        let records = Records { windows: measure.windows, named_channels, ..records };
         Ok(Finished { records, interrupted: run.stopped })
     }
 
@@ -193,48 +204,43 @@ impl Simulation {
     /// # Errors
     /// As [`Self::run`].
     pub fn run_reference(self) -> Result<Finished, ConservationError> {
-        let Simulation { world, nodes, .. } = self;
+        let Simulation { world, measure, named_channels, nodes, .. } = self;
         let (nodes, messages) = reference::run(&world, nodes);
         let records = collect(&world, nodes, &[], messages, Time::MAX)?;
+        let records = Records { windows: measure.windows, named_channels, ..records };
         Ok(Finished { records, interrupted: false })
     }
 
-    fn make_nodes(&self, plan: Plan) -> Vec<Node> {
-        let network = &self.world.network;
+    fn make_nodes(&self, plan: Plan) -> Result<Vec<Node>, FabricError> {
+        let (network, rules) = (&self.world.network, &self.world.rules);
+        let specs = PortSpecs::new(&self.world, &self.faults);
         let hosts = plan.hosts.into_iter().enumerate().map(|(id, work)| {
             let id = id as NodeId;
             let random = stream(self.seed, purpose::HOST, u64::from(id));
-            Node::Host(Box::new(Host::new(self.ports(id), random, work, self.sampler(id))))
+            let nic = Ports::new(specs.of(id), rules, true);
+            Ok(Node::Host(Box::new(Host::new(nic, random, work, self.sampler(id)))))
         });
         let switches = (network.hosts()..network.nodes()).map(|id| {
             let stride = self.world.routing.stride(network, id);
             let router = stream(self.seed, purpose::ROUTER, u64::from(id));
             let sampler = self.sampler(id);
-            Node::Switch(Box::new(Switch {
-                ports: self.ports(id),
+            let specs: Vec<PortSpec> = specs.of(id).collect();
+            check_switch(&specs, rules).map_err(|reason| FabricError { field: "flow_control", reason })?;
+            Ok(Node::Switch(Box::new(Switch {
+                ports: Ports::new(specs, rules, false),
                 router: SwitchRouter::new(&self.world.routing, router, stride),
                 row: self.world.table.row(id),
                 random: stream(self.seed, purpose::MARKING, u64::from(id)),
                 dropped: Default::default(),
                 is_special: sampler.is_some()
+                    || rules.is_lossless()
                     || self.world.nic.layers().is_some()
                     || self.world.via.is_some(),
                 sampler,
                 last_event: Time::ZERO,
-            }))
+            })))
         });
         hosts.chain(switches).collect()
-    }
-
-    fn ports(&self, node: NodeId) -> Ports {
-        let network = &self.world.network;
-        Ports::new(network.ports(node).iter().map(|&id| {
-            let channel = network.channel(id);
-            let (rate, changes) = self.faults.schedule(id / 2, channel.rate);
-            let switching =
-                if network.is_host(channel.to) { Time::ZERO } else { self.world.fabric.switch_latency };
-            PortSpec { channel: id, to: channel.to, latency: channel.latency + switching, rate, changes }
-        }))
     }
 
     fn sampler(&self, node: NodeId) -> Option<Sampler> {
@@ -242,6 +248,9 @@ impl Simulation {
         let interval = self.measure.sample?;
         let wanted = self.measure.sample_tier.as_ref();
         let ports = network.ports(node).iter().enumerate().filter(|&(_, &channel)| {
+            if !self.named_channels.is_empty() {
+                return self.named_channels.iter().any(|named| named.channel == channel);
+            }
             let tier = &network.tiers()[usize::from(network.channel(channel).tier)];
             wanted.is_none_or(|wanted| wanted == tier)
         });
@@ -250,25 +259,92 @@ impl Simulation {
     }
 }
 
-fn check_measure(measure: &Measure, network: &Network) -> Result<(), SimError> {
-    let refuse = |field, reason| Err(SimError::Measure { field, reason });
-    if measure.sample == Some(Time::ZERO) {
-        return refuse("sample", "expected more than 0".into());
+/// Virtual channels per class of a fabric, such that its routes cannot deadlock.
+fn virtual_channels(
+    fabric: &Fabric,
+    network: &Network,
+    table: &RouteTable,
+    ways: Ways<'_>,
+) -> Result<u8, FabricError> {
+    let flow_control = &fabric.flow_control;
+    let refuse = |reason| Err(FabricError { field: "flow_control", reason });
+    if flow_control.may_deadlock() {
+        return Ok(flow_control.vcs().unwrap_or(1));
     }
-    if let Some(until) = measure.until.filter(|&until| until <= measure.warm_up) {
-        return refuse(
-            "until",
-            format!("expected a time after warm_up = {}, found {until}", measure.warm_up),
-        );
+    let Some(cycle) = find_cycle(network, table, ways, flow_control.vcs().unwrap_or(1)) else {
+        return Ok(flow_control.vcs().unwrap_or(1));
+    };
+    let (needed, most) = (longest_route(network, table, ways), flow_control.most_vcs(fabric.classes()));
+    if flow_control.vcs().is_none() && needed <= most {
+        return Ok(needed);
     }
-    match &measure.sample_tier {
-        Some(tier) if !network.tiers().contains(tier) => {
-            refuse("sample_tier", format!("expected one of {}, found \"{tier}\"", network.tiers().join(", ")))
+    let mut names: Vec<String> = Vec::new();
+    for &(channel, vc) in cycle.iter().take(8) {
+        let channel = network.channel(channel);
+        let vc = if flow_control.vcs() == Some(1) { String::new() } else { format!(" (vc {vc})") };
+        names.push(format!("{} -> {}{vc}", network.node_name(channel.from), network.node_name(channel.to)));
+    }
+    let more = if cycle.len() > names.len() { ", …" } else { "" };
+    refuse(format!(
+        "vcs: the routes can deadlock: channels {}{more} wait for each other in a cycle; expected {needed} virtual channels (at most \
+         {most} here), or `allow_deadlock = true` to run all the same",
+        names.join(", ")
+    ))
+}
+
+/// What every port of a network is wired to.
+struct PortSpecs<'a> {
+    world: &'a World,
+    faults: &'a Faults,
+    /// The port of its node that feeds each channel.
+    port_of: Vec<PortId>,
+    /// Per switch, the rate of its fastest link.
+    fastest: Vec<Rate>,
+}
+
+impl<'a> PortSpecs<'a> {
+    fn new(world: &'a World, faults: &'a Faults) -> Self {
+        let network = &world.network;
+        let mut port_of = vec![0; network.links().len() * 2];
+        for node in 0..network.nodes() {
+            for (port, &channel) in network.ports(node).iter().enumerate() {
+                port_of[channel as usize] = port as PortId;
+            }
         }
-        Some(_) if measure.sample.is_none() => {
-            refuse("sample_tier", "has a meaning only with `sample`".into())
-        }
-        _ => Ok(()),
+        let fastest = (network.hosts()..network.nodes()).map(|switch| {
+            let rates = network.ports(switch).iter().map(|&channel| network.channel(channel).rate);
+            rates.max().unwrap_or(Rate(1))
+        });
+        PortSpecs { world, faults, port_of, fastest: fastest.collect() }
+    }
+
+    fn of(&self, node: NodeId) -> impl Iterator<Item = PortSpec> {
+        self.world.network.ports(node).iter().map(|&id| {
+            let network = &self.world.network;
+            let channel = network.channel(id);
+            let (rate, changes) = self.faults.schedule(id / 2, channel.rate);
+            // The opposite channel belongs to the same cable, and so has the same rates.
+            let fastest = changes.iter().map(|&(_, rate)| rate).fold(rate, Ord::max);
+            let switch = channel.to.checked_sub(network.hosts());
+            let cut_through_from = switch.map(|switch| self.fastest[switch as usize]);
+            PortSpec {
+                channel: id,
+                to: channel.to,
+                peer: self.port_of[(id ^ 1) as usize],
+                latency: self.latency(id),
+                rate,
+                changes,
+                cut_through_from,
+                inward: (self.latency(id ^ 1), fastest),
+            }
+        })
+    }
+
+    /// Delay of a channel and of the switch at its end.
+    fn latency(&self, id: ChannelId) -> Time {
+        let channel = self.world.network.channel(id);
+        let to_host = self.world.network.is_host(channel.to);
+        channel.latency + if to_host { Time::ZERO } else { self.world.fabric.options.switch_latency }
     }
 }
 
@@ -276,14 +352,14 @@ fn check_measure(measure: &Measure, network: &Network) -> Result<(), SimError> {
 fn setup(world: &World, threads: usize, until: Time) -> Setup {
     let network = &world.network;
     let options = &world.transport.options;
-    // The smallest packet is an ACK or a data packet with one byte.
-    let smallest = Bytes(options.ack_size.0.min(options.header.0 + 1));
+    // The smallest packet is an ACK, a data packet with one byte, or whatever else the fabric sends.
+    let smallest = Bytes(options.ack_size.0.min(options.header.0 + 1)).min(world.fabric.smallest());
     let largest = world.transport.packet_size();
     let channels = || network.links().iter();
     let lookahead = channels().map(|link| link.latency + link.rate.serialize(smallest)).min();
     let lookahead = lookahead.unwrap_or(Time(1));
     let slowest = channels().map(|link| link.latency + link.rate.serialize(largest)).max();
-    let horizon = slowest.unwrap_or(lookahead) + world.fabric.switch_latency + lookahead;
+    let horizon = slowest.unwrap_or(lookahead) + world.fabric.options.switch_latency + lookahead;
     let parts =
         contiguous(&neighbour_order(network), |node| network.ports(node).len() as u64, threads.max(1));
     Setup { until, horizon, parts: Some(parts), ..Setup::new(lookahead) }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use netloom_routing::preset;
+use netloom_routing::{Selector, preset};
 use netloom_sim::SimConfig;
 use netloom_topology::Network;
 use netloom_units::{Bytes, Time};
@@ -16,7 +16,7 @@ const PACKET: u64 = 166_400;
 
 /// Messages as (source, destination, bytes, start in ps).
 fn messages(network: &Network, list: &[(u32, u32, u64, u64)]) -> Plan {
-    let message = |&(src, dst, bytes, start)| (src, Message { dst, bytes: Bytes(bytes), start: Time(start) });
+    let message = |&(src, dst, bytes, start)| (src, Message::new(dst, Bytes(bytes), Time(start)));
     Plan::of_messages(network.hosts(), list.iter().map(message))
 }
 
@@ -40,7 +40,9 @@ fn one_flow_takes_n_plus_k_minus_1_packet_times_and_k_delays() {
         (fat_tree(4), 2, 4),
         (fat_tree(4), 15, 6),
     ];
-    for preset in preset::PRESETS {
+    // All but Valiant, which takes longer paths and is refused on trees.
+    let is_minimal = |preset: &&preset::Preset| !matches!(preset.routing().selector, Selector::Valiant(_));
+    for preset in preset::PRESETS.iter().filter(is_minimal) {
         for (network, dst, links) in &cases {
             for packets in [1, 2, 100] {
                 let plan = messages(network, &[(0, *dst, packets * 4096, 5 * US)]);
@@ -153,7 +155,7 @@ fn the_idle_time_holds_for_unequal_rates_too() {
 fn switch_latency_is_paid_once_per_switch() {
     let network = fat_tree(4);
     let mut config = free("ecmp");
-    config.fabric.switch_latency = Time::from_ns(300);
+    config.fabric.options.switch_latency = Time::from_ns(300);
     let records = run(network.clone(), config, messages(&network, &[(0, 15, 4096, 0)]));
     assert_eq!(fct(&records.flows[0]), one_flow(1, 6) + Time::from_ns(5 * 300));
     assert_eq!(records.flows[0].fct, Some(records.flows[0].idle_fct));

@@ -2,11 +2,17 @@
 
 mod adversarial;
 mod all_to_all;
+mod bernoulli;
+mod bursty;
+mod collective;
 mod flow_list;
 mod flows;
+mod goal;
+mod hotspot;
 mod htsim_matrix;
 mod incast;
 mod lines;
+mod mix;
 mod ns3_flows;
 mod off_diagonal;
 mod partners;
@@ -18,9 +24,15 @@ mod uniform;
 
 pub use adversarial::Adversarial;
 pub use all_to_all::{AllToAll, Order};
+pub use bernoulli::Bernoulli;
+pub use bursty::Bursty;
+pub use collective::{Algorithm, Collective};
 pub use flow_list::FlowList;
+pub use goal::Goal;
+pub use hotspot::{Degree, HotSources, Hotspot, Severity, Victim};
 pub use htsim_matrix::{HtsimMatrix, StartUnit};
 pub use incast::Incast;
+pub use mix::{Mix, Part};
 pub use ns3_flows::Ns3Flows;
 pub use off_diagonal::OffDiagonal;
 pub use permutation::Permutation;
@@ -46,9 +58,15 @@ kinds! {
         "adversarial" => Adversarial(Adversarial),
         "stencil" => Stencil(Stencil),
         "poisson" => Poisson(Poisson),
+        "bernoulli" => Bernoulli(Bernoulli),
+        "bursty" => Bursty(Bursty),
+        "hotspot" => Hotspot(Hotspot),
+        "collective" => Collective(Collective),
+        "goal" => Goal(Goal),
         "flow-list" => FlowList(FlowList),
         "htsim-matrix" => HtsimMatrix(HtsimMatrix),
         "ns3-flows" => Ns3Flows(Ns3Flows),
+        "mix" => Mix(Mix),
     }
 }
 
@@ -64,9 +82,15 @@ impl Pattern {
             Pattern::Adversarial(pattern) => pattern.lay(setting),
             Pattern::Stencil(pattern) => pattern.lay(setting),
             Pattern::Poisson(pattern) => pattern.lay(setting),
+            Pattern::Bernoulli(pattern) => pattern.lay(setting),
+            Pattern::Bursty(pattern) => pattern.lay(setting),
+            Pattern::Hotspot(pattern) => pattern.lay(setting),
+            Pattern::Collective(pattern) => pattern.lay(setting),
+            Pattern::Goal(pattern) => pattern.lay(setting),
             Pattern::FlowList(pattern) => pattern.lay(setting),
             Pattern::HtsimMatrix(pattern) => pattern.lay(setting),
             Pattern::Ns3Flows(pattern) => pattern.lay(setting),
+            Pattern::Mix(pattern) => pattern.lay(setting),
         }
     }
 }
@@ -156,8 +180,14 @@ mod tests {
             Stencil { offsets: Some(vec![-1, 7]), size: Table::WebServer.into(), ..Default::default() };
         patterns.push(Pattern::Stencil(stencil));
         patterns.push(Pattern::HtsimMatrix(HtsimMatrix { file: "a.cm".into(), start_unit: StartUnit::Us }));
+        let mixed = [Pattern::Poisson(Poisson::default()), Pattern::Hotspot(Hotspot::default())];
+        let part = |pattern| Part { name: Some("a".into()), pattern, options: crate::Options::default() };
+        patterns.push(Pattern::Mix(Mix { parts: mixed.into_iter().map(part).collect() }));
         // All but the three lists, which need a file.
-        assert_eq!(patterns.len(), Pattern::NAMES.len() - 3 + 3);
+        assert_eq!(patterns.len(), Pattern::NAMES.len() - 3 + 4);
+        patterns.push(Pattern::Goal(Goal { file: "a.goal".into(), time_unit: Time(1), overhead: Time(2) }));
+        // All but the three lists and the schedule, which need a file.
+        assert_eq!(patterns.len(), Pattern::NAMES.len() - 4 + 4);
         for pattern in patterns {
             let mut table: toml::Table = toml::from_str(&toml::to_string(&pattern).unwrap()).unwrap();
             let kind = table.remove("kind").unwrap();

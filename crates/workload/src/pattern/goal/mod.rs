@@ -1,0 +1,401 @@
+//! Schedules in GOAL.
+
+mod rank;
+mod text;
+
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+
+use netloom_units::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use self::rank::{Block, Schedule};
+use self::text::{Statements, open};
+use crate::WorkloadError;
+use crate::plan::{Plan, Setting};
+use crate::program::{Program, check};
+
+/// A schedule in GOAL text, plain or compressed by gzip (Hoefler, Siebert, Lumsdaine, ICPP 2009; as LogGOPSim and ATLAHS
+/// write it): `num_ranks N`, then for every rank `rank R { … }` with one statement per line, `[LABEL:] send SIZEb to
+/// RANK`, `[LABEL:] recv SIZEb from RANK`, `[LABEL:] calc TIME`, `LABEL requires LABEL` (starts after it has finished) or
+/// `LABEL irequires LABEL` (after it has started). Messages may have a `tag T` (0 if not given); a receive from -1 or with
+/// tag -1 takes any. Calculations occupy their `cpu C`, one at a time. `nic` is read and not used: a host has one.
+/// Messages match as in MPI. Refused are schedules that could never end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Goal {
+    /// The file; relative names start from the scenario's folder.
+    pub file: PathBuf,
+    /// How long `calc 1` takes; the simulators that read GOAL take nanoseconds.
+    #[serde(default = "nanosecond")]
+    pub time_unit: Time,
+    /// CPU time of every send and receive, on the operation's `cpu`. The other parameters of LogGP are the network.
+    #[serde(default)]
+    pub overhead: Time,
+}
+
+fn nanosecond() -> Time {
+    Time::from_ns(1)
+}
+
+impl Goal {
+    pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
+        let file = setting.context.file(&self.file);
+        Ok(setting.run(self.read(open(&file)?, &file, setting.ranks())?))
+    }
+
+    /// Reads a schedule of at most `most` ranks; `file` is its name in errors.
+    fn read(&self, reader: impl BufRead, file: &Path, most: u32) -> Result<Program, WorkloadError> {
+        let mut statements = Statements::new(reader, file);
+        let count = ranks(&mut statements, file, most)?;
+        let mut ranks: Vec<_> = (0..count).map(|_| None).collect();
+        while statements.advance()? {
+            let block = Block::read(&mut statements, Schedule { ranks: count, time_unit: self.time_unit })?;
+            let rank = &mut ranks[block.rank as usize];
+            if rank.is_some() {
+                return Err(
+                    statements.fail(format!("expected one block of rank {}, found a second", block.rank))
+                );
+            }
+            *rank = Some(block.build(file)?);
+        }
+        if let Some(rank) = ranks.iter().position(Option::is_none) {
+            let problem = format!("expected blocks of {count} ranks, but there is none of rank {rank}");
+            return Err(WorkloadError::file(file, problem));
+        }
+        let program = check(ranks.into_iter().flatten().collect(), 1, self.overhead);
+        let program = program.map_err(|problem| WorkloadError::file(file, problem))?;
+        program.ending().map_err(|problem| WorkloadError::file(file, problem))
+    }
+}
+
+/// Reads `num_ranks N`.
+fn ranks<R: BufRead>(statements: &mut Statements<R>, file: &Path, most: u32) -> Result<u32, WorkloadError> {
+    if !statements.advance()? {
+        return Err(WorkloadError::file(file, "expected `num_ranks N`, found nothing"));
+    }
+    let mut words = statements.words();
+    let count = match (words.next(), words.next(), words.next()) {
+        (Some("num_ranks"), Some(count), None) => count.parse().ok().filter(|&count| count > 0),
+        _ => None,
+    };
+    match count {
+        Some(count) if count <= most => Ok(count),
+        Some(count) => Err(statements.fail(format!("the schedule has {count} ranks, the workload {most}"))),
+        None => {
+            let found: Vec<_> = statements.words().take(4).collect();
+            Err(statements.fail(format!("expected `num_ranks N`, found `{}`", found.join(" "))))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pattern::tests::{network, plan};
+    use crate::program::testing::{Event, execute};
+    use crate::{Options, Pattern, Workload};
+    use netloom_units::Bytes;
+    use proptest::prelude::*;
+    use std::io::Write;
+
+    fn goal(file: &Path) -> Goal {
+        Goal { file: file.into(), time_unit: nanosecond(), overhead: Time::ZERO }
+    }
+
+    fn laid(goal: Goal, hosts: u32) -> Result<Plan, WorkloadError> {
+        plan(Workload::new(Pattern::Goal(goal)), &network(hosts, hosts), 1)
+    }
+
+    fn read(text: impl AsRef<[u8]>) -> Result<Plan, WorkloadError> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.goal");
+        std::fs::write(&file, text).unwrap();
+        laid(goal(&file), 4)
+    }
+
+    /// What is sent, and when the last rank ends, on a network without latency.
+    fn run(mut plan: Plan) -> (Vec<(Time, u32, u32, Bytes)>, Time) {
+        let mut sent = Vec::new();
+        let end = execute(&mut plan, 1, Time::ZERO, |_, now, event| {
+            if let Event::Sent { src, dst, bytes, .. } = event {
+                sent.push((now, src, dst, bytes));
+            }
+        });
+        assert!(plan.hosts.iter().all(|host| host.is_finished()));
+        (sent, end)
+    }
+
+    const PING_PONG: &str = "\
+/* two ranks,
+   one ball */
+num_ranks 2
+
+rank 0 {
+l1: calc 100 cpu 0     // serve
+l2: send 10b to 1 tag 5 cpu 0 nic 0
+l2 requires l1
+l3: recv 20b from 1 tag 6
+}
+rank 1 {
+  back: send 20b to 0 tag 6
+  back requires ball /* known below */
+  ball: recv 10b from 0 tag 5 }
+";
+
+    #[test]
+    fn operations_follow_their_dependencies() {
+        let plan = read(PING_PONG).unwrap();
+        assert_eq!(plan.total_messages, Some(2));
+        let served = Time::from_ns(100);
+        assert_eq!(run(plan), (vec![(served, 0, 1, Bytes(10)), (served, 1, 0, Bytes(20))], served));
+    }
+
+    #[test]
+    fn a_compressed_schedule_is_the_same() {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        gzip.write_all(PING_PONG.as_bytes()).unwrap();
+        assert_eq!(run(read(gzip.finish().unwrap()).unwrap()), run(read(PING_PONG).unwrap()));
+    }
+
+    #[test]
+    fn a_cpu_calculates_one_thing_at_a_time_and_cpus_work_side_by_side() {
+        let block =
+            |second: &str| format!("num_ranks 1\nrank 0 {{\ncalc 10 cpu 7\ncalc 20 cpu {second}\n}}\n");
+        assert_eq!(run(read(block("7")).unwrap()).1, Time::from_ns(30));
+        assert_eq!(run(read(block("3")).unwrap()).1, Time::from_ns(20));
+    }
+
+    #[test]
+    fn irequires_waits_for_the_start_only() {
+        let block = |verb: &str| {
+            format!(
+                "num_ranks 2\nrank 0 {{\na: calc 10\nb: send 1b to 1\nb {verb} a\n}}\nrank 1 {{ recv 1b from 0 }}\n"
+            )
+        };
+        for (verb, start) in [("requires", 10), ("irequires", 0)] {
+            let text = block(verb).replace("{ recv", "{\nrecv");
+            assert_eq!(run(read(text).unwrap()).0, [(Time::from_ns(start), 0, 1, Bytes(1))]);
+        }
+    }
+
+    #[test]
+    fn units_and_overheads_scale_what_the_cpu_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.goal");
+        std::fs::write(&file, PING_PONG).unwrap();
+        let goal = Goal { time_unit: Time(500), overhead: Time(7), ..goal(&file) };
+        let (sent, end) = run(laid(goal, 4).unwrap());
+        assert_eq!(sent[0].0, Time(50_007));
+        // The other rank receives and sends, then this one receives.
+        assert_eq!((sent[1].0, end), (Time(50_021), Time(50_028)));
+    }
+
+    #[test]
+    fn messages_to_oneself_stay_at_home() {
+        let plan =
+            read("num_ranks 1\nrank 0 {\na: send 9b to 0\nb: recv 9b from 0\nc: calc 3\nc requires b\n}\n")
+                .unwrap();
+        assert_eq!(plan.total_messages, Some(0));
+        assert_eq!(run(plan), (vec![], Time::from_ns(3)));
+    }
+
+    #[test]
+    fn ranks_follow_the_placement_and_others_idle() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.goal");
+        std::fs::write(&file, PING_PONG).unwrap();
+        let options = Options { placement: crate::Placement::Random, ..Default::default() };
+        let workload = Workload { pattern: Pattern::Goal(goal(&file)), options };
+        let (network, mut pairs) = (network(9, 9), std::collections::BTreeSet::new());
+        for seed in 0..50 {
+            let plan = plan(workload.clone(), &network, seed).unwrap();
+            assert_eq!(plan.hosts.iter().filter(|host| host.is_program()).count(), 2);
+            let (sent, _) = run(plan);
+            assert_eq!((sent[0].1, sent[0].2), (sent[1].2, sent[1].1));
+            pairs.insert((sent[0].1, sent[0].2));
+        }
+        assert!(pairs.len() > 20);
+    }
+
+    #[test]
+    fn mistakes_name_file_and_line() {
+        for (text, expected) in [
+            ("", "a.goal: expected `num_ranks N`, found nothing"),
+            ("num_rank 2", "a.goal:1: expected `num_ranks N`, found `num_rank 2`"),
+            ("num_ranks 0", "a.goal:1: expected `num_ranks N`"),
+            ("num_ranks 5", "a.goal:1: the schedule has 5 ranks, the workload 4"),
+            (
+                "num_ranks 1\n\nrnak 0 {\n}",
+                "a.goal:3: expected `rank R {`, found `rnak 0 {` (did you mean `rank`?)",
+            ),
+            ("num_ranks 1\nrank 1 {\n}", "a.goal:2: expected a rank from 0 to 0, found `1`"),
+            (
+                "num_ranks 1\nrank 0 {\n}\nrank 0 {\n}",
+                "a.goal:5: expected one block of rank 0, found a second",
+            ),
+            ("num_ranks 2\nrank 1 {\n}", "a.goal: expected blocks of 2 ranks, but there is none of rank 0"),
+            ("num_ranks 1\nrank 0 {\ncalc 1\n", "a.goal:3: expected `}` at the end of rank 0"),
+            ("num_ranks 1\nrank 0 {\n} calc 1\n", "a.goal:3: expected the end of the line after `}`"),
+            ("num_ranks 1\nrank 0 {\nsned 5b to 0\n}", "found `sned` (did you mean `send`?)"),
+            ("num_ranks 1\nrank 0 {\na: calc 1\na require a\n}", "found `a` (did you mean `requires`?)"),
+            (
+                "num_ranks 1\nrank 0 {\nsend 5 to 0\n}",
+                "a.goal:3: expected a number of bytes such as `1024b`, found `5`",
+            ),
+            ("num_ranks 1\nrank 0 {\nsend 5b from 0\n}", "a.goal:3: expected `send SIZEb to RANK`"),
+            ("num_ranks 1\nrank 0 {\nrecv 5b to 0\n}", "a.goal:3: expected `recv SIZEb from RANK`"),
+            ("num_ranks 1\nrank 0 {\ncalc\n}", "a.goal:3: expected `calc TIME`"),
+            (
+                "num_ranks 1\nrank 0 {\ncalc 1.5\n}",
+                "a.goal:3: expected a whole number of units of time, found `1.5`",
+            ),
+            (
+                "num_ranks 1\nrank 0 {\ncalc 18446744073709551615\n}",
+                "a.goal:3: calc 18446744073709551615: longer than",
+            ),
+            ("num_ranks 1\nrank 0 {\nsend 5b to 9\n}", "a.goal:3: expected a rank from 0 to 0, found `9`"),
+            (
+                "num_ranks 1\nrank 0 {\nsend 5b to 0 tag -1\n}",
+                "a.goal:3: expected a tag below 4294967295, found `-1`",
+            ),
+            (
+                "num_ranks 1\nrank 0 {\nsend 5b to 0 tagg 1\n}",
+                "a.goal:3: expected tag, cpu, nic, found `tagg` (did you mean `tag`?)",
+            ),
+            ("num_ranks 1\nrank 0 {\ncalc 5 tag 1\n}", "a.goal:3: expected cpu, found `tag`"),
+            ("num_ranks 1\nrank 0 {\ncalc 5 cpu\n}", "a.goal:3: expected a value after `cpu`"),
+            ("num_ranks 1\nrank 0 {\ncalc 5 cpu x\n}", "a.goal:3: expected the number of a CPU, found `x`"),
+            ("num_ranks 1\nrank 0 {\na:\n}", "a.goal:3: expected send, recv or calc after the label"),
+            (
+                "num_ranks 1\nrank 0 {\na:calc 1\na : calc 2\n}",
+                "a.goal:4: the label `a` is that of line 3 already",
+            ),
+            ("num_ranks 1\nrank 0 {\na: calc 1\na requires\n}", "a.goal:4: expected `LABEL requires LABEL`"),
+            (
+                "num_ranks 1\nrank 0 {\na: calc 1\na requires b\n}",
+                "a.goal:4: expected a label of rank 0, found `b`",
+            ),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}\n{expected}");
+        }
+        let error = read(b"num_ranks 1\nrank 0 {\n\xff\n}").unwrap_err().to_string();
+        assert!(error.ends_with("a.goal:3: expected text in UTF-8"), "{error}");
+        let long = format!("num_ranks 1\nrank 0 {{\n{}", "x ".repeat(40_000));
+        let error = read(long).unwrap_err().to_string();
+        assert!(error.ends_with("a.goal:3: expected a line of less than 65536 bytes"), "{error}");
+        assert!(laid(goal(Path::new("/nowhere.goal")), 4).unwrap_err().to_string().contains("cannot read"));
+    }
+
+    #[test]
+    fn schedules_that_never_end_are_refused() {
+        let two = |first: &str, second: &str| {
+            format!("num_ranks 2\nrank 0 {{\n{first}\n}}\nrank 1 {{\n{second}\n}}\n")
+        };
+        for (text, expected) in [
+            (
+                two("a: calc 1\nb: calc 1\na requires b\nc: calc 1\nc requires a\nb irequires a", ""),
+                "waits for itself",
+            ),
+            (two("a: calc 1\na requires a", ""), "a.goal:3: this operation waits for itself"),
+            (two("send 1b to 1", ""), "rank 1 does not receive 1 messages that rank 0 sends it with tag 0"),
+            (
+                two("send 1b to 1 tag 2", "recv 1b from 0 tag 3"),
+                "rank 1 receives more messages from rank 0 with tag 3",
+            ),
+            (two("", "recv 1b from -1"), "rank 1 has 1 receives with a wildcard for 0 messages"),
+            (
+                two("send 1b to 1\nsend 1b to 1", "recv 1b from -1"),
+                "rank 1 has 1 receives with a wildcard, too few for 2",
+            ),
+            (
+                two(
+                    "r: recv 1b from 1\ns: send 1b to 1\ns requires r",
+                    "r: recv 1b from 0\ns: send 1b to 0\ns requires r",
+                ),
+                "a.goal: the ranks wait for one another for ever: rank 0: 2 of 2 operations have not finished, the first \
+                 is number 0, a receive from rank 1 with tag 0",
+            ),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}\n{expected}");
+        }
+    }
+
+    /// Schedules as they might be written, right and wrong.
+    fn statement() -> impl Strategy<Value = String> {
+        let word = prop::sample::select(vec![
+            "rank",
+            "num_ranks",
+            "send",
+            "recv",
+            "calc",
+            "to",
+            "from",
+            "tag",
+            "cpu",
+            "nic",
+            "requires",
+            "irequires",
+            "{",
+            "}",
+            ":",
+            "a:",
+            "b:",
+            "a",
+            "b",
+            "-1",
+            "0",
+            "1",
+            "2",
+            "5b",
+            "0b",
+            "/*",
+            "*/",
+            "//",
+            "\n",
+            "é",
+            "18446744073709551615",
+            "99999999999999999999b",
+        ]);
+        let right = prop::sample::select(vec![
+            "a: send 5b to 1 tag 1",
+            "b: recv 5b from 1 tag -1",
+            "recv 1b from -1",
+            "calc 3 cpu 1",
+            "a requires b",
+            "b irequires a",
+            "send 0b to 0",
+            "recv 0b from 0",
+            "}",
+            "rank 1 {",
+        ]);
+        prop_oneof![
+            prop::collection::vec(word, 0..8).prop_map(|words| words.join(" ")),
+            right.prop_map(str::to_owned)
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn no_text_panics(lines in prop::collection::vec(statement(), 0..12)) {
+            let text = format!("num_ranks 2\nrank 0 {{\n{}\n}}\n", lines.join("\n"));
+            for text in [text.clone(), text + "rank 1 {\n}\n", lines.join("\n")] {
+                let file = Path::new("a.goal");
+                if let Ok(program) = goal(file).read(text.as_bytes(), file, 4) {
+                    prop_assert!(program.ranks() <= 4);
+                }
+            }
+        }
+
+        #[test]
+        fn no_bytes_panic(bytes: Vec<u8>) {
+            let file = Path::new("a.goal");
+            prop_assert!(goal(file).read(&bytes[..], file, 4).is_err());
+        }
+    }
+}

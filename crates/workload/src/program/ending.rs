@@ -1,0 +1,64 @@
+//! Whether a program can come to its end.
+
+use std::collections::VecDeque;
+
+use netloom_units::Time;
+
+use super::{Action, Placed, Program, Runner};
+
+/// A call that a rank waits for.
+enum Call {
+    Wake(u32),
+    Sent(u32),
+    Received { src: u32, number: u32 },
+}
+
+impl Program {
+    /// Runs the program on a network that delivers at once, whatever calculations take, and gives it back if it ends.
+    ///
+    /// Without wildcards this is a proof, because then every message has its receive whatever the times are, as long
+    /// as messages of one channel that wait for nothing of each other are not told apart; with wildcards it is one of
+    /// the possible runs.
+    ///
+    /// # Errors
+    /// The first operation that never finishes, in words.
+    pub(crate) fn ending(self) -> Result<Program, String> {
+        let ranks: Vec<u32> = (0..self.ranks.len() as u32).collect();
+        let placed = Placed::new(self, &ranks, ranks.len() as u32);
+        let mut runners: Vec<Runner> =
+            ranks.iter().map(|&rank| Runner::new(placed.clone(), rank, Time::ZERO)).collect();
+        let (mut calls, mut actions) = (VecDeque::new(), Vec::new());
+        let note = |rank, actions: &mut Vec<Action>, calls: &mut VecDeque<_>| {
+            for action in actions.drain(..) {
+                match action {
+                    Action::Wake { op, .. } => calls.push_back((rank, Call::Wake(op))),
+                    Action::Send { dst, number, .. } => {
+                        calls.push_back((rank, Call::Sent(number)));
+                        calls.push_back((dst, Call::Received { src: rank, number }));
+                    }
+                }
+            }
+        };
+        for (rank, runner) in (0..).zip(&mut runners) {
+            runner.begin(Time::ZERO, &mut actions);
+            note(rank, &mut actions, &mut calls);
+        }
+        while let Some((rank, call)) = calls.pop_front() {
+            let runner = &mut runners[rank as usize];
+            match call {
+                Call::Wake(op) => runner.on_wake(Time::ZERO, op, &mut actions),
+                Call::Sent(number) => runner.on_sent(Time::ZERO, number, &mut actions),
+                Call::Received { src, number } => runner.on_received(Time::ZERO, src, number, &mut actions),
+            }
+            note(rank, &mut actions, &mut calls);
+        }
+        let stuck = runners.iter().find_map(Runner::unfinished);
+        drop(runners);
+        match (stuck, std::sync::Arc::try_unwrap(placed)) {
+            (None, Ok(placed)) => Ok(placed.program),
+            (stuck, _) => {
+                Err(format!("the ranks wait for one another for ever: {}", stuck.unwrap_or_default()))
+            }
+        }
+    }
+}

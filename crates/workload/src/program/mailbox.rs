@@ -1,0 +1,146 @@
+//! Which message goes to which receive.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use super::{ANY, Op, RankProgram};
+
+/// Receives that wait for messages, and messages that wait for receives.
+#[derive(Clone, Debug)]
+pub(super) struct Mailbox {
+    /// Per inbound channel: the place in the order of sending of the message that is accepted next.
+    expected: Box<[u32]>,
+    /// Messages (channel, place) that have overtaken another one of their channel.
+    early: BTreeSet<(u32, u32)>,
+    waiting: Waiting,
+}
+
+#[derive(Clone, Debug)]
+enum Waiting {
+    /// Every receive names its channel: channels do not interfere, and every step takes constant time.
+    ByChannel(Box<[Channel]>),
+    /// Some receives have wildcards: one queue of each, searched from the front.
+    Ordered {
+        /// Receives in the order of posting.
+        posted: VecDeque<u32>,
+        /// Channels of messages in the order of arrival.
+        arrived: VecDeque<u32>,
+    },
+}
+
+/// What waits in one channel: receives or messages, never both.
+#[derive(Clone, Copy, Debug)]
+struct Channel {
+    posted: Queue,
+    arrived: u32,
+}
+
+impl Mailbox {
+    pub(super) fn new(rank: &RankProgram) -> Self {
+        let channels = rank.inbound.len();
+        let waiting = if rank.wildcards {
+            Waiting::Ordered { posted: VecDeque::new(), arrived: VecDeque::new() }
+        } else {
+            Waiting::ByChannel(vec![Channel { posted: Queue::EMPTY, arrived: 0 }; channels].into())
+        };
+        Mailbox { expected: vec![0; channels].into(), early: BTreeSet::new(), waiting }
+    }
+
+    /// Posts a receive; whether a message was there for it.
+    pub(super) fn post(&mut self, rank: &RankProgram, op: u32, links: &mut [u32]) -> bool {
+        let receive = &rank.ops[op as usize];
+        match &mut self.waiting {
+            Waiting::ByChannel(channels) => {
+                let channel = &mut channels[receive.channel as usize];
+                if channel.arrived == 0 {
+                    channel.posted.push(op, links);
+                    return false;
+                }
+                channel.arrived -= 1;
+                true
+            }
+            Waiting::Ordered { posted, arrived } => {
+                let found =
+                    arrived.iter().position(|&channel| accepts(receive, rank.inbound[channel as usize]));
+                match found {
+                    Some(message) => arrived.remove(message).is_some(),
+                    None => {
+                        posted.push_back(op);
+                        false
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes in a message by its channel and its place in the order of sending; whether its turn has come. One that
+    /// has overtaken others is kept until [`advance`](Self::advance) comes to it.
+    pub(super) fn arrive(&mut self, channel: u32, place: u32) -> bool {
+        let in_turn = place == self.expected[channel as usize];
+        if !in_turn {
+            self.early.insert((channel, place));
+        }
+        in_turn
+    }
+
+    /// Goes on to the next message of a channel; whether it is here already.
+    pub(super) fn advance(&mut self, channel: u32) -> bool {
+        let expected = &mut self.expected[channel as usize];
+        *expected += 1;
+        !self.early.is_empty() && self.early.remove(&(channel, *expected))
+    }
+
+    /// The receive for the message of a channel whose turn has come; without one the message waits.
+    pub(super) fn accept(&mut self, rank: &RankProgram, channel: u32, links: &mut [u32]) -> Option<u32> {
+        match &mut self.waiting {
+            Waiting::ByChannel(channels) => {
+                let channel = &mut channels[channel as usize];
+                let op = channel.posted.pop(links);
+                channel.arrived += u32::from(op.is_none());
+                op
+            }
+            Waiting::Ordered { posted, arrived } => {
+                let from = rank.inbound[channel as usize];
+                let found = posted.iter().position(|&op| accepts(&rank.ops[op as usize], from));
+                let op = found.and_then(|place| posted.remove(place));
+                if op.is_none() {
+                    arrived.push_back(channel);
+                }
+                op
+            }
+        }
+    }
+}
+
+fn accepts(receive: &Op, (src, tag): (u32, u32)) -> bool {
+    (receive.peer == src || receive.peer == ANY) && (receive.tag == tag || receive.tag == ANY)
+}
+
+/// A queue of operations, linked through an array that has one place per operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Queue {
+    head: u32,
+    tail: u32,
+}
+
+impl Queue {
+    pub(super) const EMPTY: Queue = Queue { head: ANY, tail: ANY };
+
+    pub(super) fn push(&mut self, op: u32, links: &mut [u32]) {
+        links[op as usize] = ANY;
+        if self.head == ANY {
+            self.head = op;
+        } else {
+            links[self.tail as usize] = op;
+        }
+        self.tail = op;
+    }
+
+    pub(super) fn pop(&mut self, links: &[u32]) -> Option<u32> {
+        let op = self.head;
+        if op == ANY {
+            return None;
+        }
+        self.head = links[op as usize];
+        Some(op)
+    }
+}

@@ -1,0 +1,389 @@
+//! One rank's progress through its program.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use netloom_topology::HostId;
+use netloom_units::{Bytes, Time};
+
+use super::mailbox::{Mailbox, Queue};
+use super::{ANY, Action, OpKind, Placed, RankProgram};
+
+/// The state of one rank: callbacks in, actions out.
+#[derive(Clone, Debug)]
+pub(crate) struct Runner {
+    placed: Arc<Placed>,
+    rank: u32,
+    /// When the rank begins.
+    start: Time,
+    /// Rounds to come after this one.
+    rounds_left: u32,
+    /// Operations of this round that have not finished.
+    left: u32,
+    /// Per operation: how many others it waits for; once it is ready the next in the queue it stands in (the count is
+    /// no longer needed); [`FINISHED`] in the end.
+    state: Box<[u32]>,
+    /// Operations that may start.
+    ready: VecDeque<u32>,
+    cpus: Box<[Cpu]>,
+    /// Per outbound channel: messages sent so far, in all rounds.
+    sent: Box<[u32]>,
+    /// The operations of the messages sent in this round, channel by channel.
+    senders: Box<[u32]>,
+    mailbox: Mailbox,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Cpu {
+    busy: bool,
+    queue: Queue,
+}
+
+/// The state of an operation that has finished (no operation has this index).
+const FINISHED: u32 = ANY - 1;
+
+/// The wake-up at which a rank begins.
+const BEGIN: u32 = ANY;
+
+impl Runner {
+    pub(crate) fn new(placed: Arc<Placed>, rank: u32, start: Time) -> Self {
+        let program = &placed.program.ranks[rank as usize];
+        Runner {
+            rank,
+            start,
+            rounds_left: placed.program.rounds,
+            left: 0,
+            state: vec![0; program.ops.len()].into(),
+            ready: VecDeque::new(),
+            cpus: vec![Cpu { busy: false, queue: Queue::EMPTY }; program.cpus.into()].into(),
+            sent: vec![0; program.outbound.len()].into(),
+            senders: vec![ANY; program.sends as usize].into(),
+            mailbox: Mailbox::new(program),
+            placed,
+        }
+    }
+
+    pub(crate) fn begin(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if self.start > now {
+            actions.push(Action::Wake { at: self.start, op: BEGIN });
+        } else {
+            self.advance(now, actions);
+        }
+    }
+
+    pub(crate) fn on_wake(&mut self, now: Time, op: u32, actions: &mut Vec<Action>) {
+        if op != BEGIN {
+            let cpu = self.program().ops[op as usize].cpu;
+            self.cpus[cpu as usize].busy = false;
+            self.after_cpu(op, now, actions);
+            while !self.cpus[cpu as usize].busy
+                && let Some(next) = self.cpus[cpu as usize].queue.pop(&self.state)
+            {
+                self.occupy(next, now, actions);
+            }
+        }
+        self.advance(now, actions);
+    }
+
+    pub(crate) fn on_sent(&mut self, now: Time, number: u32, actions: &mut Vec<Action>) {
+        let (program, rounds) = (self.program(), self.placed.program.rounds);
+        let channel = program.outbound.partition_point(|c| c.first * rounds <= number) as u32 - 1;
+        let first = program.outbound[channel as usize].first;
+        let slot = first + (number - first * rounds) % program.messages(channel);
+        let op = self.senders[slot as usize];
+        self.finish(op);
+        self.advance(now, actions);
+    }
+
+    pub(crate) fn on_received(&mut self, now: Time, src: HostId, number: u32, actions: &mut Vec<Action>) {
+        let src = self.placed.ranks[src as usize];
+        let (channel, place) = self.placed.program.place(src, number);
+        self.deliver(channel, place, now, actions);
+        self.advance(now, actions);
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.left == 0 && self.rounds_left == 0
+    }
+
+    /// The first operation that has not finished, in words.
+    pub(crate) fn unfinished(&self) -> Option<String> {
+        if self.is_finished() {
+            return None;
+        }
+        let op = self.state.iter().position(|&state| state != FINISHED)?;
+        let of = |what: &str, value: u32| match value {
+            ANY => format!("any {what}"),
+            value => format!("{what} {value}"),
+        };
+        let operation = &self.program().ops[op];
+        let (peer, tag) = (of("rank", operation.peer), of("tag", operation.tag));
+        let what = match operation.kind {
+            OpKind::Send => format!("send to {peer} with {tag}"),
+            OpKind::Recv => format!("receive from {peer} with {tag}"),
+            OpKind::Calc => "calculation".to_owned(),
+        };
+        Some(format!(
+            "rank {}: {} of {} operations have not finished, the first is number {op}, a {what}",
+            self.rank,
+            self.left,
+            self.state.len()
+        ))
+    }
+
+    /// How many operations of a kind have finished in this round.
+    #[cfg(test)]
+    pub(crate) fn finished(&self, kind: OpKind) -> usize {
+        let ops = self.program().ops.iter().zip(&self.state);
+        ops.filter(|(op, state)| op.kind == kind && **state == FINISHED).count()
+    }
+
+    fn program(&self) -> &RankProgram {
+        &self.placed.program.ranks[self.rank as usize]
+    }
+
+    /// Starts all that may start, round after round.
+    fn advance(&mut self, now: Time, actions: &mut Vec<Action>) {
+        loop {
+            while let Some(op) = self.ready.pop_front() {
+                self.start(op, now, actions);
+            }
+            // Before the first round nothing is left either; messages that come earlier wait in the mailbox.
+            if self.left > 0 || self.rounds_left == 0 || now < self.start {
+                return;
+            }
+            self.rounds_left -= 1;
+            self.begin_round();
+        }
+    }
+
+    fn begin_round(&mut self) {
+        let program = &self.placed.program.ranks[self.rank as usize];
+        self.left = program.ops.len() as u32;
+        self.state.fill(0);
+        program.dependents.iter().for_each(|d| self.state[(d & !super::ON_START) as usize] += 1);
+        self.ready.extend((0..self.left).filter(|&op| self.state[op as usize] == 0));
+    }
+
+    fn start(&mut self, op: u32, now: Time, actions: &mut Vec<Action>) {
+        match self.program().ops[op as usize].kind {
+            OpKind::Recv => {
+                self.release(op, true);
+                let program = &self.placed.program.ranks[self.rank as usize];
+                if self.mailbox.post(program, op, &mut self.state) {
+                    self.await_cpu(op, now, actions);
+                }
+            }
+            _ => self.await_cpu(op, now, actions),
+        }
+    }
+
+    /// Gives the operation its CPU, or a place in the queue for it. What takes no time there needs no CPU, except for
+    /// calculations, which keep their order.
+    fn await_cpu(&mut self, op: u32, now: Time, actions: &mut Vec<Action>) {
+        let operation = &self.program().ops[op as usize];
+        let (cpu, calc) = (operation.cpu as usize, operation.kind == OpKind::Calc);
+        if self.cpus[cpu].busy && (calc || self.placed.program.overhead > Time::ZERO) {
+            self.cpus[cpu].queue.push(op, &mut self.state);
+        } else {
+            self.occupy(op, now, actions);
+        }
+    }
+
+    /// The operation has its CPU.
+    fn occupy(&mut self, op: u32, now: Time, actions: &mut Vec<Action>) {
+        let operation = &self.program().ops[op as usize];
+        let (kind, cpu) = (operation.kind, operation.cpu as usize);
+        let duration =
+            if kind == OpKind::Calc { Time(operation.value) } else { self.placed.program.overhead };
+        if kind != OpKind::Recv {
+            self.release(op, true);
+        }
+        if duration == Time::ZERO {
+            self.after_cpu(op, now, actions);
+        } else {
+            self.cpus[cpu].busy = true;
+            actions.push(Action::Wake { at: Time(now.0.saturating_add(duration.0)), op });
+        }
+    }
+
+    /// What the operation does once it needs its CPU no more.
+    fn after_cpu(&mut self, op: u32, now: Time, actions: &mut Vec<Action>) {
+        match self.program().ops[op as usize].kind {
+            OpKind::Send => self.send(op, now, actions),
+            OpKind::Recv | OpKind::Calc => self.finish(op),
+        }
+    }
+
+    fn send(&mut self, op: u32, now: Time, actions: &mut Vec<Action>) {
+        let (program, rounds) = (self.program(), self.placed.program.rounds);
+        let operation = program.ops[op as usize];
+        let (channel, messages) =
+            (program.outbound[operation.channel as usize], program.messages(operation.channel));
+        let sent = &mut self.sent[operation.channel as usize];
+        let place = *sent;
+        *sent += 1;
+        if operation.peer == self.rank {
+            self.finish(op);
+            self.deliver(channel.inbound, place, now, actions);
+            return;
+        }
+        self.senders[(channel.first + place % messages) as usize] = op;
+        actions.push(Action::Send {
+            dst: self.placed.hosts[operation.peer as usize],
+            bytes: Bytes(operation.value.max(1)),
+            number: channel.first * rounds + place,
+            class: 0,
+            group: 0,
+        });
+    }
+
+    /// A message has arrived.
+    fn deliver(&mut self, channel: u32, place: u32, now: Time, actions: &mut Vec<Action>) {
+        if !self.mailbox.arrive(channel, place) {
+            return;
+        }
+        loop {
+            let program = &self.placed.program.ranks[self.rank as usize];
+            if let Some(op) = self.mailbox.accept(program, channel, &mut self.state) {
+                self.await_cpu(op, now, actions);
+            }
+            if !self.mailbox.advance(channel) {
+                return;
+            }
+        }
+    }
+
+    fn finish(&mut self, op: u32) {
+        self.release(op, false);
+        self.state[op as usize] = FINISHED;
+        self.left -= 1;
+    }
+
+    /// Tells those that wait for an operation that it has started or finished.
+    fn release(&mut self, op: u32, started: bool) {
+        let program = &self.placed.program.ranks[self.rank as usize];
+        for later in program.dependents(op, started) {
+            let waits = &mut self.state[later as usize];
+            *waits -= 1;
+            if *waits == 0 {
+                self.ready.push_back(later);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::{Any, RankBuilder, build_all};
+
+    /// Rank 1, which answers every one of its receives (in order) with as many bytes to rank 2, and has begun. `before`
+    /// is a calculation that its receives wait for. Messages come from ranks 0 and 2, by their tags.
+    fn answering(from_0: &[u32], from_2: &[u32], receives: &[(Any, Any)], before: bool) -> Runner {
+        let program = build_all(3, 1, Time::ZERO, |rank| {
+            let mut builder = RankBuilder::default();
+            let tags = if rank == 0 { from_0 } else { from_2 };
+            if rank == 1 {
+                let calc = builder.calc(Time(u64::from(before)));
+                for (&(src, tag), bytes) in receives.iter().zip(1..) {
+                    let (recv, send) = (builder.recv(src, tag), builder.send(2, Bytes(bytes), 9));
+                    builder.requires(send, recv);
+                    builder.requires(recv, calc);
+                }
+            } else {
+                tags.iter().for_each(|&tag| {
+                    builder.send(1, Bytes(1), tag);
+                });
+            }
+            if rank == 2 {
+                receives.iter().for_each(|_| {
+                    builder.recv(Any::Is(1), Any::Is(9));
+                });
+            }
+            builder
+        });
+        let mut runner = Runner::new(Placed::new(program.unwrap(), &[0, 1, 2], 3), 1, Time::ZERO);
+        runner.begin(Time::ZERO, &mut Vec::new());
+        runner
+    }
+
+    /// The receives that are answered, counted from 1.
+    fn answers(actions: Vec<Action>) -> Vec<u64> {
+        let bytes = |action| match action {
+            Action::Send { bytes, .. } => bytes.0,
+            Action::Wake { .. } => panic!("nothing to wait for"),
+        };
+        actions.into_iter().map(bytes).collect()
+    }
+
+    fn arrive(runner: &mut Runner, src: u32, number: u32) -> Vec<u64> {
+        let mut actions = Vec::new();
+        runner.on_received(Time(9), src, number, &mut actions);
+        answers(actions)
+    }
+
+    const FROM_0: (Any, Any) = (Any::Is(0), Any::Is(5));
+    const FROM_ANY: (Any, Any) = (Any::Any, Any::Is(5));
+    const ANYTHING: (Any, Any) = (Any::Any, Any::Any);
+
+    #[test]
+    fn messages_that_overtake_others_of_their_tag_wait_for_them() {
+        for receives in [[FROM_0; 3], [FROM_ANY; 3]] {
+            let mut runner = answering(&[5, 5, 5], &[], &receives, false);
+            assert_eq!(arrive(&mut runner, 0, 2), [0; 0]);
+            assert_eq!(arrive(&mut runner, 0, 0), [1]);
+            assert_eq!(arrive(&mut runner, 0, 1), [2, 3]);
+        }
+    }
+
+    #[test]
+    fn tags_may_overtake_each_other() {
+        let receives = [(Any::Is(0), Any::Is(5)), (Any::Is(0), Any::Is(6))];
+        // Sent in the order 6, 5; numbers follow the tags.
+        let mut runner = answering(&[6, 5], &[], &receives, false);
+        assert_eq!(arrive(&mut runner, 0, 1), [2]);
+        assert_eq!(arrive(&mut runner, 0, 0), [1]);
+    }
+
+    #[test]
+    fn a_message_takes_the_first_receive_that_accepts_it() {
+        let mut runner = answering(&[5], &[5, 5], &[FROM_0, FROM_ANY, ANYTHING], false);
+        assert_eq!(arrive(&mut runner, 2, 0), [2]);
+        assert_eq!(arrive(&mut runner, 0, 0), [1]);
+        assert_eq!(arrive(&mut runner, 2, 1), [3]);
+    }
+
+    #[test]
+    fn a_receive_takes_the_message_that_arrived_first() {
+        let mut runner = answering(&[5, 7], &[5], &[FROM_0, ANYTHING, ANYTHING], true);
+        assert_eq!(arrive(&mut runner, 2, 0), [0; 0]);
+        assert_eq!(arrive(&mut runner, 0, 0), [0; 0]);
+        let mut actions = Vec::new();
+        runner.on_wake(Time(1), 0, &mut actions);
+        assert_eq!(answers(actions), [1, 2]);
+        assert!(runner.unfinished().unwrap().starts_with("rank 1: 4 of 7 operations have not finished"));
+        assert_eq!(arrive(&mut runner, 0, 1), [3]);
+    }
+
+    #[test]
+    fn a_message_is_known_by_what_was_sent_before_it_not_by_its_place_in_the_schedule() {
+        // Rank 0 lists a send that waits for an answer to the one it lists after it.
+        let program = build_all(2, 2, Time::ZERO, |rank| {
+            let mut builder = RankBuilder::default();
+            if rank == 0 {
+                let answer = builder.recv(Any::Is(1), Any::Is(0));
+                let late = builder.send(1, Bytes(1), 0);
+                builder.send(1, Bytes(2), 0);
+                builder.requires(late, answer);
+            } else {
+                let first = builder.recv(Any::Is(0), Any::Is(0));
+                let answer = builder.send(0, Bytes(3), 0);
+                builder.recv(Any::Is(0), Any::Is(0));
+                builder.requires(answer, first);
+            }
+            builder
+        });
+        assert!(program.unwrap().ending().is_ok());
+    }
+}
