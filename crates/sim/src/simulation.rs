@@ -128,6 +128,7 @@ impl Simulation {
                 format!("expected a tree topology for {}, found {}", routing.selector_name(), network.name());
             return Err(SimError::NeedsTree(reason));
         }
+        routing.fits(&network)?;
         let faults = Faults::lay(&faults, &network, seed)?;
         let is_cut = |channel| faults.cut[channel as usize / 2];
         let table = RouteTable::minimal(&network, is_cut)
@@ -236,7 +237,7 @@ impl Simulation {
             Ok(Node::Host(Box::new(Host::new(nic, random, work, turns, first_number, self.sampler(id)))))
         });
         let switches = (network.hosts()..network.nodes()).map(|id| {
-            let stride = network.up_stride(network.level(id));
+            let stride = self.world.routing.stride(network, id);
             let router = stream(self.seed, purpose::ROUTER, u64::from(id));
             let sampler = self.sampler(id);
             let specs: Vec<PortSpec> = specs.of(id).collect();

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use netloom_routing::preset;
+use netloom_routing::{Selector, preset};
 use netloom_sim::SimConfig;
 use netloom_topology::Network;
 use netloom_units::{Bytes, Time};
@@ -40,7 +40,9 @@ fn one_flow_takes_n_plus_k_minus_1_packet_times_and_k_delays() {
         (fat_tree(4), 2, 4),
         (fat_tree(4), 15, 6),
     ];
-    for preset in preset::PRESETS {
+    // All but Valiant, which takes longer paths and is refused on trees.
+    let is_minimal = |preset: &&preset::Preset| !matches!(preset.routing().selector, Selector::Valiant(_));
+    for preset in preset::PRESETS.iter().filter(is_minimal) {
         for (network, dst, links) in &cases {
             for packets in [1, 2, 100] {
                 let plan = messages(network, &[(0, *dst, packets * 4096, 5 * US)]);
