@@ -46,8 +46,9 @@ mod size;
 pub use error::WorkloadError;
 pub use options::{Destination, Options, Placement};
 pub use pattern::{
-    Adversarial, Algorithm, AllToAll, Collective, FlowList, Goal, HtsimMatrix, Incast, Ns3Flows, OffDiagonal,
-    Order, Pattern, Permutation, Poisson, Shuffle, StartUnit, Stencil, Uniform,
+    Adversarial, Algorithm, AllToAll, Application, Collective, FlowList, Goal, HtsimMatrix, Incast, Ns3Flows,
+    OffDiagonal, Order, Pattern, Permutation, Poisson, Scale, ScaleTable, Shuffle, Skeleton, StartUnit,
+    Stencil, Uniform,
 };
 pub use plan::{HostWork, Message, Plan, PlanContext, Workload};
 pub use program::Action;

@@ -15,6 +15,7 @@ mod partners;
 mod permutation;
 mod poisson;
 mod shuffle;
+mod skeleton;
 mod stencil;
 mod uniform;
 
@@ -30,6 +31,7 @@ pub use off_diagonal::OffDiagonal;
 pub use permutation::Permutation;
 pub use poisson::Poisson;
 pub use shuffle::Shuffle;
+pub use skeleton::{Application, Scale, ScaleTable, Skeleton};
 pub use stencil::Stencil;
 pub use uniform::Uniform;
 
@@ -51,6 +53,7 @@ kinds! {
         "stencil" => Stencil(Stencil),
         "poisson" => Poisson(Poisson),
         "collective" => Collective(Collective),
+        "skeleton" => Skeleton(Skeleton),
         "goal" => Goal(Goal),
         "flow-list" => FlowList(FlowList),
         "htsim-matrix" => HtsimMatrix(HtsimMatrix),
@@ -71,6 +74,7 @@ impl Pattern {
             Pattern::Stencil(pattern) => pattern.lay(setting),
             Pattern::Poisson(pattern) => pattern.lay(setting),
             Pattern::Collective(pattern) => pattern.lay(setting),
+            Pattern::Skeleton(pattern) => pattern.lay(setting),
             Pattern::Goal(pattern) => pattern.lay(setting),
             Pattern::FlowList(pattern) => pattern.lay(setting),
             Pattern::HtsimMatrix(pattern) => pattern.lay(setting),
