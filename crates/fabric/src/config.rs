@@ -4,26 +4,67 @@ use netloom_units::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Output-queued store-and-forward switches with two strict-priority classes, control above data, and byte-limited drop-tail data
-/// queues.
+use crate::flow_control::FlowControl;
+
+/// What a switch does: queues, classes, marking, and how a full buffer holds its upstream neighbour back.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Fabric {
+    /// Queues, classes and marking.
+    #[serde(flatten)]
+    pub options: FabricOptions,
+    /// What happens when buffers fill.
+    pub flow_control: FlowControl,
+}
+
+/// Output-queued switches: control packets above data at every port, traffic classes with strict priority or shares, and
+/// byte-limited data queues.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Fabric {
-    /// Data bytes that may wait at one output port, the packet being sent not counted; a packet that does not fit is dropped.
-    /// Absent: unlimited, so nothing is ever lost. Control packets are never dropped.
+pub struct FabricOptions {
+    /// Data bytes that may wait in one output queue, the packet being sent not counted; a packet that does not fit is dropped.
+    /// Absent: unlimited; a lossless fabric bounds its output queues by its input buffers alone. Control packets are never dropped.
     pub buffer: Option<Bytes>,
-    /// Whether ACKs overtake data at every port. Off: they queue with the data.
+    /// Whether ACKs and congestion notifications overtake data at every port. Off: they queue with the data of class 0, and flow
+    /// control holds for them, too.
     pub control_priority: bool,
     /// Time a switch takes to forward a packet, in addition to its serialisation and the link's latency.
     pub switch_latency: Time,
+    /// Cut-through: a switch forwards a packet once so many bytes of it have arrived. A packet that comes more slowly than the
+    /// switch's fastest link could send it on is stored first. Absent: store and forward.
+    pub cut_through: Option<Bytes>,
+    /// Traffic classes, numbered from 0 in this order. Absent: one class.
+    pub classes: Vec<TrafficClass>,
     /// ECN marking of data packets; absent: none.
     pub ecn: Option<Ecn>,
 }
 
+impl Default for FabricOptions {
+    fn default() -> Self {
+        FabricOptions {
+            buffer: None,
+            control_priority: true,
+            switch_latency: Time::ZERO,
+            cut_through: None,
+            classes: Vec::new(),
+            ecn: None,
+        }
+    }
+}
+
 impl Default for Fabric {
     fn default() -> Self {
-        Fabric { buffer: None, control_priority: true, switch_latency: Time::ZERO, ecn: None }
+        Fabric { options: FabricOptions::default(), flow_control: FlowControl::Lossy(Default::default()) }
     }
+}
+
+/// How a port serves a traffic class (enhanced transmission selection, IEEE 802.1Qaz).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TrafficClass {
+    /// Weight of the class among the classes with a share, by deficit round robin; what an idle class leaves goes to the others.
+    /// Absent: strict priority, above all shares and above the strict classes listed later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<u32>,
 }
 
 /// RED-like marking on the instantaneous queue at a packet's arrival: never at or below `kmin`, with a probability that grows linearly
@@ -54,10 +95,34 @@ pub struct FabricError {
     pub reason: String,
 }
 
+/// Most traffic classes, and most lanes of a PFC fabric (IEEE 802.1Qbb has eight priorities).
+pub(crate) const MOST_CLASSES: usize = 8;
+
 impl Fabric {
-    /// Whether a packet can be lost.
+    /// Whether a data packet can be lost.
     pub fn is_lossy(&self) -> bool {
-        self.buffer.is_some()
+        !self.is_lossless() && self.options.buffer.is_some()
+    }
+
+    /// Whether flow control keeps data packets from being lost.
+    pub fn is_lossless(&self) -> bool {
+        !matches!(self.flow_control, FlowControl::Lossy(_))
+    }
+
+    /// The least number of bytes that pass before something counts as arrived, data packets and ACKs aside.
+    pub fn smallest(&self) -> Bytes {
+        let signal = match &self.flow_control {
+            FlowControl::Lossy(_) => Bytes(u64::MAX),
+            FlowControl::Pfc(pfc) => pfc.pause_size,
+            FlowControl::PfcShared(pfc) => pfc.pause_size,
+            FlowControl::Credits(credits) => credits.credit_size,
+        };
+        signal.min(self.options.cut_through.unwrap_or(signal))
+    }
+
+    /// Number of traffic classes.
+    pub fn classes(&self) -> usize {
+        self.options.classes.len().max(1)
     }
 
     /// Refuses values without meaning. `packet` is the largest packet on the wire.
@@ -66,10 +131,23 @@ impl Fabric {
     /// Names the field to change.
     pub fn check(&self, packet: Bytes) -> Result<(), FabricError> {
         let refuse = |field, reason| Err(FabricError { field, reason });
-        if let Some(buffer) = self.buffer.filter(|&buffer| buffer < packet) {
+        let options = &self.options;
+        if let Some(buffer) = options.buffer.filter(|&buffer| buffer < packet) {
             return refuse("buffer", format!("expected room for a packet of {packet}, found {buffer}"));
         }
-        if let Some(ecn) = &self.ecn {
+        if options.cut_through == Some(Bytes(0)) {
+            return refuse("cut_through", "expected at least 1 byte, found 0".into());
+        }
+        if options.classes.len() > MOST_CLASSES {
+            return refuse(
+                "classes",
+                format!("expected at most {MOST_CLASSES}, found {}", options.classes.len()),
+            );
+        }
+        if let Some(class) = options.classes.iter().position(|class| class.share == Some(0)) {
+            return refuse("classes", format!("share of class {class}: expected at least 1, found 0"));
+        }
+        if let Some(ecn) = &options.ecn {
             if ecn.kmin > ecn.kmax {
                 return refuse(
                     "ecn.kmin",
@@ -80,7 +158,9 @@ impl Fabric {
                 return refuse("ecn.pmax", format!("expected a probability from 0 to 1, found {}", ecn.pmax));
             }
         }
-        Ok(())
+        self.flow_control
+            .check(packet, self.classes())
+            .map_err(|reason| FabricError { field: "flow_control", reason })
     }
 }
 
@@ -125,10 +205,19 @@ mod tests {
 
     #[test]
     fn senseless_values_name_their_field() {
-        let fabric = |ecn| Fabric { ecn: Some(ecn), ..Fabric::default() };
-        let check = |fabric: Fabric| fabric.check(Bytes(4160)).unwrap_err().field;
-        assert_eq!(check(fabric(Ecn { kmin: Bytes(2), kmax: Bytes(1), pmax: 1.0 })), "ecn.kmin");
-        assert_eq!(check(fabric(Ecn { kmin: Bytes(1), kmax: Bytes(1), pmax: f64::NAN })), "ecn.pmax");
-        assert_eq!(check(Fabric { buffer: Some(Bytes(4159)), ..Fabric::default() }), "buffer");
+        let check = |options| {
+            let fabric = Fabric { options, ..Fabric::default() };
+            fabric.check(Bytes(4160)).unwrap_err().field
+        };
+        let ecn = |kmin, pmax| {
+            let ecn = Some(Ecn { kmin: Bytes(kmin), kmax: Bytes(1), pmax });
+            FabricOptions { ecn, ..FabricOptions::default() }
+        };
+        assert_eq!(check(ecn(2, 1.0)), "ecn.kmin");
+        assert_eq!(check(ecn(1, f64::NAN)), "ecn.pmax");
+        assert_eq!(check(FabricOptions { buffer: Some(Bytes(4159)), ..Default::default() }), "buffer");
+        assert_eq!(check(FabricOptions { cut_through: Some(Bytes(0)), ..Default::default() }), "cut_through");
+        let classes = vec![TrafficClass { share: Some(0) }];
+        assert_eq!(check(FabricOptions { classes, ..Default::default() }), "classes");
     }
 }

@@ -1,4 +1,4 @@
-//! What a switch does: packets, output ports, queues, marking and dropping.
+//! What a switch does: packets, output ports, queues, marking, dropping, and flow control.
 //!
 //! A [`Ports`] is the output side of one node, switch or host. Its ports have no events of their own: a port is
 //! *advanced* to an instant when something touches it and to the end of its node's turn, and every packet whose
@@ -6,12 +6,25 @@
 //! that starts at `t` is chosen after everything that reached the port at `t`, so nothing depends on how often a
 //! port is advanced.
 //!
-//! Ports serve two strict-priority classes, store and forward: control (ACKs) above data.
+//! Flow control works the same way. Whatever can stop a port (a PAUSE frame, a lack of credits) or start it again happens at its node, so
+//! ports stay without events. The one thing that couples two ports of a switch is a departure that ends the pause of an input
+//! buffer: from then on a PAUSE frame takes its turn at the port towards the upstream neighbour. While some input buffer of a switch is paused,
+//! and only then, its ports are therefore advanced together, in order of time.
+//!
+//! A port's queues are lanes: PAUSE frames before control packets before data, and data in one lane per traffic class and virtual
+//! channel, see [`Rules`].
 
+mod buffers;
 mod config;
+pub mod flow_control;
 mod packet;
 mod port;
+mod round_robin;
+mod rules;
 
-pub use config::{Ecn, Fabric, FabricError};
-pub use packet::{Class, Packet, PacketKind};
-pub use port::{Departure, Fate, Moment, Port, PortSpec, PortStats, Ports, Wire};
+pub use buffers::check_switch;
+pub use config::{Ecn, Fabric, FabricError, FabricOptions, TrafficClass};
+pub use flow_control::FlowControl;
+pub use packet::{FRESH, NO_INGRESS, Packet, PacketKind};
+pub use port::{Credit, Departure, Fate, Moment, Port, PortSpec, PortStats, Ports, Wire};
+pub use rules::Rules;

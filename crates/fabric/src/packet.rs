@@ -12,17 +12,18 @@ pub enum PacketKind {
     Ack,
     /// Go-back-N: asks for everything from [`Packet::aux`] on.
     Nack,
+    /// Congestion notification message (IEEE 802.1Qau): from a congestion point to the source of a sampled packet. Its
+    /// [`Packet::src`] is the congested destination, [`Packet::aux`] the quantised feedback (1 to 63).
+    Cnm,
+    /// Priority-based flow control (IEEE 802.1Qbb): [`Packet::aux`] names the lane and whether it must pause. Crosses one channel.
+    Pause,
 }
 
-/// A traffic class; lower is served first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Class {
-    /// ACKs and other signals.
-    Control = 0,
-    /// Payload.
-    Data = 1,
-}
+/// No port: the packet was made at this node, or its input buffer does not count it.
+pub const NO_INGRESS: u16 = u16::MAX;
+
+/// A packet that has not used a virtual channel yet.
+pub const FRESH: u8 = u8::MAX;
 
 /// A packet, 48 bytes of plain data: with its arrival time and address it fills one cache line.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +48,8 @@ pub struct Packet {
     pub size: u16,
     /// Data: payload bytes. ACK: size on the wire of the packet it acknowledges.
     pub payload: u16,
+    /// Input port by which it came, as the sender's port fills in; [`NO_INGRESS`] where it began.
+    pub ingress: u16,
     /// What it is.
     pub kind: PacketKind,
     /// Data: channels crossed so far. ACK: hops of the packet it acknowledges.
@@ -55,13 +58,38 @@ pub struct Packet {
     pub marked: bool,
     /// Data: the last packet of its flow.
     pub last: bool,
+    /// Traffic class of its flow.
+    pub class: u8,
+    /// Virtual channel by which it came; [`FRESH`] where it began.
+    pub vc: u8,
 }
 
 impl Packet {
-    /// The class in which it travels.
+    /// Nobody's packet, of no size: the rest of a struct literal.
+    pub const EMPTY: Packet = Packet {
+        sent: Time::ZERO,
+        src: 0,
+        dst: 0,
+        flow: 0,
+        slot: 0,
+        seq: 0,
+        aux: 0,
+        entropy: 0,
+        size: 0,
+        payload: 0,
+        ingress: NO_INGRESS,
+        kind: PacketKind::Data,
+        hops: 0,
+        marked: false,
+        last: false,
+        class: 0,
+        vc: FRESH,
+    };
+
+    /// Whether it carries payload, rather than a signal.
     #[inline]
-    pub fn class(&self) -> Class {
-        if self.kind == PacketKind::Data { Class::Data } else { Class::Control }
+    pub fn is_data(&self) -> bool {
+        self.kind == PacketKind::Data
     }
 }
 

@@ -3,8 +3,10 @@
 use netloom_units::{Bytes, Rate, Time};
 use rand::Rng;
 
-use crate::config::Fabric;
-use crate::packet::{Class, Packet};
+use crate::buffers::{Buffers, Charge};
+use crate::packet::{NO_INGRESS, Packet, PacketKind};
+use crate::round_robin::RoundRobin;
+use crate::rules::{CONTROL, DATA, LINK, Rules};
 
 /// What a port is wired to.
 #[derive(Clone, Debug)]
@@ -13,12 +15,18 @@ pub struct PortSpec {
     pub channel: u32,
     /// The node at the other end.
     pub to: u32,
+    /// That node's port, which feeds the opposite channel.
+    pub peer: u16,
     /// Delay from the end of a transmission to the arrival.
     pub latency: Time,
     /// Rate from time zero on.
     pub rate: Rate,
     /// Changes of the rate, ascending: from each instant on, the new rate holds for packets that start then.
     pub changes: Vec<(Time, Rate)>,
+    /// Cut-through: a packet sent at this rate or above is forwarded by the other end while it arrives. `None`: it is stored first.
+    pub cut_through_from: Option<Rate>,
+    /// The opposite channel's delay, and its highest rate; what comes through it fills this port's input buffer.
+    pub inward: (Time, Rate),
 }
 
 /// A packet that has left a port.
@@ -28,22 +36,29 @@ pub struct Departure<'p> {
     pub channel: u32,
     /// The node it reaches.
     pub to: u32,
-    /// When its last bit reaches that node.
+    /// When its last bit reaches that node; with cut-through, when enough of it has.
     pub arrival: Time,
     /// The packet.
     pub packet: &'p Packet,
 }
 
-/// Takes the packets that leave ports.
+/// Room in an input buffer, on its way back to the port that fills it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Credit {
+    /// The output port at the node that the credit goes to.
+    pub port: u16,
+    /// Its data lane, from 0.
+    pub lane: u8,
+    /// Bytes.
+    pub bytes: u32,
+}
+
+/// Takes the packets and credits that leave ports.
 pub trait Wire {
     /// A packet has left.
     fn depart(&mut self, departure: Departure<'_>);
-}
-
-impl<F: FnMut(Departure<'_>)> Wire for F {
-    fn depart(&mut self, departure: Departure<'_>) {
-        self(departure);
-    }
+    /// A credit goes back to node `to` beside channel `channel`.
+    fn credit(&mut self, to: u32, channel: u32, arrival: Time, credit: Credit);
 }
 
 /// When a packet reaches a port.
@@ -75,10 +90,14 @@ pub struct PortStats {
     pub busy: Time,
     /// Most bytes that waited at once.
     pub max_queue: u64,
-    /// Packets dropped.
+    /// Packets dropped: at the output queue or, in a lossless fabric, at the input buffer of this port.
     pub drops: u64,
     /// Packets marked.
     pub marks: u64,
+    /// Time during which flow control held back data that waited; at a NIC, which keeps no queue, during which it held back a lane.
+    pub paused: Time,
+    /// How often flow control stopped a lane.
+    pub pauses: u64,
     /// Σ size × (start of transmission − arrival at the queue), in byte-picoseconds. Wraps below zero while packets wait, so that
     /// arrivals and starts are each one multiplication.
     waiting: u128,
@@ -89,14 +108,18 @@ impl PortStats {
     pub fn mean_queue(&self, end: Time) -> f64 {
         if end == Time::ZERO { 0.0 } else { self.waiting as f64 / end.0 as f64 }
     }
+
+    /// Time integral of the bytes waiting from zero on, in byte-picoseconds.
+    pub fn queue_integral(&self) -> u128 {
+        self.waiting
+    }
 }
 
-const CLASSES: usize = 2;
 const NONE: u32 = u32::MAX;
 
 /// A queue of packets in the node's shared store.
 #[derive(Clone, Copy, Debug)]
-struct Queue {
+struct Lane {
     head: u32,
     tail: u32,
     bytes: u64,
@@ -107,42 +130,71 @@ struct Queue {
 pub struct Port {
     /// When the transmitter is next free.
     free_at: Time,
-    queues: [Queue; CLASSES],
-    /// Packets in all queues.
-    queued: u32,
-    /// Size of the packet being sent until `free_at`.
-    sending: u16,
+    /// Lanes in which something waits.
+    occupied: u32,
+    /// Lanes that flow control has stopped.
+    closed: u32,
+    /// Bytes in all lanes.
+    queued: u64,
     rate: Rate,
     latency: Time,
+    /// Most of a packet's serialisation that must be over for it to count as arrived.
+    head: Time,
     channel: u32,
     to: u32,
-    /// Serialisation time of the last size sent, per class; a division saved nearly always.
-    known: [(u16, Time); CLASSES],
+    /// Size of the packet being sent until `free_at`.
+    sending: u16,
+    peer: u16,
+    /// Serialisation time of the last size sent, for control and data; a division saved nearly always.
+    known: [(u16, Time); 2],
     /// Rate changes to come, latest first.
     changes: Vec<(Time, Rate)>,
+    cut_through: Option<(Rate, Bytes)>,
+    /// Since when flow control holds data back; `Time::MAX` while it does not.
+    held_since: Time,
     stats: PortStats,
 }
 
-/// The output side of a node.
+/// The output side of a node, and the accounts of its input buffers.
 #[derive(Clone, Debug)]
 pub struct Ports {
     ports: Vec<Port>,
-    /// One bit per port: something may wait there. Set by an enqueue, cleared at the end of the node's turn.
+    /// The lanes of all ports, port by port.
+    lanes: Vec<Lane>,
+    /// One bit per port: something may be ready to go. Set by an enqueue, cleared at the end of the node's turn.
     waiting: Vec<u64>,
     /// The packets of all queues of the node, linked; freed places are reused first.
     store: Vec<(Packet, u32)>,
     free: u32,
+    /// Per port, the state of the lanes served in turn. Empty if there are none.
+    turns: Vec<RoundRobin>,
+    buffers: Buffers,
+    /// A host: its NIC pulls data instead of queueing it, and its input takes whatever comes.
+    is_host: bool,
 }
 
 impl Ports {
-    /// Idle ports, in the order of the specs.
-    pub fn new(specs: impl IntoIterator<Item = PortSpec>) -> Self {
-        let ports: Vec<Port> = specs.into_iter().map(Port::new).collect();
-        let words = ports.len().div_ceil(64);
-        Ports { ports, waiting: vec![0; words], store: Vec::new(), free: NONE }
+    /// Idle ports of a switch or a host, in the order of the specs.
+    pub fn new(specs: impl IntoIterator<Item = PortSpec>, rules: &Rules, is_host: bool) -> Self {
+        let specs: Vec<PortSpec> = specs.into_iter().collect();
+        let buffers = Buffers::new(&specs, rules, is_host);
+        let count = specs.len();
+        let empty = Lane { head: NONE, tail: NONE, bytes: 0 };
+        let has_turns = rules.first_shared < rules.lanes;
+        let turns = if has_turns { vec![RoundRobin::new(rules.quanta.len()); count] } else { Vec::new() };
+        Ports {
+            ports: specs.into_iter().map(|spec| Port::new(spec, rules)).collect(),
+            lanes: vec![empty; count * rules.lanes],
+            waiting: vec![0; count.div_ceil(64)],
+            store: Vec::new(),
+            free: NONE,
+            turns,
+            buffers,
+            is_host,
+        }
     }
 
-    /// Puts a packet into its class's queue, marking or dropping it as configured.
+    /// Puts a packet into its lane's queue, marking or dropping it as configured and charging the input buffer by which it came.
     ///
     /// Hands on whatever starts before that moment; and the packet itself, if it is certain that it goes first.
     #[inline(always)]
@@ -151,63 +203,104 @@ impl Ports {
         port: u16,
         packet: &mut Packet,
         moment: Moment,
-        fabric: &Fabric,
+        rules: &Rules,
         random: &mut impl Rng,
         wire: &mut impl Wire,
     ) -> Fate {
-        self.advance_port(port, moment.at, wire);
+        if rules.is_lossless {
+            return self.enqueue_lossless(port, packet, moment, rules, random, wire);
+        }
+        self.advance_port(port, moment.at, rules, wire);
+        let lane = rules.lane_out(packet);
         let state = &mut self.ports[usize::from(port)];
-        // Control packets go first whatever else comes in this instant, if classes count.
-        let goes_first = moment.is_over || (packet.class() == Class::Control && fabric.control_priority);
-        if state.queued == 0 && state.free_at <= moment.at && goes_first {
+        // A packet of a lane that is served in turn must be seen by the round robin.
+        let goes_first = lane <= rules.top || moment.is_over && lane < rules.first_shared;
+        if state.occupied == 0 && state.free_at <= moment.at && goes_first {
             state.free_at = moment.at;
             state.stats.max_queue = state.stats.max_queue.max(u64::from(packet.size));
-            let class = usize::from(packet.class() == Class::Data || !fabric.control_priority);
-            wire.depart(state.start(packet, class));
+            wire.depart(state.start(packet, usize::from(lane != CONTROL)));
             return Fate::Queued;
         }
-        self.push(port, packet, moment.at, fabric, random)
+        self.push(port, lane, packet, moment.at, rules, random)
+    }
+
+    #[inline(never)]
+    fn enqueue_lossless(
+        &mut self,
+        port: u16,
+        packet: &mut Packet,
+        moment: Moment,
+        rules: &Rules,
+        random: &mut impl Rng,
+        wire: &mut impl Wire,
+    ) -> Fate {
+        self.advance_port(port, moment.at, rules, wire);
+        if packet.ingress != NO_INGRESS
+            && rules.is_in_data_lane(packet)
+            && self.charge(packet, moment, rules, wire) == Fate::Dropped
+        {
+            return Fate::Dropped;
+        }
+        let lane = rules.lane_out(packet);
+        let state = &mut self.ports[usize::from(port)];
+        let is_idle = state.occupied & !state.closed == 0 && state.free_at <= moment.at;
+        let goes_first = lane <= rules.top || moment.is_over && lane < rules.first_shared;
+        // What leaves while an input buffer is paused may end that pause, which must happen in the order of ports.
+        let is_free = state.closed >> lane & 1 == 0 && (lane < DATA || !self.buffers.is_ordered());
+        if is_idle && goes_first && is_free {
+            state.free_at = moment.at;
+            state.stats.max_queue = state.stats.max_queue.max(u64::from(packet.size));
+            self.depart_lossless(port, lane, packet, rules, wire);
+            return Fate::Queued;
+        }
+        self.push(port, lane, packet, moment.at, rules, random)
     }
 
     #[inline(always)]
     fn push(
         &mut self,
         port: u16,
+        lane: usize,
         packet: &Packet,
         now: Time,
-        fabric: &Fabric,
+        rules: &Rules,
         random: &mut impl Rng,
     ) -> Fate {
-        let state = &mut self.ports[usize::from(port)];
-        let class = if fabric.control_priority { packet.class() } else { Class::Data } as usize;
         let mut mark = false;
-        if packet.class() == Class::Data {
-            let queued = state.queues[Class::Data as usize].bytes;
-            if fabric.buffer.is_some_and(|buffer| queued + u64::from(packet.size) > buffer.0) {
+        if packet.kind == PacketKind::Data {
+            let state = &mut self.ports[usize::from(port)];
+            let queued = self.lanes[usize::from(port) * rules.lanes + lane].bytes;
+            if queued + u64::from(packet.size) > rules.buffer {
                 state.stats.drops += 1;
                 return Fate::Dropped;
             }
-            if let Some(ecn) = &fabric.ecn {
+            if let Some(ecn) = &rules.ecn {
                 mark = ecn.decide(queued, random);
                 state.stats.marks += u64::from(mark);
             }
         }
-        self.append(port, packet, now, class).marked |= mark;
+        self.append(port, lane, packet, now, rules).marked |= mark;
         Fate::Queued
     }
 
-    /// Puts a packet at the end of a queue and returns it there.
+    /// Puts a packet at the end of a lane and returns it there.
     #[inline(always)]
-    fn append(&mut self, port: u16, packet: &Packet, now: Time, class: usize) -> &mut Packet {
+    fn append(&mut self, port: u16, lane: usize, packet: &Packet, now: Time, rules: &Rules) -> &mut Packet {
         let index = usize::from(port);
         let state = &mut self.ports[index];
         let size = u64::from(packet.size);
-        if state.queued == 0 {
+        if state.occupied & !state.closed == 0 {
             self.waiting[index / 64] |= 1 << (index % 64);
-            // Nothing waited, so the port was idle from its last transmission until now.
+            // Nothing could go, so the port was idle from its last transmission until now.
             state.free_at = state.free_at.max(now);
         }
-        state.queued += 1;
+        state.occupied |= 1 << lane;
+        state.queued += size;
+        state.stats.waiting = state.stats.waiting.wrapping_sub(u128::from(size) * u128::from(now.0));
+        state.stats.max_queue = state.stats.max_queue.max(state.queued);
+        if state.closed != 0 {
+            state.note_hold(now, self.is_host);
+        }
         let place = self.free;
         let place = if place == NONE {
             self.store.push((*packet, NONE));
@@ -219,7 +312,7 @@ impl Ports {
             slot.1 = NONE;
             place
         };
-        let queue = &mut state.queues[class];
+        let queue = &mut self.lanes[index * rules.lanes + lane];
         if queue.head == NONE {
             queue.head = place;
         } else {
@@ -227,43 +320,251 @@ impl Ports {
         }
         queue.tail = place;
         queue.bytes += size;
-        state.stats.waiting = state.stats.waiting.wrapping_sub(u128::from(size) * u128::from(now.0));
-        let waiting = state.queues[0].bytes + state.queues[1].bytes;
-        state.stats.max_queue = state.stats.max_queue.max(waiting);
         &mut self.store[place as usize].0
     }
 
     /// Starts every transmission of one port that begins before `until`.
+    ///
+    /// While an input buffer is paused, [`Self::settle`] must have brought all ports there.
     #[inline(always)]
-    pub fn advance_port(&mut self, port: u16, until: Time, wire: &mut impl Wire) {
-        let state = &mut self.ports[usize::from(port)];
-        while state.queued > 0 && state.free_at < until {
-            let class = usize::from(state.queues[0].head == NONE);
-            let queue = &mut state.queues[class];
-            let place = queue.head;
-            let slot = &mut self.store[place as usize];
-            queue.head = std::mem::replace(&mut slot.1, self.free);
-            self.free = place;
-            queue.bytes -= u64::from(slot.0.size);
-            state.queued -= 1;
-            let weight = u128::from(slot.0.size) * u128::from(state.free_at.0);
-            state.stats.waiting = state.stats.waiting.wrapping_add(weight);
-            wire.depart(state.start(&mut slot.0, class));
+    pub fn advance_port(&mut self, port: u16, until: Time, rules: &Rules, wire: &mut impl Wire) {
+        let state = &self.ports[usize::from(port)];
+        if state.occupied == 0 || state.free_at >= until {
+            return;
         }
+        if rules.is_lossless {
+            self.advance_port_lossless(port, until, rules, wire);
+        } else {
+            while let state = &self.ports[usize::from(port)]
+                && state.occupied != 0
+                && state.free_at < until
+            {
+                self.start_next::<false>(port, rules, wire);
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn advance_port_lossless(&mut self, port: u16, until: Time, rules: &Rules, wire: &mut impl Wire) {
+        while let state = &self.ports[usize::from(port)]
+            && state.occupied & !state.closed != 0
+            && state.free_at < until
+        {
+            self.start_next::<true>(port, rules, wire);
+        }
+    }
+
+    /// Starts the next transmission of a port that has one ready.
+    #[inline(always)]
+    fn start_next<const LOSSLESS: bool>(&mut self, port: u16, rules: &Rules, wire: &mut impl Wire) {
+        let index = usize::from(port);
+        let state = &mut self.ports[index];
+        let ready = if LOSSLESS { state.occupied & !state.closed } else { state.occupied };
+        let mut lane = ready.trailing_zeros() as usize;
+        if lane >= rules.first_shared {
+            lane = self.take_turn(index, ready, rules);
+        }
+        let state = &mut self.ports[index];
+        let queue = &mut self.lanes[index * rules.lanes + lane];
+        let place = queue.head;
+        let slot = &mut self.store[place as usize];
+        queue.head = std::mem::replace(&mut slot.1, self.free);
+        self.free = place;
+        let size = u64::from(slot.0.size);
+        queue.bytes -= size;
+        if queue.head == NONE {
+            state.occupied &= !(1 << lane);
+        }
+        state.queued -= size;
+        let weight = u128::from(size) * u128::from(state.free_at.0);
+        state.stats.waiting = state.stats.waiting.wrapping_add(weight);
+        if LOSSLESS {
+            let mut packet = slot.0;
+            self.depart_lossless(port, lane, &mut packet, rules, wire);
+        } else {
+            wire.depart(state.start(&mut slot.0, usize::from(lane != CONTROL)));
+        }
+    }
+
+    /// Which of the lanes that are served in turn sends next.
+    #[inline(never)]
+    fn take_turn(&mut self, index: usize, ready: u32, rules: &Rules) -> usize {
+        let Ports { lanes, store, turns, .. } = self;
+        let size = |lane: usize| {
+            let queue = &lanes[index * rules.lanes + rules.first_shared + lane];
+            u32::from(store[queue.head as usize].0.size)
+        };
+        rules.first_shared + turns[index].pick(ready >> rules.first_shared, &rules.quanta, size)
+    }
+
+    /// Sends a packet at the port's `free_at`, pays for it downstream and gives back its input buffer.
+    #[inline(always)]
+    fn depart_lossless(
+        &mut self,
+        port: u16,
+        lane: usize,
+        packet: &mut Packet,
+        rules: &Rules,
+        wire: &mut impl Wire,
+    ) {
+        let state = &mut self.ports[usize::from(port)];
+        let (at, ingress, size) = (state.free_at, packet.ingress, packet.size);
+        let lane_in = if ingress == NO_INGRESS { 0 } else { rules.lane_in(packet) };
+        packet.ingress = state.peer;
+        if lane >= DATA && !self.is_host {
+            packet.vc = rules.vc_of(lane);
+        }
+        let mut departure = state.start(packet, usize::from(lane >= DATA));
+        if lane == LINK {
+            departure.arrival += rules.response;
+        }
+        wire.depart(departure);
+        if lane < DATA {
+            return;
+        }
+        if self.buffers.pay(port, lane - DATA, size, rules) {
+            self.close(port, lane - DATA, at);
+        }
+        if ingress != NO_INGRESS && !self.is_host {
+            self.release(ingress, lane_in, size, at, rules, wire);
+        }
+    }
+
+    /// A packet has left its input buffer: its room goes back to the upstream port, or ends that port's pause.
+    #[inline(always)]
+    fn release(
+        &mut self,
+        ingress: u16,
+        lane: usize,
+        size: u16,
+        at: Time,
+        rules: &Rules,
+        wire: &mut impl Wire,
+    ) {
+        let state = &self.ports[usize::from(ingress)];
+        if let Some(delay) = self.buffers.credit_delay(ingress) {
+            let credit = Credit { port: state.peer, lane: lane as u8, bytes: u32::from(size) };
+            wire.credit(state.to, state.channel, at + delay, credit);
+        } else if self.buffers.release(ingress, lane, size) {
+            self.signal(ingress, lane, false, at, rules);
+        }
+    }
+
+    /// Charges a packet that has just arrived to its input buffer, and asks the upstream port to pause if that has reached its threshold.
+    #[inline]
+    fn charge(&mut self, packet: &Packet, moment: Moment, rules: &Rules, wire: &mut impl Wire) -> Fate {
+        let (ingress, lane) = (packet.ingress, rules.lane_in(packet));
+        match self.buffers.charge(ingress, lane, packet.size) {
+            Charge::Fits => Fate::Queued,
+            Charge::ReachesThreshold => self.charge_exactly(packet, moment, rules, wire),
+        }
+    }
+
+    /// Ports are advanced one by one, so the account may still hold packets that have left by now. Brings all ports here, then looks again.
+    #[inline(never)]
+    fn charge_exactly(
+        &mut self,
+        packet: &Packet,
+        moment: Moment,
+        rules: &Rules,
+        wire: &mut impl Wire,
+    ) -> Fate {
+        let (ingress, lane) = (packet.ingress, rules.lane_in(packet));
+        self.settle(moment.at, rules, wire);
+        let admission = self.buffers.charge_settled(ingress, lane, packet.size);
+        if admission.is_lost {
+            self.ports[usize::from(ingress)].stats.drops += 1;
+            return Fate::Dropped;
+        }
+        if admission.pauses {
+            self.signal(ingress, lane, true, moment.at, rules);
+        }
+        Fate::Queued
+    }
+
+    /// Puts a PAUSE frame for a lane into the port towards the neighbour that fills it.
+    fn signal(&mut self, ingress: u16, lane: usize, pause: bool, now: Time, rules: &Rules) {
+        let frame = Packet {
+            kind: PacketKind::Pause,
+            aux: (lane as u32) << 1 | u32::from(pause),
+            size: self.buffers.pause_size(),
+            ..Packet::EMPTY
+        };
+        self.append(ingress, LINK, &frame, now, rules);
+    }
+
+    /// A PAUSE frame has come in: stops or resumes a lane of the port by which it came.
+    #[inline(never)]
+    pub fn on_pause(&mut self, frame: &Packet, now: Time, rules: &Rules, wire: &mut impl Wire) {
+        let (port, lane) = (frame.ingress, (frame.aux >> 1) as usize);
+        self.advance_port(port, now, rules, wire);
+        if frame.aux & 1 == 1 { self.close(port, lane, now) } else { self.open(port, lane, now) }
+    }
+
+    /// A credit has come back to a port.
+    #[inline(never)]
+    pub fn on_credit(&mut self, credit: Credit, now: Time, rules: &Rules, wire: &mut impl Wire) {
+        self.advance_port(credit.port, now, rules, wire);
+        if self.buffers.earn(credit, rules) {
+            self.open(credit.port, usize::from(credit.lane), now);
+        }
+    }
+
+    /// A host has taken a data packet out of its input at once: credits go back.
+    #[inline]
+    pub fn absorb(&mut self, packet: &Packet, now: Time, rules: &Rules, wire: &mut impl Wire) {
+        if rules.is_lossless
+            && rules.is_in_data_lane(packet)
+            && let Some(delay) = self.buffers.credit_delay(packet.ingress)
+        {
+            let state = &self.ports[usize::from(packet.ingress)];
+            let lane = rules.lane_in(packet) as u8;
+            let credit = Credit { port: state.peer, lane, bytes: u32::from(packet.size) };
+            wire.credit(state.to, state.channel, now + delay, credit);
+        }
+    }
+
+    fn close(&mut self, port: u16, lane: usize, now: Time) {
+        let state = &mut self.ports[usize::from(port)];
+        state.closed |= 1 << (lane + DATA);
+        state.stats.pauses += 1;
+        state.note_hold(now, self.is_host);
+    }
+
+    fn open(&mut self, port: u16, lane: usize, now: Time) {
+        let index = usize::from(port);
+        let state = &mut self.ports[index];
+        if state.occupied & !state.closed == 0 {
+            state.free_at = state.free_at.max(now);
+        }
+        state.closed &= !(1 << (lane + DATA));
+        state.note_hold(now, self.is_host);
+        if state.occupied & !state.closed != 0 {
+            self.waiting[index / 64] |= 1 << (index % 64);
+        }
+    }
+
+    /// Whether a data lane of a port, from 0, may send.
+    #[inline]
+    pub fn is_open(&self, port: u16, lane: usize) -> bool {
+        self.ports[usize::from(port)].closed >> (lane + DATA) & 1 == 0
     }
 
     /// Starts every transmission of the node that begins before `until`; returns when the next one will begin.
     #[inline]
-    pub fn advance(&mut self, until: Time, wire: &mut impl Wire) -> Option<Time> {
+    pub fn advance(&mut self, until: Time, rules: &Rules, wire: &mut impl Wire) -> Option<Time> {
+        if self.buffers.is_ordered() {
+            self.advance_in_order(until, rules, wire);
+        }
         let mut next = Time::MAX;
         for word in 0..self.waiting.len() {
             let mut bits = self.waiting[word];
             while bits != 0 {
                 let index = word * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                self.advance_port(index as u16, until, wire);
+                self.advance_port(index as u16, until, rules, wire);
                 let state = &self.ports[index];
-                if state.queued > 0 {
+                if state.occupied & !state.closed != 0 {
                     next = next.min(state.free_at);
                 } else {
                     self.waiting[word] &= !(1 << (index % 64));
@@ -273,29 +574,93 @@ impl Ports {
         (next != Time::MAX).then_some(next)
     }
 
+    /// Brings all ports to `now`, if what one of them does could concern another.
+    #[inline]
+    pub fn settle_if_ordered(&mut self, now: Time, rules: &Rules, wire: &mut impl Wire) {
+        if self.buffers.is_ordered() {
+            self.advance_in_order(now, rules, wire);
+        }
+    }
+
+    /// Brings all ports to `now`.
+    fn settle(&mut self, now: Time, rules: &Rules, wire: &mut impl Wire) {
+        self.advance(now, rules, wire);
+    }
+
+    /// Starts the node's transmissions one by one in order of (time, port): a departure may end the pause of an input buffer, and the frame
+    /// that says so takes its turn at another port from then on.
+    #[inline(never)]
+    fn advance_in_order(&mut self, until: Time, rules: &Rules, wire: &mut impl Wire) {
+        loop {
+            let mut first = (until, usize::MAX);
+            for (word, &bits) in self.waiting.iter().enumerate() {
+                let mut bits = bits;
+                while bits != 0 {
+                    let index = word * 64 + bits.trailing_zeros() as usize;
+                    bits &= bits - 1;
+                    let state = &self.ports[index];
+                    if state.occupied & !state.closed != 0 && state.free_at < first.0 {
+                        first = (state.free_at, index);
+                    }
+                }
+            }
+            if first.1 == usize::MAX {
+                return;
+            }
+            self.start_next::<true>(first.1 as u16, rules, wire);
+        }
+    }
+
     /// Bytes waiting at a port or being sent there at `now`.
     #[inline]
-    pub fn load(&mut self, port: u16, now: Time, wire: &mut impl Wire) -> u64 {
-        self.advance_port(port, now, wire);
+    pub fn load(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) -> u64 {
+        self.advance_port(port, now, rules, wire);
         let state = &self.ports[usize::from(port)];
         let sending = if state.free_at > now { u64::from(state.sending) } else { 0 };
-        state.queues[0].bytes + state.queues[1].bytes + sending
+        state.queued + sending
     }
 
-    /// Sends a packet at `at` through an idle port at which nothing waits, when that instant is over: a NIC that pulls
-    /// its data needs no queue.
-    #[inline(always)]
-    pub fn send_now(&mut self, port: u16, packet: &mut Packet, at: Time, wire: &mut impl Wire) {
-        let state = &mut self.ports[usize::from(port)];
-        debug_assert!(state.queued == 0 && state.free_at <= at);
-        state.free_at = at;
-        wire.depart(state.start(packet, Class::Data as usize));
-    }
-
-    /// Whether something waits at a port, as of the last advance.
+    /// Bytes waiting in the lane in which `packet` would leave through a port at `now`.
     #[inline]
-    pub fn is_waiting(&self, port: u16) -> bool {
-        self.ports[usize::from(port)].queued > 0
+    pub fn lane_bytes(
+        &mut self,
+        port: u16,
+        packet: &Packet,
+        now: Time,
+        rules: &Rules,
+        wire: &mut impl Wire,
+    ) -> u64 {
+        self.advance_port(port, now, rules, wire);
+        self.lanes[usize::from(port) * rules.lanes + rules.lane_out(packet)].bytes
+    }
+
+    /// Sends a data packet at `at` through an idle port at which nothing waits and whose lane is open, when that instant is over: a
+    /// NIC that pulls its data needs no queue.
+    #[inline(always)]
+    pub fn send_now(
+        &mut self,
+        port: u16,
+        packet: &mut Packet,
+        at: Time,
+        rules: &Rules,
+        wire: &mut impl Wire,
+    ) {
+        let state = &mut self.ports[usize::from(port)];
+        debug_assert!(state.occupied & !state.closed == 0 && state.free_at <= at);
+        state.free_at = at;
+        if rules.is_lossless {
+            let lane = rules.lane_out(packet);
+            self.depart_lossless(port, lane, packet, rules, wire);
+        } else {
+            wire.depart(state.start(packet, 1));
+        }
+    }
+
+    /// When a port's transmitter is next free, and whether something is ready to go then, as of the last advance.
+    #[inline]
+    pub fn poll(&self, port: u16) -> (Time, bool) {
+        let state = &self.ports[usize::from(port)];
+        (state.free_at, state.occupied & !state.closed != 0)
     }
 
     /// When a port's transmitter is next free.
@@ -304,240 +669,126 @@ impl Ports {
         self.ports[usize::from(port)].free_at
     }
 
-    /// Bytes a port has sent, as of the last advance.
-    pub fn sent(&self, port: u16) -> u64 {
-        self.ports[usize::from(port)].stats.bytes
-    }
-
     /// Bytes waiting at a port, as of the last advance.
     pub fn queued(&self, port: u16) -> u64 {
+        self.ports[usize::from(port)].queued
+    }
+
+    /// What a port has seen, as of the last advance, with bytes that still wait and a pause that still lasts counted up to `end`.
+    pub fn stats_of(&self, port: u16, end: Time) -> PortStats {
         let state = &self.ports[usize::from(port)];
-        state.queues[0].bytes + state.queues[1].bytes
+        let mut stats = state.stats;
+        stats.waiting = stats.waiting.wrapping_add(u128::from(state.queued) * u128::from(end.0));
+        stats.paused += end.saturating_sub(state.held_since);
+        stats
     }
 
-    /// The packets that wait.
-    pub fn waiting_packets(&self) -> impl Iterator<Item = &Packet> {
-        let heads = self.ports.iter().flat_map(|port| port.queues.iter().map(|queue| queue.head));
-        heads.flat_map(move |head| {
+    /// The packets that wait, with the port and the data lane (from 0; `None` for signals) in which they do.
+    pub fn waiting_packets<'a>(
+        &'a self,
+        rules: &'a Rules,
+    ) -> impl Iterator<Item = (u16, Option<usize>, &'a Packet)> {
+        self.lanes.iter().enumerate().flat_map(move |(index, queue)| {
+            let (port, lane) = ((index / rules.lanes) as u16, index % rules.lanes);
             let step = |place: u32| self.store.get(place as usize);
-            std::iter::successors(step(head), move |(_, next)| step(*next)).map(|(packet, _)| packet)
+            std::iter::successors(step(queue.head), move |(_, next)| step(*next))
+                .map(move |(packet, _)| (port, lane.checked_sub(DATA), packet))
         })
     }
 
-    /// The channel of each port and what it has seen, with bytes that still wait counted up to `end`.
-    pub fn stats(&self, end: Time) -> impl Iterator<Item = (u32, PortStats)> + '_ {
-        self.ports.iter().map(move |port| {
-            let mut stats = port.stats;
-            let queued = port.queues[0].bytes + port.queues[1].bytes;
-            stats.waiting = stats.waiting.wrapping_add(u128::from(queued) * u128::from(end.0));
-            (port.channel, stats)
-        })
+    /// Number of ports.
+    pub fn len(&self) -> usize {
+        self.ports.len()
+    }
+
+    /// Whether there is no port.
+    pub fn is_empty(&self) -> bool {
+        self.ports.is_empty()
+    }
+
+    /// The channel that a port feeds.
+    pub fn channel(&self, port: u16) -> u32 {
+        self.ports[usize::from(port)].channel
+    }
+
+    /// Bytes of a data lane (from 0) that a port may still send downstream; `None` without credits.
+    pub fn credits(&self, port: u16, lane: usize) -> Option<u64> {
+        self.buffers.credits(port, lane)
     }
 }
 
 impl Port {
-    fn new(spec: PortSpec) -> Self {
+    fn new(spec: PortSpec, rules: &Rules) -> Self {
         let mut changes = spec.changes;
         changes.reverse();
-        let empty = Queue { head: NONE, tail: NONE, bytes: 0 };
-        Port {
+        let cut_through = rules.cut_through.and_then(|head| spec.cut_through_from.map(|from| (from, head)));
+        let mut port = Port {
             free_at: Time::ZERO,
-            queues: [empty; CLASSES],
+            occupied: 0,
+            closed: 0,
             queued: 0,
-            sending: 0,
             rate: spec.rate,
             latency: spec.latency,
+            head: Time::MAX,
             channel: spec.channel,
             to: spec.to,
-            known: [(0, Time::ZERO); CLASSES],
+            sending: 0,
+            peer: spec.peer,
+            known: [(0, Time::ZERO); 2],
             changes,
+            cut_through,
+            held_since: Time::MAX,
             stats: PortStats::default(),
-        }
+        };
+        port.set_rate(spec.rate);
+        port
     }
 
-    /// Starts sending at `free_at`.
+    /// Starts sending at `free_at`. `which` serialisation time to remember: of control (0) or data (1).
     #[inline(always)]
-    fn start<'p>(&mut self, packet: &'p mut Packet, class: usize) -> Departure<'p> {
+    fn start<'p>(&mut self, packet: &'p mut Packet, which: usize) -> Departure<'p> {
         let start = self.free_at;
         if self.changes.last().is_some_and(|&(from, _)| from <= start) {
             self.change_rate(start);
         }
-        if self.known[class].0 != packet.size {
-            self.known[class] = (packet.size, self.rate.serialize(Bytes(u64::from(packet.size))));
+        if self.known[which].0 != packet.size {
+            self.known[which] = (packet.size, self.rate.serialize(Bytes(u64::from(packet.size))));
         }
-        let duration = self.known[class].1;
+        let duration = self.known[which].1;
         self.free_at = start + duration;
         self.sending = packet.size;
         self.stats.bytes += u64::from(packet.size);
         self.stats.packets += 1;
         self.stats.busy += duration;
-        packet.hops += u8::from(packet.class() == Class::Data);
-        Departure { channel: self.channel, to: self.to, arrival: self.free_at + self.latency, packet }
+        packet.hops += u8::from(packet.kind == PacketKind::Data);
+        let arrival = start + duration.min(self.head) + self.latency;
+        Departure { channel: self.channel, to: self.to, arrival, packet }
     }
 
     #[cold]
     fn change_rate(&mut self, now: Time) {
         while let Some((_, rate)) = self.changes.pop_if(|(from, _)| *from <= now) {
-            self.rate = rate;
-        }
-        self.known = [(0, Time::ZERO); CLASSES];
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::packet::PacketKind;
-    use proptest::prelude::*;
-
-    fn packet(seq: u32, size: u16, kind: PacketKind) -> Packet {
-        Packet {
-            sent: Time::ZERO,
-            src: 0,
-            dst: 1,
-            flow: 0,
-            slot: 0,
-            seq,
-            aux: 0,
-            entropy: 0,
-            size,
-            payload: size - 64,
-            kind,
-            hops: 0,
-            marked: false,
-            last: false,
+            self.set_rate(rate);
         }
     }
 
-    /// 8 Gb/s: one byte per nanosecond.
-    fn one_port(changes: Vec<(Time, Rate)>) -> Ports {
-        let spec =
-            PortSpec { channel: 9, to: 4, latency: Time::from_ns(1000), rate: Rate::from_gbps(8), changes };
-        Ports::new([spec])
+    fn set_rate(&mut self, rate: Rate) {
+        self.rate = rate;
+        self.known = [(0, Time::ZERO); 2];
+        self.head = match self.cut_through {
+            Some((from, head)) if rate >= from => rate.serialize(head),
+            _ => Time::MAX,
+        };
     }
 
-    struct Bench {
-        ports: Ports,
-        fabric: Fabric,
-        out: Vec<(u32, u64)>,
-        is_over: bool,
-    }
-
-    impl Bench {
-        fn new(fabric: Fabric, changes: Vec<(Time, Rate)>) -> Self {
-            Bench { ports: one_port(changes), fabric, out: Vec::new(), is_over: false }
-        }
-        fn put(&mut self, ns: u64, mut packet: Packet) -> Fate {
-            let Bench { ports, fabric, out, .. } = self;
-            let mut random = rand_pcg::Pcg64Mcg::new(1);
-            let mut depart = |d: Departure<'_>| out.push((d.packet.seq, d.arrival.0 / 1000));
-            let moment = Moment { at: Time::from_ns(ns), is_over: self.is_over };
-            ports.enqueue(0, &mut packet, moment, fabric, &mut random, &mut depart)
-        }
-        fn advance(&mut self, ns: u64) -> Option<u64> {
-            let Bench { ports, out, .. } = self;
-            ports
-                .advance(Time::from_ns(ns), &mut |d: Departure<'_>| {
-                    out.push((d.packet.seq, d.arrival.0 / 1000))
-                })
-                .map(|t| t.0 / 1000)
-        }
-    }
-
-    #[test]
-    fn packets_leave_back_to_back_with_exact_arrival_times() {
-        let mut bench = Bench::new(Fabric::default(), vec![]);
-        for seq in 0..3 {
-            bench.put(50, packet(seq, 200, PacketKind::Data));
-        }
-        assert_eq!(bench.advance(251), Some(450));
-        assert_eq!(bench.out, [(0, 1250), (1, 1450)]);
-        assert_eq!(bench.advance(10_000), None);
-        assert_eq!(bench.out[2], (2, 1650));
-    }
-
-    #[test]
-    fn control_overtakes_waiting_data_but_not_a_transmission() {
-        for (priority, expected) in [(true, [0, 7, 1]), (false, [0, 1, 7])] {
-            let mut bench = Bench::new(Fabric { control_priority: priority, ..Fabric::default() }, vec![]);
-            bench.put(0, packet(0, 200, PacketKind::Data));
-            bench.put(0, packet(1, 200, PacketKind::Data));
-            bench.put(100, packet(7, 64, PacketKind::Ack));
-            bench.advance(10_000);
-            assert_eq!(bench.out.iter().map(|(seq, _)| *seq).collect::<Vec<_>>(), expected);
-        }
-    }
-
-    #[test]
-    fn a_packet_arriving_when_a_transmission_would_start_takes_part_in_the_choice() {
-        let mut bench = Bench::new(Fabric::default(), vec![]);
-        bench.put(0, packet(0, 200, PacketKind::Data));
-        bench.put(0, packet(1, 200, PacketKind::Data));
-        bench.put(200, packet(7, 64, PacketKind::Ack));
-        bench.advance(10_000);
-        assert_eq!(bench.out, [(0, 1200), (7, 1264), (1, 1464)]);
-    }
-
-    #[test]
-    fn a_full_queue_drops_data_and_never_control() {
-        let mut bench = Bench::new(Fabric { buffer: Some(Bytes(400)), ..Fabric::default() }, vec![]);
-        bench.put(0, packet(0, 200, PacketKind::Data));
-        bench.advance(1);
-        let fates: Vec<Fate> = (1..4).map(|seq| bench.put(1, packet(seq, 200, PacketKind::Data))).collect();
-        assert_eq!(fates, [Fate::Queued, Fate::Queued, Fate::Dropped]);
-        assert_eq!(bench.put(1, packet(9, 64, PacketKind::Ack)), Fate::Queued);
-    }
-
-    #[test]
-    fn a_degraded_link_serves_what_starts_in_its_bad_time_slowly() {
-        let changes =
-            vec![(Time::from_ns(100), Rate::from_gbps(2)), (Time::from_ns(1000), Rate::from_gbps(8))];
-        let mut bench = Bench::new(Fabric::default(), changes);
-        for seq in 0..3 {
-            bench.put(0, packet(seq, 200, PacketKind::Data));
-        }
-        bench.advance(10_000);
-        // 0–200 fast; 200–1000 at a quarter; from 1000 fast again.
-        assert_eq!(bench.out, [(0, 1200), (1, 2000), (2, 2200)]);
-    }
-
-    proptest! {
-        #[test]
-        fn nothing_depends_on_how_often_a_port_is_advanced(
-            mut arrivals in prop::collection::vec((0..5000u64, 65..400u16, any::<bool>()), 1..60),
-            mut looks in prop::collection::vec(0..6000u64, 0..40),
-            buffer in 400..3000u64,
-        ) {
-            arrivals.sort_unstable();
-            looks.sort_unstable();
-            // A packet may go at once where it is known to be the last of its instant.
-            let last_of_instant = |seq: usize| arrivals.get(seq + 1).is_none_or(|next| next.0 > arrivals[seq].0);
-            let run = |looks: &[u64], eager: bool| {
-                let fabric = Fabric {
-                    buffer: Some(Bytes(buffer)),
-                    ecn: Some(crate::Ecn { kmin: Bytes(200), kmax: Bytes(200), pmax: 1.0 }),
-                    ..Fabric::default()
-                };
-                let mut bench = Bench::new(fabric, vec![(Time::from_ns(777), Rate::from_gbps(1))]);
-                let mut looks = looks.iter().peekable();
-                for (seq, &(at, size, control)) in arrivals.iter().enumerate() {
-                    while let Some(look) = looks.next_if(|&&look| look <= at) {
-                        bench.advance(*look);
-                    }
-                    let kind = if control { PacketKind::Ack } else { PacketKind::Data };
-                    bench.is_over = eager && last_of_instant(seq);
-                    bench.put(at, packet(seq as u32, size, kind));
-                }
-                bench.advance(u64::MAX / 2000);
-                let stats: Vec<_> = bench.ports.stats(Time::from_us(1000)).collect();
-                (bench.out, stats)
-            };
-            let expected = run(&[], false);
-            let stats = &expected.1[0].1;
-            prop_assert_eq!(stats.packets + stats.drops, arrivals.len() as u64);
-            prop_assert!(stats.waiting < 1 << 100, "the sum has come back above zero");
-            prop_assert_eq!(&expected, &run(&looks, false));
-            prop_assert_eq!(&expected, &run(&looks, true));
+    /// Notes whether flow control holds data back from now on.
+    fn note_hold(&mut self, now: Time, is_host: bool) {
+        let is_held = self.closed & (if is_host { u32::MAX } else { self.occupied }) != 0;
+        if is_held {
+            self.held_since = self.held_since.min(now);
+        } else if self.held_since != Time::MAX {
+            self.stats.paused += now - self.held_since;
+            self.held_since = Time::MAX;
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Everything a user may write, as a reference: axes with their kinds, presets, and the tables without kinds.
 
-use netloom_fabric::Fabric;
+use netloom_fabric::{FabricOptions, FlowControl};
 use netloom_routing::selector::layer::Construction;
 use netloom_routing::{Granularity, Selector, preset};
 use netloom_sim::{Fault, Measure};
@@ -30,7 +30,8 @@ pub struct Chapter {
 pub fn reference() -> Vec<Chapter> {
     vec![
         axis::<Topology>("topology", "What is wired to what."),
-        table::<Fabric>("fabric", "fabric", "What a switch does."),
+        table::<FabricOptions>("fabric", "fabric", "What a switch does: queues, classes, marking."),
+        axis::<FlowControl>("fabric.flow_control", "What happens when buffers fill."),
         presets(),
         table::<RoutingFields>(
             "routing",

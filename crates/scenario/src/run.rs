@@ -208,6 +208,14 @@ mod tests {
             ("[topology]\nk = 5\n", "s.toml:2:5: topology.k: expected an even number"),
             ("[workload]\nranks = 1\n", "s.toml:2:9: workload.ranks: expected 2 to 1024"),
             (
+                "[workload]\nkind = \"mix\"\n[[workload.parts]]\nkind = \"bursty\"\nload = 0.3\n[[workload.parts]]\nkind = \"bernoulli\"\nload = 1.5\n",
+                "s.toml:8:8: workload.parts.1.load: expected a number above 0, at most 1, found 1.5",
+            ),
+            (
+                "[workload]\nkind = \"mix\"\nparts = [\"bursty\"]\nclass = 1\n",
+                "s.toml:4:9: workload.class: expected it in the parts of a mix",
+            ),
+            (
                 "[routing]\nselector = \"drill\"\nplacement = \"nic\"\n",
                 "s.toml:2:12: routing.selector: a NIC picks",
             ),

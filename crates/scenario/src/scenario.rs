@@ -2,16 +2,17 @@
 
 use std::path::PathBuf;
 
-use netloom_fabric::Fabric;
+use netloom_fabric::{Fabric, FabricOptions};
 use netloom_routing::{Routing, preset};
 use netloom_sim::{Fault, Measure};
 use netloom_topology::{FatTree, Topology};
 use netloom_transport::{Transport, TransportOptions};
 use netloom_units::kind::describe;
-use netloom_workload::{Options, Pattern, Permutation, Workload};
+use netloom_workload::{Mix, Options, Part, Pattern, Permutation, Workload};
 use serde::Serialize;
 
 use crate::document::{Node, Value};
+use crate::read::read as read_value;
 use crate::routing::{DEFAULT_PRESET, read_routing};
 use crate::section::Section;
 use crate::source::{Problem, Problems};
@@ -88,9 +89,6 @@ struct WrittenWorkload<'a> {
     options: &'a Options,
 }
 
-/// Fields that hold the name of a file.
-const FILES: [&[&str]; 3] = [&["topology", "path"], &["workload", "file"], &["workload", "size", "file"]];
-
 impl Scenario {
     /// Reads and checks a scenario. What is not written is as in [`Scenario::default`].
     ///
@@ -122,12 +120,11 @@ impl Scenario {
 
     /// The files that the scenario names, beside its own.
     pub fn files(&self) -> Vec<PathBuf> {
-        let document = Node::from_value("scenario", &self.written());
-        let document = document.as_ref().ok();
-        FILES
-            .iter()
-            .filter_map(|path| document?.at(path.iter().copied())?.as_str().map(PathBuf::from))
-            .collect()
+        let mut files = Vec::new();
+        if let Ok(mut document) = Node::from_value("scenario", &self.written()) {
+            each_file(&mut document, &mut |node| files.extend(node.as_str().map(PathBuf::from)));
+        }
+        files
     }
 
     fn written(&self) -> Written<'_> {
@@ -150,7 +147,7 @@ fn read(document: &Node, problems: &mut Vec<Problem>) -> Option<Scenario> {
     let name = root.required_node("name");
     let seed = root.required("seed");
     let topology = root.required_kind("topology");
-    let fabric = root.required("fabric");
+    let fabric = root.required_node("fabric");
     let routing = root.node("routing");
     let transport = root.required_node("transport");
     let workload = root.required_node("workload");
@@ -158,8 +155,9 @@ fn read(document: &Node, problems: &mut Vec<Problem>) -> Option<Scenario> {
     let measure = root.required("measure");
     root.finish();
     let routing = read_routing(routing.as_ref(), problems);
+    let fabric = fabric.and_then(|node| read_fabric(&node, problems));
     let transport = transport.and_then(|node| read_transport(&node, problems));
-    let workload = workload.and_then(|node| read_workload(&node, problems));
+    let workload = workload.and_then(|node| read_workload(&node, "workload", &[], problems));
     let name = name.and_then(|node| read_name(&node, problems));
     let faults = faults.and_then(|node| read_faults(&node, problems));
     Some(Scenario {
@@ -186,6 +184,13 @@ fn read_name(node: &Node, problems: &mut Vec<Problem>) -> Option<String> {
     name.map(str::to_owned)
 }
 
+fn read_fabric(node: &Node, problems: &mut Vec<Problem>) -> Option<Fabric> {
+    let mut section = Section::new(node, "fabric", problems)?;
+    let flow_control = section.required_kind("flow_control");
+    let options: Option<FabricOptions> = section.rest();
+    Some(Fabric { options: options?, flow_control: flow_control? })
+}
+
 fn read_transport(node: &Node, problems: &mut Vec<Problem>) -> Option<Transport> {
     let mut section = Section::new(node, "transport", problems)?;
     let reliability = section.required_kind("reliability");
@@ -194,17 +199,58 @@ fn read_transport(node: &Node, problems: &mut Vec<Problem>) -> Option<Transport>
     Some(Transport { options: options?, reliability: reliability?, congestion: congestion? })
 }
 
-/// A workload's pattern and the options that hold for every pattern share one table.
-fn read_workload(node: &Node, problems: &mut Vec<Problem>) -> Option<Workload> {
-    if node.as_table().is_none() {
-        return Section::read_kind(node, "workload", problems).map(Workload::new);
-    }
-    let options: Vec<String> =
+/// A workload's pattern and the options that hold for every pattern share one table; `others` are further fields that
+/// could have stood there.
+fn read_workload(node: &Node, path: &str, others: &[&str], problems: &mut Vec<Problem>) -> Option<Workload> {
+    let Some(table) = node.as_table() else {
+        return Section::read_kind(node, path, problems).map(Workload::new);
+    };
+    let is_mix = table.get("kind").and_then(Node::as_str) == Some("mix");
+    let mut options: Vec<String> =
         describe::<Options>("options").fields.into_iter().map(|field| field.name).collect();
-    let mut section = Section::new(node, "workload", problems)?;
+    let mut section = Section::new(node, path, problems)?;
     let read_options = section.some_of(&options);
-    let pattern = section.rest_as_kind(&options);
+    let pattern = if is_mix {
+        section.node("kind");
+        let parts = section.required_node("parts");
+        section.finish();
+        parts.and_then(|parts| read_parts(&parts, &format!("{path}.parts"), problems)).map(Pattern::Mix)
+    } else {
+        options.extend(others.iter().map(|&field| field.to_owned()));
+        section.rest_as_kind(&options)
+    };
     Some(Workload { pattern: pattern?, options: read_options? })
+}
+
+/// A mix is a list of workloads, each of which may have a name.
+fn read_parts(node: &Node, path: &str, problems: &mut Vec<Problem>) -> Option<Mix> {
+    let Value::Array(items) = &node.value else {
+        let message = format!("expected a list of tables, found {}", node.describe());
+        problems.push(Problem::new(path, message).at(&node.place).help("write [[workload.parts]]"));
+        return None;
+    };
+    let parts: Vec<Option<Part>> = items
+        .iter()
+        .enumerate()
+        .map(|(i, item)| read_part(item.clone(), &format!("{path}.{i}"), problems))
+        .collect();
+    Some(Mix { parts: parts.into_iter().collect::<Option<_>>()? })
+}
+
+fn read_part(mut node: Node, path: &str, problems: &mut Vec<Problem>) -> Option<Part> {
+    let name = node.as_table_mut().and_then(|table| table.remove("name"));
+    let name: Option<Option<String>> =
+        match name.map(|entry| read_value(&entry.node, &format!("{path}.name"))) {
+            None => Some(None),
+            Some(Ok(name)) => Some(Some(name)),
+            Some(Err(found)) => {
+                problems.extend(found);
+                None
+            }
+        };
+    let workload = read_workload(&node, path, &["name"], problems);
+    let Workload { pattern, options } = workload?;
+    Some(Part { name: name?, pattern, options })
 }
 
 fn read_faults(node: &Node, problems: &mut Vec<Problem>) -> Option<Vec<Fault>> {
@@ -223,14 +269,34 @@ fn read_faults(node: &Node, problems: &mut Vec<Problem>) -> Option<Vec<Fault>> {
 
 /// Makes file names absolute, so that a scenario means the same wherever it is read again.
 fn resolve_files(document: &mut Node) {
-    for path in FILES {
-        let Some(node) = document.at_mut(path) else { continue };
+    each_file(document, &mut |node| {
         let folder = node.place.source.folder().to_owned();
         if let Value::String(file) = &mut node.value
             && let Ok(absolute) = std::path::absolute(folder.join(&*file))
         {
             *file = absolute.display().to_string();
         }
+    });
+}
+
+/// Visits the fields that hold the name of a file.
+fn each_file(document: &mut Node, visit: &mut impl FnMut(&mut Node)) {
+    if let Some(node) = document.at_mut(&["topology", "path"]) {
+        visit(node);
+    }
+    if let Some(workload) = document.at_mut(&["workload"]) {
+        each_file_of_workload(workload, visit);
+    }
+}
+
+fn each_file_of_workload(workload: &mut Node, visit: &mut impl FnMut(&mut Node)) {
+    for path in [&["file"][..], &["size", "file"]] {
+        if let Some(node) = workload.at_mut(path) {
+            visit(node);
+        }
+    }
+    if let Some(Node { value: Value::Array(parts), .. }) = workload.at_mut(&["parts"]) {
+        parts.iter_mut().for_each(|part| each_file_of_workload(part, visit));
     }
 }
 
@@ -257,6 +323,7 @@ mod tests {
             "[[faults]]\nkind = \"degrade\"\nshare = 0.01\n[[faults]]\nkind = \"cut\"\nlinks = 1\n[measure]\nwarm_up = \"1ms\"\n",
             "[routing]\npreset = \"fatpaths\"\nselector = { construction = \"spain\" }\n",
             "routing = \"flowcut-nic\"\n[transport]\nmtu = 1024\ncongestion = \"dctcp\"\n[fabric]\necn = { kmin = 1000, kmax = \"9KB\" }\n",
+            "[workload]\nkind = \"mix\"\nparts = [\"hotspot\", { kind = \"incast\", class = 3, name = \"io\", size = \"vl2\" }, { kind = \"mix\", parts = [\"bursty\"] }]\n",
             "[topology]\nkind = \"crossbar\"\n[workload]\nkind = \"incast\"\nranks = 12\nstart_jitter = \"1us\"\n",
         ] {
             let scenario = read(text).unwrap();
@@ -287,6 +354,31 @@ mod tests {
         ] {
             assert!(problems.contains(expected), "{problems}");
         }
+    }
+
+    #[test]
+    fn a_part_of_a_mix_goes_by_its_position() {
+        let problems = read(
+            "[workload]\nkind = \"mix\"\nload = 3\n[[workload.parts]]\nkind = \"incast\"\nsenderss = 3\n\
+             [[workload.parts]]\nkind = \"poisson\"\nnam = \"x\"\nclass = -1\n[[workload.parts]]\nname = 3\n",
+        )
+        .unwrap_err()
+        .to_string();
+        for expected in [
+            "s.toml:3:1: workload.load: unknown field `load` (valid here: kind, parts)",
+            "s.toml:6:1: workload.parts.0.senderss: unknown field `senderss` of `incast` (did you mean `senders`?",
+            "s.toml:9:1: workload.parts.1.nam: unknown field `nam` of `poisson` (did you mean `name`?",
+            "s.toml:10:9: workload.parts.1.class: expected u8, found number `-1`",
+            "s.toml:11:1: workload.parts.2: `kind` is missing",
+            "s.toml:12:8: workload.parts.2.name: expected a string, found number `3`",
+        ] {
+            assert!(problems.contains(expected), "{problems}");
+        }
+        let problems =
+            read("workload = { kind = \"mix\", parts = { kind = \"incast\" } }").unwrap_err().to_string();
+        assert!(problems.contains("workload.parts: expected a list of tables, found a table"), "{problems}");
+        let problems = read("workload = { kind = \"mix\" }").unwrap_err().to_string();
+        assert!(problems.contains("workload: `parts` is missing"), "{problems}");
     }
 
     #[test]
@@ -338,6 +430,12 @@ mod tests {
         let document = Node::parse(&Source::read(&file).unwrap()).unwrap();
         let printed = Scenario::read(&document).unwrap().to_toml().unwrap();
         assert!(printed.contains(&folder.path().join("net.txt").display().to_string()), "{printed}");
+
+        let size = "{ kind = \"incast\", size = { file = \"sizes.cdf\" } }";
+        std::fs::write(&file, format!("workload = {{ kind = \"mix\", parts = [\"bursty\", {size}] }}\n"))
+            .unwrap();
+        let scenario = Scenario::read(&Node::parse(&Source::read(&file).unwrap()).unwrap()).unwrap();
+        assert_eq!(scenario.files(), [folder.path().join("sizes.cdf")]);
     }
 
     const FULL: &str = include_str!("../../../docs/scenario.md");
@@ -347,6 +445,9 @@ mod tests {
         let text = FULL.split("```toml").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
         let scenario = read(text).unwrap();
         assert_eq!((scenario.name.as_str(), scenario.faults.len()), ("my-run", 1));
+        let mixed = FULL.split("```toml").nth(2).and_then(|rest| rest.split("```").next()).unwrap();
+        let Pattern::Mix(mix) = read(mixed).unwrap().workload.pattern else { panic!("{mixed}") };
+        assert_eq!(mix.parts.len(), 2);
     }
 
     proptest::proptest! {

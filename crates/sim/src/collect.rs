@@ -1,6 +1,6 @@
 //! After the run: every packet is accounted for, then the nodes' memories become records.
 
-use netloom_fabric::{Class, Packet};
+use netloom_fabric::{Packet, PacketKind};
 use netloom_record::{ChannelRecord, DecisionCount, FlowRecord, PacketCounts, Records, Totals};
 use netloom_routing::{Decisions, FlowKey, Placement};
 use netloom_transport::Receiver;
@@ -105,7 +105,7 @@ pub(crate) fn collect(
                 &switch.ports
             }
         };
-        for packet in ports.waiting_packets() {
+        for (_, _, packet) in ports.waiting_packets(&world.rules) {
             waiting += 1;
             count_in_flight(packet, &mut balances, &mut control);
         }
@@ -160,12 +160,14 @@ pub(crate) fn collect(
 }
 
 fn count_in_flight(packet: &Packet, balances: &mut FxHashMap<FlowKey, Balance>, control: &mut PacketCounts) {
-    match packet.class() {
-        Class::Control => control.in_flight += 1,
-        Class::Data => {
+    match packet.kind {
+        PacketKind::Data => {
             let key = FlowKey { src: packet.src, flow: packet.flow };
             balances.entry(key).or_default().in_flight += 1;
         }
+        PacketKind::Ack | PacketKind::Nack | PacketKind::Cnm => control.in_flight += 1,
+        // Of the link, not of the fabric: switches send and receive them.
+        PacketKind::Pause => {}
     }
 }
 
@@ -207,7 +209,8 @@ fn collect_channels(world: &World, nodes: &mut [Node], end: Time, records: &mut 
             sampler.complete(ports, end);
             records.samples.append(&mut sampler.samples);
         }
-        for (id, stats) in ports.stats(end) {
+        for port in 0..ports.len() as u16 {
+            let (id, stats) = (ports.channel(port), ports.stats_of(port, end));
             let channel = network.channel(id);
             records.channels.push(ChannelRecord {
                 channel: id,

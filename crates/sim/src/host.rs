@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use netloom_engine::{Scheduler, Stream};
-use netloom_fabric::{Moment, Packet, PacketKind, Ports};
+use netloom_fabric::{FRESH, Moment, NO_INGRESS, Packet, PacketKind, Ports};
 use netloom_record::FlowRecord;
 use netloom_routing::granularity::flowcut::Verdict;
 use netloom_routing::{AckSample, FlowKey, NicFlow, NicShared};
@@ -30,7 +30,6 @@ pub(crate) struct Host {
     work: HostWork,
     /// The next message that starts by the clock.
     upcoming: Option<Job>,
-    started: bool,
     flows: Vec<Option<Flow>>,
     free_slots: Vec<u32>,
     next_flow: u32,
@@ -74,7 +73,6 @@ impl Host {
             random,
             work,
             upcoming: None,
-            started: false,
             flows: Vec::new(),
             free_slots: Vec::new(),
             next_flow: 0,
@@ -95,9 +93,7 @@ impl Host {
 
     pub(crate) fn start(&mut self, out: &mut impl Scheduler<Message>) {
         self.upcoming = self.work.next_timed();
-        if self.work.outstanding() > 0 {
-            out.timer(Time::ZERO, Message::Start);
-        } else if let Some(job) = self.upcoming {
+        if let Some(job) = self.upcoming {
             out.timer(job.start, Message::Start);
         }
     }
@@ -118,11 +114,20 @@ impl Host {
         match message {
             Message::Packet(packet) => {
                 self.last_event = now;
+                self.nic.absorb(packet, now, &world.rules, &mut Channels(out));
                 match packet.kind {
                     PacketKind::Data => self.on_data(world, id, now, packet, out),
                     PacketKind::Ack => self.on_ack(world, id, now, packet, out),
                     PacketKind::Nack => self.on_nack(world, now, packet),
+                    PacketKind::Cnm => self.control_received += 1,
+                    PacketKind::Pause => {
+                        self.nic.on_pause(packet, now, &world.rules, &mut Channels(out));
+                    }
                 }
+            }
+            Message::Credit(credit) => {
+                self.last_event = now;
+                self.nic.on_credit(*credit, now, &world.rules, &mut Channels(out));
             }
             Message::Start => self.start_flows(world, id, now, out),
             Message::Retransmit { slot, flow } => self.on_retransmit_timer(world, now, *slot, *flow, out),
@@ -142,7 +147,7 @@ impl Host {
         while let Some(instant) = self.sampler.as_ref().and_then(|sampler| sampler.due(until)) {
             self.send_until(world, id, instant, out);
             if let Some(sampler) = &mut self.sampler {
-                sampler.look(&self.nic);
+                sampler.look(&self.nic, instant);
             }
         }
         self.send_until(world, id, until, out)
@@ -156,16 +161,14 @@ impl Host {
         out: &mut impl Scheduler<Message>,
     ) -> Option<Time> {
         loop {
-            self.nic.advance_port(NIC, until, &mut Channels(out));
-            if self.turn.is_empty() && !self.nic.is_waiting(NIC) {
+            self.nic.advance_port(NIC, until, &world.rules, &mut Channels(out));
+            let (free_at, is_waiting) = self.nic.poll(NIC);
+            if self.turn.is_empty() && !is_waiting {
                 self.checked = until;
                 return None;
             }
-            let at = self.nic.free_at(NIC).max(self.checked);
-            if self.nic.is_waiting(NIC) {
-                return Some(at);
-            }
-            if at >= until {
+            let at = free_at.max(self.checked);
+            if is_waiting || at >= until {
                 return Some(at);
             }
             match self.next_turn(world, at) {
@@ -225,9 +228,8 @@ impl Host {
             size: size as u16,
             payload: next.payload,
             kind: PacketKind::Data,
-            hops: 0,
-            marked: false,
             last: next.last,
+            ..Packet::EMPTY
         };
         if !flow.timer_set
             && let Some(deadline) = flow.sender.deadline(&world.transport)
@@ -239,7 +241,7 @@ impl Host {
         if flow.in_turn {
             self.turn.push_back(slot);
         }
-        self.nic.send_now(NIC, &mut packet, at, &mut Channels(out));
+        self.nic.send_now(NIC, &mut packet, at, &world.rules, &mut Channels(out));
     }
 
     fn on_data(
@@ -286,12 +288,14 @@ impl Host {
             size: world.transport.options.ack_size.0 as u16,
             payload: packet.size,
             kind,
+            ingress: NO_INGRESS,
+            vc: FRESH,
             ..*packet
         };
         self.control_sent += 1;
         // Data of this instant waits for the NIC to be asked, so nothing else is in the answer's way.
         let moment = Moment { at: now, is_over: out.is_last_of_instant() };
-        self.nic.enqueue(NIC, &mut answer, moment, &world.fabric, &mut self.random, &mut Channels(out));
+        self.nic.enqueue(NIC, &mut answer, moment, &world.rules, &mut self.random, &mut Channels(out));
     }
 
     /// The receiver spares an ACK: remember what to answer, but not for ever.
@@ -366,8 +370,8 @@ impl Host {
         if flow.sender.is_done() {
             self.finish(packet.slot, now);
             out.tally(1);
-            if let Some((dst, bytes)) = self.work.next_closed(now) {
-                self.begin(world, id, now, dst, bytes);
+            if let Some(job) = self.work.next_closed(now, 0) {
+                self.begin(world, id, now, job.dst, job.bytes);
             }
         } else {
             self.take_turns(world, packet.slot);
@@ -383,13 +387,6 @@ impl Host {
     }
 
     fn start_flows(&mut self, world: &World, id: u32, now: Time, out: &mut impl Scheduler<Message>) {
-        if !std::mem::replace(&mut self.started, true) {
-            for _ in 0..self.work.outstanding() {
-                if let Some((dst, bytes)) = self.work.next_closed(now) {
-                    self.begin(world, id, now, dst, bytes);
-                }
-            }
-        }
         while let Some(job) = self.upcoming {
             if job.start > now {
                 out.timer(job.start, Message::Start);
@@ -401,7 +398,7 @@ impl Host {
     }
 
     fn begin(&mut self, world: &World, id: u32, now: Time, dst: u32, bytes: Bytes) {
-        let path = PathProfile::walk(&world.network, &world.table, world.fabric.switch_latency, id, dst);
+        let path = PathProfile::walk(&world.network, &world.table, &world.fabric.options, id, dst);
         let options = &world.transport.options;
         let full = world.transport.packet_size();
         let full_packets = (bytes.0 - 1) / options.mtu.0;

@@ -1,7 +1,7 @@
 //! The simulation as the engine sees it: what all nodes share, and which node does what.
 
 use netloom_engine::{Model, NodeIndex, Scheduler, TIMER};
-use netloom_fabric::{Departure, Fabric, Packet, Wire};
+use netloom_fabric::{Credit, Departure, Fabric, Packet, Rules, Wire};
 use netloom_routing::{NicRouter, RouteTable, Routing};
 use netloom_topology::Network;
 use netloom_transport::Transport;
@@ -16,6 +16,8 @@ pub(crate) struct World {
     pub(crate) network: Network,
     pub(crate) table: RouteTable,
     pub(crate) fabric: Fabric,
+    /// The fabric as ports see it.
+    pub(crate) rules: Rules,
     pub(crate) routing: Routing,
     pub(crate) nic: NicRouter,
     pub(crate) transport: Transport,
@@ -33,6 +35,8 @@ pub(crate) enum Node {
 pub(crate) enum Message {
     /// Crosses a channel.
     Packet(Packet),
+    /// Comes back beside a channel.
+    Credit(Credit),
     /// The next message of the workload starts.
     Start,
     /// A flow's retransmission timer.
@@ -45,7 +49,10 @@ pub(crate) enum Message {
 
 const _: () = assert!(size_of::<Message>() == size_of::<Packet>(), "an event fills one cache line");
 
-/// Puts departed packets on their channels.
+/// Credits of a channel are a source of their own: they and its packets have no order among each other.
+const BESIDE: u32 = 1 << 31;
+
+/// Puts departed packets and credits on their channels.
 pub(crate) struct Channels<'a, S>(pub(crate) &'a mut S);
 
 impl<S: Scheduler<Message>> Wire for Channels<'_, S> {
@@ -54,6 +61,11 @@ impl<S: Scheduler<Message>> Wire for Channels<'_, S> {
     fn depart(&mut self, departure: Departure<'_>) {
         let Departure { to, channel, arrival, packet } = departure;
         self.0.send(to, channel, arrival, Message::Packet(*packet));
+    }
+
+    #[inline(always)]
+    fn credit(&mut self, to: u32, channel: u32, arrival: Time, credit: Credit) {
+        self.0.send(to, channel | BESIDE, arrival, Message::Credit(credit));
     }
 }
 
@@ -78,13 +90,16 @@ impl Model for World {
         message: &mut Message,
         out: &mut impl Scheduler<Message>,
     ) {
-        match (node, message) {
-            (Node::Switch(switch), Message::Packet(packet)) => switch.forward(self, id, at, packet, out),
-            (Node::Host(host), message) => {
-                debug_assert!(source == TIMER || matches!(message, Message::Packet(_)));
+        match node {
+            Node::Switch(switch) => match message {
+                Message::Packet(packet) => switch.forward(self, id, at, packet, out),
+                Message::Credit(credit) => switch.on_credit(self, at, *credit, out),
+                _ => unreachable!("switches set no timers"),
+            },
+            Node::Host(host) => {
+                debug_assert!(source == TIMER || matches!(message, Message::Packet(_) | Message::Credit(_)));
                 host.handle(self, id, at, message, out);
             }
-            (Node::Switch(_), _) => unreachable!("switches set no timers"),
         }
     }
 
@@ -97,7 +112,7 @@ impl Model for World {
         out: &mut impl Scheduler<Message>,
     ) -> Option<Time> {
         match node {
-            Node::Switch(switch) => switch.advance(until, out),
+            Node::Switch(switch) => switch.advance(self, until, out),
             Node::Host(host) => host.advance(self, id, until, out),
         }
     }

@@ -1,15 +1,26 @@
 //! The idle path between two hosts and the closed forms that follow from it.
 
+use netloom_fabric::FabricOptions;
 use netloom_routing::RouteTable;
-use netloom_topology::{ChannelId, HostId, Network};
+use netloom_topology::{Channel, ChannelId, HostId, Network};
 use netloom_units::{Bytes, Rate, Time};
 
 /// The channels of one minimal path, at their configured rates.
 #[derive(Clone, Debug)]
 pub struct PathProfile {
-    rates: Vec<Rate>,
-    /// Propagation and switching, summed.
+    channels: Vec<Hop>,
+    /// Bytes after which a switch forwards a packet, under cut-through.
+    cut_through: Option<Bytes>,
+}
+
+/// One channel of a path.
+#[derive(Clone, Copy, Debug)]
+struct Hop {
+    rate: Rate,
+    /// Propagation, and switching at its end.
     latency: Time,
+    /// Whether the switch at its end forwards packets while they arrive.
+    is_cut_through: bool,
 }
 
 impl PathProfile {
@@ -17,52 +28,66 @@ impl PathProfile {
     pub(crate) fn walk(
         network: &Network,
         table: &RouteTable,
-        switch_latency: Time,
+        fabric: &FabricOptions,
         src: HostId,
         dst: HostId,
     ) -> Self {
-        let mut path = PathProfile { rates: Vec::with_capacity(8), latency: Time::ZERO };
+        let mut channels = Vec::with_capacity(8);
         let mut channel: ChannelId = network.ports(src)[0];
         loop {
-            let hop = network.channel(channel);
-            path.rates.push(hop.rate);
-            path.latency += hop.latency;
-            if hop.to == dst {
-                return path;
+            let Channel { to, rate, latency, .. } = network.channel(channel);
+            if to == dst {
+                channels.push(Hop { rate, latency, is_cut_through: false });
+                return PathProfile { channels, cut_through: fabric.cut_through };
             }
-            path.latency += switch_latency;
-            channel = network.ports(hop.to)[usize::from(table.candidates(hop.to, dst)[0])];
+            let fastest = network.ports(to).iter().map(|&channel| network.channel(channel).rate).max();
+            channels.push(Hop {
+                rate,
+                latency: latency + fabric.switch_latency,
+                is_cut_through: fastest.is_none_or(|fastest| rate >= fastest),
+            });
+            channel = network.ports(to)[usize::from(table.candidates(to, dst)[0])];
         }
     }
 
     /// Rate of the first channel, the NIC's.
     pub fn nic_rate(&self) -> Rate {
-        self.rates[0]
+        self.channels[0].rate
     }
 
-    /// Time from sending a packet to its arrival on an idle path, store and forward.
+    /// Time from the start of a packet's transmission on a channel to the moment when the next one may begin to send it.
+    fn pass(&self, hop: &Hop, size: Bytes) -> Time {
+        let needed = self.cut_through.filter(|_| hop.is_cut_through).map_or(size, |head| head.min(size));
+        hop.rate.serialize(needed) + hop.latency
+    }
+
+    /// Time from sending a packet to its arrival on an idle path.
     pub fn one_way(&self, size: Bytes) -> Time {
-        self.rates.iter().map(|rate| rate.serialize(size)).sum::<Time>() + self.latency
+        self.channels.iter().map(|hop| self.pass(hop, size)).sum()
     }
 
     /// The flow completion time of a flow alone on the path and not limited by its window: `full` packets of the largest size followed
     /// by one of `last` bytes, back to back.
     ///
-    /// With equal rates b and packets of P bytes over K channels of delay d this is n·8P/b + (K−1)·8P/b + K·d.
+    /// With equal rates b and packets of P bytes over K channels of delay d this is n·8P/b + (K−1)·8P/b + K·d store and forward;
+    /// with cut-through after h bytes it is n·8P/b + (K−1)·8h/b + K·d.
     pub fn idle_fct(&self, full_packets: u64, full: Bytes, last: Bytes) -> Time {
-        // `last_done`: the last packet has left the channels so far. The full ones before it leave channel i after the sum of
-        // their serialisations up to i, plus one more of the slowest for each but the first.
-        let (mut sum, mut slowest, mut last_done) = (Time::ZERO, Time::ZERO, Time::ZERO);
-        for rate in &self.rates {
-            let each = rate.serialize(full);
-            sum += each;
-            slowest = slowest.max(each);
-            let before = match full_packets {
-                0 => Time::ZERO,
-                packets => sum + slowest * (packets - 1),
+        // When the first full packet starts on a channel, the longest serialisation so far, and when the last packet may start.
+        let (mut first, mut slowest, mut start) = (Time::ZERO, Time::ZERO, Time::ZERO);
+        let mut arrival = Time::ZERO;
+        for hop in &self.channels {
+            slowest = slowest.max(hop.rate.serialize(full));
+            // Full packets follow each other at the pace of the slowest channel so far.
+            let free = if full_packets > 0 {
+                first + slowest * (full_packets - 1) + hop.rate.serialize(full)
+            } else {
+                Time::ZERO
             };
-            last_done = last_done.max(before) + rate.serialize(last);
+            start = start.max(free);
+            arrival = start + self.pass(hop, last);
+            first += self.pass(hop, full);
+            start = arrival;
         }
-        last_done + self.latency
+        arrival
     }
 }

@@ -29,9 +29,9 @@ impl Sampler {
 
     /// Looks at ports that have been advanced to the instant that is due. Channels that have nothing queued and sent nothing
     /// leave no row.
-    pub(crate) fn look(&mut self, ports: &Ports) {
+    pub(crate) fn look(&mut self, ports: &Ports, now: Time) {
         for (port, channel, seen) in &mut self.ports {
-            let (queue, sent) = (ports.queued(*port), ports.sent(*port));
+            let (queue, sent) = (ports.queued(*port), ports.stats_of(*port, now).bytes);
             let bytes = sent - *seen;
             *seen = sent;
             if queue > 0 || bytes > 0 {
@@ -43,7 +43,7 @@ impl Sampler {
     /// Completes the series at the run's end, when nothing changes any more.
     pub(crate) fn complete(&mut self, ports: &Ports, end: Time) {
         while self.next < end + self.interval {
-            self.look(ports);
+            self.look(ports, self.next);
         }
     }
 }

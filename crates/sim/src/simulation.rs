@@ -4,10 +4,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use netloom_engine::{Engine, NodeIndex, Setup, contiguous, reference, stream};
-use netloom_fabric::{FabricError, PortSpec, Ports};
+use netloom_fabric::{FabricError, PortSpec, Ports, Rules, check_switch};
 use netloom_record::Records;
 use netloom_routing::{Granularity, Layers, NicRouter, RouteTable, RoutingError, Selector, SwitchRouter};
-use netloom_topology::{Network, NodeId};
+use netloom_topology::{ChannelId, Network, NodeId, PortId};
 use netloom_transport::TransportError;
 use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::Plan;
@@ -127,9 +127,10 @@ impl Simulation {
             _ => None,
         };
         let nic = NicRouter::new(routing.clone(), rate, layers);
-        let world = World { network, table, fabric, routing, nic, transport };
+        let rules = Rules::new(&fabric, transport.packet_size(), fabric.flow_control.vcs().unwrap_or(1));
+        let world = World { network, table, fabric, rules, routing, nic, transport };
         let mut simulation = Simulation { world, faults, measure, seed, nodes: Vec::new() };
-        simulation.nodes = simulation.make_nodes(plan);
+        simulation.nodes = simulation.make_nodes(plan)?;
         Ok(simulation)
     }
 
@@ -192,40 +193,33 @@ impl Simulation {
         Ok(Finished { records, interrupted: false })
     }
 
-    fn make_nodes(&self, plan: Plan) -> Vec<Node> {
-        let network = &self.world.network;
+    fn make_nodes(&self, plan: Plan) -> Result<Vec<Node>, FabricError> {
+        let (network, rules) = (&self.world.network, &self.world.rules);
+        let specs = PortSpecs::new(&self.world, &self.faults);
         let hosts = plan.hosts.into_iter().enumerate().map(|(id, work)| {
             let id = id as NodeId;
             let random = stream(self.seed, purpose::HOST, u64::from(id));
-            Node::Host(Box::new(Host::new(self.ports(id), random, work, self.sampler(id))))
+            let nic = Ports::new(specs.of(id), rules, true);
+            Ok(Node::Host(Box::new(Host::new(nic, random, work, self.sampler(id)))))
         });
         let switches = (network.hosts()..network.nodes()).map(|id| {
             let stride = network.up_stride(network.level(id));
             let router = stream(self.seed, purpose::ROUTER, u64::from(id));
             let sampler = self.sampler(id);
-            Node::Switch(Box::new(Switch {
-                ports: self.ports(id),
+            let specs: Vec<PortSpec> = specs.of(id).collect();
+            check_switch(&specs, rules).map_err(|reason| FabricError { field: "flow_control", reason })?;
+            Ok(Node::Switch(Box::new(Switch {
+                ports: Ports::new(specs, rules, false),
                 router: SwitchRouter::new(&self.world.routing, router, stride),
                 row: self.world.table.row(id),
                 random: stream(self.seed, purpose::MARKING, u64::from(id)),
                 dropped: Default::default(),
-                is_special: sampler.is_some() || self.world.nic.layers().is_some(),
+                is_special: sampler.is_some() || rules.is_lossless() || self.world.nic.layers().is_some(),
                 sampler,
                 last_event: Time::ZERO,
-            }))
+            })))
         });
         hosts.chain(switches).collect()
-    }
-
-    fn ports(&self, node: NodeId) -> Ports {
-        let network = &self.world.network;
-        Ports::new(network.ports(node).iter().map(|&id| {
-            let channel = network.channel(id);
-            let (rate, changes) = self.faults.schedule(id / 2, channel.rate);
-            let switching =
-                if network.is_host(channel.to) { Time::ZERO } else { self.world.fabric.switch_latency };
-            PortSpec { channel: id, to: channel.to, latency: channel.latency + switching, rate, changes }
-        }))
     }
 
     fn sampler(&self, node: NodeId) -> Option<Sampler> {
@@ -238,6 +232,62 @@ impl Simulation {
         });
         let ports: Vec<_> = ports.map(|(port, &channel)| (port as u16, channel)).collect();
         (!ports.is_empty()).then(|| Sampler::new(interval, ports))
+    }
+}
+
+/// What every port of a network is wired to.
+struct PortSpecs<'a> {
+    world: &'a World,
+    faults: &'a Faults,
+    /// The port of its node that feeds each channel.
+    port_of: Vec<PortId>,
+    /// Per switch, the rate of its fastest link.
+    fastest: Vec<Rate>,
+}
+
+impl<'a> PortSpecs<'a> {
+    fn new(world: &'a World, faults: &'a Faults) -> Self {
+        let network = &world.network;
+        let mut port_of = vec![0; network.links().len() * 2];
+        for node in 0..network.nodes() {
+            for (port, &channel) in network.ports(node).iter().enumerate() {
+                port_of[channel as usize] = port as PortId;
+            }
+        }
+        let fastest = (network.hosts()..network.nodes()).map(|switch| {
+            let rates = network.ports(switch).iter().map(|&channel| network.channel(channel).rate);
+            rates.max().unwrap_or(Rate(1))
+        });
+        PortSpecs { world, faults, port_of, fastest: fastest.collect() }
+    }
+
+    fn of(&self, node: NodeId) -> impl Iterator<Item = PortSpec> {
+        self.world.network.ports(node).iter().map(|&id| {
+            let network = &self.world.network;
+            let channel = network.channel(id);
+            let (rate, changes) = self.faults.schedule(id / 2, channel.rate);
+            // The opposite channel belongs to the same cable, and so has the same rates.
+            let fastest = changes.iter().map(|&(_, rate)| rate).fold(rate, Ord::max);
+            let switch = channel.to.checked_sub(network.hosts());
+            let cut_through_from = switch.map(|switch| self.fastest[switch as usize]);
+            PortSpec {
+                channel: id,
+                to: channel.to,
+                peer: self.port_of[(id ^ 1) as usize],
+                latency: self.latency(id),
+                rate,
+                changes,
+                cut_through_from,
+                inward: (self.latency(id ^ 1), fastest),
+            }
+        })
+    }
+
+    /// Delay of a channel and of the switch at its end.
+    fn latency(&self, id: ChannelId) -> Time {
+        let channel = self.world.network.channel(id);
+        let to_host = self.world.network.is_host(channel.to);
+        channel.latency + if to_host { Time::ZERO } else { self.world.fabric.options.switch_latency }
     }
 }
 
@@ -267,14 +317,14 @@ fn check_measure(measure: &Measure, network: &Network) -> Result<(), SimError> {
 fn setup(world: &World, threads: usize, until: Time) -> Setup {
     let network = &world.network;
     let options = &world.transport.options;
-    // The smallest packet is an ACK or a data packet with one byte.
-    let smallest = Bytes(options.ack_size.0.min(options.header.0 + 1));
+    // The smallest packet is an ACK, a data packet with one byte, or whatever else the fabric sends.
+    let smallest = Bytes(options.ack_size.0.min(options.header.0 + 1)).min(world.fabric.smallest());
     let largest = world.transport.packet_size();
     let channels = || network.links().iter();
     let lookahead = channels().map(|link| link.latency + link.rate.serialize(smallest)).min();
     let lookahead = lookahead.unwrap_or(Time(1));
     let slowest = channels().map(|link| link.latency + link.rate.serialize(largest)).max();
-    let horizon = slowest.unwrap_or(lookahead) + world.fabric.switch_latency + lookahead;
+    let horizon = slowest.unwrap_or(lookahead) + world.fabric.options.switch_latency + lookahead;
     let parts =
         contiguous(&neighbour_order(network), |node| network.ports(node).len() as u64, threads.max(1));
     Setup { until, horizon, parts: Some(parts), ..Setup::new(lookahead) }

@@ -1,7 +1,7 @@
 //! A switch: route, enqueue, send.
 
 use netloom_engine::{Scheduler, Stream};
-use netloom_fabric::{Class, Fate, Moment, Packet, PacketKind, Ports};
+use netloom_fabric::{Credit, Fate, Moment, Packet, PacketKind, Ports};
 use netloom_routing::{Crossing, FlowKey, Header, SwitchRouter};
 use netloom_topology::PortId;
 use netloom_units::Time;
@@ -21,7 +21,7 @@ pub(crate) struct Switch {
     pub(crate) random: Stream,
     /// Packets dropped, per flow. Empty unless something is lost.
     pub(crate) dropped: FxHashMap<FlowKey, u64>,
-    /// Whether it takes samples or forwards by layers: one question per packet instead of two.
+    /// Whether it takes samples, obeys flow control or forwards by layers: one question per packet instead of three.
     pub(crate) is_special: bool,
     pub(crate) sampler: Option<Sampler>,
     /// Last time a packet came.
@@ -52,7 +52,7 @@ impl Switch {
         } else {
             let header = header(packet);
             let rates = |port| world.network.channel(world.network.ports(id)[usize::from(port)]).rate.0;
-            let load = |port| ports.load(port, now, &mut Channels(out));
+            let load = |port| ports.load(port, now, &world.rules, &mut Channels(out));
             let first = packet.kind == PacketKind::Data && packet.hops == 1;
             let crossing = Crossing { first, candidates, now };
             let hop = router.route(&world.routing, &header, crossing, load, rates);
@@ -63,9 +63,8 @@ impl Switch {
         self.enqueue(world, now, port, packet, out);
     }
 
-    /// Takes the samples that are due, then forwards by the table of the packet's layer if the scheme has layers. Returns whether
-    /// it did.
-    #[cold]
+    /// Takes the samples that are due, obeys a PAUSE frame, or forwards by the table of the packet's layer if the scheme has
+    /// layers. Returns whether nothing is left to do.
     #[inline(never)]
     fn forward_specially(
         &mut self,
@@ -75,7 +74,14 @@ impl Switch {
         packet: &mut Packet,
         out: &mut impl Scheduler<Message>,
     ) -> bool {
-        self.sample(now, out);
+        self.sample(world, now, out);
+        if world.rules.is_lossless() {
+            self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
+            if packet.kind == PacketKind::Pause {
+                self.ports.on_pause(packet, now, &world.rules, &mut Channels(out));
+                return true;
+            }
+        }
         let Some(layers) = world.nic.layers() else { return false };
         let (here, to) = (layers.router(id), layers.router_of(packet.dst));
         let minimal = world.table.candidates_in_row(self.row, id, packet.dst);
@@ -100,26 +106,47 @@ impl Switch {
     ) {
         let Switch { ports, random, .. } = self;
         let moment = Moment { at: now, is_over: out.is_last_of_instant() };
-        let fate = ports.enqueue(port, packet, moment, &world.fabric, random, &mut Channels(out));
+        let fate = ports.enqueue(port, packet, moment, &world.rules, random, &mut Channels(out));
         if fate == Fate::Dropped {
             *self.dropped.entry(FlowKey { src: packet.src, flow: packet.flow }).or_default() += 1;
         }
     }
 
+    /// Credits have come back.
     #[inline]
-    pub(crate) fn advance(&mut self, until: Time, out: &mut impl Scheduler<Message>) -> Option<Time> {
+    pub(crate) fn on_credit(
+        &mut self,
+        world: &World,
+        now: Time,
+        credit: Credit,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        self.last_event = now;
         if self.sampler.is_some() {
-            self.sample(until, out);
+            self.sample(world, now, out);
         }
-        self.ports.advance(until, &mut Channels(out))
+        self.ports.on_credit(credit, now, &world.rules, &mut Channels(out));
+    }
+
+    #[inline]
+    pub(crate) fn advance(
+        &mut self,
+        world: &World,
+        until: Time,
+        out: &mut impl Scheduler<Message>,
+    ) -> Option<Time> {
+        if self.sampler.is_some() {
+            self.sample(world, until, out);
+        }
+        self.ports.advance(until, &world.rules, &mut Channels(out))
     }
 
     /// Takes the samples that are due up to `now`.
-    fn sample(&mut self, now: Time, out: &mut impl Scheduler<Message>) {
+    fn sample(&mut self, world: &World, now: Time, out: &mut impl Scheduler<Message>) {
         let Switch { ports, sampler: Some(sampler), .. } = self else { return };
         while let Some(instant) = sampler.due(now) {
-            ports.advance(instant, &mut Channels(out));
-            sampler.look(ports);
+            ports.advance(instant, &world.rules, &mut Channels(out));
+            sampler.look(ports, instant);
         }
     }
 }
@@ -141,6 +168,6 @@ pub(crate) fn header(packet: &Packet) -> Header {
         flow: packet.flow,
         entropy: packet.entropy,
         bytes: u32::from(packet.size),
-        control: packet.class() == Class::Control,
+        control: !packet.is_data(),
     }
 }

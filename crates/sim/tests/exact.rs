@@ -16,7 +16,7 @@ const PACKET: u64 = 166_400;
 
 /// Messages as (source, destination, bytes, start in ps).
 fn messages(network: &Network, list: &[(u32, u32, u64, u64)]) -> Plan {
-    let message = |&(src, dst, bytes, start)| (src, Message { dst, bytes: Bytes(bytes), start: Time(start) });
+    let message = |&(src, dst, bytes, start)| (src, Message::new(dst, Bytes(bytes), Time(start)));
     Plan::of_messages(network.hosts(), list.iter().map(message))
 }
 
@@ -153,7 +153,7 @@ fn the_idle_time_holds_for_unequal_rates_too() {
 fn switch_latency_is_paid_once_per_switch() {
     let network = fat_tree(4);
     let mut config = free("ecmp");
-    config.fabric.switch_latency = Time::from_ns(300);
+    config.fabric.options.switch_latency = Time::from_ns(300);
     let records = run(network.clone(), config, messages(&network, &[(0, 15, 4096, 0)]));
     assert_eq!(fct(&records.flows[0]), one_flow(1, 6) + Time::from_ns(5 * 300));
     assert_eq!(records.flows[0].fct, Some(records.flows[0].idle_fct));

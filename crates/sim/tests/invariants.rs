@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use netloom_fabric::{Ecn, Fabric};
+use netloom_fabric::{Ecn, Fabric, FabricOptions};
 use netloom_record::FlowRecord;
 use netloom_routing::granularity::flowcut::Flowcut;
 use netloom_routing::{Granularity, preset};
@@ -98,12 +98,21 @@ fn fabrics(lossy: bool) -> impl Strategy<Value = Fabric> {
     let ecn = ecn.prop_map(|ecn| {
         ecn.map(|(kmin, more, pmax)| Ecn { kmin: Bytes(kmin), kmax: Bytes(kmin + more), pmax })
     });
-    (buffer, ecn, any::<bool>(), 0..500u64).prop_map(|(buffer, ecn, control_priority, latency)| Fabric {
-        buffer,
-        ecn,
-        control_priority,
-        switch_latency: Time::from_ns(latency),
-    })
+    let cut_through = prop::option::of((1..2000u64).prop_map(Bytes));
+    (buffer, ecn, any::<bool>(), 0..500u64, cut_through).prop_map(
+        |(buffer, ecn, control_priority, latency, cut_through)| {
+            let switch_latency = Time::from_ns(latency);
+            let options = FabricOptions {
+                buffer,
+                ecn,
+                control_priority,
+                switch_latency,
+                cut_through,
+                ..FabricOptions::default()
+            };
+            Fabric { options, ..Fabric::default() }
+        },
+    )
 }
 
 fn flowcuts() -> impl Strategy<Value = Flowcut> {
@@ -154,7 +163,7 @@ proptest! {
         if matches!(config.routing.granularity, Granularity::Flowcut(_)) {
             config.transport.options.ack_every = 1;
         }
-        config.fabric.buffer = config.fabric.buffer.map(|b| b.max(config.transport.packet_size()));
+        config.fabric.options.buffer = config.fabric.options.buffer.map(|b| b.max(config.transport.packet_size()));
         let Some(first) = simulate(&network, &config, &pattern, seed) else { return Ok(()) };
         // Without samples the textbook executor must agree.
         let expected = first.run(1).unwrap().records;
@@ -241,7 +250,7 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let mut config = SimConfig { fabric, transport, seed, ..scheme("spray") };
-        config.fabric.buffer = config.fabric.buffer.map(|b| b.max(config.transport.packet_size()));
+        config.fabric.options.buffer = config.fabric.options.buffer.map(|b| b.max(config.transport.packet_size()));
         config.measure.until = Some(Time::from_us(until));
         let Some(simulation) = simulate(&network, &config, &pattern, seed) else { return Ok(()) };
         let one = simulation.run(1).unwrap().records;

@@ -119,7 +119,7 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let mut config = config(granularity, layer, seed);
-        config.fabric.buffer = buffer.map(Bytes);
+        config.fabric.options.buffer = buffer.map(Bytes);
         if cut > 0 && network.switches() > 1 {
             config.faults = vec![Fault::Cut(Cut { links: Some(cut), ..Cut::default() })];
         }

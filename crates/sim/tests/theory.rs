@@ -71,7 +71,7 @@ fn ecmp_loads_the_uplinks_like_balls_in_bins() {
     let network = leaf_spine(2, spines, hosts);
     let mut seen = vec![0usize; hosts as usize + 1];
     for seed in 0..runs {
-        let message = |src| (src, Message { dst: src + hosts, bytes: Bytes(100), start: Time(0) });
+        let message = |src| (src, Message::new(src + hosts, Bytes(100), Time(0)));
         let messages = Plan::of_messages(2 * hosts, (0..hosts).map(message));
         let records = run(network.clone(), SimConfig { seed, ..scheme("ecmp") }, messages);
         // Up links of the first leaf carry data only: one packet per flow.
@@ -95,7 +95,7 @@ fn ecmp_loads_the_uplinks_like_balls_in_bins() {
 #[test]
 fn two_saturated_flows_get_half_of_a_link_each() {
     let network = crossbar(3);
-    let message = |src| (src, Message { dst: 2, bytes: Bytes(4 << 20), start: Time(0) });
+    let message = |src| (src, Message::new(2, Bytes(4 << 20), Time(0)));
     let records = run(network.clone(), scheme("ecmp"), Plan::of_messages(3, [0, 1].map(message)));
     for flow in &records.flows {
         let share = flow.idle_fct.as_secs_f64() / fct(flow).as_secs_f64();

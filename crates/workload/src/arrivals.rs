@@ -39,6 +39,6 @@ impl Arrivals {
         }
         self.now = start;
         let dst = self.destinations.draw(self.rank, &mut self.rng);
-        Some(Message { dst, bytes: self.size.draw(&mut self.rng), start })
+        Some(Message::new(dst, self.size.draw(&mut self.rng), start))
     }
 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use netloom_topology::HostId;
-use netloom_units::{Bytes, Time};
+use netloom_units::Time;
 use rand_pcg::Pcg64Mcg;
 
+use crate::Message;
 use crate::options::Destinations;
 use crate::random::mix;
 use crate::size::Sampler;
@@ -42,13 +43,13 @@ impl Closed {
     }
 
     /// The next message, if one may start now.
-    pub(crate) fn next(&mut self, now: Time) -> Option<(HostId, Bytes)> {
+    pub(crate) fn next(&mut self, now: Time) -> Option<Message> {
         if now >= self.until {
             self.left = 0;
         }
         self.left = self.left.checked_sub(1)?;
         let partner = self.partners.next(&mut self.rng);
-        Some((partner, self.size.draw(&mut self.rng)))
+        Some(Message::new(partner, self.size.draw(&mut self.rng), now))
     }
 }
 
@@ -57,7 +58,7 @@ impl Partners {
         Partners::Cycle { hosts: hosts.into(), next: 0 }
     }
 
-    fn next(&mut self, rng: &mut Pcg64Mcg) -> HostId {
+    pub(crate) fn next(&mut self, rng: &mut Pcg64Mcg) -> HostId {
         match self {
             Partners::Cycle { hosts, next } => {
                 let host = hosts[*next as usize];

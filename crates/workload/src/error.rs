@@ -1,5 +1,6 @@
 //! Why a workload cannot be laid on a network.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// Why a workload cannot be laid on a network.
@@ -8,8 +9,8 @@ pub enum WorkloadError {
     /// A parameter has a value that makes no sense, by itself or on this network.
     #[error("{field}: expected {expected}, found {found}")]
     Parameter {
-        /// The parameter's name as the user writes it.
-        field: &'static str,
+        /// The parameter's name as the user writes it, e.g. `size.scale` or `parts.1.load`.
+        field: Cow<'static, str>,
         /// What would be valid.
         expected: String,
         /// What was given.
@@ -45,11 +46,21 @@ pub enum WorkloadError {
 
 impl WorkloadError {
     pub(crate) fn parameter(
-        field: &'static str,
+        field: impl Into<Cow<'static, str>>,
         expected: impl Into<String>,
         found: impl std::fmt::Display,
     ) -> Self {
-        WorkloadError::Parameter { field, expected: expected.into(), found: found.to_string() }
+        WorkloadError::Parameter { field: field.into(), expected: expected.into(), found: found.to_string() }
+    }
+
+    /// As the error of a part of the workload.
+    pub(crate) fn within(self, part: &str) -> Self {
+        match self {
+            WorkloadError::Parameter { field, expected, found } => {
+                WorkloadError::Parameter { field: format!("{part}.{field}").into(), expected, found }
+            }
+            other => other,
+        }
     }
 
     pub(crate) fn file(file: &Path, problem: impl std::fmt::Display) -> Self {

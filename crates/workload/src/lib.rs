@@ -4,7 +4,8 @@
 //! [`Options`] that hold for every pattern. [`Workload::plan`] lays it on a network and gives one [`HostWork`] per
 //! host. A host's work has three faces, and a simulator asks all of them:
 //!
-//! - messages that start *by the clock* ([`HostWork::next_timed`]): open-loop arrivals, flow lists, first messages;
+//! - messages that start *by the clock* ([`HostWork::next_timed`]): open-loop arrivals, flow lists, the first messages
+//!   of closed loops;
 //! - messages that start *when another one completes* ([`HostWork::next_closed`]): closed loops;
 //! - messages that a *program* sends ([`HostWork::begin`] and the calls after it): graphs of sends, receives and
 //!   calculations.
@@ -36,20 +37,26 @@
 mod arrivals;
 mod closed;
 mod error;
+mod frames;
+mod map;
+mod merge;
 mod options;
 mod pattern;
 mod plan;
 mod program;
 mod random;
 mod size;
+mod traffic;
 
 pub use error::WorkloadError;
+pub use map::Map;
 pub use options::{Destination, Options, Placement};
 pub use pattern::{
-    Adversarial, Algorithm, AllToAll, Application, Collective, FlowList, Goal, HtsimMatrix, Incast, Ns3Flows,
-    OffDiagonal, Order, Pattern, Permutation, Poisson, Scale, ScaleTable, Shuffle, Skeleton, StartUnit,
-    Stencil, Uniform,
+    Adversarial, Algorithm, AllToAll, Application, Bernoulli, Bursty, Collective, Degree, FlowList, Goal,
+    HotSources, Hotspot, HtsimMatrix, Incast, Mix, Ns3Flows, OffDiagonal, Order, Part, Pattern, Permutation,
+    Poisson, Scale, ScaleTable, Severity, Shuffle, Skeleton, StartUnit, Stencil, Uniform, Victim,
 };
 pub use plan::{HostWork, Message, Plan, PlanContext, Workload};
 pub use program::Action;
 pub use size::{Sampling, Size, SizeDistribution, Table};
+pub use traffic::Traffic;

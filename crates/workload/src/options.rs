@@ -22,6 +22,8 @@ pub struct Options {
     pub placement: Placement,
     /// Every host begins its work at a time drawn uniformly from zero to this one; lists and arrivals shift by it.
     pub start_jitter: Time,
+    /// Traffic class of all messages, 0 to 7.
+    pub class: u8,
 }
 
 /// Where the ranks of a workload sit.
@@ -49,6 +51,14 @@ pub enum Destination {
 }
 
 impl Options {
+    /// The traffic class, if there is such a one: Ethernet has eight (IEEE 802.1Q, priority code points).
+    pub(crate) fn checked_class(&self) -> Result<u8, WorkloadError> {
+        match self.class {
+            0..=7 => Ok(self.class),
+            _ => Err(WorkloadError::parameter("class", "0 to 7", self.class)),
+        }
+    }
+
     /// The host of every rank.
     pub(crate) fn place(&self, network: &Network, seed: u64) -> Result<Vec<HostId>, WorkloadError> {
         let hosts = network.hosts();

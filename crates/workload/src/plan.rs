@@ -8,6 +8,8 @@ use netloom_units::{Bytes, Time};
 
 use crate::arrivals::Arrivals;
 use crate::closed::Closed;
+use crate::frames::Frames;
+use crate::merge::Merge;
 use crate::program::{Action, Placed, Program, Runner};
 use crate::{Options, Pattern, WorkloadError};
 
@@ -16,7 +18,7 @@ use crate::{Options, Pattern, WorkloadError};
 pub struct Workload {
     /// Which host sends to which, and by what rule.
     pub pattern: Pattern,
-    /// Participants, placement, jitter.
+    /// Participants, placement, jitter, traffic class.
     pub options: Options,
 }
 
@@ -40,7 +42,7 @@ impl PlanContext {
     }
 }
 
-/// One message that starts by the clock.
+/// One message of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
     /// Receiving host, never the sender itself.
@@ -49,6 +51,20 @@ pub struct Message {
     pub bytes: Bytes,
     /// When it is handed to the sender's transport.
     pub start: Time,
+    /// Its kind of traffic, an index into [`Plan::groups`].
+    pub group: u16,
+    /// Its traffic class, 0 to 7.
+    pub class: u8,
+    /// Whether its bytes go to the end of the open flow from this host to the same destination, of the same group and
+    /// class, instead of being a flow of their own.
+    pub stream: bool,
+}
+
+impl Message {
+    /// A flow of its own, of the first group and class.
+    pub fn new(dst: HostId, bytes: Bytes, start: Time) -> Self {
+        Message { dst, bytes, start, group: 0, class: 0, stream: false }
+    }
 }
 
 /// A workload laid on a network.
@@ -58,9 +74,16 @@ pub struct Plan {
     pub hosts: Vec<HostWork>,
     /// How many messages there will be, where that is known beforehand.
     pub total_messages: Option<u64>,
+    /// The kinds of traffic that are told apart, by name; `all` alone where the pattern has one kind.
+    pub groups: Vec<String>,
 }
 
 impl Plan {
+    /// A plan whose messages are all of one group.
+    pub(crate) fn of_hosts(hosts: Vec<HostWork>, total_messages: Option<u64>) -> Self {
+        Plan { hosts, total_messages, groups: vec!["all".to_owned()] }
+    }
+
     /// A plan of given messages: (source, message) in any order.
     ///
     /// # Panics
@@ -75,7 +98,7 @@ impl Plan {
             list.sort_by_key(|message| message.start);
             HostWork::list(list)
         });
-        Plan { hosts: sorted.collect(), total_messages }
+        Plan::of_hosts(sorted.collect(), total_messages)
     }
 }
 
@@ -85,6 +108,8 @@ impl Plan {
 #[derive(Clone, Debug, Default)]
 pub struct HostWork {
     source: Source,
+    /// The class of all messages, where the workload sets one.
+    class: Option<u8>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -93,95 +118,101 @@ enum Source {
     Idle,
     List(vec::IntoIter<Message>),
     Arrivals(Box<Arrivals>),
-    /// A closed loop; the first messages start by the clock if `start` is later than zero.
+    Frames(Box<Frames>),
+    /// A closed loop; `first` messages are still to start by the clock.
     Closed {
         start: Time,
-        early: u32,
+        first: u32,
         work: Box<Closed>,
     },
     Program(Box<Runner>),
+    Merge(Box<Merge>),
 }
 
 impl HostWork {
     /// Messages in order of their start.
     pub(crate) fn list(messages: Vec<Message>) -> Self {
-        if messages.is_empty() {
-            Self::default()
-        } else {
-            HostWork { source: Source::List(messages.into_iter()) }
-        }
+        if messages.is_empty() { Self::default() } else { Source::List(messages.into_iter()).into() }
     }
 
     /// Random arrivals.
     pub(crate) fn arrivals(arrivals: Arrivals) -> Self {
-        HostWork { source: Source::Arrivals(Box::new(arrivals)) }
+        Source::Arrivals(Box::new(arrivals)).into()
+    }
+
+    /// Frames at a load, in a traffic class.
+    pub(crate) fn frames(frames: Frames, class: u8) -> Self {
+        HostWork { source: Source::Frames(Box::new(frames)), class: Some(class) }
+    }
+
+    /// Several works, each with the number of its first group; ascending in these.
+    pub(crate) fn merge(mut works: Vec<(u16, HostWork)>) -> Self {
+        works.retain(|(_, work)| !matches!(work.source, Source::Idle));
+        if works.is_empty() { Self::default() } else { Source::Merge(Box::new(Merge::new(works))).into() }
     }
 
     /// A closed loop whose first messages start at `start`.
     pub(crate) fn closed(work: Closed, start: Time) -> Self {
-        let early = if start > Time::ZERO { work.outstanding() } else { 0 };
-        HostWork { source: Source::Closed { start, early, work: Box::new(work) } }
+        Source::Closed { start, first: work.outstanding(), work: Box::new(work) }.into()
     }
 
     /// A rank of a program.
     pub(crate) fn program(runner: Runner) -> Self {
-        HostWork { source: Source::Program(Box::new(runner)) }
-    }
-
-    #[cfg(test)]
-    pub(crate) fn runner(&self) -> Option<&Runner> {
-        match &self.source {
-            Source::Program(runner) => Some(runner),
-            _ => None,
-        }
+        Source::Program(Box::new(runner)).into()
     }
 
     /// The next message that starts by the clock, in order of start; `None` when none is left.
     pub fn next_timed(&mut self) -> Option<Message> {
-        match &mut self.source {
+        let message = match &mut self.source {
             Source::Idle | Source::Program(_) => None,
             Source::List(messages) => messages.next(),
             Source::Arrivals(arrivals) => arrivals.next(),
-            Source::Closed { start, early, work } => {
-                *early = early.checked_sub(1)?;
-                let (dst, bytes) = work.next(*start)?;
-                Some(Message { dst, bytes, start: *start })
+            Source::Frames(frames) => frames.next(),
+            Source::Merge(works) => works.next_timed(),
+            Source::Closed { start, first, work } => {
+                *first = first.checked_sub(1)?;
+                work.next(*start)
             }
-        }
+        };
+        self.classed(message)
     }
 
-    /// How many messages a simulator takes from [`next_closed`](Self::next_closed) when the run starts.
+    /// The message that starts at `now` because one of group `group` has completed at the sender: taken once for each
+    /// message of this host that completes.
     ///
-    /// Zero for open loops, and for closed loops whose first messages start by the clock; these go on through
-    /// `next_closed` all the same.
-    pub fn outstanding(&self) -> u32 {
-        match &self.source {
-            Source::Closed { start: Time::ZERO, work, .. } => work.outstanding(),
-            _ => 0,
-        }
-    }
-
-    /// The next message of the closed loop, which starts at once: taken [`outstanding`](Self::outstanding) times
-    /// when the run starts, and then whenever any message of this host completes at the sender.
-    ///
-    /// `None` when the loop is done (or there is none), for this and all later times.
-    pub fn next_closed(&mut self, now: Time) -> Option<(HostId, Bytes)> {
-        match &mut self.source {
-            Source::Closed { work, .. } => work.next(now),
+    /// `None` if there is no closed loop of that group, or it is done, now and for good.
+    pub fn next_closed(&mut self, now: Time, group: u16) -> Option<Message> {
+        let message = match &mut self.source {
+            Source::Closed { work, .. } if group == 0 => work.next(now),
+            Source::Merge(works) => works.next_closed(now, group),
             _ => None,
+        };
+        self.classed(message)
+    }
+
+    fn set_class(&mut self, class: u8) {
+        // Merged works have theirs.
+        if !matches!(self.source, Source::Merge(_)) {
+            self.class = Some(class);
         }
     }
 
-    /// Whether this host runs a rank of a program: its messages then come from the calls below, which do nothing for
-    /// other hosts, and never from [`next_timed`](Self::next_timed) or [`next_closed`](Self::next_closed).
+    /// Whether this host runs a rank of a program. The program's messages come from the calls below, which do nothing
+    /// for other hosts; those of [`next_timed`](Self::next_timed) and [`next_closed`](Self::next_closed), which a host
+    /// may have beside them, have no number.
     pub fn is_program(&self) -> bool {
-        matches!(self.source, Source::Program(_))
+        match &self.source {
+            Source::Program(_) => true,
+            Source::Merge(works) => works.works().any(HostWork::is_program),
+            _ => false,
+        }
     }
 
-    /// Whether the program of this host is done; true where there is none.
+    /// Whether the programs of this host are done; true where there are none.
     pub fn is_finished(&self) -> bool {
         match &self.source {
             Source::Program(runner) => runner.is_finished(),
+            Source::Merge(works) => works.works().all(HostWork::is_finished),
             _ => true,
         }
     }
@@ -189,40 +220,75 @@ impl HostWork {
     /// What the program of this host waits for, in words; `None` if it is done, or where there is none. For the
     /// message about a run that ends with unfinished programs.
     pub fn unfinished(&self) -> Option<String> {
-        match &self.source {
-            Source::Program(runner) => runner.unfinished(),
-            _ => None,
-        }
+        self.programs().find_map(Runner::unfinished)
     }
 
     /// Starts the program: called once, before any of the calls below. Every call appends what is to be done to
     /// `actions`, in order.
     pub fn begin(&mut self, now: Time, actions: &mut Vec<Action>) {
-        if let Source::Program(runner) = &mut self.source {
-            runner.begin(now, actions);
-        }
+        self.call(actions, &|program, actions| program.begin(now, actions));
     }
 
     /// The time of an [`Action::Wake`] has come.
     pub fn on_wake(&mut self, now: Time, op: u32, actions: &mut Vec<Action>) {
-        if let Source::Program(runner) = &mut self.source {
-            runner.on_wake(now, op, actions);
-        }
+        self.call(actions, &|program, actions| program.on_wake(now, op, actions));
     }
 
     /// The transport is done with the message `number` of this host's [`Action::Send`]: it has left completely, or
     /// has been acknowledged where the transport waits for that.
     pub fn on_sent(&mut self, now: Time, number: u32, actions: &mut Vec<Action>) {
-        if let Source::Program(runner) = &mut self.source {
-            runner.on_sent(now, number, actions);
-        }
+        self.call(actions, &|program, actions| program.on_sent(now, number, actions));
     }
 
     /// All bytes of the message `number` of the host `src` have arrived here.
     pub fn on_received(&mut self, now: Time, src: HostId, number: u32, actions: &mut Vec<Action>) {
-        if let Source::Program(runner) = &mut self.source {
-            runner.on_received(now, src, number, actions);
+        self.call(actions, &|program, actions| program.on_received(now, src, number, actions));
+    }
+
+    /// The programs of this host.
+    pub(crate) fn programs(&self) -> Box<dyn Iterator<Item = &Runner> + '_> {
+        match &self.source {
+            Source::Program(runner) => Box::new(std::iter::once(&**runner)),
+            Source::Merge(works) => Box::new(works.works().flat_map(HostWork::programs)),
+            _ => Box::new(std::iter::empty()),
         }
+    }
+
+    /// Calls every program; each knows its own numbers.
+    pub(crate) fn call(&mut self, actions: &mut Vec<Action>, call: &dyn Fn(&mut Runner, &mut Vec<Action>)) {
+        let before = actions.len();
+        match &mut self.source {
+            Source::Program(runner) => call(runner, actions),
+            Source::Merge(works) => works.call(actions, call),
+            _ => {}
+        }
+        if let Some(set) = self.class {
+            for action in &mut actions[before..] {
+                if let Action::Send { class, .. } = action {
+                    *class = set;
+                }
+            }
+        }
+    }
+
+    /// Makes the numbers of this host's program those that are `index` modulo `count`, which no other program of a mix
+    /// has.
+    pub(crate) fn share_numbers(&mut self, index: u32, count: u32) {
+        match &mut self.source {
+            Source::Program(runner) => runner.share_numbers(index, count),
+            Source::Merge(works) => works.works_mut().for_each(|work| work.share_numbers(index, count)),
+            _ => {}
+        }
+    }
+
+    fn classed(&self, message: Option<Message>) -> Option<Message> {
+        message.map(|message| Message { class: self.class.unwrap_or(message.class), ..message })
+    }
+}
+
+impl From<Source> for HostWork {
+    fn from(source: Source) -> Self {
+        HostWork { source, class: None }
     }
 }
 
@@ -231,6 +297,7 @@ pub(crate) struct Setting<'a> {
     pub(crate) network: &'a Network,
     pub(crate) context: &'a PlanContext,
     pub(crate) options: &'a Options,
+    pub(crate) placement_seed: u64,
     /// The host of every rank.
     pub(crate) placed: Vec<HostId>,
 }
@@ -251,7 +318,7 @@ impl Setting<'_> {
         for (rank, &host) in (0..).zip(&self.placed) {
             hosts[host as usize] = work(rank, host);
         }
-        Plan { hosts, total_messages }
+        Plan::of_hosts(hosts, total_messages)
     }
 
     /// Every rank runs its part of a program; ranks that it has no part for idle.
@@ -283,7 +350,21 @@ impl Workload {
     /// If a parameter makes no sense on this network, or a file is missing or wrong; the error names the parameter,
     /// or the file and line.
     pub fn plan(&self, network: &Network, context: &PlanContext) -> Result<Plan, WorkloadError> {
-        let placed = self.options.place(network, context.seed)?;
-        self.pattern.lay(&Setting { network, context, options: &self.options, placed })
+        lay(&self.pattern, &self.options, network, context, context.seed)
     }
+}
+
+/// Lays a pattern on a network; ranks are placed by a seed that all parts of a mix share.
+pub(crate) fn lay(
+    pattern: &Pattern,
+    options: &Options,
+    network: &Network,
+    context: &PlanContext,
+    placement_seed: u64,
+) -> Result<Plan, WorkloadError> {
+    let class = options.checked_class()?;
+    let placed = options.place(network, placement_seed)?;
+    let mut plan = pattern.lay(&Setting { network, context, options, placement_seed, placed })?;
+    plan.hosts.iter_mut().for_each(|host| host.set_class(class));
+    Ok(plan)
 }

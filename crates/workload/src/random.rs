@@ -11,12 +11,19 @@ pub(crate) enum Purpose {
     Partners = 2,
     Host = 3,
     Start = 4,
+    Phase = 5,
+    Source = 6,
+    Part = 7,
 }
 
 /// The stream of one host (or of the whole run, with `index` 0) for one purpose.
 pub(crate) fn stream(seed: u64, purpose: Purpose, index: u32) -> Pcg64Mcg {
-    let key = mix(seed ^ mix((purpose as u64) << 32 | u64::from(index)));
-    Pcg64Mcg::seed_from_u64(key)
+    Pcg64Mcg::seed_from_u64(part_seed(seed, purpose, index))
+}
+
+/// The seed of a part of a run, whose streams are unrelated to those of the whole and of other parts.
+pub(crate) fn part_seed(seed: u64, purpose: Purpose, index: u32) -> u64 {
+    mix(seed ^ mix((purpose as u64) << 32 | u64::from(index)))
 }
 
 /// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): a bijection in which every input bit reaches

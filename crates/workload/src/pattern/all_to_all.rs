@@ -76,8 +76,10 @@ mod tests {
         let pattern = Pattern::AllToAll(AllToAll { order, ..Default::default() });
         let mut plan = plan(Workload::new(pattern), &network(hosts, hosts), seed).unwrap();
         let work = &mut plan.hosts[host];
-        assert_eq!(work.outstanding(), 4.min(hosts - 1));
-        std::iter::from_fn(|| Some(work.next_closed(Time::ZERO)?.0)).collect()
+        let mut visited: Vec<u32> = std::iter::from_fn(|| Some(work.next_timed()?.dst)).collect();
+        assert_eq!(visited.len(), 4.min(hosts as usize - 1));
+        visited.extend(std::iter::from_fn(|| Some(work.next_closed(Time::ZERO, 0)?.dst)));
+        visited
     }
 
     #[test]

@@ -58,7 +58,7 @@ impl<'a> Flows<'a> {
         let shifted = start.0.checked_add(self.setting.first_start(src_host).0);
         let start =
             shifted.map(Time).ok_or_else(|| fail(format!("start: {start} is beyond the end of time")))?;
-        self.hosts[src_host as usize].push(Message { dst, bytes, start });
+        self.hosts[src_host as usize].push(Message::new(dst, bytes, start));
         self.count += 1;
         Ok(())
     }
@@ -69,6 +69,6 @@ impl<'a> Flows<'a> {
             flows.sort_by_key(|message| message.start);
             HostWork::list(flows)
         };
-        Plan { hosts: self.hosts.into_iter().map(by_start).collect(), total_messages: Some(self.count) }
+        Plan::of_hosts(self.hosts.into_iter().map(by_start).collect(), Some(self.count))
     }
 }

@@ -136,10 +136,8 @@ mod tests {
     fn connections_become_messages() {
         for (unit, start) in [(StartUnit::Ps, Time(7)), (StartUnit::Us, Time::from_us(7))] {
             let mut plan = read(MATRIX, unit).unwrap();
-            let expected = [
-                (0, Message { dst: 1, bytes: Bytes(2000), start }),
-                (7, Message { dst: 2, bytes: Bytes(5), start: Time::ZERO }),
-            ];
+            let expected =
+                [(0, Message::new(1, Bytes(2000), start)), (7, Message::new(2, Bytes(5), Time::ZERO))];
             assert_eq!(timed(&mut plan), expected);
         }
     }

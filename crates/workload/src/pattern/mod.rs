@@ -2,13 +2,17 @@
 
 mod adversarial;
 mod all_to_all;
+mod bernoulli;
+mod bursty;
 mod collective;
 mod flow_list;
 mod flows;
 mod goal;
+mod hotspot;
 mod htsim_matrix;
 mod incast;
 mod lines;
+mod mix;
 mod ns3_flows;
 mod off_diagonal;
 mod partners;
@@ -21,11 +25,15 @@ mod uniform;
 
 pub use adversarial::Adversarial;
 pub use all_to_all::{AllToAll, Order};
+pub use bernoulli::Bernoulli;
+pub use bursty::Bursty;
 pub use collective::{Algorithm, Collective};
 pub use flow_list::FlowList;
 pub use goal::Goal;
+pub use hotspot::{Degree, HotSources, Hotspot, Severity, Victim};
 pub use htsim_matrix::{HtsimMatrix, StartUnit};
 pub use incast::Incast;
+pub use mix::{Mix, Part};
 pub use ns3_flows::Ns3Flows;
 pub use off_diagonal::OffDiagonal;
 pub use permutation::Permutation;
@@ -55,9 +63,13 @@ kinds! {
         "collective" => Collective(Collective),
         "skeleton" => Skeleton(Skeleton),
         "goal" => Goal(Goal),
+        "bernoulli" => Bernoulli(Bernoulli),
+        "bursty" => Bursty(Bursty),
+        "hotspot" => Hotspot(Hotspot),
         "flow-list" => FlowList(FlowList),
         "htsim-matrix" => HtsimMatrix(HtsimMatrix),
         "ns3-flows" => Ns3Flows(Ns3Flows),
+        "mix" => Mix(Mix),
     }
 }
 
@@ -76,9 +88,13 @@ impl Pattern {
             Pattern::Collective(pattern) => pattern.lay(setting),
             Pattern::Skeleton(pattern) => pattern.lay(setting),
             Pattern::Goal(pattern) => pattern.lay(setting),
+            Pattern::Bernoulli(pattern) => pattern.lay(setting),
+            Pattern::Bursty(pattern) => pattern.lay(setting),
+            Pattern::Hotspot(pattern) => pattern.lay(setting),
             Pattern::FlowList(pattern) => pattern.lay(setting),
             Pattern::HtsimMatrix(pattern) => pattern.lay(setting),
             Pattern::Ns3Flows(pattern) => pattern.lay(setting),
+            Pattern::Mix(pattern) => pattern.lay(setting),
         }
     }
 }
@@ -169,8 +185,11 @@ mod tests {
         patterns.push(Pattern::Stencil(stencil));
         patterns.push(Pattern::HtsimMatrix(HtsimMatrix { file: "a.cm".into(), start_unit: StartUnit::Us }));
         patterns.push(Pattern::Goal(Goal { file: "a.goal".into(), time_unit: Time(1), overhead: Time(2) }));
+        let mixed = [Pattern::Poisson(Poisson::default()), Pattern::Hotspot(Hotspot::default())];
+        let part = |pattern| Part { name: Some("a".into()), pattern, options: crate::Options::default() };
+        patterns.push(Pattern::Mix(Mix { parts: mixed.into_iter().map(part).collect() }));
         // All but the three lists and the schedule, which need a file.
-        assert_eq!(patterns.len(), Pattern::NAMES.len() - 4 + 4);
+        assert_eq!(patterns.len(), Pattern::NAMES.len() - 4 + 5);
         for pattern in patterns {
             let mut table: toml::Table = toml::from_str(&toml::to_string(&pattern).unwrap()).unwrap();
             let kind = table.remove("kind").unwrap();

@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn seconds_become_picoseconds() {
         let mut plan = read("2\n3 5 3 100 1048576 2.000000123\n3 1 3 100 7 2\n").unwrap();
-        let message = |dst, bytes, start| Message { dst, bytes: Bytes(bytes), start };
+        let message = |dst, bytes, start| Message::new(dst, Bytes(bytes), start);
         let expected =
             [(3, message(1, 7, Time::from_ms(2000))), (3, message(5, 1 << 20, Time::from_ns(2_000_000_123)))];
         assert_eq!(timed(&mut plan), expected);

@@ -42,7 +42,7 @@ pub(super) fn send_to_partners(
             return HostWork::default();
         }
         if repeat == 1 {
-            let message = |dst| Message { dst, bytes: size.draw(&mut rng), start };
+            let message = |dst| Message::new(dst, size.draw(&mut rng), start);
             return HostWork::list(hosts.into_iter().map(message).collect());
         }
         let work = Closed {

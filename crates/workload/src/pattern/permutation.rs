@@ -1,23 +1,26 @@
 //! Every host sends to one other host and receives from one.
 
 use netloom_units::Bytes;
-use rand_pcg::Pcg64Mcg;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::partners::send_to_partners;
-use crate::options::Destinations;
 use crate::plan::{Plan, Setting};
-use crate::random::{Purpose, RngExt, shuffle, stream};
-use crate::{Destination, Size, WorkloadError};
+use crate::random::{Purpose, stream};
+use crate::{Destination, Map, Size, WorkloadError};
 
-/// A random permutation without fixed points: every host sends to one other host and receives from one
+/// A permutation: every host sends to one other host and receives from one. By default a random one without fixed points
 /// (Flowcut, evaluation: "each node sends to another node, at most one partner").
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Permutation {
     /// Size of the messages.
     pub size: Size,
+    /// Which permutation: `random`, or one of Dally and Towles (Principles and Practices of Interconnection Networks,
+    /// section 3.2): `bit-complement`, `bit-reverse`, `bit-rotation`, `perfect-shuffle` and `transpose` for powers of
+    /// two, `tornado` (⌈N/2⌉ − 1 ranks on) and `neighbour` (the next rank) for any number N of ranks. A rank that is its
+    /// own image idles.
+    pub map: Map,
     /// Permutations that run at the same time, each host sending to this many partners at once.
     pub parallel: u32,
     /// Messages to the same partner, one after the other.
@@ -28,63 +31,42 @@ pub struct Permutation {
 
 impl Default for Permutation {
     fn default() -> Self {
-        Permutation { size: Bytes(8 << 20).into(), parallel: 1, repeat: 1, destination: Destination::Any }
+        Permutation {
+            size: Bytes(8 << 20).into(),
+            map: Map::Random,
+            parallel: 1,
+            repeat: 1,
+            destination: Destination::Any,
+        }
     }
 }
 
 impl Permutation {
     pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
-        let allowed = Destinations::new(self.destination, setting.network, &setting.placed)?;
-        let (largest, ranks) = (allowed.largest_class(), setting.ranks());
-        if u64::from(largest) * 2 > u64::from(ranks) {
-            let expected =
-                "no rack (pod) with more than half of the hosts, or its hosts have no free partner";
-            return Err(WorkloadError::parameter(
-                "destination",
-                expected,
-                format!("{largest} of {ranks} hosts"),
-            ));
-        }
         if self.parallel == 0 {
             return Err(WorkloadError::parameter("parallel", "at least 1", 0));
         }
-        let mut partners = vec![Vec::new(); ranks as usize];
+        if self.parallel > 1 && self.map != Map::Random {
+            let expected = "1, since the map gives every host one partner";
+            return Err(WorkloadError::parameter("parallel", expected, self.parallel));
+        }
+        let mut partners = vec![Vec::new(); setting.placed.len()];
         let mut rng = stream(setting.context.seed, Purpose::Partners, 0);
         for _ in 0..self.parallel {
-            for (partners, target) in partners.iter_mut().zip(permute(&allowed, ranks, &mut rng)) {
-                partners.push(target);
+            let targets = self.map.targets(self.destination, setting, &mut rng)?;
+            for (rank, (partners, target)) in (0..).zip(partners.iter_mut().zip(targets)) {
+                partners.extend((target != rank).then_some(target));
             }
         }
         send_to_partners(setting, &self.size, self.repeat, &partners)
     }
 }
 
-/// A random permutation that maps no rank into its own class.
-///
-/// A uniform permutation is drawn and then repaired: a rank `i` of class `c` that stayed in `c` swaps targets with a
-/// random rank `j` outside of `c` whose target is outside of `c`, which breaks nothing. Such a `j` exists as long as
-/// `c` holds at most half of the ranks: with `k` ranks that stayed in `c` there are `ranks − 2|c| + k ≥ k` of them.
-fn permute(allowed: &Destinations, ranks: u32, rng: &mut Pcg64Mcg) -> Vec<u32> {
-    let mut target: Vec<u32> = (0..ranks).collect();
-    shuffle(&mut target, rng);
-    for i in 0..ranks {
-        if !allowed.same_class(i, target[i as usize]) {
-            continue;
-        }
-        let first = rng.random_range(0..ranks);
-        let fits = |&j: &u32| !allowed.same_class(i, j) && !allowed.same_class(i, target[j as usize]);
-        let j =
-            (first..ranks).chain(0..first).find(fits).expect("no class holds more than half of the ranks");
-        target.swap(i as usize, j as usize);
-    }
-    target
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::pattern::tests::{network, plan, timed};
-    use crate::{Options, Pattern, Placement, Workload};
+    use crate::{Message, Options, Pattern, Placement, Workload};
     use netloom_units::Time;
     use proptest::prelude::*;
 
@@ -135,11 +117,12 @@ mod tests {
         let mut plan = plan(Workload::new(pattern), &network(8, 2), 1).unwrap();
         assert_eq!(plan.total_messages, Some(24));
         let host = &mut plan.hosts[5];
-        assert_eq!((host.outstanding(), host.next_timed()), (1, None));
-        let first = host.next_closed(Time::ZERO).unwrap();
-        assert_eq!(host.next_closed(Time::from_us(9)), Some(first));
-        assert_eq!(host.next_closed(Time::from_us(10)), Some(first));
-        assert_eq!(host.next_closed(Time::from_us(11)), None);
+        let first = host.next_timed().unwrap();
+        assert_eq!((first.start, host.next_timed()), (Time::ZERO, None));
+        for start in [Time::from_us(9), Time::from_us(10)] {
+            assert_eq!(host.next_closed(start, 0), Some(Message { start, ..first }));
+        }
+        assert_eq!(host.next_closed(Time::from_us(11), 0), None);
     }
 
     #[test]
@@ -156,15 +139,20 @@ mod tests {
     fn jitter_delays_the_first_message_only() {
         let workload = Workload {
             pattern: Pattern::Permutation(Permutation { repeat: 2, ..Default::default() }),
-            options: Options { start_jitter: Time::from_us(5), placement: Placement::Random, ranks: Some(6) },
+            options: Options {
+                start_jitter: Time::from_us(5),
+                placement: Placement::Random,
+                ranks: Some(6),
+                class: 7,
+            },
         };
         let mut plan = plan(workload, &network(8, 2), 1).unwrap();
         let idle = plan.hosts.iter_mut().filter_map(|host| {
             let message = host.next_timed()?;
-            assert!(message.start > Time::ZERO && message.start <= Time::from_us(5));
-            assert_eq!((host.outstanding(), host.next_timed()), (0, None));
-            assert!(host.next_closed(Time::from_us(20)).is_some());
-            assert!(host.next_closed(Time::from_us(30)).is_none());
+            assert!(message.start > Time::ZERO && message.start <= Time::from_us(5) && message.class == 7);
+            assert_eq!(host.next_timed(), None);
+            assert!(host.next_closed(Time::from_us(20), 0).is_some());
+            assert!(host.next_closed(Time::from_us(30), 0).is_none());
             Some(())
         });
         assert_eq!(idle.count(), 6);

@@ -68,7 +68,7 @@ impl Uniform {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pattern::tests::{network, plan};
+    use crate::pattern::tests::{network, plan, timed};
     use crate::{Pattern, Workload};
 
     fn lay(uniform: Uniform) -> Result<Plan, WorkloadError> {
@@ -83,8 +83,8 @@ mod tests {
             let mut plan =
                 lay(Uniform { destination, messages_per_host: Some(9000), ..Default::default() }).unwrap();
             let mut count = [0u32; 12];
-            while let Some((host, _)) = plan.hosts[4].next_closed(Time::ZERO) {
-                count[host as usize] += 1;
+            while let Some(message) = plan.hosts[4].next_closed(Time::ZERO, 0) {
+                count[message.dst as usize] += 1;
             }
             let expected = 9000.0 / (12 - excluded.len()) as f64;
             for (host, &count) in count.iter().enumerate() {
@@ -104,15 +104,15 @@ mod tests {
     fn no_message_starts_after_the_duration() {
         let limit = Some(Time::from_us(10));
         let mut plan = lay(Uniform { duration: limit, ..Default::default() }).unwrap();
-        assert_eq!((plan.total_messages, plan.hosts[0].outstanding()), (None, 1));
-        assert!(plan.hosts[0].next_closed(Time::from_us(9)).is_some());
-        assert!(plan.hosts[0].next_closed(Time::from_us(10)).is_none());
+        assert_eq!((plan.total_messages, timed(&mut plan).len()), (None, 12));
+        assert!(plan.hosts[0].next_closed(Time::from_us(9), 0).is_some());
+        assert!(plan.hosts[0].next_closed(Time::from_us(10), 0).is_none());
     }
 
     #[test]
     fn the_window_is_no_larger_than_the_work() {
-        let plan = lay(Uniform { messages_per_host: Some(2), window: 5, ..Default::default() }).unwrap();
-        assert_eq!((plan.total_messages, plan.hosts[0].outstanding()), (Some(24), 2));
+        let mut plan = lay(Uniform { messages_per_host: Some(2), window: 5, ..Default::default() }).unwrap();
+        assert_eq!((plan.total_messages, timed(&mut plan).len()), (Some(24), 24));
         assert!(lay(Uniform { messages_per_host: Some(2), window: 0, ..Default::default() }).is_err());
         assert!(lay(Uniform::default()).is_err());
     }

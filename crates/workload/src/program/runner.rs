@@ -7,7 +7,7 @@ use netloom_topology::HostId;
 use netloom_units::{Bytes, Time};
 
 use super::mailbox::{Mailbox, Queue};
-use super::{ANY, Action, OpKind, Placed, RankProgram};
+use super::{ANY, Action, Op, OpKind, Placed, RankProgram};
 
 /// The state of one rank: callbacks in, actions out.
 #[derive(Clone, Debug)]
@@ -31,6 +31,25 @@ pub(crate) struct Runner {
     /// The operations of the messages sent in this round, channel by channel.
     senders: Box<[u32]>,
     mailbox: Mailbox,
+    names: Names,
+}
+
+/// How messages and wake-ups are told from those of other programs at the same hosts: n becomes `n * count + index`.
+#[derive(Clone, Copy, Debug)]
+struct Names {
+    index: u32,
+    count: u32,
+}
+
+impl Names {
+    fn outside(self, name: u32) -> u32 {
+        name * self.count + self.index
+    }
+
+    /// `None` if it is not the name of something of this program.
+    fn inside(self, name: u32) -> Option<u32> {
+        (name % self.count == self.index).then(|| name / self.count)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -41,9 +60,6 @@ struct Cpu {
 
 /// The state of an operation that has finished (no operation has this index).
 const FINISHED: u32 = ANY - 1;
-
-/// The wake-up at which a rank begins.
-const BEGIN: u32 = ANY;
 
 impl Runner {
     pub(crate) fn new(placed: Arc<Placed>, rank: u32, start: Time) -> Self {
@@ -59,21 +75,36 @@ impl Runner {
             sent: vec![0; program.outbound.len()].into(),
             senders: vec![ANY; program.sends as usize].into(),
             mailbox: Mailbox::new(program),
+            names: Names { index: 0, count: 1 },
             placed,
         }
     }
 
+    /// Takes the numbers that are `index` modulo `count` among those it has.
+    pub(crate) fn share_numbers(&mut self, index: u32, count: u32) {
+        self.names = Names { index: self.names.index * count + index, count: self.names.count * count };
+    }
+
+    /// The highest number of a message or wake-up.
+    pub(crate) fn numbers(&self) -> u64 {
+        let program = self.program();
+        let sends = u64::from(program.sends) * u64::from(self.placed.program.rounds);
+        sends.max(program.ops.len() as u64 + 1) * u64::from(self.names.count)
+    }
+
     pub(crate) fn begin(&mut self, now: Time, actions: &mut Vec<Action>) {
         if self.start > now {
-            actions.push(Action::Wake { at: self.start, op: BEGIN });
+            // No operation has this index.
+            let op = self.state.len() as u32;
+            actions.push(Action::Wake { at: self.start, op: self.names.outside(op) });
         } else {
             self.advance(now, actions);
         }
     }
 
     pub(crate) fn on_wake(&mut self, now: Time, op: u32, actions: &mut Vec<Action>) {
-        if op != BEGIN {
-            let cpu = self.program().ops[op as usize].cpu;
+        let Some(op) = self.names.inside(op) else { return };
+        if let Some(&Op { cpu, .. }) = self.program().ops.get(op as usize) {
             self.cpus[cpu as usize].busy = false;
             self.after_cpu(op, now, actions);
             while !self.cpus[cpu as usize].busy
@@ -86,6 +117,7 @@ impl Runner {
     }
 
     pub(crate) fn on_sent(&mut self, now: Time, number: u32, actions: &mut Vec<Action>) {
+        let Some(number) = self.names.inside(number) else { return };
         let (program, rounds) = (self.program(), self.placed.program.rounds);
         let channel = program.outbound.partition_point(|c| c.first * rounds <= number) as u32 - 1;
         let first = program.outbound[channel as usize].first;
@@ -96,6 +128,7 @@ impl Runner {
     }
 
     pub(crate) fn on_received(&mut self, now: Time, src: HostId, number: u32, actions: &mut Vec<Action>) {
+        let Some(number) = self.names.inside(number) else { return };
         let src = self.placed.ranks[src as usize];
         let (channel, place) = self.placed.program.place(src, number);
         self.deliver(channel, place, now, actions);
@@ -203,7 +236,8 @@ impl Runner {
             self.after_cpu(op, now, actions);
         } else {
             self.cpus[cpu].busy = true;
-            actions.push(Action::Wake { at: Time(now.0.saturating_add(duration.0)), op });
+            let at = Time(now.0.saturating_add(duration.0));
+            actions.push(Action::Wake { at, op: self.names.outside(op) });
         }
     }
 
@@ -232,7 +266,7 @@ impl Runner {
         actions.push(Action::Send {
             dst: self.placed.hosts[operation.peer as usize],
             bytes: Bytes(operation.value.max(1)),
-            number: channel.first * rounds + place,
+            number: self.names.outside(channel.first * rounds + place),
             class: 0,
             group: 0,
         });

@@ -417,6 +417,7 @@ mod tests {
                 placement: Placement::Random,
                 start_jitter: Time(jitter),
                 ranks: Some(ranks),
+                ..Default::default()
             };
             let workload = Workload { pattern: Pattern::Collective(collective), options };
             let mut plan = plan(workload, &network(ranks + 2, ranks), seed).unwrap();

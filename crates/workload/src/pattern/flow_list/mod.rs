@@ -63,7 +63,7 @@ mod tests {
         let mut plan =
             read("# two flows\nsrc, dst, bytes, start\n3,1,64KiB,2us\n3,2,1000,1us\n0,7,1,0s\n").unwrap();
         assert_eq!(plan.total_messages, Some(3));
-        let message = |dst, bytes, start| Message { dst, bytes: Bytes(bytes), start: Time::from_us(start) };
+        let message = |dst, bytes, start| Message::new(dst, Bytes(bytes), Time::from_us(start));
         let expected = [(0, message(7, 1, 0)), (3, message(2, 1000, 1)), (3, message(1, 65536, 2))];
         assert_eq!(timed(&mut plan), expected);
     }
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn parquet_holds_the_same_columns() {
-        let message = |dst, bytes, start| Message { dst, bytes: Bytes(bytes), start: Time(start) };
+        let message = |dst, bytes, start| Message::new(dst, Bytes(bytes), Time(start));
         let expected = [(0, message(1, 100, 5)), (7, message(2, 200, 6))];
         assert_eq!(timed(&mut read_parquet(parquet_columns()).unwrap()), expected);
     }

@@ -1,0 +1,389 @@
+//! The accounts of a node's input buffers: what flow control knows.
+//!
+//! Packets wait in output queues; an account says how much of an input buffer they hold. [`Buffers`] answers three questions: may
+//! this packet come in, must the upstream port pause (or go on), and may a port send.
+
+use netloom_units::{Bytes, Time};
+
+use crate::flow_control::credits::Credits;
+use crate::flow_control::pfc::Pfc;
+use crate::flow_control::pfc_shared::PfcShared;
+use crate::flow_control::{Cable, FlowControl};
+use crate::port::{Credit, PortSpec};
+use crate::rules::Rules;
+
+/// The flow control of one node.
+#[derive(Clone, Debug)]
+pub(crate) enum Buffers {
+    /// Nothing is counted: a lossy fabric, or the input of a host.
+    Uncounted,
+    Fixed(Box<Fixed>),
+    Shared(Box<Shared>),
+    Credits(Box<Accounts>),
+}
+
+/// A quick look at a packet that wants into an input buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Charge {
+    /// It has been charged, and nothing follows from it.
+    Fits,
+    /// Nothing has been charged: something may follow, which is for [`Buffers::charge_settled`] to say.
+    ReachesThreshold,
+}
+
+/// What follows from a packet that wants into an input buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Admission {
+    /// There is no room for it.
+    pub(crate) is_lost: bool,
+    /// The upstream port must pause the lane.
+    pub(crate) pauses: bool,
+}
+
+const LOST: Admission = Admission { is_lost: true, pauses: false };
+
+/// Fixed thresholds.
+#[derive(Clone, Debug)]
+pub(crate) struct Fixed {
+    lanes: usize,
+    pause_size: u16,
+    thresholds: Vec<Thresholds>,
+    /// Bytes held, and whether the lane is paused, per port and lane.
+    held: Vec<(u64, bool)>,
+    /// Paused lanes.
+    paused: u32,
+}
+
+/// The thresholds of one port.
+#[derive(Clone, Copy, Debug)]
+struct Thresholds {
+    pause: u64,
+    resume: u64,
+    limit: u64,
+}
+
+/// Thresholds that move with the free memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Shared {
+    lanes: usize,
+    pause_size: u16,
+    /// In 2⁻²⁰.
+    alpha: u64,
+    reserve: u64,
+    resume: u64,
+    /// Shared memory, and how much of it is used.
+    pool: u64,
+    used: u64,
+    /// Per port.
+    headroom: Vec<u64>,
+    held: Vec<SharedLane>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct SharedLane {
+    /// Bytes in the reserve and in the pool.
+    bytes: u64,
+    /// Bytes in the headroom.
+    headroom: u64,
+    is_paused: bool,
+}
+
+/// Credits of every output port, and the way back of those it owes.
+#[derive(Clone, Debug)]
+pub(crate) struct Accounts {
+    lanes: usize,
+    credits: Vec<u32>,
+    /// Per port: the time that a credit takes to the other end.
+    delay: Vec<Time>,
+}
+
+impl Buffers {
+    /// Empty buffers behind the ports of a node.
+    pub(crate) fn new(specs: &[PortSpec], rules: &Rules, is_host: bool) -> Self {
+        match &rules.flow_control {
+            FlowControl::Credits(config) => Buffers::Credits(Box::new(Accounts::new(config, specs, rules))),
+            FlowControl::Pfc(config) if !is_host => {
+                Buffers::Fixed(Box::new(Fixed::new(config, specs, rules)))
+            }
+            FlowControl::PfcShared(config) if !is_host => {
+                Buffers::Shared(Box::new(Shared::new(config, specs, rules)))
+            }
+            _ => Buffers::Uncounted,
+        }
+    }
+
+    /// Whether a departure at one port may cause something at another.
+    #[inline(always)]
+    pub(crate) fn is_ordered(&self) -> bool {
+        match self {
+            Buffers::Fixed(fixed) => fixed.paused > 0,
+            Buffers::Shared(_) => true,
+            Buffers::Uncounted | Buffers::Credits(_) => false,
+        }
+    }
+
+    /// Charges a packet if that is all there is to it.
+    #[inline(always)]
+    pub(crate) fn charge(&mut self, ingress: u16, lane: usize, size: u16) -> Charge {
+        match self {
+            Buffers::Fixed(fixed) => fixed.charge(ingress, lane, size),
+            Buffers::Shared(_) => Charge::ReachesThreshold,
+            Buffers::Uncounted | Buffers::Credits(_) => Charge::Fits,
+        }
+    }
+
+    /// Charges a packet after all departures before it have been released.
+    pub(crate) fn charge_settled(&mut self, ingress: u16, lane: usize, size: u16) -> Admission {
+        match self {
+            Buffers::Fixed(fixed) => fixed.charge_settled(ingress, lane, size),
+            Buffers::Shared(shared) => shared.charge(ingress, lane, size),
+            Buffers::Uncounted | Buffers::Credits(_) => Admission { is_lost: false, pauses: false },
+        }
+    }
+
+    /// A packet has left. Returns whether that ends the lane's pause.
+    #[inline(always)]
+    pub(crate) fn release(&mut self, ingress: u16, lane: usize, size: u16) -> bool {
+        match self {
+            Buffers::Fixed(fixed) => fixed.release(ingress, lane, size),
+            Buffers::Shared(shared) => shared.release(ingress, lane, size),
+            Buffers::Uncounted | Buffers::Credits(_) => false,
+        }
+    }
+
+    /// How long a credit for the upstream port takes; `None` without credits.
+    #[inline(always)]
+    pub(crate) fn credit_delay(&self, ingress: u16) -> Option<Time> {
+        match self {
+            Buffers::Credits(accounts) => Some(accounts.delay[usize::from(ingress)]),
+            _ => None,
+        }
+    }
+
+    /// Pays for a packet that a port sends. Returns whether the lane must stop: what is left may not suffice for another packet.
+    #[inline(always)]
+    pub(crate) fn pay(&mut self, port: u16, lane: usize, size: u16, rules: &Rules) -> bool {
+        let Buffers::Credits(accounts) = self else { return false };
+        let credits = accounts.of(port, lane);
+        *credits -= u32::from(size);
+        u64::from(*credits) < rules.packet
+    }
+
+    /// A credit has come back. Returns whether the lane, stopped before, may go on.
+    #[inline(always)]
+    pub(crate) fn earn(&mut self, credit: Credit, rules: &Rules) -> bool {
+        let Buffers::Credits(accounts) = self else { return false };
+        let credits = accounts.of(credit.port, usize::from(credit.lane));
+        let was_stopped = u64::from(*credits) < rules.packet;
+        *credits += credit.bytes;
+        was_stopped && u64::from(*credits) >= rules.packet
+    }
+
+    pub(crate) fn credits(&self, port: u16, lane: usize) -> Option<u64> {
+        match self {
+            Buffers::Credits(accounts) => {
+                Some(u64::from(accounts.credits[usize::from(port) * accounts.lanes + lane]))
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn pause_size(&self) -> u16 {
+        match self {
+            Buffers::Fixed(fixed) => fixed.pause_size,
+            Buffers::Shared(shared) => shared.pause_size,
+            Buffers::Uncounted | Buffers::Credits(_) => 0,
+        }
+    }
+}
+
+/// Whether the buffers of a switch with these ports can hold what flow control promises.
+///
+/// # Errors
+/// Says what would have to be larger.
+pub fn check_switch(specs: &[PortSpec], rules: &Rules) -> Result<(), String> {
+    match &rules.flow_control {
+        FlowControl::Lossy(_) | FlowControl::Credits(_) => Ok(()),
+        FlowControl::Pfc(config) => {
+            let most =
+                specs.iter().map(|spec| headroom(config.headroom, config.pause_size, spec, rules)).max();
+            match most {
+                Some(headroom) if headroom > config.buffer.0 => Err(format!(
+                    "buffer: expected more than the headroom of {} that a cable needs, found {}",
+                    Bytes(headroom),
+                    config.buffer
+                )),
+                _ => Ok(()),
+            }
+        }
+        FlowControl::PfcShared(config) => {
+            let taken = Shared::taken(config, specs, rules);
+            if taken >= config.buffer.0 {
+                let message = format!(
+                    "buffer: expected more than {}, the reserves and headrooms of a switch, found {}",
+                    Bytes(taken),
+                    config.buffer
+                );
+                return Err(message);
+            }
+            Ok(())
+        }
+    }
+}
+
+fn headroom(written: Option<Bytes>, pause_size: Bytes, spec: &PortSpec, rules: &Rules) -> u64 {
+    let outward = spec.changes.iter().map(|&(_, rate)| rate).fold(spec.rate, Ord::min);
+    let (latency, inward) = spec.inward;
+    let cable = Cable { round_trip: spec.latency + latency, inward, outward };
+    written.unwrap_or_else(|| cable.headroom(Bytes(rules.packet), pause_size, rules.response)).0
+}
+
+fn resume_offset(written: Option<Bytes>, rules: &Rules) -> u64 {
+    written.map_or(2 * rules.packet, |resume| resume.0)
+}
+
+impl Fixed {
+    fn new(config: &Pfc, specs: &[PortSpec], rules: &Rules) -> Self {
+        let thresholds = specs.iter().map(|spec| {
+            let headroom = headroom(config.headroom, config.pause_size, spec, rules);
+            let pause = config.buffer.0.saturating_sub(headroom);
+            let resume = pause.saturating_sub(resume_offset(config.resume, rules));
+            Thresholds { pause, resume, limit: config.buffer.0 }
+        });
+        let lanes = rules.data_lanes();
+        Fixed {
+            lanes,
+            pause_size: config.pause_size.0 as u16,
+            thresholds: thresholds.collect(),
+            held: vec![(0, false); specs.len() * lanes],
+            paused: 0,
+        }
+    }
+
+    #[inline(always)]
+    fn charge(&mut self, ingress: u16, lane: usize, size: u16) -> Charge {
+        let Thresholds { pause, limit, .. } = self.thresholds[usize::from(ingress)];
+        let (held, is_paused) = &mut self.held[usize::from(ingress) * self.lanes + lane];
+        let after = *held + u64::from(size);
+        if after > if *is_paused { limit } else { pause } {
+            return Charge::ReachesThreshold;
+        }
+        *held = after;
+        Charge::Fits
+    }
+
+    fn charge_settled(&mut self, ingress: u16, lane: usize, size: u16) -> Admission {
+        let Thresholds { pause, limit, .. } = self.thresholds[usize::from(ingress)];
+        let (held, is_paused) = &mut self.held[usize::from(ingress) * self.lanes + lane];
+        let after = *held + u64::from(size);
+        if after > limit {
+            return LOST;
+        }
+        *held = after;
+        let pauses = after > pause && !*is_paused;
+        *is_paused |= pauses;
+        self.paused += u32::from(pauses);
+        Admission { is_lost: false, pauses }
+    }
+
+    #[inline(always)]
+    fn release(&mut self, ingress: u16, lane: usize, size: u16) -> bool {
+        let (held, is_paused) = &mut self.held[usize::from(ingress) * self.lanes + lane];
+        *held -= u64::from(size);
+        let resumes = *is_paused && *held <= self.thresholds[usize::from(ingress)].resume;
+        if resumes {
+            *is_paused = false;
+            self.paused -= 1;
+        }
+        resumes
+    }
+}
+
+impl Shared {
+    /// Memory of a switch that is not shared.
+    fn taken(config: &PfcShared, specs: &[PortSpec], rules: &Rules) -> u64 {
+        let lanes = rules.data_lanes() as u64;
+        let headroom = |spec| headroom(config.headroom, config.pause_size, spec, rules);
+        specs.iter().map(|spec| (headroom(spec) + config.reserve.0) * lanes).sum()
+    }
+
+    fn new(config: &PfcShared, specs: &[PortSpec], rules: &Rules) -> Self {
+        let lanes = rules.data_lanes();
+        Shared {
+            lanes,
+            pause_size: config.pause_size.0 as u16,
+            alpha: (config.alpha * f64::from(1 << 20)).round() as u64,
+            reserve: config.reserve.0,
+            resume: resume_offset(config.resume, rules),
+            pool: config.buffer.0.saturating_sub(Self::taken(config, specs, rules)),
+            used: 0,
+            headroom: specs
+                .iter()
+                .map(|spec| headroom(config.headroom, config.pause_size, spec, rules))
+                .collect(),
+            held: vec![SharedLane::default(); specs.len() * lanes],
+        }
+    }
+
+    fn threshold(&self) -> u64 {
+        ((self.pool - self.used) * self.alpha) >> 20
+    }
+
+    fn charge(&mut self, ingress: u16, lane: usize, size: u16) -> Admission {
+        let (size, threshold) = (u64::from(size), self.threshold());
+        let (pool, reserve, headroom) = (self.pool, self.reserve, self.headroom[usize::from(ingress)]);
+        let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
+        let shared = (held.bytes + size).saturating_sub(reserve);
+        let more = shared.min(size);
+        // What has begun to fill the headroom goes on there, or it would slip back under a threshold that grows.
+        if shared > 0 && (held.headroom > 0 || shared > threshold || self.used + more > pool) {
+            if held.headroom + size > headroom {
+                return LOST;
+            }
+            held.headroom += size;
+        } else {
+            held.bytes += size;
+            self.used += more;
+        }
+        let (shared, is_in_headroom) = (held.bytes.saturating_sub(reserve), held.headroom > 0);
+        let threshold = self.threshold();
+        let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
+        let pauses = !held.is_paused && (is_in_headroom || shared > 0 && shared >= threshold);
+        held.is_paused |= pauses;
+        Admission { is_lost: false, pauses }
+    }
+
+    fn release(&mut self, ingress: u16, lane: usize, size: u16) -> bool {
+        let size = u64::from(size);
+        let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
+        let from_headroom = held.headroom.min(size);
+        held.headroom -= from_headroom;
+        let rest = size - from_headroom;
+        let from_pool = held.bytes.saturating_sub(self.reserve).min(rest);
+        held.bytes -= rest;
+        self.used -= from_pool;
+        let threshold = self.threshold();
+        let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
+        let shared = held.bytes.saturating_sub(self.reserve);
+        let resumes =
+            held.is_paused && held.headroom == 0 && (shared == 0 || shared + self.resume <= threshold);
+        held.is_paused &= !resumes;
+        resumes
+    }
+}
+
+impl Accounts {
+    fn new(config: &Credits, specs: &[PortSpec], rules: &Rules) -> Self {
+        let lanes = rules.data_lanes();
+        Accounts {
+            lanes,
+            credits: vec![config.buffer.0 as u32; specs.len() * lanes],
+            delay: specs.iter().map(|spec| spec.latency + spec.rate.serialize(config.credit_size)).collect(),
+        }
+    }
+
+    #[inline(always)]
+    fn of(&mut self, port: u16, lane: usize) -> &mut u32 {
+        &mut self.credits[usize::from(port) * self.lanes + lane]
+    }
+}

@@ -1,0 +1,40 @@
+//! Credit-based flow control.
+
+use netloom_units::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Credit-based flow control: a port sends a packet on a virtual channel only if the buffer at the other end has room for a packet of the
+/// largest size, and learns of room by credits, which come back beside the data as packets leave that buffer (they take the
+/// cable's delay and their own serialisation but no bandwidth). Default buffer: that of the Flowcut evaluation's Dragonfly.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Credits {
+    /// Input buffer of one port and virtual channel.
+    pub buffer: Bytes,
+    /// Virtual channels per class: a packet on its i-th hop between switches uses the i-th, and the last one for all later hops.
+    /// Absent: as many as the longest route needs, which is free of deadlocks; on trees 1.
+    pub vcs: Option<u8>,
+    /// Size of a credit on the wire.
+    pub credit_size: Bytes,
+    /// Run even if the routes' channel dependencies form a cycle.
+    pub allow_deadlock: bool,
+}
+
+impl Default for Credits {
+    fn default() -> Self {
+        Credits { buffer: Bytes(131_072), vcs: None, credit_size: Bytes(8), allow_deadlock: false }
+    }
+}
+
+impl Credits {
+    pub(crate) fn check(&self, packet: Bytes) -> Result<(), String> {
+        if self.buffer < packet || self.buffer.0 > u64::from(u32::MAX) {
+            return Err(format!("buffer: expected {packet} to 4 GiB, found {}", self.buffer));
+        }
+        if self.credit_size == Bytes(0) {
+            return Err("credit_size: expected at least 1 byte, found 0".into());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,110 @@
+//! What happens when buffers fill.
+//!
+//! | kind | a full buffer | the upstream port is told by |
+//! | --- | --- | --- |
+//! | [`lossy`] | drops what comes | – |
+//! | [`pfc`] | must not happen | PAUSE frames at fixed thresholds of an input buffer per port |
+//! | [`pfc_shared`] | must not happen | PAUSE frames at a threshold that moves with the switch's free memory |
+//! | [`credits`] | cannot happen | credits, returned as packets leave |
+//!
+//! Lossless kinds account for data packets by the *input* port through which they came, although they wait in output
+//! queues: a packet that waits for a slow output keeps room at its input, and so holds back packets for other outputs
+//! (head-of-line blocking between switches). A packet leaves its input buffer when its transmission starts.
+
+pub mod credits;
+pub mod lossy;
+pub mod pfc;
+pub mod pfc_shared;
+
+use netloom_units::{Bytes, Rate, Time, kinds};
+
+use crate::config::MOST_CLASSES;
+
+kinds! {
+    /// What happens when buffers fill.
+    pub enum FlowControl: "flow_control" {
+        "lossy" => Lossy(lossy::Lossy),
+        "pfc" => Pfc(pfc::Pfc),
+        "pfc-shared" => PfcShared(pfc_shared::PfcShared),
+        "credits" => Credits(credits::Credits),
+    }
+}
+
+/// Most virtual channels of a link under credits.
+const MOST_VCS: usize = 24;
+
+impl FlowControl {
+    /// Virtual channels per class, if the user fixes their number; `None` leaves it to the longest route.
+    pub fn vcs(&self) -> Option<u8> {
+        match self {
+            FlowControl::Lossy(_) => Some(1),
+            FlowControl::Pfc(pfc) => pfc.vcs,
+            FlowControl::PfcShared(pfc) => pfc.vcs,
+            FlowControl::Credits(credits) => credits.vcs,
+        }
+    }
+
+    /// Whether a scenario may run although its channel dependencies form a cycle.
+    pub fn may_deadlock(&self) -> bool {
+        match self {
+            FlowControl::Lossy(_) => true,
+            FlowControl::Pfc(pfc) => pfc.allow_deadlock,
+            FlowControl::PfcShared(pfc) => pfc.allow_deadlock,
+            FlowControl::Credits(credits) => credits.allow_deadlock,
+        }
+    }
+
+    /// The most virtual channels that its lanes allow with so many classes.
+    pub fn most_vcs(&self, classes: usize) -> u8 {
+        let lanes = match self {
+            FlowControl::Lossy(_) => return 1,
+            FlowControl::Pfc(_) | FlowControl::PfcShared(_) => MOST_CLASSES,
+            FlowControl::Credits(_) => MOST_VCS,
+        };
+        (lanes / classes) as u8
+    }
+
+    pub(crate) fn check(&self, packet: Bytes, classes: usize) -> Result<(), String> {
+        if let Some(vcs) = self.vcs() {
+            let most = if classes > 1 { 1 } else { self.most_vcs(1) };
+            if !(1..=most).contains(&vcs) {
+                let why =
+                    if classes > 1 { " (with several traffic classes every class has one)" } else { "" };
+                return Err(format!("vcs: expected 1 to {most}{why}, found {vcs}"));
+            }
+        }
+        match self {
+            FlowControl::Lossy(_) => Ok(()),
+            FlowControl::Pfc(pfc) => pfc.check(packet),
+            FlowControl::PfcShared(pfc) => pfc.check(packet),
+            FlowControl::Credits(credits) => credits.check(packet),
+        }
+    }
+}
+
+/// What decides how much may still arrive after a port has asked its upstream neighbour to pause.
+#[derive(Clone, Copy, Debug)]
+pub struct Cable {
+    /// Delay of both directions together.
+    pub round_trip: Time,
+    /// Highest rate towards the port that pauses.
+    pub inward: Rate,
+    /// Lowest rate of the direction that carries the PAUSE frame.
+    pub outward: Rate,
+}
+
+impl Cable {
+    /// The least headroom above the pause threshold with which nothing is ever lost: bytes that can arrive at most once the threshold
+    /// has been reached.
+    ///
+    /// The packet that crosses the threshold may start at it (one packet). The PAUSE frame may find the largest packet just begun; it takes
+    /// that packet's time, its own, the cable's delay and the response time until the neighbour stops, which by then has a packet just begun
+    /// (one more packet). What is on its way when the threshold is reached adds the cable's delay once more.
+    pub fn headroom(&self, packet: Bytes, pause: Bytes, response: Time) -> Bytes {
+        let waits = self.outward.serialize(packet).saturating_sub(Time(1));
+        let blind = self.round_trip + response + waits + self.outward.serialize(pause);
+        // Packets that began strictly before the neighbour stopped.
+        let begun = self.inward.bytes_in(blind.saturating_sub(Time(1)));
+        Bytes(2 * packet.0 + begun.0)
+    }
+}

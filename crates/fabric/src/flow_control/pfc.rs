@@ -1,0 +1,67 @@
+//! Priority-based flow control with fixed thresholds.
+
+use netloom_units::{Bytes, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Priority-based flow control (IEEE 802.1Qbb) with an input buffer per port and lane and fixed thresholds: above the buffer less its
+/// headroom the upstream port is told to pause the lane, `resume` bytes below that to go on. A pause lasts until it is ended; timers
+/// that expire and are refreshed are not modelled. Defaults: 100 KB per port, as the comparison of CEE-based adaptive routing
+/// (Crisan, Gusat, Minkenberg), which leaves the thresholds open.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Pfc {
+    /// Input buffer of one port and lane.
+    pub buffer: Bytes,
+    /// Part of the buffer kept for what arrives after the PAUSE has been asked for. Absent: computed from rate, cable length, packet size
+    /// and response time such that nothing is ever lost. A smaller one can lose packets, which ends the run with an error.
+    pub headroom: Option<Bytes>,
+    /// How far below the pause threshold a lane is resumed; absent: two of the largest packets.
+    pub resume: Option<Bytes>,
+    /// Size of a PAUSE frame on the wire.
+    pub pause_size: Bytes,
+    /// Time from a PAUSE frame's arrival to its effect; the standard allows 60 quanta of 512 bits (3.07 us at 10 Gb/s).
+    pub response: Time,
+    /// Virtual channels (priorities) per class: a packet on its i-th hop between switches uses the i-th, and the last one for all later hops.
+    /// Absent: as many as the longest route needs, which is free of deadlocks; on trees 1.
+    pub vcs: Option<u8>,
+    /// Run even if the routes' channel dependencies form a cycle.
+    pub allow_deadlock: bool,
+}
+
+impl Default for Pfc {
+    fn default() -> Self {
+        Pfc {
+            buffer: Bytes(100_000),
+            headroom: None,
+            resume: None,
+            pause_size: Bytes(64),
+            response: Time::ZERO,
+            vcs: None,
+            allow_deadlock: false,
+        }
+    }
+}
+
+impl Pfc {
+    pub(crate) fn check(&self, packet: Bytes) -> Result<(), String> {
+        check_pause_size(self.pause_size)?;
+        if self.buffer < packet {
+            return Err(format!("buffer: expected room for a packet of {packet}, found {}", self.buffer));
+        }
+        match self.headroom {
+            Some(headroom) if headroom > self.buffer => {
+                Err(format!("headroom: expected at most the buffer of {}, found {headroom}", self.buffer))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// PAUSE frames are packets and count their size in 16 bits.
+pub(crate) fn check_pause_size(size: Bytes) -> Result<(), String> {
+    match size.0 {
+        1..=0xffff => Ok(()),
+        _ => Err(format!("pause_size: expected 1 to 65535 bytes, found {}", size.0)),
+    }
+}

@@ -1,0 +1,63 @@
+//! Priority-based flow control with a threshold that moves with the switch's free memory.
+
+use netloom_units::{Bytes, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::pfc::check_pause_size;
+
+/// Priority-based flow control (IEEE 802.1Qbb) in a switch whose ports share one buffer, as in the ns-3 models of RDMA switches: a port and
+/// lane has a reserve of its own, then takes from the shared pool up to `alpha` times what is free there, and beyond that pauses its
+/// upstream port and fills its headroom.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PfcShared {
+    /// Memory of one switch.
+    pub buffer: Bytes,
+    /// Bytes of every port and lane that do not count as shared.
+    pub reserve: Bytes,
+    /// Threshold of a port and lane as a multiple of the free shared memory.
+    pub alpha: f64,
+    /// Headroom of every port and lane; absent: computed such that nothing is ever lost.
+    pub headroom: Option<Bytes>,
+    /// A paused lane is resumed when it uses this much less than its threshold; absent: two of the largest packets.
+    pub resume: Option<Bytes>,
+    /// Size of a PAUSE frame on the wire.
+    pub pause_size: Bytes,
+    /// Time from a PAUSE frame's arrival to its effect.
+    pub response: Time,
+    /// Virtual channels (priorities) per class, as for `pfc`.
+    pub vcs: Option<u8>,
+    /// Run even if the routes' channel dependencies form a cycle.
+    pub allow_deadlock: bool,
+}
+
+impl Default for PfcShared {
+    fn default() -> Self {
+        PfcShared {
+            buffer: Bytes(9_000_000),
+            reserve: Bytes(4096),
+            alpha: 1.0 / 16.0,
+            headroom: None,
+            resume: None,
+            pause_size: Bytes(64),
+            response: Time::ZERO,
+            vcs: None,
+            allow_deadlock: false,
+        }
+    }
+}
+
+impl PfcShared {
+    pub(crate) fn check(&self, packet: Bytes) -> Result<(), String> {
+        check_pause_size(self.pause_size)?;
+        if self.buffer < packet {
+            return Err(format!("buffer: expected room for a packet of {packet}, found {}", self.buffer));
+        }
+        // 2⁻²⁰ steps, so that thresholds are integers.
+        if !(self.alpha >= 1.0 / f64::from(1 << 20) && self.alpha <= 64.0) {
+            return Err(format!("alpha: expected a number from 1e-6 to 64, found {}", self.alpha));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,76 @@
+//! Deficit round robin (Shreedhar and Varghese, SIGCOMM'95).
+
+/// Whose turn it is among the lanes of one port, and what each may still send in it.
+#[derive(Clone, Debug)]
+pub(crate) struct RoundRobin {
+    turn: usize,
+    deficit: Vec<u32>,
+}
+
+impl RoundRobin {
+    /// Of so many lanes, the first has its turn.
+    pub(crate) fn new(lanes: usize) -> Self {
+        RoundRobin { turn: 0, deficit: vec![0; lanes] }
+    }
+
+    /// The lane that sends next among those with a bit in `ready` (at least one), and takes the size of its next packet from its deficit.
+    ///
+    /// A lane whose turn comes gets its quantum more; what it leaves of it is lost when it has nothing to send, so that an idle lane's
+    /// share goes to the others. Every quantum must suffice for the largest packet.
+    pub(crate) fn pick(&mut self, ready: u32, quanta: &[u32], size: impl Fn(usize) -> u32) -> usize {
+        loop {
+            let lane = self.turn;
+            if ready >> lane & 1 == 1 {
+                let size = size(lane);
+                if self.deficit[lane] >= size {
+                    self.deficit[lane] -= size;
+                    return lane;
+                }
+            } else {
+                self.deficit[lane] = 0;
+            }
+            let after = ready & !((2u32 << lane) - 1);
+            self.turn = if after != 0 { after } else { ready }.trailing_zeros() as usize;
+            self.deficit[self.turn] += quanta[self.turn];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Bytes per lane after so many bytes in all, every lane always ready unless idle.
+    fn serve(quanta: &[u32], sizes: &[u32], ready: u32, total: u64) -> Vec<u64> {
+        let mut robin = RoundRobin::new(quanta.len());
+        let mut sent = vec![0; quanta.len()];
+        while sent.iter().sum::<u64>() < total {
+            let lane = robin.pick(ready, quanta, |lane| sizes[lane]);
+            sent[lane] += u64::from(sizes[lane]);
+        }
+        sent
+    }
+
+    #[test]
+    fn an_idle_lane_leaves_its_share_to_the_others() {
+        assert_eq!(serve(&[1500, 3000, 4500], &[1500; 3], 0b101, 60_000), [15_000, 0, 45_000]);
+    }
+
+    proptest! {
+        #[test]
+        fn shares_hold_within_a_quantum_whatever_the_packets(
+            lanes in prop::collection::vec((1..8u32, 64..1500u32), 2..6),
+        ) {
+            let quanta: Vec<u32> = lanes.iter().map(|lane| lane.0 * 1500).collect();
+            let sizes: Vec<u32> = lanes.iter().map(|lane| lane.1).collect();
+            let sent = serve(&quanta, &sizes, (1 << lanes.len()) - 1, 1_000_000);
+            let (all, sum) = (sent.iter().sum::<u64>(), quanta.iter().sum::<u32>());
+            for (lane, &bytes) in sent.iter().enumerate() {
+                let fair = all as f64 * f64::from(quanta[lane]) / f64::from(sum);
+                let slack = f64::from(sum) + 1500.0;
+                prop_assert!((bytes as f64 - fair).abs() <= slack, "{lane}: {bytes} of {fair}");
+            }
+        }
+    }
+}

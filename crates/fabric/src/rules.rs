@@ -1,0 +1,160 @@
+//! A checked fabric in the form that ports work with: lanes, quanta, thresholds as numbers.
+
+use netloom_units::{Bytes, Time};
+
+use crate::config::{Ecn, Fabric, MOST_CLASSES};
+use crate::flow_control::FlowControl;
+use crate::packet::{FRESH, Packet, PacketKind};
+
+/// The lane of PAUSE frames, before everything else.
+pub(crate) const LINK: usize = 0;
+/// The lane of ACKs and congestion notifications.
+pub(crate) const CONTROL: usize = 1;
+/// The first data lane.
+pub(crate) const DATA: usize = 2;
+
+const KINDS: usize = PacketKind::Pause as usize + 1;
+
+/// What the ports of all nodes have in common.
+///
+/// A port's queues are *lanes*: one for PAUSE frames, one for control packets, then one per traffic class and virtual channel: strict
+/// classes in their order, then those that share by deficit round robin. The virtual channels of a class take turns.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// Lanes of a port.
+    pub(crate) lanes: usize,
+    /// First lane that is served in turn; those before are served by strict priority.
+    pub(crate) first_shared: usize,
+    /// Bytes per turn of the lanes served in turn.
+    pub(crate) quanta: Vec<u32>,
+    /// The lane of each kind of packet; the first one of data.
+    lane_of_kind: [u8; KINDS],
+    /// First lane of each class.
+    lane_of_class: [u8; MOST_CLASSES],
+    /// Virtual channels per class.
+    vcs: u8,
+    /// The lane up to which a packet certainly goes before everything that may come in the same instant.
+    pub(crate) top: usize,
+    /// Most bytes in an output lane.
+    pub(crate) buffer: u64,
+    pub(crate) ecn: Option<Ecn>,
+    /// Bytes after which a packet is forwarded.
+    pub(crate) cut_through: Option<Bytes>,
+    /// The largest packet.
+    pub(crate) packet: u64,
+    pub(crate) flow_control: FlowControl,
+    pub(crate) is_lossless: bool,
+    /// PAUSE frames: added to their arrival.
+    pub(crate) response: Time,
+}
+
+impl Rules {
+    /// The rules of a checked fabric. `packet` is the largest packet, `vcs` the number of virtual channels per class.
+    pub fn new(fabric: &Fabric, packet: Bytes, vcs: u8) -> Self {
+        let options = &fabric.options;
+        let (classes, vcs) = (fabric.classes(), if fabric.is_lossless() { vcs.max(1) } else { 1 });
+        let share = |class: usize| options.classes.get(class).and_then(|class| class.share);
+        let mut order: Vec<usize> = (0..classes).collect();
+        order.sort_by_key(|&class| share(class).is_some());
+        let mut lane_of_class = [DATA as u8; MOST_CLASSES];
+        for (rank, &class) in order.iter().enumerate() {
+            lane_of_class[class] = (DATA + rank * usize::from(vcs)) as u8;
+        }
+        let lanes = DATA + classes * usize::from(vcs);
+        let strict = (0..classes).filter(|&class| share(class).is_none()).count();
+        let first_shared = if vcs > 1 { DATA } else { DATA + strict };
+        // The least share gets a packet per turn, so that every turn sends something.
+        let shares: Vec<u64> = order.iter().filter_map(|&class| share(class)).map(u64::from).collect();
+        let least = shares.iter().copied().min().unwrap_or(1);
+        let quanta = match vcs {
+            1 => shares
+                .iter()
+                .map(|&share| (packet.0 * share / least).min(u64::from(u32::MAX)) as u32)
+                .collect(),
+            _ => vec![packet.0 as u32; lanes - DATA],
+        };
+        let control = if options.control_priority { CONTROL } else { DATA } as u8;
+        let mut lane_of_kind = [control; KINDS];
+        lane_of_kind[PacketKind::Data as usize] = DATA as u8;
+        lane_of_kind[PacketKind::Pause as usize] = LINK as u8;
+        let pauses = matches!(fabric.flow_control, FlowControl::Pfc(_) | FlowControl::PfcShared(_));
+        Rules {
+            lanes,
+            first_shared,
+            quanta,
+            lane_of_kind,
+            lane_of_class,
+            vcs,
+            top: if options.control_priority && !pauses { CONTROL } else { LINK },
+            buffer: options.buffer.filter(|_| !fabric.is_lossless()).map_or(u64::MAX, |buffer| buffer.0),
+            ecn: options.ecn.clone(),
+            cut_through: options.cut_through,
+            packet: packet.0,
+            is_lossless: fabric.is_lossless(),
+            response: match &fabric.flow_control {
+                FlowControl::Pfc(pfc) => pfc.response,
+                FlowControl::PfcShared(pfc) => pfc.response,
+                FlowControl::Lossy(_) | FlowControl::Credits(_) => Time::ZERO,
+            },
+            flow_control: fabric.flow_control.clone(),
+        }
+    }
+
+    /// Whether flow control keeps data packets from being lost.
+    #[inline(always)]
+    pub fn is_lossless(&self) -> bool {
+        self.is_lossless
+    }
+
+    /// Data lanes of a port.
+    pub fn data_lanes(&self) -> usize {
+        self.lanes - DATA
+    }
+
+    /// The data lane, from 0, in which a packet of a class leaves its host.
+    pub fn first_lane(&self, class: u8) -> usize {
+        usize::from(self.lane_of_class[usize::from(class)]) - DATA
+    }
+
+    /// The class and virtual channel of a data lane.
+    pub fn describe_lane(&self, lane: usize) -> (u8, u8) {
+        let vcs = usize::from(self.vcs);
+        let start = (DATA + lane / vcs * vcs) as u8;
+        let class = self.lane_of_class.iter().position(|&first| first == start).unwrap_or(0);
+        (class as u8, (lane % vcs) as u8)
+    }
+
+    /// Whether the packet queues in a data lane.
+    #[inline(always)]
+    pub(crate) fn is_in_data_lane(&self, packet: &Packet) -> bool {
+        usize::from(self.lane_of_kind[packet.kind as usize]) >= DATA
+    }
+
+    /// The lane in which a packet leaves a node.
+    #[inline(always)]
+    pub(crate) fn lane_out(&self, packet: &Packet) -> usize {
+        let lane = usize::from(self.lane_of_kind[packet.kind as usize]);
+        // One data lane is the rule, and then there is nothing more to look up.
+        if lane < DATA || self.lanes == DATA + 1 {
+            return lane;
+        }
+        let vc = if packet.vc == FRESH { 0 } else { (packet.vc + 1).min(self.vcs - 1) };
+        usize::from(self.lane_of_class[usize::from(packet.class)] + vc)
+    }
+
+    /// The data lane, from 0, whose input buffer a packet occupies.
+    #[inline(always)]
+    pub(crate) fn lane_in(&self, packet: &Packet) -> usize {
+        if self.lanes == DATA + 1 {
+            return 0;
+        }
+        let vc = if packet.vc == FRESH { 0 } else { packet.vc };
+        usize::from(self.lane_of_class[usize::from(packet.class)] + vc) - DATA
+    }
+
+    /// The virtual channel of a lane.
+    #[inline(always)]
+    pub(crate) fn vc_of(&self, lane: usize) -> u8 {
+        if self.vcs == 1 { 0 } else { ((lane - DATA) % usize::from(self.vcs)) as u8 }
+    }
+}
