@@ -310,11 +310,11 @@ impl Runner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::{Any, RankBuilder, build_all};
+    use crate::program::{Accept, RankBuilder, build_all};
 
     /// Rank 1, which answers every one of its receives (in order) with as many bytes to rank 2, and has begun. `before`
     /// is a calculation that its receives wait for. Messages come from ranks 0 and 2, by their tags.
-    fn answering(from_0: &[u32], from_2: &[u32], receives: &[(Any, Any)], before: bool) -> Runner {
+    fn answering(from_0: &[u32], from_2: &[u32], receives: &[(Accept, Accept)], before: bool) -> Runner {
         let program = build_all(3, 1, Time::ZERO, |rank| {
             let mut builder = RankBuilder::default();
             let tags = if rank == 0 { from_0 } else { from_2 };
@@ -332,7 +332,7 @@ mod tests {
             }
             if rank == 2 {
                 receives.iter().for_each(|_| {
-                    builder.recv(Any::Is(1), Any::Is(9));
+                    builder.recv(Accept::Only(1), Accept::Only(9));
                 });
             }
             builder
@@ -357,9 +357,9 @@ mod tests {
         answers(actions)
     }
 
-    const FROM_0: (Any, Any) = (Any::Is(0), Any::Is(5));
-    const FROM_ANY: (Any, Any) = (Any::Any, Any::Is(5));
-    const ANYTHING: (Any, Any) = (Any::Any, Any::Any);
+    const FROM_0: (Accept, Accept) = (Accept::Only(0), Accept::Only(5));
+    const FROM_ANY: (Accept, Accept) = (Accept::Any, Accept::Only(5));
+    const ANYTHING: (Accept, Accept) = (Accept::Any, Accept::Any);
 
     #[test]
     fn messages_that_overtake_others_of_their_tag_wait_for_them() {
@@ -373,7 +373,7 @@ mod tests {
 
     #[test]
     fn tags_may_overtake_each_other() {
-        let receives = [(Any::Is(0), Any::Is(5)), (Any::Is(0), Any::Is(6))];
+        let receives = [(Accept::Only(0), Accept::Only(5)), (Accept::Only(0), Accept::Only(6))];
         // Sent in the order 6, 5; numbers follow the tags.
         let mut runner = answering(&[6, 5], &[], &receives, false);
         assert_eq!(arrive(&mut runner, 0, 1), [2]);
@@ -406,14 +406,14 @@ mod tests {
         let program = build_all(2, 2, Time::ZERO, |rank| {
             let mut builder = RankBuilder::default();
             if rank == 0 {
-                let answer = builder.recv(Any::Is(1), Any::Is(0));
+                let answer = builder.recv(Accept::Only(1), Accept::Only(0));
                 let late = builder.send(1, Bytes(1), 0);
                 builder.send(1, Bytes(2), 0);
                 builder.requires(late, answer);
             } else {
-                let first = builder.recv(Any::Is(0), Any::Is(0));
+                let first = builder.recv(Accept::Only(0), Accept::Only(0));
                 let answer = builder.send(0, Bytes(3), 0);
-                builder.recv(Any::Is(0), Any::Is(0));
+                builder.recv(Accept::Only(0), Accept::Only(0));
                 builder.requires(answer, first);
             }
             builder

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::WorkloadError;
 use crate::plan::{Plan, Setting};
-use crate::program::{Any, RankBuilder, build_all};
+use crate::program::{Accept, RankBuilder, build_all};
 
 /// A collective operation of all ranks as a program: every rank goes through the steps of the algorithm, a step
 /// beginning when its own messages of the one before are sent and received, and repeats that.
@@ -104,7 +104,7 @@ impl Operation {
         for step in 0..self.steps() {
             let (to, from) = self.step(rank, step);
             let send = to.map(|(to, bytes)| builder.send(to, bytes, self.tag));
-            let recv = from.map(|(from, _)| builder.recv(Any::Is(from), Any::Is(self.tag)));
+            let recv = from.map(|(from, _)| builder.recv(Accept::Only(from), Accept::Only(self.tag)));
             let ops: Vec<u32> = send.into_iter().chain(recv).collect();
             if ops.is_empty() {
                 continue;

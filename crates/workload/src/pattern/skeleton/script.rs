@@ -3,7 +3,7 @@
 use netloom_units::{Bytes, Time};
 
 use crate::pattern::collective::Operation;
-use crate::program::{Any, RankBuilder};
+use crate::program::{Accept, RankBuilder};
 
 /// Messages of this size in bytes and above are announced first, where any are.
 const RENDEZVOUS: u64 = 4_000;
@@ -44,14 +44,14 @@ impl Script {
             last.push(data);
             first.push(self.announced(data, bytes, |script| {
                 let announcement = script.send(dst, CONTROL, ANNOUNCEMENT);
-                (announcement, script.builder.recv(Any::Is(dst), Any::Is(CLEARANCE)))
+                (announcement, script.builder.recv(Accept::Only(dst), Accept::Only(CLEARANCE)))
             }));
         }
         for &(src, bytes) in recvs {
-            let data = self.builder.recv(Any::Is(src), Any::Is(DATA));
+            let data = self.builder.recv(Accept::Only(src), Accept::Only(DATA));
             last.push(data);
             first.push(self.announced(data, bytes, |script| {
-                let announcement = script.builder.recv(Any::Is(src), Any::Is(ANNOUNCEMENT));
+                let announcement = script.builder.recv(Accept::Only(src), Accept::Only(ANNOUNCEMENT));
                 (announcement, script.send(src, CONTROL, CLEARANCE))
             }));
         }
