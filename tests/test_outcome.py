@@ -33,6 +33,12 @@ fraction = 0.1
 sample = "10us"
 """
 
+# The same with what is named: a window that holds the whole run, and the channel of the first host.
+NAMED = """
+windows = [{ name = "whole", from = "0us", until = "10ms" }]
+channels = [{ name = "first-hop", from = "h0", to = "s0" }]
+"""
+
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory):
@@ -63,6 +69,46 @@ def test_polars_and_duckdb_read_the_same(outcome):
     assert links["bytes"].sum() == total > 16 * 2**20
     series = duckdb.sql(f"select sum(bytes) from '{outcome}/series.parquet'").fetchall()[0][0]
     assert series == total
+
+
+def test_new_columns_stand_behind_the_old_ones_and_groups_go_by_name(outcome):
+    flows = pl.read_parquet(outcome / "flows.parquet")
+    assert flows.columns[:3] == ["src", "dst", "flow"]
+    assert flows.columns[-7:] == [
+        "group",
+        "class",
+        "stream",
+        "delivered_bytes",
+        "delivered_after_warm_up_bytes",
+        "max_resequencing",
+        "cnms",
+    ]
+    assert flows.schema["group"] == pl.String and flows.schema["stream"] == pl.Boolean
+    groups = duckdb.sql(f"select distinct \"group\" from '{outcome}/flows.parquet'").fetchall()
+    assert groups == [("all",)] == [(name,) for name in summary(outcome)["groups"]]
+    assert pl.read_parquet(outcome / "links.parquet").columns[-2:] == ["paused_ps", "pauses"]
+    series = pd.read_parquet(outcome / "series.parquet")
+    assert list(series.columns) == ["time_ps", "channel", "queue_bytes", "bytes", "paused_ps"]
+    assert series.paused_ps.sum() == 0
+
+
+def test_windows_and_named_channels_reach_the_outcome(outcome, tmp_path):
+    scenario = tmp_path / "named.toml"
+    scenario.write_text(SCENARIO + NAMED)
+    subprocess.run([NETLOOM, "run", scenario, "--out", tmp_path / "out"], check=True, capture_output=True)
+    found = summary(tmp_path / "out")
+    assert found["windows"]["whole"]["until_ps"] == 10**10
+    windows = pd.read_parquet(tmp_path / "out" / "windows.parquet")
+    assert list(windows.columns) == ["window", "src", "dst", "flow", "group", "bytes"]
+    links = pd.read_parquet(tmp_path / "out" / "links.parquet")
+    first_hop = links[(links["from"] == "h0") & (links["to"] == "s0")].iloc[0]
+    channel = found["channels"]["first-hop"]
+    expected = 8e12 * first_hop["bytes"] / found["totals"]["simulated_ps"]
+    assert channel["throughput_bps"] == pytest.approx(expected)
+    # Only named channels are sampled.
+    series = pd.read_parquet(tmp_path / "out" / "series.parquet")
+    assert series.channel.unique().tolist() == [first_hop.channel]
+    assert series["bytes"].sum() == first_hop["bytes"]
 
 
 def test_any_number_of_threads_writes_the_same_files(outcome, tmp_path):

@@ -16,6 +16,7 @@ mod interrupt;
 mod parquet_file;
 mod progress;
 mod show;
+mod summary;
 
 use std::process::ExitCode;
 

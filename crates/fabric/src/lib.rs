@@ -19,6 +19,7 @@ mod config;
 pub mod flow_control;
 mod packet;
 mod port;
+mod qcn;
 mod round_robin;
 mod rules;
 
@@ -27,4 +28,5 @@ pub use config::{Ecn, Fabric, FabricError, FabricOptions, TrafficClass};
 pub use flow_control::FlowControl;
 pub use packet::{FRESH, NO_INGRESS, Packet, PacketKind};
 pub use port::{Credit, Departure, Fate, Moment, Port, PortSpec, PortStats, Ports, Wire};
+pub use qcn::{CongestionPoint, Qcn, QcnPreset, Sampling};
 pub use rules::Rules;

@@ -1,15 +1,17 @@
 //! What was seen in a run: records, their summary, and the outcome folder.
 //!
-//! A simulator fills [`Records`]: plain structs, one per flow, channel and sample. [`Summary::new`] computes from them
+//! A simulator fills [`Records`]: plain structs, one per flow, channel, sample and window. [`Summary::new`] computes from them
 //! what people compare first, and [`OutcomeWriter`] writes all of it to one folder, as a whole or not at all:
 //!
 //! | file | content |
 //! | --- | --- |
 //! | `scenario.toml` | what was run, every default filled in |
-//! | `summary.json` | [`Summary`]: percentiles of FCT and slowdown, packets, draining, tiers, [`Totals`] |
+//! | `summary.json` | [`Summary`]: percentiles of FCT and slowdown, groups, windows, channels, packets, tiers, [`Totals`] |
 //! | `flows.parquet` | one row per [`FlowRecord`] |
 //! | `links.parquet` | one row per [`ChannelRecord`] |
-//! | `series.parquet` | one row per [`SampleRecord`], if anything was sampled |
+//! | `series.parquet` | one row per [`SampleRecord`], if any channel was sampled |
+//! | `flow_series.parquet` | one row per [`FlowSampleRecord`], if any flow was sampled |
+//! | `windows.parquet` | one row per [`WindowRecord`], if there are windows |
 //! | `performance.json` | [`Performance`]: what the run cost |
 //!
 //! All files but the last are a function of the scenario and its seed, byte by byte. `docs/outcome.md` documents every
@@ -34,6 +36,7 @@
 //! assert_eq!(outcome.summary.slowdown.unwrap().p99, 3.0);
 //! ```
 
+mod breakdown;
 mod outcome;
 mod performance;
 mod records;
@@ -43,9 +46,13 @@ mod tables;
 #[cfg(test)]
 mod testing;
 
+pub use breakdown::{ChannelSummary, ChannelWindowSummary, GroupSummary, WindowGroupSummary, WindowSummary};
 pub use outcome::{Existing, Outcome, OutcomeError, OutcomeWriter};
 pub use performance::{Performance, peak_memory};
-pub use records::{ChannelRecord, DecisionCount, FlowRecord, PacketCounts, Records, SampleRecord, Totals};
+pub use records::{
+    ChannelRecord, ChannelWindowRecord, DecisionCount, FlowRecord, FlowSampleRecord, NamedChannel,
+    PacketCounts, Records, SampleRecord, Totals, Window, WindowRecord,
+};
 pub use statistics::Statistics;
 pub use summary::{
     DrainSummary, FlowSummary, PacketSummary, SizeBin, Status, Summary, SummaryOptions, TierSummary,

@@ -3,22 +3,55 @@
 use std::collections::BTreeMap;
 
 use netloom_units::{Rate, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Everything one run has seen.
 ///
-/// Flows are in order of (`src`, `flow`), channels in order of `channel`, samples in order of (`time`, `channel`), so
-/// that equal runs give equal files; [`Records::sort`] brings them there.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// Flows are in order of (`src`, `flow`), channels in order of `channel`, samples in order of (`time`, `channel`), flow
+/// samples in order of (`time`, `src`, `flow`), windows' flows in order of (`window`, `src`, `flow`) and windows' channels
+/// in order of (`window`, `channel`), so that equal runs give equal files; [`Records::sort`] brings them there.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Records {
+    /// Kinds of traffic by name; [`FlowRecord::group`] counts along this list. Never empty: traffic without kinds is of
+    /// the one group `all`.
+    pub groups: Vec<String>,
+    /// Spells of time that are measured on their own; [`WindowRecord::window`] counts along this list.
+    pub windows: Vec<Window>,
+    /// Channels that are reported by name.
+    pub named_channels: Vec<NamedChannel>,
     /// Every flow that started.
     pub flows: Vec<FlowRecord>,
     /// Every channel of the network, used or not.
     pub channels: Vec<ChannelRecord>,
-    /// Sampled series; empty if nothing was sampled.
+    /// Sampled series of channels; empty if no channel was sampled.
     pub samples: Vec<SampleRecord>,
+    /// Sampled series of flows; empty if no flow was sampled.
+    pub flow_samples: Vec<FlowSampleRecord>,
+    /// What every flow delivered in every window; flows that delivered nothing in a window have no record of it.
+    pub window_flows: Vec<WindowRecord>,
+    /// What every named channel did in every window.
+    pub window_channels: Vec<ChannelWindowRecord>,
     /// Totals of the run.
     pub totals: Totals,
+}
+
+impl Default for Records {
+    /// A run in which nothing happened.
+    fn default() -> Self {
+        Records {
+            groups: vec!["all".to_owned()],
+            windows: Vec::new(),
+            named_channels: Vec::new(),
+            flows: Vec::new(),
+            channels: Vec::new(),
+            samples: Vec::new(),
+            flow_samples: Vec::new(),
+            window_flows: Vec::new(),
+            window_channels: Vec::new(),
+            totals: Totals::default(),
+        }
+    }
 }
 
 impl Records {
@@ -27,7 +60,39 @@ impl Records {
         self.flows.sort_by_key(|flow| (flow.src, flow.flow));
         self.channels.sort_by_key(|channel| channel.channel);
         self.samples.sort_by_key(|sample| (sample.time, sample.channel));
+        self.flow_samples.sort_by_key(|sample| (sample.time, sample.src, sample.flow));
+        self.window_flows.sort_by_key(|record| (record.window, record.src, record.flow));
+        self.window_channels.sort_by_key(|record| (record.window, record.channel));
     }
+}
+
+/// A spell of time that is measured on its own, from `from` (inclusive) to `until` (exclusive).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Window {
+    /// What the summary calls it.
+    pub name: String,
+    /// Its first instant.
+    pub from: Time,
+    /// The instant after its last.
+    pub until: Time,
+}
+
+impl Window {
+    /// Whether an instant lies in the window.
+    #[inline]
+    pub fn contains(&self, time: Time) -> bool {
+        self.from <= time && time < self.until
+    }
+}
+
+/// A channel that is reported by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedChannel {
+    /// What the summary calls it.
+    pub name: String,
+    /// Number of the channel in the network.
+    pub channel: u32,
 }
 
 /// One flow: a message from one host to another.
@@ -39,8 +104,19 @@ pub struct FlowRecord {
     pub dst: u32,
     /// Number of the flow at its source, in order of start.
     pub flow: u32,
-    /// Payload.
+    /// Which kind of traffic: a place in [`Records::groups`].
+    pub group: u16,
+    /// Traffic class, from 0.
+    pub class: u8,
+    /// Whether the flow is a stream: frames of an open-loop source, of which more may come at any time, so that it has no
+    /// completion.
+    pub stream: bool,
+    /// Payload; of a stream, what was handed to it during the run.
     pub bytes: u64,
+    /// Payload that reached the receiver, each byte counted once.
+    pub delivered: u64,
+    /// The part of `delivered` that arrived at or after the end of the warm-up.
+    pub delivered_after_warm_up: u64,
     /// When the message was handed to the sender's transport.
     pub start: Time,
     /// Flow completion time: from the start to the delivery of the last byte; `None` if it did not finish.
@@ -55,12 +131,16 @@ pub struct FlowRecord {
     pub ooo_packets: u64,
     /// Largest distance, in packets, between the sequence number that arrived and the next expected one.
     pub max_ood: u32,
+    /// Most packets that waited at the receiver at a time for one with a lower sequence number.
+    pub max_resequencing: u32,
     /// Data packets sent again.
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u32,
     /// Data packets that arrived with an ECN mark.
     pub ecn_marks: u64,
+    /// Congestion notifications about this flow that reached its sender (IEEE 802.1Qau CNMs).
+    pub cnms: u64,
     /// How often the sender changed the flow's path.
     pub path_changes: u32,
     /// How often the flow was paused to drain its path.
@@ -100,6 +180,11 @@ pub struct ChannelRecord {
     pub drops: u64,
     /// Packets marked (ECN) at the port.
     pub marks: u64,
+    /// Time in which packets waited that flow control forbade to send: some data lane of the port was paused or without
+    /// credits, and not empty. Lanes that are blocked at the same time count once.
+    pub paused: Time,
+    /// How often flow control stopped the channel: PAUSE frames received for it, or times a lane's credits ran out.
+    pub pauses: u64,
 }
 
 /// One sample of one channel.
@@ -113,6 +198,57 @@ pub struct SampleRecord {
     pub queue: u64,
     /// Bytes sent since the last sample.
     pub bytes: u64,
+    /// The part of [`ChannelRecord::paused`] since the last sample.
+    pub paused: Time,
+}
+
+/// One sample of one flow at its receiver.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FlowSampleRecord {
+    /// When it was taken.
+    pub time: Time,
+    /// Sending host.
+    pub src: u32,
+    /// Receiving host.
+    pub dst: u32,
+    /// Number of the flow at its source.
+    pub flow: u32,
+    /// Payload delivered since the last sample, each byte counted once.
+    pub bytes: u64,
+    /// Packets that wait at the receiver for one with a lower sequence number.
+    pub resequencing: u32,
+}
+
+/// What one flow delivered in one window.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WindowRecord {
+    /// Which window: a place in [`Records::windows`].
+    pub window: u16,
+    /// Sending host.
+    pub src: u32,
+    /// Receiving host.
+    pub dst: u32,
+    /// Number of the flow at its source.
+    pub flow: u32,
+    /// Which kind of traffic: a place in [`Records::groups`].
+    pub group: u16,
+    /// Payload of the packets that arrived in the window, each byte counted once.
+    pub bytes: u64,
+}
+
+/// What one channel did in one window.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChannelWindowRecord {
+    /// Which window: a place in [`Records::windows`].
+    pub window: u16,
+    /// Number of the channel in the network.
+    pub channel: u32,
+    /// Bytes sent in the window, headers included: those of packets whose transmission started in it.
+    pub bytes: u64,
+    /// Integral over the window of the bytes that waited in the port, in byte-picoseconds.
+    pub queue_byte_ps: u128,
+    /// The part of [`ChannelRecord::paused`] in the window.
+    pub paused: Time,
 }
 
 /// Totals of a run.
@@ -159,7 +295,7 @@ pub struct DecisionCount {
 /// Times as whole picoseconds in JSON, under names that end in `_ps`.
 pub(crate) mod picoseconds {
     use netloom_units::Time;
-    use serde::{Deserialize, Deserializer, Serializer};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     pub(crate) fn serialize<S: Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_u64(time.0)
@@ -167,5 +303,23 @@ pub(crate) mod picoseconds {
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
         u64::deserialize(deserializer).map(Time)
+    }
+
+    /// The same where there may be no time.
+    pub(crate) mod option {
+        use super::{Deserialize, Deserializer, Serialize, Serializer, Time};
+
+        pub(crate) fn serialize<S: Serializer>(
+            time: &Option<Time>,
+            serializer: S,
+        ) -> Result<S::Ok, S::Error> {
+            time.map(|time| time.0).serialize(serializer)
+        }
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+            deserializer: D,
+        ) -> Result<Option<Time>, D::Error> {
+            Ok(Option::<u64>::deserialize(deserializer)?.map(Time))
+        }
     }
 }

@@ -1,9 +1,11 @@
 //! The summary of a run: what `summary.json` holds.
 
+use indexmap::IndexMap;
 use netloom_units::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::breakdown::{self, ChannelSummary, GroupSummary, WindowSummary};
 use crate::records::{ChannelRecord, FlowRecord, Records, Totals, picoseconds};
 use crate::statistics::Statistics;
 
@@ -53,6 +55,15 @@ pub struct Summary {
     pub by_size: Vec<SizeBin>,
     /// Payload of the completed flows over the time from their first start to their last completion, in bit/s.
     pub goodput_bps: Option<f64>,
+    /// Payload delivered from the end of the warm-up to the end of the run by all flows, finished or not, over that
+    /// time, in bit/s.
+    pub throughput_bps: Option<f64>,
+    /// Flows by kind of traffic.
+    pub groups: IndexMap<String, GroupSummary>,
+    /// Spells of time that are measured on their own.
+    pub windows: IndexMap<String, WindowSummary>,
+    /// Channels that were given a name.
+    pub channels: IndexMap<String, ChannelSummary>,
     /// What happened to the packets of the flows.
     pub packets: PacketSummary,
     /// Draining, in schemes that drain.
@@ -69,10 +80,15 @@ pub struct Summary {
 pub struct FlowSummary {
     /// Flows whose last byte was delivered.
     pub completed: u64,
-    /// Flows that started and did not finish.
+    /// Flows that started and did not finish; streams, which have no end, do not count.
     pub unfinished: u64,
+    /// Streams: open-loop traffic without completion. They count whenever they start.
+    pub streams: u64,
     /// Payload of the completed flows, in bytes.
     pub completed_bytes: u64,
+    /// When the last byte of the last completed flow was delivered.
+    #[serde(rename = "last_completion_ps", with = "picoseconds::option")]
+    pub last_completion: Option<Time>,
     /// Flows left out because they started before the end of the warm-up.
     pub excluded_by_warm_up: u64,
     /// End of the warm-up.
@@ -106,12 +122,16 @@ pub struct PacketSummary {
     pub ooo_share: f64,
     /// Largest distance between an arriving and the expected sequence number, in packets.
     pub max_ood: u32,
+    /// Most packets of a flow that waited at its receiver at a time for one with a lower sequence number.
+    pub max_resequencing: u32,
     /// Data packets sent again.
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Data packets that arrived with an ECN mark.
     pub ecn_marks: u64,
+    /// Congestion notifications that reached senders.
+    pub cnms: u64,
     /// Changes of path by senders.
     pub path_changes: u64,
     /// Routing decisions.
@@ -152,52 +172,87 @@ pub struct TierSummary {
     pub drops: u64,
     /// Packets marked (ECN).
     pub marks: u64,
+    /// Share of the simulated time in which flow control kept packets from being sent, averaged over the channels.
+    pub paused_share: f64,
+    /// How often flow control stopped a channel.
+    pub pauses: u64,
 }
 
 impl Summary {
     /// Summarises a run.
     pub fn new(records: &Records, options: &SummaryOptions, status: Status) -> Self {
-        let counted: Vec<&FlowRecord> =
-            records.flows.iter().filter(|flow| flow.start >= options.warm_up).collect();
+        let (warm_up, simulated) = (options.warm_up, records.totals.simulated);
+        let counted: Vec<&FlowRecord> = records.flows.iter().filter(|flow| flow.counts(warm_up)).collect();
         let completed: Vec<Completed> = counted.iter().filter_map(|flow| Completed::of(flow)).collect();
         Summary {
             status,
-            flows: FlowSummary {
-                completed: completed.len() as u64,
-                unfinished: (counted.len() - completed.len()) as u64,
-                completed_bytes: completed.iter().map(|c| c.flow.bytes).sum(),
-                excluded_by_warm_up: (records.flows.len() - counted.len()) as u64,
-                warm_up: options.warm_up,
-            },
-            fct_ps: Statistics::of(completed.iter().map(|c| c.fct.0 as f64).collect()),
+            flows: FlowSummary::new(records.flows.len(), &counted, &completed, warm_up),
+            fct_ps: Completed::fct(&completed),
             sender_fct_ps: Statistics::of(
                 counted.iter().filter_map(|flow| Some(flow.sender_fct?.0 as f64)).collect(),
             ),
-            slowdown: Statistics::of(completed.iter().map(Completed::slowdown).collect()),
+            slowdown: Completed::slowdowns(&completed),
             by_size: by_size(&completed, &options.size_bins),
             goodput_bps: goodput(&completed),
+            throughput_bps: breakdown::delivered(records.flows.iter(), warm_up, simulated),
+            groups: breakdown::groups(records, warm_up),
+            windows: breakdown::windows(records),
+            channels: breakdown::channels(records),
             packets: PacketSummary::new(&counted),
             draining: DrainSummary::new(&counted, &completed),
-            tiers: by_tier(&records.channels, records.totals.simulated),
+            tiers: by_tier(&records.channels, simulated),
             totals: records.totals.clone(),
         }
     }
 }
 
+impl FlowRecord {
+    /// Whether the flow counts in statistics: it started after the warm-up, or it is a stream, which lasts.
+    pub(crate) fn counts(&self, warm_up: Time) -> bool {
+        self.stream || self.start >= warm_up
+    }
+}
+
+impl FlowSummary {
+    /// Of `all` flows those that count, and of these those that completed.
+    pub(crate) fn new(all: usize, counted: &[&FlowRecord], completed: &[Completed], warm_up: Time) -> Self {
+        let streams = counted.iter().filter(|flow| flow.stream).count();
+        FlowSummary {
+            completed: completed.len() as u64,
+            unfinished: (counted.len() - completed.len() - streams) as u64,
+            streams: streams as u64,
+            completed_bytes: completed.iter().map(|c| c.flow.bytes).sum(),
+            last_completion: completed.iter().map(|c| c.flow.start + c.fct).max(),
+            excluded_by_warm_up: (all - counted.len()) as u64,
+            warm_up,
+        }
+    }
+}
+
 /// A flow that finished.
-struct Completed<'a> {
+pub(crate) struct Completed<'a> {
     flow: &'a FlowRecord,
     fct: Time,
 }
 
 impl<'a> Completed<'a> {
-    fn of(flow: &'a FlowRecord) -> Option<Self> {
-        Some(Completed { flow, fct: flow.fct? })
+    pub(crate) fn of(flow: &'a FlowRecord) -> Option<Self> {
+        if flow.stream { None } else { Some(Completed { flow, fct: flow.fct? }) }
     }
 
     fn slowdown(&self) -> f64 {
         // No fabric delivers in no time, but a summary must stay readable: JSON has no infinity.
         self.fct.0 as f64 / self.flow.idle_fct.0.max(1) as f64
+    }
+
+    /// Statistics of the completion times of some flows, in picoseconds.
+    pub(crate) fn fct(flows: &[Self]) -> Option<Statistics> {
+        Statistics::of(flows.iter().map(|c| c.fct.0 as f64).collect())
+    }
+
+    /// Statistics of the slowdowns of some flows.
+    pub(crate) fn slowdowns(flows: &[Self]) -> Option<Statistics> {
+        Statistics::of(flows.iter().map(Completed::slowdown).collect())
     }
 }
 
@@ -225,12 +280,12 @@ fn goodput(completed: &[Completed]) -> Option<f64> {
 }
 
 /// A share of a whole that may be empty.
-fn share(part: u64, whole: u64) -> f64 {
+pub(crate) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
 impl PacketSummary {
-    fn new(flows: &[&FlowRecord]) -> Self {
+    pub(crate) fn new(flows: &[&FlowRecord]) -> Self {
         let sum = |field: fn(&FlowRecord) -> u64| flows.iter().map(|flow| field(flow)).sum();
         let (sent, ooo) = (sum(|f| f.packets), sum(|f| f.ooo_packets));
         PacketSummary {
@@ -238,9 +293,11 @@ impl PacketSummary {
             ooo,
             ooo_share: share(ooo, sent),
             max_ood: flows.iter().map(|flow| flow.max_ood).max().unwrap_or(0),
+            max_resequencing: flows.iter().map(|flow| flow.max_resequencing).max().unwrap_or(0),
             retransmissions: sum(|f| f.retransmissions),
             timeouts: sum(|f| f.timeouts.into()),
             ecn_marks: sum(|f| f.ecn_marks),
+            cnms: sum(|f| f.cnms),
             path_changes: sum(|f| f.path_changes.into()),
             decisions: sum(|f| f.decisions),
             deviations: sum(|f| f.deviations),
@@ -271,21 +328,22 @@ fn by_tier(channels: &[ChannelRecord], simulated: Time) -> Vec<TierSummary> {
     }
     let summarise = |tier: &str| {
         let members: Vec<_> = channels.iter().filter(|channel| channel.tier == tier).collect();
-        let busy: u128 = members.iter().map(|channel| u128::from(channel.busy.0)).sum();
         let count = members.len() as f64;
+        let mean_share = |times: &dyn Fn(&ChannelRecord) -> Time| {
+            let sum: u128 = members.iter().map(|channel| u128::from(times(channel).0)).sum();
+            if simulated == Time::ZERO { 0.0 } else { sum as f64 / simulated.0 as f64 / count }
+        };
         TierSummary {
             tier: tier.to_owned(),
             channels: members.len() as u64,
-            mean_utilisation: if simulated == Time::ZERO {
-                0.0
-            } else {
-                busy as f64 / simulated.0 as f64 / count
-            },
+            mean_utilisation: mean_share(&|channel| channel.busy),
             max_utilisation: share(members.iter().map(|c| c.busy.0).max().unwrap_or(0), simulated.0),
             mean_queue_bytes: members.iter().map(|c| c.mean_queue).sum::<f64>() / count,
             max_queue_bytes: members.iter().map(|c| c.max_queue).max().unwrap_or(0),
             drops: members.iter().map(|c| c.drops).sum(),
             marks: members.iter().map(|c| c.marks).sum(),
+            paused_share: mean_share(&|channel| channel.paused),
+            pauses: members.iter().map(|c| c.pauses).sum(),
         }
     };
     tiers.into_iter().map(summarise).collect()
@@ -304,6 +362,7 @@ mod tests {
     fn completed_and_unfinished_flows_are_told_apart() {
         let summary = summary(&SummaryOptions::default());
         assert_eq!((summary.flows.completed, summary.flows.unfinished), (3, 1));
+        assert_eq!(summary.flows.last_completion, Some(Time::from_us(5)));
         let fct = summary.fct_ps.unwrap();
         assert_eq!((fct.count, fct.mean, fct.max), (3, 2e6, 3e6));
         assert_eq!(summary.slowdown.unwrap().max, 3.0);
@@ -315,6 +374,10 @@ mod tests {
         let summary = summary(&options);
         assert_eq!((summary.flows.excluded_by_warm_up, summary.flows.completed), (1, 2));
         assert_eq!(summary.packets.sent, 30);
+        // Payload that arrives after the warm-up counts whenever its flow has started.
+        assert!((summary.throughput_bps.unwrap() - 2101.0 * 8.0 / 9e-6).abs() < 1.0);
+        let too_long = SummaryOptions { warm_up: Time::from_us(10), ..Default::default() };
+        assert_eq!(self::summary(&too_long).throughput_bps, None);
     }
 
     #[test]
@@ -334,6 +397,8 @@ mod tests {
         assert_eq!((summary.draining.drains, summary.draining.flows), (2, 1));
         // 100 + 1000 + 1001 bytes from 0 to 5 us.
         assert!((summary.goodput_bps.unwrap() - 2101.0 * 8.0 / 5e-6).abs() < 1.0);
+        // The same bytes over the whole run.
+        assert!((summary.throughput_bps.unwrap() - 2101.0 * 8.0 / 1e-5).abs() < 1.0);
     }
 
     #[test]
@@ -341,6 +406,7 @@ mod tests {
         let tiers = summary(&SummaryOptions::default()).tiers;
         assert_eq!(tiers.iter().map(|t| t.tier.as_str()).collect::<Vec<_>>(), ["host", "spine"]);
         assert_eq!((tiers[0].mean_utilisation, tiers[0].max_utilisation), (0.375, 0.5));
+        assert_eq!((tiers[0].paused_share, tiers[0].pauses, tiers[1].pauses), (0.1, 3, 0));
         assert_eq!((tiers[0].max_queue_bytes, tiers[1].channels), (1024, 1));
     }
 
@@ -358,6 +424,9 @@ mod tests {
         shuffled.flows.reverse();
         shuffled.channels.reverse();
         shuffled.samples.reverse();
+        shuffled.flow_samples.reverse();
+        shuffled.window_flows.reverse();
+        shuffled.window_channels.reverse();
         shuffled.sort();
         assert_eq!(shuffled, records());
         assert_ne!(flow(0, 0), flow(0, 1));

@@ -2,7 +2,10 @@
 
 use netloom_units::{Rate, Time};
 
-use crate::{ChannelRecord, DecisionCount, FlowRecord, PacketCounts, Records, SampleRecord, Totals};
+use crate::{
+    ChannelRecord, ChannelWindowRecord, DecisionCount, FlowRecord, FlowSampleRecord, NamedChannel,
+    PacketCounts, Records, SampleRecord, Totals, Window, WindowRecord,
+};
 
 /// An unfinished flow of 10 packets with an idle FCT of 1 µs.
 pub(crate) fn flow(src: u32, flow: u32) -> FlowRecord {
@@ -31,36 +34,85 @@ pub(crate) fn channel(channel: u32, tier: &str) -> ChannelRecord {
         mean_queue: 12.5,
         drops: 0,
         marks: 1,
+        paused: Time::ZERO,
+        pauses: 0,
     }
 }
 
-/// Three flows that completed, one that did not, three channels, two samples, 10 µs.
+/// A completed flow delivered all of it.
+fn delivered(flow: FlowRecord) -> FlowRecord {
+    FlowRecord { delivered: flow.bytes, delivered_after_warm_up: flow.bytes, ..flow }
+}
+
+/// Three flows that completed (one of another group), one that did not, three channels (one with a name), two samples
+/// of channels and two of flows, two windows, 10 µs.
 pub(crate) fn records() -> Records {
     let us = |us| Some(Time::from_us(us));
     let drained = FlowRecord { drains: 2, drain_time: Time::from_us(1), ..flow(1, 1) };
     let decision = DecisionCount { taken: 120, deviated: 7 };
+    let window = |name: &str, from, until| Window {
+        name: name.to_owned(),
+        from: Time::from_us(from),
+        until: Time::from_us(until),
+    };
+    let flow_sample = |us, src| FlowSampleRecord {
+        time: Time::from_us(us),
+        src,
+        dst: src + 1,
+        flow: 0,
+        bytes: 80,
+        resequencing: 2,
+    };
     Records {
+        groups: ["victim", "hot"].map(str::to_owned).to_vec(),
+        windows: vec![window("burst", 2, 6), window("late", 9, 12)],
+        named_channels: vec![NamedChannel { name: "up".to_owned(), channel: 0 }],
         flows: vec![
-            FlowRecord { fct: us(1), sender_fct: us(2), ..flow(0, 0) },
-            FlowRecord {
+            delivered(FlowRecord { fct: us(1), sender_fct: us(2), ..flow(0, 0) }),
+            delivered(FlowRecord {
                 start: Time::from_us(2),
                 fct: us(3),
                 sender_fct: us(4),
                 bytes: 1000,
                 ooo_packets: 4,
+                max_resequencing: 3,
                 ..flow(1, 0)
-            },
-            FlowRecord { start: Time::from_us(1), fct: us(2), sender_fct: us(2), bytes: 1001, ..drained },
+            }),
+            delivered(FlowRecord {
+                start: Time::from_us(1),
+                fct: us(2),
+                sender_fct: us(2),
+                bytes: 1001,
+                group: 1,
+                class: 3,
+                cnms: 5,
+                ..drained
+            }),
             FlowRecord { start: Time::from_us(9), ..flow(2, 0) },
         ],
         channels: vec![
-            channel(0, "host"),
+            ChannelRecord { paused: Time::from_us(2), pauses: 3, ..channel(0, "host") },
             ChannelRecord { busy: Time(2_500_000), ..channel(1, "host") },
             channel(2, "spine"),
         ],
         samples: vec![
-            SampleRecord { time: Time::from_us(5), channel: 0, queue: 7, bytes: 3 },
-            SampleRecord { time: Time::from_us(5), channel: 2, queue: 0, bytes: 1 },
+            SampleRecord { time: Time::from_us(5), channel: 0, queue: 7, bytes: 3, paused: Time::from_us(1) },
+            SampleRecord { time: Time::from_us(5), channel: 2, queue: 0, bytes: 1, paused: Time::ZERO },
+        ],
+        flow_samples: vec![flow_sample(1, 0), flow_sample(2, 1)],
+        window_flows: vec![
+            WindowRecord { window: 0, src: 1, dst: 2, flow: 0, group: 0, bytes: 400 },
+            WindowRecord { window: 0, src: 1, dst: 2, flow: 1, group: 1, bytes: 200 },
+        ],
+        window_channels: vec![
+            ChannelWindowRecord {
+                window: 0,
+                channel: 0,
+                bytes: 4000,
+                queue_byte_ps: 25 * 4_000_000,
+                paused: Time::from_us(1),
+            },
+            ChannelWindowRecord { window: 1, ..ChannelWindowRecord::default() },
         ],
         totals: Totals {
             simulated: Time::from_us(10),

@@ -223,6 +223,14 @@ mod tests {
             ("[fabric]\nbuffer = \"100B\"\n", "s.toml:2:10: fabric.buffer: expected room for a packet"),
             ("[[faults]]\nkind = \"cut\"\n", "faults.0.links: expected either `links` or `share`"),
             ("[measure]\nsample = \"0us\"\n", "s.toml:2:10: measure.sample: expected more than 0"),
+            (
+                "[measure]\nwindows = [{ name = \"w\", from = \"2us\", until = \"1us\" }]\n",
+                "s.toml:2:48: measure.windows.0.until: expected a time after from = 2us",
+            ),
+            (
+                "[[measure.channels]]\nname = \"c\"\nfrom = \"s0\"\nto = \"h2000\"\n",
+                "s.toml:4:6: measure.channels.0.to: expected a node, h0 to h1023 or s0 to s319, found \"h2000\"; did you mean `h1023`?",
+            ),
         ];
         for (text, expected) in cases {
             let found = problem(text);

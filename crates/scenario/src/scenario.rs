@@ -442,10 +442,14 @@ mod tests {
 
     #[test]
     fn the_scenario_of_the_documentation_is_one() {
-        let text = FULL.split("```toml").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
-        let scenario = read(text).unwrap();
+        let block =
+            |number| FULL.split("```toml").nth(number).and_then(|rest| rest.split("```").next()).unwrap();
+        let scenario = read(block(1)).unwrap();
         assert_eq!((scenario.name.as_str(), scenario.faults.len()), ("my-run", 1));
-        let mixed = FULL.split("```toml").nth(2).and_then(|rest| rest.split("```").next()).unwrap();
+        let scenario = read(block(2)).unwrap();
+        assert_eq!((scenario.measure.windows.len(), scenario.measure.channels.len()), (2, 2));
+        assert_eq!(read(&scenario.to_toml().unwrap()).unwrap(), scenario);
+        let mixed = block(3);
         let Pattern::Mix(mix) = read(mixed).unwrap().workload.pattern else { panic!("{mixed}") };
         assert_eq!(mix.parts.len(), 2);
     }

@@ -225,6 +225,7 @@ fn collect_channels(world: &World, nodes: &mut [Node], end: Time, records: &mut 
                 mean_queue: stats.mean_queue(end),
                 drops: stats.drops,
                 marks: stats.marks,
+                ..ChannelRecord::default()
             });
         }
     }

@@ -3,11 +3,9 @@
 use netloom_fabric::Fabric;
 use netloom_routing::{Routing, preset};
 use netloom_transport::Transport;
-use netloom_units::{Bytes, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
+use crate::measure::Measure;
 
 /// Fabric, routing, transport, faults, and what to measure.
 #[derive(Clone, Debug)]
@@ -38,20 +36,4 @@ impl Default for SimConfig {
             seed: 1,
         }
     }
-}
-
-/// What to measure, and for how long.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Measure {
-    /// Flows that start before this are left out of the summary's statistics.
-    pub warm_up: Time,
-    /// The run ends at this instant even if flows are unfinished; absent: it ends when all work is done.
-    pub until: Option<Time>,
-    /// Write the queue and the bytes sent of every channel at multiples of this interval; absent: no series.
-    pub sample: Option<Time>,
-    /// Sample only the channels of this link tier; absent: all channels.
-    pub sample_tier: Option<String>,
-    /// Upper bounds of the flow-size bins of the summary, ascending; absent: bins at powers of ten.
-    pub size_bins: Option<Vec<Bytes>>,
 }

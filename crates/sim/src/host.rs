@@ -256,7 +256,14 @@ impl Host {
         let receiver = self.receiver(key);
         let reply = receiver.on_data(
             &world.transport,
-            Arrival { now, seq: packet.seq, last: packet.last, marked: packet.marked, path: packet.aux },
+            Arrival {
+                now,
+                seq: packet.seq,
+                payload: packet.payload,
+                last: packet.last,
+                marked: packet.marked,
+                path: packet.aux,
+            },
         );
         let (kind, number) = match reply {
             Reply::None => return self.delay_ack(world, now, packet, out),

@@ -22,6 +22,7 @@ mod collect;
 mod config;
 mod fault;
 mod host;
+mod measure;
 mod model;
 mod path;
 mod sampler;
@@ -30,8 +31,9 @@ mod switch;
 mod trace;
 
 pub use collect::ConservationError;
-pub use config::{Measure, SimConfig};
+pub use config::SimConfig;
 pub use fault::{Cut, Degrade, Fault, FaultError};
+pub use measure::{ChannelName, Measure};
 pub use path::PathProfile;
 pub use simulation::{Finished, RunProgress, SimError, Simulation};
 pub use trace::{Choice, Trace};

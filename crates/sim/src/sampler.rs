@@ -35,7 +35,9 @@ impl Sampler {
             let bytes = sent - *seen;
             *seen = sent;
             if queue > 0 || bytes > 0 {
-                self.samples.push(SampleRecord { time: self.next, channel: *channel, queue, bytes });
+                let sample =
+                    SampleRecord { time: self.next, channel: *channel, queue, bytes, ..Default::default() };
+                self.samples.push(sample);
             }
         }
         self.next += self.interval;

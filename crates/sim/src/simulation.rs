@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use netloom_engine::{Engine, NodeIndex, Setup, contiguous, reference, stream};
 use netloom_fabric::{FabricError, PortSpec, Ports, Rules, check_switch};
-use netloom_record::Records;
+use netloom_record::{NamedChannel, Records};
 use netloom_routing::{Granularity, Layers, NicRouter, RouteTable, RoutingError, Selector, SwitchRouter};
 use netloom_topology::{ChannelId, Network, NodeId, PortId};
 use netloom_transport::TransportError;
@@ -14,9 +14,10 @@ use netloom_workload::Plan;
 use rand::Rng;
 
 use crate::collect::{ConservationError, collect};
-use crate::config::{Measure, SimConfig};
+use crate::config::SimConfig;
 use crate::fault::{FaultError, Faults};
 use crate::host::Host;
+use crate::measure::Measure;
 use crate::model::{Message, Node, World};
 use crate::sampler::Sampler;
 use crate::switch::Switch;
@@ -54,8 +55,8 @@ pub enum SimError {
     /// What to measure makes no sense.
     #[error("measure.{field}: {reason}")]
     Measure {
-        /// The field that should change.
-        field: &'static str,
+        /// The field that should change, e.g. `windows.0.until`.
+        field: String,
         /// Why.
         reason: String,
     },
@@ -87,6 +88,7 @@ pub struct Simulation {
     pub(crate) world: World,
     pub(crate) faults: Faults,
     pub(crate) measure: Measure,
+    named_channels: Vec<NamedChannel>,
     pub(crate) seed: u64,
     nodes: Vec<Node>,
 }
@@ -101,7 +103,7 @@ impl Simulation {
         transport.check()?;
         fabric.check(transport.packet_size())?;
         routing.check()?;
-        check_measure(&measure, &network)?;
+        let named_channels = measure.check(&network)?;
         if matches!(routing.granularity, Granularity::Flowcut(_)) && transport.options.ack_every != 1 {
             let reason = format!(
                 "flowcut needs an ACK for every packet: expected 1, found {}",
@@ -129,7 +131,7 @@ impl Simulation {
         let nic = NicRouter::new(routing.clone(), rate, layers);
         let rules = Rules::new(&fabric, transport.packet_size(), fabric.flow_control.vcs().unwrap_or(1));
         let world = World { network, table, fabric, rules, routing, nic, transport };
-        let mut simulation = Simulation { world, faults, measure, seed, nodes: Vec::new() };
+        let mut simulation = Simulation { world, faults, measure, named_channels, seed, nodes: Vec::new() };
         simulation.nodes = simulation.make_nodes(plan)?;
         Ok(simulation)
     }
@@ -161,7 +163,7 @@ impl Simulation {
         threads: usize,
         mut observe: impl FnMut(RunProgress) -> ControlFlow<()>,
     ) -> Result<Finished, ConservationError> {
-        let Simulation { world, measure, nodes, .. } = self;
+        let Simulation { world, measure, named_channels, nodes, .. } = self;
         let until = measure.until.unwrap_or(Time::MAX);
         let setup = setup(&world, threads, until);
         let engine =
@@ -179,6 +181,7 @@ impl Simulation {
         });
         let pending: Vec<_> = pending.collect();
         let records = collect(&world, run.nodes, &pending, run.messages, until)?;
+        let records = Records { windows: measure.windows, named_channels, ..records };
         Ok(Finished { records, interrupted: run.stopped })
     }
 
@@ -187,9 +190,10 @@ impl Simulation {
     /// # Errors
     /// As [`Self::run`].
     pub fn run_reference(self) -> Result<Finished, ConservationError> {
-        let Simulation { world, nodes, .. } = self;
+        let Simulation { world, measure, named_channels, nodes, .. } = self;
         let (nodes, messages) = reference::run(&world, nodes);
         let records = collect(&world, nodes, &[], messages, Time::MAX)?;
+        let records = Records { windows: measure.windows, named_channels, ..records };
         Ok(Finished { records, interrupted: false })
     }
 
@@ -227,6 +231,9 @@ impl Simulation {
         let interval = self.measure.sample?;
         let wanted = self.measure.sample_tier.as_ref();
         let ports = network.ports(node).iter().enumerate().filter(|&(_, &channel)| {
+            if !self.named_channels.is_empty() {
+                return self.named_channels.iter().any(|named| named.channel == channel);
+            }
             let tier = &network.tiers()[usize::from(network.channel(channel).tier)];
             wanted.is_none_or(|wanted| wanted == tier)
         });
@@ -288,28 +295,6 @@ impl<'a> PortSpecs<'a> {
         let channel = self.world.network.channel(id);
         let to_host = self.world.network.is_host(channel.to);
         channel.latency + if to_host { Time::ZERO } else { self.world.fabric.options.switch_latency }
-    }
-}
-
-fn check_measure(measure: &Measure, network: &Network) -> Result<(), SimError> {
-    let refuse = |field, reason| Err(SimError::Measure { field, reason });
-    if measure.sample == Some(Time::ZERO) {
-        return refuse("sample", "expected more than 0".into());
-    }
-    if let Some(until) = measure.until.filter(|&until| until <= measure.warm_up) {
-        return refuse(
-            "until",
-            format!("expected a time after warm_up = {}, found {until}", measure.warm_up),
-        );
-    }
-    match &measure.sample_tier {
-        Some(tier) if !network.tiers().contains(tier) => {
-            refuse("sample_tier", format!("expected one of {}, found \"{tier}\"", network.tiers().join(", ")))
-        }
-        Some(_) if measure.sample.is_none() => {
-            refuse("sample_tier", "has a meaning only with `sample`".into())
-        }
-        _ => Ok(()),
     }
 }
 

@@ -1,26 +1,29 @@
 //! The transport as the user writes it.
 
+use netloom_units::kind::Kind;
 use netloom_units::{Bytes, Time, kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::congestion::{dctcp, fixed_window, none};
-use crate::reliability::{go_back_n, selective_repeat};
+use crate::congestion::{dctcp, fixed_window, none, qcn};
+use crate::reliability::{go_back_n, none as no_reliability, selective_repeat};
 
 kinds! {
     /// How losses and reordering are dealt with.
     pub enum Reliability: "reliability" {
         "selective-repeat" => SelectiveRepeat(selective_repeat::SelectiveRepeat),
         "go-back-n" => GoBackN(go_back_n::GoBackN),
+        "none" => None(no_reliability::None),
     }
 }
 
 kinds! {
-    /// How much a flow may have in flight.
+    /// How much a flow may have in flight, or how fast it may send.
     pub enum Congestion: "congestion" {
         "fixed-window" => FixedWindow(fixed_window::FixedWindow),
         "dctcp" => Dctcp(dctcp::Dctcp),
         "none" => None(none::None),
+        "qcn" => Qcn(qcn::Qcn),
     }
 }
 
@@ -32,7 +35,7 @@ pub struct Transport {
     pub options: TransportOptions,
     /// How losses and reordering are dealt with.
     pub reliability: Reliability,
-    /// How much a flow may have in flight.
+    /// How much a flow may have in flight, or how fast it may send.
     pub congestion: Congestion,
 }
 
@@ -102,7 +105,18 @@ impl Transport {
         Bytes(self.options.mtu.0 + self.options.header.0)
     }
 
-    /// Refuses values without meaning.
+    /// Whether receivers acknowledge what they get.
+    #[inline]
+    pub fn has_acks(&self) -> bool {
+        !matches!(self.reliability, Reliability::None(_))
+    }
+
+    /// Whether the fabric must lose nothing, because nobody would ever know.
+    pub fn needs_lossless(&self) -> bool {
+        matches!(self.reliability, Reliability::None(_))
+    }
+
+    /// Refuses values without meaning, and parts that do not fit together.
     ///
     /// # Errors
     /// Names the field to change.
@@ -135,17 +149,48 @@ impl Transport {
                 return refuse(field, "expected more than 0".into());
             }
         }
+        if !self.has_acks() && matches!(self.congestion, Congestion::FixedWindow(_) | Congestion::Dctcp(_)) {
+            let name = self.congestion.name();
+            return refuse(
+                "congestion",
+                format!("\"{name}\" needs ACKs, and reliability \"none\" has none; use \"none\" or \"qcn\""),
+            );
+        }
         let congestion = match &self.congestion {
             Congestion::FixedWindow(window) => window.check(),
             Congestion::Dctcp(dctcp) => dctcp.check(),
-            Congestion::None(_) if options.paced => {
+            Congestion::None(_) | Congestion::Qcn(_) if options.paced => {
                 return refuse(
                     "paced",
                     "pacing needs a window to spread; use \"fixed-window\" or \"dctcp\"".into(),
                 );
             }
             Congestion::None(_) => Ok(()),
+            Congestion::Qcn(qcn) => qcn.check(),
         };
         congestion.map_err(|reason| TransportError { field: "congestion", reason })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_needs_acks_is_refused_without_them() {
+        let check = |congestion, paced| {
+            let options = TransportOptions { paced, ..TransportOptions::default() };
+            Transport { options, reliability: Reliability::None(Default::default()), congestion }.check()
+        };
+        for congestion in [Congestion::FixedWindow(Default::default()), Congestion::Dctcp(Default::default())]
+        {
+            let name = congestion.name();
+            let error = check(congestion, false).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("transport.congestion: \"{name}\" needs ACKs")), "{error}");
+        }
+        for congestion in [Congestion::None(Default::default()), Congestion::Qcn(Default::default())] {
+            assert_eq!(check(congestion.clone(), false), Ok(()));
+            assert_eq!(check(congestion, true).unwrap_err().field, "paced");
+        }
     }
 }

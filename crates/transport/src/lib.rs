@@ -21,8 +21,10 @@ mod receiver;
 pub mod reliability;
 mod sender;
 mod seq;
+mod stream;
 
 pub use config::{Congestion, Reliability, Transport, TransportError, TransportOptions};
+pub use congestion::qcn::ReactionPoint;
 pub use receiver::{Arrival, Receiver, Reply};
 pub use sender::{AckInfo, Outgoing, PathFacts, SendCounts, Sender};
 pub use seq::SeqSet;

@@ -5,6 +5,7 @@ use netloom_units::{Bytes, Rate, Time};
 use crate::config::{Reliability, Transport};
 use crate::congestion::Window;
 use crate::seq::SeqSet;
+use crate::stream::Stream;
 
 /// What a sender knows of its path before it sends anything.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +25,7 @@ pub struct Outgoing {
     pub seq: u32,
     /// Its payload in bytes.
     pub payload: u16,
-    /// Whether it is the flow's last.
+    /// Whether it is the flow's last. Not known, hence false, while the flow is open.
     pub last: bool,
 }
 
@@ -55,11 +56,17 @@ pub struct SendCounts {
 }
 
 /// The sending side of one flow.
+///
+/// A flow has a known length ([`new`](Self::new)), or it is a stream ([`open`](Self::open)) that is extended while it is open. Either numbers at
+/// most 2³² − 1 packets.
 #[derive(Clone, Debug)]
 pub struct Sender {
+    /// Length of a flow that is no stream.
     bytes: u64,
-    /// Number of packets of the flow.
+    /// Number of packets of the flow, as far as it is known.
     count: u32,
+    /// What a stream's packets hold.
+    stream: Option<Box<Stream>>,
     /// Next number that was never sent.
     next: u32,
     acked: SeqSet,
@@ -114,6 +121,7 @@ impl Sender {
         Sender {
             bytes: bytes.0,
             count: bytes.0.div_ceil(transport.options.mtu.0) as u32,
+            stream: None,
             next: 0,
             acked: SeqSet::default(),
             resend: 0,
@@ -127,9 +135,38 @@ impl Sender {
         }
     }
 
-    /// Whether everything is acknowledged.
+    /// A stream: an open flow without anything to send yet.
+    pub fn open(transport: &Transport, path: PathFacts, now: Time) -> Self {
+        let stream = Some(Box::new(Stream::open()));
+        Sender { stream, ..Sender::new(transport, Bytes(0), path, now) }
+    }
+
+    /// Appends bytes to an open flow, in packets of their own: full ones, and one of what remains. Does nothing if the flow is closed.
+    ///
+    /// Equal extensions cost no memory. An extension of another size than the one before costs 16 bytes until its packets are
+    /// acknowledged and the next such extension comes.
+    #[inline]
+    pub fn extend(&mut self, transport: &Transport, bytes: Bytes) {
+        if let Some(stream) = self.stream.as_mut().filter(|stream| stream.is_open && bytes.0 > 0) {
+            self.count += stream.extend(bytes.0, transport.options.mtu.0, self.count, self.acked.base());
+        }
+    }
+
+    /// Ends an open flow: what is unsent now is its last.
+    pub fn close(&mut self) {
+        if let Some(stream) = &mut self.stream {
+            stream.is_open = false;
+        }
+    }
+
+    /// Whether more bytes may be appended.
+    pub fn is_open(&self) -> bool {
+        self.stream.as_ref().is_some_and(|stream| stream.is_open)
+    }
+
+    /// Whether everything is acknowledged (without ACKs: sent) and nothing more can come.
     pub fn is_done(&self) -> bool {
-        self.acked.base() >= self.count
+        self.acked.base() >= self.count && !self.is_open()
     }
 
     /// Packets sent and neither acknowledged nor given up.
@@ -154,7 +191,8 @@ impl Sender {
 
     /// Bytes never sent.
     pub fn remaining(&self, transport: &Transport) -> Bytes {
-        Bytes(self.bytes.saturating_sub(u64::from(self.next) * transport.options.mtu.0))
+        let sent = u64::from(self.next) * transport.options.mtu.0;
+        Bytes(self.stream.as_ref().map_or(self.bytes.saturating_sub(sent), |stream| stream.unsent))
     }
 
     /// Whether there is something to send that the window allows, and from when on pacing allows it.
@@ -173,22 +211,35 @@ impl Sender {
         while self.resend < self.resend_end && self.acked.contains(self.resend) {
             self.resend += 1;
         }
-        let seq = if self.resend < self.resend_end {
+        let (seq, again) = if self.resend < self.resend_end {
             self.resend += 1;
             self.counts.retransmissions += 1;
-            self.resend - 1
+            (self.resend - 1, true)
         } else if self.next < self.count {
             self.next += 1;
-            self.next - 1
+            (self.next - 1, false)
         } else {
             return None;
         };
-        self.in_flight += 1;
+        if transport.has_acks() {
+            self.in_flight += 1;
+        } else {
+            self.acked.insert(seq);
+        }
         self.counts.packets += 1;
         self.timeout.progress = now;
-        let last = seq + 1 == self.count;
+        let mut last = seq + 1 == self.count;
         let mtu = transport.options.mtu.0;
-        let payload = if last { self.bytes - u64::from(seq) * mtu } else { mtu };
+        let payload = match &mut self.stream {
+            None if last => self.bytes - u64::from(seq) * mtu,
+            None => mtu,
+            Some(stream) => {
+                last &= !stream.is_open;
+                let payload = stream.payload(seq, mtu);
+                stream.unsent -= if again { 0 } else { payload };
+                payload
+            }
+        };
         if transport.options.paced {
             let rtt = self.timeout.smoothed.map_or(self.base_rtt, |(srtt, _)| srtt);
             let size = payload + transport.options.header.0;
@@ -270,7 +321,7 @@ impl Sender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Congestion;
+    use crate::config::{Congestion, TransportOptions};
     use crate::congestion::fixed_window::FixedWindow;
 
     const RTT: Time = Time::from_us(10);
@@ -295,6 +346,26 @@ mod tests {
     fn sender(transport: &Transport, packets: u64) -> Sender {
         let path = PathFacts { base_rtt: RTT, rate: Rate::from_gbps(200), lossy: true };
         Sender::new(transport, Bytes(packets * 4096 - 96), path, Time::ZERO)
+    }
+
+    /// Without ACKs, in packets of up to 1500 B.
+    fn unacknowledged() -> Transport {
+        Transport {
+            options: TransportOptions { mtu: Bytes(1500), ..TransportOptions::default() },
+            reliability: Reliability::None(Default::default()),
+            congestion: Congestion::None(Default::default()),
+        }
+    }
+
+    fn stream(transport: &Transport) -> Sender {
+        let path = PathFacts { base_rtt: RTT, rate: Rate::from_gbps(10), lossy: false };
+        Sender::open(transport, path, Time::ZERO)
+    }
+
+    fn take_all(sender: &mut Sender, transport: &Transport) -> Vec<(u32, u16, bool)> {
+        std::iter::from_fn(|| sender.take(transport, Time::ZERO))
+            .map(|packet| (packet.seq, packet.payload, packet.last))
+            .collect()
     }
 
     fn send_all(sender: &mut Sender, transport: &Transport) -> Vec<u32> {
@@ -383,6 +454,74 @@ mod tests {
             let at = sender.ready(&transport).unwrap();
             assert_eq!(at, RTT / 10 * step);
             sender.take(&transport, at);
+        }
+    }
+
+    #[test]
+    fn without_acks_a_flow_is_done_when_all_is_sent() {
+        let transport = unacknowledged();
+        let path = PathFacts { base_rtt: RTT, rate: Rate::from_gbps(10), lossy: true };
+        let mut sender = Sender::new(&transport, Bytes(3100), path, Time::ZERO);
+        for last in [false, false, true] {
+            assert!(!sender.is_done());
+            let packet = sender.take(&transport, Time::ZERO).unwrap();
+            assert_eq!((packet.payload, packet.last), (if last { 100 } else { 1500 }, last));
+            assert_eq!((sender.in_flight(), sender.deadline(&transport)), (0, None));
+        }
+        assert!(sender.is_done());
+    }
+
+    #[test]
+    fn a_stream_is_extended_until_it_is_closed() {
+        let transport = unacknowledged();
+        let mut sender = stream(&transport);
+        assert_eq!((sender.ready(&transport), sender.is_done()), (None, false));
+        sender.extend(&transport, Bytes(1500));
+        sender.extend(&transport, Bytes(2000));
+        assert_eq!(sender.remaining(&transport), Bytes(3500));
+        assert_eq!(take_all(&mut sender, &transport), [(0, 1500, false), (1, 1500, false), (2, 500, false)]);
+        assert_eq!((sender.remaining(&transport), sender.is_done()), (Bytes(0), false));
+        sender.extend(&transport, Bytes(64));
+        sender.extend(&transport, Bytes(64));
+        sender.close();
+        assert_eq!(take_all(&mut sender, &transport), [(3, 64, false), (4, 64, true)]);
+        assert!(sender.is_done());
+        sender.extend(&transport, Bytes(64));
+        assert!(sender.is_done() && sender.take(&transport, Time::ZERO).is_none());
+    }
+
+    #[test]
+    fn a_stream_sends_again_what_it_sent() {
+        let transport = selective(8);
+        let mut sender = stream(&transport);
+        for bytes in [4096, 100, 100, 5000] {
+            sender.extend(&transport, Bytes(bytes));
+        }
+        let sent = take_all(&mut sender, &transport);
+        assert_eq!(sent.iter().map(|packet| packet.1).collect::<Vec<_>>(), [4096, 100, 100, 4096, 904]);
+        sender.on_ack(&transport, ack(1, 0));
+        sender.on_timeout(RTT);
+        // Sizes that are still wanted outlive those that are added.
+        sender.extend(&transport, Bytes(7));
+        assert_eq!(sender.remaining(&transport), Bytes(7));
+        let again = take_all(&mut sender, &transport);
+        let wanted: Vec<_> = [0, 2, 3, 4].map(|seq| sent[seq]).into_iter().chain([(5, 7, false)]).collect();
+        assert_eq!(again, wanted);
+    }
+
+    #[test]
+    fn a_long_stream_is_as_small_as_a_short_one() {
+        for transport in [unacknowledged(), selective(8)] {
+            let mut sender = stream(&transport);
+            for seq in 0..100_000 {
+                sender.extend(&transport, Bytes(1000 + u64::from(seq) % 2));
+                sender.take(&transport, Time::ZERO).unwrap();
+                if transport.has_acks() {
+                    sender.on_ack(&transport, ack(seq, seq + 1));
+                }
+                assert!(sender.acked.is_contiguous());
+            }
+            assert_eq!((sender.oldest(), sender.in_flight()), (100_000, 0));
         }
     }
 }

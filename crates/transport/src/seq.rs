@@ -36,13 +36,23 @@ impl SeqSet {
         word >> (ahead % 64) & 1 == 1
     }
 
+    /// Adds the lowest number not in the set if nothing above it is in; returns whether that is so.
+    #[inline]
+    pub fn insert_in_order(&mut self, seq: u32) -> bool {
+        if seq != self.base || !self.is_contiguous() {
+            return false;
+        }
+        self.base += 1;
+        true
+    }
+
     /// Adds a number; returns whether it is new.
     #[inline]
     pub fn insert(&mut self, seq: u32) -> bool {
-        if seq == self.base && self.is_contiguous() {
-            self.base += 1;
-            return true;
-        }
+        self.insert_in_order(seq) || self.insert_beyond(seq)
+    }
+
+    fn insert_beyond(&mut self, seq: u32) -> bool {
         if self.contains(seq) {
             return false;
         }

@@ -12,7 +12,7 @@ use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::input::load;
 use crate::progress::RunLine;
-use crate::{interrupt, show};
+use crate::{interrupt, summary};
 
 /// Checks everything that can be checked, runs, writes the outcome and shows the result.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(&ran.summary).map_err(std::io::Error::from)?;
         writeln!(out, "{text}")?;
     } else {
-        write!(out, "{}", show::summary(&ran.summary, &ran.performance))?;
+        write!(out, "{}", summary::show(&ran.summary, &ran.performance))?;
         writeln!(out, "outcome    {}", folder.display())?;
     }
     match ran.summary.status {

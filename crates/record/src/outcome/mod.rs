@@ -18,8 +18,10 @@ const SUMMARY: &str = "summary.json";
 const FLOWS: &str = "flows.parquet";
 const LINKS: &str = "links.parquet";
 const SERIES: &str = "series.parquet";
+const FLOW_SERIES: &str = "flow_series.parquet";
+const WINDOWS: &str = "windows.parquet";
 const PERFORMANCE: &str = "performance.json";
-const FILES: [&str; 6] = [SCENARIO, SUMMARY, FLOWS, LINKS, SERIES, PERFORMANCE];
+const FILES: [&str; 8] = [SCENARIO, SUMMARY, FLOWS, LINKS, SERIES, FLOW_SERIES, WINDOWS, PERFORMANCE];
 
 /// Why an outcome cannot be written or read.
 #[derive(Debug, thiserror::Error)]

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
-use super::{FLOWS, LINKS, OutcomeError, PERFORMANCE, SCENARIO, SERIES, SUMMARY};
+use super::{FLOW_SERIES, FLOWS, LINKS, OutcomeError, PERFORMANCE, SCENARIO, SERIES, SUMMARY, WINDOWS};
 use crate::performance::Performance;
-use crate::records::{ChannelRecord, FlowRecord, SampleRecord};
+use crate::records::{ChannelRecord, FlowRecord, FlowSampleRecord, SampleRecord, WindowRecord};
 use crate::summary::Summary;
-use crate::tables::{self, Row};
+use crate::tables::{self, Names, Row};
 
 /// An outcome read back.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,16 +57,41 @@ impl Outcome {
         self.table(LINKS)
     }
 
-    /// The table of samples; empty if nothing was sampled.
+    /// The table of channel samples; empty if no channel was sampled.
     ///
     /// # Errors
     /// If it is damaged.
     pub fn samples(&self) -> Result<Vec<SampleRecord>, OutcomeError> {
-        if self.dir.join(SERIES).exists() { self.table(SERIES) } else { Ok(Vec::new()) }
+        self.table_if_any(SERIES)
+    }
+
+    /// The table of flow samples; empty if no flow was sampled.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn flow_samples(&self) -> Result<Vec<FlowSampleRecord>, OutcomeError> {
+        self.table_if_any(FLOW_SERIES)
+    }
+
+    /// The table of what flows delivered in windows; empty if no window was measured.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn window_flows(&self) -> Result<Vec<WindowRecord>, OutcomeError> {
+        self.table_if_any(WINDOWS)
+    }
+
+    fn table_if_any<R: Row>(&self, name: &'static str) -> Result<Vec<R>, OutcomeError> {
+        if self.dir.join(name).exists() { self.table(name) } else { Ok(Vec::new()) }
     }
 
     fn table<R: Row>(&self, name: &'static str) -> Result<Vec<R>, OutcomeError> {
-        tables::read(open(&self.dir, name)?).map_err(|error| corrupt(&self.dir, name, error))
+        // The summary names groups and windows in the order in which the records count them.
+        let names = Names {
+            groups: self.summary.groups.keys().cloned().collect(),
+            windows: self.summary.windows.keys().cloned().collect(),
+        };
+        tables::read(open(&self.dir, name)?, &names).map_err(|error| corrupt(&self.dir, name, error))
     }
 }
 
@@ -104,11 +129,18 @@ mod tests {
         writer.write("[topology]\n", &summary, &records(), &Performance::new("1.0.0", 2, 0.5, 240)).unwrap();
     }
 
-    /// Reads everything.
+    /// Reads every table.
     fn read(dir: &Path) -> Result<Records, OutcomeError> {
         let outcome = Outcome::read(dir)?;
-        let (flows, channels, samples) = (outcome.flows()?, outcome.channels()?, outcome.samples()?);
-        Ok(Records { flows, channels, samples, totals: outcome.summary.totals })
+        Ok(Records {
+            flows: outcome.flows()?,
+            channels: outcome.channels()?,
+            samples: outcome.samples()?,
+            flow_samples: outcome.flow_samples()?,
+            window_flows: outcome.window_flows()?,
+            totals: outcome.summary.totals.clone(),
+            ..records()
+        })
     }
 
     #[test]
@@ -140,7 +172,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("outcome");
         write(&dir);
-        for file in [FLOWS, SERIES, SUMMARY] {
+        for file in [FLOWS, SERIES, FLOW_SERIES, WINDOWS, SUMMARY] {
             let path = dir.join(file);
             let sound = fs::read(&path).unwrap();
             for index in (0..sound.len()).step_by(41) {

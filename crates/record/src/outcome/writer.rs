@@ -8,11 +8,13 @@ use parquet::errors::ParquetError;
 use serde::Serialize;
 use tempfile::TempDir;
 
-use super::{FILES, FLOWS, LINKS, OutcomeError, PERFORMANCE, SCENARIO, SERIES, SUMMARY};
+use super::{
+    FILES, FLOW_SERIES, FLOWS, LINKS, OutcomeError, PERFORMANCE, SCENARIO, SERIES, SUMMARY, WINDOWS,
+};
 use crate::performance::Performance;
 use crate::records::Records;
 use crate::summary::Summary;
-use crate::tables;
+use crate::tables::{self, Names, Row};
 
 /// What to do if the folder holds an outcome already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,10 +71,18 @@ impl OutcomeWriter {
         let folder = self.temporary_in(self.parent())?;
         self.file(&folder, SCENARIO, |file| file.write_all(scenario.as_bytes()))?;
         self.file(&folder, SUMMARY, |file| write_json(file, summary))?;
-        self.file(&folder, FLOWS, |file| tables::write(&records.flows, file).map_err(io_error))?;
-        self.file(&folder, LINKS, |file| tables::write(&records.channels, file).map_err(io_error))?;
+        let names = Names::of(records);
+        self.table(&folder, FLOWS, &records.flows, &names)?;
+        self.table(&folder, LINKS, &records.channels, &names)?;
+        // What was not asked for leaves no table.
         if !records.samples.is_empty() {
-            self.file(&folder, SERIES, |file| tables::write(&records.samples, file).map_err(io_error))?;
+            self.table(&folder, SERIES, &records.samples, &names)?;
+        }
+        if !records.flow_samples.is_empty() {
+            self.table(&folder, FLOW_SERIES, &records.flow_samples, &names)?;
+        }
+        if !records.windows.is_empty() {
+            self.table(&folder, WINDOWS, &records.window_flows, &names)?;
         }
         self.file(&folder, PERFORMANCE, |file| write_json(file, performance))?;
         sync_folder(folder.path()).map_err(|source| self.write_error(source))?;
@@ -125,6 +135,16 @@ impl OutcomeWriter {
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
         builder.tempdir_in(parent).map_err(|source| self.write_error(plain(source)))
+    }
+
+    fn table<R: Row>(
+        &self,
+        folder: &TempDir,
+        name: &str,
+        rows: &[R],
+        names: &Names,
+    ) -> Result<(), OutcomeError> {
+        self.file(folder, name, |file| tables::write(rows, names, file).map_err(io_error))
     }
 
     fn file(
@@ -280,6 +300,8 @@ mod tests {
         assert_eq!(outcome.flows().unwrap(), records().flows);
         assert_eq!(outcome.channels().unwrap(), records().channels);
         assert_eq!(outcome.samples().unwrap(), records().samples);
+        assert_eq!(outcome.flow_samples().unwrap(), records().flow_samples);
+        assert_eq!(outcome.window_flows().unwrap(), records().window_flows);
         assert_eq!(names(dir.parent().unwrap()), ["outcome"]);
     }
 
@@ -289,7 +311,7 @@ mod tests {
         let (a, b) = (root.path().join("a"), root.path().join("b"));
         write(&a, Existing::Refuse, &records()).unwrap();
         write(&b, Existing::Refuse, &records()).unwrap();
-        for file in [SCENARIO, SUMMARY, FLOWS, LINKS, SERIES] {
+        for file in [SCENARIO, SUMMARY, FLOWS, LINKS, SERIES, FLOW_SERIES, WINDOWS] {
             assert_eq!(fs::read(a.join(file)).unwrap(), fs::read(b.join(file)).unwrap(), "{file}");
         }
     }
@@ -302,6 +324,7 @@ mod tests {
         assert_eq!(names(&dir), [FLOWS, LINKS, PERFORMANCE, SCENARIO, SUMMARY]);
         let outcome = Outcome::read(&dir).unwrap();
         assert!(outcome.flows().unwrap().is_empty() && outcome.samples().unwrap().is_empty());
+        assert!(outcome.flow_samples().unwrap().is_empty() && outcome.window_flows().unwrap().is_empty());
     }
 
     #[test]

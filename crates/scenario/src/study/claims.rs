@@ -68,17 +68,21 @@ mod tests {
     use super::*;
     use crate::document::Node;
     use crate::source::Source;
-    use crate::study::expression::Sample;
+    use crate::study::expression::{Binding, Sample};
     use crate::study::file::Study;
 
     struct Fixed;
 
     impl Metrics for Fixed {
-        fn samples(&self, metric: &str, _: &[String]) -> Result<Vec<Sample>, String> {
+        fn samples(&self, metric: &str, _: &[String], _: &[Binding<'_>]) -> Result<Vec<Sample>, String> {
             match metric {
                 "fct" => Ok(vec![Sample { label: String::new(), runs: vec![2.0, 4.0] }]),
                 _ => Err(format!("there is no metric `{metric}`")),
             }
+        }
+
+        fn axis(&self, axis: &str) -> Result<Vec<String>, String> {
+            Err(format!("there is no axis `{axis}`"))
         }
     }
 

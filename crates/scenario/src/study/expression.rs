@@ -9,11 +9,14 @@
 //! | `abs(x)`, `within(x, y, r)` | absolute value; whether x differs from y by at most r times y |
 //! | `min(…)`, `max(…)`, `mean(…)`, `spread(…)` | over several numbers, or over all cells that one metric selects; spread is (max − min) / mean |
 //! | `seed_spread(metric(…))` | (max − min) / mean over the seeds of one cell |
+//! | `min_over("axis", x)`, `max_over`, `mean_over` | of the values that x takes along the axis, label by label |
+//! | `count_over("axis", a < b)` | how many labels of the axis the comparison holds for |
 
 use std::fmt;
 use std::ops::Range;
 
 use crate::study::parser::parse;
+use crate::study::term::Term;
 
 /// A metric's value at one point of the grid.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,11 +36,29 @@ impl Sample {
 
 /// Where an expression finds its metrics.
 pub trait Metrics {
-    /// The values of a metric at every point that carries all the labels.
+    /// The values of a metric at every point that carries all the labels, and at which the bound axes have their labels.
+    ///
+    /// A bound axis does not concern a metric that has a label of this axis itself, nor points that are not varied along
+    /// the axis.
     ///
     /// # Errors
     /// A name or label that does not exist, said so that a user can mend it.
-    fn samples(&self, metric: &str, labels: &[String]) -> Result<Vec<Sample>, String>;
+    fn samples(&self, metric: &str, labels: &[String], bound: &[Binding<'_>]) -> Result<Vec<Sample>, String>;
+
+    /// The labels of an axis.
+    ///
+    /// # Errors
+    /// If there is no such axis, said so that a user can mend it.
+    fn axis(&self, axis: &str) -> Result<Vec<String>, String>;
+}
+
+/// An axis at one of its labels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Binding<'a> {
+    /// The axis.
+    pub axis: &'a str,
+    /// One of its labels.
+    pub label: &'a str,
 }
 
 /// What an expression comes to.
@@ -88,25 +109,6 @@ pub struct Expression {
     root: Term,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Term {
-    pub(super) span: Range<usize>,
-    pub(super) form: Form,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Form {
-    Number(f64),
-    Text(String),
-    Negate(Box<Term>),
-    Not(Box<Term>),
-    /// `+ - * /`, `and`, `or`.
-    Binary(&'static str, Box<Term>, Box<Term>),
-    /// `a < b <= c`: the first operand, then operator and operand in turn.
-    Compare(Box<Term>, Vec<(&'static str, Term)>),
-    Call(String, Vec<Term>),
-}
-
 impl Expression {
     /// Reads an expression.
     ///
@@ -139,204 +141,13 @@ impl Expression {
         self.root.collect_metrics(&mut found);
         found
     }
-}
 
-const FUNCTIONS: [&str; 7] = ["abs", "max", "mean", "min", "seed_spread", "spread", "within"];
-
-impl Term {
-    fn fail<T>(&self, message: impl Into<String>) -> Result<T, ExpressionError> {
-        Err(ExpressionError { message: message.into(), span: self.span.clone() })
+    /// The axes along which the expression goes label by label.
+    pub fn axes(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        self.root.collect_axes(&mut found);
+        found
     }
-
-    fn evaluate(&self, metrics: &dyn Metrics) -> Result<Outcome, ExpressionError> {
-        match &self.form {
-            Form::Number(number) => Ok(Outcome::Number(*number)),
-            Form::Text(_) => self.fail("a label stands only between the brackets of a metric"),
-            Form::Negate(term) => Ok(Outcome::Number(-term.number(metrics)?)),
-            Form::Not(term) => Ok(Outcome::Truth(!term.truth(metrics)?)),
-            Form::Binary("and", a, b) => Ok(Outcome::Truth(a.truth(metrics)? & b.truth(metrics)?)),
-            Form::Binary("or", a, b) => Ok(Outcome::Truth(a.truth(metrics)? | b.truth(metrics)?)),
-            Form::Binary(operator, a, b) => {
-                let (a, b) = (a.number(metrics)?, b.number(metrics)?);
-                Ok(Outcome::Number(match *operator {
-                    "+" => a + b,
-                    "-" => a - b,
-                    "*" => a * b,
-                    _ => a / b,
-                }))
-            }
-            Form::Compare(first, rest) => {
-                let mut left = first.number(metrics)?;
-                let mut holds = true;
-                for (operator, term) in rest {
-                    let right = term.number(metrics)?;
-                    holds &= match *operator {
-                        "<" => left < right,
-                        "<=" => left <= right,
-                        ">" => left > right,
-                        ">=" => left >= right,
-                        "==" => left == right,
-                        _ => left != right,
-                    };
-                    left = right;
-                }
-                Ok(Outcome::Truth(holds))
-            }
-            Form::Call(name, arguments) => self.call(name, arguments, metrics),
-        }
-    }
-
-    fn call(
-        &self,
-        name: &str,
-        arguments: &[Term],
-        metrics: &dyn Metrics,
-    ) -> Result<Outcome, ExpressionError> {
-        match (name, arguments) {
-            ("abs", [x]) => Ok(Outcome::Number(x.number(metrics)?.abs())),
-            ("within", [x, y, share]) => {
-                let (x, y, share) = (x.number(metrics)?, y.number(metrics)?, share.number(metrics)?);
-                Ok(Outcome::Truth((x - y).abs() <= share * y.abs()))
-            }
-            ("abs" | "within", _) => {
-                let wanted = if name == "abs" { "one number" } else { "three numbers" };
-                self.fail(format!("`{name}` takes {wanted}"))
-            }
-            ("seed_spread", [metric]) => {
-                let samples = metric.samples(metrics)?;
-                match samples.as_slice() {
-                    [one] => Ok(Outcome::Number(spread(&one.runs))),
-                    many => metric.fail(several(many)),
-                }
-            }
-            ("seed_spread", _) => self.fail("`seed_spread` takes one metric"),
-            ("min" | "max" | "mean" | "spread", []) => {
-                self.fail(format!("`{name}` takes at least one number"))
-            }
-            ("min" | "max" | "mean" | "spread", _) => {
-                let mut numbers = Vec::new();
-                for argument in arguments {
-                    if argument.is_metric() {
-                        numbers.extend(argument.samples(metrics)?.iter().map(Sample::mean));
-                    } else {
-                        numbers.push(argument.number(metrics)?);
-                    }
-                }
-                Ok(Outcome::Number(match name {
-                    "min" => numbers.iter().copied().fold(f64::INFINITY, f64::min),
-                    "max" => numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-                    "mean" => numbers.iter().sum::<f64>() / numbers.len() as f64,
-                    _ => spread(&numbers),
-                }))
-            }
-            _ => match self.samples(metrics)?.as_slice() {
-                [one] => Ok(Outcome::Number(one.mean())),
-                many => self.fail(several(many)),
-            },
-        }
-    }
-
-    fn is_metric(&self) -> bool {
-        matches!(&self.form, Form::Call(name, _) if !FUNCTIONS.contains(&name.as_str()))
-    }
-
-    fn labels(arguments: &[Term]) -> Result<Vec<String>, ExpressionError> {
-        arguments
-            .iter()
-            .map(|argument| match &argument.form {
-                Form::Text(label) => Ok(label.clone()),
-                _ => argument.fail("a metric takes labels in quotes, e.g. \"ecmp\" or \"load=0.5\""),
-            })
-            .collect()
-    }
-
-    fn samples(&self, metrics: &dyn Metrics) -> Result<Vec<Sample>, ExpressionError> {
-        match &self.form {
-            Form::Call(name, arguments) if self.is_metric() => {
-                match metrics.samples(name, &Self::labels(arguments)?) {
-                    Ok(samples) if samples.is_empty() => self.fail("no cell carries all these labels"),
-                    Ok(samples) => Ok(samples),
-                    Err(message) => self.fail(message),
-                }
-            }
-            _ => self.fail("expected a metric, e.g. p99_fct(\"ecmp\")"),
-        }
-    }
-
-    fn number(&self, metrics: &dyn Metrics) -> Result<f64, ExpressionError> {
-        match self.evaluate(metrics)? {
-            Outcome::Number(number) => Ok(number),
-            Outcome::Truth(_) => self.fail("expected a number, found a comparison"),
-        }
-    }
-
-    fn truth(&self, metrics: &dyn Metrics) -> Result<bool, ExpressionError> {
-        match self.evaluate(metrics)? {
-            Outcome::Truth(truth) => Ok(truth),
-            Outcome::Number(_) => self.fail("expected a comparison, found a number"),
-        }
-    }
-
-    fn sides(&self, metrics: &dyn Metrics) -> Result<String, ExpressionError> {
-        match &self.form {
-            Form::Compare(first, rest) => {
-                let mut text = significant(first.number(metrics)?);
-                for (operator, term) in rest {
-                    text += &format!(" {operator} {}", significant(term.number(metrics)?));
-                }
-                Ok(text)
-            }
-            Form::Binary(operator @ ("and" | "or"), a, b) => {
-                Ok(format!("{} {operator} {}", a.sides(metrics)?, b.sides(metrics)?))
-            }
-            Form::Not(term) => Ok(format!("not ({})", term.sides(metrics)?)),
-            Form::Call(name, arguments) if name == "within" => {
-                let values: Result<Vec<String>, _> =
-                    arguments.iter().map(|term| term.number(metrics).map(significant)).collect();
-                Ok(format!("within({})", values?.join(", ")))
-            }
-            _ => Ok(self.evaluate(metrics)?.to_string()),
-        }
-    }
-
-    fn collect_metrics(&self, found: &mut Vec<(String, Vec<String>)>) {
-        match &self.form {
-            Form::Number(_) | Form::Text(_) => {}
-            Form::Negate(term) | Form::Not(term) => term.collect_metrics(found),
-            Form::Binary(_, a, b) => {
-                a.collect_metrics(found);
-                b.collect_metrics(found);
-            }
-            Form::Compare(first, rest) => {
-                first.collect_metrics(found);
-                rest.iter().for_each(|(_, term)| term.collect_metrics(found));
-            }
-            Form::Call(name, arguments) => {
-                if self.is_metric() {
-                    found.push((name.clone(), Self::labels(arguments).unwrap_or_default()));
-                } else {
-                    arguments.iter().for_each(|term| term.collect_metrics(found));
-                }
-            }
-        }
-    }
-}
-
-fn several(samples: &[Sample]) -> String {
-    let labels: Vec<&str> = samples.iter().take(4).map(|sample| sample.label.as_str()).collect();
-    let more = if samples.len() > 4 { ", …" } else { "" };
-    format!(
-        "this selects {} cells ({}{more}) where one number is needed: add labels, or put it in min(), max() or mean()",
-        samples.len(),
-        labels.join("; ")
-    )
-}
-
-fn spread(numbers: &[f64]) -> f64 {
-    let lowest = numbers.iter().copied().fold(f64::INFINITY, f64::min);
-    let highest = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
-    if highest == lowest { 0.0 } else { (highest - lowest) / mean }
 }
 
 #[cfg(test)]
@@ -348,7 +159,14 @@ mod tests {
     struct Table;
 
     impl Metrics for Table {
-        fn samples(&self, metric: &str, labels: &[String]) -> Result<Vec<Sample>, String> {
+        fn samples(
+            &self,
+            metric: &str,
+            labels: &[String],
+            bound: &[Binding<'_>],
+        ) -> Result<Vec<Sample>, String> {
+            let labels: Vec<&str> =
+                labels.iter().map(String::as_str).chain(bound.iter().map(|binding| binding.label)).collect();
             let all = match metric {
                 "p99_fct" => vec![("ecmp", vec![8.0, 12.0]), ("flowcut", vec![7.0])],
                 "ooo" => vec![("ecmp", vec![0.0]), ("flowcut", vec![0.0])],
@@ -359,6 +177,13 @@ mod tests {
                 .filter(|(label, _)| labels.iter().all(|wanted| wanted == label))
                 .map(|(label, runs)| Sample { label: label.to_owned(), runs })
                 .collect())
+        }
+
+        fn axis(&self, axis: &str) -> Result<Vec<String>, String> {
+            match axis {
+                "scheme" => Ok(["ecmp", "flowcut"].map(str::to_owned).to_vec()),
+                _ => Err(format!("there is no axis `{axis}`")),
+            }
         }
     }
 
@@ -418,6 +243,20 @@ mod tests {
     }
 
     #[test]
+    fn an_axis_is_gone_along_label_by_label() {
+        // 2 x 10 - 10 and 2 x 7 - 7: both metrics are those of the same label.
+        assert_eq!(number("min_over('scheme', 2 * p99_fct() - p99_fct())"), 7.0);
+        assert_eq!(number("max_over('scheme', p99_fct() / 2)"), 5.0);
+        assert_eq!(number("mean_over('scheme', p99_fct())"), 8.5);
+        assert_eq!(number("count_over('scheme', p99_fct() < 8 and ooo() == 0)"), 1.0);
+        assert_eq!(number("mean_over('scheme', max_over('scheme', p99_fct()))"), 10.0);
+        assert_eq!(
+            Expression::parse("1 + min_over('a', abs(max_over('b', f('c'))))").unwrap().axes(),
+            ["a", "b"]
+        );
+    }
+
+    #[test]
     fn both_sides_of_a_claim_are_shown() {
         let sides = |text: &str| Expression::parse(text).unwrap().sides(&Table).unwrap();
         assert_eq!(sides("p99_fct(\"flowcut\") <= 0.75 * p99_fct(\"ecmp\")"), "7 <= 7.5");
@@ -445,6 +284,12 @@ mod tests {
         assert_eq!(message("1 2").0, "expected an operator or the end, found `2`");
         assert_eq!(message("ooo(\"zebra\") < 1").0, "no cell carries all these labels");
         assert_eq!(message("abs(1, 2)").0, "`abs` takes one number");
+        assert_eq!(
+            message("min_over(\"load\", ooo())"),
+            ("there is no axis `load`".to_owned(), "min_over(\"load\", ooo())".to_owned())
+        );
+        assert_eq!(message("min_over(ooo())").0, "`min_over` takes an axis in quotes and a number");
+        assert_eq!(message("count_over(\"scheme\", ooo())").0, "expected a comparison, found a number");
         assert_eq!(message("1.2.3").0, "`1.2.3` is no number");
     }
 

@@ -6,6 +6,7 @@ use crate::document::Node;
 use crate::run::{Ready, prepare};
 use crate::scenario::Scenario;
 use crate::source::{Problem, Problems};
+use crate::study::expression::Metrics;
 use crate::study::file::{Axis, Point, Study, apply};
 use crate::study::results::Results;
 
@@ -90,22 +91,21 @@ impl Study {
         combinations
     }
 
-    /// Checks before anything runs that the labels in claims and in `only` exist.
+    /// Checks before anything runs that the labels and axes in claims and in `only` exist.
     ///
     /// # Errors
-    /// Every label that no cell carries.
+    /// Every label that no cell carries, and every axis that there is not.
     pub fn check_labels(&self, cells: &[Cell]) -> Result<(), Problems> {
         let results = Results::new(cells.iter().map(|cell| (cell, BTreeMap::new())));
         let mut problems = Vec::new();
         for claim in &self.claims {
-            let expressions = [Some(&claim.expression), claim.value.as_ref()];
-            for (_, labels) in expressions.into_iter().flatten().flat_map(|expression| expression.metrics()) {
-                for label in labels {
-                    if let Err(message) = results.find_label(&label) {
-                        let field = format!("claims.{}", claim.id);
-                        problems.push(Problem::new(field, message).at(&claim.place));
-                    }
-                }
+            let mut refuse = |message: String| {
+                problems.push(Problem::new(format!("claims.{}", claim.id), message).at(&claim.place));
+            };
+            for expression in [Some(&claim.expression), claim.value.as_ref()].into_iter().flatten() {
+                let labels = expression.metrics().into_iter().flat_map(|(_, labels)| labels);
+                labels.filter_map(|label| results.find_label(&label).err()).for_each(&mut refuse);
+                expression.axes().iter().filter_map(|axis| results.axis(axis).err()).for_each(&mut refuse);
             }
         }
         for axis in &self.axes {
@@ -202,6 +202,10 @@ published = 1.5
             problems.contains("no cell carries the label \"smal tree\"; did you mean `small tree`?"),
             "{problems}"
         );
+        let text = TEXT.replace("p99_fct(\"small tree\")", "max_over(\"siz\", p99_fct())");
+        let study = self::study(&text, false).unwrap();
+        let problems = study.check_labels(&study.cells().unwrap()).unwrap_err().to_string();
+        assert!(problems.contains("claims.C1: there is no axis `siz`; did you mean `size`?"), "{problems}");
     }
 
     #[test]

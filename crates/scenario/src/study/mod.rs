@@ -38,10 +38,11 @@ mod grid;
 mod numbers;
 mod parser;
 mod results;
+mod term;
 
 pub use cells::{CellEvent, CellReport, RunCell, run_cells};
 pub use claims::{Verdict, judge};
-pub use expression::{Expression, ExpressionError, Metrics, Outcome, Sample, significant};
+pub use expression::{Binding, Expression, ExpressionError, Metrics, Outcome, Sample, significant};
 pub use file::{Axis, Claim, Point, Setting, Study, Use};
 pub use fingerprint::{digest, fingerprint};
 pub use grid::Cell;

@@ -7,9 +7,9 @@ use serde_json::Value;
 
 /// Every number of a summary under its path, e.g. `packets.ooo_share`.
 ///
-/// Times are in microseconds and their names lose the `_ps` (`fct.p99`); tiers go by their names with `_` for `-`
-/// (`tiers.edge_agg.max_utilisation`) and size bins by their upper end in bytes (`by_size.10000.fct.mean`, the last
-/// one `by_size.larger`).
+/// Times are in microseconds and their names lose the `_ps` (`fct.p99`). Names that users or networks give have `_` for
+/// `-`: tiers (`tiers.edge_agg.max_utilisation`), groups, windows and channels (`windows.hot.groups.victim.throughput_bps`).
+/// Size bins go by their upper end in bytes (`by_size.10000.fct.mean`, the last one `by_size.larger`).
 pub fn numbers(summary: &Summary) -> BTreeMap<String, f64> {
     let mut found = BTreeMap::new();
     if let Ok(value) = serde_json::to_value(summary) {
@@ -47,14 +47,16 @@ fn flatten(path: &str, value: &Value, scale: f64, found: &mut BTreeMap<String, f
     }
 }
 
+/// A path one step deeper; in claims a hyphen is a minus.
 fn join(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+    let name = name.replace('-', "_");
+    if path.is_empty() { name } else { format!("{path}.{name}") }
 }
 
 /// What an item of a list goes by: its tier, or the upper end of its size bin.
 fn name_of(item: &Value) -> String {
     match (item.get("tier").and_then(Value::as_str), item.get("up_to_bytes").and_then(Value::as_u64)) {
-        (Some(tier), _) => tier.replace('-', "_"),
+        (Some(tier), _) => tier.to_owned(),
         (None, Some(bytes)) => bytes.to_string(),
         (None, None) => "larger".to_owned(),
     }
@@ -63,7 +65,9 @@ fn name_of(item: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use netloom_record::{ChannelRecord, FlowRecord, Records, Status, SummaryOptions};
+    use netloom_record::{
+        ChannelRecord, FlowRecord, NamedChannel, Records, Status, SummaryOptions, Window, WindowRecord,
+    };
     use netloom_units::Time;
 
     #[test]
@@ -77,6 +81,14 @@ mod tests {
             ..FlowRecord::default()
         };
         let records = Records {
+            groups: vec!["hot".to_owned(), "by-stander".to_owned()],
+            windows: vec![Window {
+                name: "on-peak".to_owned(),
+                from: Time::from_us(10),
+                until: Time::from_us(18),
+            }],
+            named_channels: vec![NamedChannel { name: "path1".to_owned(), channel: 0 }],
+            window_flows: vec![WindowRecord { group: 1, bytes: 1000, ..WindowRecord::default() }],
             flows: vec![flow(10), flow(20)],
             channels: vec![ChannelRecord { tier: "edge-agg".to_owned(), ..ChannelRecord::default() }],
             ..Records::default()
@@ -90,6 +102,11 @@ mod tests {
             ("by_size.10000.fct.max", 20.0),
             ("packets.ooo_share", 0.0),
             ("tiers.edge_agg.channels", 1.0),
+            ("flows.last_completion", 20.0),
+            ("groups.hot.fct.max", 20.0),
+            ("windows.on_peak.from", 10.0),
+            ("windows.on_peak.groups.by_stander.throughput_bps", 1e9),
+            ("channels.path1.max_queue_bytes", 0.0),
         ];
         for (name, number) in expected {
             let found = numbers[name];

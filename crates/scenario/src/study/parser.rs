@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use crate::study::expression::{ExpressionError, Form, Term};
+use crate::study::expression::ExpressionError;
+use crate::study::term::{Form, Term};
 
 /// Reads a whole expression.
 pub(super) fn parse(text: &str) -> Result<Term, ExpressionError> {

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::source::suggest;
-use crate::study::expression::{Metrics, Sample};
+use crate::study::expression::{Binding, Metrics, Sample};
 use crate::study::grid::Cell;
 
 /// One row of a table of results.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// The point of the grid.
     pub name: String,
@@ -81,6 +81,15 @@ impl Results {
         self.points.iter().map(row).collect()
     }
 
+    /// The full names of all metrics that any cell has, in order.
+    pub fn metrics(&self) -> Vec<&str> {
+        let runs = self.points.iter().flat_map(|point| &point.runs);
+        let mut names: Vec<&str> = runs.flat_map(BTreeMap::keys).map(String::as_str).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
     /// Axis (where given) and label of `ecmp` or `load=0.5`.
     pub(super) fn find_label<'a>(&self, wanted: &'a str) -> Result<(Option<&'a str>, &'a str), String> {
         let has = |axis: Option<&str>, label: &str| {
@@ -111,62 +120,96 @@ impl Results {
     }
 
     /// The full name of a metric: itself, the name with the same words in another order (`p99_fct` is `fct.p99`), or
-    /// the only name that has these words among others (`ooo_share` is `packets.ooo_share`).
+    /// the name that has these words and the fewest others, if there is only one such (`ooo_share` is
+    /// `packets.ooo_share` and not that of a group).
     fn find_metric(&self, wanted: &str) -> Result<&str, String> {
         fn words(name: &str) -> Vec<&str> {
             let mut words: Vec<&str> = name.split(['.', '_']).collect();
             words.sort_unstable();
             words
         }
-        let mut names: Vec<&str> = self
-            .points
-            .iter()
-            .flat_map(|point| &point.runs)
-            .flat_map(BTreeMap::keys)
-            .map(String::as_str)
-            .collect();
-        names.sort_unstable();
-        names.dedup();
+        let names = self.metrics();
         let wanted_words = words(wanted);
         let same = names.iter().find(|name| words(name) == wanted_words);
         if let Some(name) = names.iter().find(|name| **name == wanted).or(same) {
             return Ok(name);
         }
-        let among = |name: &str| {
+        let shared = |name: &str| {
             let words = words(name);
-            wanted_words.iter().all(|word| words.contains(word))
+            wanted_words.iter().filter(|word| words.contains(word)).count()
         };
-        match names.iter().filter(|name| among(name)).collect::<Vec<_>>().as_slice() {
+        let mut candidates = names.clone();
+        candidates.retain(|name| shared(name) == wanted_words.len());
+        let fewest = candidates.iter().map(|name| words(name).len()).min();
+        candidates.retain(|name| Some(words(name).len()) == fewest);
+        match candidates.as_slice() {
             [name] => Ok(name),
-            [] => Err(format!("there is no metric `{wanted}`; {}", suggest(wanted, names.iter().copied()))),
-            several => {
-                let several: Vec<&str> = several.iter().map(|name| **name).collect();
-                Err(format!("`{wanted}` could be {}", several.join(", ")))
+            [] => {
+                let likeness = |name: &str| strsim::jaro_winkler(name, wanted);
+                let mut nearest = names;
+                nearest.sort_by(|a, b| shared(b).cmp(&shared(a)).then(likeness(b).total_cmp(&likeness(a))));
+                let nearest = some(&nearest);
+                Err(format!(
+                    "there is no metric `{wanted}`; the nearest are {nearest} (results.csv has them all)"
+                ))
             }
+            several => Err(format!("`{wanted}` could be {}", some(several))),
         }
     }
 }
 
+/// As many names as a message can bear.
+fn some(names: &[&str]) -> String {
+    const MOST: usize = 6;
+    let more = if names.len() > MOST { ", …" } else { "" };
+    format!("{}{more}", names[..names.len().min(MOST)].join(", "))
+}
+
+impl PointResults {
+    /// Whether the point carries a label, on the axis if one is given.
+    fn carries(&self, axis: Option<&str>, label: &str) -> bool {
+        self.labels.iter().any(|(name, l)| axis.is_none_or(|axis| axis == name) && l == label)
+    }
+
+    fn varies(&self, axis: &str) -> bool {
+        self.labels.iter().any(|(name, _)| name == axis)
+    }
+}
+
 impl Metrics for Results {
-    fn samples(&self, metric: &str, labels: &[String]) -> Result<Vec<Sample>, String> {
+    fn samples(&self, metric: &str, labels: &[String], bound: &[Binding<'_>]) -> Result<Vec<Sample>, String> {
         let metric = self.find_metric(metric)?;
         let wanted: Vec<(Option<&str>, &str)> =
             labels.iter().map(|label| self.find_label(label)).collect::<Result<_, _>>()?;
-        let carries = |point: &PointResults| {
-            wanted.iter().all(|(axis, label)| {
-                point.labels.iter().any(|(name, l)| axis.is_none_or(|axis| axis == name) && l == label)
-            })
+        let carries_all =
+            |point: &&PointResults| wanted.iter().all(|(axis, label)| point.carries(*axis, label));
+        let mut points: Vec<&PointResults> = self.points.iter().filter(carries_all).collect();
+        for Binding { axis, label } in bound {
+            // `f("ecmp")` is about ECMP, also where the expression goes along the schemes.
+            let is_named = |(of, label): &(Option<&str>, &str)| match of {
+                Some(of) => of == axis,
+                None => self.axis(axis).is_ok_and(|labels| labels.iter().any(|l| l == label)),
+            };
+            if !wanted.iter().any(is_named) && points.iter().any(|point| point.varies(axis)) {
+                points.retain(|point| point.carries(Some(axis), label));
+            }
+        }
+        let sample = |point: &&PointResults| {
+            let runs = point.values(metric);
+            let runs = runs.ok_or_else(|| format!("`{metric}` has no value in the cell {}", point.name))?;
+            Ok(Sample { label: point.name.clone(), runs })
         };
-        self.points
-            .iter()
-            .filter(|point| carries(point))
-            .map(|point| {
-                let runs: Option<Vec<f64>> = point.runs.iter().map(|run| run.get(metric).copied()).collect();
-                let runs =
-                    runs.ok_or_else(|| format!("`{metric}` has no value in the cell {}", point.name))?;
-                Ok(Sample { label: point.name.clone(), runs })
-            })
-            .collect()
+        points.iter().map(sample).collect()
+    }
+
+    fn axis(&self, wanted: &str) -> Result<Vec<String>, String> {
+        match self.labels.iter().find(|(axis, _)| axis == wanted) {
+            Some((_, labels)) => Ok(labels.clone()),
+            None => {
+                let help = suggest(wanted, self.labels.iter().map(|(axis, _)| axis.as_str()));
+                Err(format!("there is no axis `{wanted}`; {help}"))
+            }
+        }
     }
 }
 
@@ -194,8 +237,14 @@ mod tests {
             (cell(&[("scheme", "flowcut"), ("threshold", "4")], 0), 4.0),
         ];
         let numbers = |p99| {
-            let names =
-                [("fct.p99", p99), ("fct.mean", 1.0), ("packets.ooo_share", 0.5), ("packets.sent", 1.0)];
+            let names = [
+                ("fct.p99", p99),
+                ("fct.mean", 1.0),
+                ("packets.ooo_share", 0.5),
+                ("groups.hot.ooo_share", 0.7),
+                ("windows.early.groups.hot.throughput_bps", 2.0),
+                ("windows.early.groups.cold.throughput_bps", 3.0),
+            ];
             names.map(|(name, number)| (name.to_owned(), number)).into()
         };
         Results::new(cells.iter().map(|(cell, p99)| (cell, numbers(*p99))))
@@ -210,8 +259,15 @@ mod tests {
         assert_eq!(value("p99_fct(\"ecmp\")"), Ok(Outcome::Number(15.0)));
         assert_eq!(value("fct.p99(\"flowcut\", \"threshold=4\")"), Ok(Outcome::Number(4.0)));
         assert_eq!(value("ooo_share(\"ecmp\")"), Ok(Outcome::Number(0.5)));
+        assert_eq!(value("hot_ooo_share(\"ecmp\")"), Ok(Outcome::Number(0.7)));
+        assert_eq!(value("windows.early.groups.hot.throughput_bps(\"ecmp\")"), Ok(Outcome::Number(2.0)));
+        assert_eq!(value("early_cold_throughput(\"ecmp\")"), Ok(Outcome::Number(3.0)));
         let message = |text: &str| value(text).unwrap_err().message;
-        assert!(message("p98_fct(\"ecmp\")").starts_with("there is no metric `p98_fct`; "));
+        let unknown = message("p98_fct(\"ecmp\")");
+        assert!(
+            unknown.starts_with("there is no metric `p98_fct`; the nearest are fct.mean, fct.p99, "),
+            "{unknown}"
+        );
         assert_eq!(message("fct(\"ecmp\")"), "`fct` could be fct.mean, fct.p99");
     }
 
@@ -223,6 +279,61 @@ mod tests {
         assert!(message("p99_fct(\"flowcut\")").starts_with("this selects 2 cells"));
         assert!(message("p99_fct(\"ecpm\")").contains("did you mean `ecmp`?"));
         assert!(message("p99_fct(\"threshold=3\")").contains("threshold=2"));
+    }
+
+    /// Two schemes and a crossbar under two patterns; Flowcut also at two thresholds.
+    fn grid() -> Results {
+        let cells = [
+            (cell(&[("pattern", "transpose"), ("scheme", "crossbar")], 0), 10.0),
+            (cell(&[("pattern", "transpose"), ("scheme", "ecmp")], 0), 4.0),
+            (cell(&[("pattern", "transpose"), ("scheme", "flowcut"), ("threshold", "2")], 0), 8.0),
+            (cell(&[("pattern", "transpose"), ("scheme", "flowcut"), ("threshold", "4")], 0), 6.0),
+            (cell(&[("pattern", "uniform"), ("scheme", "crossbar")], 0), 20.0),
+            (cell(&[("pattern", "uniform"), ("scheme", "ecmp")], 0), 18.0),
+            (cell(&[("pattern", "uniform"), ("scheme", "flowcut"), ("threshold", "2")], 0), 19.0),
+            (cell(&[("pattern", "uniform"), ("scheme", "flowcut"), ("threshold", "4")], 0), 17.0),
+        ];
+        let numbers = |bps| [("throughput_bps".to_owned(), bps)].into();
+        Results::new(cells.iter().map(|(cell, bps)| (cell, numbers(*bps))))
+    }
+
+    #[test]
+    fn ratios_are_taken_along_an_axis() {
+        let value = |text: &str| match Expression::parse(text).unwrap().evaluate(&grid()) {
+            Ok(Outcome::Number(number)) => number,
+            other => panic!("{text}: {other:?}"),
+        };
+        assert_eq!(value("throughput(\"transpose\", \"ecmp\")"), 4.0);
+        assert_eq!(value("min_over(\"pattern\", throughput(\"ecmp\") / throughput(\"crossbar\"))"), 0.4);
+        assert_eq!(value("max_over('pattern', throughput('ecmp') / throughput('crossbar'))"), 0.9);
+        assert_eq!(
+            value("count_over('pattern', throughput('flowcut', 'threshold=4') < throughput('ecmp'))"),
+            1.0
+        );
+        // ECMP has no threshold, so it is the same at each; and a label of the axis itself stays.
+        assert_eq!(
+            value("max_over('threshold', throughput('uniform', 'flowcut') - throughput('uniform', 'ecmp'))"),
+            1.0
+        );
+        assert_eq!(
+            value("mean_over('pattern', throughput('crossbar') / throughput('uniform', 'crossbar'))"),
+            0.75
+        );
+        // The weakest pattern of the better threshold.
+        let both =
+            "min_over('pattern', max_over('threshold', throughput('flowcut')) / throughput('crossbar'))";
+        assert_eq!(value(both), 0.8);
+        assert_eq!(value("min_over('pattern', max(throughput()))"), 10.0);
+    }
+
+    #[test]
+    fn an_axis_that_does_not_exist_is_told() {
+        let message = Expression::parse("min_over('patern', throughput('ecmp'))").unwrap();
+        let message = message.evaluate(&grid()).unwrap_err().message;
+        assert_eq!(
+            message,
+            "there is no axis `patern`; did you mean `pattern`? valid here: pattern, scheme, threshold"
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 pub mod dctcp;
 pub mod fixed_window;
 pub mod none;
+pub mod qcn;
 
 use netloom_units::{Bytes, Rate, Time};
 
@@ -20,7 +21,7 @@ pub(crate) enum Window {
 impl Window {
     pub(crate) fn new(transport: &Transport, path: PathFacts) -> Self {
         match &transport.congestion {
-            Congestion::None(_) => Window::Unlimited,
+            Congestion::None(_) | Congestion::Qcn(_) => Window::Unlimited,
             Congestion::FixedWindow(config) => {
                 Window::Fixed(config.bytes(bdp(path.rate, path.base_rtt), transport.packet_size()).0)
             }

@@ -1,4 +1,5 @@
 //! How losses and reordering are dealt with.
 
 pub mod go_back_n;
+pub mod none;
 pub mod selective_repeat;

@@ -286,6 +286,23 @@ mod tests {
     }
 
     #[test]
+    fn hosts_may_be_asked_in_any_order() {
+        let lay = || {
+            let hotspot = Hotspot { from: Time::ZERO, duration: Time::from_ms(1), ..Default::default() };
+            mix(vec![part("", Pattern::Hotspot(hotspot)), part("web", bernoulli())]).unwrap()
+        };
+        let (forth, mut plan) = (timed(&mut lay()), lay());
+        let mut back: Vec<_> = (0..16u32)
+            .rev()
+            .map(|host| {
+                std::iter::from_fn(|| Some((host, plan.hosts[host as usize].next_timed()?))).collect()
+            })
+            .collect::<Vec<Vec<_>>>();
+        back.reverse();
+        assert_eq!(forth, back.concat());
+    }
+
+    #[test]
     fn ranks_sit_on_the_same_hosts_in_all_parts() {
         let random = |receiver| {
             let mut part = part(

@@ -136,6 +136,28 @@ mod tests {
     }
 
     #[test]
+    fn a_map_gives_each_host_one_partner_and_leaves_fixed_points_idle() {
+        let pattern =
+            Pattern::Permutation(Permutation { map: Map::BitReverse, repeat: 2, ..Default::default() });
+        let mut plan = plan(Workload::new(pattern), &network(8, 2), 1).unwrap();
+        assert_eq!(plan.total_messages, Some(8));
+        let sent: Vec<_> = timed(&mut plan).into_iter().map(|(src, message)| (src, message.dst)).collect();
+        assert_eq!(sent, [(1, 4), (3, 6), (4, 1), (6, 3)]);
+    }
+
+    #[test]
+    fn what_a_map_decides_is_not_chosen_twice() {
+        let map = Map::Tornado;
+        for (wrong, field) in [
+            (Permutation { map, parallel: 2, ..Default::default() }, "parallel: expected 1"),
+            (Permutation { map, destination: Destination::OtherRack, ..Default::default() }, "destination: "),
+        ] {
+            let error = plan(Workload::new(Pattern::Permutation(wrong)), &network(8, 2), 1).unwrap_err();
+            assert!(error.to_string().starts_with(field), "{error}");
+        }
+    }
+
+    #[test]
     fn jitter_delays_the_first_message_only() {
         let workload = Workload {
             pattern: Pattern::Permutation(Permutation { repeat: 2, ..Default::default() }),

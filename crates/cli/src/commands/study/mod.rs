@@ -1,6 +1,7 @@
 //! `netloom study`: what is measured, by simulation or by analysis, held against claims.
 
 mod analysis;
+mod columns;
 mod simulation;
 
 use std::io::Write;

@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use indicatif::{ProgressBar, ProgressStyle};
 use netloom_record::{Existing, Outcome, OutcomeWriter, Status, Summary};
 use netloom_scenario::study::{
-    Cell, CellEvent, CellReport, Results, RunCell, Study, digest, judge, numbers, run_cells, significant,
+    Cell, CellEvent, CellReport, Results, RunCell, Study, digest, judge, numbers, run_cells,
 };
 use netloom_scenario::{Node, Problems, apply_override, finish};
 
-use super::{Findings, csv, folder, write_verdicts};
+use super::{Findings, columns, csv, folder, write_verdicts};
 use crate::args::StudyArgs;
 use crate::failure::{Failure, complain, unwritable, write_file};
-use crate::{interrupt, show};
+use crate::interrupt;
 
 /// Runs what is not there yet, judges the claims, writes and shows the results.
 pub(super) fn study(args: &StudyArgs, document: &Node) -> Result<(), Failure> {
@@ -71,8 +71,8 @@ pub(super) fn study(args: &StudyArgs, document: &Node) -> Result<(), Failure> {
     let findings = Findings {
         title: &study.title,
         verdicts: &verdicts,
-        results: serde_json::json!(results.table(&COLUMNS.map(|(_, metric)| metric))),
-        table: result_table(&results),
+        results: columns::json(&results),
+        table: columns::table(&results),
         folder: &folder,
     };
     findings.show(args.json)?;
@@ -149,28 +149,6 @@ fn tell(bar: &ProgressBar, cells: &[Cell], event: CellEvent<'_>) {
         CellEvent::Started(i) => bar.set_message(cells[i].point()),
         CellEvent::Ended(..) => bar.inc(1),
     }
-}
-
-/// Columns of the table of results: heading, metric, and how it is shown.
-const COLUMNS: [(&str, &str); 7] = [
-    ("FCT mean [us]", "fct.mean"),
-    ("p50", "fct.p50"),
-    ("p99", "fct.p99"),
-    ("max", "fct.max"),
-    ("slowdown p99", "slowdown.p99"),
-    ("OOO share", "packets.ooo_share"),
-    ("unfinished", "flows.unfinished"),
-];
-
-fn result_table(results: &Results) -> String {
-    let mut rows: Vec<Vec<String>> = vec![
-        std::iter::once("").chain(COLUMNS.iter().map(|(heading, _)| *heading)).map(str::to_owned).collect(),
-    ];
-    for point in results.table(&COLUMNS.map(|(_, metric)| metric)) {
-        let number = |value: &Option<f64>| value.map(significant).unwrap_or_else(|| "-".to_owned());
-        rows.push(std::iter::once(point.name.clone()).chain(point.values.iter().map(number)).collect());
-    }
-    show::table(rows)
 }
 
 /// `results.csv`: one row per cell, all labels and all metrics.

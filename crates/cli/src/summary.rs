@@ -1,0 +1,304 @@
+//! The result of a run, for people.
+//!
+//! What did not occur is not mentioned: no streams, drains, pauses or congestion notifications, one kind of traffic.
+
+use netloom_record::{ChannelSummary, Performance, Statistics, Status, Summary, TierSummary};
+use netloom_scenario::study::significant;
+
+use crate::show::{bytes, count, percent, rate, table, time};
+
+fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
+    cells.map(str::to_owned).to_vec()
+}
+
+/// The result of a run.
+pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
+    let mut text = String::new();
+    let mut rows = vec![row(["", "mean", "p50", "p99", "p99.9", "max"])];
+    let mut add = |name: &str, statistics: &Option<Statistics>, show: &dyn Fn(f64) -> String| {
+        if let Some(s) = statistics {
+            let numbers = [s.mean, s.p50, s.p99, s.p99_9, s.max].map(show);
+            rows.push(std::iter::once(name.to_owned()).chain(numbers).collect());
+        }
+    };
+    add("FCT", &summary.fct_ps, &|ps| time(ps * 1e-12));
+    add("slowdown", &summary.slowdown, &significant);
+    if rows.len() > 1 {
+        text += &table(rows);
+        text.push('\n');
+    }
+
+    let flows = &summary.flows;
+    let goodput = summary.goodput_bps.map(|bps| format!(", {} in all", rate(bps))).unwrap_or_default();
+    let mut kinds = Vec::new();
+    if flows.completed > 0 || flows.streams == 0 {
+        kinds.push(format!("{} completed", flows.completed));
+    }
+    if flows.unfinished > 0 {
+        kinds.push(format!("{} unfinished", flows.unfinished));
+    }
+    if flows.completed > 0 || flows.streams == 0 {
+        kinds.push(format!("{}{goodput}", bytes(flows.completed_bytes)));
+    }
+    if flows.streams > 0 {
+        kinds.push(format!("{} streams", flows.streams));
+        kinds.extend(summary.throughput_bps.map(|bps| format!("{} delivered", rate(bps))));
+    }
+    text += &format!("flows      {}\n", kinds.join(", "));
+    let packets = &summary.packets;
+    let notified = match packets.cnms {
+        0 => String::new(),
+        cnms => format!(", {} congestion notifications", count(cnms as f64)),
+    };
+    let waited = match packets.max_resequencing {
+        0 => String::new(),
+        most => format!(", up to {most} waited for their order"),
+    };
+    text += &format!(
+        "packets    {} sent, {} out of order (largest distance {}), {} retransmitted, {} marked{notified}{waited}\n",
+        count(packets.sent as f64),
+        percent(packets.ooo_share),
+        packets.max_ood,
+        packets.retransmissions,
+        packets.ecn_marks
+    );
+    for (selector, decisions) in &summary.totals.decisions {
+        let share = match decisions.taken {
+            0 => String::new(),
+            taken => format!(", {} off the default", percent(decisions.deviated as f64 / taken as f64)),
+        };
+        text += &format!("decisions  {} by {selector}{share}\n", count(decisions.taken as f64));
+    }
+    let drains = &summary.draining;
+    if drains.drains > 0 {
+        let share =
+            drains.time_share.map(|share| format!(", {} of the time", percent(share))).unwrap_or_default();
+        text += &format!("draining   {} drains in {} flows{share}\n", drains.drains, drains.flows);
+    }
+    for tier in &summary.tiers {
+        text += &show_tier(tier);
+    }
+    text += &groups(summary);
+    text += &channels(summary);
+    let speed =
+        performance.packet_hops_per_s.map(|speed| format!(", {}/s", count(speed))).unwrap_or_default();
+    let memory =
+        performance.peak_memory_bytes.map(|peak| format!(", {} of memory", bytes(peak))).unwrap_or_default();
+    text += &format!(
+        "run        {} simulated in {}, {} packet-hops{speed}{memory}\n",
+        time(summary.totals.simulated.as_secs_f64()),
+        time(performance.wall_s),
+        count(performance.packet_hops as f64)
+    );
+    if summary.status == Status::Interrupted {
+        text += "INTERRUPTED: these numbers cover only what had happened until then.\n";
+    }
+    text
+}
+
+fn show_tier(tier: &TierSummary) -> String {
+    let paused = match tier.pauses {
+        0 => String::new(),
+        pauses => {
+            format!("; paused {} of the time, {} times", percent(tier.paused_share), count(pauses as f64))
+        }
+    };
+    format!(
+        "{:<10} {} mean use, {} at most; queue at most {}; {} drops{paused}\n",
+        tier.tier,
+        percent(tier.mean_utilisation),
+        percent(tier.max_utilisation),
+        bytes(tier.max_queue_bytes),
+        tier.drops
+    )
+}
+
+/// Kinds of traffic and windows of time as one table; nothing if there is one kind and no window.
+fn groups(summary: &Summary) -> String {
+    if summary.groups.len() < 2 && summary.windows.is_empty() {
+        return String::new();
+    }
+    let has_fct = summary.fct_ps.is_some();
+    let has_cnms = summary.packets.cnms > 0;
+    let mut heading = vec![String::new()];
+    if has_fct {
+        heading.extend(["completed", "FCT mean", "FCT p99"].map(str::to_owned));
+    }
+    heading.push("out of order".to_owned());
+    if has_cnms {
+        heading.push("notified".to_owned());
+    }
+    heading.push("throughput".to_owned());
+    heading.extend(summary.windows.keys().map(|window| format!("in {window}")));
+    let mut rows = vec![heading];
+    let show_rate = |bps: Option<f64>| bps.map(rate).unwrap_or_default();
+    let mut add = |name: &str, row: GroupRow<'_>| {
+        let mut cells = vec![name.to_owned()];
+        if has_fct {
+            let fct = |of: fn(&Statistics) -> f64| {
+                row.fct_ps.as_ref().map(|fct| time(of(fct) * 1e-12)).unwrap_or_default()
+            };
+            cells.extend([row.completed.to_string(), fct(|fct| fct.mean), fct(|fct| fct.p99)]);
+        }
+        cells.push(percent(row.ooo_share));
+        if has_cnms {
+            cells.push(count(row.cnms as f64));
+        }
+        cells.push(show_rate(row.throughput_bps));
+        cells.extend(row.windows.into_iter().map(rate));
+        rows.push(cells);
+    };
+    if summary.groups.len() > 1 {
+        for (name, group) in &summary.groups {
+            let windows = summary.windows.values();
+            add(
+                name,
+                GroupRow {
+                    completed: group.flows.completed,
+                    fct_ps: &group.fct_ps,
+                    ooo_share: group.ooo_share,
+                    cnms: group.cnms,
+                    throughput_bps: group.throughput_bps,
+                    windows: windows
+                        .filter_map(|window| Some(window.groups.get(name)?.throughput_bps))
+                        .collect(),
+                },
+            );
+        }
+    }
+    add(
+        "all",
+        GroupRow {
+            completed: summary.flows.completed,
+            fct_ps: &summary.fct_ps,
+            ooo_share: summary.packets.ooo_share,
+            cnms: summary.packets.cnms,
+            throughput_bps: summary.throughput_bps,
+            windows: summary.windows.values().map(|window| window.throughput_bps).collect(),
+        },
+    );
+    format!("{}\n", table(rows))
+}
+
+/// One kind of traffic, or all of it.
+struct GroupRow<'a> {
+    completed: u64,
+    fct_ps: &'a Option<Statistics>,
+    ooo_share: f64,
+    cnms: u64,
+    throughput_bps: Option<f64>,
+    /// Throughput in each window.
+    windows: Vec<f64>,
+}
+
+/// Channels that were given a name; nothing if there are none.
+fn channels(summary: &Summary) -> String {
+    if summary.channels.is_empty() {
+        return String::new();
+    }
+    let has_pauses = summary.channels.values().any(|channel| channel.paused_share > 0.0);
+    let has_drops = summary.channels.values().any(|channel| channel.drops > 0);
+    let mut heading = row(["", "throughput", "mean queue", "largest"]);
+    if has_pauses {
+        heading.push("paused".to_owned());
+    }
+    if has_drops {
+        heading.push("drops".to_owned());
+    }
+    for window in summary.windows.keys() {
+        heading.extend([format!("in {window}"), "mean queue".to_owned()]);
+    }
+    let cells = |(name, channel): (&String, &ChannelSummary)| {
+        let mut cells = vec![
+            name.clone(),
+            rate(channel.throughput_bps),
+            bytes(channel.mean_queue_bytes.round() as u64),
+            bytes(channel.max_queue_bytes),
+        ];
+        if has_pauses {
+            cells.push(percent(channel.paused_share));
+        }
+        if has_drops {
+            cells.push(channel.drops.to_string());
+        }
+        for window in summary.windows.keys() {
+            let window = channel.windows.get(window);
+            cells.push(window.map(|window| rate(window.throughput_bps)).unwrap_or_default());
+            cells
+                .push(window.map(|window| bytes(window.mean_queue_bytes.round() as u64)).unwrap_or_default());
+        }
+        cells
+    };
+    let rows = std::iter::once(heading).chain(summary.channels.iter().map(cells)).collect();
+    format!("{}\n", table(rows))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netloom_record::{
+        ChannelRecord, ChannelWindowRecord, FlowRecord, NamedChannel, Records, SummaryOptions, Window,
+        WindowRecord,
+    };
+    use netloom_units::Time;
+
+    fn shown(records: &Records) -> String {
+        let summary = Summary::new(records, &SummaryOptions::default(), Status::Complete);
+        show(&summary, &Performance::new("1", 1, 1.0, 1))
+    }
+
+    fn flow(group: u16) -> FlowRecord {
+        let bytes = 125_000;
+        FlowRecord { group, bytes, packets: 100, delivered_after_warm_up: bytes, ..FlowRecord::default() }
+    }
+
+    /// Two kinds of streams over 1 ms.
+    fn records() -> Records {
+        let mut records = Records {
+            groups: ["hot", "cold"].map(str::to_owned).to_vec(),
+            flows: [flow(0), flow(1), flow(1)].map(|flow| FlowRecord { stream: true, ..flow }).to_vec(),
+            channels: vec![ChannelRecord { tier: "host".to_owned(), ..ChannelRecord::default() }],
+            ..Records::default()
+        };
+        records.totals.simulated = Time::from_ms(1);
+        records
+    }
+
+    #[test]
+    fn what_did_not_occur_is_not_mentioned() {
+        let text = shown(&records());
+        for absent in ["FCT", "paused", "notif", "windows", "waited", "drains", "completed"] {
+            assert!(!text.contains(absent), "{absent}:\n{text}");
+        }
+        assert!(text.contains("3 streams, 3 Gbit/s delivered"), "{text}");
+        let plain = Records { groups: vec!["all".to_owned()], flows: vec![flow(0)], ..records() };
+        assert!(!shown(&plain).contains("all"), "{}", shown(&plain));
+    }
+
+    #[test]
+    fn groups_windows_and_named_channels_are_shown() {
+        let mut records = records();
+        records.windows =
+            vec![Window { name: "peak".to_owned(), from: Time::ZERO, until: Time::from_us(500) }];
+        records.window_flows = vec![WindowRecord { group: 1, bytes: 125_000, ..WindowRecord::default() }];
+        records.named_channels = vec![NamedChannel { name: "up".to_owned(), channel: 0 }];
+        records.channels[0] =
+            ChannelRecord { paused: Time::from_us(250), pauses: 7, ..records.channels[0].clone() };
+        let queue_byte_ps = 2048 * 500_000_000;
+        records.window_channels =
+            vec![ChannelWindowRecord { queue_byte_ps, ..ChannelWindowRecord::default() }];
+        records.flows[1] = FlowRecord { cnms: 12, max_resequencing: 9, ..records.flows[1].clone() };
+        let text = shown(&records);
+        let lines: Vec<&str> = text.lines().collect();
+        let line = |start: &str| lines.iter().find(|line| line.starts_with(start)).copied().unwrap_or(&text);
+        for (start, expected) in [
+            ("packets", "12 congestion notifications, up to 9 waited for their order"),
+            ("host", "paused 25 % of the time, 7 times"),
+            ("│ cold", "│       12 │   2 Gbit/s │ 2 Gbit/s │"),
+            ("│ all ", "│       12 │   3 Gbit/s │ 2 Gbit/s │"),
+            ("│ up ", "│   25 % │ 0 bit/s │      2 KiB │"),
+        ] {
+            assert!(line(start).contains(expected), "{expected}:\n{text}");
+        }
+    }
+}

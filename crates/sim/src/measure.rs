@@ -1,0 +1,333 @@
+//! What to measure: for how long, in which spells of time, and at which channels.
+
+use netloom_record::{NamedChannel, Window};
+use netloom_topology::{ChannelId, Network, NodeId};
+use netloom_units::{Bytes, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::simulation::SimError;
+
+/// What to measure, and for how long.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Measure {
+    /// Flows that start before this are left out of the summary's statistics, payload that arrives before out of throughput.
+    pub warm_up: Time,
+    /// The run ends at this instant even if flows are unfinished; absent: it ends when all work is done.
+    pub until: Option<Time>,
+    /// Write the queue, the bytes sent and the time paused of every channel at multiples of this interval; absent: no series.
+    pub sample: Option<Time>,
+    /// Sample only the channels of this link tier; absent: all channels.
+    pub sample_tier: Option<String>,
+    /// Write the bytes delivered and the packets resequenced of every flow at multiples of this interval; absent: no series.
+    pub sample_flows: Option<Time>,
+    /// Upper bounds of the flow-size bins of the summary, ascending; absent: bins at powers of ten.
+    pub size_bins: Option<Vec<Bytes>>,
+    /// Spells of time that the summary reports on their own: tables with `name`, `from` and `until`. They may overlap.
+    pub windows: Vec<Window>,
+    /// Channels that the summary reports by name: tables with `name`, and the nodes `from` and `to` as in `links.parquet`
+    /// (`h0` is a host, `s0` a switch); `parallel` tells parallel links apart, from 0. Only these are sampled, if there are any.
+    pub channels: Vec<ChannelName>,
+}
+
+/// A name for the channel from one node to a neighbour.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChannelName {
+    /// What the summary calls it.
+    pub name: String,
+    /// Sending node.
+    pub from: String,
+    /// Receiving node.
+    pub to: String,
+    /// Which of the parallel links between the two, from 0 in the order of the sending node's ports.
+    #[serde(default)]
+    pub parallel: u16,
+}
+
+/// Windows beyond this number are surely a mistake.
+const MOST_WINDOWS: usize = 1000;
+
+impl Measure {
+    /// Checks that it makes sense on this network, and finds the channels that have names.
+    pub(crate) fn check(&self, network: &Network) -> Result<Vec<NamedChannel>, SimError> {
+        for (field, interval) in [("sample", self.sample), ("sample_flows", self.sample_flows)] {
+            if interval == Some(Time::ZERO) {
+                return refuse(field, "expected more than 0");
+            }
+        }
+        if let Some(until) = self.until.filter(|&until| until <= self.warm_up) {
+            return refuse(
+                "until",
+                format!("expected a time after warm_up = {}, found {until}", self.warm_up),
+            );
+        }
+        self.check_tier(network)?;
+        self.check_windows()?;
+        check_names("channels", self.channels.iter().map(|channel| channel.name.as_str()))?;
+        let find = |(index, channel): (usize, &ChannelName)| channel.find(index, network);
+        self.channels.iter().enumerate().map(find).collect()
+    }
+
+    fn check_tier(&self, network: &Network) -> Result<(), SimError> {
+        match &self.sample_tier {
+            Some(tier) if !network.tiers().contains(tier) => {
+                let tiers = network.tiers().join(", ");
+                refuse("sample_tier", format!("expected one of {tiers}, found \"{tier}\""))
+            }
+            Some(_) if self.sample.is_none() => refuse("sample_tier", "has a meaning only with `sample`"),
+            Some(_) if !self.channels.is_empty() => {
+                refuse("sample_tier", "has no meaning with `channels`, which are the ones sampled")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_windows(&self) -> Result<(), SimError> {
+        if self.windows.len() > MOST_WINDOWS {
+            return refuse(
+                "windows",
+                format!("expected at most {MOST_WINDOWS}, found {}", self.windows.len()),
+            );
+        }
+        check_names("windows", self.windows.iter().map(|window| window.name.as_str()))?;
+        for (index, window) in self.windows.iter().enumerate() {
+            let field = format!("windows.{index}.until");
+            if window.until <= window.from {
+                let reason = format!("expected a time after from = {}, found {}", window.from, window.until);
+                return refuse(field, reason);
+            }
+            if let Some(end) = self.until.filter(|&end| end < window.until) {
+                let reason = format!("expected at most the run's end, until = {end}, found {}", window.until);
+                return refuse(field, reason);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ChannelName {
+    fn find(&self, index: usize, network: &Network) -> Result<NamedChannel, SimError> {
+        let from =
+            node(network, &self.from).map_err(|reason| error(format!("channels.{index}.from"), reason))?;
+        let to = node(network, &self.to).map_err(|reason| error(format!("channels.{index}.to"), reason))?;
+        let parallel: Vec<ChannelId> =
+            network.ports(from).iter().copied().filter(|&id| network.channel(id).to == to).collect();
+        if parallel.is_empty() {
+            let reason = format!(
+                "expected a neighbour of {}, {}, found \"{}\"",
+                self.from,
+                neighbours(network, from),
+                self.to
+            );
+            return refuse(format!("channels.{index}.to"), reason);
+        }
+        match parallel.get(usize::from(self.parallel)) {
+            Some(&channel) => Ok(NamedChannel { name: self.name.clone(), channel }),
+            None => refuse(
+                format!("channels.{index}.parallel"),
+                format!("expected less than the {} parallel links, found {}", parallel.len(), self.parallel),
+            ),
+        }
+    }
+}
+
+/// The node of that name.
+fn node(network: &Network, name: &str) -> Result<NodeId, String> {
+    let (hosts, switches) = (network.hosts(), network.switches());
+    let count = |kind| if kind == 's' { switches } else { hosts };
+    // What comes nearest: the same kind of node, and the last one if there are not so many.
+    let kind =
+        name.chars().next().map(|first| first.to_ascii_lowercase()).filter(|first| "hs".contains(*first));
+    let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let nearest = kind.and_then(|kind| {
+        let number = digits.parse::<u64>().ok()?.min(u64::from(count(kind).checked_sub(1)?));
+        Some(number as u32 + if kind == 's' { hosts } else { 0 })
+    });
+    match nearest.filter(|&node| network.node_name(node) == name) {
+        Some(node) => Ok(node),
+        None => {
+            let advice = nearest.map(|node| format!("; did you mean `{}`?", network.node_name(node)));
+            Err(format!(
+                "expected a node, h0 to h{} or s0 to s{}, found \"{name}\"{}",
+                hosts.saturating_sub(1),
+                switches.saturating_sub(1),
+                advice.unwrap_or_default()
+            ))
+        }
+    }
+}
+
+/// The names of a node's neighbours, as far as people want to read them.
+fn neighbours(network: &Network, node: NodeId) -> String {
+    const SHOWN: usize = 16;
+    let mut neighbours: Vec<NodeId> = network.ports(node).iter().map(|&id| network.channel(id).to).collect();
+    neighbours.sort_unstable();
+    neighbours.dedup();
+    let names: Vec<String> = neighbours.iter().take(SHOWN).map(|&node| network.node_name(node)).collect();
+    let more = if neighbours.len() > SHOWN { ", …" } else { "" };
+    format!("{}{more}", names.join(", "))
+}
+
+/// Checks that names can stand in claims and differ there, where `-` is written `_`.
+fn check_names<'a>(list: &str, names: impl Iterator<Item = &'a str>) -> Result<(), SimError> {
+    let mut seen: Vec<String> = Vec::new();
+    for (index, name) in names.enumerate() {
+        let field = format!("{list}.{index}.name");
+        let is_plain = name.starts_with(|c: char| c.is_ascii_lowercase())
+            && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_');
+        if !is_plain {
+            let reason = format!(
+                "expected lower-case letters, digits, - and _, beginning with a letter, found \"{name}\""
+            );
+            return refuse(field, reason);
+        }
+        let in_claims = name.replace('-', "_");
+        if in_claims.ends_with("_ps") {
+            return refuse(
+                field,
+                format!("_ps is the unit of times: expected another end, found \"{name}\""),
+            );
+        }
+        if seen.contains(&in_claims) {
+            return refuse(field, format!("expected names that differ, found `{in_claims}` twice"));
+        }
+        seen.push(in_claims);
+    }
+    Ok(())
+}
+
+fn error(field: impl Into<String>, reason: impl Into<String>) -> SimError {
+    SimError::Measure { field: field.into(), reason: reason.into() }
+}
+
+fn refuse<T>(field: impl Into<String>, reason: impl Into<String>) -> Result<T, SimError> {
+    Err(error(field, reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netloom_topology::NetworkBuilder;
+    use netloom_units::Rate;
+
+    /// Two hosts at two switches with two cables between them.
+    fn network() -> Network {
+        let mut builder = NetworkBuilder::new("pair");
+        let hosts = builder.add_hosts(2);
+        let tier = builder.tier("host");
+        let switches: Vec<NodeId> = (0..2).map(|_| builder.add_switch(0, 0)).collect();
+        let mut link = |a, b| builder.link(a, b, Rate::from_gbps(10), Time::from_us(1), tier);
+        for (host, &switch) in hosts.zip(&switches) {
+            link(host, switch);
+        }
+        link(switches[0], switches[1]);
+        link(switches[0], switches[1]);
+        builder.build().unwrap()
+    }
+
+    fn window(name: &str, from: u64, until: u64) -> Window {
+        Window { name: name.to_owned(), from: Time::from_us(from), until: Time::from_us(until) }
+    }
+
+    fn channel(from: &str, to: &str, parallel: u16) -> ChannelName {
+        ChannelName { name: "c".to_owned(), from: from.to_owned(), to: to.to_owned(), parallel }
+    }
+
+    fn refusal(measure: Measure) -> String {
+        measure.check(&network()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn channels_are_found_by_their_ends_and_parallel_ones_by_their_number() {
+        let find = |from, to, parallel| {
+            let measure = Measure { channels: vec![channel(from, to, parallel)], ..Measure::default() };
+            measure.check(&network()).unwrap()[0].channel
+        };
+        // Links are h0-s0, h1-s1 and twice s0-s1; a link's channels are numbered there, then back.
+        assert_eq!([find("h0", "s0", 0), find("s1", "h1", 0)], [0, 3]);
+        assert_eq!([find("s0", "s1", 0), find("s0", "s1", 1), find("s1", "s0", 1)], [4, 6, 7]);
+    }
+
+    #[test]
+    fn a_channel_that_does_not_exist_is_refused_with_what_there_is() {
+        let cases = [
+            (
+                channel("h2", "s0", 0),
+                "measure.channels.0.from: expected a node, h0 to h1 or s0 to s1, found \"h2\"; did you mean `h1`?",
+            ),
+            (
+                channel("h0", "Switch 1", 0),
+                "measure.channels.0.to: expected a node, h0 to h1 or s0 to s1, found \"Switch 1\"; did you mean `s1`?",
+            ),
+            (
+                channel("h0", "", 0),
+                "measure.channels.0.to: expected a node, h0 to h1 or s0 to s1, found \"\"",
+            ),
+            (
+                channel("h00", "s0", 0),
+                "measure.channels.0.from: expected a node, h0 to h1 or s0 to s1, found \"h00\"; did you mean `h0`?",
+            ),
+            (
+                channel("s0", "h1", 0),
+                "measure.channels.0.to: expected a neighbour of s0, h0, s1, found \"h1\"",
+            ),
+            (
+                channel("s0", "s1", 2),
+                "measure.channels.0.parallel: expected less than the 2 parallel links, found 2",
+            ),
+        ];
+        for (channel, expected) in cases {
+            assert_eq!(refusal(Measure { channels: vec![channel], ..Measure::default() }), expected);
+        }
+    }
+
+    #[test]
+    fn windows_have_a_length_and_lie_in_the_run() {
+        let windows =
+            |windows: Vec<Window>| Measure { windows, until: Some(Time::from_us(10)), ..Measure::default() };
+        assert!(windows(vec![window("a", 0, 10), window("b-1", 5, 6)]).check(&network()).is_ok());
+        let empty = refusal(windows(vec![window("a", 5, 5)]));
+        assert_eq!(empty, "measure.windows.0.until: expected a time after from = 5us, found 5us");
+        let late = refusal(windows(vec![window("a", 0, 1), window("b", 5, 11)]));
+        assert_eq!(late, "measure.windows.1.until: expected at most the run's end, until = 10us, found 11us");
+        let many = (0..=MOST_WINDOWS).map(|i| window(&format!("w{i}"), 0, 1)).collect();
+        assert!(refusal(windows(many)).contains("windows: expected at most 1000, found 1001"));
+    }
+
+    #[test]
+    fn names_can_stand_in_claims_and_differ_there() {
+        let named = |names: &[&str]| {
+            let windows = names.iter().map(|name| window(name, 0, 1)).collect();
+            refusal(Measure { windows, ..Measure::default() })
+        };
+        for name in ["", "1st", "Hot", "a b", "a.b", "é", "-a"] {
+            assert!(named(&[name]).contains("windows.0.name: expected lower-case letters"), "{name}");
+        }
+        assert!(named(&["two-ps"]).contains("_ps is the unit of times"));
+        assert!(
+            named(&["a-b", "a_b"]).contains("windows.1.name: expected names that differ, found `a_b` twice")
+        );
+    }
+
+    #[test]
+    fn series_have_intervals_and_one_choice_of_channels() {
+        let zero = Some(Time::ZERO);
+        assert!(
+            refusal(Measure { sample: zero, ..Measure::default() })
+                .contains("measure.sample: expected more than 0")
+        );
+        assert!(
+            refusal(Measure { sample_flows: zero, ..Measure::default() })
+                .contains("measure.sample_flows: expected more")
+        );
+        let tier = Measure {
+            sample: Some(Time(1)),
+            sample_tier: Some("host".to_owned()),
+            channels: vec![channel("h0", "s0", 0)],
+            ..Measure::default()
+        };
+        assert!(refusal(tier).contains("measure.sample_tier: has no meaning with `channels`"));
+    }
+}
