@@ -144,6 +144,9 @@ impl Runner {
         if self.is_finished() {
             return None;
         }
+        if self.left == 0 {
+            return Some(format!("rank {} has not begun", self.rank));
+        }
         let op = self.state.iter().position(|&state| state != FINISHED)?;
         let of = |what: &str, value: u32| match value {
             ANY => format!("any {what}"),
@@ -216,8 +219,10 @@ impl Runner {
     fn await_cpu(&mut self, op: u32, now: Time, actions: &mut Vec<Action>) {
         let operation = &self.program().ops[op as usize];
         let (cpu, calc) = (operation.cpu as usize, operation.kind == OpKind::Calc);
-        if self.cpus[cpu].busy && (calc || self.placed.program.overhead > Time::ZERO) {
-            self.cpus[cpu].queue.push(op, &mut self.state);
+        let Cpu { busy, queue } = &mut self.cpus[cpu];
+        let waits = calc || self.placed.program.overhead > Time::ZERO;
+        if waits && (*busy || !queue.is_empty()) {
+            queue.push(op, &mut self.state);
         } else {
             self.occupy(op, now, actions);
         }
@@ -369,6 +374,25 @@ mod tests {
             assert_eq!(arrive(&mut runner, 0, 0), [1]);
             assert_eq!(arrive(&mut runner, 0, 1), [2, 3]);
         }
+    }
+
+    #[test]
+    fn a_rank_that_starts_late_says_so() {
+        let program = build_all(1, 1, Time::ZERO, |_| {
+            let mut builder = RankBuilder::default();
+            builder.calc(Time(3));
+            builder
+        });
+        let mut runner = Runner::new(Placed::new(program.unwrap(), &[0], 1), 0, Time(5));
+        let mut actions = Vec::new();
+        runner.begin(Time::ZERO, &mut actions);
+        assert_eq!(runner.unfinished().unwrap(), "rank 0 has not begun");
+        let [Action::Wake { at: Time(5), op }] = actions[..] else { panic!("{actions:?}") };
+        actions.clear();
+        runner.on_wake(Time(5), op, &mut actions);
+        assert_eq!(actions, [Action::Wake { at: Time(8), op: 0 }]);
+        runner.on_wake(Time(8), 0, &mut actions);
+        assert!(runner.is_finished());
     }
 
     #[test]

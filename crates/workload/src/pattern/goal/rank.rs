@@ -53,7 +53,8 @@ impl Block {
             labels: HashMap::new(),
             labelled: Vec::new(),
             dependencies: Vec::new(),
-            cpus: HashMap::new(),
+            // Operations that name none are on CPU 0.
+            cpus: HashMap::from([(0, 0)]),
         };
         // `rank R {` is three words.
         let mut skipped = 3;
