@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     fn header(flow: u32) -> Header {
-        Header { src: 1, dst: 2, flow, entropy: 0, bytes: 4160, control: false }
+        Header { src: 1, dst: 2, flow, entropy: 0, bytes: 4160, control: false, notification: false }
     }
 
     #[test]

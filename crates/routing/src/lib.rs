@@ -18,6 +18,7 @@
 //! flowcut.check().unwrap();
 //! ```
 
+pub mod dependency;
 pub mod granularity;
 pub mod hash;
 mod layers;
@@ -25,6 +26,7 @@ mod nic;
 pub mod preset;
 mod scheme;
 pub mod selector;
+mod steering;
 mod switch;
 mod table;
 
@@ -33,5 +35,7 @@ pub use layers::{Layers, NO_LAYER};
 pub use nic::{AckSample, NicFlow, NicRouter, NicShared};
 pub use scheme::{Placement, Routing, RoutingError};
 pub use selector::Selector;
+pub use selector::congestion::Notice;
+pub use selector::valiant::Intermediates;
 pub use switch::{Crossing, Decisions, FlowKey, Header, Hop, SwitchRouter};
 pub use table::RouteTable;

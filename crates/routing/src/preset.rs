@@ -6,7 +6,10 @@ use netloom_units::{Bytes, Time};
 use crate::granularity::{flow, flowcell, flowcut, flowlet, packet};
 use crate::hash::HashFunction;
 use crate::scheme::{Placement, Routing};
-use crate::selector::{drill, hash, layer, least_loaded, mod_k, random, round_robin, weighted};
+use crate::selector::{
+    drill, hash, layer, least_loaded, mod_k, random, round_robin, switch_ar, switch_ar_fractional,
+    switch_ar_stable, valiant, weighted,
+};
 use crate::{Granularity, Selector};
 
 /// A named scheme.
@@ -110,6 +113,50 @@ pub const PRESETS: &[Preset] = &[
         name: "drill",
         doc: "DRILL(2, 1): least loaded of two samples and one remembered port, per packet (Ghorbani et al., SIGCOMM'17).",
         expand: || scheme(Placement::Switch, PACKET, Selector::Drill(drill::Drill::default())),
+    },
+    Preset {
+        name: "switch-ar",
+        doc: "Switch AR: per packet, the port for which the fewest congestion notifications speak (Crisan et al.). Needs QCN.",
+        expand: || scheme(Placement::Switch, PACKET, Selector::SwitchAr(switch_ar::SwitchAr::default())),
+    },
+    Preset {
+        name: "switch-ar-fractional",
+        doc: "Switch AR that divides a destination's packets among ports by shares that move with the notifications. Needs QCN.",
+        expand: || {
+            let fractional = switch_ar_fractional::SwitchArFractional::default();
+            scheme(Placement::Switch, PACKET, Selector::SwitchArFractional(fractional))
+        },
+    },
+    Preset {
+        name: "switch-ar-stable",
+        doc: "Switch AR with a hold time and a margin against oscillation. Needs QCN.",
+        expand: || {
+            let stable = switch_ar_stable::SwitchArStable::default();
+            scheme(Placement::Switch, PACKET, Selector::SwitchArStable(stable))
+        },
+    },
+    Preset {
+        name: "random-nca",
+        doc: "A random nearest common ancestor per packet: on a tree, an independent uniform up port at every level (Crisan et al.).",
+        expand: || scheme(Placement::Switch, PACKET, Selector::Random(random::Random {})),
+    },
+    Preset {
+        name: "hashed",
+        doc: "One nearest common ancestor per flow, by hash (Crisan et al.): ECMP on a tree.",
+        expand: || scheme(Placement::Switch, FLOW, Selector::Hash(hash::Hash {})),
+    },
+    Preset {
+        name: "valiant",
+        doc: "Valiant: per packet over a random intermediate switch, minimal to it and from it (STOC'81).",
+        expand: || scheme(Placement::Ingress, PACKET, Selector::Valiant(valiant::Valiant::default())),
+    },
+    Preset {
+        name: "valiant-group",
+        doc: "Valiant on a Dragonfly: per packet over a random group (Kim et al., ISCA'08).",
+        expand: || {
+            let valiant = valiant::Valiant { intermediate: valiant::Intermediate::Group };
+            scheme(Placement::Ingress, PACKET, Selector::Valiant(valiant))
+        },
     },
     Preset {
         name: "letflow",

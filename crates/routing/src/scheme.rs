@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::hash::HashFunction;
+use crate::selector::congestion::Uncongested;
 use crate::selector::layer::First;
 use crate::{Granularity, Selector};
 
@@ -75,7 +76,7 @@ impl Routing {
         match self.selector {
             Selector::DModK(_) | Selector::SModK(_) => true,
             Selector::RoundRobin(_) => self.placement == Placement::Nic,
-            _ => false,
+            _ => self.selector.uncongested() == Some(Uncongested::DModK),
         }
     }
 
@@ -134,6 +135,17 @@ impl Routing {
                 format!("\"{}\" needs every switch to follow it; use \"switch\"", selector.name()),
             );
         }
+        if self.placement == Placement::Ingress && selector.uncongested().is_some() {
+            let reason = format!("\"{}\" needs every switch to listen; use \"switch\"", selector.name());
+            return refuse("placement", reason);
+        }
+        if matches!(selector, Selector::Valiant(_)) && self.placement != Placement::Ingress {
+            let reason = format!(
+                "\"valiant\" is drawn by the first switch: expected \"ingress\", found \"{}\"",
+                self.placement.name()
+            );
+            return refuse("placement", reason);
+        }
         if self.entropy_values == 0 {
             return refuse("entropy_values", "expected at least 1, found 0".into());
         }
@@ -164,6 +176,14 @@ mod tests {
         let mut scheme = preset::find("adaptive").unwrap().routing();
         scheme.placement = Placement::Nic;
         assert_eq!(scheme.check().unwrap_err().field, "selector");
+
+        let mut scheme = preset::find("valiant").unwrap().routing();
+        scheme.placement = Placement::Switch;
+        assert_eq!(scheme.check().unwrap_err().field, "placement");
+
+        let mut scheme = preset::find("switch-ar").unwrap().routing();
+        scheme.placement = Placement::Ingress;
+        assert_eq!(scheme.check().unwrap_err().field, "placement");
 
         let mut scheme = preset::find("ecmp").unwrap().routing();
         scheme.granularity = Granularity::Packet(Default::default());

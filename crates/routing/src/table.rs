@@ -10,7 +10,9 @@ use rustc_hash::FxHashMap;
 #[derive(Clone, Debug)]
 pub struct RouteTable {
     hosts: u32,
-    /// Number of switches that have hosts.
+    /// The switches that have hosts, in the order of their first hosts.
+    edge_switch: Vec<NodeId>,
+    /// How many they are.
     edges: usize,
     attachment: Vec<Attachment>,
     /// `set_of[switch × edges + edge]` indexes `sets`.
@@ -101,12 +103,35 @@ impl RouteTable {
             }
         }
 
-        Ok(RouteTable { hosts, edges, attachment, set_of, sets })
+        Ok(RouteTable { hosts, edge_switch, edges, attachment, set_of, sets })
     }
 
     /// The ports of `switch` on shortest paths to `host`.
     pub fn candidates(&self, switch: NodeId, host: HostId) -> &[PortId] {
         self.candidates_in_row(self.row(switch), switch, host)
+    }
+
+    /// Number of switches that have hosts, the edge switches.
+    pub fn edges(&self) -> u32 {
+        self.edges as u32
+    }
+
+    /// An edge switch by its index; they are in the order of their first hosts.
+    #[inline]
+    pub fn edge_switch(&self, edge: u32) -> NodeId {
+        self.edge_switch[edge as usize]
+    }
+
+    /// The index of the edge switch to which a host is attached.
+    #[inline]
+    pub fn edge_of(&self, host: HostId) -> u32 {
+        self.attachment[host as usize].edge
+    }
+
+    /// The ports of `switch` on shortest paths to an edge switch; none at that switch itself.
+    #[inline]
+    pub fn towards_edge(&self, switch: NodeId, edge: u32) -> &[PortId] {
+        &self.sets[self.set_of[self.row(switch) + edge as usize] as usize]
     }
 
     /// Where a switch's part of the table begins; it may remember that.

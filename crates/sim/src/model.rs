@@ -2,7 +2,7 @@
 
 use netloom_engine::{Model, NodeIndex, Scheduler, TIMER};
 use netloom_fabric::{Credit, Departure, Fabric, Packet, Rules, Wire};
-use netloom_routing::{NicRouter, RouteTable, Routing};
+use netloom_routing::{Intermediates, NicRouter, RouteTable, Routing};
 use netloom_topology::Network;
 use netloom_transport::Transport;
 use netloom_units::Time;
@@ -20,6 +20,8 @@ pub(crate) struct World {
     pub(crate) rules: Rules,
     pub(crate) routing: Routing,
     pub(crate) nic: NicRouter,
+    /// Valiant's intermediate switches.
+    pub(crate) via: Option<Intermediates>,
     pub(crate) transport: Transport,
 }
 

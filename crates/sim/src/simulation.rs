@@ -4,9 +4,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use netloom_engine::{Engine, NodeIndex, Setup, contiguous, reference, stream};
-use netloom_fabric::{FabricError, PortSpec, Ports, Rules, check_switch};
+use netloom_fabric::{Fabric, FabricError, PortSpec, Ports, Rules, check_switch};
 use netloom_record::{NamedChannel, Records};
-use netloom_routing::{Granularity, Layers, NicRouter, RouteTable, RoutingError, Selector, SwitchRouter};
+use netloom_routing::dependency::{Ways, find_cycle, longest_route};
+use netloom_routing::{
+    Granularity, Intermediates, Layers, NicRouter, RouteTable, RoutingError, Selector, SwitchRouter,
+};
 use netloom_topology::{ChannelId, Network, NodeId, PortId};
 use netloom_transport::TransportError;
 use netloom_units::{Bytes, Rate, Time};
@@ -128,9 +131,19 @@ impl Simulation {
             }
             _ => None,
         };
+        let via = match &routing.selector {
+            Selector::Valiant(config) => Some(Intermediates::build(config, &network, &table)?),
+            _ => None,
+        };
         let nic = NicRouter::new(routing.clone(), rate, layers);
-        let rules = Rules::new(&fabric, transport.packet_size(), fabric.flow_control.vcs().unwrap_or(1));
-        let world = World { network, table, fabric, rules, routing, nic, transport };
+        let ways = match (nic.layers(), &via) {
+            (Some(layers), _) => Ways::Layers(layers),
+            (None, Some(via)) => Ways::Valiant(via),
+            (None, None) => Ways::Minimal,
+        };
+        let vcs = virtual_channels(&fabric, &network, &table, ways)?;
+        let rules = Rules::new(&fabric, transport.packet_size(), vcs);
+        let world = World { network, table, fabric, rules, routing, nic, via, transport };
         let mut simulation = Simulation { world, faults, measure, named_channels, seed, nodes: Vec::new() };
         simulation.nodes = simulation.make_nodes(plan)?;
         Ok(simulation)
@@ -218,7 +231,10 @@ impl Simulation {
                 row: self.world.table.row(id),
                 random: stream(self.seed, purpose::MARKING, u64::from(id)),
                 dropped: Default::default(),
-                is_special: sampler.is_some() || rules.is_lossless() || self.world.nic.layers().is_some(),
+                is_special: sampler.is_some()
+                    || rules.is_lossless()
+                    || self.world.nic.layers().is_some()
+                    || self.world.via.is_some(),
                 sampler,
                 last_event: Time::ZERO,
             })))
@@ -240,6 +256,39 @@ impl Simulation {
         let ports: Vec<_> = ports.map(|(port, &channel)| (port as u16, channel)).collect();
         (!ports.is_empty()).then(|| Sampler::new(interval, ports))
     }
+}
+
+/// Virtual channels per class of a fabric, such that its routes cannot deadlock.
+fn virtual_channels(
+    fabric: &Fabric,
+    network: &Network,
+    table: &RouteTable,
+    ways: Ways<'_>,
+) -> Result<u8, FabricError> {
+    let flow_control = &fabric.flow_control;
+    let refuse = |reason| Err(FabricError { field: "flow_control", reason });
+    if flow_control.may_deadlock() {
+        return Ok(flow_control.vcs().unwrap_or(1));
+    }
+    let Some(cycle) = find_cycle(network, table, ways, flow_control.vcs().unwrap_or(1)) else {
+        return Ok(flow_control.vcs().unwrap_or(1));
+    };
+    let (needed, most) = (longest_route(network, table, ways), flow_control.most_vcs(fabric.classes()));
+    if flow_control.vcs().is_none() && needed <= most {
+        return Ok(needed);
+    }
+    let mut names: Vec<String> = Vec::new();
+    for &(channel, vc) in cycle.iter().take(8) {
+        let channel = network.channel(channel);
+        let vc = if flow_control.vcs() == Some(1) { String::new() } else { format!(" (vc {vc})") };
+        names.push(format!("{} -> {}{vc}", network.node_name(channel.from), network.node_name(channel.to)));
+    }
+    let more = if cycle.len() > names.len() { ", …" } else { "" };
+    refuse(format!(
+        "vcs: the routes can deadlock: channels {}{more} wait for each other in a cycle; expected {needed} virtual channels (at most \
+         {most} here), or `allow_deadlock = true` to run all the same",
+        names.join(", ")
+    ))
 }
 
 /// What every port of a network is wired to.

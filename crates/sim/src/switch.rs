@@ -22,6 +22,7 @@ pub(crate) struct Switch {
     /// Packets dropped, per flow. Empty unless something is lost.
     pub(crate) dropped: FxHashMap<FlowKey, u64>,
     /// Whether it takes samples, obeys flow control or forwards by layers: one question per packet instead of three.
+    /// Whether it takes samples or forwards otherwise than among minimal ports (layers, Valiant): one question per packet instead of two.
     pub(crate) is_special: bool,
     pub(crate) sampler: Option<Sampler>,
     /// Last time a packet came.
@@ -64,7 +65,8 @@ impl Switch {
     }
 
     /// Takes the samples that are due, obeys a PAUSE frame, or forwards by the table of the packet's layer if the scheme has
-    /// layers. Returns whether nothing is left to do.
+    /// layers, or over its intermediate switch under Valiant. Returns whether nothing is left to do.
+    #[cold]
     #[inline(never)]
     fn forward_specially(
         &mut self,
@@ -81,6 +83,14 @@ impl Switch {
                 self.ports.on_pause(packet, now, &world.rules, &mut Channels(out));
                 return true;
             }
+        }
+        if let Some(via) = &world.via {
+            let step = (packet.kind == PacketKind::Data && packet.hops == 1, id);
+            let hop = self.router.route_via(&world.routing, via, &world.table, &header(packet), step, now);
+            packet.entropy = hop.entropy;
+            remember(packet, hop.port);
+            self.enqueue(world, now, hop.port, packet, out);
+            return true;
         }
         let Some(layers) = world.nic.layers() else { return false };
         let (here, to) = (layers.router(id), layers.router_of(packet.dst));
@@ -169,5 +179,6 @@ pub(crate) fn header(packet: &Packet) -> Header {
         entropy: packet.entropy,
         bytes: u32::from(packet.size),
         control: !packet.is_data(),
+        notification: packet.kind == PacketKind::Cnm,
     }
 }

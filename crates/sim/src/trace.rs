@@ -1,6 +1,8 @@
 //! Why a packet goes where it goes.
 
 use netloom_engine::stream;
+use netloom_routing::selector::congestion::Uncongested;
+use netloom_routing::selector::valiant::Phase;
 use netloom_routing::{Crossing, Header, Placement, SwitchRouter};
 use netloom_topology::{HostId, NodeId, PortId};
 use netloom_units::Time;
@@ -39,7 +41,7 @@ impl Simulation {
         let world = &self.world;
         let network = &world.network;
         let bytes = world.transport.packet_size().0 as u32;
-        let mut header = Header { src, dst, flow, entropy, bytes, control: false };
+        let mut header = Header { src, dst, flow, entropy, bytes, control: false, notification: false };
         let mut here = network.edge_switch(src);
         let mut hops: Vec<Choice> = Vec::new();
         while here != dst {
@@ -49,15 +51,22 @@ impl Simulation {
             let mut router = SwitchRouter::new(&world.routing, random, stride);
             let first = hops.is_empty();
             let rate = |port: PortId| network.channel(network.ports(here)[usize::from(port)]).rate.0;
-            let (candidates, chosen, reason) = match self.layers() {
-                Some(layers) => {
+            let (candidates, chosen, reason) = match (self.layers(), &world.via) {
+                (None, Some(via)) => {
+                    let step = (first, here);
+                    let hop = router.route_via(&world.routing, via, &world.table, &header, step, Time::ZERO);
+                    header.entropy = hop.entropy;
+                    let (candidates, reason) = self.via_reason(here, &header);
+                    (candidates.to_vec(), hop.port, reason)
+                }
+                (Some(layers), _) => {
                     let ends = (layers.router(here), layers.router_of(dst));
                     let port = router.route_in_layer(&world.routing, layers, &header, ends, minimal);
                     let in_layer = layers.ports(header.entropy, ends.0, ends.1);
                     let reason = layer_reason(&header, ends, &in_layer, port);
                     (if in_layer.is_empty() { minimal.to_vec() } else { in_layer }, port, reason)
                 }
-                None => {
+                (None, None) => {
                     let crossing = Crossing { first, candidates: minimal, now: Time::ZERO };
                     let hop = router.route(&world.routing, &header, crossing, |_| 0, rate);
                     header.entropy = hop.entropy;
@@ -75,6 +84,23 @@ impl Simulation {
         Trace { src, hops, dst }
     }
 
+    /// The candidates of a packet under Valiant as it leaves a switch, and why it takes one.
+    fn via_reason(&self, switch: NodeId, header: &Header) -> (&[PortId], String) {
+        let (table, network) = (&self.world.table, &self.world.network);
+        let (ports, part) = match Phase::of(header.entropy) {
+            Phase::Towards(edge) => {
+                let towards = table.edge_switch(edge) - network.hosts();
+                (table.towards_edge(switch, edge), format!("minimal towards intermediate switch {towards}"))
+            }
+            Phase::Minimal => (table.candidates(switch, header.dst), "minimal to the destination".into()),
+        };
+        let reason = match ports {
+            [_] => part,
+            _ => format!("{part}, by the {}", hash_reason(header)),
+        };
+        (ports, reason)
+    }
+
     fn reason(&self, switch: NodeId, candidates: usize, first: bool, header: &Header) -> String {
         let routing = &self.world.routing;
         if candidates == 1 {
@@ -82,19 +108,27 @@ impl Simulation {
         }
         let hash = hash_reason(header);
         let selector = routing.selector_name();
+        let mod_k = |name: &str, host| {
+            let network = &self.world.network;
+            let stride = network.up_stride(network.level(switch));
+            format!("{name} {host} / {stride} mod {candidates}")
+        };
         match (routing.placement, selector) {
-            (_, "d-mod-k" | "s-mod-k") => {
-                let network = &self.world.network;
-                let (name, host) =
-                    if selector == "d-mod-k" { ("destination", header.dst) } else { ("source", header.src) };
-                let stride = network.up_stride(network.level(switch));
-                format!("{selector}: {name} {host} / {stride} mod {candidates}")
-            }
+            (_, "d-mod-k") => format!("d-mod-k: {}", mod_k("destination", header.dst)),
+            (_, "s-mod-k") => format!("s-mod-k: {}", mod_k("source", header.src)),
             (Placement::Nic, "round-robin") => format!("digit of path label {}", header.entropy),
             (Placement::Nic, _) | (_, "hash") => hash,
             (_, "weighted") => format!("{hash}, weighted by link rates"),
             (Placement::Ingress, _) if !first => hash,
-            _ => format!("{selector}, decided anew per {}", routing.granularity_name()),
+            _ => {
+                let home = match routing.selector.uncongested() {
+                    None => return format!("{selector}, decided anew per {}", routing.granularity_name()),
+                    Some(Uncongested::DModK) => format!("d-mod-k: {}", mod_k("destination", header.dst)),
+                    Some(Uncongested::Lowest) => "the first port".into(),
+                    Some(Uncongested::Hash) => hash,
+                };
+                format!("{selector}, no congestion known: {home}")
+            }
         }
     }
 }

@@ -9,8 +9,13 @@
 //! | [`drill`] | fewest queued bytes among a few samples and remembered ports | – |
 //! | [`mod_k`] | the destination's or source's digit | – |
 //! | [`weighted`] | hash, in proportion to link rates | – |
+//! | [`switch_ar`] | congestion notifications | – |
+//! | [`switch_ar_stable`] | the same, with hysteresis | – |
+//! | [`switch_ar_fractional`] | the same, dividing a destination's packets | – |
+//! | [`valiant`] | a uniform draw among intermediate switches | – |
 //! | [`layer`] | a uniform draw among routing layers | the layer in whose table switches look |
 
+pub mod congestion;
 pub mod drill;
 pub mod hash;
 pub mod layer;
@@ -18,6 +23,10 @@ pub mod least_loaded;
 pub mod mod_k;
 pub mod random;
 pub mod round_robin;
+pub mod switch_ar;
+pub mod switch_ar_fractional;
+pub mod switch_ar_stable;
+pub mod valiant;
 pub mod weighted;
 
 use netloom_units::kinds;
@@ -33,6 +42,10 @@ kinds! {
         "d-mod-k" => DModK(mod_k::DModK),
         "s-mod-k" => SModK(mod_k::SModK),
         "weighted" => Weighted(weighted::Weighted),
+        "switch-ar" => SwitchAr(switch_ar::SwitchAr),
+        "switch-ar-fractional" => SwitchArFractional(switch_ar_fractional::SwitchArFractional),
+        "switch-ar-stable" => SwitchArStable(switch_ar_stable::SwitchArStable),
+        "valiant" => Valiant(valiant::Valiant),
         "layer" => Layer(Box<layer::Layer>),
     }
 }
@@ -52,6 +65,9 @@ impl Selector {
     pub(crate) fn check(&self) -> Result<(), String> {
         match self {
             Selector::Drill(drill) => drill.check(),
+            Selector::SwitchAr(config) => config.check(),
+            Selector::SwitchArFractional(config) => config.check(),
+            Selector::SwitchArStable(config) => config.check(),
             Selector::Layer(layer) => layer.check(),
             _ => Ok(()),
         }

@@ -19,7 +19,13 @@ pub struct SModK {}
 /// The candidate that `number`'s digit names at a level with the given stride.
 #[inline]
 pub(crate) fn pick(number: u32, stride: u32, candidates: &[PortId]) -> PortId {
-    candidates[(number / stride) as usize % candidates.len()]
+    candidates[place(number, stride, candidates.len())]
+}
+
+/// [`pick`]'s position among `ports` candidates.
+#[inline]
+pub(crate) fn place(number: u32, stride: u32, ports: usize) -> usize {
+    (number / stride) as usize % ports
 }
 
 #[cfg(test)]

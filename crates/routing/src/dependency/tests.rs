@@ -1,0 +1,244 @@
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use netloom_topology::{
+    BuildContext, Dragonfly, FatTree, HyperX, KaryNTree, NetworkBuilder, SlimFly, Topology, Xgft,
+};
+use netloom_units::{Rate, Time};
+use proptest::prelude::*;
+
+use super::*;
+use crate::selector::layer::{Construction, Layer};
+use crate::selector::valiant::{Intermediate, Valiant};
+
+fn build(topology: Topology) -> Network {
+    topology.build(&BuildContext { seed: 1, base_dir: Path::new("") }).unwrap()
+}
+
+fn slim_fly() -> Network {
+    build(Topology::SlimFly(SlimFly { q: Some(5), ..SlimFly::default() }))
+}
+
+fn dragonfly() -> Network {
+    build(Topology::Dragonfly(Dragonfly { hosts_per_switch: Some(2), ..Dragonfly::default() }))
+}
+
+/// Switches with one host each, where `groups` of them follow each other, and links between them.
+fn wired(groups: &[u32], links: &[(u32, u32)]) -> Network {
+    let mut builder = NetworkBuilder::new("wired");
+    let hosts = builder.add_hosts(groups.len() as u32);
+    let count = hosts.len() as u32;
+    groups.iter().for_each(|&group| {
+        builder.add_switch(0, group);
+    });
+    let tier = builder.tier("all");
+    let mut link = |a, b| builder.link(a, b, Rate::from_gbps(1), Time(1), tier);
+    hosts.for_each(|host| {
+        link(host, count + host);
+    });
+    links.iter().for_each(|&(a, b)| {
+        link(count + a, count + b);
+    });
+    builder.build().unwrap()
+}
+
+fn ring(switches: u32) -> Network {
+    let links: Vec<_> = (0..switches).map(|i| (i, (i + 1) % switches)).collect();
+    wired(&vec![0; switches as usize], &links)
+}
+
+fn minimal(network: &Network) -> RouteTable {
+    RouteTable::minimal(network, |_| false).unwrap()
+}
+
+#[test]
+fn a_ring_deadlocks_with_one_virtual_channel_and_the_cycle_is_named() {
+    for switches in 4..10 {
+        let network = ring(switches);
+        let table = minimal(&network);
+        let cycle = find_cycle(&network, &table, Ways::Minimal, 1).unwrap();
+        assert_eq!(cycle.len(), switches as usize);
+        for (&(channel, vc), &(next, _)) in cycle.iter().zip(cycle.iter().cycle().skip(1)) {
+            assert_eq!((network.channel(channel).to, vc), (network.channel(next).from, 0));
+        }
+        let longest = longest_route(&network, &table, Ways::Minimal);
+        assert_eq!(u32::from(longest), switches / 2);
+        assert_eq!(find_cycle(&network, &table, Ways::Minimal, longest), None);
+    }
+    // In a triangle no packet goes on to a second link.
+    assert_eq!(find_cycle(&ring(3), &minimal(&ring(3)), Ways::Minimal, 1), None);
+}
+
+#[test]
+fn long_rings_need_many_virtual_channels() {
+    let network = ring(160);
+    let table = minimal(&network);
+    assert_eq!(longest_route(&network, &table, Ways::Minimal), 80);
+    assert_eq!(find_cycle(&network, &table, Ways::Minimal, 80), None);
+    let cycle = find_cycle(&network, &table, Ways::Minimal, 79).unwrap();
+    assert!(cycle.iter().all(|&(_, vc)| vc == 78), "packets on their last two hops wait for each other");
+}
+
+#[test]
+fn trees_need_one_virtual_channel() {
+    let trees = [
+        Topology::KaryNTree(KaryNTree::default()),
+        Topology::FatTree(FatTree { k: Some(6), ..FatTree::default() }),
+        Topology::Xgft(Xgft { m: vec![3, 2, 4], w: vec![1, 2, 3], ..Xgft::default() }),
+    ];
+    for network in trees.map(build) {
+        let table = minimal(&network);
+        assert_eq!(find_cycle(&network, &table, Ways::Minimal, 1), None, "{}", network.name());
+        let levels = network.level(network.nodes() - 1);
+        assert_eq!(longest_route(&network, &table, Ways::Minimal), 2 * (levels - 1));
+    }
+}
+
+#[test]
+fn low_diameter_networks_need_as_many_as_their_diameter() {
+    for network in [slim_fly(), dragonfly(), build(Topology::HyperX(HyperX::default()))] {
+        let table = minimal(&network);
+        let diameter = network.metrics().diameter as u8;
+        assert_eq!(longest_route(&network, &table, Ways::Minimal), diameter);
+        assert!(find_cycle(&network, &table, Ways::Minimal, 1).is_some(), "{}", network.name());
+        assert_eq!(find_cycle(&network, &table, Ways::Minimal, diameter), None, "{}", network.name());
+    }
+}
+
+#[test]
+fn layers_and_intermediate_switches_need_more() {
+    let network = slim_fly();
+    let table = minimal(&network);
+    let layers = Layers::build(&Layer::default(), &network, |_| false, 3).unwrap();
+    let via = Intermediates::build(&Valiant::default(), &network, &table).unwrap();
+    let dragonfly = dragonfly();
+    let dragonfly_table = minimal(&dragonfly);
+    let by_group = Valiant { intermediate: Intermediate::Group };
+    let groups = Intermediates::build(&by_group, &dragonfly, &dragonfly_table).unwrap();
+    assert_eq!(longest_route(&network, &table, Ways::Valiant(&via)), 4);
+    assert!(longest_route(&network, &table, Ways::Layers(&layers)) > 2);
+    for (network, table, ways) in [
+        (&network, &table, Ways::Layers(&layers)),
+        (&network, &table, Ways::Valiant(&via)),
+        (&dragonfly, &dragonfly_table, Ways::Valiant(&groups)),
+    ] {
+        let longest = longest_route(network, table, ways);
+        assert!(find_cycle(network, table, ways, 1).is_some());
+        assert_eq!(find_cycle(network, table, ways, longest), None);
+    }
+}
+
+#[test]
+fn one_layer_that_is_a_tree_has_no_cycle() {
+    let past = Construction::Past(netloom_paths::routes::Past { layers: 1, ..Default::default() });
+    let network = slim_fly();
+    let layers =
+        Layers::build(&Layer { construction: past, ..Layer::default() }, &network, |_| false, 3).unwrap();
+    // One tree per destination, each its own: only all of them together make a cycle.
+    assert!(find_cycle(&network, &minimal(&network), Ways::Layers(&layers), 1).is_some());
+    let spain = netloom_paths::routes::Spain { layers: Some(1), ..Default::default() };
+    let layer = Layer { construction: Construction::Spain(spain), ..Layer::default() };
+    let links: Vec<_> = (1..8).map(|i| (i, (i - 1) / 2)).collect();
+    let tree = wired(&[0; 8], &links);
+    let layers = Layers::build(&layer, &tree, |_| false, 3).unwrap();
+    assert_eq!(find_cycle(&tree, &minimal(&tree), Ways::Layers(&layers), 1), None);
+}
+
+/// Connected graphs of switches in up to three groups.
+fn graphs() -> impl Strategy<Value = Network> {
+    (3..9u32)
+        .prop_flat_map(|switches| {
+            let parents: Vec<_> = (1..switches).map(|i| 0..i).collect();
+            let more = prop::collection::vec((0..switches, 1..switches), 0..8);
+            let groups = prop::collection::vec(0..4u32, switches as usize);
+            (Just(switches), parents, more, groups)
+        })
+        .prop_map(|(switches, parents, more, groups)| {
+            let mut links: Vec<_> = (1..).zip(parents).collect();
+            links.extend(more.into_iter().map(|(a, offset)| (a, (a + offset) % switches)));
+            wired(&groups, &links)
+        })
+}
+
+type Dependency = ((ChannelId, u8), (ChannelId, u8));
+
+/// The dependencies that [`follow`] finds.
+fn followed(network: &Network, table: &RouteTable, ways: Ways<'_>, vcs: u8) -> BTreeSet<Dependency> {
+    let mut found = BTreeSet::new();
+    follow(network, table, ways, vcs, |channel, at, ports| {
+        let here = network.channel(channel).to;
+        for (vc, &port) in at.iter().flat_map(|vc| ports.iter().map(move |port| (vc, port))) {
+            let next = network.ports(here)[usize::from(port)];
+            found.insert(((channel, vc), (next, next_vc(vc, vcs))));
+        }
+    });
+    found
+}
+
+/// The same, walking every single route: `ports` are those of a switch for a packet whose state is `state`, which the walk
+/// may change.
+fn walked<S: Clone>(
+    network: &Network,
+    routes: impl Iterator<Item = (NodeId, S)>,
+    ports: impl Fn(NodeId, &mut S) -> Vec<PortId>,
+    vcs: u8,
+) -> BTreeSet<Dependency> {
+    let mut found = BTreeSet::new();
+    let mut open: Vec<_> = routes.map(|(from, state)| (from, state, None::<(ChannelId, u8)>)).collect();
+    while let Some((here, mut state, came)) = open.pop() {
+        for port in ports(here, &mut state) {
+            let channel = network.ports(here)[usize::from(port)];
+            let now = (channel, came.map_or(0, |(_, vc)| next_vc(vc, vcs)));
+            found.extend(came.map(|came| (came, now)));
+            open.push((network.channel(channel).to, state.clone(), Some(now)));
+        }
+    }
+    found
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn only_real_dependencies_are_found_and_all_of_them(network in graphs(), vcs in 1..6u8) {
+        let table = minimal(&network);
+        let edges = 0..table.edges();
+        let pairs = || edges.clone().flat_map(|a| (0..table.edges()).map(move |b| (a, b)));
+        let pairs = || pairs().filter(|(a, b)| a != b);
+        let routes = pairs().map(|(from, to)| (table.edge_switch(from), to));
+        let expected =
+            walked(&network, routes, |here, to| table.towards_edge(here, *to).to_vec(), vcs);
+        prop_assert_eq!(followed(&network, &table, Ways::Minimal, vcs), expected);
+
+        for intermediate in [Intermediate::Switch, Intermediate::Group] {
+            let Ok(via) = Intermediates::build(&Valiant { intermediate }, &network, &table) else { continue };
+            // Every intermediate switch that is ever drawn between two switches.
+            let between = |from, to| -> BTreeSet<Option<u32>> {
+                let mut random = rand_pcg::Pcg64Mcg::new(7);
+                (0..200).map(|_| via.draw(from, to, &mut random)).collect()
+            };
+            let drawn = |(from, to)| between(from, to).into_iter().map(move |over| (from, to, over));
+            let routes = pairs().flat_map(drawn);
+            let routes = routes.map(|(from, to, over)| (table.edge_switch(from), (from, to, over)));
+            let ports = |here, (from, to, over): &mut (u32, u32, Option<u32>)| {
+                if over.is_some_and(|over| via.is_passed(&table, *from, over, here)) {
+                    *over = None;
+                }
+                table.towards_edge(here, over.unwrap_or(*to)).to_vec()
+            };
+            let expected = walked(&network, routes, ports, vcs);
+            prop_assert_eq!(followed(&network, &table, Ways::Valiant(&via), vcs), expected);
+        }
+    }
+
+    #[test]
+    fn as_many_virtual_channels_as_hops_never_have_a_cycle(network in graphs(), more in 0..3u8) {
+        let table = minimal(&network);
+        let via = Intermediates::build(&Valiant::default(), &network, &table).unwrap();
+        let layers = Layers::build(&Layer::default(), &network, |_| false, 3).unwrap();
+        for ways in [Ways::Minimal, Ways::Valiant(&via), Ways::Layers(&layers)] {
+            let longest = longest_route(&network, &table, ways);
+            prop_assert_eq!(find_cycle(&network, &table, ways, longest + more), None);
+        }
+    }
+}
