@@ -156,7 +156,7 @@ fn sim_problem(error: &SimError, document: &Node) -> Problem {
         SimError::Routing(error) => located(document, "routing", error.field, &error.reason),
         SimError::Transport(error) => located(document, "transport", error.field, &error.reason),
         SimError::Fault(error) => {
-            located(document, &format!("faults.{}", error.index), error.field, &error.reason)
+            located(document, &format!("faults.{}", error.index), &error.field, &error.reason)
         }
         SimError::Measure { field, reason } => located(document, "measure", field, reason),
         SimError::NeedsTree(reason) => located(document, "routing", "selector", reason),

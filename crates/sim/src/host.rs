@@ -43,17 +43,10 @@ pub(crate) struct Host {
     flows: Vec<Option<Flow>>,
     free_slots: Vec<u32>,
     next_flow: u32,
-    /// The slots of streams, by destination, group and class.
-    streams: FxHashMap<(u32, u16, u8), u32>,
     /// Flows that may have something to send.
     turns: Turns,
     /// A flow without ACKs whose last packet is leaving: it ends when that is out.
     leaving: Option<u32>,
-    /// When the program wants to be called, in order of (time, order of asking).
-    wakes: BinaryHeap<Reverse<(Time, u64, u32)>>,
-    wakes_asked: u64,
-    /// QCN's rate limiters, by destination. Empty unless congestion was notified.
-    limiters: FxHashMap<u32, Limiter>,
     /// The NIC has had nothing to send before this instant.
     checked: Time,
     shared: NicShared,
@@ -62,8 +55,8 @@ pub(crate) struct Host {
     pub(crate) meters: Vec<Meter>,
     receiver_of: FxHashMap<FlowKey, u32>,
     last_receiver: u32,
-    /// Per receiver, the last packet whose ACK was spared. Empty unless ACKs are.
-    unanswered: FxHashMap<u32, Packet>,
+    /// Absent until first needed, so that an idle host stays small.
+    rare: Option<Box<Rare>>,
     /// Flows that ended, and at the run's end also those that did not.
     pub(crate) records: Vec<FlowRecord>,
     pub(crate) control_sent: u64,
@@ -71,6 +64,20 @@ pub(crate) struct Host {
     pub(crate) sampler: Option<Sampler>,
     /// Last time a packet came. Timers that find nothing to do are no events of the run.
     pub(crate) last_event: Time,
+}
+
+/// What few hosts need.
+#[derive(Debug, Default)]
+struct Rare {
+    /// The slots of streams, by destination, group and class.
+    streams: FxHashMap<(u32, u16, u8), u32>,
+    /// When the program wants to be called, in order of (time, order of asking).
+    wakes: BinaryHeap<Reverse<(Time, u64, u32)>>,
+    wakes_asked: u64,
+    /// QCN's rate limiters, by destination.
+    limiters: FxHashMap<u32, Limiter>,
+    /// Per receiver, the last packet whose ACK was spared.
+    unanswered: FxHashMap<u32, Packet>,
 }
 
 /// The limiter of one destination's rate.
@@ -119,19 +126,15 @@ impl Host {
             flows: Vec::new(),
             free_slots: Vec::new(),
             next_flow: first_number,
-            streams: FxHashMap::default(),
             turns,
             leaving: None,
-            wakes: BinaryHeap::new(),
-            wakes_asked: 0,
-            limiters: FxHashMap::default(),
             checked: Time::ZERO,
             shared: NicShared::default(),
             receivers: Vec::new(),
             meters: Vec::new(),
             receiver_of: FxHashMap::default(),
             last_receiver: 0,
-            unanswered: FxHashMap::default(),
+            rare: None,
             records: Vec::new(),
             control_sent: 0,
             control_received: 0,
@@ -160,7 +163,7 @@ impl Host {
         out: &mut impl Scheduler<Message>,
     ) {
         // While the NIC is busy nothing can have left since the last look.
-        if self.nic.free_at(NIC) < now || self.sampler.is_some() || !self.wakes.is_empty() {
+        if self.nic.free_at(NIC) < now || self.sampler.is_some() || self.rare.is_some() {
             self.advance(world, id, now, out);
         }
         match message {
@@ -252,7 +255,8 @@ impl Host {
     #[inline]
     fn next_inside(&self, free_at: Time) -> Option<Time> {
         let leaves = self.leaving.map(|_| free_at);
-        let wakes = self.wakes.peek().map(|Reverse((at, _, _))| *at);
+        let rare = self.rare.as_ref();
+        let wakes = rare.and_then(|rare| rare.wakes.peek()).map(|Reverse((at, _, _))| *at);
         match (leaves, wakes) {
             (Some(leaves), Some(wakes)) => Some(leaves.min(wakes)),
             (leaves, wakes) => leaves.or(wakes),
@@ -273,22 +277,21 @@ impl Host {
             && let Some(slot) = self.leaving.take()
         {
             self.finish(world, id, slot, now, out);
-        } else if let Some(Reverse((_, _, op))) = self.wakes.pop() {
+        } else if let Some(Reverse((_, _, op))) = self.rare.as_mut().and_then(|rare| rare.wakes.pop()) {
             self.follow_program(world, id, now, |work, actions| work.on_wake(now, op, actions));
         }
     }
 
     /// Which flow sends next, at `at`.
     fn next_turn(&mut self, world: &World, at: Time) -> Turn {
-        let Host { turns, flows, nic, limiters, .. } = self;
+        let Host { turns, flows, nic, rare, .. } = self;
+        let limiters = rare.as_ref().map(|rare| &rare.limiters).filter(|limiters| !limiters.is_empty());
         let is_open = |lane| nic.is_open(NIC, lane);
         turns.next(&world.rules, at, is_open, |slot| {
             let flow = flows[slot as usize].as_mut()?;
             let pace = flow.ready(world);
             flow.in_turn = pace.is_some();
-            if limiters.is_empty() {
-                return pace;
-            }
+            let Some(limiters) = limiters else { return pace };
             let limit = limiters.get(&flow.dst).map_or(Time::ZERO, |limiter| limiter.point.ready_at());
             pace.map(|pace| pace.max(limit))
         })
@@ -331,7 +334,7 @@ impl Host {
         } else if flow.sender.is_done() {
             self.leaving = Some(slot);
         }
-        if !self.limiters.is_empty() {
+        if self.rare.is_some() {
             self.charge_limiter(world, packet.dst, at, u64::from(size));
         }
         self.nic.send_now(NIC, &mut packet, at, &world.rules, &mut Channels(out));
@@ -341,18 +344,20 @@ impl Host {
     #[inline(never)]
     fn charge_limiter(&mut self, world: &World, dst: u32, now: Time, bytes: u64) {
         let Congestion::Qcn(config) = &world.transport.congestion else { return };
-        let Some(limiter) = self.limiters.get_mut(&dst) else { return };
+        let rare = self.rare.as_mut();
+        let Some(limiter) = rare.and_then(|rare| rare.limiters.get_mut(&dst)) else { return };
         limiter.point.on_sent(config, now, bytes, &mut self.random);
         self.drop_limiter_if_released(world, dst);
     }
 
     fn drop_limiter_if_released(&mut self, world: &World, dst: u32) {
-        let Some(limiter) = self.limiters.get(&dst) else { return };
+        let Some(rare) = &mut self.rare else { return };
+        let Some(limiter) = rare.limiters.get(&dst) else { return };
         // Whether something waits matters only to a limiter that is back at the line's rate.
         let backlog =
             || self.flows.iter().flatten().any(|flow| flow.dst == dst && flow.ready(world).is_some());
         if limiter.point.is_released(false) && !backlog() {
-            self.limiters.remove(&dst);
+            rare.limiters.remove(&dst);
         }
     }
 
@@ -373,6 +378,8 @@ impl Host {
         let dst = packet.src;
         let line = world.network.channel(world.network.ports(id)[0]).rate;
         let limiter = self
+            .rare
+            .get_or_insert_default()
             .limiters
             .entry(dst)
             .or_insert_with(|| Limiter { point: ReactionPoint::new(config, line), timer: None });
@@ -387,9 +394,8 @@ impl Host {
 
     fn on_limiter_timer(&mut self, world: &World, now: Time, dst: u32, out: &mut impl Scheduler<Message>) {
         let Congestion::Qcn(config) = &world.transport.congestion else { return };
-        let Some(limiter) = self.limiters.get_mut(&dst).filter(|limiter| limiter.timer == Some(now)) else {
-            return;
-        };
+        let limiter = self.rare.as_mut().and_then(|rare| rare.limiters.get_mut(&dst));
+        let Some(limiter) = limiter.filter(|limiter| limiter.timer == Some(now)) else { return };
         limiter.timer = limiter.point.on_timer(config, now, &mut self.random);
         if let Some(due) = limiter.timer {
             out.timer(due, Message::Limiter { dst });
@@ -410,8 +416,9 @@ impl Host {
         for action in actions {
             match action {
                 Action::Wake { at, op } => {
-                    self.wakes_asked += 1;
-                    self.wakes.push(Reverse((at, self.wakes_asked, op)));
+                    let rare = self.rare.get_or_insert_default();
+                    rare.wakes_asked += 1;
+                    rare.wakes.push(Reverse((at, rare.wakes_asked, op)));
                 }
                 Action::Send { dst, bytes, number, class, group } => {
                     let job = Job { group, class, ..Job::new(dst, bytes, now) };
@@ -460,8 +467,8 @@ impl Host {
             Reply::Ack(number) => (PacketKind::Ack, number),
             Reply::Nack(number) => (PacketKind::Nack, number),
         };
-        if !self.unanswered.is_empty() {
-            self.unanswered.remove(&self.last_receiver);
+        if let Some(rare) = &mut self.rare {
+            rare.unanswered.remove(&self.last_receiver);
         }
         self.answer(world, id, now, packet, kind, number, out);
     }
@@ -498,7 +505,11 @@ impl Host {
     /// The receiver spares an ACK: remember what to answer, but not for ever.
     fn delay_ack(&mut self, world: &World, now: Time, packet: &Packet, out: &mut impl Scheduler<Message>) {
         let is_delayed = !self.receivers[self.last_receiver as usize].1.is_answered();
-        if is_delayed && self.unanswered.insert(self.last_receiver, *packet).is_none() {
+        if !is_delayed {
+            return;
+        }
+        let rare = self.rare.get_or_insert_default();
+        if rare.unanswered.insert(self.last_receiver, *packet).is_none() {
             let due = now + world.transport.options.ack_delay;
             out.timer(due, Message::AckDelay { receiver: self.last_receiver });
         }
@@ -512,7 +523,8 @@ impl Host {
         receiver: u32,
         out: &mut impl Scheduler<Message>,
     ) {
-        let Some(packet) = self.unanswered.remove(&receiver) else { return };
+        let rare = self.rare.as_mut();
+        let Some(packet) = rare.and_then(|rare| rare.unanswered.remove(&receiver)) else { return };
         if let Some(number) = self.receivers[receiver as usize].1.on_ack_delay() {
             self.answer(world, id, now, &packet, PacketKind::Ack, number, out);
         }
@@ -609,12 +621,13 @@ impl Host {
     /// Appends a frame to the stream to its destination.
     fn feed_stream(&mut self, world: &World, id: u32, now: Time, job: Job) {
         let key = (job.dst, job.group, job.class);
-        let slot = match self.streams.get(&key) {
+        let known = self.rare.as_ref().and_then(|rare| rare.streams.get(&key));
+        let slot = match known {
             Some(&slot) => slot,
             None => {
                 let number = self.number();
                 let slot = self.begin(world, id, now, job, number);
-                self.streams.insert(key, slot);
+                self.rare.get_or_insert_default().streams.insert(key, slot);
                 slot
             }
         };
@@ -787,12 +800,24 @@ mod tests {
     use super::*;
     use netloom_fabric::Port;
     use netloom_topology::Link;
+    use std::collections::VecDeque;
 
     #[test]
     fn an_idle_host_takes_less_than_2_kib() {
-        // The host, its port, its NIC's word of waiting bits, its turns in the engine's windows (at most 256 slots of 4 bytes), its link with two
+        // A lane's head, tail and bytes.
+        const LANE: usize = 16;
+        // The host, its port with three lanes, its line of turns, its NIC's word of waiting bits, its turns in the engine's windows (at most 256 slots of 4 bytes), its link with two
         // channels in the port lists, and its place in the route table.
-        let idle = size_of::<Host>() + size_of::<Port>() + 8 + 256 * 4 + size_of::<Link>() + 2 * 4 + 12;
+        let turns = size_of::<VecDeque<u32>>();
+        let idle = size_of::<Host>()
+            + size_of::<Port>()
+            + 3 * LANE
+            + turns
+            + 8
+            + 256 * 4
+            + size_of::<Link>()
+            + 2 * 4
+            + 12;
         assert!(idle < 2048, "{idle}");
     }
 }

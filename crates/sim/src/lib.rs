@@ -18,6 +18,7 @@
 //! assert!(outcome.records.flows.iter().all(|flow| flow.fct.is_some()));
 //! ```
 
+mod channel;
 mod collect;
 mod config;
 mod fault;
@@ -33,6 +34,7 @@ mod switch;
 mod trace;
 mod turns;
 
+pub use channel::ChannelEnds;
 pub use collect::{ConservationError, RunError};
 pub use config::SimConfig;
 pub use fault::{Cut, Degrade, Fault, FaultError};

@@ -348,9 +348,9 @@ impl<'a> PortSpecs<'a> {
         self.world.network.ports(node).iter().map(|&id| {
             let network = &self.world.network;
             let channel = network.channel(id);
-            let (rate, changes) = self.faults.schedule(id / 2, channel.rate);
-            // The opposite channel belongs to the same cable, and so has the same rates.
-            let fastest = changes.iter().map(|&(_, rate)| rate).fold(rate, Ord::max);
+            let (rate, changes) = self.faults.schedule(id, channel.rate);
+            let (opposite, its_changes) = self.faults.schedule(id ^ 1, channel.rate);
+            let fastest = its_changes.iter().map(|&(_, rate)| rate).fold(opposite, Ord::max);
             let switch = channel.to.checked_sub(network.hosts());
             let cut_through_from = switch.map(|switch| self.fastest[switch as usize]);
             PortSpec {

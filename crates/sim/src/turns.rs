@@ -11,7 +11,8 @@ pub(crate) struct Turns {
     lanes: Vec<VecDeque<u32>>,
     /// Lanes from here on are served by shares.
     first_shared: usize,
-    shares: RoundRobin,
+    /// Of a few fabrics only.
+    shares: Option<Box<RoundRobin>>,
 }
 
 /// Whether and when something can be sent.
@@ -30,7 +31,7 @@ impl Turns {
         Turns {
             lanes: vec![VecDeque::new(); rules.data_lanes()],
             first_shared,
-            shares: RoundRobin::new(quanta.len()),
+            shares: (!quanta.is_empty()).then(|| Box::new(RoundRobin::new(quanta.len()))),
         }
     }
 
@@ -83,10 +84,12 @@ impl Turns {
                 }
             }
         }
-        if shared != 0 {
+        if shared != 0
+            && let Some(shares) = &mut self.shares
+        {
             let (_, quanta) = rules.shared_lanes();
             // The size of a packet is known when it is taken; full ones are the rule.
-            let lane = self.first_shared + self.shares.pick(shared, quanta, |_| rules.packet_size());
+            let lane = self.first_shared + shares.pick(shared, quanta, |_| rules.packet_size());
             if let Some(slot) = self.lanes[lane].pop_front() {
                 return Turn::Now(slot);
             }
