@@ -245,11 +245,11 @@ impl Ports {
         let state = &mut self.ports[usize::from(port)];
         let is_idle = state.occupied & !state.closed == 0 && state.free_at <= moment.at;
         let goes_first = lane <= rules.top || moment.is_over && lane < rules.first_shared;
-        // What leaves while an input buffer is paused may end that pause, which must happen in the order of ports.
-        let is_free = state.closed >> lane & 1 == 0 && (lane < DATA || !self.buffers.is_ordered());
+        // While an input buffer is paused, what leaves another port in this instant may put a PAUSE frame before this packet.
+        let is_free = state.closed >> lane & 1 == 0 && !self.buffers.is_ordered();
         if is_idle && goes_first && is_free {
             state.free_at = moment.at;
-            state.stats.max_queue = state.stats.max_queue.max(u64::from(packet.size));
+            state.stats.max_queue = state.stats.max_queue.max(state.queued + u64::from(packet.size));
             self.depart_lossless(port, lane, packet, rules, wire);
             return Fate::Queued;
         }

@@ -68,7 +68,8 @@ impl Switch {
             return self.forward_specially(world, id, now, packet, out);
         }
         let port = self.choose(world, id, now, packet, out);
-        self.enqueue(world, now, port, packet, out);
+        let moment = Moment { at: now, is_over: out.is_last_of_instant() };
+        self.enqueue(world, moment, port, packet, out);
     }
 
     /// The minimal port that a packet takes.
@@ -124,7 +125,8 @@ impl Switch {
         {
             self.notify(world, id, now, port, packet, feedback, out);
         }
-        self.enqueue(world, now, port, packet, out);
+        let moment = Moment { at: now, is_over: out.is_last_of_instant() };
+        self.enqueue(world, moment, port, packet, out);
     }
 
     /// The port that a packet takes, by the table of its layer if the scheme has layers, over its intermediate switch under Valiant, or
@@ -204,7 +206,9 @@ impl Switch {
         self.control_sent += 1;
         self.learn(world, id, now, &notification, port, true);
         let way = self.choose_specially(world, id, now, &mut notification, out);
-        self.enqueue(world, now, way, &mut notification, out);
+        // The packet itself is still to come, and may make its port pause in this instant.
+        let moment = Moment { at: now, is_over: false };
+        self.enqueue(world, moment, way, &mut notification, out);
     }
 
     /// Notes what a congestion notification says about the way to its destination through a port.
@@ -227,13 +231,12 @@ impl Switch {
     fn enqueue(
         &mut self,
         world: &World,
-        now: Time,
+        moment: Moment,
         port: PortId,
         packet: &mut Packet,
         out: &mut impl Scheduler<Message>,
     ) {
         let Switch { ports, random, .. } = self;
-        let moment = Moment { at: now, is_over: out.is_last_of_instant() };
         let fate = ports.enqueue(port, packet, moment, &world.rules, random, &mut Channels(out));
         if fate == Fate::Dropped {
             *self.dropped.entry(FlowKey { src: packet.src, flow: packet.flow }).or_default() += 1;
