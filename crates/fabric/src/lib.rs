@@ -19,7 +19,9 @@ mod config;
 pub mod flow_control;
 mod packet;
 mod port;
+mod ports;
 mod qcn;
+mod queues;
 mod round_robin;
 mod rules;
 
@@ -27,6 +29,7 @@ pub use buffers::check_switch;
 pub use config::{Ecn, Fabric, FabricError, FabricOptions, TrafficClass};
 pub use flow_control::FlowControl;
 pub use packet::{FRESH, NO_INGRESS, Packet, PacketKind};
-pub use port::{Credit, Departure, Fate, Moment, Port, PortSpec, PortStats, Ports, Wire};
+pub use port::{Credit, Departure, Fate, Moment, Port, PortSpec, PortStats, Wire};
+pub use ports::Ports;
 pub use qcn::{CongestionPoint, Qcn, QcnPreset, Sampling};
 pub use rules::Rules;

@@ -105,7 +105,7 @@ pub(crate) fn collect(
                 &switch.ports
             }
         };
-        for (_, _, packet) in ports.waiting_packets(&world.rules) {
+        for (_, _, packet) in ports.waiting_packets() {
             waiting += 1;
             count_in_flight(packet, &mut balances, &mut control);
         }
@@ -167,7 +167,7 @@ fn count_in_flight(packet: &Packet, balances: &mut FxHashMap<FlowKey, Balance>, 
         }
         PacketKind::Ack | PacketKind::Nack | PacketKind::Cnm => control.in_flight += 1,
         // Of the link, not of the fabric: switches send and receive them.
-        PacketKind::Pause => {}
+        PacketKind::Pause | PacketKind::Credit => {}
     }
 }
 

@@ -21,8 +21,8 @@ pub(crate) struct Switch {
     pub(crate) random: Stream,
     /// Packets dropped, per flow. Empty unless something is lost.
     pub(crate) dropped: FxHashMap<FlowKey, u64>,
-    /// Whether it takes samples, obeys flow control or forwards by layers: one question per packet instead of three.
-    /// Whether it takes samples or forwards otherwise than among minimal ports (layers, Valiant): one question per packet instead of two.
+    /// Whether it takes samples, obeys flow control or forwards otherwise than among minimal ports (layers, Valiant): one question per
+    /// packet instead of three.
     pub(crate) is_special: bool,
     pub(crate) sampler: Option<Sampler>,
     /// Last time a packet came.
@@ -64,7 +64,7 @@ impl Switch {
         self.enqueue(world, now, port, packet, out);
     }
 
-    /// Takes the samples that are due, obeys a PAUSE frame, or forwards by the table of the packet's layer if the scheme has
+    /// Takes the samples that are due, obeys a PAUSE frame or takes a credit, or forwards by the table of the packet's layer if the scheme has
     /// layers, or over its intermediate switch under Valiant. Returns whether nothing is left to do.
     #[cold]
     #[inline(never)]
@@ -79,8 +79,14 @@ impl Switch {
         self.sample(world, now, out);
         if world.rules.is_lossless() {
             self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
-            if packet.kind == PacketKind::Pause {
-                self.ports.on_pause(packet, now, &world.rules, &mut Channels(out));
+            match packet.kind {
+                PacketKind::Pause => self.ports.on_pause(packet, now, &world.rules, &mut Channels(out)),
+                PacketKind::Credit => {
+                    self.ports.on_credit(Credit::from_packet(packet), now, &world.rules, &mut Channels(out));
+                }
+                PacketKind::Data | PacketKind::Ack | PacketKind::Nack | PacketKind::Cnm => {}
+            }
+            if matches!(packet.kind, PacketKind::Pause | PacketKind::Credit) {
                 return true;
             }
         }
@@ -120,22 +126,6 @@ impl Switch {
         if fate == Fate::Dropped {
             *self.dropped.entry(FlowKey { src: packet.src, flow: packet.flow }).or_default() += 1;
         }
-    }
-
-    /// Credits have come back.
-    #[inline]
-    pub(crate) fn on_credit(
-        &mut self,
-        world: &World,
-        now: Time,
-        credit: Credit,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        self.last_event = now;
-        if self.sampler.is_some() {
-            self.sample(world, now, out);
-        }
-        self.ports.on_credit(credit, now, &world.rules, &mut Channels(out));
     }
 
     #[inline]
