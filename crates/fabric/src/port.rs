@@ -140,6 +140,8 @@ pub struct Port {
     pub(crate) closed: u32,
     /// Bytes in all lanes.
     pub(crate) queued: u64,
+    /// Number of its first lane among those of all ports.
+    pub(crate) first_lane: u32,
     pub(crate) rate: Rate,
     pub(crate) latency: Time,
     /// Most of a packet's serialisation that must be over for it to count as arrived.
@@ -160,7 +162,7 @@ pub struct Port {
 }
 
 impl Port {
-    pub(crate) fn new(spec: PortSpec, rules: &Rules) -> Self {
+    pub(crate) fn new(index: usize, spec: PortSpec, rules: &Rules) -> Self {
         let mut changes = spec.changes;
         changes.reverse();
         let cut_through = rules.cut_through.and_then(|head| spec.cut_through_from.map(|from| (from, head)));
@@ -169,6 +171,7 @@ impl Port {
             occupied: 0,
             closed: 0,
             queued: 0,
+            first_lane: (index * rules.lanes) as u32,
             rate: spec.rate,
             latency: spec.latency,
             head: Time::MAX,
@@ -184,6 +187,12 @@ impl Port {
         };
         port.set_rate(spec.rate);
         port
+    }
+
+    /// Number of one of its lanes among those of all ports.
+    #[inline(always)]
+    pub(crate) fn lane(&self, lane: usize) -> usize {
+        self.first_lane as usize + lane
     }
 
     /// Lanes that could send, as bits.

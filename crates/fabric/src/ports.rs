@@ -33,8 +33,8 @@ impl Ports {
         let has_turns = rules.first_shared < rules.lanes;
         let turns = if has_turns { vec![RoundRobin::new(rules.quanta.len()); count] } else { Vec::new() };
         Ports {
-            ports: specs.into_iter().map(|spec| Port::new(spec, rules)).collect(),
-            queues: Queues::new(count, rules.lanes),
+            ports: specs.into_iter().enumerate().map(|(index, spec)| Port::new(index, spec, rules)).collect(),
+            queues: Queues::new(count * rules.lanes),
             waiting: vec![0; count.div_ceil(64)],
             turns,
             buffers,
@@ -78,8 +78,8 @@ impl Ports {
             // Nothing waited, so the port was idle from its last transmission until now.
             state.free_at = state.free_at.max(moment.at);
         }
-        if packet.kind == PacketKind::Data {
-            let queued = queues.bytes(index, lane);
+        if rules.watches_queues && packet.kind == PacketKind::Data {
+            let queued = queues.bytes(state.lane(lane));
             if queued + u64::from(packet.size) > rules.buffer {
                 state.stats.drops += 1;
                 return Fate::Dropped;
@@ -87,7 +87,7 @@ impl Ports {
             state.mark(packet, queued, rules, random);
         }
         state.note_arrival(packet.size, lane, moment.at);
-        queues.push(index, lane, packet);
+        queues.push(state.lane(lane), packet);
         Fate::Queued
     }
 
@@ -117,12 +117,14 @@ impl Ports {
         let is_free = state.closed >> lane & 1 == 0 && (lane < DATA || !self.buffers.is_ordered());
         if is_idle && goes_first && is_free {
             state.free_at = moment.at;
-            state.stats.max_queue = state.stats.max_queue.max(u64::from(packet.size));
+            // Stopped lanes may hold something.
+            let waiting = state.queued + u64::from(packet.size);
+            state.stats.max_queue = state.stats.max_queue.max(waiting);
             self.depart_lossless(port, lane, packet, rules, wire);
             return Fate::Queued;
         }
-        if packet.kind == PacketKind::Data && rules.ecn.is_some() {
-            state.mark(packet, self.queues.bytes(index, lane), rules, random);
+        if rules.watches_queues && packet.kind == PacketKind::Data {
+            state.mark(packet, self.queues.bytes(state.lane(lane)), rules, random);
         }
         self.append(index, lane, packet, moment.at);
         Fate::Queued
@@ -141,7 +143,7 @@ impl Ports {
         if state.closed != 0 {
             state.note_hold(now, self.is_host);
         }
-        self.queues.push(index, lane, packet);
+        self.queues.push(state.lane(lane), packet);
     }
 
     /// Starts every transmission of one port that begins before `until`.
@@ -180,7 +182,7 @@ impl Ports {
         let index = usize::from(port);
         let state = &mut self.ports[index];
         let lane = next_lane(state.ready(), index, &self.queues, &mut self.turns, rules);
-        let (packet, is_empty) = self.queues.pop(index, lane);
+        let (packet, is_empty) = self.queues.pop(state.lane(lane));
         state.note_start(packet.size, lane, is_empty);
         let mut packet = *packet;
         self.depart_lossless(port, lane, &mut packet, rules, wire);
@@ -415,7 +417,7 @@ impl Ports {
         wire: &mut impl Wire,
     ) -> u64 {
         self.advance_port(port, now, rules, wire);
-        self.queues.bytes(usize::from(port), rules.lane_out(packet))
+        self.queues.bytes(self.ports[usize::from(port)].lane(rules.lane_out(packet)))
     }
 
     /// Sends a data packet at `at` through an idle port at which nothing waits and whose lane is open, when that instant is over: a
@@ -468,8 +470,11 @@ impl Ports {
     }
 
     /// The packets that wait, with the port and the data lane (from 0; `None` for signals) in which they do.
-    pub fn waiting_packets(&self) -> impl Iterator<Item = (u16, Option<usize>, &Packet)> {
-        self.queues.iter().map(|(port, lane, packet)| (port as u16, lane.checked_sub(DATA), packet))
+    pub fn waiting_packets(&self, rules: &Rules) -> impl Iterator<Item = (u16, Option<usize>, &Packet)> {
+        let lanes = rules.lanes;
+        self.queues
+            .iter()
+            .map(move |(lane, packet)| ((lane / lanes) as u16, (lane % lanes).checked_sub(DATA), packet))
     }
 
     /// Number of ports.
@@ -504,7 +509,9 @@ fn next_lane(ready: u32, index: usize, queues: &Queues, turns: &mut [RoundRobin]
 #[inline(never)]
 fn take_turn(ready: u32, index: usize, queues: &Queues, turns: &mut [RoundRobin], rules: &Rules) -> usize {
     let first = rules.first_shared;
-    first + turns[index].pick(ready >> first, &rules.quanta, |lane| queues.first_size(index, first + lane))
+    first
+        + turns[index]
+            .pick(ready >> first, &rules.quanta, |lane| queues.first_size(index * rules.lanes + first + lane))
 }
 
 /// Starts the next transmission of a port at which something waits, without flow control.
@@ -518,7 +525,7 @@ fn start_next(
     wire: &mut impl Wire,
 ) {
     let lane = next_lane(state.occupied, index, queues, turns, rules);
-    let (packet, is_empty) = queues.pop(index, lane);
+    let (packet, is_empty) = queues.pop(state.lane(lane));
     state.note_start(packet.size, lane, is_empty);
     wire.depart(state.start(packet, lane));
 }

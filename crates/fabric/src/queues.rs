@@ -4,12 +4,11 @@ use crate::packet::Packet;
 
 const NONE: u32 = u32::MAX;
 
-/// The queues of all lanes of a node's ports.
+/// The queues of all lanes of a node's ports, numbered through all ports.
 #[derive(Clone, Debug)]
 pub(crate) struct Queues {
     /// Port by port.
     lanes: Vec<Lane>,
-    lanes_per_port: usize,
     /// The packets of all queues, linked; freed places are reused first.
     store: Vec<(Packet, u32)>,
     free: u32,
@@ -24,14 +23,14 @@ struct Lane {
 
 impl Queues {
     /// Empty queues.
-    pub(crate) fn new(ports: usize, lanes_per_port: usize) -> Self {
+    pub(crate) fn new(lanes: usize) -> Self {
         let empty = Lane { head: NONE, tail: NONE, bytes: 0 };
-        Queues { lanes: vec![empty; ports * lanes_per_port], lanes_per_port, store: Vec::new(), free: NONE }
+        Queues { lanes: vec![empty; lanes], store: Vec::new(), free: NONE }
     }
 
     /// Puts a packet at the end of a queue.
     #[inline(always)]
-    pub(crate) fn push(&mut self, port: usize, lane: usize, packet: &Packet) {
+    pub(crate) fn push(&mut self, lane: usize, packet: &Packet) {
         let place = self.free;
         let place = if place == NONE {
             self.store.push((*packet, NONE));
@@ -43,7 +42,7 @@ impl Queues {
             slot.1 = NONE;
             place
         };
-        let queue = &mut self.lanes[port * self.lanes_per_port + lane];
+        let queue = &mut self.lanes[lane];
         queue.bytes += u64::from(packet.size);
         if queue.head == NONE {
             queue.head = place;
@@ -55,8 +54,8 @@ impl Queues {
 
     /// Takes the first packet out of a queue that has one; also says whether that was the last one. Its place holds it until the next push.
     #[inline(always)]
-    pub(crate) fn pop(&mut self, port: usize, lane: usize) -> (&mut Packet, bool) {
-        let queue = &mut self.lanes[port * self.lanes_per_port + lane];
+    pub(crate) fn pop(&mut self, lane: usize) -> (&mut Packet, bool) {
+        let queue = &mut self.lanes[lane];
         let place = queue.head;
         let (packet, next) = &mut self.store[place as usize];
         queue.head = std::mem::replace(next, self.free);
@@ -67,22 +66,22 @@ impl Queues {
 
     /// Bytes in a queue.
     #[inline(always)]
-    pub(crate) fn bytes(&self, port: usize, lane: usize) -> u64 {
-        self.lanes[port * self.lanes_per_port + lane].bytes
+    pub(crate) fn bytes(&self, lane: usize) -> u64 {
+        self.lanes[lane].bytes
     }
 
     /// Size of the first packet of a queue that has one.
-    pub(crate) fn first_size(&self, port: usize, lane: usize) -> u32 {
-        let queue = &self.lanes[port * self.lanes_per_port + lane];
+    pub(crate) fn first_size(&self, lane: usize) -> u32 {
+        let queue = &self.lanes[lane];
         u32::from(self.store[queue.head as usize].0.size)
     }
 
-    /// All packets, with their ports and lanes.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, usize, &Packet)> {
-        self.lanes.iter().enumerate().flat_map(move |(index, queue)| {
+    /// All packets, with their lanes.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &Packet)> {
+        self.lanes.iter().enumerate().flat_map(move |(lane, queue)| {
             let step = |place: u32| self.store.get(place as usize);
             std::iter::successors(step(queue.head), move |(_, next)| step(*next))
-                .map(move |(packet, _)| (index / self.lanes_per_port, index % self.lanes_per_port, packet))
+                .map(move |(packet, _)| (lane, packet))
         })
     }
 }

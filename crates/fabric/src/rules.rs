@@ -39,6 +39,8 @@ pub struct Rules {
     /// Most bytes in an output lane.
     pub(crate) buffer: u64,
     pub(crate) ecn: Option<Ecn>,
+    /// Whether it matters how long an output lane is.
+    pub(crate) watches_queues: bool,
     /// Bytes after which a packet is forwarded.
     pub(crate) cut_through: Option<Bytes>,
     /// The largest packet.
@@ -90,8 +92,9 @@ impl Rules {
             lane_of_class,
             vcs,
             top: if options.control_priority && !pauses { CONTROL } else { LINK },
-            buffer: options.buffer.filter(|_| !fabric.is_lossless()).map_or(u64::MAX, |buffer| buffer.0),
+            buffer: options.buffer.map_or(u64::MAX, |buffer| buffer.0),
             ecn: options.ecn.clone(),
+            watches_queues: options.ecn.is_some() || options.buffer.is_some(),
             cut_through: options.cut_through,
             packet: packet.0,
             is_lossless: fabric.is_lossless(),

@@ -105,7 +105,7 @@ pub(crate) fn collect(
                 &switch.ports
             }
         };
-        for (_, _, packet) in ports.waiting_packets() {
+        for (_, _, packet) in ports.waiting_packets(&world.rules) {
             waiting += 1;
             count_in_flight(packet, &mut balances, &mut control);
         }

@@ -76,17 +76,17 @@ impl Switch {
         packet: &mut Packet,
         out: &mut impl Scheduler<Message>,
     ) -> bool {
-        self.sample(world, now, out);
+        if self.sampler.is_some() {
+            self.sample(world, now, out);
+        }
         if world.rules.is_lossless() {
             self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
-            match packet.kind {
-                PacketKind::Pause => self.ports.on_pause(packet, now, &world.rules, &mut Channels(out)),
-                PacketKind::Credit => {
-                    self.ports.on_credit(Credit::from_packet(packet), now, &world.rules, &mut Channels(out));
-                }
-                PacketKind::Data | PacketKind::Ack | PacketKind::Nack | PacketKind::Cnm => {}
+            if packet.kind == PacketKind::Credit {
+                self.ports.on_credit(Credit::from_packet(packet), now, &world.rules, &mut Channels(out));
+                return true;
             }
-            if matches!(packet.kind, PacketKind::Pause | PacketKind::Credit) {
+            if packet.kind == PacketKind::Pause {
+                self.ports.on_pause(packet, now, &world.rules, &mut Channels(out));
                 return true;
             }
         }
