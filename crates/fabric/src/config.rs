@@ -23,10 +23,11 @@ pub struct Fabric {
 #[serde(deny_unknown_fields, default)]
 pub struct FabricOptions {
     /// Data bytes that may wait in one output queue, the packet being sent not counted; a packet that does not fit is dropped.
-    /// Absent: unlimited; a lossless fabric bounds its output queues by its input buffers alone. Control packets are never dropped.
+    /// Absent: unlimited, as it must be in a lossless fabric, which bounds its output queues by its input buffers alone. Control packets are
+    /// never dropped.
     pub buffer: Option<Bytes>,
-    /// Whether ACKs and congestion notifications overtake data at every port. Off: they queue with the data of class 0, and flow
-    /// control holds for them, too.
+    /// Whether ACKs and congestion notifications overtake data at every port. Off: they queue with the data of their class, and
+    /// flow control holds for them, too.
     pub control_priority: bool,
     /// Time a switch takes to forward a packet, in addition to its serialisation and the link's latency.
     pub switch_latency: Time,
@@ -139,6 +140,11 @@ impl Fabric {
         let options = &self.options;
         if let Some(buffer) = options.buffer.filter(|&buffer| buffer < packet) {
             return refuse("buffer", format!("expected room for a packet of {packet}, found {buffer}"));
+        }
+        if let (Some(_), true) = (options.buffer, self.is_lossless()) {
+            let reason = "expected none in a lossless fabric, whose output queues are bounded by its input buffers \
+                          (fabric.flow_control.buffer) alone";
+            return refuse("buffer", reason.into());
         }
         if options.cut_through == Some(Bytes(0)) {
             return refuse("cut_through", "expected at least 1 byte, found 0".into());

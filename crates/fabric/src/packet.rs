@@ -15,8 +15,10 @@ pub enum PacketKind {
     /// Congestion notification message (IEEE 802.1Qau): from a congestion point to the source of a sampled packet. Its
     /// [`Packet::src`] is the congested destination, [`Packet::aux`] the quantised feedback (1 to 63).
     Cnm,
-    /// Priority-based flow control (IEEE 802.1Qbb): [`Packet::aux`] names the lane and whether it must pause. Crosses one channel.
+    /// Priority-based flow control (IEEE 802.1Qbb): [`Packet::aux`] has a bit per data lane, set for those that must pause. Crosses one channel.
     Pause,
+    /// Room in an input buffer, see [`Credit`](crate::Credit). Crosses one channel, beside the data.
+    Credit,
 }
 
 /// No port: the packet was made at this node, or its input buffer does not count it.

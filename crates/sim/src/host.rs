@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use netloom_engine::{Scheduler, Stream};
-use netloom_fabric::{FRESH, Moment, NO_INGRESS, Packet, PacketKind, Ports};
+use netloom_fabric::{Credit, FRESH, Moment, NO_INGRESS, Packet, PacketKind, Ports};
 use netloom_record::FlowRecord;
 use netloom_routing::granularity::flowcut::Verdict;
 use netloom_routing::{AckSample, FlowKey, NicFlow, NicShared};
@@ -169,7 +169,9 @@ impl Host {
         match message {
             Message::Packet(packet) => {
                 self.last_event = now;
-                self.nic.absorb(packet, now, &world.rules, &mut Channels(out));
+                if world.rules.is_lossless() {
+                    self.nic.absorb(packet, now, &world.rules, &mut Channels(out));
+                }
                 match packet.kind {
                     PacketKind::Data => self.on_data(world, id, now, packet, out),
                     PacketKind::Ack => self.on_ack(world, id, now, packet, out),
@@ -178,11 +180,11 @@ impl Host {
                     PacketKind::Pause => {
                         self.nic.on_pause(packet, now, &world.rules, &mut Channels(out));
                     }
+                    PacketKind::Credit => {
+                        let credit = Credit::from_packet(packet);
+                        self.nic.on_credit(credit, now, &world.rules, &mut Channels(out));
+                    }
                 }
-            }
-            Message::Credit(credit) => {
-                self.last_event = now;
-                self.nic.on_credit(*credit, now, &world.rules, &mut Channels(out));
             }
             Message::Start => self.start_flows(world, id, now, out),
             Message::Retransmit { slot, flow } => self.on_retransmit_timer(world, now, *slot, *flow, out),

@@ -109,12 +109,21 @@ impl Switch {
         packet: &mut Packet,
         out: &mut impl Scheduler<Message>,
     ) {
-        self.sample(world, now, out);
+        if self.sampler.is_some() {
+            self.sample(world, now, out);
+        }
         if world.rules.is_lossless() {
             self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
-        }
-        if packet.kind == PacketKind::Pause {
-            return self.ports.on_pause(packet, now, &world.rules, &mut Channels(out));
+            match packet.kind {
+                PacketKind::Credit => {
+                    let credit = Credit::from_packet(packet);
+                    return self.ports.on_credit(credit, now, &world.rules, &mut Channels(out));
+                }
+                PacketKind::Pause => {
+                    return self.ports.on_pause(packet, now, &world.rules, &mut Channels(out));
+                }
+                _ => {}
+            }
         }
         if packet.kind == PacketKind::Cnm {
             self.learn(world, id, now, packet, packet.ingress, false);
@@ -241,22 +250,6 @@ impl Switch {
         if fate == Fate::Dropped {
             *self.dropped.entry(FlowKey { src: packet.src, flow: packet.flow }).or_default() += 1;
         }
-    }
-
-    /// Credits have come back.
-    #[inline]
-    pub(crate) fn on_credit(
-        &mut self,
-        world: &World,
-        now: Time,
-        credit: Credit,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        self.last_event = now;
-        if self.sampler.is_some() {
-            self.sample(world, now, out);
-        }
-        self.ports.on_credit(credit, now, &world.rules, &mut Channels(out));
     }
 
     #[inline]
