@@ -22,9 +22,9 @@ pub struct Fabric {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FabricOptions {
-    /// Data bytes that may wait in one output queue, the packet being sent not counted; a packet that does not fit is dropped.
-    /// Absent: unlimited, as it must be in a lossless fabric, which bounds its output queues by its input buffers alone. Control packets are
-    /// never dropped.
+    /// Bytes that may wait in one output queue (of one port, class and virtual channel), the packet being sent not counted. Absent: unlimited.
+    /// In a lossy fabric data that does not fit is dropped, and control packets always fit. In a lossless one a packet that does not fit
+    /// waits at its input, one queue per port and lane, and with it all behind; the one that came first moves on when there is room.
     pub buffer: Option<Bytes>,
     /// Whether ACKs and congestion notifications overtake data at every port. Off: they queue with the data of their class, and
     /// flow control holds for them, too.
@@ -140,11 +140,6 @@ impl Fabric {
         let options = &self.options;
         if let Some(buffer) = options.buffer.filter(|&buffer| buffer < packet) {
             return refuse("buffer", format!("expected room for a packet of {packet}, found {buffer}"));
-        }
-        if let (Some(_), true) = (options.buffer, self.is_lossless()) {
-            let reason = "expected none in a lossless fabric, whose output queues are bounded by its input buffers \
-                          (fabric.flow_control.buffer) alone";
-            return refuse("buffer", reason.into());
         }
         if options.cut_through == Some(Bytes(0)) {
             return refuse("cut_through", "expected at least 1 byte, found 0".into());

@@ -17,6 +17,7 @@
 mod buffers;
 mod config;
 pub mod flow_control;
+mod inputs;
 mod packet;
 mod port;
 mod ports;

@@ -4,6 +4,7 @@ use netloom_units::Time;
 use rand::Rng;
 
 use crate::buffers::{Buffers, Charge};
+use crate::inputs::Inputs;
 use crate::packet::{NO_INGRESS, Packet, PacketKind};
 use crate::port::{Credit, Fate, Moment, Port, PortSpec, PortStats, Wire};
 use crate::queues::Queues;
@@ -20,6 +21,8 @@ pub struct Ports {
     /// Per port, the state of the lanes served in turn. Empty if there are none.
     turns: Vec<RoundRobin>,
     buffers: Buffers,
+    /// If output queues are bounded although nothing is lost: what waits at the inputs.
+    inputs: Option<Box<Inputs>>,
     /// A host: its NIC pulls data instead of queueing it, and its input takes whatever comes.
     is_host: bool,
 }
@@ -32,7 +35,10 @@ impl Ports {
         let count = specs.len();
         let has_turns = rules.first_shared < rules.lanes;
         let turns = if has_turns { vec![RoundRobin::new(rules.quanta.len()); count] } else { Vec::new() };
+        let is_bounded = rules.is_lossless && !is_host && rules.buffer != u64::MAX;
+        let inputs = is_bounded.then(|| Box::new(Inputs::new(count, rules.data_lanes(), rules.buffer)));
         Ports {
+            inputs,
             ports: specs.into_iter().enumerate().map(|(index, spec)| Port::new(index, spec, rules)).collect(),
             queues: Queues::new(count * rules.lanes),
             waiting: vec![0; count.div_ceil(64)],
@@ -110,11 +116,15 @@ impl Ports {
             return Fate::Dropped;
         }
         let lane = rules.lane_out(packet);
+        if self.inputs.is_some() && self.waits_at_input(index, lane, packet, moment, rules, random, wire) {
+            return Fate::Queued;
+        }
+        let is_ordered = self.is_ordered();
         let state = &mut self.ports[index];
         let is_idle = state.ready() == 0 && state.free_at <= moment.at;
         let goes_first = lane <= rules.top || moment.is_over && lane < rules.first_shared;
-        // While an input buffer is paused, what leaves another port in this instant may put a PAUSE frame before this packet.
-        let is_free = state.closed >> lane & 1 == 0 && !self.buffers.is_ordered();
+        // While ports advance in order, what leaves another one in this instant may put a PAUSE frame before this packet.
+        let is_free = state.closed >> lane & 1 == 0 && !is_ordered;
         if is_idle && goes_first && is_free {
             state.free_at = moment.at;
             // Stopped lanes may hold something.
@@ -128,6 +138,51 @@ impl Ports {
         }
         self.append(index, lane, packet, moment.at);
         Fate::Queued
+    }
+
+    /// Keeps a packet at its input if its output queue is full.
+    #[cold]
+    #[inline(never)]
+    #[expect(clippy::too_many_arguments, reason = "those of enqueue")]
+    fn waits_at_input(
+        &mut self,
+        index: usize,
+        lane: usize,
+        packet: &mut Packet,
+        moment: Moment,
+        rules: &Rules,
+        random: &mut impl Rng,
+        wire: &mut impl Wire,
+    ) -> bool {
+        let Some(inputs) = &self.inputs else { return false };
+        if packet.ingress == NO_INGRESS || !rules.is_in_data_lane(packet) {
+            return false;
+        }
+        let from = rules.lane_in(packet);
+        let queued = self.queues.bytes(self.ports[index].lane(lane));
+        if !inputs.must_wait(packet.ingress, from, packet.size, queued) {
+            return false;
+        }
+        if packet.kind == PacketKind::Data {
+            self.ports[index].mark(packet, queued, rules, random);
+        }
+        // From now on departures have consequences, so none of those before may be left out.
+        self.advance(moment.at, rules, wire);
+        if let Some(inputs) = &mut self.inputs {
+            inputs.push(moment.at, from, (index, lane), *packet);
+        }
+        true
+    }
+
+    /// Room has been made in an output queue: what waited for it at an input goes on, and so does what waited behind that.
+    #[cold]
+    #[inline(never)]
+    fn move_in(&mut self, now: Time) {
+        loop {
+            let Ports { inputs: Some(inputs), ports, queues, .. } = self else { return };
+            let Some(next) = inputs.pop(|port, lane| queues.bytes(ports[port].lane(lane))) else { return };
+            self.append(next.port, next.lane, &next.packet, now);
+        }
     }
 
     /// Puts a packet at the end of a lane.
@@ -148,7 +203,7 @@ impl Ports {
 
     /// Starts every transmission of one port that begins before `until`.
     ///
-    /// While an input buffer is paused, [`Self::settle_if_ordered`] must have brought all ports there.
+    /// While an input buffer is paused or a packet waits at its input, [`Self::settle_if_ordered`] must have brought all ports there.
     #[inline(always)]
     pub fn advance_port(&mut self, port: u16, until: Time, rules: &Rules, wire: &mut impl Wire) {
         let index = usize::from(port);
@@ -184,8 +239,11 @@ impl Ports {
         let lane = next_lane(state.ready(), index, &self.queues, &mut self.turns, rules);
         let (packet, is_empty) = self.queues.pop(state.lane(lane));
         state.note_start(packet.size, lane, is_empty);
-        let mut packet = *packet;
+        let (mut packet, at) = (*packet, state.free_at);
         self.depart_lossless(port, lane, &mut packet, rules, wire);
+        if self.inputs.is_some() {
+            self.move_in(at);
+        }
     }
 
     /// Sends a packet at the port's `free_at`, pays for it downstream and gives back its input buffer.
@@ -368,13 +426,19 @@ impl Ports {
     /// Brings all ports to `now`, if what one of them does could concern another.
     #[inline]
     pub fn settle_if_ordered(&mut self, now: Time, rules: &Rules, wire: &mut impl Wire) {
-        if self.buffers.is_ordered() {
+        if self.is_ordered() {
             self.advance_in_order(now, rules, wire);
         }
     }
 
+    /// Whether a departure at one port may cause something at another.
+    #[inline(always)]
+    fn is_ordered(&self) -> bool {
+        self.buffers.is_ordered() || self.inputs.as_ref().is_some_and(|inputs| !inputs.is_empty())
+    }
+
     /// Starts the node's transmissions one by one in order of (time, port): a departure may end the pause of an input buffer, and the frame
-    /// that says so takes its turn at another port from then on.
+    /// that says so takes its turn at another port from then on; or it makes room for a packet that waits at its input.
     #[inline(never)]
     fn advance_in_order(&mut self, until: Time, rules: &Rules, wire: &mut impl Wire) {
         loop {
@@ -469,12 +533,12 @@ impl Ports {
         stats
     }
 
-    /// The packets that wait, with the port and the data lane (from 0; `None` for signals) in which they do.
+    /// The packets that wait, with the port and the data lane (from 0; `None` for signals) in which they do, or, at an input, for which.
     pub fn waiting_packets(&self, rules: &Rules) -> impl Iterator<Item = (u16, Option<usize>, &Packet)> {
         let lanes = rules.lanes;
-        self.queues
-            .iter()
-            .map(move |(lane, packet)| ((lane / lanes) as u16, (lane % lanes).checked_sub(DATA), packet))
+        let outputs = self.queues.iter().map(move |(lane, packet)| (lane / lanes, lane % lanes, packet));
+        let inputs = self.inputs.iter().flat_map(|inputs| inputs.iter());
+        outputs.chain(inputs).map(|(port, lane, packet)| (port as u16, lane.checked_sub(DATA), packet))
     }
 
     /// Number of ports.

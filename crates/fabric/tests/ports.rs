@@ -132,6 +132,34 @@ fn a_packet_crosses_k_links_in_one_serialisation_and_k_minus_1_heads() {
     assert_eq!(at, ns(400 + (hops - 1) * 50 + hops * 1000));
 }
 
+#[test]
+fn what_finds_a_full_output_waits_at_its_input_and_holds_back_what_follows() {
+    let mut fabric = with(FlowControl::Pfc(Pfc { buffer: Bytes(100_000), ..Pfc::default() }));
+    fabric.options.buffer = Some(Bytes(400));
+    let mut node = Node::new(&fabric, 1, (0..4).map(spec).collect());
+    let mut put = |at, seq, ingress, port| {
+        node.put(ns(at), port, Packet { ingress, ..data(seq, 200) }, true);
+    };
+    // The first is sent from 0 to 200, the next two fill the output queue.
+    put(0, 0, 2, 1);
+    put(10, 1, 2, 1);
+    put(11, 2, 2, 1);
+    // One at either input finds it full, and in its way is one for a port where nothing waits.
+    put(20, 3, 3, 1);
+    put(30, 4, 2, 1);
+    put(40, 5, 2, 0);
+    put(50, 6, 3, 0);
+    node.advance(ns(60));
+    assert_eq!(node.ports.waiting_packets(&node.rules).count(), 6);
+    assert_eq!(node.left.packets.len(), 1);
+    node.advance(ns(5000));
+    // There is room at 200 and at 400, for the one that came first and then for the other.
+    assert_eq!(node.left.at(11), [(0, 1200), (1, 1400), (2, 1600), (3, 1800), (4, 2000)]);
+    assert_eq!(node.left.at(10), [(6, 1400), (5, 1600)]);
+    assert_eq!(node.ports.waiting_packets(&node.rules).count(), 0);
+    assert_eq!(node.ports.stats_of(1, ns(5000)).max_queue, 400);
+}
+
 /// Something that reaches a switch: through a port, for a port.
 #[derive(Clone, Debug)]
 struct Arrival {
@@ -202,10 +230,11 @@ fn run(fabric: &Fabric, vcs: u8, arrivals: &[Arrival], window: u64, looks: &[u64
     for look in (0..400_000 / window).map(|number| number * window) {
         agenda.insert((look * 1000, 3, 0), None);
     }
-    let (mut fates, mut seen) = (Vec::new(), 0);
+    let (mut fates, mut seen, mut came) = (Vec::new(), 0, 0);
     while let Some((key, event)) = agenda.pop_first() {
         let at = Time(key.0);
         if let Some(arrival) = event {
+            came += usize::from(!matches!(arrival.packet.kind, PacketKind::Pause | PacketKind::Credit));
             let is_over = is_eager && agenda.keys().next().is_none_or(|next| (next.0, next.1) > (key.0, 1));
             let fate = node.put(at, arrival.port, arrival.packet, is_over);
             fates.push((arrival.packet.seq, fate == Fate::Dropped));
@@ -227,6 +256,11 @@ fn run(fabric: &Fabric, vcs: u8, arrivals: &[Arrival], window: u64, looks: &[u64
         seen = node.left.packets.len();
     }
     node.advance(Time::MAX);
+    // Nothing is lost on the way or comes from nowhere, PAUSE frames aside.
+    let waiting = node.ports.waiting_packets(&node.rules).map(|(_, _, packet)| packet);
+    let left = node.left.packets.iter().map(|left| &left.2);
+    let here = waiting.chain(left).filter(|packet| packet.kind != PacketKind::Pause).count();
+    assert_eq!(here + fates.iter().filter(|fate| fate.1).count(), came);
     let mut crossed: BTreeMap<u32, Vec<Crossed>> = BTreeMap::new();
     for (channel, at, packet) in &node.left.packets {
         let what = (*at, packet.seq, packet.aux, packet.marked as u8 + packet.vc, packet.size);
@@ -279,16 +313,15 @@ proptest! {
         looks in prop::collection::vec(0..8000u64, 0..60),
         flow_control in flow_controls(),
         (shares, vcs) in lanes(),
-        (buffer, has_ecn, control_priority) in (400..3000u64, any::<bool>(), any::<bool>()),
+        (buffer, has_ecn, control_priority, is_bounded) in (400..3000u64, any::<bool>(), any::<bool>(), any::<bool>()),
     ) {
         let mut fabric = with(flow_control);
         fabric.options.classes = classes(&shares);
         fabric.options.control_priority = control_priority;
         // A threshold: the random numbers are drawn in the order of arrivals, but ports would take them from one stream.
         fabric.options.ecn = has_ecn.then_some(Ecn { kmin: Bytes(200), kmax: Bytes(200), pmax: 1.0 });
-        if !fabric.is_lossless() {
-            fabric.options.buffer = Some(Bytes(buffer));
-        }
+        // Lossless: packets wait at their inputs.
+        fabric.options.buffer = (!fabric.is_lossless() || is_bounded).then_some(Bytes(buffer));
         let expected = run(&fabric, vcs, &arrivals, 1000, &[], false);
         prop_assert_eq!(&expected, &run(&fabric, vcs, &arrivals, 1000, &looks, false));
         prop_assert_eq!(&expected, &run(&fabric, vcs, &arrivals, 999, &[], true));

@@ -439,9 +439,10 @@ impl Host {
         out: &mut impl Scheduler<Message>,
     ) {
         let key = FlowKey { src: packet.src, flow: packet.flow };
-        let receiver = self.receiver(key, world.watch.is_on());
-        let (delivered, waited) = (receiver.delivered, receiver.resequencing());
+        let is_metered = world.watch.is_on;
+        let receiver = self.receiver(key, is_metered);
         let was_complete = receiver.completed.is_some();
+        let before = if is_metered { (receiver.delivered, receiver.resequencing()) } else { (0, 0) };
         let reply = receiver.on_data(
             &world.transport,
             Arrival {
@@ -453,9 +454,10 @@ impl Host {
                 path: packet.aux,
             },
         );
-        let bytes = receiver.delivered - delivered;
-        let completes = !was_complete && receiver.completed.is_some();
-        if world.watch.is_on() {
+        let completes = receiver.completed.is_some() && !was_complete;
+        if is_metered {
+            let (delivered, waited) = before;
+            let bytes = receiver.delivered - delivered;
             let meter = &mut self.meters[self.last_receiver as usize];
             meter.count(&world.watch, now, bytes, waited);
         }

@@ -153,11 +153,7 @@ impl Simulation {
         };
         let vcs = virtual_channels(&fabric, &network, &table, ways)?;
         let rules = Rules::new(&fabric, transport.packet_size(), vcs);
-        let watch = Watch {
-            warm_up: measure.warm_up,
-            interval: measure.sample_flows,
-            windows: measure.windows.clone(),
-        };
+        let watch = Watch::new(measure.warm_up, measure.sample_flows, measure.windows.clone());
         let world = World { network, table, fabric, rules, routing, nic, via, transport, watch };
         let groups = plan.groups.clone();
         let mut simulation =
