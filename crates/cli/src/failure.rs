@@ -97,7 +97,10 @@ impl From<RunError> for Failure {
         match error {
             RunError::Scenario(problems) => problems.into(),
             RunError::Outcome(error) => error.into(),
-            RunError::Conservation(error) => Failure::Bug(error.to_string()),
+            RunError::Simulation(netloom_sim::RunError::Conservation(error)) => {
+                Failure::Bug(error.to_string())
+            }
+            RunError::Simulation(error) => Failure::Output(error.to_string()),
         }
     }
 }

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::flow_control::FlowControl;
+use crate::qcn::Qcn;
 
 /// What a switch does: queues, classes, marking, and how a full buffer holds its upstream neighbour back.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -37,6 +38,8 @@ pub struct FabricOptions {
     pub classes: Vec<TrafficClass>,
     /// ECN marking of data packets; absent: none.
     pub ecn: Option<Ecn>,
+    /// Congestion points at every output queue of a switch, which tell sources about congestion; absent: none.
+    pub qcn: Option<Qcn>,
 }
 
 impl Default for FabricOptions {
@@ -48,6 +51,7 @@ impl Default for FabricOptions {
             cut_through: None,
             classes: Vec::new(),
             ecn: None,
+            qcn: None,
         }
     }
 }
@@ -118,7 +122,8 @@ impl Fabric {
             FlowControl::PfcShared(pfc) => pfc.pause_size,
             FlowControl::Credits(credits) => credits.credit_size,
         };
-        signal.min(self.options.cut_through.unwrap_or(signal))
+        let notification = self.options.qcn.as_ref().map_or(signal, |qcn| qcn.cnm_size);
+        signal.min(notification).min(self.options.cut_through.unwrap_or(signal))
     }
 
     /// Number of traffic classes.
@@ -158,6 +163,9 @@ impl Fabric {
             if !(0.0..=1.0).contains(&ecn.pmax) {
                 return refuse("ecn.pmax", format!("expected a probability from 0 to 1, found {}", ecn.pmax));
             }
+        }
+        if let Some(qcn) = &options.qcn {
+            qcn.check()?;
         }
         self.flow_control
             .check(packet, self.classes())

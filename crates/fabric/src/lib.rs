@@ -33,4 +33,5 @@ pub use packet::{FRESH, NO_INGRESS, Packet, PacketKind};
 pub use port::{Credit, Departure, Fate, Moment, Port, PortSpec, PortStats, Wire};
 pub use ports::Ports;
 pub use qcn::{CongestionPoint, Qcn, QcnPreset, Sampling};
+pub use round_robin::RoundRobin;
 pub use rules::Rules;

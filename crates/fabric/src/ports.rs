@@ -123,9 +123,8 @@ impl Ports {
         let state = &mut self.ports[index];
         let is_idle = state.ready() == 0 && state.free_at <= moment.at;
         let goes_first = lane <= rules.top || moment.is_over && lane < rules.first_shared;
-        // What leaves while an input buffer is paused may end that pause (or let a packet go on that waits at its input), which must happen
-        // in the order of ports.
-        let is_free = state.closed >> lane & 1 == 0 && (lane < DATA || !is_ordered);
+        // While something is held up, what leaves another port in this instant may put a PAUSE frame before this packet, or end what holds it.
+        let is_free = state.closed >> lane & 1 == 0 && !is_ordered;
         if is_idle && goes_first && is_free {
             state.free_at = moment.at;
             // Stopped lanes may hold something.

@@ -2,14 +2,14 @@
 
 /// Whose turn it is among the lanes of one port, and what each may still send in it.
 #[derive(Clone, Debug)]
-pub(crate) struct RoundRobin {
+pub struct RoundRobin {
     turn: usize,
     deficit: Vec<u32>,
 }
 
 impl RoundRobin {
     /// Of so many lanes, the first has its turn.
-    pub(crate) fn new(lanes: usize) -> Self {
+    pub fn new(lanes: usize) -> Self {
         RoundRobin { turn: 0, deficit: vec![0; lanes] }
     }
 
@@ -17,7 +17,7 @@ impl RoundRobin {
     ///
     /// A lane whose turn comes gets its quantum more; what it leaves of it is lost when it has nothing to send, so that an idle lane's
     /// share goes to the others. Every quantum must suffice for the largest packet.
-    pub(crate) fn pick(&mut self, ready: u32, quanta: &[u32], size: impl Fn(usize) -> u32) -> usize {
+    pub fn pick(&mut self, ready: u32, quanta: &[u32], size: impl Fn(usize) -> u32) -> usize {
         loop {
             let lane = self.turn;
             if ready >> lane & 1 == 1 {

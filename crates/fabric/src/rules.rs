@@ -123,6 +123,16 @@ impl Rules {
         usize::from(self.lane_of_class[usize::from(class)]) - DATA
     }
 
+    /// The data lanes, from 0, that are served in turn, and the bytes per turn of each.
+    pub fn shared_lanes(&self) -> (usize, &[u32]) {
+        (self.first_shared - DATA, &self.quanta)
+    }
+
+    /// Size of the largest packet.
+    pub fn packet_size(&self) -> u32 {
+        self.packet as u32
+    }
+
     /// The class and virtual channel of a data lane.
     pub fn describe_lane(&self, lane: usize) -> (u8, u8) {
         let vcs = usize::from(self.vcs);
@@ -145,14 +155,24 @@ impl Rules {
         if self.has_one_data_lane || lane < DATA {
             return lane;
         }
-        self.data_lane_out(packet)
+        self.lane_of_channel(packet)
     }
 
     #[cold]
     #[inline(never)]
-    fn data_lane_out(&self, packet: &Packet) -> usize {
+    fn lane_of_channel(&self, packet: &Packet) -> usize {
         let vc = if packet.vc == FRESH { 0 } else { (packet.vc + 1).min(self.vcs - 1) };
         usize::from(self.lane_of_class[usize::from(packet.class)] + vc)
+    }
+
+    /// The data lane, from 0, in which a data packet leaves a node.
+    pub fn data_lane_out(&self, packet: &Packet) -> usize {
+        self.lane_out(packet) - DATA
+    }
+
+    /// The data lane, from 0, whose input buffer a data packet occupies.
+    pub fn data_lane_in(&self, packet: &Packet) -> usize {
+        self.lane_in(packet)
     }
 
     /// The data lane, from 0, whose input buffer a packet occupies.

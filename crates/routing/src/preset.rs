@@ -82,12 +82,12 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "d-mod-k",
         doc: "Deterministic by the destination's digits (Gómez et al., IPDPS'07).",
-        expand: || scheme(Placement::Switch, FLOW, Selector::DModK(mod_k::DModK {})),
+        expand: || scheme(Placement::Switch, FLOW, Selector::DModK(mod_k::DModK::default())),
     },
     Preset {
         name: "s-mod-k",
         doc: "Deterministic by the source's digits.",
-        expand: || scheme(Placement::Switch, FLOW, Selector::SModK(mod_k::SModK {})),
+        expand: || scheme(Placement::Switch, FLOW, Selector::SModK(mod_k::SModK::default())),
     },
     Preset {
         name: "spray",

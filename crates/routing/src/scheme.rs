@@ -1,5 +1,6 @@
 //! A routing scheme as the user writes it, and which combinations make sense.
 
+use netloom_topology::{Network, NodeId};
 use netloom_units::kind::Kind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::hash::HashFunction;
 use crate::selector::congestion::Uncongested;
 use crate::selector::layer::First;
+use crate::selector::mod_k::{self, By};
 use crate::{Granularity, Selector};
 
 /// Who decides on a packet's path.
@@ -78,6 +80,39 @@ impl Routing {
             Selector::RoundRobin(_) => self.placement == Placement::Nic,
             _ => self.selector.uncongested() == Some(Uncongested::DModK),
         }
+    }
+
+    /// The divisor by which a switch reads its digit of a host's number or of a path label, for [`SwitchRouter::new`](crate::SwitchRouter::new);
+    /// 1 on networks that are no trees.
+    pub fn stride(&self, network: &Network, switch: NodeId) -> u32 {
+        let up = network.up_stride(network.level(switch));
+        // The digits of ⌊D / h⌋ are those of D behind the factor h.
+        if self.is_by_leaf() { up.saturating_mul(mod_k::hosts_per_leaf(network)) } else { up }
+    }
+
+    fn is_by_leaf(&self) -> bool {
+        match &self.selector {
+            Selector::DModK(config) => config.by == By::Leaf,
+            Selector::SModK(config) => config.by == By::Leaf,
+            _ => false,
+        }
+    }
+
+    /// Refuses networks whose hosts do not have the numbers that the scheme needs. Whether a tree is needed says
+    /// [`Self::needs_tree`].
+    ///
+    /// # Errors
+    /// Names the field to change and says what would be valid.
+    pub fn fits(&self, network: &Network) -> Result<(), RoutingError> {
+        if self.is_by_leaf() && !mod_k::leaves_are_alike(network) {
+            let reason = format!(
+                "by: \"leaf\" needs as many hosts at every leaf switch, numbered one leaf after the other, which {} has not; \
+                 use \"host\"",
+                network.name()
+            );
+            return Err(RoutingError { field: "selector", reason });
+        }
+        Ok(())
     }
 
     /// Refuses combinations that make no sense or are not built.

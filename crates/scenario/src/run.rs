@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use netloom_record::{OutcomeError, OutcomeWriter, Performance, Status, Summary, SummaryOptions};
-use netloom_sim::{ConservationError, RunProgress, SimConfig, SimError, Simulation};
+use netloom_sim::{RunProgress, SimConfig, SimError, Simulation};
 use netloom_topology::{BuildContext, Network, NetworkError};
 use netloom_workload::{PlanContext, WorkloadError};
 
@@ -23,9 +23,9 @@ pub enum RunError {
     /// The outcome cannot be written.
     #[error(transparent)]
     Outcome(#[from] OutcomeError),
-    /// The simulator lost a packet: a bug in netloom.
+    /// The run came to no good end: a deadlock, a lossless fabric that loses packets, or a bug in netloom.
     #[error("{0}")]
-    Conservation(#[from] ConservationError),
+    Simulation(#[from] netloom_sim::RunError),
 }
 
 /// What a run is worth showing.
@@ -71,6 +71,11 @@ pub fn prepare(scenario: &Scenario, document: &Node) -> Result<Ready, Problems> 
     let context = PlanContext::new(scenario.seed);
     let plan =
         scenario.workload.plan(&network, &context).map_err(|error| workload_problem(&error, document))?;
+    let (class, classes) = (scenario.workload.highest_class(), scenario.fabric.classes());
+    if usize::from(class) >= classes {
+        let reason = format!("expected less than the {classes} of fabric.classes, found {class}");
+        return Err(located(document, "workload", "class", &reason).into());
+    }
     let total_messages = plan.total_messages;
     let config = SimConfig {
         fabric: scenario.fabric.clone(),
@@ -151,7 +156,7 @@ fn sim_problem(error: &SimError, document: &Node) -> Problem {
         SimError::Routing(error) => located(document, "routing", error.field, &error.reason),
         SimError::Transport(error) => located(document, "transport", error.field, &error.reason),
         SimError::Fault(error) => {
-            located(document, &format!("faults.{}", error.index), error.field, &error.reason)
+            located(document, &format!("faults.{}", error.index), &error.field, &error.reason)
         }
         SimError::Measure { field, reason } => located(document, "measure", field, reason),
         SimError::NeedsTree(reason) => located(document, "routing", "selector", reason),

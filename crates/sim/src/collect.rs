@@ -1,13 +1,45 @@
 //! After the run: every packet is accounted for, then the nodes' memories become records.
 
-use netloom_fabric::{Packet, PacketKind};
+use netloom_fabric::{FlowControl, NO_INGRESS, Packet, PacketKind};
 use netloom_record::{ChannelRecord, DecisionCount, FlowRecord, PacketCounts, Records, Totals};
 use netloom_routing::{Decisions, FlowKey, Placement};
 use netloom_transport::Receiver;
 use netloom_units::Time;
 use rustc_hash::FxHashMap;
 
-use crate::model::{Node, World};
+use crate::meter::Meter;
+use crate::model::{Message, Node, World};
+use crate::stall::{channel_name, find_deadlock};
+
+/// Why a run has no records.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// A bug in netloom.
+    #[error(transparent)]
+    Conservation(#[from] ConservationError),
+    /// A lossless fabric lost packets: its headroom is smaller than the cable needs.
+    #[error(
+        "the lossless fabric lost {packets} packets that came over {channel}: its input buffer was full; give fabric.flow_control more \
+         headroom"
+    )]
+    Lost {
+        /// The first channel, by number, whose input buffer overflowed.
+        channel: String,
+        /// Packets lost there.
+        packets: u64,
+    },
+    /// Packets wait for each other.
+    #[error("deadlock: the packets of these channels wait for each other in a cycle: {}", .0.join(", "))]
+    Deadlock(Vec<String>),
+    /// Work is left although nothing happens any more.
+    #[error("the run stands still: host {host} {what}")]
+    Unfinished {
+        /// The first host that waits.
+        host: u32,
+        /// For what.
+        what: String,
+    },
+}
 
 /// Packets were created or lost without a trace. This is a bug in netloom.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -54,6 +86,20 @@ pub enum ConservationError {
     /// Something still waits although the run has come to its end.
     #[error("conservation violated: the work is done but {0} packets still wait in queues")]
     Leftover(u64),
+    /// Credits were created or lost.
+    #[error(
+        "conservation violated: {channel} has {credits} bytes of credit and {held} bytes in the buffer of {buffer} at its end"
+    )]
+    Credits {
+        /// The channel.
+        channel: String,
+        /// Credit at its start.
+        credits: u64,
+        /// Bytes in the buffer at its end.
+        held: u64,
+        /// Size of that buffer.
+        buffer: u64,
+    },
 }
 
 /// Where a flow's data packets went.
@@ -62,61 +108,91 @@ struct Balance {
     delivered: u64,
     dropped: u64,
     in_flight: u64,
-    receiver: Option<Receiver>,
+    /// Where the receiver is, what it saw, and what it measured over time.
+    receiver: Option<(u32, Receiver, Option<Meter>)>,
 }
 
-/// Checks conservation and makes the records. `pending` are the packets on channels, `hops` the number of packets that crossed one.
-pub(crate) fn collect(
-    world: &World,
-    mut nodes: Vec<Node>,
-    pending: &[Packet],
-    hops: u64,
-    until: Time,
-) -> Result<Records, ConservationError> {
+/// What a run leaves behind.
+pub(crate) struct Remains {
+    pub(crate) nodes: Vec<Node>,
+    /// What is on channels.
+    pub(crate) pending: Vec<Message>,
+    pub(crate) groups: Vec<String>,
+    /// When the run was to end; `Time::MAX` for when all is done.
+    pub(crate) until: Time,
+    /// Whether it was stopped before that.
+    pub(crate) is_stopped: bool,
+}
+
+/// Checks that every packet is accounted for and makes the records.
+pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunError> {
+    let Remains { mut nodes, pending, groups, until, is_stopped } = remains;
+    let in_flight: Vec<&Packet> = pending.iter().filter_map(Message::packet).collect();
+    check_losses(world, &nodes)?;
+    // Who is on the way to a node is not known, so if any signal is, any lane may be about to go on.
+    let is_signal = |message: &Message| match message {
+        Message::Packet(packet) => matches!(packet.kind, PacketKind::Pause | PacketKind::Credit),
+        _ => false,
+    };
+    let signalled = pending.iter().any(is_signal);
+    if let Some(cycle) = find_deadlock(world, &nodes, |_| signalled) {
+        return Err(RunError::Deadlock(cycle));
+    }
+    if pending.is_empty() {
+        check_credits(world, &nodes)?;
+    }
+
     let mut balances: FxHashMap<FlowKey, Balance> = FxHashMap::default();
     let mut control = PacketCounts::default();
     let mut switching = Decisions::default();
     let mut last_event = Time::ZERO;
-    let mut waiting = 0;
-    for packet in pending {
+    let (mut waiting, mut sent) = (0, 0);
+    for packet in &in_flight {
         count_in_flight(packet, &mut balances, &mut control);
     }
-    for node in &mut nodes {
-        let ports = match node {
+    for (id, node) in (0..).zip(&mut nodes) {
+        match node {
             Node::Host(host) => {
                 host.give_up();
                 control.sent += host.control_sent;
                 control.delivered += host.control_received;
+                let mut meters = host.meters.drain(..);
                 for (key, receiver) in host.receivers.drain(..) {
                     let balance = balances.entry(key).or_default();
                     balance.delivered += receiver.packets;
-                    balance.receiver = Some(receiver);
+                    balance.receiver = Some((id, receiver, meters.next()));
                 }
                 last_event = last_event.max(host.last_event);
-                &host.nic
             }
             Node::Switch(switch) => {
                 for (&key, &count) in &switch.dropped {
                     balances.entry(key).or_default().dropped += count;
                 }
+                control.sent += switch.control_sent;
                 switching.taken += switch.router.decisions.taken;
                 switching.deviating += switch.router.decisions.deviating;
                 last_event = last_event.max(switch.last_event);
-                &switch.ports
             }
-        };
+        }
+        let ports = node.ports();
         for (_, _, packet) in ports.waiting_packets(&world.rules) {
             waiting += 1;
             count_in_flight(packet, &mut balances, &mut control);
         }
+        sent += (0..ports.len() as u16).map(|port| ports.stats_of(port, Time::ZERO).packets).sum::<u64>();
+    }
+    let is_complete = pending.is_empty() && until == Time::MAX && !is_stopped;
+    if is_complete && waiting > 0 {
+        return Err(ConservationError::Leftover(waiting).into());
+    }
+    if is_complete {
+        check_work(&nodes)?;
     }
     // A run that was cut short ends there; one whose work was done ended with its last event.
-    let end = if pending.is_empty() || until == Time::MAX { last_event } else { until };
-    if pending.is_empty() && until == Time::MAX && waiting > 0 {
-        return Err(ConservationError::Leftover(waiting));
-    }
+    let is_cut = waiting > 0 || !pending.is_empty() || has_unfinished_flows(&nodes);
+    let end = if is_cut && until < Time::MAX && !is_stopped { until } else { last_event };
 
-    let mut records = Records::default();
+    let mut records = Records { groups, ..Records::default() };
     let mut data = PacketCounts::default();
     for (host, node) in nodes.iter_mut().enumerate() {
         let Node::Host(node) = node else { break };
@@ -127,33 +203,30 @@ pub(crate) fn collect(
             let Balance { delivered, dropped, in_flight, receiver } = balance;
             if flow.packets != delivered + dropped + in_flight {
                 let (src, sent) = (flow.src, flow.packets);
-                return Err(ConservationError::Flow {
-                    src,
-                    flow: flow.flow,
-                    sent,
-                    delivered,
-                    dropped,
-                    in_flight,
-                });
+                let flow = flow.flow;
+                return Err(ConservationError::Flow { src, flow, sent, delivered, dropped, in_flight }.into());
             }
             data.sent += flow.packets;
             data.delivered += delivered;
             data.dropped += dropped;
             data.in_flight += in_flight;
-            add_receiver(&mut flow, receiver);
+            if let Some(receiver) = receiver {
+                add_receiver(world, &mut flow, receiver, end, &mut records);
+            }
             records.flows.push(flow);
         }
     }
     if let Some(key) = balances.keys().min() {
-        return Err(ConservationError::Stray { src: key.src, flow: key.flow });
+        return Err(ConservationError::Stray { src: key.src, flow: key.flow }.into());
     }
     if control.sent != control.delivered + control.in_flight {
         let PacketCounts { sent, delivered, in_flight, .. } = control;
-        return Err(ConservationError::Control { sent, delivered, in_flight });
+        return Err(ConservationError::Control { sent, delivered, in_flight }.into());
     }
 
     let decisions = count_decisions(world, &records.flows, switching);
-    records.totals = Totals { simulated: end, packet_hops: hops, data, control, decisions };
+    records.totals =
+        Totals { simulated: end, packet_hops: sent - in_flight.len() as u64, data, control, decisions };
     collect_channels(world, &mut nodes, end, &mut records);
     records.sort();
     Ok(records)
@@ -171,13 +244,96 @@ fn count_in_flight(packet: &Packet, balances: &mut FxHashMap<FlowKey, Balance>, 
     }
 }
 
-fn add_receiver(flow: &mut FlowRecord, receiver: Option<Receiver>) {
-    let Some(receiver) = receiver else { return };
+fn add_receiver(
+    world: &World,
+    flow: &mut FlowRecord,
+    (host, receiver, meter): (u32, Receiver, Option<Meter>),
+    end: Time,
+    records: &mut Records,
+) {
     flow.fct = receiver.completed.map(|at| at - flow.start);
     flow.ooo_packets = receiver.ooo_packets;
     flow.max_ood = receiver.max_ood;
+    flow.max_resequencing = receiver.max_resequencing;
     flow.ecn_marks = receiver.marks;
     flow.path_changes = receiver.path_changes;
+    flow.delivered = receiver.delivered;
+    flow.delivered_after_warm_up = receiver.delivered;
+    if let Some(meter) = meter {
+        flow.delivered_after_warm_up = meter.after_warm_up;
+        let key = FlowKey { src: flow.src, flow: flow.flow };
+        let (samples, windows) =
+            meter.finish(&world.watch, end, receiver.resequencing(), (key, host, flow.group));
+        records.flow_samples.extend(samples);
+        records.window_flows.extend(windows);
+    }
+}
+
+/// A lossless fabric loses nothing.
+fn check_losses(world: &World, nodes: &[Node]) -> Result<(), RunError> {
+    if !world.rules.is_lossless() {
+        return Ok(());
+    }
+    for node in nodes {
+        let ports = node.ports();
+        for port in 0..ports.len() as u16 {
+            let packets = ports.stats_of(port, Time::ZERO).drops;
+            if packets > 0 {
+                let channel = channel_name(&world.network, ports.channel(port) ^ 1);
+                return Err(RunError::Lost { channel, packets });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// With nothing on channels, what a port may send and what lies in the buffer at the other end make up that buffer.
+fn check_credits(world: &World, nodes: &[Node]) -> Result<(), RunError> {
+    let FlowControl::Credits(config) = &world.fabric.flow_control else { return Ok(()) };
+    let mut held: FxHashMap<(u32, usize), u64> = FxHashMap::default();
+    for node in nodes {
+        let ports = node.ports();
+        for (_, lane, packet) in ports.waiting_packets(&world.rules) {
+            if lane.is_some() && packet.ingress != NO_INGRESS && matches!(node, Node::Switch(_)) {
+                let account = (ports.channel(packet.ingress) ^ 1, world.rules.data_lane_in(packet));
+                *held.entry(account).or_default() += u64::from(packet.size);
+            }
+        }
+    }
+    for node in nodes {
+        let ports = node.ports();
+        for port in 0..ports.len() as u16 {
+            for lane in 0..world.rules.data_lanes() {
+                let channel = ports.channel(port);
+                let held = held.get(&(channel, lane)).copied().unwrap_or(0);
+                let credits = ports.credits(port, lane).unwrap_or(0);
+                if credits + held != config.buffer.0 {
+                    let (channel, buffer) = (channel_name(&world.network, channel), config.buffer.0);
+                    return Err(ConservationError::Credits { channel, credits, held, buffer }.into());
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// When all is done, all programs are.
+fn check_work(nodes: &[Node]) -> Result<(), RunError> {
+    for (id, node) in (0..).zip(nodes) {
+        if let Node::Host(host) = node
+            && let Some(what) = host.work.unfinished()
+        {
+            return Err(RunError::Unfinished { host: id, what });
+        }
+    }
+    Ok(())
+}
+
+fn has_unfinished_flows(nodes: &[Node]) -> bool {
+    nodes.iter().any(|node| match node {
+        Node::Host(host) => host.records.iter().any(|flow| flow.sender_fct.is_none()),
+        Node::Switch(_) => false,
+    })
 }
 
 /// Decisions per selector: those of switches, or those of NICs.
@@ -206,7 +362,7 @@ fn collect_channels(world: &World, nodes: &mut [Node], end: Time, records: &mut 
             Node::Switch(switch) => (&switch.ports, &mut switch.sampler),
         };
         if let Some(sampler) = sampler {
-            sampler.complete(ports, end);
+            records.window_channels.append(&mut sampler.complete(ports, end, &world.watch.windows));
             records.samples.append(&mut sampler.samples);
         }
         for port in 0..ports.len() as u16 {
@@ -225,7 +381,8 @@ fn collect_channels(world: &World, nodes: &mut [Node], end: Time, records: &mut 
                 mean_queue: stats.mean_queue(end),
                 drops: stats.drops,
                 marks: stats.marks,
-                ..ChannelRecord::default()
+                paused: stats.paused,
+                pauses: stats.pauses,
             });
         }
     }

@@ -1,11 +1,12 @@
 //! Links that are slow or gone.
 
 use netloom_engine::stream;
-use netloom_topology::{LinkId, Network};
+use netloom_topology::{ChannelId, LinkId, Network};
 use netloom_units::{Rate, Time, kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::channel::ChannelEnds;
 use crate::simulation::purpose;
 
 kinds! {
@@ -16,16 +17,19 @@ kinds! {
     }
 }
 
-/// Links that run at a fraction of their rate for a while, in both directions. Routing is not told.
+/// Links that run at a fraction of their rate for a while, in both directions, or single channels of them. Routing is not told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Degrade {
     /// Link tier to choose from; absent: all links between switches.
     pub tier: Option<String>,
-    /// Number of links, chosen at random. Give this or `share`.
+    /// Number of links, chosen at random. Give this, `share` or `channels`.
     pub links: Option<u32>,
     /// Share of the links, 0 to 1, rounded up to whole links.
     pub share: Option<f64>,
+    /// These channels, one direction of a link each: tables with the nodes `from` and `to` as in `links.parquet`; `parallel` tells parallel
+    /// links apart, from 0.
+    pub channels: Vec<ChannelEnds>,
     /// The rate while degraded, as a fraction of the configured one. The Flowcut evaluation's failed links keep a tenth.
     pub fraction: f64,
     /// From when.
@@ -36,7 +40,15 @@ pub struct Degrade {
 
 impl Default for Degrade {
     fn default() -> Self {
-        Degrade { tier: None, links: None, share: None, fraction: 0.1, from: Time::ZERO, until: None }
+        Degrade {
+            tier: None,
+            links: None,
+            share: None,
+            channels: Vec::new(),
+            fraction: 0.1,
+            from: Time::ZERO,
+            until: None,
+        }
     }
 }
 
@@ -59,7 +71,7 @@ pub struct FaultError {
     /// Which fault of the list, from 0.
     pub index: usize,
     /// The field that should change.
-    pub field: &'static str,
+    pub field: String,
     /// Why.
     pub reason: String,
 }
@@ -68,7 +80,7 @@ pub struct FaultError {
 #[derive(Clone, Debug)]
 pub(crate) struct Faults {
     pub(crate) cut: Vec<bool>,
-    /// Per link, the spells of reduced rate: from, until, fraction.
+    /// Per channel, the spells of reduced rate: from, until, fraction.
     spells: Vec<Vec<(Time, Time, f64)>>,
 }
 
@@ -76,11 +88,11 @@ impl Faults {
     /// Chooses the links of every fault.
     pub(crate) fn lay(faults: &[Fault], network: &Network, seed: u64) -> Result<Self, FaultError> {
         let links = network.links().len();
-        let mut laid = Faults { cut: vec![false; links], spells: vec![Vec::new(); links] };
+        let mut laid = Faults { cut: vec![false; links], spells: vec![Vec::new(); 2 * links] };
         for (index, fault) in faults.iter().enumerate() {
             let choose = |tier: &Option<String>, count, share| {
                 choose_links(network, seed, index, tier.as_deref(), count, share)
-                    .map_err(|(field, reason)| FaultError { index, field, reason })
+                    .map_err(|(field, reason)| FaultError { index, field: field.to_owned(), reason })
             };
             match fault {
                 Fault::Cut(cut) => {
@@ -89,10 +101,28 @@ impl Faults {
                     }
                 }
                 Fault::Degrade(degrade) => {
-                    degrade.check().map_err(|(field, reason)| FaultError { index, field, reason })?;
+                    degrade.check().map_err(|(field, reason)| FaultError {
+                        index,
+                        field: field.to_owned(),
+                        reason,
+                    })?;
                     let until = degrade.until.unwrap_or(Time::MAX);
+                    let spell = (degrade.from, until, degrade.fraction);
+                    for (position, ends) in degrade.channels.iter().enumerate() {
+                        let channel = ends.find(network).map_err(|(field, reason)| FaultError {
+                            index,
+                            field: format!("channels.{position}.{field}"),
+                            reason,
+                        })?;
+                        laid.spells[channel as usize].push(spell);
+                    }
+                    if !degrade.channels.is_empty() {
+                        continue;
+                    }
                     for link in choose(&degrade.tier, degrade.links, degrade.share)? {
-                        laid.spells[link as usize].push((degrade.from, until, degrade.fraction));
+                        for channel in [2 * link, 2 * link + 1] {
+                            laid.spells[channel as usize].push(spell);
+                        }
                     }
                 }
             }
@@ -101,8 +131,8 @@ impl Faults {
     }
 
     /// The rate at time zero and its later changes. Overlapping spells multiply.
-    pub(crate) fn schedule(&self, link: LinkId, rate: Rate) -> (Rate, Vec<(Time, Rate)>) {
-        let spells = &self.spells[link as usize];
+    pub(crate) fn schedule(&self, channel: ChannelId, rate: Rate) -> (Rate, Vec<(Time, Rate)>) {
+        let spells = &self.spells[channel as usize];
         let rate_at = |time: Time| {
             let active = spells.iter().filter(|&&(from, until, _)| from <= time && time < until);
             // A link never stands still: that would be a cut.
@@ -124,6 +154,16 @@ impl Degrade {
                 self.fraction
             );
             return Err(("fraction", reason));
+        }
+        if !self.channels.is_empty() {
+            let others = [
+                ("tier", self.tier.is_some()),
+                ("links", self.links.is_some()),
+                ("share", self.share.is_some()),
+            ];
+            if let Some((field, _)) = others.into_iter().find(|&(_, is_given)| is_given) {
+                return Err((field, "has no meaning with `channels`, which are the ones degraded".into()));
+            }
         }
         match self.until {
             Some(until) if until <= self.from => {
@@ -163,7 +203,7 @@ fn choose_links(
         (Some(count), None) => count as usize,
         (None, Some(share)) if (0.0..=1.0).contains(&share) => (share * pool.len() as f64).ceil() as usize,
         (None, Some(share)) => return Err(("share", format!("expected 0 to 1, found {share}"))),
-        _ => return Err(("links", "expected either `links` or `share`".into())),
+        _ => return Err(("links", "expected either `links` or `share`, or for `degrade` `channels`".into())),
     };
     if count > pool.len() {
         return Err((

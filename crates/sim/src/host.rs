@@ -3,46 +3,60 @@
 //! The NIC has no queue of data. Whenever its transmitter is free and no ACK waits, it asks the flows that have
 //! something to send in turn; so a packet's path and timestamp are decided when it really leaves.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use netloom_engine::{Scheduler, Stream};
 use netloom_fabric::{Credit, FRESH, Moment, NO_INGRESS, Packet, PacketKind, Ports};
 use netloom_record::FlowRecord;
 use netloom_routing::granularity::flowcut::Verdict;
 use netloom_routing::{AckSample, FlowKey, NicFlow, NicShared};
-use netloom_transport::{AckInfo, Arrival, PathFacts, Receiver, Reliability, Reply, Sender};
+use netloom_transport::{
+    AckInfo, Arrival, Congestion, PathFacts, ReactionPoint, Receiver, Reliability, Reply, Sender,
+};
 use netloom_units::{Bytes, Time};
-use netloom_workload::{HostWork, Message as Job};
+use netloom_workload::{Action, HostWork, Message as Job};
 use rustc_hash::FxHashMap;
 
+use crate::meter::Meter;
 use crate::model::{Channels, Message, World};
 use crate::path::PathProfile;
 use crate::sampler::Sampler;
+use crate::turns::{Turn, Turns};
 
 /// The port of a host's NIC.
 const NIC: u16 = 0;
+
+/// Where programs run, flows that are not theirs are numbered from here on; theirs have the numbers that both ends know.
+pub(crate) const FIRST_OWN: u32 = 1 << 31;
 
 /// A host and everything it knows.
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) nic: Ports,
     pub(crate) random: Stream,
-    work: HostWork,
+    pub(crate) work: HostWork,
     /// The next message that starts by the clock.
     upcoming: Option<Job>,
+    /// Whether the program, if the work is one, has begun.
+    has_begun: bool,
     flows: Vec<Option<Flow>>,
     free_slots: Vec<u32>,
     next_flow: u32,
-    /// Flows that may have something to send, in turn.
-    turn: VecDeque<u32>,
+    /// Flows that may have something to send.
+    turns: Turns,
+    /// A flow without ACKs whose last packet is leaving: it ends when that is out.
+    leaving: Option<u32>,
     /// The NIC has had nothing to send before this instant.
     checked: Time,
     shared: NicShared,
     pub(crate) receivers: Vec<(FlowKey, Receiver)>,
+    /// Per receiver, if anything is to be measured over time.
+    pub(crate) meters: Vec<Meter>,
     receiver_of: FxHashMap<FlowKey, u32>,
     last_receiver: u32,
-    /// Per receiver, the last packet whose ACK was spared. Empty unless ACKs are.
-    unanswered: FxHashMap<u32, Packet>,
+    /// Absent until first needed, so that an idle host stays small.
+    rare: Option<Box<Rare>>,
     /// Flows that ended, and at the run's end also those that did not.
     pub(crate) records: Vec<FlowRecord>,
     pub(crate) control_sent: u64,
@@ -52,11 +66,39 @@ pub(crate) struct Host {
     pub(crate) last_event: Time,
 }
 
+/// What few hosts need.
+#[derive(Debug, Default)]
+struct Rare {
+    /// The slots of streams, by destination, group and class.
+    streams: FxHashMap<(u32, u16, u8), u32>,
+    /// When the program wants to be called, in order of (time, order of asking).
+    wakes: BinaryHeap<Reverse<(Time, u64, u32)>>,
+    wakes_asked: u64,
+    /// QCN's rate limiters, by destination.
+    limiters: FxHashMap<u32, Limiter>,
+    /// Per receiver, the last packet whose ACK was spared.
+    unanswered: FxHashMap<u32, Packet>,
+}
+
+/// The limiter of one destination's rate.
+#[derive(Debug)]
+struct Limiter {
+    point: ReactionPoint,
+    /// When its timer fires; an older one means nothing.
+    timer: Option<Time>,
+}
+
 /// A flow that is being sent.
 #[derive(Debug)]
 struct Flow {
     number: u32,
     dst: u32,
+    group: u16,
+    class: u8,
+    /// The data lane in which it leaves.
+    lane: u8,
+    is_stream: bool,
+    cnms: u64,
     bytes: Bytes,
     start: Time,
     idle_fct: Time,
@@ -67,22 +109,32 @@ struct Flow {
 }
 
 impl Host {
-    pub(crate) fn new(nic: Ports, random: Stream, work: HostWork, sampler: Option<Sampler>) -> Self {
+    pub(crate) fn new(
+        nic: Ports,
+        random: Stream,
+        work: HostWork,
+        turns: Turns,
+        first_number: u32,
+        sampler: Option<Sampler>,
+    ) -> Self {
         Host {
             nic,
             random,
             work,
             upcoming: None,
+            has_begun: false,
             flows: Vec::new(),
             free_slots: Vec::new(),
-            next_flow: 0,
-            turn: VecDeque::new(),
+            next_flow: first_number,
+            turns,
+            leaving: None,
             checked: Time::ZERO,
             shared: NicShared::default(),
             receivers: Vec::new(),
+            meters: Vec::new(),
             receiver_of: FxHashMap::default(),
             last_receiver: 0,
-            unanswered: FxHashMap::default(),
+            rare: None,
             records: Vec::new(),
             control_sent: 0,
             control_received: 0,
@@ -93,6 +145,9 @@ impl Host {
 
     pub(crate) fn start(&mut self, out: &mut impl Scheduler<Message>) {
         self.upcoming = self.work.next_timed();
+        if self.work.is_program() {
+            out.timer(Time::ZERO, Message::Start);
+        }
         if let Some(job) = self.upcoming {
             out.timer(job.start, Message::Start);
         }
@@ -108,7 +163,7 @@ impl Host {
         out: &mut impl Scheduler<Message>,
     ) {
         // While the NIC is busy nothing can have left since the last look.
-        if self.nic.free_at(NIC) < now || self.sampler.is_some() {
+        if self.nic.free_at(NIC) < now || self.sampler.is_some() || self.rare.is_some() {
             self.advance(world, id, now, out);
         }
         match message {
@@ -121,7 +176,7 @@ impl Host {
                     PacketKind::Data => self.on_data(world, id, now, packet, out),
                     PacketKind::Ack => self.on_ack(world, id, now, packet, out),
                     PacketKind::Nack => self.on_nack(world, now, packet),
-                    PacketKind::Cnm => self.control_received += 1,
+                    PacketKind::Cnm => self.on_notification(world, id, now, packet, out),
                     PacketKind::Pause => {
                         self.nic.on_pause(packet, now, &world.rules, &mut Channels(out));
                     }
@@ -135,6 +190,7 @@ impl Host {
             Message::Retransmit { slot, flow } => self.on_retransmit_timer(world, now, *slot, *flow, out),
             Message::AckDelay { receiver } => self.on_ack_delay(world, id, now, *receiver, out),
             Message::DrainLimit { slot, flow } => self.on_drain_limit(world, now, *slot, *flow),
+            Message::Limiter { dst } => self.on_limiter_timer(world, now, *dst, out),
         }
     }
 
@@ -165,48 +221,82 @@ impl Host {
         loop {
             self.nic.advance_port(NIC, until, &world.rules, &mut Channels(out));
             let (free_at, is_waiting) = self.nic.poll(NIC);
-            if self.turn.is_empty() && !is_waiting {
+            let inside = self.next_inside(free_at);
+            if self.turns.is_empty() && !is_waiting && inside.is_none() {
                 self.checked = until;
                 return None;
             }
             let at = free_at.max(self.checked);
-            if is_waiting || at >= until {
-                return Some(at);
+            if let Some(instant) = inside.filter(|&instant| instant < until && instant <= at) {
+                self.step_inside(world, id, instant, free_at, out);
+                continue;
             }
-            match self.next_turn(world, at) {
-                Turn::Now(slot) => self.send_data(world, id, slot, at, out),
-                Turn::At(later) if later < until => self.checked = later,
-                Turn::At(later) => {
-                    self.checked = until;
-                    return Some(later);
+            let or_inside = |time: Time| inside.map_or(time, |inside| inside.min(time));
+            if is_waiting || at >= until {
+                return Some(or_inside(at));
+            }
+            let next = match self.next_turn(world, at) {
+                Turn::Now(slot) => {
+                    self.send_data(world, id, slot, at, out);
+                    continue;
                 }
-                Turn::Never => {
+                Turn::At(later) => Some(or_inside(later)),
+                Turn::Never => inside,
+            };
+            match next.filter(|&next| next < until) {
+                Some(next) => self.checked = next,
+                None => {
                     self.checked = until;
-                    return None;
+                    return next;
                 }
             }
         }
     }
 
+    /// When something happens next inside the host, besides sending: a flow without ACKs ends, or the program wakes.
+    #[inline]
+    fn next_inside(&self, free_at: Time) -> Option<Time> {
+        let leaves = self.leaving.map(|_| free_at);
+        let rare = self.rare.as_ref();
+        let wakes = rare.and_then(|rare| rare.wakes.peek()).map(|Reverse((at, _, _))| *at);
+        match (leaves, wakes) {
+            (Some(leaves), Some(wakes)) => Some(leaves.min(wakes)),
+            (leaves, wakes) => leaves.or(wakes),
+        }
+    }
+
+    /// Does what happens next inside the host, at `now`.
+    fn step_inside(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        free_at: Time,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        self.checked = self.checked.max(now);
+        if free_at == now
+            && let Some(slot) = self.leaving.take()
+        {
+            self.finish(world, id, slot, now, out);
+        } else if let Some(Reverse((_, _, op))) = self.rare.as_mut().and_then(|rare| rare.wakes.pop()) {
+            self.follow_program(world, id, now, |work, actions| work.on_wake(now, op, actions));
+        }
+    }
+
     /// Which flow sends next, at `at`.
     fn next_turn(&mut self, world: &World, at: Time) -> Turn {
-        let mut soonest = Turn::Never;
-        for _ in 0..self.turn.len() {
-            let Some(slot) = self.turn.pop_front() else { break };
-            let Some(flow) = &mut self.flows[slot as usize] else { continue };
-            match flow.ready(world) {
-                None => flow.in_turn = false,
-                Some(pace) if pace <= at => return Turn::Now(slot),
-                Some(pace) => {
-                    self.turn.push_back(slot);
-                    soonest = match soonest {
-                        Turn::At(other) if other <= pace => soonest,
-                        _ => Turn::At(pace),
-                    };
-                }
-            }
-        }
-        soonest
+        let Host { turns, flows, nic, rare, .. } = self;
+        let limiters = rare.as_ref().map(|rare| &rare.limiters).filter(|limiters| !limiters.is_empty());
+        let is_open = |lane| nic.is_open(NIC, lane);
+        turns.next(&world.rules, at, is_open, |slot| {
+            let flow = flows[slot as usize].as_mut()?;
+            let pace = flow.ready(world);
+            flow.in_turn = pace.is_some();
+            let Some(limiters) = limiters else { return pace };
+            let limit = limiters.get(&flow.dst).map_or(Time::ZERO, |limiter| limiter.point.ready_at());
+            pace.map(|pace| pace.max(limit))
+        })
     }
 
     /// The flow whose turn it is sends a packet at `at` and goes to the end of the line.
@@ -231,6 +321,7 @@ impl Host {
             payload: next.payload,
             kind: PacketKind::Data,
             last: next.last,
+            class: flow.class,
             ..Packet::EMPTY
         };
         if !flow.timer_set
@@ -241,9 +332,102 @@ impl Host {
         }
         flow.in_turn = flow.ready(world).is_some();
         if flow.in_turn {
-            self.turn.push_back(slot);
+            self.turns.push(flow.lane, slot);
+        } else if flow.sender.is_done() {
+            self.leaving = Some(slot);
+        }
+        if self.rare.is_some() {
+            self.charge_limiter(world, packet.dst, at, u64::from(size));
         }
         self.nic.send_now(NIC, &mut packet, at, &world.rules, &mut Channels(out));
+    }
+
+    /// A packet to a destination leaves: its limiter pays for it, and goes once it limits nothing.
+    #[inline(never)]
+    fn charge_limiter(&mut self, world: &World, dst: u32, now: Time, bytes: u64) {
+        let Congestion::Qcn(config) = &world.transport.congestion else { return };
+        let rare = self.rare.as_mut();
+        let Some(limiter) = rare.and_then(|rare| rare.limiters.get_mut(&dst)) else { return };
+        limiter.point.on_sent(config, now, bytes, &mut self.random);
+        self.drop_limiter_if_released(world, dst);
+    }
+
+    fn drop_limiter_if_released(&mut self, world: &World, dst: u32) {
+        let Some(rare) = &mut self.rare else { return };
+        let Some(limiter) = rare.limiters.get(&dst) else { return };
+        // Whether something waits matters only to a limiter that is back at the line's rate.
+        let backlog =
+            || self.flows.iter().flatten().any(|flow| flow.dst == dst && flow.ready(world).is_some());
+        if limiter.point.is_released(false) && !backlog() {
+            rare.limiters.remove(&dst);
+        }
+    }
+
+    /// A congestion notification about packets to [`Packet::src`] arrived.
+    fn on_notification(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &Packet,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        self.control_received += 1;
+        if let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) {
+            flow.cnms += 1;
+        }
+        let Congestion::Qcn(config) = &world.transport.congestion else { return };
+        let dst = packet.src;
+        let line = world.network.channel(world.network.ports(id)[0]).rate;
+        let limiter = self
+            .rare
+            .get_or_insert_default()
+            .limiters
+            .entry(dst)
+            .or_insert_with(|| Limiter { point: ReactionPoint::new(config, line), timer: None });
+        limiter.point.on_cnm(config, now, packet.aux as u8, &mut self.random);
+        if limiter.timer.is_none() {
+            limiter.timer = limiter.point.timer_due();
+            if let Some(due) = limiter.timer {
+                out.timer(due, Message::Limiter { dst });
+            }
+        }
+    }
+
+    fn on_limiter_timer(&mut self, world: &World, now: Time, dst: u32, out: &mut impl Scheduler<Message>) {
+        let Congestion::Qcn(config) = &world.transport.congestion else { return };
+        let limiter = self.rare.as_mut().and_then(|rare| rare.limiters.get_mut(&dst));
+        let Some(limiter) = limiter.filter(|limiter| limiter.timer == Some(now)) else { return };
+        limiter.timer = limiter.point.on_timer(config, now, &mut self.random);
+        if let Some(due) = limiter.timer {
+            out.timer(due, Message::Limiter { dst });
+        }
+        self.drop_limiter_if_released(world, dst);
+    }
+
+    /// Lets the program take a step, and does what it asks for.
+    fn follow_program(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        step: impl FnOnce(&mut HostWork, &mut Vec<Action>),
+    ) {
+        let mut actions = Vec::new();
+        step(&mut self.work, &mut actions);
+        for action in actions {
+            match action {
+                Action::Wake { at, op } => {
+                    let rare = self.rare.get_or_insert_default();
+                    rare.wakes_asked += 1;
+                    rare.wakes.push(Reverse((at, rare.wakes_asked, op)));
+                }
+                Action::Send { dst, bytes, number, class, group } => {
+                    let job = Job { group, class, ..Job::new(dst, bytes, now) };
+                    self.begin(world, id, now, job, number);
+                }
+            }
+        }
     }
 
     fn on_data(
@@ -255,7 +439,9 @@ impl Host {
         out: &mut impl Scheduler<Message>,
     ) {
         let key = FlowKey { src: packet.src, flow: packet.flow };
-        let receiver = self.receiver(key);
+        let receiver = self.receiver(key, world.watch.is_on());
+        let (delivered, waited) = (receiver.delivered, receiver.resequencing());
+        let was_complete = receiver.completed.is_some();
         let reply = receiver.on_data(
             &world.transport,
             Arrival {
@@ -267,13 +453,24 @@ impl Host {
                 path: packet.aux,
             },
         );
+        let bytes = receiver.delivered - delivered;
+        let completes = !was_complete && receiver.completed.is_some();
+        if world.watch.is_on() {
+            let meter = &mut self.meters[self.last_receiver as usize];
+            meter.count(&world.watch, now, bytes, waited);
+        }
+        if completes && key.flow < FIRST_OWN && self.work.is_program() {
+            self.follow_program(world, id, now, |work, actions| {
+                work.on_received(now, key.src, key.flow, actions);
+            });
+        }
         let (kind, number) = match reply {
             Reply::None => return self.delay_ack(world, now, packet, out),
             Reply::Ack(number) => (PacketKind::Ack, number),
             Reply::Nack(number) => (PacketKind::Nack, number),
         };
-        if !self.unanswered.is_empty() {
-            self.unanswered.remove(&self.last_receiver);
+        if let Some(rare) = &mut self.rare {
+            rare.unanswered.remove(&self.last_receiver);
         }
         self.answer(world, id, now, packet, kind, number, out);
     }
@@ -310,7 +507,11 @@ impl Host {
     /// The receiver spares an ACK: remember what to answer, but not for ever.
     fn delay_ack(&mut self, world: &World, now: Time, packet: &Packet, out: &mut impl Scheduler<Message>) {
         let is_delayed = !self.receivers[self.last_receiver as usize].1.is_answered();
-        if is_delayed && self.unanswered.insert(self.last_receiver, *packet).is_none() {
+        if !is_delayed {
+            return;
+        }
+        let rare = self.rare.get_or_insert_default();
+        if rare.unanswered.insert(self.last_receiver, *packet).is_none() {
             let due = now + world.transport.options.ack_delay;
             out.timer(due, Message::AckDelay { receiver: self.last_receiver });
         }
@@ -324,19 +525,23 @@ impl Host {
         receiver: u32,
         out: &mut impl Scheduler<Message>,
     ) {
-        let Some(packet) = self.unanswered.remove(&receiver) else { return };
+        let rare = self.rare.as_mut();
+        let Some(packet) = rare.and_then(|rare| rare.unanswered.remove(&receiver)) else { return };
         if let Some(number) = self.receivers[receiver as usize].1.on_ack_delay() {
             self.answer(world, id, now, &packet, PacketKind::Ack, number, out);
         }
     }
 
-    fn receiver(&mut self, key: FlowKey) -> &mut Receiver {
+    fn receiver(&mut self, key: FlowKey, is_metered: bool) -> &mut Receiver {
         // Packets of a flow come in runs, so the last receiver is nearly always the right one.
         let last = self.last_receiver as usize;
         if self.receivers.get(last).is_none_or(|(known, _)| *known != key) {
-            let receivers = &mut self.receivers;
+            let Host { receivers, meters, .. } = self;
             self.last_receiver = *self.receiver_of.entry(key).or_insert_with(|| {
                 receivers.push((key, Receiver::default()));
+                if is_metered {
+                    meters.push(Meter::default());
+                }
                 receivers.len() as u32 - 1
             });
         }
@@ -377,11 +582,7 @@ impl Host {
             }
         }
         if flow.sender.is_done() {
-            self.finish(packet.slot, now);
-            out.tally(1);
-            if let Some(job) = self.work.next_closed(now, 0) {
-                self.begin(world, id, now, job.dst, job.bytes);
-            }
+            self.finish(world, id, packet.slot, now, out);
         } else {
             self.take_turns(world, packet.slot);
         }
@@ -396,17 +597,52 @@ impl Host {
     }
 
     fn start_flows(&mut self, world: &World, id: u32, now: Time, out: &mut impl Scheduler<Message>) {
+        if self.work.is_program() && !std::mem::replace(&mut self.has_begun, true) {
+            self.follow_program(world, id, now, |work, actions| work.begin(now, actions));
+        }
         while let Some(job) = self.upcoming {
             if job.start > now {
                 out.timer(job.start, Message::Start);
                 break;
             }
-            self.begin(world, id, now, job.dst, job.bytes);
+            if job.stream {
+                self.feed_stream(world, id, now, job);
+            } else {
+                let number = self.number();
+                self.begin(world, id, now, job, number);
+            }
             self.upcoming = self.work.next_timed();
         }
     }
 
-    fn begin(&mut self, world: &World, id: u32, now: Time, dst: u32, bytes: Bytes) {
+    fn number(&mut self) -> u32 {
+        self.next_flow += 1;
+        self.next_flow - 1
+    }
+
+    /// Appends a frame to the stream to its destination.
+    fn feed_stream(&mut self, world: &World, id: u32, now: Time, job: Job) {
+        let key = (job.dst, job.group, job.class);
+        let known = self.rare.as_ref().and_then(|rare| rare.streams.get(&key));
+        let slot = match known {
+            Some(&slot) => slot,
+            None => {
+                let number = self.number();
+                let slot = self.begin(world, id, now, job, number);
+                self.rare.get_or_insert_default().streams.insert(key, slot);
+                slot
+            }
+        };
+        if let Some(flow) = &mut self.flows[slot as usize] {
+            flow.sender.extend(&world.transport, job.bytes);
+            flow.bytes.0 += job.bytes.0;
+        }
+        self.take_turns(world, slot);
+    }
+
+    /// Begins a flow; returns its slot. A stream begins empty.
+    fn begin(&mut self, world: &World, id: u32, now: Time, job: Job, number: u32) -> u32 {
+        let Job { dst, bytes, group, class, stream, .. } = job;
         let path = PathProfile::walk(&world.network, &world.table, &world.fabric.options, id, dst);
         let options = &world.transport.options;
         let full = world.transport.packet_size();
@@ -418,24 +654,37 @@ impl Host {
             // A go-back-N receiver discards what a sender believes delivered, even where the fabric loses nothing.
             lossy: world.fabric.is_lossy() || matches!(world.transport.reliability, Reliability::GoBackN(_)),
         };
+        let sender = if stream {
+            Sender::open(&world.transport, facts, now)
+        } else {
+            Sender::new(&world.transport, bytes, facts, now)
+        };
+        let lane = world.rules.first_lane(class) as u8;
         let flow = Flow {
-            number: self.next_flow,
+            number,
             dst,
-            bytes,
+            group,
+            class,
+            lane,
+            is_stream: stream,
+            cnms: 0,
+            bytes: if stream { Bytes(0) } else { bytes },
             start: now,
             idle_fct: path.idle_fct(full_packets, full, last),
-            sender: Sender::new(&world.transport, bytes, facts, now),
+            sender,
             nic: world.nic.begin(id, dst, &mut self.random),
-            in_turn: true,
+            in_turn: !stream,
             timer_set: false,
         };
-        self.next_flow += 1;
         let slot = self.free_slots.pop().unwrap_or_else(|| {
             self.flows.push(None);
             self.flows.len() as u32 - 1
         });
         self.flows[slot as usize] = Some(flow);
-        self.turn.push_back(slot);
+        if !stream {
+            self.turns.push(lane, slot);
+        }
+        slot
     }
 
     /// Puts a flow that may send again into the line.
@@ -446,7 +695,7 @@ impl Host {
             && flow.ready(world).is_some()
         {
             flow.in_turn = true;
-            self.turn.push_back(slot);
+            self.turns.push(flow.lane, slot);
         }
     }
 
@@ -481,13 +730,20 @@ impl Host {
         self.take_turns(world, slot);
     }
 
-    fn finish(&mut self, slot: u32, now: Time) {
-        if let Some(flow) = self.flows[slot as usize].take() {
-            if flow.in_turn {
-                self.turn.retain(|&other| other != slot);
-            }
-            self.records.push(flow.record(Some(now)));
-            self.free_slots.push(slot);
+    /// A flow has ended at its sender: what waits for that starts.
+    fn finish(&mut self, world: &World, id: u32, slot: u32, now: Time, out: &mut impl Scheduler<Message>) {
+        let Some(flow) = self.flows[slot as usize].take() else { return };
+        if flow.in_turn {
+            self.turns.remove(flow.lane, slot);
+        }
+        self.records.push(flow.record(Some(now)));
+        self.free_slots.push(slot);
+        out.tally(1);
+        if self.work.is_program() && flow.number < FIRST_OWN {
+            self.follow_program(world, id, now, |work, actions| work.on_sent(now, flow.number, actions));
+        } else if let Some(job) = self.work.next_closed(now, flow.group) {
+            let number = self.number();
+            self.begin(world, id, now, job, number);
         }
     }
 
@@ -497,12 +753,6 @@ impl Host {
             self.records.push(flow.record(None));
         }
     }
-}
-
-enum Turn {
-    Now(u32),
-    At(Time),
-    Never,
 }
 
 /// The flow in a slot, unless another one has taken it since.
@@ -527,6 +777,10 @@ impl Flow {
         FlowRecord {
             dst: self.dst,
             flow: self.number,
+            group: self.group,
+            class: self.class,
+            stream: self.is_stream,
+            cnms: self.cnms,
             bytes: self.bytes.0,
             start: self.start,
             sender_fct: done.map(|now| now - self.start),
@@ -548,12 +802,24 @@ mod tests {
     use super::*;
     use netloom_fabric::Port;
     use netloom_topology::Link;
+    use std::collections::VecDeque;
 
     #[test]
     fn an_idle_host_takes_less_than_2_kib() {
-        // The host, its port, its NIC's word of waiting bits, its turns in the engine's windows (at most 256 slots of 4 bytes), its link with two
+        // A lane's head, tail and bytes.
+        const LANE: usize = 16;
+        // The host, its port with three lanes, its line of turns, its NIC's word of waiting bits, its turns in the engine's windows (at most 256 slots of 4 bytes), its link with two
         // channels in the port lists, and its place in the route table.
-        let idle = size_of::<Host>() + size_of::<Port>() + 8 + 256 * 4 + size_of::<Link>() + 2 * 4 + 12;
+        let turns = size_of::<VecDeque<u32>>();
+        let idle = size_of::<Host>()
+            + size_of::<Port>()
+            + 3 * LANE
+            + turns
+            + 8
+            + 256 * 4
+            + size_of::<Link>()
+            + 2 * 4
+            + 12;
         assert!(idle < 2048, "{idle}");
     }
 }

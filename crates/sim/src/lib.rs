@@ -18,19 +18,24 @@
 //! assert!(outcome.records.flows.iter().all(|flow| flow.fct.is_some()));
 //! ```
 
+mod channel;
 mod collect;
 mod config;
 mod fault;
 mod host;
 mod measure;
+mod meter;
 mod model;
 mod path;
 mod sampler;
 mod simulation;
+mod stall;
 mod switch;
 mod trace;
+mod turns;
 
-pub use collect::ConservationError;
+pub use channel::ChannelEnds;
+pub use collect::{ConservationError, RunError};
 pub use config::SimConfig;
 pub use fault::{Cut, Degrade, Fault, FaultError};
 pub use measure::{ChannelName, Measure};

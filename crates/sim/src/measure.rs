@@ -1,11 +1,12 @@
 //! What to measure: for how long, in which spells of time, and at which channels.
 
 use netloom_record::{NamedChannel, Window};
-use netloom_topology::{ChannelId, Network, NodeId};
+use netloom_topology::Network;
 use netloom_units::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::channel::ChannelEnds;
 use crate::simulation::SimError;
 
 /// What to measure, and for how long.
@@ -109,65 +110,13 @@ impl Measure {
 
 impl ChannelName {
     fn find(&self, index: usize, network: &Network) -> Result<NamedChannel, SimError> {
-        let from =
-            node(network, &self.from).map_err(|reason| error(format!("channels.{index}.from"), reason))?;
-        let to = node(network, &self.to).map_err(|reason| error(format!("channels.{index}.to"), reason))?;
-        let parallel: Vec<ChannelId> =
-            network.ports(from).iter().copied().filter(|&id| network.channel(id).to == to).collect();
-        if parallel.is_empty() {
-            let reason = format!(
-                "expected a neighbour of {}, {}, found \"{}\"",
-                self.from,
-                neighbours(network, from),
-                self.to
-            );
-            return refuse(format!("channels.{index}.to"), reason);
-        }
-        match parallel.get(usize::from(self.parallel)) {
-            Some(&channel) => Ok(NamedChannel { name: self.name.clone(), channel }),
-            None => refuse(
-                format!("channels.{index}.parallel"),
-                format!("expected less than the {} parallel links, found {}", parallel.len(), self.parallel),
-            ),
+        let ChannelName { name, from, to, parallel } = self.clone();
+        let ends = ChannelEnds { from, to, parallel };
+        match ends.find(network) {
+            Ok(channel) => Ok(NamedChannel { name, channel }),
+            Err((field, reason)) => refuse(format!("channels.{index}.{field}"), reason),
         }
     }
-}
-
-/// The node of that name.
-fn node(network: &Network, name: &str) -> Result<NodeId, String> {
-    let (hosts, switches) = (network.hosts(), network.switches());
-    let count = |kind| if kind == 's' { switches } else { hosts };
-    // What comes nearest: the same kind of node, and the last one if there are not so many.
-    let kind =
-        name.chars().next().map(|first| first.to_ascii_lowercase()).filter(|first| "hs".contains(*first));
-    let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
-    let nearest = kind.and_then(|kind| {
-        let number = digits.parse::<u64>().ok()?.min(u64::from(count(kind).checked_sub(1)?));
-        Some(number as u32 + if kind == 's' { hosts } else { 0 })
-    });
-    match nearest.filter(|&node| network.node_name(node) == name) {
-        Some(node) => Ok(node),
-        None => {
-            let advice = nearest.map(|node| format!("; did you mean `{}`?", network.node_name(node)));
-            Err(format!(
-                "expected a node, h0 to h{} or s0 to s{}, found \"{name}\"{}",
-                hosts.saturating_sub(1),
-                switches.saturating_sub(1),
-                advice.unwrap_or_default()
-            ))
-        }
-    }
-}
-
-/// The names of a node's neighbours, as far as people want to read them.
-fn neighbours(network: &Network, node: NodeId) -> String {
-    const SHOWN: usize = 16;
-    let mut neighbours: Vec<NodeId> = network.ports(node).iter().map(|&id| network.channel(id).to).collect();
-    neighbours.sort_unstable();
-    neighbours.dedup();
-    let names: Vec<String> = neighbours.iter().take(SHOWN).map(|&node| network.node_name(node)).collect();
-    let more = if neighbours.len() > SHOWN { ", …" } else { "" };
-    format!("{}{more}", names.join(", "))
 }
 
 /// Checks that names can stand in claims and differ there, where `-` is written `_`.
@@ -217,7 +166,7 @@ mod tests {
         let mut builder = NetworkBuilder::new("pair");
         let hosts = builder.add_hosts(2);
         let tier = builder.tier("host");
-        let switches: Vec<NodeId> = (0..2).map(|_| builder.add_switch(0, 0)).collect();
+        let switches: Vec<_> = (0..2).map(|_| builder.add_switch(0, 0)).collect();
         let mut link = |a, b| builder.link(a, b, Rate::from_gbps(10), Time::from_us(1), tier);
         for (host, &switch) in hosts.zip(&switches) {
             link(host, switch);

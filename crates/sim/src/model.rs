@@ -1,13 +1,14 @@
 //! The simulation as the engine sees it: what all nodes share, and which node does what.
 
 use netloom_engine::{Model, NodeIndex, Scheduler, TIMER};
-use netloom_fabric::{Credit, Departure, Fabric, Packet, Rules, Wire};
+use netloom_fabric::{Credit, Departure, Fabric, Packet, PacketKind, Ports, Rules, Wire};
 use netloom_routing::{Intermediates, NicRouter, RouteTable, Routing};
 use netloom_topology::Network;
 use netloom_transport::Transport;
 use netloom_units::Time;
 
 use crate::host::Host;
+use crate::meter::Watch;
 use crate::switch::Switch;
 
 /// What every node may read.
@@ -23,6 +24,7 @@ pub(crate) struct World {
     /// Valiant's intermediate switches.
     pub(crate) via: Option<Intermediates>,
     pub(crate) transport: Transport,
+    pub(crate) watch: Watch,
 }
 
 /// A host or a switch.
@@ -45,6 +47,27 @@ pub(crate) enum Message {
     AckDelay { receiver: u32 },
     /// A draining flow's time limit.
     DrainLimit { slot: u32, flow: u32 },
+    /// The timer of a destination's rate limiter.
+    Limiter { dst: u32 },
+}
+
+impl Message {
+    /// The packet, if it is one that crosses the channel rather than a credit beside it.
+    pub(crate) fn packet(&self) -> Option<&Packet> {
+        match self {
+            Message::Packet(packet) if packet.kind != PacketKind::Credit => Some(packet),
+            _ => None,
+        }
+    }
+}
+
+impl Node {
+    pub(crate) fn ports(&self) -> &Ports {
+        match self {
+            Node::Host(host) => &host.nic,
+            Node::Switch(switch) => &switch.ports,
+        }
+    }
 }
 
 const _: () = assert!(size_of::<Message>() == size_of::<Packet>(), "an event fills one cache line");

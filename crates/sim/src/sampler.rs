@@ -1,51 +1,113 @@
 //! Time series without events of their own: a node looks back at the instants it has passed.
 
-use netloom_fabric::Ports;
-use netloom_record::SampleRecord;
+use netloom_fabric::{PortStats, Ports};
+use netloom_record::{ChannelWindowRecord, SampleRecord, Window};
 use netloom_units::Time;
 
-/// The samples of one node's ports.
+/// What is seen of one node's ports at multiples of an interval and at the ends of windows.
 #[derive(Clone, Debug)]
 pub(crate) struct Sampler {
+    /// `Time::MAX` where no series is wanted.
     interval: Time,
-    next: Time,
-    /// Sampled ports, their channels, and the bytes they had sent at the last sample.
-    ports: Vec<(u16, u32, u64)>,
+    next_sample: Time,
+    /// The ends of windows still to come, latest first.
+    edges: Vec<Time>,
+    ports: Vec<Watched>,
     pub(crate) samples: Vec<SampleRecord>,
 }
 
+/// A port under observation.
+#[derive(Clone, Debug)]
+struct Watched {
+    port: u16,
+    channel: u32,
+    /// At the last sample.
+    sampled: PortStats,
+    /// At the edges passed, in order.
+    at_edges: Vec<(Time, PortStats)>,
+}
+
 impl Sampler {
-    /// Samples `ports` (with their channels) at multiples of `interval`.
-    pub(crate) fn new(interval: Time, ports: Vec<(u16, u32)>) -> Self {
-        let ports = ports.into_iter().map(|(port, channel)| (port, channel, 0)).collect();
-        Sampler { interval, next: interval, ports, samples: Vec::new() }
+    /// Looks at `ports` (with their channels) at multiples of `interval` and where windows begin and end.
+    pub(crate) fn new(interval: Option<Time>, windows: &[Window], ports: Vec<(u16, u32)>) -> Self {
+        let watched =
+            |(port, channel)| Watched { port, channel, sampled: PortStats::default(), at_edges: Vec::new() };
+        let mut edges: Vec<Time> = windows.iter().flat_map(|window| [window.from, window.until]).collect();
+        edges.sort_unstable();
+        edges.dedup();
+        edges.reverse();
+        let interval = interval.unwrap_or(Time::MAX);
+        Sampler {
+            interval,
+            next_sample: interval,
+            edges,
+            ports: ports.into_iter().map(watched).collect(),
+            samples: Vec::new(),
+        }
+    }
+
+    fn next(&self) -> Time {
+        self.edges.last().map_or(self.next_sample, |&edge| edge.min(self.next_sample))
     }
 
     /// The next instant at which to look, if it is not after `now`.
     #[inline]
     pub(crate) fn due(&self, now: Time) -> Option<Time> {
-        (self.next <= now).then_some(self.next)
+        let next = self.next();
+        (next <= now).then_some(next)
     }
 
-    /// Looks at ports that have been advanced to the instant that is due. Channels that have nothing queued and sent nothing
-    /// leave no row.
+    /// Looks at ports that have been advanced to the instant that is due. Channels that have nothing queued, sent nothing and were not
+    /// paused leave no row.
     pub(crate) fn look(&mut self, ports: &Ports, now: Time) {
-        for (port, channel, seen) in &mut self.ports {
-            let (queue, sent) = (ports.queued(*port), ports.stats_of(*port, now).bytes);
-            let bytes = sent - *seen;
-            *seen = sent;
-            if queue > 0 || bytes > 0 {
-                let sample =
-                    SampleRecord { time: self.next, channel: *channel, queue, bytes, ..Default::default() };
+        if self.edges.pop_if(|edge| *edge == now).is_some() {
+            for watched in &mut self.ports {
+                watched.at_edges.push((now, ports.stats_of(watched.port, now)));
+            }
+        }
+        if now != self.next_sample {
+            return;
+        }
+        for Watched { port, channel, sampled, .. } in &mut self.ports {
+            let (queue, stats) = (ports.queued(*port), ports.stats_of(*port, now));
+            let (bytes, paused) = (stats.bytes - sampled.bytes, stats.paused - sampled.paused);
+            *sampled = stats;
+            if queue > 0 || bytes > 0 || paused > Time::ZERO {
+                let sample = SampleRecord { time: now, channel: *channel, queue, bytes, paused };
                 self.samples.push(sample);
             }
         }
-        self.next += self.interval;
+        self.next_sample += self.interval;
     }
-    /// Completes the series at the run's end, when nothing changes any more.
-    pub(crate) fn complete(&mut self, ports: &Ports, end: Time) {
-        while self.next < end + self.interval {
-            self.look(ports, self.next);
+
+    /// Completes the series at the run's end, when nothing changes any more; what it saw of every port in every window.
+    pub(crate) fn complete(
+        &mut self,
+        ports: &Ports,
+        end: Time,
+        windows: &[Window],
+    ) -> Vec<ChannelWindowRecord> {
+        let last = if self.interval == Time::MAX { end } else { end + self.interval - Time(1) };
+        while let Some(instant) = self.due(last) {
+            self.look(ports, instant);
         }
+        let mut records = Vec::new();
+        for Watched { port, channel, at_edges, .. } in &self.ports {
+            let at = |time: Time| {
+                let known = at_edges.iter().find(|(edge, _)| *edge == time);
+                known.map_or_else(|| ports.stats_of(*port, end), |(_, stats)| *stats)
+            };
+            for (window, Window { from, until, .. }) in (0..).zip(windows) {
+                let (before, after) = (at(*from), at(*until));
+                records.push(ChannelWindowRecord {
+                    window,
+                    channel: *channel,
+                    bytes: after.bytes - before.bytes,
+                    queue_byte_ps: after.queue_integral().wrapping_sub(before.queue_integral()),
+                    paused: after.paused - before.paused,
+                });
+            }
+        }
+        records
     }
 }

@@ -13,17 +13,19 @@ use netloom_routing::{
 use netloom_topology::{ChannelId, Network, NodeId, PortId};
 use netloom_transport::TransportError;
 use netloom_units::{Bytes, Rate, Time};
-use netloom_workload::Plan;
+use netloom_workload::{HostWork, Plan};
 use rand::Rng;
 
-use crate::collect::{ConservationError, collect};
+use crate::collect::{Remains, RunError, collect};
 use crate::config::SimConfig;
 use crate::fault::{FaultError, Faults};
-use crate::host::Host;
+use crate::host::{FIRST_OWN, Host};
 use crate::measure::Measure;
-use crate::model::{Message, Node, World};
+use crate::meter::Watch;
+use crate::model::{Node, World};
 use crate::sampler::Sampler;
-use crate::switch::Switch;
+use crate::switch::{CongestionPoints, Switch};
+use crate::turns::Turns;
 
 /// What each random stream is for.
 pub(crate) mod purpose {
@@ -92,6 +94,7 @@ pub struct Simulation {
     pub(crate) faults: Faults,
     pub(crate) measure: Measure,
     named_channels: Vec<NamedChannel>,
+    groups: Vec<String>,
     pub(crate) seed: u64,
     nodes: Vec<Node>,
 }
@@ -114,11 +117,18 @@ impl Simulation {
             );
             return Err(TransportError { field: "ack_every", reason }.into());
         }
+        let watches_acks = matches!(routing.granularity, Granularity::Flowcut(_));
+        if !transport.has_acks() && (fabric.is_lossy() || watches_acks) {
+            let who = if watches_acks { "flowcut watches ACKs" } else { "the fabric can lose packets" };
+            let reason = format!("{who}: expected a reliability with ACKs, found \"none\"");
+            return Err(TransportError { field: "reliability", reason }.into());
+        }
         if routing.needs_tree() && !network.is_tree() {
             let reason =
                 format!("expected a tree topology for {}, found {}", routing.selector_name(), network.name());
             return Err(SimError::NeedsTree(reason));
         }
+        routing.fits(&network)?;
         let faults = Faults::lay(&faults, &network, seed)?;
         let is_cut = |channel| faults.cut[channel as usize / 2];
         let table = RouteTable::minimal(&network, is_cut)
@@ -143,8 +153,15 @@ impl Simulation {
         };
         let vcs = virtual_channels(&fabric, &network, &table, ways)?;
         let rules = Rules::new(&fabric, transport.packet_size(), vcs);
-        let world = World { network, table, fabric, rules, routing, nic, via, transport };
-        let mut simulation = Simulation { world, faults, measure, named_channels, seed, nodes: Vec::new() };
+        let watch = Watch {
+            warm_up: measure.warm_up,
+            interval: measure.sample_flows,
+            windows: measure.windows.clone(),
+        };
+        let world = World { network, table, fabric, rules, routing, nic, via, transport, watch };
+        let groups = plan.groups.clone();
+        let mut simulation =
+            Simulation { world, faults, measure, named_channels, groups, seed, nodes: Vec::new() };
         simulation.nodes = simulation.make_nodes(plan)?;
         Ok(simulation)
     }
@@ -162,8 +179,9 @@ impl Simulation {
     /// Runs on `threads` threads.
     ///
     /// # Errors
-    /// If packets got lost without a trace: a bug in netloom, never a property of the scenario.
-    pub fn run(self, threads: usize) -> Result<Finished, ConservationError> {
+    /// If packets got lost without a trace (a bug in netloom), if a lossless fabric lost some, or if the run stands still: in a
+    /// deadlock, or because a program waits for what never comes.
+    pub fn run(self, threads: usize) -> Result<Finished, RunError> {
         self.run_observed(threads, |_| ControlFlow::Continue(()))
     }
 
@@ -175,8 +193,8 @@ impl Simulation {
         self,
         threads: usize,
         mut observe: impl FnMut(RunProgress) -> ControlFlow<()>,
-    ) -> Result<Finished, ConservationError> {
-        let Simulation { world, measure, named_channels, nodes, .. } = self;
+    ) -> Result<Finished, RunError> {
+        let Simulation { world, measure, named_channels, groups, nodes, .. } = self;
         let until = measure.until.unwrap_or(Time::MAX);
         let setup = setup(&world, threads, until);
         let engine =
@@ -188,12 +206,9 @@ impl Simulation {
                 packet_hops: progress.messages,
             })
         });
-        let pending = run.pending.into_iter().filter_map(|message| match message {
-            Message::Packet(packet) => Some(packet),
-            _ => None,
-        });
-        let pending: Vec<_> = pending.collect();
-        let records = collect(&world, run.nodes, &pending, run.messages, until)?;
+        let remains =
+            Remains { nodes: run.nodes, pending: run.pending, groups, until, is_stopped: run.stopped };
+        let records = collect(&world, remains)?;
         let records = Records { windows: measure.windows, named_channels, ..records };
         Ok(Finished { records, interrupted: run.stopped })
     }
@@ -202,10 +217,11 @@ impl Simulation {
     ///
     /// # Errors
     /// As [`Self::run`].
-    pub fn run_reference(self) -> Result<Finished, ConservationError> {
-        let Simulation { world, measure, named_channels, nodes, .. } = self;
-        let (nodes, messages) = reference::run(&world, nodes);
-        let records = collect(&world, nodes, &[], messages, Time::MAX)?;
+    pub fn run_reference(self) -> Result<Finished, RunError> {
+        let Simulation { world, measure, named_channels, groups, nodes, .. } = self;
+        let (nodes, _) = reference::run(&world, nodes);
+        let remains = Remains { nodes, pending: Vec::new(), groups, until: Time::MAX, is_stopped: false };
+        let records = collect(&world, remains)?;
         let records = Records { windows: measure.windows, named_channels, ..records };
         Ok(Finished { records, interrupted: false })
     }
@@ -213,26 +229,31 @@ impl Simulation {
     fn make_nodes(&self, plan: Plan) -> Result<Vec<Node>, FabricError> {
         let (network, rules) = (&self.world.network, &self.world.rules);
         let specs = PortSpecs::new(&self.world, &self.faults);
+        let first_number = if plan.hosts.iter().any(HostWork::is_program) { FIRST_OWN } else { 0 };
         let hosts = plan.hosts.into_iter().enumerate().map(|(id, work)| {
             let id = id as NodeId;
             let random = stream(self.seed, purpose::HOST, u64::from(id));
-            let nic = Ports::new(specs.of(id), rules, true);
-            Ok(Node::Host(Box::new(Host::new(nic, random, work, self.sampler(id)))))
+            let (nic, turns) = (Ports::new(specs.of(id), rules, true), Turns::new(rules));
+            Ok(Node::Host(Box::new(Host::new(nic, random, work, turns, first_number, self.sampler(id)))))
         });
         let switches = (network.hosts()..network.nodes()).map(|id| {
-            let stride = network.up_stride(network.level(id));
+            let stride = self.world.routing.stride(network, id);
             let router = stream(self.seed, purpose::ROUTER, u64::from(id));
             let sampler = self.sampler(id);
             let specs: Vec<PortSpec> = specs.of(id).collect();
             check_switch(&specs, rules).map_err(|reason| FabricError { field: "flow_control", reason })?;
+            let specs_len = specs.len();
             Ok(Node::Switch(Box::new(Switch {
                 ports: Ports::new(specs, rules, false),
                 router: SwitchRouter::new(&self.world.routing, router, stride),
                 row: self.world.table.row(id),
                 random: stream(self.seed, purpose::MARKING, u64::from(id)),
                 dropped: Default::default(),
+                points: CongestionPoints::new(&self.world, specs_len),
+                control_sent: 0,
                 is_special: sampler.is_some()
                     || rules.is_lossless()
+                    || self.world.fabric.options.qcn.is_some()
                     || self.world.nic.layers().is_some()
                     || self.world.via.is_some(),
                 sampler,
@@ -244,7 +265,12 @@ impl Simulation {
 
     fn sampler(&self, node: NodeId) -> Option<Sampler> {
         let network = &self.world.network;
-        let interval = self.measure.sample?;
+        let Measure { sample: interval, windows, .. } = &self.measure;
+        // Windows are reported for channels with names.
+        let has_windows = !windows.is_empty() && !self.named_channels.is_empty();
+        if interval.is_none() && !has_windows {
+            return None;
+        }
         let wanted = self.measure.sample_tier.as_ref();
         let ports = network.ports(node).iter().enumerate().filter(|&(_, &channel)| {
             if !self.named_channels.is_empty() {
@@ -254,7 +280,8 @@ impl Simulation {
             wanted.is_none_or(|wanted| wanted == tier)
         });
         let ports: Vec<_> = ports.map(|(port, &channel)| (port as u16, channel)).collect();
-        (!ports.is_empty()).then(|| Sampler::new(interval, ports))
+        let windows = if has_windows { windows.as_slice() } else { &[] };
+        (!ports.is_empty()).then(|| Sampler::new(*interval, windows, ports))
     }
 }
 
@@ -321,9 +348,9 @@ impl<'a> PortSpecs<'a> {
         self.world.network.ports(node).iter().map(|&id| {
             let network = &self.world.network;
             let channel = network.channel(id);
-            let (rate, changes) = self.faults.schedule(id / 2, channel.rate);
-            // The opposite channel belongs to the same cable, and so has the same rates.
-            let fastest = changes.iter().map(|&(_, rate)| rate).fold(rate, Ord::max);
+            let (rate, changes) = self.faults.schedule(id, channel.rate);
+            let (opposite, its_changes) = self.faults.schedule(id ^ 1, channel.rate);
+            let fastest = its_changes.iter().map(|&(_, rate)| rate).fold(opposite, Ord::max);
             let switch = channel.to.checked_sub(network.hosts());
             let cut_through_from = switch.map(|switch| self.fastest[switch as usize]);
             PortSpec {

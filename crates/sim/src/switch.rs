@@ -1,7 +1,8 @@
 //! A switch: route, enqueue, send.
 
 use netloom_engine::{Scheduler, Stream};
-use netloom_fabric::{Credit, Fate, Moment, Packet, PacketKind, Ports};
+use netloom_fabric::{CongestionPoint, Credit, Fate, Moment, Packet, PacketKind, Ports};
+use netloom_routing::selector::congestion::Notice;
 use netloom_routing::{Crossing, FlowKey, Header, SwitchRouter};
 use netloom_topology::PortId;
 use netloom_units::Time;
@@ -21,12 +22,32 @@ pub(crate) struct Switch {
     pub(crate) random: Stream,
     /// Packets dropped, per flow. Empty unless something is lost.
     pub(crate) dropped: FxHashMap<FlowKey, u64>,
-    /// Whether it takes samples, obeys flow control or forwards otherwise than among minimal ports (layers, Valiant): one question per
-    /// packet instead of three.
+    pub(crate) points: CongestionPoints,
+    /// Congestion notifications made here.
+    pub(crate) control_sent: u64,
+    /// Whether anything but routing, queueing and sending is to be done: one question per packet.
     pub(crate) is_special: bool,
     pub(crate) sampler: Option<Sampler>,
     /// Last time a packet came.
     pub(crate) last_event: Time,
+}
+
+/// The congestion points of a switch, one per output queue. Empty without QCN.
+#[derive(Clone, Debug)]
+pub(crate) struct CongestionPoints(Vec<CongestionPoint>);
+
+impl CongestionPoints {
+    pub(crate) fn new(world: &World, ports: usize) -> Self {
+        let points = world.fabric.options.qcn.as_ref().map(|config| {
+            let point = || CongestionPoint::new(config);
+            std::iter::repeat_with(point).take(ports * world.rules.data_lanes()).collect()
+        });
+        CongestionPoints(points.unwrap_or_default())
+    }
+
+    fn at(&mut self, world: &World, port: PortId, packet: &Packet) -> &mut CongestionPoint {
+        &mut self.0[usize::from(port) * world.rules.data_lanes() + world.rules.data_lane_out(packet)]
+    }
 }
 
 impl Switch {
@@ -43,30 +64,42 @@ impl Switch {
         if cfg!(feature = "broken-conservation") && packet.kind == PacketKind::Data && packet.seq == 3 {
             return;
         }
-        if self.is_special && self.forward_specially(world, id, now, packet, out) {
-            return;
+        if self.is_special {
+            return self.forward_specially(world, id, now, packet, out);
         }
-        let Switch { ports, router, .. } = self;
-        let candidates = world.table.candidates_in_row(self.row, id, packet.dst);
-        let port = if let [only] = *candidates {
-            only
-        } else {
-            let header = header(packet);
-            let rates = |port| world.network.channel(world.network.ports(id)[usize::from(port)]).rate.0;
-            let load = |port| ports.load(port, now, &world.rules, &mut Channels(out));
-            let first = packet.kind == PacketKind::Data && packet.hops == 1;
-            let crossing = Crossing { first, candidates, now };
-            let hop = router.route(&world.routing, &header, crossing, load, rates);
-            packet.entropy = hop.entropy;
-            remember(packet, hop.port);
-            hop.port
-        };
-        self.enqueue(world, now, port, packet, out);
+        let port = self.choose(world, id, now, packet, out);
+        let moment = Moment { at: now, is_over: out.is_last_of_instant() };
+        self.enqueue(world, moment, port, packet, out);
     }
 
-    /// Takes the samples that are due, obeys a PAUSE frame or takes a credit, or forwards by the table of the packet's layer if the scheme has
-    /// layers, or over its intermediate switch under Valiant. Returns whether nothing is left to do.
-    #[cold]
+    /// The minimal port that a packet takes.
+    #[inline(always)]
+    fn choose(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &mut Packet,
+        out: &mut impl Scheduler<Message>,
+    ) -> PortId {
+        let Switch { ports, router, .. } = self;
+        let candidates = world.table.candidates_in_row(self.row, id, packet.dst);
+        if let [only] = *candidates {
+            return only;
+        }
+        let header = header(packet);
+        let rates = |port| world.network.channel(world.network.ports(id)[usize::from(port)]).rate.0;
+        let load = |port| ports.load(port, now, &world.rules, &mut Channels(out));
+        let first = packet.kind == PacketKind::Data && packet.hops == 1;
+        let crossing = Crossing { first, candidates, now };
+        let hop = router.route(&world.routing, &header, crossing, load, rates);
+        packet.entropy = hop.entropy;
+        remember(packet, hop.port);
+        hop.port
+    }
+
+    /// [`Self::forward`] with all that few runs need: samples that are due, flow control, congestion notification, and ways other than
+    /// minimal ones.
     #[inline(never)]
     fn forward_specially(
         &mut self,
@@ -75,53 +108,145 @@ impl Switch {
         now: Time,
         packet: &mut Packet,
         out: &mut impl Scheduler<Message>,
-    ) -> bool {
+    ) {
         if self.sampler.is_some() {
             self.sample(world, now, out);
         }
         if world.rules.is_lossless() {
             self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
             if packet.kind == PacketKind::Credit {
-                self.ports.on_credit(Credit::from_packet(packet), now, &world.rules, &mut Channels(out));
-                return true;
-            }
-            if packet.kind == PacketKind::Pause {
-                self.ports.on_pause(packet, now, &world.rules, &mut Channels(out));
-                return true;
+                return self.ports.on_credit(
+                    Credit::from_packet(packet),
+                    now,
+                    &world.rules,
+                    &mut Channels(out),
+                );
             }
         }
+        if packet.kind == PacketKind::Pause {
+            return self.ports.on_pause(packet, now, &world.rules, &mut Channels(out));
+        }
+        if packet.kind == PacketKind::Cnm {
+            self.learn(world, id, now, packet, packet.ingress, false);
+        }
+        let port = self.choose_specially(world, id, now, packet, out);
+        if packet.kind == PacketKind::Data
+            && let Some(feedback) = self.sample_queue(world, now, port, packet, out)
+        {
+            self.notify(world, id, now, port, packet, feedback, out);
+        }
+        let moment = Moment { at: now, is_over: out.is_last_of_instant() };
+        self.enqueue(world, moment, port, packet, out);
+    }
+
+    /// The port that a packet takes, by the table of its layer if the scheme has layers, over its intermediate switch under Valiant, or
+    /// among the minimal ones.
+    fn choose_specially(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &mut Packet,
+        out: &mut impl Scheduler<Message>,
+    ) -> PortId {
         if let Some(via) = &world.via {
             let step = (packet.kind == PacketKind::Data && packet.hops == 1, id);
             let hop = self.router.route_via(&world.routing, via, &world.table, &header(packet), step, now);
             packet.entropy = hop.entropy;
             remember(packet, hop.port);
-            self.enqueue(world, now, hop.port, packet, out);
-            return true;
+            return hop.port;
         }
-        let Some(layers) = world.nic.layers() else { return false };
+        let Some(layers) = world.nic.layers() else { return self.choose(world, id, now, packet, out) };
         let (here, to) = (layers.router(id), layers.router_of(packet.dst));
         let minimal = world.table.candidates_in_row(self.row, id, packet.dst);
-        // At the last switch there is one way only, the destination's port.
-        let mut port = minimal[0];
-        if here != to {
-            port = self.router.route_in_layer(&world.routing, layers, &header(packet), (here, to), minimal);
-            remember(packet, port);
+        if here == to {
+            // At the last switch there is one way only, the destination's port.
+            return minimal[0];
         }
-        self.enqueue(world, now, port, packet, out);
-        true
+        let port = self.router.route_in_layer(&world.routing, layers, &header(packet), (here, to), minimal);
+        remember(packet, port);
+        port
+    }
+
+    /// Lets the congestion point of the queue that a data packet is about to enter look at it.
+    fn sample_queue(
+        &mut self,
+        world: &World,
+        now: Time,
+        port: PortId,
+        packet: &Packet,
+        out: &mut impl Scheduler<Message>,
+    ) -> Option<u8> {
+        let config = world.fabric.options.qcn.as_ref()?;
+        let Switch { ports, points, random, .. } = self;
+        let queued = ports.lane_bytes(port, packet, now, &world.rules, &mut Channels(out));
+        let size = u64::from(packet.size);
+        points.at(world, port, packet).on_arrival(config, size, queued + size, random)
+    }
+
+    /// Tells the source of a packet about the congestion that it meets at a port. The notification is here before the packet, so it
+    /// goes first where both take the same port.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one notification")]
+    #[inline(never)]
+    fn notify(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        port: PortId,
+        packet: &Packet,
+        feedback: u8,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        let Some(config) = &world.fabric.options.qcn else { return };
+        let mut notification = Packet {
+            sent: now,
+            src: packet.dst,
+            dst: packet.src,
+            flow: packet.flow,
+            slot: packet.slot,
+            seq: packet.seq,
+            aux: u32::from(feedback),
+            entropy: packet.entropy,
+            size: config.cnm_size.0 as u16,
+            kind: PacketKind::Cnm,
+            class: packet.class,
+            ..Packet::EMPTY
+        };
+        self.control_sent += 1;
+        self.learn(world, id, now, &notification, port, true);
+        let way = self.choose_specially(world, id, now, &mut notification, out);
+        // The packet itself is still to come, and may make its port pause in this instant.
+        let moment = Moment { at: now, is_over: false };
+        self.enqueue(world, moment, way, &mut notification, out);
+    }
+
+    /// Notes what a congestion notification says about the way to its destination through a port.
+    fn learn(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        notification: &Packet,
+        port: PortId,
+        is_local: bool,
+    ) {
+        let destination = notification.src;
+        let candidates = world.table.candidates_in_row(self.row, id, destination);
+        let notice = Notice { destination, port, feedback: notification.aux as u8, is_local };
+        self.router.notice(&world.routing, &notice, candidates, now);
     }
 
     #[inline(always)]
     fn enqueue(
         &mut self,
         world: &World,
-        now: Time,
+        moment: Moment,
         port: PortId,
         packet: &mut Packet,
         out: &mut impl Scheduler<Message>,
     ) {
         let Switch { ports, random, .. } = self;
-        let moment = Moment { at: now, is_over: out.is_last_of_instant() };
         let fate = ports.enqueue(port, packet, moment, &world.rules, random, &mut Channels(out));
         if fate == Fate::Dropped {
             *self.dropped.entry(FlowKey { src: packet.src, flow: packet.flow }).or_default() += 1;

@@ -46,7 +46,7 @@ impl Simulation {
         let mut hops: Vec<Choice> = Vec::new();
         while here != dst {
             let minimal = world.table.candidates(here, dst);
-            let stride = network.up_stride(network.level(here));
+            let stride = world.routing.stride(network, here);
             let random = stream(self.seed, purpose::ROUTER, u64::from(here));
             let mut router = SwitchRouter::new(&world.routing, random, stride);
             let first = hops.is_empty();
@@ -110,7 +110,7 @@ impl Simulation {
         let selector = routing.selector_name();
         let mod_k = |name: &str, host| {
             let network = &self.world.network;
-            let stride = network.up_stride(network.level(switch));
+            let stride = routing.stride(network, switch);
             format!("{name} {host} / {stride} mod {candidates}")
         };
         match (routing.placement, selector) {

@@ -52,9 +52,9 @@ pub use error::WorkloadError;
 pub use map::Map;
 pub use options::{Destination, Options, Placement};
 pub use pattern::{
-    Adversarial, Algorithm, AllToAll, Bernoulli, Bursty, Collective, Degree, FlowList, Goal, HotSources,
-    Hotspot, HtsimMatrix, Incast, Mix, Ns3Flows, OffDiagonal, Order, Part, Pattern, Permutation, Poisson,
-    Severity, Shuffle, StartUnit, Stencil, Uniform, Victim,
+    Adversarial, Algorithm, AllToAll, Application, Bernoulli, Bursty, Collective, Degree, FlowList, Goal,
+    HotSources, Hotspot, HtsimMatrix, Incast, Mix, Ns3Flows, OffDiagonal, Order, Part, Pattern, Permutation,
+    Poisson, Scale, ScaleTable, Severity, Shuffle, Skeleton, StartUnit, Stencil, Uniform, Victim,
 };
 pub use plan::{HostWork, Message, Plan, PlanContext, Workload};
 pub use program::Action;

@@ -3,6 +3,7 @@
 use netloom_units::Time;
 
 use crate::plan::{HostWork, Message};
+use crate::program::{Action, Runner};
 
 /// Several works of one host, in one order of time.
 #[derive(Clone, Debug)]
@@ -49,5 +50,28 @@ impl Merge {
         let owner = self.parts.iter_mut().rfind(|part| part.first_group <= group)?;
         let message = owner.work.next_closed(now, group - owner.first_group)?;
         Some(owner.numbered(message))
+    }
+
+    /// The works, one after the other.
+    pub(crate) fn works(&self) -> impl Iterator<Item = &HostWork> {
+        self.parts.iter().map(|part| &part.work)
+    }
+
+    /// The works, one after the other.
+    pub(crate) fn works_mut(&mut self) -> impl Iterator<Item = &mut HostWork> {
+        self.parts.iter_mut().map(|part| &mut part.work)
+    }
+
+    /// Calls the programs among the works; their messages get the groups of the plan.
+    pub(crate) fn call(&mut self, actions: &mut Vec<Action>, call: &dyn Fn(&mut Runner, &mut Vec<Action>)) {
+        for part in &mut self.parts {
+            let before = actions.len();
+            part.work.call(actions, call);
+            for action in &mut actions[before..] {
+                if let Action::Send { group, .. } = action {
+                    *group += part.first_group;
+                }
+            }
+        }
     }
 }

@@ -125,8 +125,8 @@ enum Source {
         first: u32,
         work: Box<Closed>,
     },
-    Merge(Box<Merge>),
     Program(Box<Runner>),
+    Merge(Box<Merge>),
 }
 
 impl HostWork {
@@ -159,14 +159,6 @@ impl HostWork {
     /// A rank of a program.
     pub(crate) fn program(runner: Runner) -> Self {
         Source::Program(Box::new(runner)).into()
-    }
-
-    #[cfg(test)]
-    pub(crate) fn runner(&self) -> Option<&Runner> {
-        match &self.source {
-            Source::Program(runner) => Some(runner),
-            _ => None,
-        }
     }
 
     /// The next message that starts by the clock, in order of start; `None` when none is left.
@@ -205,22 +197,22 @@ impl HostWork {
         }
     }
 
-    fn classed(&self, message: Option<Message>) -> Option<Message> {
-        message.map(|message| Message { class: self.class.unwrap_or(message.class), ..message })
-    }
-}
-
-impl HostWork {
-    /// Whether this host runs a rank of a program: its messages then come from the calls below, which do nothing for
-    /// other hosts, and never from [`next_timed`](Self::next_timed) or [`next_closed`](Self::next_closed).
+    /// Whether this host runs a rank of a program. The program's messages come from the calls below, which do nothing
+    /// for other hosts; those of [`next_timed`](Self::next_timed) and [`next_closed`](Self::next_closed), which a host
+    /// may have beside them, have no number.
     pub fn is_program(&self) -> bool {
-        matches!(self.source, Source::Program(_))
+        match &self.source {
+            Source::Program(_) => true,
+            Source::Merge(works) => works.works().any(HostWork::is_program),
+            _ => false,
+        }
     }
 
-    /// Whether the program of this host is done; true where there is none.
+    /// Whether the programs of this host are done; true where there are none.
     pub fn is_finished(&self) -> bool {
         match &self.source {
             Source::Program(runner) => runner.is_finished(),
+            Source::Merge(works) => works.works().all(HostWork::is_finished),
             _ => true,
         }
     }
@@ -228,44 +220,69 @@ impl HostWork {
     /// What the program of this host waits for, in words; `None` if it is done, or where there is none. For the
     /// message about a run that ends with unfinished programs.
     pub fn unfinished(&self) -> Option<String> {
-        match &self.source {
-            Source::Program(runner) => runner.unfinished(),
-            _ => None,
-        }
+        self.programs().find_map(Runner::unfinished)
     }
 
     /// Starts the program: called once, before any of the calls below. Every call appends what is to be done to
     /// `actions`, in order.
     pub fn begin(&mut self, now: Time, actions: &mut Vec<Action>) {
-        self.step(actions, |runner, actions| runner.begin(now, actions));
+        self.call(actions, &|program, actions| program.begin(now, actions));
     }
 
     /// The time of an [`Action::Wake`] has come.
     pub fn on_wake(&mut self, now: Time, op: u32, actions: &mut Vec<Action>) {
-        self.step(actions, |runner, actions| runner.on_wake(now, op, actions));
+        self.call(actions, &|program, actions| program.on_wake(now, op, actions));
     }
 
     /// The transport is done with the message `number` of this host's [`Action::Send`]: it has left completely, or
     /// has been acknowledged where the transport waits for that.
     pub fn on_sent(&mut self, now: Time, number: u32, actions: &mut Vec<Action>) {
-        self.step(actions, |runner, actions| runner.on_sent(now, number, actions));
+        self.call(actions, &|program, actions| program.on_sent(now, number, actions));
     }
 
     /// All bytes of the message `number` of the host `src` have arrived here.
     pub fn on_received(&mut self, now: Time, src: HostId, number: u32, actions: &mut Vec<Action>) {
-        self.step(actions, |runner, actions| runner.on_received(now, src, number, actions));
+        self.call(actions, &|program, actions| program.on_received(now, src, number, actions));
     }
 
-    fn step(&mut self, actions: &mut Vec<Action>, step: impl FnOnce(&mut Runner, &mut Vec<Action>)) {
-        let Source::Program(runner) = &mut self.source else { return };
+    /// The programs of this host.
+    pub(crate) fn programs(&self) -> Box<dyn Iterator<Item = &Runner> + '_> {
+        match &self.source {
+            Source::Program(runner) => Box::new(std::iter::once(&**runner)),
+            Source::Merge(works) => Box::new(works.works().flat_map(HostWork::programs)),
+            _ => Box::new(std::iter::empty()),
+        }
+    }
+
+    /// Calls every program; each knows its own numbers.
+    pub(crate) fn call(&mut self, actions: &mut Vec<Action>, call: &dyn Fn(&mut Runner, &mut Vec<Action>)) {
         let before = actions.len();
-        step(runner, actions);
-        let Some(written) = self.class else { return };
-        for action in &mut actions[before..] {
-            if let Action::Send { class, .. } = action {
-                *class = written;
+        match &mut self.source {
+            Source::Program(runner) => call(runner, actions),
+            Source::Merge(works) => works.call(actions, call),
+            _ => {}
+        }
+        if let Some(set) = self.class {
+            for action in &mut actions[before..] {
+                if let Action::Send { class, .. } = action {
+                    *class = set;
+                }
             }
         }
+    }
+
+    /// Makes the numbers of this host's program those that are `index` modulo `count`, which no other program of a mix
+    /// has.
+    pub(crate) fn share_numbers(&mut self, index: u32, count: u32) {
+        match &mut self.source {
+            Source::Program(runner) => runner.share_numbers(index, count),
+            Source::Merge(works) => works.works_mut().for_each(|work| work.share_numbers(index, count)),
+            _ => {}
+        }
+    }
+
+    fn classed(&self, message: Option<Message>) -> Option<Message> {
+        message.map(|message| Message { class: self.class.unwrap_or(message.class), ..message })
     }
 }
 
@@ -325,6 +342,14 @@ impl Workload {
     /// A pattern with default options.
     pub fn new(pattern: Pattern) -> Self {
         Workload { pattern, options: Options::default() }
+    }
+
+    /// The highest traffic class of its messages.
+    pub fn highest_class(&self) -> u8 {
+        match &self.pattern {
+            Pattern::Mix(mix) => mix.highest_class(),
+            _ => self.options.class,
+        }
     }
 
     /// Lays the workload on a network.

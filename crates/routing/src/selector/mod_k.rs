@@ -1,6 +1,6 @@
 //! D-mod-k and S-mod-k: the digits of the destination or source pick the up ports of a tree.
 
-use netloom_topology::PortId;
+use netloom_topology::{Network, PortId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,12 +9,45 @@ use serde::{Deserialize, Serialize};
 /// counts below.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct DModK {}
+pub struct DModK {
+    /// What D is: the destination `host`, or the index of its `leaf` switch, so that all hosts of a leaf share their way.
+    pub by: By,
+}
 
 /// The source's digit: as D-mod-k with the source host, so that up links never conflict under a permutation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct SModK {}
+pub struct SModK {
+    /// What gives the digits: the source `host`, or the index of its `leaf` switch.
+    pub by: By,
+}
+
+/// What gives the digits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    /// The host.
+    #[default]
+    Host,
+    /// Its leaf switch.
+    Leaf,
+}
+
+/// Hosts at the first leaf switch.
+pub(crate) fn hosts_per_leaf(network: &Network) -> u32 {
+    let same = (0..network.hosts()).take_while(|&host| network.edge_switch(host) == network.edge_switch(0));
+    (same.count() as u32).max(1)
+}
+
+/// Whether host h is at leaf switch ⌊h / hosts per leaf⌋, as in every XGFT.
+pub(crate) fn leaves_are_alike(network: &Network) -> bool {
+    let leaves: Vec<_> = (0..network.hosts()).map(|host| network.edge_switch(host)).collect();
+    let count = hosts_per_leaf(network) as usize;
+    let mut firsts: Vec<_> = leaves.iter().step_by(count).collect();
+    firsts.sort_unstable();
+    leaves.chunks(count).all(|hosts| hosts.iter().all(|&leaf| leaf == hosts[0]))
+        && firsts.windows(2).all(|pair| pair[0] != pair[1])
+}
 
 /// The candidate that `number`'s digit names at a level with the given stride.
 #[inline]
@@ -31,11 +64,119 @@ pub(crate) fn place(number: u32, stride: u32, ports: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::switch::{Crossing, Header, SwitchRouter};
+    use crate::{RouteTable, Routing, Selector, preset};
+    use netloom_topology::{BuildContext, FatTree, KaryNTree, NodeId, Topology, Xgft};
+    use netloom_units::Time;
+    use rand_pcg::Pcg64Mcg;
+    use std::path::Path;
+
+    fn build(topology: Topology) -> Network {
+        topology.build(&BuildContext { seed: 1, base_dir: Path::new("") }).unwrap()
+    }
+
+    fn xgft(m: &[u32], w: &[u32]) -> Network {
+        build(Topology::Xgft(Xgft { m: m.to_vec(), w: w.to_vec(), ..Xgft::default() }))
+    }
+
+    /// The up port, counted from 0, that a switch takes from `src` to `dst`; none if it goes down.
+    fn up_port(
+        network: &Network,
+        table: &RouteTable,
+        scheme: &Routing,
+        at: NodeId,
+        ends: (u32, u32),
+    ) -> Option<u32> {
+        let (src, dst) = ends;
+        let candidates = table.candidates(at, dst);
+        let ups: Vec<PortId> = (0..network.ports(at).len() as PortId)
+            .filter(|&port| network.level(network.neighbour(at, port)) > network.level(at))
+            .collect();
+        if !ups.contains(&candidates[0]) {
+            return None;
+        }
+        assert_eq!(candidates, ups);
+        let header =
+            Header { src, dst, flow: 0, entropy: 0, bytes: 1500, control: false, notification: false };
+        let mut router = SwitchRouter::new(scheme, Pcg64Mcg::new(1), scheme.stride(network, at));
+        let crossing = Crossing { first: true, candidates, now: Time::ZERO };
+        let port = router.route(scheme, &header, crossing, |_| 0, |_| 1).port;
+        ups.iter().position(|&up| up == port).map(|place| place as u32)
+    }
+
+    #[test]
+    fn every_switch_of_a_tree_follows_the_formula() {
+        let trees = [
+            (vec![2; 5], vec![1, 2, 2, 2, 2]),
+            (vec![4; 3], vec![1, 4, 4]),
+            (vec![4, 3, 5], vec![1, 2, 3]),
+            (vec![3, 4, 2, 2], vec![1, 3, 1, 2]),
+        ];
+        for (m, w) in trees {
+            let network = xgft(&m, &w);
+            let table = RouteTable::minimal(&network, |_| false).unwrap();
+            for (preset, by) in
+                ["d-mod-k", "s-mod-k"].into_iter().flat_map(|p| [(p, By::Host), (p, By::Leaf)])
+            {
+                let mut scheme = preset::find(preset).unwrap().routing();
+                match &mut scheme.selector {
+                    Selector::DModK(config) => config.by = by,
+                    Selector::SModK(config) => config.by = by,
+                    other => panic!("{other:?}"),
+                }
+                scheme.fits(&network).unwrap();
+                for at in network.hosts()..network.nodes() {
+                    for (src, dst) in (0..network.hosts()).map(|host| (host * 7 % network.hosts(), host)) {
+                        let Some(port) = up_port(&network, &table, &scheme, at, (src, dst)) else { continue };
+                        let host = if preset == "d-mod-k" { dst } else { src };
+                        let number = if by == By::Leaf { host / m[0] } else { host };
+                        let level = usize::from(network.level(at));
+                        let below: u32 = (1..level).map(|j| w[j]).product();
+                        assert_eq!(
+                            port,
+                            number / below % w[level],
+                            "{preset} {by:?} {host} at level {level}"
+                        );
+                    }
+                }
+            }
+        }
+    }
 
     #[test]
     fn destination_6_of_a_2_ary_3_tree() {
         // Level 1 chooses parent ⌊6/1⌋ mod 2 = 0, level 2 parent ⌊6/2⌋ mod 2 = 1.
-        assert_eq!(pick(6, 1, &[0, 1]), 0);
-        assert_eq!(pick(6, 2, &[0, 1]), 1);
+        let network = build(Topology::KaryNTree(KaryNTree { k: 2, n: 3, ..KaryNTree::default() }));
+        let table = RouteTable::minimal(&network, |_| false).unwrap();
+        let scheme = preset::find("d-mod-k").unwrap().routing();
+        let first = network.edge_switch(0);
+        assert_eq!(up_port(&network, &table, &scheme, first, (0, 6)), Some(0));
+        let second = network.neighbour(first, 2);
+        assert_eq!(up_port(&network, &table, &scheme, second, (0, 6)), Some(1));
+    }
+
+    #[test]
+    fn leaves_are_counted_where_they_are_alike() {
+        let tree = xgft(&[4, 3], &[1, 2]);
+        assert!(leaves_are_alike(&tree) && hosts_per_leaf(&tree) == 4);
+        let fat_tree = build(Topology::FatTree(FatTree { k: Some(6), ..FatTree::default() }));
+        assert!(leaves_are_alike(&fat_tree) && hosts_per_leaf(&fat_tree) == 3);
+        let mut builder = netloom_topology::NetworkBuilder::new("uneven");
+        let hosts = builder.add_hosts(5);
+        let switches = [builder.add_switch(1, 0), builder.add_switch(1, 0), builder.add_switch(2, 0)];
+        let tier = builder.tier("all");
+        let mut link = |a, b| builder.link(a, b, netloom_units::Rate(1), Time(1), tier);
+        hosts.zip([0, 0, 1, 1, 1]).for_each(|(host, leaf)| {
+            link(host, switches[leaf]);
+        });
+        (0..2).for_each(|leaf| {
+            link(switches[leaf], switches[2]);
+        });
+        let uneven = builder.build().unwrap();
+        assert!(!leaves_are_alike(&uneven));
+        let mut scheme = preset::find("d-mod-k").unwrap().routing();
+        assert_eq!(scheme.fits(&uneven), Ok(()));
+        scheme.selector = Selector::DModK(DModK { by: By::Leaf });
+        assert!(scheme.fits(&uneven).unwrap_err().reason.contains("as many hosts"));
     }
 }

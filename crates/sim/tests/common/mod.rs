@@ -59,7 +59,16 @@ pub fn at_200g(bytes: u64) -> Time {
     Rate::from_gbps(200).serialize(Bytes(bytes))
 }
 
-/// The whole outcome as text, for comparisons.
+/// The whole outcome as text, a record per line, for comparisons.
 pub fn fingerprint(records: &Records) -> String {
-    format!("{:?}\n{:?}\n{:?}\n{:?}", records.flows, records.channels, records.samples, records.totals)
+    format!("{records:#?}").replace(",\n", ", ").replace("{\n", "{ ").replace("},", "},\n")
+}
+
+/// The first place where two outcomes differ; none if they are alike.
+pub fn difference(a: &Records, b: &Records) -> Option<String> {
+    let (a, b) = (fingerprint(a), fingerprint(b));
+    let squeeze = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut pairs = a.lines().zip(b.lines());
+    let differ = pairs.find(|(a, b)| a != b).map(|(a, b)| format!("{}\n{}", squeeze(a), squeeze(b)));
+    differ.or_else(|| (a.len() != b.len()).then(|| "one ends early".into()))
 }

@@ -39,6 +39,14 @@ pub struct Part {
 }
 
 impl Mix {
+    pub(crate) fn highest_class(&self) -> u8 {
+        let class = |part: &Part| match &part.pattern {
+            Pattern::Mix(mix) => mix.highest_class(),
+            _ => part.options.class,
+        };
+        self.parts.iter().map(class).max().unwrap_or(0)
+    }
+
     pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
         refuse_options(setting.options)?;
         if self.parts.is_empty() {
@@ -47,13 +55,16 @@ impl Mix {
         let mut works: Vec<Vec<(u16, HostWork)>> = vec![Vec::new(); setting.network.hosts() as usize];
         let mut groups: Vec<String> = Vec::new();
         let mut total_messages = Some(0u64);
+        let count = self.parts.len() as u32;
         for (i, part) in (0..).zip(&self.parts) {
-            let plan = part.lay(setting, i).map_err(|error| error.within(&format!("parts.{i}")))?;
-            if plan.hosts.iter().any(HostWork::is_program) {
-                let found = format!("`{}`, which is a program", part.pattern.name());
-                let expected = "a workload of messages (programs run alone)";
-                return Err(WorkloadError::parameter(format!("parts.{i}.kind"), expected, found));
+            let mut plan = part.lay(setting, i).map_err(|error| error.within(&format!("parts.{i}")))?;
+            for program in plan.hosts.iter().flat_map(HostWork::programs) {
+                if program.numbers() * u64::from(count) > u64::from(u32::MAX) {
+                    let expected = "programs with fewer messages and operations per host, or fewer parts";
+                    return Err(WorkloadError::parameter("parts", expected, count));
+                }
             }
+            plan.hosts.iter_mut().for_each(|work| work.share_numbers(i, count));
             let first = groups.len();
             for name in part.groups(&plan.groups) {
                 if name.is_empty() || groups.contains(&name) {
@@ -156,7 +167,10 @@ impl JsonSchema for Part {
 mod tests {
     use super::*;
     use crate::pattern::tests::{network, plan, timed};
-    use crate::{Bernoulli, Hotspot, Incast, Permutation, Placement, Uniform, Workload};
+    use crate::program::testing::{Event, execute};
+    use crate::{
+        Algorithm, Bernoulli, Collective, Hotspot, Incast, Permutation, Placement, Uniform, Workload,
+    };
     use netloom_units::{Bytes, Time};
 
     fn part(name: &str, pattern: Pattern) -> Part {
@@ -222,6 +236,41 @@ mod tests {
             assert_eq!(message.stream, message.group != 3);
             assert!(message.group != 3 || (message.dst == 2 && src != 2));
         }
+    }
+
+    #[test]
+    fn programs_run_side_by_side() {
+        let collective = |algorithm, ranks, class, name: &str| {
+            let collective = Collective { algorithm, repeat: 3, compute: Time(5), ..Default::default() };
+            let options =
+                Options { ranks: Some(ranks), class, start_jitter: Time(2000), ..Default::default() };
+            Part { name: Some(name.to_owned()), pattern: Pattern::Collective(collective), options }
+        };
+        let inner = Mix {
+            parts: vec![
+                collective(Algorithm::DisseminationBarrier, 8, 3, "c"),
+                collective(Algorithm::PairwiseAllToAll, 9, 4, "d"),
+            ],
+        };
+        let mut plan = mix(vec![
+            part("frames", bernoulli()),
+            collective(Algorithm::RingAllreduce, 4, 1, "a"),
+            collective(Algorithm::BruckAllToAll, 7, 2, "b"),
+            part("inner", Pattern::Mix(inner)),
+        ])
+        .unwrap();
+        assert_eq!(plan.groups, ["frames", "a", "b", "inner/c", "inner/d"]);
+        let (mut sent, mut numbers) = ([0; 5], std::collections::BTreeSet::new());
+        execute(&mut plan, 3, Time(1000), |_, _, event| {
+            if let Event::Sent { src, number, class, group, .. } = event {
+                assert_eq!(u16::from(class), group);
+                assert!(numbers.insert((src, number)));
+                sent[usize::from(group)] += 1;
+            }
+        });
+        assert_eq!(sent, [0, 3 * 4 * 6, 3 * 7 * 3, 3 * 8 * 3, 3 * 9 * 8]);
+        assert!(plan.hosts.iter().all(|host| host.is_finished() && host.unfinished().is_none()));
+        assert!(plan.hosts[8].is_program() && !plan.hosts[9].is_program());
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod partners;
 mod permutation;
 mod poisson;
 mod shuffle;
+mod skeleton;
 mod stencil;
 mod uniform;
 
@@ -38,6 +39,7 @@ pub use off_diagonal::OffDiagonal;
 pub use permutation::Permutation;
 pub use poisson::Poisson;
 pub use shuffle::Shuffle;
+pub use skeleton::{Application, Scale, ScaleTable, Skeleton};
 pub use stencil::Stencil;
 pub use uniform::Uniform;
 
@@ -58,11 +60,12 @@ kinds! {
         "adversarial" => Adversarial(Adversarial),
         "stencil" => Stencil(Stencil),
         "poisson" => Poisson(Poisson),
+        "collective" => Collective(Collective),
+        "skeleton" => Skeleton(Skeleton),
+        "goal" => Goal(Goal),
         "bernoulli" => Bernoulli(Bernoulli),
         "bursty" => Bursty(Bursty),
         "hotspot" => Hotspot(Hotspot),
-        "collective" => Collective(Collective),
-        "goal" => Goal(Goal),
         "flow-list" => FlowList(FlowList),
         "htsim-matrix" => HtsimMatrix(HtsimMatrix),
         "ns3-flows" => Ns3Flows(Ns3Flows),
@@ -82,11 +85,12 @@ impl Pattern {
             Pattern::Adversarial(pattern) => pattern.lay(setting),
             Pattern::Stencil(pattern) => pattern.lay(setting),
             Pattern::Poisson(pattern) => pattern.lay(setting),
+            Pattern::Collective(pattern) => pattern.lay(setting),
+            Pattern::Skeleton(pattern) => pattern.lay(setting),
+            Pattern::Goal(pattern) => pattern.lay(setting),
             Pattern::Bernoulli(pattern) => pattern.lay(setting),
             Pattern::Bursty(pattern) => pattern.lay(setting),
             Pattern::Hotspot(pattern) => pattern.lay(setting),
-            Pattern::Collective(pattern) => pattern.lay(setting),
-            Pattern::Goal(pattern) => pattern.lay(setting),
             Pattern::FlowList(pattern) => pattern.lay(setting),
             Pattern::HtsimMatrix(pattern) => pattern.lay(setting),
             Pattern::Ns3Flows(pattern) => pattern.lay(setting),
@@ -180,14 +184,12 @@ mod tests {
             Stencil { offsets: Some(vec![-1, 7]), size: Table::WebServer.into(), ..Default::default() };
         patterns.push(Pattern::Stencil(stencil));
         patterns.push(Pattern::HtsimMatrix(HtsimMatrix { file: "a.cm".into(), start_unit: StartUnit::Us }));
+        patterns.push(Pattern::Goal(Goal { file: "a.goal".into(), time_unit: Time(1), overhead: Time(2) }));
         let mixed = [Pattern::Poisson(Poisson::default()), Pattern::Hotspot(Hotspot::default())];
         let part = |pattern| Part { name: Some("a".into()), pattern, options: crate::Options::default() };
         patterns.push(Pattern::Mix(Mix { parts: mixed.into_iter().map(part).collect() }));
-        // All but the three lists, which need a file.
-        assert_eq!(patterns.len(), Pattern::NAMES.len() - 3 + 4);
-        patterns.push(Pattern::Goal(Goal { file: "a.goal".into(), time_unit: Time(1), overhead: Time(2) }));
         // All but the three lists and the schedule, which need a file.
-        assert_eq!(patterns.len(), Pattern::NAMES.len() - 4 + 4);
+        assert_eq!(patterns.len(), Pattern::NAMES.len() - 4 + 5);
         for pattern in patterns {
             let mut table: toml::Table = toml::from_str(&toml::to_string(&pattern).unwrap()).unwrap();
             let kind = table.remove("kind").unwrap();

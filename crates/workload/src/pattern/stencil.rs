@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::collective::{Algorithm, Operation};
 use super::partners::{at_offsets, send_to_partners};
 use crate::plan::{Plan, Setting};
-use crate::program::{Any, RankBuilder, build_all};
+use crate::program::{Accept, RankBuilder, build_all};
 use crate::random::{Purpose, stream};
 use crate::{Size, WorkloadError};
 
@@ -75,7 +75,7 @@ impl Stencil {
                 ops.push(builder.send(dst, size.draw(&mut rng), exchange));
             }
             for &src in &sources[rank as usize] {
-                ops.push(builder.recv(Any::Is(src), Any::Is(exchange)));
+                ops.push(builder.recv(Accept::Only(src), Accept::Only(exchange)));
             }
             builder.after_all(&ops, start.as_slice());
             let operation =

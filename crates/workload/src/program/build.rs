@@ -15,18 +15,18 @@ pub(crate) struct RankBuilder {
 
 /// A rank or tag that a receive accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Any {
+pub(crate) enum Accept {
     /// This one.
-    Is(u32),
+    Only(u32),
     /// Whatever it is.
     Any,
 }
 
-impl Any {
+impl Accept {
     fn code(self) -> u32 {
         match self {
-            Any::Is(value) => value,
-            Any::Any => ANY,
+            Accept::Only(value) => value,
+            Accept::Any => ANY,
         }
     }
 }
@@ -41,7 +41,7 @@ impl RankBuilder {
     }
 
     /// Adds a receive and returns its index.
-    pub(crate) fn recv(&mut self, src: Any, tag: Any) -> u32 {
+    pub(crate) fn recv(&mut self, src: Accept, tag: Accept) -> u32 {
         self.push(OpKind::Recv, 0, src.code(), tag.code())
     }
 

@@ -16,9 +16,9 @@ enum Call {
 impl Program {
     /// Runs the program on a network that delivers at once, whatever calculations take, and gives it back if it ends.
     ///
-    /// Without wildcards this is a proof, because then every message has its receive whatever the times are, as long
-    /// as messages of one channel that wait for nothing of each other are not told apart; with wildcards it is one of
-    /// the possible runs.
+    /// Where no receive has a wildcard, and the dependencies put the sends of every channel in order and its receives too,
+    /// the program then ends on every network, because which message goes to which receive does not depend on times.
+    /// Otherwise this is one of the possible runs.
     ///
     /// # Errors
     /// The first operation that never finishes, in words.

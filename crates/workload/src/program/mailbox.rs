@@ -125,6 +125,10 @@ pub(super) struct Queue {
 impl Queue {
     pub(super) const EMPTY: Queue = Queue { head: ANY, tail: ANY };
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.head == ANY
+    }
+
     pub(super) fn push(&mut self, op: u32, links: &mut [u32]) {
         links[op as usize] = ANY;
         if self.head == ANY {

@@ -29,7 +29,7 @@ mod runner;
 #[cfg(test)]
 pub(crate) mod testing;
 
-pub(crate) use build::{Any, CheckedRank, MAX_OPS, RankBuilder, build_all, check};
+pub(crate) use build::{Accept, CheckedRank, MAX_OPS, RankBuilder, build_all, check};
 pub(crate) use runner::Runner;
 
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use netloom_topology::HostId;
 use netloom_units::{Bytes, Time};
 
 use super::mailbox::{Mailbox, Queue};
-use super::{ANY, Action, OpKind, Placed, RankProgram};
+use super::{ANY, Action, Op, OpKind, Placed, RankProgram};
 
 /// The state of one rank: callbacks in, actions out.
 #[derive(Clone, Debug)]
@@ -31,6 +31,25 @@ pub(crate) struct Runner {
     /// The operations of the messages sent in this round, channel by channel.
     senders: Box<[u32]>,
     mailbox: Mailbox,
+    names: Names,
+}
+
+/// How messages and wake-ups are told from those of other programs at the same hosts: n becomes `n * count + index`.
+#[derive(Clone, Copy, Debug)]
+struct Names {
+    index: u32,
+    count: u32,
+}
+
+impl Names {
+    fn outside(self, name: u32) -> u32 {
+        name * self.count + self.index
+    }
+
+    /// `None` if it is not the name of something of this program.
+    fn inside(self, name: u32) -> Option<u32> {
+        (name % self.count == self.index).then(|| name / self.count)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -41,9 +60,6 @@ struct Cpu {
 
 /// The state of an operation that has finished (no operation has this index).
 const FINISHED: u32 = ANY - 1;
-
-/// The wake-up at which a rank begins.
-const BEGIN: u32 = ANY;
 
 impl Runner {
     pub(crate) fn new(placed: Arc<Placed>, rank: u32, start: Time) -> Self {
@@ -59,21 +75,36 @@ impl Runner {
             sent: vec![0; program.outbound.len()].into(),
             senders: vec![ANY; program.sends as usize].into(),
             mailbox: Mailbox::new(program),
+            names: Names { index: 0, count: 1 },
             placed,
         }
     }
 
+    /// Takes the numbers that are `index` modulo `count` among those it has.
+    pub(crate) fn share_numbers(&mut self, index: u32, count: u32) {
+        self.names = Names { index: self.names.index * count + index, count: self.names.count * count };
+    }
+
+    /// The highest number of a message or wake-up.
+    pub(crate) fn numbers(&self) -> u64 {
+        let program = self.program();
+        let sends = u64::from(program.sends) * u64::from(self.placed.program.rounds);
+        sends.max(program.ops.len() as u64 + 1) * u64::from(self.names.count)
+    }
+
     pub(crate) fn begin(&mut self, now: Time, actions: &mut Vec<Action>) {
         if self.start > now {
-            actions.push(Action::Wake { at: self.start, op: BEGIN });
+            // No operation has this index.
+            let op = self.state.len() as u32;
+            actions.push(Action::Wake { at: self.start, op: self.names.outside(op) });
         } else {
             self.advance(now, actions);
         }
     }
 
     pub(crate) fn on_wake(&mut self, now: Time, op: u32, actions: &mut Vec<Action>) {
-        if op != BEGIN {
-            let cpu = self.program().ops[op as usize].cpu;
+        let Some(op) = self.names.inside(op) else { return };
+        if let Some(&Op { cpu, .. }) = self.program().ops.get(op as usize) {
             self.cpus[cpu as usize].busy = false;
             self.after_cpu(op, now, actions);
             while !self.cpus[cpu as usize].busy
@@ -86,6 +117,7 @@ impl Runner {
     }
 
     pub(crate) fn on_sent(&mut self, now: Time, number: u32, actions: &mut Vec<Action>) {
+        let Some(number) = self.names.inside(number) else { return };
         let (program, rounds) = (self.program(), self.placed.program.rounds);
         let channel = program.outbound.partition_point(|c| c.first * rounds <= number) as u32 - 1;
         let first = program.outbound[channel as usize].first;
@@ -96,6 +128,7 @@ impl Runner {
     }
 
     pub(crate) fn on_received(&mut self, now: Time, src: HostId, number: u32, actions: &mut Vec<Action>) {
+        let Some(number) = self.names.inside(number) else { return };
         let src = self.placed.ranks[src as usize];
         let (channel, place) = self.placed.program.place(src, number);
         self.deliver(channel, place, now, actions);
@@ -110,6 +143,9 @@ impl Runner {
     pub(crate) fn unfinished(&self) -> Option<String> {
         if self.is_finished() {
             return None;
+        }
+        if self.left == 0 {
+            return Some(format!("rank {} has not begun", self.rank));
         }
         let op = self.state.iter().position(|&state| state != FINISHED)?;
         let of = |what: &str, value: u32| match value {
@@ -183,8 +219,10 @@ impl Runner {
     fn await_cpu(&mut self, op: u32, now: Time, actions: &mut Vec<Action>) {
         let operation = &self.program().ops[op as usize];
         let (cpu, calc) = (operation.cpu as usize, operation.kind == OpKind::Calc);
-        if self.cpus[cpu].busy && (calc || self.placed.program.overhead > Time::ZERO) {
-            self.cpus[cpu].queue.push(op, &mut self.state);
+        let Cpu { busy, queue } = &mut self.cpus[cpu];
+        let waits = calc || self.placed.program.overhead > Time::ZERO;
+        if waits && (*busy || !queue.is_empty()) {
+            queue.push(op, &mut self.state);
         } else {
             self.occupy(op, now, actions);
         }
@@ -203,7 +241,8 @@ impl Runner {
             self.after_cpu(op, now, actions);
         } else {
             self.cpus[cpu].busy = true;
-            actions.push(Action::Wake { at: Time(now.0.saturating_add(duration.0)), op });
+            let at = Time(now.0.saturating_add(duration.0));
+            actions.push(Action::Wake { at, op: self.names.outside(op) });
         }
     }
 
@@ -232,7 +271,7 @@ impl Runner {
         actions.push(Action::Send {
             dst: self.placed.hosts[operation.peer as usize],
             bytes: Bytes(operation.value.max(1)),
-            number: channel.first * rounds + place,
+            number: self.names.outside(channel.first * rounds + place),
             class: 0,
             group: 0,
         });
@@ -276,11 +315,11 @@ impl Runner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::{Any, RankBuilder, build_all};
+    use crate::program::{Accept, RankBuilder, build_all};
 
     /// Rank 1, which answers every one of its receives (in order) with as many bytes to rank 2, and has begun. `before`
     /// is a calculation that its receives wait for. Messages come from ranks 0 and 2, by their tags.
-    fn answering(from_0: &[u32], from_2: &[u32], receives: &[(Any, Any)], before: bool) -> Runner {
+    fn answering(from_0: &[u32], from_2: &[u32], receives: &[(Accept, Accept)], before: bool) -> Runner {
         let program = build_all(3, 1, Time::ZERO, |rank| {
             let mut builder = RankBuilder::default();
             let tags = if rank == 0 { from_0 } else { from_2 };
@@ -298,7 +337,7 @@ mod tests {
             }
             if rank == 2 {
                 receives.iter().for_each(|_| {
-                    builder.recv(Any::Is(1), Any::Is(9));
+                    builder.recv(Accept::Only(1), Accept::Only(9));
                 });
             }
             builder
@@ -323,9 +362,9 @@ mod tests {
         answers(actions)
     }
 
-    const FROM_0: (Any, Any) = (Any::Is(0), Any::Is(5));
-    const FROM_ANY: (Any, Any) = (Any::Any, Any::Is(5));
-    const ANYTHING: (Any, Any) = (Any::Any, Any::Any);
+    const FROM_0: (Accept, Accept) = (Accept::Only(0), Accept::Only(5));
+    const FROM_ANY: (Accept, Accept) = (Accept::Any, Accept::Only(5));
+    const ANYTHING: (Accept, Accept) = (Accept::Any, Accept::Any);
 
     #[test]
     fn messages_that_overtake_others_of_their_tag_wait_for_them() {
@@ -338,8 +377,27 @@ mod tests {
     }
 
     #[test]
+    fn a_rank_that_starts_late_says_so() {
+        let program = build_all(1, 1, Time::ZERO, |_| {
+            let mut builder = RankBuilder::default();
+            builder.calc(Time(3));
+            builder
+        });
+        let mut runner = Runner::new(Placed::new(program.unwrap(), &[0], 1), 0, Time(5));
+        let mut actions = Vec::new();
+        runner.begin(Time::ZERO, &mut actions);
+        assert_eq!(runner.unfinished().unwrap(), "rank 0 has not begun");
+        let [Action::Wake { at: Time(5), op }] = actions[..] else { panic!("{actions:?}") };
+        actions.clear();
+        runner.on_wake(Time(5), op, &mut actions);
+        assert_eq!(actions, [Action::Wake { at: Time(8), op: 0 }]);
+        runner.on_wake(Time(8), 0, &mut actions);
+        assert!(runner.is_finished());
+    }
+
+    #[test]
     fn tags_may_overtake_each_other() {
-        let receives = [(Any::Is(0), Any::Is(5)), (Any::Is(0), Any::Is(6))];
+        let receives = [(Accept::Only(0), Accept::Only(5)), (Accept::Only(0), Accept::Only(6))];
         // Sent in the order 6, 5; numbers follow the tags.
         let mut runner = answering(&[6, 5], &[], &receives, false);
         assert_eq!(arrive(&mut runner, 0, 1), [2]);
@@ -372,14 +430,14 @@ mod tests {
         let program = build_all(2, 2, Time::ZERO, |rank| {
             let mut builder = RankBuilder::default();
             if rank == 0 {
-                let answer = builder.recv(Any::Is(1), Any::Is(0));
+                let answer = builder.recv(Accept::Only(1), Accept::Only(0));
                 let late = builder.send(1, Bytes(1), 0);
                 builder.send(1, Bytes(2), 0);
                 builder.requires(late, answer);
             } else {
-                let first = builder.recv(Any::Is(0), Any::Is(0));
+                let first = builder.recv(Accept::Only(0), Accept::Only(0));
                 let answer = builder.send(0, Bytes(3), 0);
-                builder.recv(Any::Is(0), Any::Is(0));
+                builder.recv(Accept::Only(0), Accept::Only(0));
                 builder.requires(answer, first);
             }
             builder

@@ -17,6 +17,8 @@ pub(crate) enum Event {
         dst: HostId,
         bytes: Bytes,
         number: u32,
+        class: u8,
+        group: u16,
     },
     Arrived {
         src: HostId,
@@ -69,12 +71,12 @@ pub(crate) fn execute(
             };
             match action {
                 Action::Wake { at, op } => schedule(at, host, Call::Wake(op)),
-                Action::Send { dst, bytes, number, .. } => {
+                Action::Send { dst, bytes, number, class, group } => {
                     let mut later = || Time(now.0 + rng.random_range(0..=latency.0));
                     let (arrival, departure) = (later(), later());
                     schedule(arrival, dst, Call::Received(host, number));
                     schedule(departure, host, Call::Sent(number));
-                    watch(plan, now, Event::Sent { src: host, dst, bytes, number });
+                    watch(plan, now, Event::Sent { src: host, dst, bytes, number, class, group });
                 }
             }
         }
@@ -84,5 +86,5 @@ pub(crate) fn execute(
 
 /// How many operations of a kind a host has finished in this round.
 pub(crate) fn finished(work: &HostWork, kind: OpKind) -> usize {
-    work.runner().map_or(0, |runner| runner.finished(kind))
+    work.programs().map(|program| program.finished(kind)).sum()
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::WorkloadError;
 use crate::plan::{Plan, Setting};
-use crate::program::{Any, RankBuilder, build_all};
+use crate::program::{Accept, RankBuilder, build_all};
 
 /// A collective operation of all ranks as a program: every rank goes through the steps of the algorithm, a step
 /// beginning when its own messages of the one before are sent and received, and repeats that.
@@ -76,6 +76,9 @@ impl Collective {
     }
 }
 
+/// One of a rank's messages: the other rank, and the size.
+type Part = (u32, Bytes);
+
 /// One collective operation as part of a program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
@@ -98,10 +101,10 @@ impl Operation {
     /// done.
     pub(super) fn add(&self, builder: &mut RankBuilder, rank: u32, start: &[u32]) -> Vec<u32> {
         let mut steps: VecDeque<Vec<u32>> = VecDeque::new();
-        for step in 0..self.algorithm.steps(self.ranks) {
-            let step = self.algorithm.step(self.ranks, rank, step);
-            let send = step.to.map(|(to, blocks)| builder.send(to, self.bytes(&blocks), self.tag));
-            let recv = step.from.map(|from| builder.recv(Any::Is(from), Any::Is(self.tag)));
+        for step in 0..self.steps() {
+            let (to, from) = self.step(rank, step);
+            let send = to.map(|(to, bytes)| builder.send(to, bytes, self.tag));
+            let recv = from.map(|(from, _)| builder.recv(Accept::Only(from), Accept::Only(self.tag)));
             let ops: Vec<u32> = send.into_iter().chain(recv).collect();
             if ops.is_empty() {
                 continue;
@@ -111,6 +114,21 @@ impl Operation {
             steps.push_back(ops);
         }
         if steps.is_empty() { start.to_vec() } else { steps.into_iter().flatten().collect() }
+    }
+
+    /// How many steps there are.
+    pub(super) fn steps(&self) -> u32 {
+        self.algorithm.steps(self.ranks)
+    }
+
+    /// What a rank sends in a step, and what it receives.
+    pub(super) fn step(&self, rank: u32, step: u32) -> (Option<Part>, Option<Part>) {
+        let sent = |rank| {
+            let (to, blocks) = self.algorithm.step(self.ranks, rank, step).to?;
+            Some((to, self.bytes(&blocks)))
+        };
+        let from = self.algorithm.step(self.ranks, rank, step).from;
+        (sent(rank), from.and_then(|from| Some((from, sent(from)?.1))))
     }
 
     /// The size of some blocks.
@@ -399,6 +417,7 @@ mod tests {
                 placement: Placement::Random,
                 start_jitter: Time(jitter),
                 ranks: Some(ranks),
+                ..Default::default()
             };
             let workload = Workload { pattern: Pattern::Collective(collective), options };
             let mut plan = plan(workload, &network(ranks + 2, ranks), seed).unwrap();

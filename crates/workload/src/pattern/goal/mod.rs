@@ -193,6 +193,18 @@ rank 1 {
     }
 
     #[test]
+    fn a_cpu_serves_in_the_order_of_becoming_ready() {
+        // The send to itself occupies the CPU for 10 ns; the calculation has waited longer than the receive.
+        let text = "num_ranks 2\nrank 0 {\nsend 1b to 0\nwork: calc 5\nrecv 1b from 0\nout: send 1b to 1 cpu 1\n\
+                    out requires work\n}\nrank 1 {\nrecv 1b from 0\n}\n";
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.goal");
+        std::fs::write(&file, text).unwrap();
+        let (sent, _) = run(laid(Goal { overhead: Time::from_ns(10), ..goal(&file) }, 4).unwrap());
+        assert_eq!(sent[0].0, Time::from_ns(10 + 5 + 10));
+    }
+
+    #[test]
     fn messages_to_oneself_stay_at_home() {
         let plan =
             read("num_ranks 1\nrank 0 {\na: send 9b to 0\nb: recv 9b from 0\nc: calc 3\nc requires b\n}\n")

@@ -8,7 +8,7 @@ use netloom_units::{Bytes, Time};
 
 use super::text::Statements;
 use crate::WorkloadError;
-use crate::program::{Any, CheckedRank, MAX_OPS, RankBuilder};
+use crate::program::{Accept, CheckedRank, MAX_OPS, RankBuilder};
 
 /// The statements of one rank. Labels are known within their block only.
 pub(super) struct Block {
@@ -53,7 +53,8 @@ impl Block {
             labels: HashMap::new(),
             labelled: Vec::new(),
             dependencies: Vec::new(),
-            cpus: HashMap::new(),
+            // Operations that name none are on CPU 0.
+            cpus: HashMap::from([(0, 0)]),
         };
         // `rank R {` is three words.
         let mut skipped = 3;
@@ -136,11 +137,11 @@ impl Block {
                 (self.builder.send(dst, bytes(size)?, number(tag(options))?), options)
             }
             ["recv", size, "from", peer, ref options @ ..] => {
-                let src = if peer == "-1" { Any::Any } else { Any::Is(rank(peer, schedule.ranks)?) };
+                let src = if peer == "-1" { Accept::Any } else { Accept::Only(rank(peer, schedule.ranks)?) };
                 bytes(size)?;
                 let tag = match tag(options) {
-                    "-1" => Any::Any,
-                    tag => Any::Is(number(tag)?),
+                    "-1" => Accept::Any,
+                    tag => Accept::Only(number(tag)?),
                 };
                 (self.builder.recv(src, tag), options)
             }
