@@ -75,8 +75,11 @@ impl Inputs {
         self.queues[index].pop_front()
     }
 
-    /// All packets, with the output ports and lanes that they want.
+    /// All packets, with the output ports and lanes for which they wait: those that the head of their queue wants.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, usize, &Packet)> {
-        self.queues.iter().flatten().map(|waiting| (waiting.port, waiting.lane, &waiting.packet))
+        self.queues
+            .iter()
+            .filter_map(|queue| Some((queue, queue.front()?)))
+            .flat_map(|(queue, first)| queue.iter().map(|waiting| (first.port, first.lane, &waiting.packet)))
     }
 }

@@ -123,7 +123,7 @@ impl Ports {
         let state = &mut self.ports[index];
         let is_idle = state.ready() == 0 && state.free_at <= moment.at;
         let goes_first = lane <= rules.top || moment.is_over && lane < rules.first_shared;
-        // While ports advance in order, what leaves another one in this instant may put a PAUSE frame before this packet.
+        // While something is held up, what leaves another port in this instant may put a PAUSE frame before this packet, or end what holds it.
         let is_free = state.closed >> lane & 1 == 0 && !is_ordered;
         if is_idle && goes_first && is_free {
             state.free_at = moment.at;

@@ -1,7 +1,7 @@
 //! The simulation as the engine sees it: what all nodes share, and which node does what.
 
 use netloom_engine::{Model, NodeIndex, Scheduler, TIMER};
-use netloom_fabric::{Credit, Departure, Fabric, Packet, Ports, Rules, Wire};
+use netloom_fabric::{Credit, Departure, Fabric, Packet, PacketKind, Ports, Rules, Wire};
 use netloom_routing::{Intermediates, NicRouter, RouteTable, Routing};
 use netloom_topology::Network;
 use netloom_transport::Transport;
@@ -52,10 +52,10 @@ pub(crate) enum Message {
 }
 
 impl Message {
-    /// The packet, if it is one.
+    /// The packet, if it is one that crosses the channel rather than a credit beside it.
     pub(crate) fn packet(&self) -> Option<&Packet> {
         match self {
-            Message::Packet(packet) => Some(packet),
+            Message::Packet(packet) if packet.kind != PacketKind::Credit => Some(packet),
             _ => None,
         }
     }
