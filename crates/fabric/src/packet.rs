@@ -88,6 +88,12 @@ impl Packet {
         vc: FRESH,
     };
 
+    /// Whether it concerns the two ends of one link only: a PAUSE frame or a credit.
+    #[inline(always)]
+    pub fn is_of_the_link(&self) -> bool {
+        self.kind as u8 >= PacketKind::Pause as u8
+    }
+
     /// Whether it carries payload, rather than a signal.
     #[inline]
     pub fn is_data(&self) -> bool {

@@ -24,7 +24,7 @@ use crate::measure::Measure;
 use crate::meter::Watch;
 use crate::model::{Node, World};
 use crate::sampler::Sampler;
-use crate::switch::{CongestionPoints, Switch};
+use crate::switch::{CongestionPoints, Duties, Switch};
 use crate::turns::Turns;
 
 /// What each random stream is for.
@@ -247,16 +247,23 @@ impl Simulation {
                 dropped: Default::default(),
                 points: CongestionPoints::new(&self.world, specs_len),
                 control_sent: 0,
-                is_special: sampler.is_some()
-                    || rules.is_lossless()
-                    || self.world.fabric.options.qcn.is_some()
-                    || self.world.nic.layers().is_some()
-                    || self.world.via.is_some(),
+                duties: self.duties(sampler.is_some()),
                 sampler,
                 last_event: Time::ZERO,
             })))
         });
         hosts.chain(switches).collect()
+    }
+
+    fn duties(&self, has_sampler: bool) -> Duties {
+        let World { fabric, nic, via, rules, .. } = &self.world;
+        if has_sampler || fabric.options.qcn.is_some() || nic.layers().is_some() || via.is_some() {
+            Duties::Special
+        } else if rules.is_lossless() {
+            Duties::Lossless
+        } else {
+            Duties::Plain
+        }
     }
 
     fn sampler(&self, node: NodeId) -> Option<Sampler> {
