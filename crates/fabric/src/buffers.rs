@@ -10,6 +10,7 @@ use crate::flow_control::pfc::Pfc;
 use crate::flow_control::pfc_shared::PfcShared;
 use crate::flow_control::{Cable, FlowControl};
 use crate::port::{Credit, PortSpec};
+use crate::returns::Returns;
 use crate::rules::Rules;
 
 /// The flow control of one node.
@@ -96,7 +97,8 @@ pub(crate) struct Accounts {
     lanes: usize,
     credits: Vec<u32>,
     /// Per port: the time that a credit takes to the other end.
-    delay: Vec<Time>,
+    pub(crate) delay: Vec<Time>,
+    pub(crate) returns: Returns,
 }
 
 impl Buffers {
@@ -153,11 +155,11 @@ impl Buffers {
         }
     }
 
-    /// How long a credit for the upstream port takes; `None` without credits.
+    /// The credits of every port; `None` where there are none.
     #[inline(always)]
-    pub(crate) fn credit_delay(&self, ingress: u16) -> Option<Time> {
+    pub(crate) fn accounts(&mut self) -> Option<&mut Accounts> {
         match self {
-            Buffers::Credits(accounts) => Some(accounts.delay[usize::from(ingress)]),
+            Buffers::Credits(accounts) => Some(accounts),
             _ => None,
         }
     }
@@ -179,6 +181,14 @@ impl Buffers {
         let was_stopped = u64::from(*credits) < rules.packet;
         *credits += credit.bytes;
         was_stopped && u64::from(*credits) >= rules.packet
+    }
+
+    /// Bytes that have left the buffer of an input port and lane without their credit having gone back.
+    pub(crate) fn owed(&self, ingress: u16, lane: usize) -> u64 {
+        match self {
+            Buffers::Credits(accounts) => accounts.returns.owed(ingress, lane),
+            _ => 0,
+        }
     }
 
     pub(crate) fn credits(&self, port: u16, lane: usize) -> Option<u64> {
@@ -414,6 +424,7 @@ impl Accounts {
         Accounts {
             lanes,
             credits: vec![config.buffer.0 as u32; specs.len() * lanes],
+            returns: Returns::new(specs.len(), lanes, config.batch(rules.packet)),
             delay: specs.iter().map(|spec| spec.latency + spec.rate.serialize(config.credit_size)).collect(),
         }
     }

@@ -23,6 +23,7 @@ mod port;
 mod ports;
 mod qcn;
 mod queues;
+mod returns;
 mod round_robin;
 mod rules;
 

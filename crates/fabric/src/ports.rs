@@ -3,7 +3,7 @@
 use netloom_units::Time;
 use rand::Rng;
 
-use crate::buffers::{Buffers, Charge};
+use crate::buffers::{Accounts, Buffers, Charge};
 use crate::inputs::Inputs;
 use crate::packet::{NO_INGRESS, Packet, PacketKind};
 use crate::port::{Credit, Fate, Moment, Port, PortSpec, PortStats, Wire};
@@ -279,17 +279,15 @@ impl Ports {
             self.close(port, 1 << lane, at);
         }
         if ingress != NO_INGRESS && !self.is_host {
-            self.release(ingress, lane_in, size, at, wire);
+            self.release(ingress, lane_in, size, at);
         }
     }
 
-    /// A packet has left its input buffer: its room goes back to the upstream port, or ends that port's pause.
+    /// A packet has left its input buffer: its room will go back to the upstream port, or ends that port's pause.
     #[inline(always)]
-    fn release(&mut self, ingress: u16, lane: usize, size: u16, at: Time, wire: &mut impl Wire) {
-        if let Some(delay) = self.buffers.credit_delay(ingress) {
-            let state = &self.ports[usize::from(ingress)];
-            let credit = Credit { port: state.peer, lane: lane as u8, bytes: u32::from(size) };
-            wire.credit(state.to, state.channel, at + delay, credit);
+    fn release(&mut self, ingress: u16, lane: usize, size: u16, at: Time) {
+        if let Some(accounts) = self.buffers.accounts() {
+            accounts.returns.note(ingress, lane, at, u32::from(size));
         } else if self.buffers.release(ingress, lane, size) {
             self.signal(ingress, at);
         }
@@ -363,14 +361,27 @@ impl Ports {
     /// A host has taken a data packet out of its input at once: credits go back.
     #[inline]
     pub fn absorb(&mut self, packet: &Packet, now: Time, rules: &Rules, wire: &mut impl Wire) {
+        let (ingress, lane) = (packet.ingress, rules.lane_in(packet));
         if rules.is_in_data_lane(packet)
-            && let Some(delay) = self.buffers.credit_delay(packet.ingress)
+            && let Some(accounts) = self.buffers.accounts()
+            && let Some(bytes) = accounts.returns.take(ingress, lane, u32::from(packet.size))
         {
-            let state = &self.ports[usize::from(packet.ingress)];
-            let lane = rules.lane_in(packet) as u8;
-            let credit = Credit { port: state.peer, lane, bytes: u32::from(packet.size) };
-            wire.credit(state.to, state.channel, now + delay, credit);
+            let state = &self.ports[usize::from(ingress)];
+            let credit = Credit { port: state.peer, lane: lane as u8, bytes };
+            wire.credit(state.to, state.channel, now + accounts.delay[usize::from(ingress)], credit);
         }
+    }
+
+    /// All ports are at `until`: gives back the credits of what has left before.
+    #[inline(never)]
+    fn return_credits(&mut self, until: Time, wire: &mut impl Wire) {
+        let Ports { ports, buffers: Buffers::Credits(accounts), .. } = self else { return };
+        let Accounts { returns, delay, .. } = &mut **accounts;
+        returns.give_back(until, |ingress, lane, at, bytes| {
+            let state = &ports[usize::from(ingress)];
+            let credit = Credit { port: state.peer, lane, bytes };
+            wire.credit(state.to, state.channel, at + delay[usize::from(ingress)], credit);
+        });
     }
 
     /// Stops lanes, given as bits.
@@ -419,6 +430,9 @@ impl Ports {
                     self.waiting[word] &= !(1 << (index % 64));
                 }
             }
+        }
+        if rules.is_lossless && self.buffers.accounts().is_some_and(|accounts| accounts.returns.is_due()) {
+            self.return_credits(until, wire);
         }
         (next != Time::MAX).then_some(next)
     }
@@ -554,6 +568,11 @@ impl Ports {
     /// The channel that a port feeds.
     pub fn channel(&self, port: u16) -> u32 {
         self.ports[usize::from(port)].channel
+    }
+
+    /// Bytes that have left the input buffer of a port and data lane (from 0) and for which no credit has gone back.
+    pub fn owed(&self, port: u16, lane: usize) -> u64 {
+        self.buffers.owed(port, lane)
     }
 
     /// Bytes of a data lane (from 0) that a port may still send downstream; `None` without credits.

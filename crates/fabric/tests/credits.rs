@@ -11,7 +11,7 @@ use netloom_units::{Bytes, Rate, Time};
 use proptest::prelude::*;
 
 fn credits(buffer: u64) -> netloom_fabric::Fabric {
-    with(FlowControl::Credits(Credits { buffer: Bytes(buffer), ..Credits::default() }))
+    with(FlowControl::Credits(Credits { buffer: Bytes(buffer), batch: Some(Bytes(0)), ..Credits::default() }))
 }
 
 proptest! {

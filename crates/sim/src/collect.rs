@@ -285,7 +285,8 @@ fn check_losses(world: &World, nodes: &[Node]) -> Result<(), RunError> {
     Ok(())
 }
 
-/// With nothing on channels, what a port may send and what lies in the buffer at the other end make up that buffer.
+/// With nothing on channels, what a port may send and what lies in the buffer at the other end, or has left it without its credit having
+/// gone back, make up that buffer.
 fn check_credits(world: &World, nodes: &[Node]) -> Result<(), RunError> {
     let FlowControl::Credits(config) = &world.fabric.flow_control else { return Ok(()) };
     let mut held: FxHashMap<(u32, usize), u64> = FxHashMap::default();
@@ -295,6 +296,11 @@ fn check_credits(world: &World, nodes: &[Node]) -> Result<(), RunError> {
             if lane.is_some() && packet.ingress != NO_INGRESS && matches!(node, Node::Switch(_)) {
                 let account = (ports.channel(packet.ingress) ^ 1, world.rules.data_lane_in(packet));
                 *held.entry(account).or_default() += u64::from(packet.size);
+            }
+        }
+        for port in 0..ports.len() as u16 {
+            for lane in 0..world.rules.data_lanes() {
+                *held.entry((ports.channel(port) ^ 1, lane)).or_default() += ports.owed(port, lane);
             }
         }
     }

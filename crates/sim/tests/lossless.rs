@@ -123,10 +123,13 @@ fn fabrics() -> impl Strategy<Value = Fabric> {
     let classes = prop_oneof![Just(vec![]), Just(vec![TrafficClass { share: Some(3) }]),];
     let qcn = any::<bool>().prop_map(|has| has.then(Qcn::default));
     let cut_through = prop::option::of((1..500u64).prop_map(Bytes));
-    (flow_controls(), classes, qcn, cut_through, any::<bool>(), 0..300u64).prop_map(
-        |(flow_control, classes, qcn, cut_through, control_priority, latency)| {
+    // Output queues that are full hold packets at their inputs.
+    let buffer = prop::option::of((4_000..60_000u64).prop_map(Bytes));
+    (flow_controls(), classes, qcn, cut_through, any::<bool>(), 0..300u64, buffer).prop_map(
+        |(flow_control, classes, qcn, cut_through, control_priority, latency, buffer)| {
             let switch_latency = Time::from_ns(latency);
             let options = FabricOptions {
+                buffer,
                 classes,
                 qcn,
                 cut_through,
