@@ -29,3 +29,13 @@ fn fig_3_uniform_traffic() {
 fn fig_7_permutations() {
     holds("permutations");
 }
+
+#[test]
+fn fig_8_input_generated_hotspot() {
+    holds("hotspot-input");
+}
+
+#[test]
+fn fig_9_output_generated_hotspot() {
+    holds("hotspot-output");
+}

@@ -118,12 +118,12 @@ fn scheme(name: &str) -> Routing {
     preset::find(name).unwrap().routing()
 }
 
-/// A kind of Switch AR with marks, the severities of notifications added up.
-fn with_sums(name: &str) -> Routing {
+/// A kind of Switch AR with marks, whose notifications add up by this rule.
+fn with(name: &str, severity: Severity) -> Routing {
     let mut routing = scheme(name);
     match &mut routing.selector {
-        Selector::SwitchAr(config) => config.severity = Severity::Sum,
-        Selector::SwitchArStable(config) => config.severity = Severity::Sum,
+        Selector::SwitchAr(config) => config.severity = severity,
+        Selector::SwitchArStable(config) => config.severity = severity,
         other => panic!("{other:?} has no marks"),
     }
     routing
@@ -139,14 +139,14 @@ fn oblivious_routing_keeps_to_its_bounds() {
 
 #[test]
 fn a_binary_split_oscillates_where_severities_add_up() {
-    let plain = run(&with_sums("switch-ar"));
+    let plain = run(&with("switch-ar", Severity::Sum));
     assert!(plain.changes > 2.0 && plain.oscillation > 0.25, "{plain:?}");
     assert!(plain.throughput > 0.30 && plain.throughput < 0.40, "{plain:?}");
 }
 
 #[test]
 fn a_binary_split_gets_no_more_than_the_best_port_with_the_last_severity() {
-    let plain = run(&scheme("switch-ar"));
+    let plain = run(&with("switch-ar", Severity::Last));
     assert!((plain.throughput - 0.50).abs() < 0.01, "{plain:?}");
     assert!(plain.oscillation > 0.03, "{plain:?}");
 }
@@ -160,9 +160,11 @@ fn fractional_shares_settle_where_all_traffic_gets_through() {
 
 #[test]
 fn hysteresis_makes_traffic_move_less_often() {
-    let (plain, stable) = (run(&with_sums("switch-ar")), run(&with_sums("switch-ar-stable")));
+    let (plain, stable) =
+        (run(&with("switch-ar", Severity::Sum)), run(&with("switch-ar-stable", Severity::Sum)));
     assert!(stable.changes < 0.9 * plain.changes, "{stable:?} {plain:?}");
-    let (plain, stable) = (run(&scheme("switch-ar")), run(&scheme("switch-ar-stable")));
+    let (plain, stable) =
+        (run(&with("switch-ar", Severity::Last)), run(&with("switch-ar-stable", Severity::Last)));
     assert!(stable.oscillation < plain.oscillation, "{stable:?} {plain:?}");
     assert!(stable.throughput > plain.throughput - 0.005, "{stable:?} {plain:?}");
 }

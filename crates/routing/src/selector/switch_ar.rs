@@ -15,7 +15,8 @@ use super::congestion::{Marks, Rule, Severity, Uncongested};
 #[serde(deny_unknown_fields, default)]
 pub struct SwitchAr {
     /// How notifications of the same destination and port add up: `last`, `max`, `sum`, or `weighted-sum`, in which the n-th counts n
-    /// times. The paper says only that severity accumulates.
+    /// times. The paper says only that severity accumulates; with `last` and `max`, which forget or keep the worst, traffic settles on some
+    /// port instead of oscillating as it reports.
     pub severity: Severity,
     /// Whether a mark made by this switch's own queue replaces marks learnt from others and is not changed by them.
     pub local_overrides: bool,
@@ -41,7 +42,7 @@ pub enum Tie {
 impl Default for SwitchAr {
     fn default() -> Self {
         SwitchAr {
-            severity: Severity::Last,
+            severity: Severity::WeightedSum,
             local_overrides: true,
             ageing: Time::from_ms(250),
             tie: Tie::Current,
@@ -92,7 +93,7 @@ mod tests {
 
     #[test]
     fn traffic_takes_unmarked_ports_first_and_then_the_least_severe() {
-        let config = SwitchAr::default();
+        let config = SwitchAr { severity: Severity::Last, ..SwitchAr::default() };
         let (mut marks, now) = (Marks::new(3), Time::from_us(5));
         let mut mark = |place, feedback| {
             marks.add(&config.rule(), place, &notice(feedback), now);
