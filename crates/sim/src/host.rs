@@ -62,7 +62,7 @@ pub(crate) struct Host {
     pub(crate) control_sent: u64,
     pub(crate) control_received: u64,
     pub(crate) sampler: Option<Sampler>,
-    /// Last time a packet came. Timers that find nothing to do are no events of the run.
+    /// Last time a packet came or a calculation ended. Timers that find nothing to do are no events of the run.
     pub(crate) last_event: Time,
 }
 
@@ -280,6 +280,7 @@ impl Host {
         {
             self.finish(world, id, slot, now, out);
         } else if let Some(Reverse((_, _, op))) = self.rare.as_mut().and_then(|rare| rare.wakes.pop()) {
+            self.last_event = now;
             self.follow_program(world, id, now, |work, actions| work.on_wake(now, op, actions));
         }
     }
