@@ -3,24 +3,25 @@
 //! The NIC has no queue of data. Whenever its transmitter is free and no ACK waits, it asks the flows that have
 //! something to send in turn; so a packet's path and timestamp are decided when it really leaves.
 
+mod limit;
+mod receive;
+mod start;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use netloom_engine::{Scheduler, Stream};
-use netloom_fabric::{Credit, FRESH, Moment, NO_INGRESS, Packet, PacketKind, Ports};
+use netloom_fabric::{Credit, Packet, PacketKind, Ports};
 use netloom_record::FlowRecord;
 use netloom_routing::granularity::flowcut::Verdict;
 use netloom_routing::{AckSample, FlowKey, NicFlow, NicShared};
-use netloom_transport::{
-    AckInfo, Arrival, Congestion, PathFacts, ReactionPoint, Receiver, Reliability, Reply, Sender,
-};
+use netloom_transport::{AckInfo, ReactionPoint, Receiver, Sender};
 use netloom_units::{Bytes, Time};
-use netloom_workload::{Action, HostWork, Message as Job};
+use netloom_workload::{HostWork, Message as Job};
 use rustc_hash::FxHashMap;
 
 use crate::meter::Meter;
 use crate::model::{Channels, Message, World};
-use crate::path::PathProfile;
 use crate::sampler::Sampler;
 use crate::turns::{Turn, Turns};
 
@@ -343,214 +344,6 @@ impl Host {
         self.nic.send_now(NIC, &mut packet, at, &world.rules, &mut Channels(out));
     }
 
-    /// A packet to a destination leaves: its limiter pays for it, and goes once it limits nothing.
-    #[inline(never)]
-    fn charge_limiter(&mut self, world: &World, dst: u32, now: Time, bytes: u64) {
-        let Congestion::Qcn(config) = &world.transport.congestion else { return };
-        let rare = self.rare.as_mut();
-        let Some(limiter) = rare.and_then(|rare| rare.limiters.get_mut(&dst)) else { return };
-        limiter.point.on_sent(config, now, bytes, &mut self.random);
-        self.drop_limiter_if_released(world, dst);
-    }
-
-    fn drop_limiter_if_released(&mut self, world: &World, dst: u32) {
-        let Some(rare) = &mut self.rare else { return };
-        let Some(limiter) = rare.limiters.get(&dst) else { return };
-        // Whether something waits matters only to a limiter that is back at the line's rate.
-        let backlog =
-            || self.flows.iter().flatten().any(|flow| flow.dst == dst && flow.ready(world).is_some());
-        if limiter.point.is_released(false) && !backlog() {
-            rare.limiters.remove(&dst);
-        }
-    }
-
-    /// A congestion notification about packets to [`Packet::src`] arrived.
-    fn on_notification(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        packet: &Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        self.control_received += 1;
-        if let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) {
-            flow.cnms += 1;
-        }
-        let Congestion::Qcn(config) = &world.transport.congestion else { return };
-        let dst = packet.src;
-        let line = world.network.channel(world.network.ports(id)[0]).rate;
-        let limiter = self
-            .rare
-            .get_or_insert_default()
-            .limiters
-            .entry(dst)
-            .or_insert_with(|| Limiter { point: ReactionPoint::new(config, line), timer: None });
-        limiter.point.on_cnm(config, now, packet.aux as u8, &mut self.random);
-        if limiter.timer.is_none() {
-            limiter.timer = limiter.point.timer_due();
-            if let Some(due) = limiter.timer {
-                out.timer(due, Message::Limiter { dst });
-            }
-        }
-    }
-
-    fn on_limiter_timer(&mut self, world: &World, now: Time, dst: u32, out: &mut impl Scheduler<Message>) {
-        let Congestion::Qcn(config) = &world.transport.congestion else { return };
-        let limiter = self.rare.as_mut().and_then(|rare| rare.limiters.get_mut(&dst));
-        let Some(limiter) = limiter.filter(|limiter| limiter.timer == Some(now)) else { return };
-        limiter.timer = limiter.point.on_timer(config, now, &mut self.random);
-        if let Some(due) = limiter.timer {
-            out.timer(due, Message::Limiter { dst });
-        }
-        self.drop_limiter_if_released(world, dst);
-    }
-
-    /// Lets the program take a step, and does what it asks for.
-    fn follow_program(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        step: impl FnOnce(&mut HostWork, &mut Vec<Action>),
-    ) {
-        let mut actions = Vec::new();
-        step(&mut self.work, &mut actions);
-        for action in actions {
-            match action {
-                Action::Wake { at, op } => {
-                    let rare = self.rare.get_or_insert_default();
-                    rare.wakes_asked += 1;
-                    rare.wakes.push(Reverse((at, rare.wakes_asked, op)));
-                }
-                Action::Send { dst, bytes, number, class, group } => {
-                    let job = Job { group, class, ..Job::new(dst, bytes, now) };
-                    self.begin(world, id, now, job, number);
-                }
-            }
-        }
-    }
-
-    fn on_data(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        packet: &Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        let key = FlowKey { src: packet.src, flow: packet.flow };
-        let is_metered = world.watch.is_on;
-        let receiver = self.receiver(key, is_metered);
-        let was_complete = receiver.completed.is_some();
-        let before = if is_metered { (receiver.delivered, receiver.resequencing()) } else { (0, 0) };
-        let reply = receiver.on_data(
-            &world.transport,
-            Arrival {
-                now,
-                seq: packet.seq,
-                payload: packet.payload,
-                last: packet.last,
-                marked: packet.marked,
-                path: packet.aux,
-            },
-        );
-        let completes = receiver.completed.is_some() && !was_complete;
-        if is_metered {
-            let (delivered, waited) = before;
-            let bytes = receiver.delivered - delivered;
-            let meter = &mut self.meters[self.last_receiver as usize];
-            meter.count(&world.watch, now, bytes, waited);
-        }
-        if completes && key.flow < FIRST_OWN && self.work.is_program() {
-            self.follow_program(world, id, now, |work, actions| {
-                work.on_received(now, key.src, key.flow, actions);
-            });
-        }
-        let (kind, number) = match reply {
-            Reply::None => return self.delay_ack(world, now, packet, out),
-            Reply::Ack(number) => (PacketKind::Ack, number),
-            Reply::Nack(number) => (PacketKind::Nack, number),
-        };
-        if let Some(rare) = &mut self.rare {
-            rare.unanswered.remove(&self.last_receiver);
-        }
-        self.answer(world, id, now, packet, kind, number, out);
-    }
-
-    /// Sends an ACK or NACK in answer to a data packet.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one packet")]
-    fn answer(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        packet: &Packet,
-        kind: PacketKind,
-        number: u32,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        let mut answer = Packet {
-            src: id,
-            dst: packet.src,
-            aux: number,
-            size: world.transport.options.ack_size.0 as u16,
-            payload: packet.size,
-            kind,
-            ingress: NO_INGRESS,
-            vc: FRESH,
-            ..*packet
-        };
-        self.control_sent += 1;
-        // Data of this instant waits for the NIC to be asked, so nothing else is in the answer's way.
-        let moment = Moment { at: now, is_over: out.is_last_of_instant() };
-        self.nic.enqueue(NIC, &mut answer, moment, &world.rules, &mut self.random, &mut Channels(out));
-    }
-
-    /// The receiver spares an ACK: remember what to answer, but not for ever.
-    fn delay_ack(&mut self, world: &World, now: Time, packet: &Packet, out: &mut impl Scheduler<Message>) {
-        let is_delayed = !self.receivers[self.last_receiver as usize].1.is_answered();
-        if !is_delayed {
-            return;
-        }
-        let rare = self.rare.get_or_insert_default();
-        if rare.unanswered.insert(self.last_receiver, *packet).is_none() {
-            let due = now + world.transport.options.ack_delay;
-            out.timer(due, Message::AckDelay { receiver: self.last_receiver });
-        }
-    }
-
-    fn on_ack_delay(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        receiver: u32,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        let rare = self.rare.as_mut();
-        let Some(packet) = rare.and_then(|rare| rare.unanswered.remove(&receiver)) else { return };
-        if let Some(number) = self.receivers[receiver as usize].1.on_ack_delay() {
-            self.answer(world, id, now, &packet, PacketKind::Ack, number, out);
-        }
-    }
-
-    fn receiver(&mut self, key: FlowKey, is_metered: bool) -> &mut Receiver {
-        // Packets of a flow come in runs, so the last receiver is nearly always the right one.
-        let last = self.last_receiver as usize;
-        if self.receivers.get(last).is_none_or(|(known, _)| *known != key) {
-            let Host { receivers, meters, .. } = self;
-            self.last_receiver = *self.receiver_of.entry(key).or_insert_with(|| {
-                receivers.push((key, Receiver::default()));
-                if is_metered {
-                    meters.push(Meter::default());
-                }
-                receivers.len() as u32 - 1
-            });
-        }
-        &mut self.receivers[self.last_receiver as usize].1
-    }
-
     fn on_ack(
         &mut self,
         world: &World,
@@ -599,97 +392,6 @@ impl Host {
         }
     }
 
-    fn start_flows(&mut self, world: &World, id: u32, now: Time, out: &mut impl Scheduler<Message>) {
-        if self.work.is_program() && !std::mem::replace(&mut self.has_begun, true) {
-            self.follow_program(world, id, now, |work, actions| work.begin(now, actions));
-        }
-        while let Some(job) = self.upcoming {
-            if job.start > now {
-                out.timer(job.start, Message::Start);
-                break;
-            }
-            if job.stream {
-                self.feed_stream(world, id, now, job);
-            } else {
-                let number = self.number();
-                self.begin(world, id, now, job, number);
-            }
-            self.upcoming = self.work.next_timed();
-        }
-    }
-
-    fn number(&mut self) -> u32 {
-        self.next_flow += 1;
-        self.next_flow - 1
-    }
-
-    /// Appends a frame to the stream to its destination.
-    fn feed_stream(&mut self, world: &World, id: u32, now: Time, job: Job) {
-        let key = (job.dst, job.group, job.class);
-        let known = self.rare.as_ref().and_then(|rare| rare.streams.get(&key));
-        let slot = match known {
-            Some(&slot) => slot,
-            None => {
-                let number = self.number();
-                let slot = self.begin(world, id, now, job, number);
-                self.rare.get_or_insert_default().streams.insert(key, slot);
-                slot
-            }
-        };
-        if let Some(flow) = &mut self.flows[slot as usize] {
-            flow.sender.extend(&world.transport, job.bytes);
-            flow.bytes.0 += job.bytes.0;
-        }
-        self.take_turns(world, slot);
-    }
-
-    /// Begins a flow; returns its slot. A stream begins empty.
-    fn begin(&mut self, world: &World, id: u32, now: Time, job: Job, number: u32) -> u32 {
-        let Job { dst, bytes, group, class, stream, .. } = job;
-        let path = PathProfile::walk(&world.network, &world.table, &world.fabric.options, id, dst);
-        let options = &world.transport.options;
-        let full = world.transport.packet_size();
-        let full_packets = (bytes.0 - 1) / options.mtu.0;
-        let last = Bytes(bytes.0 - full_packets * options.mtu.0 + options.header.0);
-        let facts = PathFacts {
-            base_rtt: path.one_way(full) + path.one_way(options.ack_size),
-            rate: path.nic_rate(),
-            // A go-back-N receiver discards what a sender believes delivered, even where the fabric loses nothing.
-            lossy: world.fabric.is_lossy() || matches!(world.transport.reliability, Reliability::GoBackN(_)),
-        };
-        let sender = if stream {
-            Sender::open(&world.transport, facts, now)
-        } else {
-            Sender::new(&world.transport, bytes, facts, now)
-        };
-        let lane = world.rules.first_lane(class) as u8;
-        let flow = Flow {
-            number,
-            dst,
-            group,
-            class,
-            lane,
-            is_stream: stream,
-            cnms: 0,
-            bytes: if stream { Bytes(0) } else { bytes },
-            start: now,
-            idle_fct: path.idle_fct(full_packets, full, last),
-            sender,
-            nic: world.nic.begin(id, dst, &mut self.random),
-            in_turn: !stream,
-            timer_set: false,
-        };
-        let slot = self.free_slots.pop().unwrap_or_else(|| {
-            self.flows.push(None);
-            self.flows.len() as u32 - 1
-        });
-        self.flows[slot as usize] = Some(flow);
-        if !stream {
-            self.turns.push(lane, slot);
-        }
-        slot
-    }
-
     /// Puts a flow that may send again into the line.
     #[inline]
     fn take_turns(&mut self, world: &World, slot: u32) {
@@ -731,23 +433,6 @@ impl Host {
             _ => return,
         }
         self.take_turns(world, slot);
-    }
-
-    /// A flow has ended at its sender: what waits for that starts.
-    fn finish(&mut self, world: &World, id: u32, slot: u32, now: Time, out: &mut impl Scheduler<Message>) {
-        let Some(flow) = self.flows[slot as usize].take() else { return };
-        if flow.in_turn {
-            self.turns.remove(flow.lane, slot);
-        }
-        self.records.push(flow.record(Some(now)));
-        self.free_slots.push(slot);
-        out.tally(1);
-        if self.work.is_program() && flow.number < FIRST_OWN {
-            self.follow_program(world, id, now, |work, actions| work.on_sent(now, flow.number, actions));
-        } else if let Some(job) = self.work.next_closed(now, flow.group) {
-            let number = self.number();
-            self.begin(world, id, now, job, number);
-        }
     }
 
     /// Records the flows that have not ended.
