@@ -10,6 +10,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use clap::Parser;
+use netloom_fabric::flow_control::{credits::Credits, lossy::Lossy, pfc::Pfc};
+use netloom_fabric::{Fabric, FlowControl};
 use netloom_record::{Status, Summary, SummaryOptions, peak_memory};
 use netloom_routing::preset;
 use netloom_sim::{SimConfig, Simulation};
@@ -31,6 +33,9 @@ struct Options {
     /// Rounds; the best of each counts.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
+    /// `lossy`, `pfc` or `credits`; the lossless ones with input buffers of 1 MB per port.
+    #[arg(long, default_value = "lossy")]
+    flow_control: String,
     /// Run one scheme once, on this many threads, and print its packet-hops.
     #[arg(long)]
     once: Option<usize>,
@@ -48,8 +53,10 @@ fn main() {
     let tree = Topology::FatTree(FatTree { k: Some(options.k), ..FatTree::default() });
     let network = tree.build(&BuildContext { seed: 1, base_dir: Path::new("") }).expect("the tree exists");
 
+    let flow_control = flow_control(&options.flow_control);
+    let run = |scheme: &str, executor| run(&network, scheme, options.size, &flow_control, executor);
     if let Some(threads) = options.once {
-        let (hops, seconds) = run(&network, &options.schemes[0], options.size, Executor::Windows(threads));
+        let (hops, seconds) = run(&options.schemes[0], Executor::Windows(threads));
         let memory = peak_memory().unwrap_or(0) / (1 << 20);
         println!("{hops} packet-hops in {seconds:.3} s, {memory} MiB");
         return;
@@ -64,7 +71,7 @@ fn main() {
         let mut best = [0f64; 3];
         for _ in 0..options.rounds {
             for (best, executor) in best.iter_mut().zip(executors) {
-                let (hops, seconds) = run(&network, scheme, options.size, executor);
+                let (hops, seconds) = run(scheme, executor);
                 *best = best.max(hops as f64 / seconds / 1e6);
             }
         }
@@ -73,12 +80,29 @@ fn main() {
     }
 }
 
+fn flow_control(kind: &str) -> FlowControl {
+    let buffer = Bytes(1_000_000);
+    match kind {
+        "lossy" => FlowControl::Lossy(Lossy {}),
+        "pfc" => FlowControl::Pfc(Pfc { buffer, ..Pfc::default() }),
+        "credits" => FlowControl::Credits(Credits { buffer, ..Credits::default() }),
+        _ => panic!("no flow control is called {kind}"),
+    }
+}
+
 /// Packet-hops and seconds of one run, records and summary included.
-fn run(network: &Network, scheme: &str, size: Bytes, executor: Executor) -> (u64, f64) {
+fn run(
+    network: &Network,
+    scheme: &str,
+    size: Bytes,
+    flow_control: &FlowControl,
+    executor: Executor,
+) -> (u64, f64) {
     let routing = preset::find(scheme).unwrap_or_else(|| panic!("no preset is called {scheme}")).routing();
     let pattern = Pattern::Permutation(Permutation { size: size.into(), ..Permutation::default() });
     let plan = Workload::new(pattern).plan(network, &PlanContext::new(1)).expect("the permutation exists");
-    let config = SimConfig { routing, ..SimConfig::default() };
+    let fabric = Fabric { flow_control: flow_control.clone(), ..Fabric::default() };
+    let config = SimConfig { routing, fabric, ..SimConfig::default() };
     let simulation = Simulation::new(network.clone(), config, plan).expect("the configuration is valid");
     let start = Instant::now();
     let finished = match executor {
@@ -88,5 +112,7 @@ fn run(network: &Network, scheme: &str, size: Bytes, executor: Executor) -> (u64
     let records = finished.expect("packets are conserved").records;
     let summary = Summary::new(&records, &SummaryOptions::default(), Status::Complete);
     assert_eq!(summary.flows.unfinished, 0);
-    (records.totals.packet_hops, start.elapsed().as_secs_f64())
+    // Credits cross channels, too, but are no packets.
+    let hops = records.channels.iter().map(|channel| channel.packets).sum();
+    (hops, start.elapsed().as_secs_f64())
 }

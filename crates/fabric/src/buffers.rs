@@ -10,6 +10,7 @@ use crate::flow_control::pfc::Pfc;
 use crate::flow_control::pfc_shared::PfcShared;
 use crate::flow_control::{Cable, FlowControl};
 use crate::port::{Credit, PortSpec};
+use crate::returns::Returns;
 use crate::rules::Rules;
 
 /// The flow control of one node.
@@ -77,6 +78,8 @@ pub(crate) struct Shared {
     /// Per port.
     headroom: Vec<u64>,
     held: Vec<SharedLane>,
+    /// Paused lanes.
+    paused: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -94,7 +97,8 @@ pub(crate) struct Accounts {
     lanes: usize,
     credits: Vec<u32>,
     /// Per port: the time that a credit takes to the other end.
-    delay: Vec<Time>,
+    pub(crate) delay: Vec<Time>,
+    pub(crate) returns: Returns,
 }
 
 impl Buffers {
@@ -117,7 +121,7 @@ impl Buffers {
     pub(crate) fn is_ordered(&self) -> bool {
         match self {
             Buffers::Fixed(fixed) => fixed.paused > 0,
-            Buffers::Shared(_) => true,
+            Buffers::Shared(shared) => shared.paused > 0,
             Buffers::Uncounted | Buffers::Credits(_) => false,
         }
     }
@@ -127,7 +131,7 @@ impl Buffers {
     pub(crate) fn charge(&mut self, ingress: u16, lane: usize, size: u16) -> Charge {
         match self {
             Buffers::Fixed(fixed) => fixed.charge(ingress, lane, size),
-            Buffers::Shared(_) => Charge::ReachesThreshold,
+            Buffers::Shared(shared) => shared.charge(ingress, lane, size),
             Buffers::Uncounted | Buffers::Credits(_) => Charge::Fits,
         }
     }
@@ -136,7 +140,7 @@ impl Buffers {
     pub(crate) fn charge_settled(&mut self, ingress: u16, lane: usize, size: u16) -> Admission {
         match self {
             Buffers::Fixed(fixed) => fixed.charge_settled(ingress, lane, size),
-            Buffers::Shared(shared) => shared.charge(ingress, lane, size),
+            Buffers::Shared(shared) => shared.charge_settled(ingress, lane, size),
             Buffers::Uncounted | Buffers::Credits(_) => Admission { is_lost: false, pauses: false },
         }
     }
@@ -151,11 +155,11 @@ impl Buffers {
         }
     }
 
-    /// How long a credit for the upstream port takes; `None` without credits.
+    /// The credits of every port; `None` where there are none.
     #[inline(always)]
-    pub(crate) fn credit_delay(&self, ingress: u16) -> Option<Time> {
+    pub(crate) fn accounts(&mut self) -> Option<&mut Accounts> {
         match self {
-            Buffers::Credits(accounts) => Some(accounts.delay[usize::from(ingress)]),
+            Buffers::Credits(accounts) => Some(accounts),
             _ => None,
         }
     }
@@ -179,6 +183,14 @@ impl Buffers {
         was_stopped && u64::from(*credits) >= rules.packet
     }
 
+    /// Bytes that have left the buffer of an input port and lane without their credit having gone back.
+    pub(crate) fn owed(&self, ingress: u16, lane: usize) -> u64 {
+        match self {
+            Buffers::Credits(accounts) => accounts.returns.owed(ingress, lane),
+            _ => 0,
+        }
+    }
+
     pub(crate) fn credits(&self, port: u16, lane: usize) -> Option<u64> {
         match self {
             Buffers::Credits(accounts) => {
@@ -188,6 +200,20 @@ impl Buffers {
         }
     }
 
+    /// The lanes of an input port that its upstream neighbour must pause, as bits.
+    pub(crate) fn paused_lanes(&self, port: u16) -> u32 {
+        let bits = |lanes: usize, is_paused: &dyn Fn(usize) -> bool| {
+            let first = usize::from(port) * lanes;
+            (0..lanes).map(|lane| u32::from(is_paused(first + lane)) << lane).sum()
+        };
+        match self {
+            Buffers::Fixed(fixed) => bits(fixed.lanes, &|index| fixed.held[index].1),
+            Buffers::Shared(shared) => bits(shared.lanes, &|index| shared.held[index].is_paused),
+            Buffers::Uncounted | Buffers::Credits(_) => 0,
+        }
+    }
+
+    /// Size of a PAUSE frame.
     pub(crate) fn pause_size(&self) -> u16 {
         match self {
             Buffers::Fixed(fixed) => fixed.pause_size,
@@ -322,15 +348,33 @@ impl Shared {
                 .map(|spec| headroom(config.headroom, config.pause_size, spec, rules))
                 .collect(),
             held: vec![SharedLane::default(); specs.len() * lanes],
+            paused: 0,
         }
     }
 
-    fn threshold(&self) -> u64 {
-        ((self.pool - self.used) * self.alpha) >> 20
+    /// What a lane may take from the pool when so much of it is used.
+    fn threshold(&self, used: u64) -> u64 {
+        ((self.pool - used) * self.alpha) >> 20
     }
 
-    fn charge(&mut self, ingress: u16, lane: usize, size: u16) -> Admission {
-        let (size, threshold) = (u64::from(size), self.threshold());
+    /// Charges a packet that stays below the threshold even if nothing has left since the ports were last advanced. In that case the
+    /// account does not depend on whether it has: without headroom in use, shared memory is what the lanes hold above their reserves.
+    #[inline(always)]
+    fn charge(&mut self, ingress: u16, lane: usize, size: u16) -> Charge {
+        let held = &self.held[usize::from(ingress) * self.lanes + lane];
+        let bytes = held.bytes + u64::from(size);
+        let shared = bytes.saturating_sub(self.reserve);
+        let used = self.used + shared.min(u64::from(size));
+        if held.is_paused || used > self.pool || shared > 0 && shared >= self.threshold(used) {
+            return Charge::ReachesThreshold;
+        }
+        self.held[usize::from(ingress) * self.lanes + lane].bytes = bytes;
+        self.used = used;
+        Charge::Fits
+    }
+
+    fn charge_settled(&mut self, ingress: u16, lane: usize, size: u16) -> Admission {
+        let (size, threshold) = (u64::from(size), self.threshold(self.used));
         let (pool, reserve, headroom) = (self.pool, self.reserve, self.headroom[usize::from(ingress)]);
         let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
         let shared = (held.bytes + size).saturating_sub(reserve);
@@ -346,10 +390,11 @@ impl Shared {
             self.used += more;
         }
         let (shared, is_in_headroom) = (held.bytes.saturating_sub(reserve), held.headroom > 0);
-        let threshold = self.threshold();
+        let threshold = self.threshold(self.used);
         let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
         let pauses = !held.is_paused && (is_in_headroom || shared > 0 && shared >= threshold);
         held.is_paused |= pauses;
+        self.paused += u32::from(pauses);
         Admission { is_lost: false, pauses }
     }
 
@@ -362,12 +407,13 @@ impl Shared {
         let from_pool = held.bytes.saturating_sub(self.reserve).min(rest);
         held.bytes -= rest;
         self.used -= from_pool;
-        let threshold = self.threshold();
+        let threshold = self.threshold(self.used);
         let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
         let shared = held.bytes.saturating_sub(self.reserve);
         let resumes =
             held.is_paused && held.headroom == 0 && (shared == 0 || shared + self.resume <= threshold);
         held.is_paused &= !resumes;
+        self.paused -= u32::from(resumes);
         resumes
     }
 }
@@ -378,6 +424,7 @@ impl Accounts {
         Accounts {
             lanes,
             credits: vec![config.buffer.0 as u32; specs.len() * lanes],
+            returns: Returns::new(specs.len(), lanes, config.batch(rules.packet)),
             delay: specs.iter().map(|spec| spec.latency + spec.rate.serialize(config.credit_size)).collect(),
         }
     }

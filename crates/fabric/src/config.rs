@@ -22,11 +22,12 @@ pub struct Fabric {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FabricOptions {
-    /// Data bytes that may wait in one output queue, the packet being sent not counted; a packet that does not fit is dropped.
-    /// Absent: unlimited; a lossless fabric bounds its output queues by its input buffers alone. Control packets are never dropped.
+    /// Bytes that may wait in one output queue (of one port, class and virtual channel), the packet being sent not counted. Absent: unlimited.
+    /// In a lossy fabric data that does not fit is dropped, and control packets always fit. In a lossless one a packet that does not fit
+    /// waits at its input, one queue per port and lane, and with it all behind; the one that came first moves on when there is room.
     pub buffer: Option<Bytes>,
-    /// Whether ACKs and congestion notifications overtake data at every port. Off: they queue with the data of class 0, and flow
-    /// control holds for them, too.
+    /// Whether ACKs and congestion notifications overtake data at every port. Off: they queue with the data of their class, and
+    /// flow control holds for them, too.
     pub control_priority: bool,
     /// Time a switch takes to forward a packet, in addition to its serialisation and the link's latency.
     pub switch_latency: Time,

@@ -17,9 +17,13 @@
 mod buffers;
 mod config;
 pub mod flow_control;
+mod inputs;
 mod packet;
 mod port;
+mod ports;
 mod qcn;
+mod queues;
+mod returns;
 mod round_robin;
 mod rules;
 
@@ -27,7 +31,8 @@ pub use buffers::check_switch;
 pub use config::{Ecn, Fabric, FabricError, FabricOptions, TrafficClass};
 pub use flow_control::FlowControl;
 pub use packet::{FRESH, NO_INGRESS, Packet, PacketKind};
-pub use port::{Credit, Departure, Fate, Moment, Port, PortSpec, PortStats, Ports, Wire};
+pub use port::{Credit, Departure, Fate, Moment, Port, PortSpec, PortStats, Wire};
+pub use ports::Ports;
 pub use qcn::{CongestionPoint, Qcn, QcnPreset, Sampling};
 pub use round_robin::RoundRobin;
 pub use rules::Rules;

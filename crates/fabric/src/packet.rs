@@ -15,8 +15,10 @@ pub enum PacketKind {
     /// Congestion notification message (IEEE 802.1Qau): from a congestion point to the source of a sampled packet. Its
     /// [`Packet::src`] is the congested destination, [`Packet::aux`] the quantised feedback (1 to 63).
     Cnm,
-    /// Priority-based flow control (IEEE 802.1Qbb): [`Packet::aux`] names the lane and whether it must pause. Crosses one channel.
+    /// Priority-based flow control (IEEE 802.1Qbb): [`Packet::aux`] has a bit per data lane, set for those that must pause. Crosses one channel.
     Pause,
+    /// Room in an input buffer, see [`Credit`](crate::Credit). Crosses one channel, beside the data.
+    Credit,
 }
 
 /// No port: the packet was made at this node, or its input buffer does not count it.
@@ -85,6 +87,12 @@ impl Packet {
         class: 0,
         vc: FRESH,
     };
+
+    /// Whether it concerns the two ends of one link only: a PAUSE frame or a credit.
+    #[inline(always)]
+    pub fn is_of_the_link(&self) -> bool {
+        self.kind as u8 >= PacketKind::Pause as u8
+    }
 
     /// Whether it carries payload, rather than a signal.
     #[inline]

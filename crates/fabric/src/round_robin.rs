@@ -31,7 +31,7 @@ impl RoundRobin {
             }
             let after = ready & !((2u32 << lane) - 1);
             self.turn = if after != 0 { after } else { ready }.trailing_zeros() as usize;
-            self.deficit[self.turn] += quanta[self.turn];
+            self.deficit[self.turn] = self.deficit[self.turn].saturating_add(quanta[self.turn]);
         }
     }
 }

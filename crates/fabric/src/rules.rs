@@ -13,7 +13,7 @@ pub(crate) const CONTROL: usize = 1;
 /// The first data lane.
 pub(crate) const DATA: usize = 2;
 
-const KINDS: usize = PacketKind::Pause as usize + 1;
+const KINDS: usize = PacketKind::Credit as usize + 1;
 
 /// What the ports of all nodes have in common.
 ///
@@ -23,6 +23,7 @@ const KINDS: usize = PacketKind::Pause as usize + 1;
 pub struct Rules {
     /// Lanes of a port.
     pub(crate) lanes: usize,
+    has_one_data_lane: bool,
     /// First lane that is served in turn; those before are served by strict priority.
     pub(crate) first_shared: usize,
     /// Bytes per turn of the lanes served in turn.
@@ -38,6 +39,8 @@ pub struct Rules {
     /// Most bytes in an output lane.
     pub(crate) buffer: u64,
     pub(crate) ecn: Option<Ecn>,
+    /// Whether it matters how long an output lane is.
+    pub(crate) watches_queues: bool,
     /// Bytes after which a packet is forwarded.
     pub(crate) cut_through: Option<Bytes>,
     /// The largest packet.
@@ -77,17 +80,21 @@ impl Rules {
         let mut lane_of_kind = [control; KINDS];
         lane_of_kind[PacketKind::Data as usize] = DATA as u8;
         lane_of_kind[PacketKind::Pause as usize] = LINK as u8;
+        // Credits have no queue.
+        lane_of_kind[PacketKind::Credit as usize] = LINK as u8;
         let pauses = matches!(fabric.flow_control, FlowControl::Pfc(_) | FlowControl::PfcShared(_));
         Rules {
             lanes,
+            has_one_data_lane: lanes == DATA + 1,
             first_shared,
             quanta,
             lane_of_kind,
             lane_of_class,
             vcs,
             top: if options.control_priority && !pauses { CONTROL } else { LINK },
-            buffer: options.buffer.filter(|_| !fabric.is_lossless()).map_or(u64::MAX, |buffer| buffer.0),
+            buffer: options.buffer.map_or(u64::MAX, |buffer| buffer.0),
             ecn: options.ecn.clone(),
+            watches_queues: options.ecn.is_some() || options.buffer.is_some(),
             cut_through: options.cut_through,
             packet: packet.0,
             is_lossless: fabric.is_lossless(),
@@ -145,9 +152,15 @@ impl Rules {
     pub(crate) fn lane_out(&self, packet: &Packet) -> usize {
         let lane = usize::from(self.lane_of_kind[packet.kind as usize]);
         // One data lane is the rule, and then there is nothing more to look up.
-        if lane < DATA || self.lanes == DATA + 1 {
+        if self.has_one_data_lane || lane < DATA {
             return lane;
         }
+        self.lane_among_several(packet)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lane_among_several(&self, packet: &Packet) -> usize {
         let vc = if packet.vc == FRESH { 0 } else { (packet.vc + 1).min(self.vcs - 1) };
         usize::from(self.lane_of_class[usize::from(packet.class)] + vc)
     }
@@ -165,7 +178,7 @@ impl Rules {
     /// The data lane, from 0, whose input buffer a packet occupies.
     #[inline(always)]
     pub(crate) fn lane_in(&self, packet: &Packet) -> usize {
-        if self.lanes == DATA + 1 {
+        if self.has_one_data_lane {
             return 0;
         }
         let vc = if packet.vc == FRESH { 0 } else { packet.vc };

@@ -155,10 +155,14 @@ impl SwitchRouter {
             }
             (Placement::Nic, _) | (_, Selector::Hash(_)) => stay(self.hashed(scheme, header, candidates)),
             (Placement::Ingress, _) if !first => stay(self.hashed(scheme, header, candidates)),
-            (Placement::Switch, selector) if header.notification && selector.uncongested().is_some() => {
-                stay(random::pick(candidates, &mut self.random))
+            _ if header.control => {
+                // Switch AR's notifications tell the switches on all ways about the congestion.
+                if header.notification && scheme.selector.uncongested().is_some() {
+                    stay(random::pick(candidates, &mut self.random))
+                } else {
+                    stay(self.hashed(scheme, header, candidates))
+                }
             }
-            _ if header.control => stay(self.hashed(scheme, header, candidates)),
             (Placement::Switch, Selector::Random(_))
                 if matches!(scheme.granularity, Granularity::Packet(_)) =>
             {

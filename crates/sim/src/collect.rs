@@ -130,11 +130,10 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
     let in_flight: Vec<&Packet> = pending.iter().filter_map(Message::packet).collect();
     check_losses(world, &nodes)?;
     // Who is on the way to a node is not known, so if any signal is, any lane may be about to go on.
-    let is_signal = |message: &Message| match message {
-        Message::Packet(packet) => packet.kind == PacketKind::Pause,
-        message => matches!(message, Message::Credit(_)),
-    };
-    let signalled = pending.iter().any(is_signal);
+    let is_signal = |packet: &Packet| matches!(packet.kind, PacketKind::Pause | PacketKind::Credit);
+    let signalled = in_flight.iter().any(|packet| is_signal(packet));
+    // Credits go beside the channels.
+    let crossing = in_flight.iter().filter(|packet| packet.kind != PacketKind::Credit).count() as u64;
     if let Some(cycle) = find_deadlock(world, &nodes, |_| signalled) {
         return Err(RunError::Deadlock(cycle));
     }
@@ -225,8 +224,7 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
     }
 
     let decisions = count_decisions(world, &records.flows, switching);
-    records.totals =
-        Totals { simulated: end, packet_hops: sent - in_flight.len() as u64, data, control, decisions };
+    records.totals = Totals { simulated: end, packet_hops: sent - crossing, data, control, decisions };
     collect_channels(world, &mut nodes, end, &mut records);
     records.sort();
     Ok(records)
@@ -240,7 +238,7 @@ fn count_in_flight(packet: &Packet, balances: &mut FxHashMap<FlowKey, Balance>, 
         }
         PacketKind::Ack | PacketKind::Nack | PacketKind::Cnm => control.in_flight += 1,
         // Of the link, not of the fabric: switches send and receive them.
-        PacketKind::Pause => {}
+        PacketKind::Pause | PacketKind::Credit => {}
     }
 }
 
@@ -287,7 +285,8 @@ fn check_losses(world: &World, nodes: &[Node]) -> Result<(), RunError> {
     Ok(())
 }
 
-/// With nothing on channels, what a port may send and what lies in the buffer at the other end make up that buffer.
+/// With nothing on channels, what a port may send and what lies in the buffer at the other end, or has left it without its credit having
+/// gone back, make up that buffer.
 fn check_credits(world: &World, nodes: &[Node]) -> Result<(), RunError> {
     let FlowControl::Credits(config) = &world.fabric.flow_control else { return Ok(()) };
     let mut held: FxHashMap<(u32, usize), u64> = FxHashMap::default();
@@ -297,6 +296,11 @@ fn check_credits(world: &World, nodes: &[Node]) -> Result<(), RunError> {
             if lane.is_some() && packet.ingress != NO_INGRESS && matches!(node, Node::Switch(_)) {
                 let account = (ports.channel(packet.ingress) ^ 1, world.rules.data_lane_in(packet));
                 *held.entry(account).or_default() += u64::from(packet.size);
+            }
+        }
+        for port in 0..ports.len() as u16 {
+            for lane in 0..world.rules.data_lanes() {
+                *held.entry((ports.channel(port) ^ 1, lane)).or_default() += ports.owed(port, lane);
             }
         }
     }

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use netloom_engine::{Scheduler, Stream};
-use netloom_fabric::{FRESH, Moment, NO_INGRESS, Packet, PacketKind, Ports};
+use netloom_fabric::{Credit, FRESH, Moment, NO_INGRESS, Packet, PacketKind, Ports};
 use netloom_record::FlowRecord;
 use netloom_routing::granularity::flowcut::Verdict;
 use netloom_routing::{AckSample, FlowKey, NicFlow, NicShared};
@@ -62,7 +62,7 @@ pub(crate) struct Host {
     pub(crate) control_sent: u64,
     pub(crate) control_received: u64,
     pub(crate) sampler: Option<Sampler>,
-    /// Last time a packet came. Timers that find nothing to do are no events of the run.
+    /// Last time a packet came or a calculation ended. Timers that find nothing to do are no events of the run.
     pub(crate) last_event: Time,
 }
 
@@ -169,7 +169,9 @@ impl Host {
         match message {
             Message::Packet(packet) => {
                 self.last_event = now;
-                self.nic.absorb(packet, now, &world.rules, &mut Channels(out));
+                if world.rules.is_lossless() {
+                    self.nic.absorb(packet, now, &world.rules, &mut Channels(out));
+                }
                 match packet.kind {
                     PacketKind::Data => self.on_data(world, id, now, packet, out),
                     PacketKind::Ack => self.on_ack(world, id, now, packet, out),
@@ -178,11 +180,11 @@ impl Host {
                     PacketKind::Pause => {
                         self.nic.on_pause(packet, now, &world.rules, &mut Channels(out));
                     }
+                    PacketKind::Credit => {
+                        let credit = Credit::from_packet(packet);
+                        self.nic.on_credit(credit, now, &world.rules, &mut Channels(out));
+                    }
                 }
-            }
-            Message::Credit(credit) => {
-                self.last_event = now;
-                self.nic.on_credit(*credit, now, &world.rules, &mut Channels(out));
             }
             Message::Start => self.start_flows(world, id, now, out),
             Message::Retransmit { slot, flow } => self.on_retransmit_timer(world, now, *slot, *flow, out),
@@ -278,6 +280,7 @@ impl Host {
         {
             self.finish(world, id, slot, now, out);
         } else if let Some(Reverse((_, _, op))) = self.rare.as_mut().and_then(|rare| rare.wakes.pop()) {
+            self.last_event = now;
             self.follow_program(world, id, now, |work, actions| work.on_wake(now, op, actions));
         }
     }
@@ -437,9 +440,10 @@ impl Host {
         out: &mut impl Scheduler<Message>,
     ) {
         let key = FlowKey { src: packet.src, flow: packet.flow };
-        let receiver = self.receiver(key, world.watch.is_on());
-        let (delivered, waited) = (receiver.delivered, receiver.resequencing());
+        let is_metered = world.watch.is_on;
+        let receiver = self.receiver(key, is_metered);
         let was_complete = receiver.completed.is_some();
+        let before = if is_metered { (receiver.delivered, receiver.resequencing()) } else { (0, 0) };
         let reply = receiver.on_data(
             &world.transport,
             Arrival {
@@ -451,9 +455,10 @@ impl Host {
                 path: packet.aux,
             },
         );
-        let bytes = receiver.delivered - delivered;
-        let completes = !was_complete && receiver.completed.is_some();
-        if world.watch.is_on() {
+        let completes = receiver.completed.is_some() && !was_complete;
+        if is_metered {
+            let (delivered, waited) = before;
+            let bytes = receiver.delivered - delivered;
             let meter = &mut self.meters[self.last_receiver as usize];
             meter.count(&world.watch, now, bytes, waited);
         }

@@ -10,12 +10,14 @@ pub(crate) struct Watch {
     pub(crate) warm_up: Time,
     pub(crate) interval: Option<Time>,
     pub(crate) windows: Vec<Window>,
+    /// Whether arrivals must be metered at all.
+    pub(crate) is_on: bool,
 }
 
 impl Watch {
-    /// Whether arrivals must be metered at all.
-    pub(crate) fn is_on(&self) -> bool {
-        self.warm_up > Time::ZERO || self.interval.is_some() || !self.windows.is_empty()
+    pub(crate) fn new(warm_up: Time, interval: Option<Time>, windows: Vec<Window>) -> Self {
+        let is_on = warm_up > Time::ZERO || interval.is_some() || !windows.is_empty();
+        Watch { warm_up, interval, windows, is_on }
     }
 }
 

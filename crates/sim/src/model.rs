@@ -1,7 +1,7 @@
 //! The simulation as the engine sees it: what all nodes share, and which node does what.
 
 use netloom_engine::{Model, NodeIndex, Scheduler, TIMER};
-use netloom_fabric::{Credit, Departure, Fabric, Packet, Ports, Rules, Wire};
+use netloom_fabric::{Credit, Departure, Fabric, Packet, PacketKind, Ports, Rules, Wire};
 use netloom_routing::{Intermediates, NicRouter, RouteTable, Routing};
 use netloom_topology::Network;
 use netloom_transport::Transport;
@@ -39,8 +39,6 @@ pub(crate) enum Node {
 pub(crate) enum Message {
     /// Crosses a channel.
     Packet(Packet),
-    /// Comes back beside a channel.
-    Credit(Credit),
     /// The next message of the workload starts.
     Start,
     /// A flow's retransmission timer.
@@ -54,10 +52,10 @@ pub(crate) enum Message {
 }
 
 impl Message {
-    /// The packet, if it is one.
+    /// The packet, if it is one that crosses the channel rather than a credit beside it.
     pub(crate) fn packet(&self) -> Option<&Packet> {
         match self {
-            Message::Packet(packet) => Some(packet),
+            Message::Packet(packet) if packet.kind != PacketKind::Credit => Some(packet),
             _ => None,
         }
     }
@@ -90,7 +88,7 @@ impl<S: Scheduler<Message>> Wire for Channels<'_, S> {
 
     #[inline(always)]
     fn credit(&mut self, to: u32, channel: u32, arrival: Time, credit: Credit) {
-        self.0.send(to, channel | BESIDE, arrival, Message::Credit(credit));
+        self.0.send(to, channel | BESIDE, arrival, Message::Packet(credit.to_packet()));
     }
 }
 
@@ -116,13 +114,12 @@ impl Model for World {
         out: &mut impl Scheduler<Message>,
     ) {
         match node {
-            Node::Switch(switch) => match message {
-                Message::Packet(packet) => switch.forward(self, id, at, packet, out),
-                Message::Credit(credit) => switch.on_credit(self, at, *credit, out),
-                _ => unreachable!("switches set no timers"),
-            },
+            Node::Switch(switch) => {
+                let Message::Packet(packet) = message else { unreachable!("switches set no timers") };
+                switch.forward(self, id, at, packet, out);
+            }
             Node::Host(host) => {
-                debug_assert!(source == TIMER || matches!(message, Message::Packet(_) | Message::Credit(_)));
+                debug_assert!(source == TIMER || matches!(message, Message::Packet(_)));
                 host.handle(self, id, at, message, out);
             }
         }

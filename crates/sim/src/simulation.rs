@@ -24,7 +24,7 @@ use crate::measure::Measure;
 use crate::meter::Watch;
 use crate::model::{Node, World};
 use crate::sampler::Sampler;
-use crate::switch::{CongestionPoints, Switch};
+use crate::switch::{CongestionPoints, Duties, Switch};
 use crate::turns::Turns;
 
 /// What each random stream is for.
@@ -153,11 +153,7 @@ impl Simulation {
         };
         let vcs = virtual_channels(&fabric, &network, &table, ways)?;
         let rules = Rules::new(&fabric, transport.packet_size(), vcs);
-        let watch = Watch {
-            warm_up: measure.warm_up,
-            interval: measure.sample_flows,
-            windows: measure.windows.clone(),
-        };
+        let watch = Watch::new(measure.warm_up, measure.sample_flows, measure.windows.clone());
         let world = World { network, table, fabric, rules, routing, nic, via, transport, watch };
         let groups = plan.groups.clone();
         let mut simulation =
@@ -251,16 +247,23 @@ impl Simulation {
                 dropped: Default::default(),
                 points: CongestionPoints::new(&self.world, specs_len),
                 control_sent: 0,
-                is_special: sampler.is_some()
-                    || rules.is_lossless()
-                    || self.world.fabric.options.qcn.is_some()
-                    || self.world.nic.layers().is_some()
-                    || self.world.via.is_some(),
+                duties: self.duties(sampler.is_some()),
                 sampler,
                 last_event: Time::ZERO,
             })))
         });
         hosts.chain(switches).collect()
+    }
+
+    fn duties(&self, has_sampler: bool) -> Duties {
+        let World { fabric, nic, via, rules, .. } = &self.world;
+        if has_sampler || fabric.options.qcn.is_some() || nic.layers().is_some() || via.is_some() {
+            Duties::Special
+        } else if rules.is_lossless() {
+            Duties::Lossless
+        } else {
+            Duties::Plain
+        }
     }
 
     fn sampler(&self, node: NodeId) -> Option<Sampler> {

@@ -25,11 +25,21 @@ pub(crate) struct Switch {
     pub(crate) points: CongestionPoints,
     /// Congestion notifications made here.
     pub(crate) control_sent: u64,
-    /// Whether anything but routing, queueing and sending is to be done: one question per packet.
-    pub(crate) is_special: bool,
+    pub(crate) duties: Duties,
     pub(crate) sampler: Option<Sampler>,
     /// Last time a packet came.
     pub(crate) last_event: Time,
+}
+
+/// What a switch does besides routing, queueing and sending: one question per packet where that is all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Duties {
+    /// Nothing.
+    Plain,
+    /// It obeys flow control.
+    Lossless,
+    /// It may obey flow control, takes samples, notifies of congestion, or knows ways other than minimal ones.
+    Special,
 }
 
 /// The congestion points of a switch, one per output queue. Empty without QCN.
@@ -64,8 +74,15 @@ impl Switch {
         if cfg!(feature = "broken-conservation") && packet.kind == PacketKind::Data && packet.seq == 3 {
             return;
         }
-        if self.is_special {
-            return self.forward_specially(world, id, now, packet, out);
+        if self.duties != Duties::Plain {
+            if packet.is_of_the_link() {
+                return self.obey(world, now, packet, out);
+            }
+            if self.duties == Duties::Special {
+                return self.forward_specially(world, id, now, packet, out);
+            }
+            // Loads are those of this instant.
+            self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
         }
         let port = self.choose(world, id, now, packet, out);
         let moment = Moment { at: now, is_over: out.is_last_of_instant() };
@@ -98,8 +115,22 @@ impl Switch {
         hop.port
     }
 
-    /// [`Self::forward`] with all that few runs need: samples that are due, flow control, congestion notification, and ways other than
-    /// minimal ones.
+    /// Does what the neighbour says about the link: stops, goes on, or takes credit.
+    #[inline(never)]
+    fn obey(&mut self, world: &World, now: Time, packet: &Packet, out: &mut impl Scheduler<Message>) {
+        if self.sampler.is_some() {
+            self.sample(world, now, out);
+        }
+        self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
+        if packet.kind == PacketKind::Credit {
+            let credit = Credit::from_packet(packet);
+            self.ports.on_credit(credit, now, &world.rules, &mut Channels(out));
+        } else {
+            self.ports.on_pause(packet, now, &world.rules, &mut Channels(out));
+        }
+    }
+
+    /// [`Self::forward`] with all that few runs need: samples that are due, congestion notification, and ways other than minimal ones.
     #[inline(never)]
     fn forward_specially(
         &mut self,
@@ -109,12 +140,11 @@ impl Switch {
         packet: &mut Packet,
         out: &mut impl Scheduler<Message>,
     ) {
-        self.sample(world, now, out);
+        if self.sampler.is_some() {
+            self.sample(world, now, out);
+        }
         if world.rules.is_lossless() {
             self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
-        }
-        if packet.kind == PacketKind::Pause {
-            return self.ports.on_pause(packet, now, &world.rules, &mut Channels(out));
         }
         if packet.kind == PacketKind::Cnm {
             self.learn(world, id, now, packet, packet.ingress, false);
@@ -241,22 +271,6 @@ impl Switch {
         if fate == Fate::Dropped {
             *self.dropped.entry(FlowKey { src: packet.src, flow: packet.flow }).or_default() += 1;
         }
-    }
-
-    /// Credits have come back.
-    #[inline]
-    pub(crate) fn on_credit(
-        &mut self,
-        world: &World,
-        now: Time,
-        credit: Credit,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        self.last_event = now;
-        if self.sampler.is_some() {
-            self.sample(world, now, out);
-        }
-        self.ports.on_credit(credit, now, &world.rules, &mut Channels(out));
     }
 
     #[inline]

@@ -53,6 +53,7 @@ impl Turns {
     ///
     /// `is_open` tells whether flow control lets a lane send. `ready` tells from when on a flow can send, and `None` for one that cannot
     /// until something happens: it leaves the line and must be pushed again.
+    #[inline(always)]
     pub(crate) fn next(
         &mut self,
         rules: &Rules,
@@ -62,25 +63,22 @@ impl Turns {
     ) -> Turn {
         let mut soonest = Time::MAX;
         let mut shared = 0u32;
-        for lane in 0..self.lanes.len() {
-            if self.lanes[lane].is_empty() || !is_open(lane) {
+        for (lane, line) in self.lanes.iter_mut().enumerate() {
+            if line.is_empty() || !is_open(lane) {
                 continue;
             }
-            let line = &mut self.lanes[lane];
             for _ in 0..line.len() {
                 let Some(slot) = line.pop_front() else { break };
-                match ready(slot) {
-                    None => {}
-                    Some(from) if from <= at && lane < self.first_shared => return Turn::Now(slot),
-                    Some(from) if from <= at => {
-                        line.push_front(slot);
-                        shared |= 1 << (lane - self.first_shared);
-                        break;
-                    }
-                    Some(from) => {
-                        line.push_back(slot);
-                        soonest = soonest.min(from);
-                    }
+                let Some(from) = ready(slot) else { continue };
+                if from > at {
+                    line.push_back(slot);
+                    soonest = soonest.min(from);
+                } else if lane < self.first_shared {
+                    return Turn::Now(slot);
+                } else {
+                    line.push_front(slot);
+                    shared |= 1 << (lane - self.first_shared);
+                    break;
                 }
             }
         }

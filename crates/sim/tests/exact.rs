@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use netloom_routing::{Selector, preset};
-use netloom_sim::SimConfig;
+use netloom_sim::{ChannelEnds, Degrade, Fault, SimConfig};
 use netloom_topology::Network;
 use netloom_units::{Bytes, Time};
 use netloom_workload::{Message, Plan};
@@ -159,4 +159,34 @@ fn switch_latency_is_paid_once_per_switch() {
     let records = run(network.clone(), config, messages(&network, &[(0, 15, 4096, 0)]));
     assert_eq!(fct(&records.flows[0]), one_flow(1, 6) + Time::from_ns(5 * 300));
     assert_eq!(records.flows[0].fct, Some(records.flows[0].idle_fct));
+}
+
+#[test]
+fn cut_through_pays_a_header_instead_of_a_packet_at_every_switch() {
+    const HEADER: u64 = 128;
+    for (network, dst, links) in [(crossbar(4), 3, 2), (fat_tree(4), 2, 4), (fat_tree(4), 15, 6)] {
+        for packets in [1, 2, 100] {
+            let mut config = free("ecmp");
+            config.fabric.options.cut_through = Some(Bytes(HEADER));
+            let plan = messages(&network, &[(0, dst, packets * 4096, 0)]);
+            let flow = &run(network.clone(), config, plan).flows[0];
+            let expected = at_200g(4160) * packets + at_200g(HEADER) * (links - 1) + Time::from_us(links);
+            assert_eq!(fct(flow), expected);
+            assert_eq!(flow.idle_fct, expected);
+        }
+    }
+}
+
+#[test]
+fn cut_through_stores_what_comes_more_slowly_than_it_could_leave() {
+    // The host's link runs at a quarter: the leaf must have the whole packet before it may send at full rate.
+    let network = leaf_spine(2, 1, 1);
+    let mut config = free("ecmp");
+    config.fabric.options.cut_through = Some(Bytes(128));
+    let (from, to) = (network.node_name(0), network.node_name(network.edge_switch(0)));
+    let channels = vec![ChannelEnds { from, to, parallel: 0 }];
+    config.faults = vec![Fault::Degrade(Degrade { channels, fraction: 0.25, ..Degrade::default() })];
+    let flow = &run(network.clone(), config, messages(&network, &[(0, 1, 4096, 0)])).flows[0];
+    let expected = at_200g(4160) * 4 + at_200g(128) * 2 + at_200g(4160) + Time::from_us(4);
+    assert_eq!(fct(flow), expected);
 }

@@ -7,8 +7,8 @@ use netloom_fabric::flow_control::{credits, pfc, pfc_shared};
 use netloom_fabric::{Fabric, FabricOptions, FlowControl, Qcn, TrafficClass};
 use netloom_record::{Records, Window};
 use netloom_routing::{Granularity, Selector, preset};
-use netloom_sim::{Degrade, Fault, Measure, RunError, SimConfig, SimError, Simulation};
-use netloom_topology::{KaryNTree, Network, NetworkBuilder, SlimFly, Topology};
+use netloom_sim::{ChannelEnds, Degrade, Fault, Measure, RunError, SimConfig, SimError, Simulation};
+use netloom_topology::{KaryNTree, LeafSpine, Network, NetworkBuilder, SlimFly, Topology};
 use netloom_transport::{Congestion, Reliability, Transport, TransportOptions, congestion};
 use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::{
@@ -123,10 +123,13 @@ fn fabrics() -> impl Strategy<Value = Fabric> {
     let classes = prop_oneof![Just(vec![]), Just(vec![TrafficClass { share: Some(3) }]),];
     let qcn = any::<bool>().prop_map(|has| has.then(Qcn::default));
     let cut_through = prop::option::of((1..500u64).prop_map(Bytes));
-    (flow_controls(), classes, qcn, cut_through, any::<bool>(), 0..300u64).prop_map(
-        |(flow_control, classes, qcn, cut_through, control_priority, latency)| {
+    // Output queues that are full hold packets at their inputs.
+    let buffer = prop::option::of((4_000..60_000u64).prop_map(Bytes));
+    (flow_controls(), classes, qcn, cut_through, any::<bool>(), 0..300u64, buffer).prop_map(
+        |(flow_control, classes, qcn, cut_through, control_priority, latency, buffer)| {
             let switch_latency = Time::from_ns(latency);
             let options = FabricOptions {
+                buffer,
                 classes,
                 qcn,
                 cut_through,
@@ -348,6 +351,56 @@ fn rate_limiters_share_a_bottleneck_and_hold_its_queue_near_the_set_point() {
         .collect();
     let mean = late.iter().sum::<u64>() as f64 / 1000.0;
     assert!((8_000.0..32_000.0).contains(&mean), "{mean}");
+}
+
+/// One source, four ways of 25, 10, 10 and 50% of its link (the output-generated hotspot of the CEE comparison): spraying sends a quarter
+/// each way, and packets that wait for a slow way hold back those for the others, so four times the slowest passes.
+#[test]
+fn spraying_over_four_slow_ways_runs_at_four_times_the_slowest() {
+    let rate = Rate::from_gbps(10);
+    let network = build(Topology::LeafSpine(LeafSpine {
+        leaves: 2,
+        spines: 4,
+        hosts_per_leaf: 1,
+        rate,
+        latency: Time::from_ns(100),
+        ..LeafSpine::default()
+    }));
+    let leaf = network.node_name(network.edge_switch(0));
+    let slow = [0.25, 0.1, 0.1, 0.5].into_iter().zip(1..).map(|(fraction, port)| {
+        let to = network.node_name(network.neighbour(network.edge_switch(0), port));
+        let channels = vec![ChannelEnds { from: leaf.clone(), to, parallel: 0 }];
+        Fault::Degrade(Degrade { channels, fraction, ..Degrade::default() })
+    });
+    let flow_control = FlowControl::Pfc(pfc::Pfc::default());
+    let transport = Transport {
+        options: TransportOptions { mtu: Bytes(1500), header: Bytes(0), ..TransportOptions::default() },
+        reliability: Reliability::None(Default::default()),
+        congestion: Congestion::None(Default::default()),
+    };
+    let measure =
+        Measure { until: Some(Time::from_ms(50)), warm_up: Time::from_ms(10), ..Measure::default() };
+    let config = SimConfig {
+        fabric: Fabric { flow_control, ..Fabric::default() },
+        faults: slow.collect(),
+        transport,
+        measure,
+        ..SimConfig::default()
+    };
+    let share = |scheme: &str| {
+        let routing = preset::find(scheme).unwrap().routing();
+        let config = SimConfig { routing, ..config.clone() };
+        let job = netloom_workload::Message::new(1, Bytes(1 << 30), Time::ZERO);
+        let plan = Plan::of_messages(2, [(0, job)]);
+        let records = Simulation::new(network.clone(), config, plan).unwrap().run(1).unwrap().records;
+        let bits = records.flows[0].delivered_after_warm_up * 8;
+        (bits as f64 / 0.04 / rate.0 as f64, records.flows[0].ooo_packets)
+    };
+    let (random, reordered) = share("random-nca");
+    assert!((random - 0.4).abs() < 0.02 && reordered > 0, "{random}");
+    let (deterministic, reordered) = share("d-mod-k");
+    assert!([0.25, 0.1, 0.5].iter().any(|way| (deterministic - way).abs() < 0.001), "{deterministic}");
+    assert_eq!(reordered, 0);
 }
 
 /// A frame of the hotspot benchmark's streams is counted in order across the whole run.

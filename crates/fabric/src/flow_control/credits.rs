@@ -15,6 +15,9 @@ pub struct Credits {
     /// Virtual channels per class: a packet on its i-th hop between switches uses the i-th, and the last one for all later hops.
     /// Absent: as many as the longest route needs, which is free of deadlocks; on trees 1.
     pub vcs: Option<u8>,
+    /// Credits go back once so many bytes have left the buffer. Absent: a sixteenth of the buffer, or less where the buffer holds few
+    /// packets; 0: with every packet.
+    pub batch: Option<Bytes>,
     /// Size of a credit on the wire.
     pub credit_size: Bytes,
     /// Run even if the routes' channel dependencies form a cycle.
@@ -23,14 +26,31 @@ pub struct Credits {
 
 impl Default for Credits {
     fn default() -> Self {
-        Credits { buffer: Bytes(131_072), vcs: None, credit_size: Bytes(8), allow_deadlock: false }
+        Credits {
+            buffer: Bytes(131_072),
+            vcs: None,
+            batch: None,
+            credit_size: Bytes(8),
+            allow_deadlock: false,
+        }
     }
 }
 
 impl Credits {
+    /// Bytes that go back together. As the batch and a packet fit the buffer, a sender always gets the credit for another packet.
+    pub(crate) fn batch(&self, packet: u64) -> u32 {
+        let default = (self.buffer.0 / 16).min(self.buffer.0.saturating_sub(packet));
+        self.batch.map_or(default, |batch| batch.0) as u32
+    }
+
     pub(crate) fn check(&self, packet: Bytes) -> Result<(), String> {
         if self.buffer < packet || self.buffer.0 > u64::from(u32::MAX) {
             return Err(format!("buffer: expected {packet} to 4 GiB, found {}", self.buffer));
+        }
+        let most = Bytes(self.buffer.0 - packet.0);
+        if let Some(batch) = self.batch.filter(|&batch| batch > most) {
+            let why = "what the buffer holds beyond the largest packet";
+            return Err(format!("batch: expected at most {most}, {why}, found {batch}"));
         }
         if self.credit_size == Bytes(0) {
             return Err("credit_size: expected at least 1 byte, found 0".into());

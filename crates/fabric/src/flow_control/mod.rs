@@ -31,7 +31,7 @@ kinds! {
 }
 
 /// Most virtual channels of a link under credits.
-const MOST_VCS: usize = 24;
+const MOST_VCS: u8 = 24;
 
 impl FlowControl {
     /// Virtual channels per class, if the user fixes their number; `None` leaves it to the longest route.
@@ -56,17 +56,18 @@ impl FlowControl {
 
     /// The most virtual channels that its lanes allow with so many classes.
     pub fn most_vcs(&self, classes: usize) -> u8 {
-        let lanes = match self {
-            FlowControl::Lossy(_) => return 1,
-            FlowControl::Pfc(_) | FlowControl::PfcShared(_) => MOST_CLASSES,
+        match self {
+            // A port serves the virtual channels of one class in turn, and classes by priority or share.
+            _ if classes > 1 => 1,
+            FlowControl::Lossy(_) => 1,
+            FlowControl::Pfc(_) | FlowControl::PfcShared(_) => MOST_CLASSES as u8,
             FlowControl::Credits(_) => MOST_VCS,
-        };
-        (lanes / classes) as u8
+        }
     }
 
     pub(crate) fn check(&self, packet: Bytes, classes: usize) -> Result<(), String> {
         if let Some(vcs) = self.vcs() {
-            let most = if classes > 1 { 1 } else { self.most_vcs(1) };
+            let most = self.most_vcs(classes);
             if !(1..=most).contains(&vcs) {
                 let why =
                     if classes > 1 { " (with several traffic classes every class has one)" } else { "" };

@@ -1,0 +1,614 @@
+//! Output ports without events: queues that are advanced when touched.
+
+use netloom_units::Time;
+use rand::Rng;
+
+use crate::buffers::{Accounts, Buffers, Charge};
+use crate::inputs::Inputs;
+use crate::packet::{NO_INGRESS, Packet, PacketKind};
+use crate::port::{Credit, Fate, Moment, Port, PortSpec, PortStats, Wire};
+use crate::queues::Queues;
+use crate::round_robin::RoundRobin;
+use crate::rules::{DATA, LINK, Rules};
+
+/// The output side of a node, and the accounts of its input buffers.
+#[derive(Clone, Debug)]
+pub struct Ports {
+    ports: Vec<Port>,
+    queues: Queues,
+    /// One bit per port: something may be ready to go. Set by an enqueue, cleared at the end of the node's turn.
+    waiting: Vec<u64>,
+    /// Per port, the state of the lanes served in turn. Empty if there are none.
+    turns: Vec<RoundRobin>,
+    buffers: Buffers,
+    /// If output queues are bounded although nothing is lost: what waits at the inputs.
+    inputs: Option<Box<Inputs>>,
+    /// A host: its NIC pulls data instead of queueing it, and its input takes whatever comes.
+    is_host: bool,
+}
+
+impl Ports {
+    /// Idle ports of a switch or a host, in the order of the specs.
+    pub fn new(specs: impl IntoIterator<Item = PortSpec>, rules: &Rules, is_host: bool) -> Self {
+        let specs: Vec<PortSpec> = specs.into_iter().collect();
+        let buffers = Buffers::new(&specs, rules, is_host);
+        let count = specs.len();
+        let has_turns = rules.first_shared < rules.lanes;
+        let turns = if has_turns { vec![RoundRobin::new(rules.quanta.len()); count] } else { Vec::new() };
+        let is_bounded = rules.is_lossless && !is_host && rules.buffer != u64::MAX;
+        let inputs = is_bounded.then(|| Box::new(Inputs::new(count, rules.data_lanes(), rules.buffer)));
+        Ports {
+            inputs,
+            ports: specs.into_iter().enumerate().map(|(index, spec)| Port::new(index, spec, rules)).collect(),
+            queues: Queues::new(count * rules.lanes),
+            waiting: vec![0; count.div_ceil(64)],
+            turns,
+            buffers,
+            is_host,
+        }
+    }
+
+    /// Puts a packet into its lane's queue, marking or dropping it as configured and charging the input buffer by which it came.
+    ///
+    /// Hands on whatever starts before that moment; and the packet itself, if it is certain that it goes first.
+    #[inline(always)]
+    pub fn enqueue(
+        &mut self,
+        port: u16,
+        packet: &mut Packet,
+        moment: Moment,
+        rules: &Rules,
+        random: &mut impl Rng,
+        wire: &mut impl Wire,
+    ) -> Fate {
+        if rules.is_lossless {
+            return self.enqueue_lossless(port, packet, moment, rules, random, wire);
+        }
+        let index = usize::from(port);
+        let Ports { ports, queues, turns, waiting, .. } = self;
+        let state = &mut ports[index];
+        while state.occupied != 0 && state.free_at < moment.at {
+            start_next(state, index, queues, turns, rules, wire);
+        }
+        let lane = rules.lane_out(packet);
+        if state.occupied == 0 {
+            // A packet of a lane that is served in turn must be seen by the round robin.
+            let goes_first = lane <= rules.top || moment.is_over && lane < rules.first_shared;
+            if state.free_at <= moment.at && goes_first {
+                state.free_at = moment.at;
+                state.stats.max_queue = state.stats.max_queue.max(u64::from(packet.size));
+                wire.depart(state.start(packet, lane));
+                return Fate::Queued;
+            }
+            waiting[index / 64] |= 1 << (index % 64);
+            // Nothing waited, so the port was idle from its last transmission until now.
+            state.free_at = state.free_at.max(moment.at);
+        }
+        if rules.watches_queues && packet.kind == PacketKind::Data {
+            let queued = queues.bytes(state.lane(lane));
+            if queued + u64::from(packet.size) > rules.buffer {
+                state.stats.drops += 1;
+                return Fate::Dropped;
+            }
+            state.mark(packet, queued, rules, random);
+        }
+        state.note_arrival(packet.size, lane, moment.at);
+        queues.push(state.lane(lane), packet);
+        Fate::Queued
+    }
+
+    #[inline(never)]
+    fn enqueue_lossless(
+        &mut self,
+        port: u16,
+        packet: &mut Packet,
+        moment: Moment,
+        rules: &Rules,
+        random: &mut impl Rng,
+        wire: &mut impl Wire,
+    ) -> Fate {
+        let index = usize::from(port);
+        self.advance_port(port, moment.at, rules, wire);
+        if packet.ingress != NO_INGRESS
+            && rules.is_in_data_lane(packet)
+            && self.charge(packet, moment, rules, wire) == Fate::Dropped
+        {
+            return Fate::Dropped;
+        }
+        let lane = rules.lane_out(packet);
+        if self.inputs.is_some() && self.waits_at_input(index, lane, packet, moment, rules, random, wire) {
+            return Fate::Queued;
+        }
+        let is_ordered = self.is_ordered();
+        let state = &mut self.ports[index];
+        let is_idle = state.ready() == 0 && state.free_at <= moment.at;
+        let goes_first = lane <= rules.top || moment.is_over && lane < rules.first_shared;
+        // While something is held up, what leaves another port in this instant may put a PAUSE frame before this packet, or end what holds it.
+        let is_free = state.closed >> lane & 1 == 0 && !is_ordered;
+        if is_idle && goes_first && is_free {
+            state.free_at = moment.at;
+            // Stopped lanes may hold something.
+            let waiting = state.queued + u64::from(packet.size);
+            state.stats.max_queue = state.stats.max_queue.max(waiting);
+            self.depart_lossless(port, lane, packet, rules, wire);
+            return Fate::Queued;
+        }
+        if rules.watches_queues && packet.kind == PacketKind::Data {
+            state.mark(packet, self.queues.bytes(state.lane(lane)), rules, random);
+        }
+        self.append(index, lane, packet, moment.at);
+        Fate::Queued
+    }
+
+    /// Keeps a packet at its input if its output queue is full.
+    #[cold]
+    #[inline(never)]
+    #[expect(clippy::too_many_arguments, reason = "those of enqueue")]
+    fn waits_at_input(
+        &mut self,
+        index: usize,
+        lane: usize,
+        packet: &mut Packet,
+        moment: Moment,
+        rules: &Rules,
+        random: &mut impl Rng,
+        wire: &mut impl Wire,
+    ) -> bool {
+        let Some(inputs) = &self.inputs else { return false };
+        if packet.ingress == NO_INGRESS || !rules.is_in_data_lane(packet) {
+            return false;
+        }
+        let from = rules.lane_in(packet);
+        let queued = self.queues.bytes(self.ports[index].lane(lane));
+        if !inputs.must_wait(packet.ingress, from, packet.size, queued) {
+            return false;
+        }
+        if packet.kind == PacketKind::Data {
+            self.ports[index].mark(packet, queued, rules, random);
+        }
+        // From now on departures have consequences, so none of those before may be left out.
+        self.advance(moment.at, rules, wire);
+        if let Some(inputs) = &mut self.inputs {
+            inputs.push(moment.at, from, (index, lane), *packet);
+        }
+        true
+    }
+
+    /// Room has been made in an output queue: what waited for it at an input goes on, and so does what waited behind that.
+    #[cold]
+    #[inline(never)]
+    fn move_in(&mut self, now: Time) {
+        loop {
+            let Ports { inputs: Some(inputs), ports, queues, .. } = self else { return };
+            let Some(next) = inputs.pop(|port, lane| queues.bytes(ports[port].lane(lane))) else { return };
+            self.append(next.port, next.lane, &next.packet, now);
+        }
+    }
+
+    /// Puts a packet at the end of a lane.
+    #[inline(always)]
+    fn append(&mut self, index: usize, lane: usize, packet: &Packet, now: Time) {
+        let state = &mut self.ports[index];
+        if state.ready() == 0 {
+            self.waiting[index / 64] |= 1 << (index % 64);
+            // Nothing could go, so the port was idle from its last transmission until now.
+            state.free_at = state.free_at.max(now);
+        }
+        state.note_arrival(packet.size, lane, now);
+        if state.closed != 0 {
+            state.note_hold(now, self.is_host);
+        }
+        self.queues.push(state.lane(lane), packet);
+    }
+
+    /// Starts every transmission of one port that begins before `until`.
+    ///
+    /// While an input buffer is paused or a packet waits at its input, [`Self::settle_if_ordered`] must have brought all ports there.
+    #[inline(always)]
+    pub fn advance_port(&mut self, port: u16, until: Time, rules: &Rules, wire: &mut impl Wire) {
+        let index = usize::from(port);
+        let Ports { ports, queues, turns, .. } = self;
+        let state = &mut ports[index];
+        if state.occupied == 0 || state.free_at >= until {
+            return;
+        }
+        if rules.is_lossless {
+            self.advance_port_lossless(port, until, rules, wire);
+            return;
+        }
+        while state.occupied != 0 && state.free_at < until {
+            start_next(state, index, queues, turns, rules, wire);
+        }
+    }
+
+    #[inline(never)]
+    fn advance_port_lossless(&mut self, port: u16, until: Time, rules: &Rules, wire: &mut impl Wire) {
+        while let state = &self.ports[usize::from(port)]
+            && state.ready() != 0
+            && state.free_at < until
+        {
+            self.start_next_lossless(port, rules, wire);
+        }
+    }
+
+    /// Starts the next transmission of a port that has one ready.
+    #[inline(always)]
+    fn start_next_lossless(&mut self, port: u16, rules: &Rules, wire: &mut impl Wire) {
+        let index = usize::from(port);
+        let state = &mut self.ports[index];
+        let lane = next_lane(state.ready(), index, &self.queues, &mut self.turns, rules);
+        let (packet, is_empty) = self.queues.pop(state.lane(lane));
+        state.note_start(packet.size, lane, is_empty);
+        let (mut packet, at) = (*packet, state.free_at);
+        self.depart_lossless(port, lane, &mut packet, rules, wire);
+        if self.inputs.is_some() {
+            self.move_in(at);
+        }
+    }
+
+    /// Sends a packet at the port's `free_at`, pays for it downstream and gives back its input buffer.
+    #[inline(always)]
+    fn depart_lossless(
+        &mut self,
+        port: u16,
+        lane: usize,
+        packet: &mut Packet,
+        rules: &Rules,
+        wire: &mut impl Wire,
+    ) {
+        let state = &mut self.ports[usize::from(port)];
+        let (at, ingress, size) = (state.free_at, packet.ingress, packet.size);
+        let lane_in = if ingress == NO_INGRESS { 0 } else { rules.lane_in(packet) };
+        packet.ingress = state.peer;
+        if lane == LINK {
+            packet.aux = self.buffers.paused_lanes(port);
+            // A PAUSE frame is obeyed when its last bit has come.
+            let mut departure = state.start(packet, lane);
+            departure.arrival = state.free_at + state.latency + rules.response;
+            wire.depart(departure);
+            return;
+        }
+        if lane >= DATA && !self.is_host {
+            packet.vc = rules.vc_of(lane);
+        }
+        wire.depart(state.start(packet, lane));
+        if lane < DATA {
+            return;
+        }
+        if self.buffers.pay(port, lane - DATA, size, rules) {
+            self.close(port, 1 << lane, at);
+        }
+        if ingress != NO_INGRESS && !self.is_host {
+            self.release(ingress, lane_in, size, at);
+        }
+    }
+
+    /// A packet has left its input buffer: its room will go back to the upstream port, or ends that port's pause.
+    #[inline(always)]
+    fn release(&mut self, ingress: u16, lane: usize, size: u16, at: Time) {
+        if let Some(accounts) = self.buffers.accounts() {
+            accounts.returns.note(ingress, lane, at, u32::from(size));
+        } else if self.buffers.release(ingress, lane, size) {
+            self.signal(ingress, at);
+        }
+    }
+
+    /// Charges a packet that has just arrived to its input buffer, and asks the upstream port to pause if that has reached its threshold.
+    #[inline]
+    fn charge(&mut self, packet: &Packet, moment: Moment, rules: &Rules, wire: &mut impl Wire) -> Fate {
+        let (ingress, lane) = (packet.ingress, rules.lane_in(packet));
+        match self.buffers.charge(ingress, lane, packet.size) {
+            Charge::Fits => Fate::Queued,
+            Charge::ReachesThreshold => self.charge_exactly(packet, moment, rules, wire),
+        }
+    }
+
+    /// Ports are advanced one by one, so the account may still hold packets that have left by now. Brings all ports here, then looks again.
+    #[inline(never)]
+    fn charge_exactly(
+        &mut self,
+        packet: &Packet,
+        moment: Moment,
+        rules: &Rules,
+        wire: &mut impl Wire,
+    ) -> Fate {
+        let (ingress, lane) = (packet.ingress, rules.lane_in(packet));
+        self.advance(moment.at, rules, wire);
+        let admission = self.buffers.charge_settled(ingress, lane, packet.size);
+        if admission.is_lost {
+            self.ports[usize::from(ingress)].stats.drops += 1;
+            return Fate::Dropped;
+        }
+        if admission.pauses {
+            self.signal(ingress, moment.at);
+        }
+        Fate::Queued
+    }
+
+    /// Which lanes are paused has changed: puts a PAUSE frame into the port towards the neighbour that fills them. It says what holds when
+    /// it leaves, so one that still waits will do.
+    #[cold]
+    #[inline(never)]
+    fn signal(&mut self, ingress: u16, now: Time) {
+        let index = usize::from(ingress);
+        if self.ports[index].occupied >> LINK & 1 == 1 {
+            return;
+        }
+        let size = self.buffers.pause_size();
+        let frame = Packet { kind: PacketKind::Pause, size, ..Packet::EMPTY };
+        self.append(index, LINK, &frame, now);
+    }
+
+    /// A PAUSE frame has come in: stops and resumes lanes of the port by which it came.
+    #[inline(never)]
+    pub fn on_pause(&mut self, frame: &Packet, now: Time, rules: &Rules, wire: &mut impl Wire) {
+        let port = frame.ingress;
+        self.advance_port(port, now, rules, wire);
+        let (paused, closed) = (frame.aux << DATA, self.ports[usize::from(port)].closed);
+        self.close(port, paused & !closed, now);
+        self.open(port, closed & !paused, now);
+    }
+
+    /// A credit has come back to a port.
+    #[inline(never)]
+    pub fn on_credit(&mut self, credit: Credit, now: Time, rules: &Rules, wire: &mut impl Wire) {
+        self.advance_port(credit.port, now, rules, wire);
+        if self.buffers.earn(credit, rules) {
+            self.open(credit.port, 1 << (usize::from(credit.lane) + DATA), now);
+        }
+    }
+
+    /// A host has taken a data packet out of its input at once: credits go back.
+    #[inline]
+    pub fn absorb(&mut self, packet: &Packet, now: Time, rules: &Rules, wire: &mut impl Wire) {
+        let (ingress, lane) = (packet.ingress, rules.lane_in(packet));
+        if rules.is_in_data_lane(packet)
+            && let Some(accounts) = self.buffers.accounts()
+            && let Some(bytes) = accounts.returns.take(ingress, lane, u32::from(packet.size))
+        {
+            let state = &self.ports[usize::from(ingress)];
+            let credit = Credit { port: state.peer, lane: lane as u8, bytes };
+            wire.credit(state.to, state.channel, now + accounts.delay[usize::from(ingress)], credit);
+        }
+    }
+
+    /// All ports are at `until`: gives back the credits of what has left before.
+    #[inline(never)]
+    fn return_credits(&mut self, until: Time, wire: &mut impl Wire) {
+        let Ports { ports, buffers: Buffers::Credits(accounts), .. } = self else { return };
+        let Accounts { returns, delay, .. } = &mut **accounts;
+        returns.give_back(until, |ingress, lane, at, bytes| {
+            let state = &ports[usize::from(ingress)];
+            let credit = Credit { port: state.peer, lane, bytes };
+            wire.credit(state.to, state.channel, at + delay[usize::from(ingress)], credit);
+        });
+    }
+
+    /// Stops lanes, given as bits.
+    fn close(&mut self, port: u16, lanes: u32, now: Time) {
+        let state = &mut self.ports[usize::from(port)];
+        state.closed |= lanes;
+        state.stats.pauses += u64::from(lanes.count_ones());
+        state.note_hold(now, self.is_host);
+    }
+
+    /// Lets stopped lanes go on, given as bits.
+    fn open(&mut self, port: u16, lanes: u32, now: Time) {
+        let index = usize::from(port);
+        let state = &mut self.ports[index];
+        if state.ready() == 0 {
+            state.free_at = state.free_at.max(now);
+        }
+        state.closed &= !lanes;
+        state.note_hold(now, self.is_host);
+        if state.ready() != 0 {
+            self.waiting[index / 64] |= 1 << (index % 64);
+        }
+    }
+
+    /// Whether a data lane of a port, from 0, may send.
+    #[inline]
+    pub fn is_open(&self, port: u16, lane: usize) -> bool {
+        self.ports[usize::from(port)].closed >> (lane + DATA) & 1 == 0
+    }
+
+    /// Starts every transmission of the node that begins before `until`; returns when the next one will begin.
+    #[inline]
+    pub fn advance(&mut self, until: Time, rules: &Rules, wire: &mut impl Wire) -> Option<Time> {
+        self.settle_if_ordered(until, rules, wire);
+        let mut next = Time::MAX;
+        for word in 0..self.waiting.len() {
+            let mut bits = self.waiting[word];
+            while bits != 0 {
+                let index = word * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                self.advance_port(index as u16, until, rules, wire);
+                let state = &self.ports[index];
+                if state.ready() != 0 {
+                    next = next.min(state.free_at);
+                } else {
+                    self.waiting[word] &= !(1 << (index % 64));
+                }
+            }
+        }
+        if rules.is_lossless && self.buffers.accounts().is_some_and(|accounts| accounts.returns.is_due()) {
+            self.return_credits(until, wire);
+        }
+        (next != Time::MAX).then_some(next)
+    }
+
+    /// Brings all ports to `now`, if what one of them does could concern another.
+    #[inline]
+    pub fn settle_if_ordered(&mut self, now: Time, rules: &Rules, wire: &mut impl Wire) {
+        if self.is_ordered() {
+            self.advance_in_order(now, rules, wire);
+        }
+    }
+
+    /// Whether a departure at one port may cause something at another.
+    #[inline(always)]
+    fn is_ordered(&self) -> bool {
+        self.buffers.is_ordered() || self.inputs.as_ref().is_some_and(|inputs| !inputs.is_empty())
+    }
+
+    /// Starts the node's transmissions one by one in order of (time, port): a departure may end the pause of an input buffer, and the frame
+    /// that says so takes its turn at another port from then on; or it makes room for a packet that waits at its input.
+    #[inline(never)]
+    fn advance_in_order(&mut self, until: Time, rules: &Rules, wire: &mut impl Wire) {
+        loop {
+            let mut first = (until, usize::MAX);
+            for (word, &bits) in self.waiting.iter().enumerate() {
+                let mut bits = bits;
+                while bits != 0 {
+                    let index = word * 64 + bits.trailing_zeros() as usize;
+                    bits &= bits - 1;
+                    let state = &self.ports[index];
+                    if state.ready() != 0 && state.free_at < first.0 {
+                        first = (state.free_at, index);
+                    }
+                }
+            }
+            if first.1 == usize::MAX {
+                return;
+            }
+            self.start_next_lossless(first.1 as u16, rules, wire);
+        }
+    }
+
+    /// Bytes waiting at a port or being sent there at `now`.
+    #[inline]
+    pub fn load(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) -> u64 {
+        self.advance_port(port, now, rules, wire);
+        let state = &self.ports[usize::from(port)];
+        let sending = if state.free_at > now { u64::from(state.sending) } else { 0 };
+        state.queued + sending
+    }
+
+    /// Bytes waiting in the lane in which `packet` would leave through a port at `now`.
+    #[inline]
+    pub fn lane_bytes(
+        &mut self,
+        port: u16,
+        packet: &Packet,
+        now: Time,
+        rules: &Rules,
+        wire: &mut impl Wire,
+    ) -> u64 {
+        self.advance_port(port, now, rules, wire);
+        self.queues.bytes(self.ports[usize::from(port)].lane(rules.lane_out(packet)))
+    }
+
+    /// Sends a data packet at `at` through an idle port at which nothing waits and whose lane is open, when that instant is over: a
+    /// NIC that pulls its data needs no queue.
+    #[inline(always)]
+    pub fn send_now(
+        &mut self,
+        port: u16,
+        packet: &mut Packet,
+        at: Time,
+        rules: &Rules,
+        wire: &mut impl Wire,
+    ) {
+        let state = &mut self.ports[usize::from(port)];
+        debug_assert!(state.ready() == 0 && state.free_at <= at);
+        state.free_at = at;
+        if rules.is_lossless {
+            let lane = rules.lane_out(packet);
+            self.depart_lossless(port, lane, packet, rules, wire);
+        } else {
+            wire.depart(state.start(packet, DATA));
+        }
+    }
+
+    /// When a port's transmitter is next free, and whether something is ready to go then, as of the last advance.
+    #[inline]
+    pub fn poll(&self, port: u16) -> (Time, bool) {
+        let state = &self.ports[usize::from(port)];
+        (state.free_at, state.ready() != 0)
+    }
+
+    /// When a port's transmitter is next free.
+    #[inline]
+    pub fn free_at(&self, port: u16) -> Time {
+        self.ports[usize::from(port)].free_at
+    }
+
+    /// Bytes waiting at a port, as of the last advance.
+    pub fn queued(&self, port: u16) -> u64 {
+        self.ports[usize::from(port)].queued
+    }
+
+    /// What a port has seen, as of the last advance, with bytes that still wait and a pause that still lasts counted up to `end`.
+    pub fn stats_of(&self, port: u16, end: Time) -> PortStats {
+        let state = &self.ports[usize::from(port)];
+        let mut stats = state.stats;
+        stats.waiting = stats.waiting.wrapping_add(u128::from(state.queued) * u128::from(end.0));
+        stats.paused += end.saturating_sub(state.held_since);
+        stats
+    }
+
+    /// The packets that wait, with the port and the data lane (from 0; `None` for signals) in which they do, or, at an input, for which.
+    pub fn waiting_packets(&self, rules: &Rules) -> impl Iterator<Item = (u16, Option<usize>, &Packet)> {
+        let lanes = rules.lanes;
+        let outputs = self.queues.iter().map(move |(lane, packet)| (lane / lanes, lane % lanes, packet));
+        let inputs = self.inputs.iter().flat_map(|inputs| inputs.iter());
+        outputs.chain(inputs).map(|(port, lane, packet)| (port as u16, lane.checked_sub(DATA), packet))
+    }
+
+    /// Number of ports.
+    pub fn len(&self) -> usize {
+        self.ports.len()
+    }
+
+    /// Whether there is no port.
+    pub fn is_empty(&self) -> bool {
+        self.ports.is_empty()
+    }
+
+    /// The channel that a port feeds.
+    pub fn channel(&self, port: u16) -> u32 {
+        self.ports[usize::from(port)].channel
+    }
+
+    /// Bytes that have left the input buffer of a port and data lane (from 0) and for which no credit has gone back.
+    pub fn owed(&self, port: u16, lane: usize) -> u64 {
+        self.buffers.owed(port, lane)
+    }
+
+    /// Bytes of a data lane (from 0) that a port may still send downstream; `None` without credits.
+    pub fn credits(&self, port: u16, lane: usize) -> Option<u64> {
+        self.buffers.credits(port, lane)
+    }
+}
+
+/// The lane that sends next, of those with a bit in `ready`.
+#[inline(always)]
+fn next_lane(ready: u32, index: usize, queues: &Queues, turns: &mut [RoundRobin], rules: &Rules) -> usize {
+    let lane = ready.trailing_zeros() as usize;
+    if lane < rules.first_shared { lane } else { take_turn(ready, index, queues, turns, rules) }
+}
+
+/// Which of the lanes that are served in turn sends next.
+#[inline(never)]
+fn take_turn(ready: u32, index: usize, queues: &Queues, turns: &mut [RoundRobin], rules: &Rules) -> usize {
+    let first = rules.first_shared;
+    first
+        + turns[index]
+            .pick(ready >> first, &rules.quanta, |lane| queues.first_size(index * rules.lanes + first + lane))
+}
+
+/// Starts the next transmission of a port at which something waits, without flow control.
+#[inline(always)]
+fn start_next(
+    state: &mut Port,
+    index: usize,
+    queues: &mut Queues,
+    turns: &mut [RoundRobin],
+    rules: &Rules,
+    wire: &mut impl Wire,
+) {
+    let lane = next_lane(state.occupied, index, queues, turns, rules);
+    let (packet, is_empty) = queues.pop(state.lane(lane));
+    state.note_start(packet.size, lane, is_empty);
+    wire.depart(state.start(packet, lane));
+}

@@ -1,0 +1,87 @@
+//! Queues of packets: one per port and lane, all in one store of the node.
+
+use crate::packet::Packet;
+
+const NONE: u32 = u32::MAX;
+
+/// The queues of all lanes of a node's ports, numbered through all ports.
+#[derive(Clone, Debug)]
+pub(crate) struct Queues {
+    /// Port by port.
+    lanes: Vec<Lane>,
+    /// The packets of all queues, linked; freed places are reused first.
+    store: Vec<(Packet, u32)>,
+    free: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Lane {
+    head: u32,
+    tail: u32,
+    bytes: u64,
+}
+
+impl Queues {
+    /// Empty queues.
+    pub(crate) fn new(lanes: usize) -> Self {
+        let empty = Lane { head: NONE, tail: NONE, bytes: 0 };
+        Queues { lanes: vec![empty; lanes], store: Vec::new(), free: NONE }
+    }
+
+    /// Puts a packet at the end of a queue.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, lane: usize, packet: &Packet) {
+        let place = self.free;
+        let place = if place == NONE {
+            self.store.push((*packet, NONE));
+            self.store.len() as u32 - 1
+        } else {
+            let slot = &mut self.store[place as usize];
+            self.free = slot.1;
+            slot.0 = *packet;
+            slot.1 = NONE;
+            place
+        };
+        let queue = &mut self.lanes[lane];
+        queue.bytes += u64::from(packet.size);
+        if queue.head == NONE {
+            queue.head = place;
+        } else {
+            self.store[queue.tail as usize].1 = place;
+        }
+        queue.tail = place;
+    }
+
+    /// Takes the first packet out of a queue that has one; also says whether that was the last one. Its place holds it until the next push.
+    #[inline(always)]
+    pub(crate) fn pop(&mut self, lane: usize) -> (&mut Packet, bool) {
+        let queue = &mut self.lanes[lane];
+        let place = queue.head;
+        let (packet, next) = &mut self.store[place as usize];
+        queue.head = std::mem::replace(next, self.free);
+        queue.bytes -= u64::from(packet.size);
+        self.free = place;
+        (packet, queue.head == NONE)
+    }
+
+    /// Bytes in a queue.
+    #[inline(always)]
+    pub(crate) fn bytes(&self, lane: usize) -> u64 {
+        self.lanes[lane].bytes
+    }
+
+    /// Size of the first packet of a queue that has one.
+    pub(crate) fn first_size(&self, lane: usize) -> u32 {
+        let queue = &self.lanes[lane];
+        u32::from(self.store[queue.head as usize].0.size)
+    }
+
+    /// All packets, with their lanes.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &Packet)> {
+        self.lanes.iter().enumerate().flat_map(move |(lane, queue)| {
+            let step = |place: u32| self.store.get(place as usize);
+            std::iter::successors(step(queue.head), move |(_, next)| step(*next))
+                .map(move |(packet, _)| (lane, packet))
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! Credits on their way back: batches of what leaves the input buffers.
+//!
+//! A credit per packet would be an event per packet. Hardware gathers them, and so does this: a buffer's credits go back once a batch of
+//! bytes has left it. When that is depends on the order in which packets leave, and ports are advanced one by one; so departures
+//! are noted, and put in order when all ports have reached the same instant.
+
+use netloom_units::Time;
+
+/// What a node's input buffers owe to the ports that fill them.
+#[derive(Clone, Debug)]
+pub(crate) struct Returns {
+    lanes: usize,
+    /// Bytes that go back at once, at least.
+    batch: u32,
+    /// Bytes owed, per input port and lane.
+    owed: Vec<u32>,
+    /// What has left since ports were last at one instant: when, from which port and lane, how much.
+    left: Vec<(Time, u32, u32)>,
+}
+
+impl Returns {
+    /// Nothing is owed yet. `batch` must leave room for a packet in the buffer, or a sender may wait for ever.
+    pub(crate) fn new(ports: usize, lanes: usize, batch: u32) -> Self {
+        Returns { lanes, batch, owed: vec![0; ports * lanes], left: Vec::new() }
+    }
+
+    /// A packet leaves the buffer of an input port and lane at `at`.
+    #[inline(always)]
+    pub(crate) fn note(&mut self, ingress: u16, lane: usize, at: Time, bytes: u32) {
+        self.left.push((at, (usize::from(ingress) * self.lanes + lane) as u32, bytes));
+    }
+
+    /// A packet leaves a buffer whose packets leave in order: what goes back at once, if anything does.
+    #[inline]
+    pub(crate) fn take(&mut self, ingress: u16, lane: usize, bytes: u32) -> Option<u32> {
+        let owed = &mut self.owed[usize::from(ingress) * self.lanes + lane];
+        *owed += bytes;
+        (*owed >= self.batch).then(|| std::mem::take(owed))
+    }
+
+    /// Whether something has left since the last time.
+    #[inline(always)]
+    pub(crate) fn is_due(&self) -> bool {
+        !self.left.is_empty()
+    }
+
+    /// All ports have started everything before `until`: gives back the batches that are full by then, in order of time.
+    pub(crate) fn give_back(&mut self, until: Time, mut credit: impl FnMut(u16, u8, Time, u32)) {
+        let Returns { lanes, batch, owed, left } = self;
+        left.sort_unstable();
+        let ready = left.partition_point(|&(at, _, _)| at < until);
+        let mut departures = left[..ready].iter().copied().peekable();
+        while let Some((at, account, bytes)) = departures.next() {
+            let owed = &mut owed[account as usize];
+            *owed += bytes;
+            // What leaves in one instant goes back together.
+            let is_whole = departures.peek().is_none_or(|&(next, other, _)| (next, other) != (at, account));
+            if is_whole && *owed >= *batch {
+                let (ingress, lane) = (account as usize / *lanes, account as usize % *lanes);
+                credit(ingress as u16, lane as u8, at, std::mem::take(owed));
+            }
+        }
+        left.drain(..ready);
+    }
+
+    /// Bytes that have left a buffer and not gone back.
+    pub(crate) fn owed(&self, ingress: u16, lane: usize) -> u64 {
+        let account = usize::from(ingress) * self.lanes + lane;
+        let noted = self.left.iter().filter(|&&(_, of, _)| of as usize == account);
+        u64::from(self.owed[account]) + noted.map(|&(_, _, bytes)| u64::from(bytes)).sum::<u64>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_batch_goes_back_when_it_is_full_in_order_of_time() {
+        let mut returns = Returns::new(2, 1, 1000);
+        for (at, ingress) in [(30, 0), (10, 0), (20, 1), (40, 0)] {
+            returns.note(ingress, 0, Time(at), 400);
+        }
+        let mut given = Vec::new();
+        returns.give_back(Time(40), |ingress, _, at, bytes| given.push((ingress, at.0, bytes)));
+        assert_eq!(given, []);
+        returns.give_back(Time(41), |ingress, _, at, bytes| given.push((ingress, at.0, bytes)));
+        assert_eq!(given, [(0, 40, 1200)]);
+        assert_eq!((returns.owed(0, 0), returns.owed(1, 0)), (0, 400));
+    }
+
+    proptest! {
+        #[test]
+        fn neither_the_order_of_notes_nor_the_times_of_giving_back_matter(
+            departures in prop::collection::vec((0..50u64, 0..3u16, 0..2usize, 1..500u32), 1..60),
+            mut stops in prop::collection::vec(0..60u64, 0..10),
+            batch in 0..1500u32,
+        ) {
+            let mut expected = Returns::new(3, 2, batch);
+            let mut all = Vec::new();
+            for &(at, ingress, lane, bytes) in &departures {
+                expected.note(ingress, lane, Time(at), bytes);
+            }
+            expected.give_back(Time(100), |ingress, lane, at, bytes| all.push((at, ingress, lane, bytes)));
+
+            let mut returns = Returns::new(3, 2, batch);
+            let mut given = Vec::new();
+            stops.push(100);
+            stops.sort_unstable();
+            let mut from = 0;
+            for stop in stops {
+                for &(at, ingress, lane, bytes) in departures.iter().rev() {
+                    if (from..stop).contains(&at) {
+                        returns.note(ingress, lane, Time(at), bytes);
+                    }
+                }
+                returns.give_back(Time(stop), |ingress, lane, at, bytes| given.push((at, ingress, lane, bytes)));
+                from = stop;
+            }
+            prop_assert_eq!(all, given);
+        }
+    }
+}

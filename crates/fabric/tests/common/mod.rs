@@ -1,0 +1,121 @@
+//! One node under test: what reaches it, and what leaves it.
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
+
+pub mod link;
+
+use netloom_fabric::{
+    Credit, Departure, Fabric, FabricOptions, Fate, FlowControl, Moment, Packet, PacketKind, PortSpec, Ports,
+    Rules, TrafficClass, Wire,
+};
+use netloom_units::{Bytes, Rate, Time};
+use rand_pcg::Pcg64Mcg;
+
+/// Largest packet of these tests.
+pub const PACKET: u64 = 400;
+
+pub fn ns(ns: u64) -> Time {
+    Time::from_ns(ns)
+}
+
+/// A port at 8 Gb/s, a byte per nanosecond, with 1 us of cable; it feeds channel 10 + its number.
+pub fn spec(port: u16) -> PortSpec {
+    PortSpec {
+        channel: 10 + u32::from(port),
+        to: 100 + u32::from(port),
+        peer: 7,
+        latency: ns(1000),
+        rate: Rate::from_gbps(8),
+        changes: vec![],
+        cut_through_from: None,
+        inward: (ns(1000), Rate::from_gbps(8)),
+    }
+}
+
+pub fn data(seq: u32, size: u16) -> Packet {
+    Packet { dst: 1, seq, size, payload: size.saturating_sub(64), ..Packet::EMPTY }
+}
+
+pub fn ack(seq: u32) -> Packet {
+    Packet { kind: PacketKind::Ack, ..data(seq, 64) }
+}
+
+/// A PAUSE frame that has come in through a port: bit by bit the lanes that must pause.
+pub fn pause(port: u16, lanes: u32) -> Packet {
+    Packet { kind: PacketKind::Pause, ingress: port, aux: lanes, size: 64, ..Packet::EMPTY }
+}
+
+pub fn with(flow_control: FlowControl) -> Fabric {
+    Fabric { flow_control, ..Fabric::default() }
+}
+
+pub fn classes(shares: &[Option<u32>]) -> Vec<TrafficClass> {
+    shares.iter().map(|&share| TrafficClass { share }).collect()
+}
+
+pub fn options() -> FabricOptions {
+    FabricOptions::default()
+}
+
+/// What has left a node, in the order in which it was handed on.
+#[derive(Clone, Debug, Default)]
+pub struct Left {
+    /// Channel, arrival, packet.
+    pub packets: Vec<(u32, Time, Packet)>,
+    /// Channel beside which it goes, arrival, credit.
+    pub credits: Vec<(u32, Time, Credit)>,
+}
+
+impl Wire for Left {
+    fn depart(&mut self, departure: Departure<'_>) {
+        self.packets.push((departure.channel, departure.arrival, *departure.packet));
+    }
+    fn credit(&mut self, _: u32, channel: u32, arrival: Time, credit: Credit) {
+        self.credits.push((channel, arrival, credit));
+    }
+}
+
+impl Left {
+    /// Sequence numbers and arrivals in nanoseconds at the end of one channel.
+    pub fn at(&self, channel: u32) -> Vec<(u32, u64)> {
+        let here = self.packets.iter().filter(|packet| packet.0 == channel);
+        here.map(|(_, at, packet)| (packet.seq, at.0 / 1000)).collect()
+    }
+}
+
+/// A node, with the random numbers it marks by.
+pub struct Node {
+    pub ports: Ports,
+    pub rules: Rules,
+    pub left: Left,
+    random: Pcg64Mcg,
+}
+
+impl Node {
+    pub fn new(fabric: &Fabric, vcs: u8, specs: Vec<PortSpec>) -> Self {
+        Self::with_packets(fabric, vcs, specs, PACKET)
+    }
+
+    /// A switch for packets of at most so many bytes.
+    pub fn with_packets(fabric: &Fabric, vcs: u8, specs: Vec<PortSpec>, packet: u64) -> Self {
+        fabric.check(Bytes(packet)).unwrap();
+        let rules = Rules::new(fabric, Bytes(packet), vcs);
+        let ports = Ports::new(specs, &rules, false);
+        Node { ports, rules, left: Left::default(), random: Pcg64Mcg::new(1) }
+    }
+
+    /// A packet, PAUSE frame or credit arrives.
+    pub fn put(&mut self, at: Time, port: u16, mut packet: Packet, is_over: bool) -> Fate {
+        let Node { ports, rules, left, random } = self;
+        ports.settle_if_ordered(at, rules, left);
+        match packet.kind {
+            PacketKind::Pause => ports.on_pause(&packet, at, rules, left),
+            PacketKind::Credit => ports.on_credit(Credit::from_packet(&packet), at, rules, left),
+            _ => return ports.enqueue(port, &mut packet, Moment { at, is_over }, rules, random, left),
+        }
+        Fate::Queued
+    }
+
+    pub fn advance(&mut self, until: Time) -> Option<Time> {
+        self.ports.advance(until, &self.rules, &mut self.left)
+    }
+}

@@ -1,0 +1,330 @@
+//! Ports are exact although they have no events.
+
+mod common;
+
+use common::*;
+use netloom_fabric::flow_control::{credits::Credits, lossy::Lossy, pfc::Pfc, pfc_shared::PfcShared};
+use netloom_fabric::{
+    Credit, Ecn, Fabric, FabricOptions, Fate, FlowControl, NO_INGRESS, Packet, PacketKind, PortStats,
+};
+use netloom_units::{Bytes, Rate, Time};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+fn lossy(options: FabricOptions) -> Fabric {
+    Fabric { options, ..Fabric::default() }
+}
+
+fn one_port(options: FabricOptions) -> Node {
+    Node::new(&lossy(options), 1, vec![spec(0)])
+}
+
+#[test]
+fn packets_leave_back_to_back_with_exact_arrival_times() {
+    let mut node = one_port(options());
+    for seq in 0..3 {
+        node.put(ns(50), 0, data(seq, 200), false);
+    }
+    assert_eq!(node.advance(ns(251)), Some(ns(450)));
+    assert_eq!(node.left.at(10), [(0, 1250), (1, 1450)]);
+    assert_eq!(node.advance(ns(10_000)), None);
+    assert_eq!(node.left.at(10)[2], (2, 1650));
+}
+
+#[test]
+fn control_overtakes_waiting_data_but_not_a_transmission() {
+    for (control_priority, expected) in [(true, [0, 7, 1]), (false, [0, 1, 7])] {
+        let mut node = one_port(FabricOptions { control_priority, ..options() });
+        node.put(ns(0), 0, data(0, 200), false);
+        node.put(ns(0), 0, data(1, 200), false);
+        node.put(ns(100), 0, ack(7), false);
+        node.advance(ns(10_000));
+        let order: Vec<u32> = node.left.at(10).iter().map(|packet| packet.0).collect();
+        assert_eq!(order, expected);
+    }
+}
+
+#[test]
+fn a_packet_arriving_when_a_transmission_would_start_takes_part_in_the_choice() {
+    let mut node = one_port(options());
+    node.put(ns(0), 0, data(0, 200), false);
+    node.put(ns(0), 0, data(1, 200), false);
+    node.put(ns(200), 0, ack(7), false);
+    node.advance(ns(10_000));
+    assert_eq!(node.left.at(10), [(0, 1200), (7, 1264), (1, 1464)]);
+}
+
+#[test]
+fn a_full_queue_drops_data_and_never_control() {
+    let mut node = one_port(FabricOptions { buffer: Some(Bytes(400)), ..options() });
+    node.put(ns(0), 0, data(0, 200), false);
+    node.advance(ns(1));
+    let fates: Vec<Fate> = (1..4).map(|seq| node.put(ns(1), 0, data(seq, 200), false)).collect();
+    assert_eq!(fates, [Fate::Queued, Fate::Queued, Fate::Dropped]);
+    assert_eq!(node.put(ns(1), 0, ack(9), false), Fate::Queued);
+}
+
+#[test]
+fn a_degraded_link_serves_what_starts_in_its_bad_time_slowly() {
+    let mut slow = spec(0);
+    slow.changes = vec![(ns(100), Rate::from_gbps(2)), (ns(1000), Rate::from_gbps(8))];
+    let mut node = Node::new(&lossy(options()), 1, vec![slow]);
+    for seq in 0..3 {
+        node.put(ns(0), 0, data(seq, 200), false);
+    }
+    node.advance(ns(10_000));
+    // 0–200 fast; 200–1000 at a quarter; from 1000 fast again.
+    assert_eq!(node.left.at(10), [(0, 1200), (1, 2000), (2, 2200)]);
+}
+
+#[test]
+fn classes_share_by_weight_and_leave_an_idle_share_to_the_others() {
+    // Class 0 strict, 1 and 2 share 60 to 40.
+    let fabric = lossy(FabricOptions { classes: classes(&[None, Some(60), Some(40)]), ..options() });
+    let mut node = Node::new(&fabric, 1, vec![spec(0)]);
+    let of_class = |class: u8| Packet { class, ..data(u32::from(class), 200) };
+    for _ in 0..500 {
+        node.put(ns(0), 0, of_class(1), false);
+        node.put(ns(0), 0, of_class(2), false);
+    }
+    node.put(ns(50_000), 0, of_class(0), false);
+    node.advance(ns(100_000));
+    let count = |left: &[(u32, u64)], class| left.iter().filter(|packet| packet.0 == class).count();
+    let left = node.left.at(10);
+    assert_eq!([count(&left, 1), count(&left, 2)], [299, 200]);
+    // The strict one goes as soon as the packet being sent is through: one begun at 49,800, for what comes at 50,000 takes part.
+    assert!(left.contains(&(0, 51_200)));
+    // Class 1 has 201 left, class 2 300: when class 1 is through, class 2 has the whole link.
+    node.advance(Time::MAX);
+    let left = node.left.at(10);
+    assert_eq!([count(&left, 1), count(&left, 2)], [500, 500]);
+    assert_eq!(left.last(), Some(&(2, 201_200)));
+    assert!(left[left.len() - 150..].iter().all(|packet| packet.0 == 2));
+}
+
+#[test]
+fn cut_through_hands_on_the_head_unless_the_link_is_slower_than_the_next() {
+    let fabric = lossy(FabricOptions { cut_through: Some(Bytes(50)), ..options() });
+    // Store and forward adds 200 ns per hop to the last bit's arrival, cut-through 50 ns; a slower link is stored first.
+    for (next, arrival) in [(8, 1050), (4, 1050), (9, 1200)] {
+        let spec = netloom_fabric::PortSpec { cut_through_from: Some(Rate::from_gbps(next)), ..spec(0) };
+        let mut node = Node::new(&fabric, 1, vec![spec]);
+        node.put(ns(0), 0, data(0, 200), false);
+        node.put(ns(0), 0, data(1, 30), false);
+        node.advance(ns(1000));
+        // A packet shorter than the head has come when it has come.
+        assert_eq!(node.left.at(10), [(0, arrival), (1, 1230)]);
+    }
+}
+
+#[test]
+fn a_packet_crosses_k_links_in_one_serialisation_and_k_minus_1_heads() {
+    let fabric = lossy(FabricOptions { cut_through: Some(Bytes(50)), ..options() });
+    let hops = 5;
+    let mut at = ns(0);
+    for hop in 1..=hops {
+        // The last link leads to a host, which wants the whole packet.
+        let cut_through_from = (hop < hops).then_some(Rate::from_gbps(8));
+        let mut node = Node::new(&fabric, 1, vec![netloom_fabric::PortSpec { cut_through_from, ..spec(0) }]);
+        node.put(at, 0, data(0, 400), true);
+        at = node.left.packets[0].1;
+    }
+    assert_eq!(at, ns(400 + (hops - 1) * 50 + hops * 1000));
+}
+
+#[test]
+fn what_finds_a_full_output_waits_at_its_input_and_holds_back_what_follows() {
+    let mut fabric = with(FlowControl::Pfc(Pfc { buffer: Bytes(100_000), ..Pfc::default() }));
+    fabric.options.buffer = Some(Bytes(400));
+    let mut node = Node::new(&fabric, 1, (0..4).map(spec).collect());
+    let mut put = |at, seq, ingress, port| {
+        node.put(ns(at), port, Packet { ingress, ..data(seq, 200) }, true);
+    };
+    // The first is sent from 0 to 200, the next two fill the output queue.
+    put(0, 0, 2, 1);
+    put(10, 1, 2, 1);
+    put(11, 2, 2, 1);
+    // One at either input finds it full, and in its way is one for a port where nothing waits.
+    put(20, 3, 3, 1);
+    put(30, 4, 2, 1);
+    put(40, 5, 2, 0);
+    put(50, 6, 3, 0);
+    node.advance(ns(60));
+    assert_eq!(node.ports.waiting_packets(&node.rules).count(), 6);
+    assert_eq!(node.left.packets.len(), 1);
+    node.advance(ns(5000));
+    // There is room at 200 and at 400, for the one that came first and then for the other.
+    assert_eq!(node.left.at(11), [(0, 1200), (1, 1400), (2, 1600), (3, 1800), (4, 2000)]);
+    assert_eq!(node.left.at(10), [(6, 1400), (5, 1600)]);
+    assert_eq!(node.ports.waiting_packets(&node.rules).count(), 0);
+    assert_eq!(node.ports.stats_of(1, ns(5000)).max_queue, 400);
+}
+
+/// Something that reaches a switch: through a port, for a port.
+#[derive(Clone, Debug)]
+struct Arrival {
+    at: u64,
+    ingress: u16,
+    port: u16,
+    packet: Packet,
+}
+
+const PORTS: u16 = 4;
+
+fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
+    let one = (0..6000u64, 0..PORTS, 0..PORTS, 65..400u16, 0..8u32, 0..4u32);
+    prop::collection::vec(one, 1..120).prop_map(|mut all| {
+        all.sort_unstable();
+        let of = |(seq, (at, ingress, port, size, kind, lanes)): (usize, (u64, u16, u16, u16, u32, u32))| {
+            let packet = match kind {
+                0 => ack(seq as u32),
+                1 => pause(ingress, lanes),
+                _ => Packet { class: (kind % 2) as u8, ..data(seq as u32, size) },
+            };
+            // Two ports draw most of what comes, so that queues build up.
+            Arrival { at, ingress, port: if size % 3 == 0 { port } else { port % 2 }, packet }
+        };
+        all.into_iter().enumerate().map(of).collect()
+    })
+}
+
+/// Arrival, number, PAUSE bits, mark and virtual channel, size.
+type Crossed = (Time, u32, u32, u8, u16);
+
+/// What an observer can see of a run: per channel what crosses it, per port its counts, per arrival its fate.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    crossed: BTreeMap<u32, Vec<Crossed>>,
+    credits: Vec<(u32, Time, u8, u32)>,
+    stats: Vec<PortStats>,
+    fates: Vec<(u32, bool)>,
+}
+
+/// Runs the arrivals, looking at all ports every `window` ns and at `looks`. Under credits, what leaves comes back as a credit
+/// 1500 ns after its transmission began, at the earliest.
+fn run(fabric: &Fabric, vcs: u8, arrivals: &[Arrival], window: u64, looks: &[u64], is_eager: bool) -> Seen {
+    let is_pfc = matches!(fabric.flow_control, FlowControl::Pfc(_) | FlowControl::PfcShared(_));
+    let has_credits = matches!(fabric.flow_control, FlowControl::Credits(_));
+    let mut specs: Vec<_> = (0..PORTS).map(spec).collect();
+    specs[0].changes = vec![(ns(777), Rate::from_gbps(1)), (ns(4000), Rate::from_gbps(3))];
+    let mut node = Node::new(fabric, vcs, specs);
+    // (time, packets before looks, number): what happens next.
+    let mut agenda: BTreeMap<(u64, u8, u64), Option<Arrival>> = BTreeMap::new();
+    for (number, arrival) in arrivals.iter().enumerate() {
+        let mut arrival = arrival.clone();
+        if arrival.packet.kind == PacketKind::Pause {
+            if !is_pfc {
+                continue;
+            }
+        } else {
+            let is_counted = arrival.packet.kind == PacketKind::Data;
+            arrival.packet.ingress = if is_counted { arrival.ingress } else { NO_INGRESS };
+            arrival.packet.vc = if vcs > 1 { arrival.packet.class } else { 0 };
+            arrival.packet.class = if fabric.options.classes.is_empty() { 0 } else { arrival.packet.class };
+        }
+        agenda.insert((arrival.at * 1000, 0, number as u64), Some(arrival));
+    }
+    for (number, &look) in looks.iter().enumerate() {
+        agenda.insert((look * 1000, 2, number as u64), None);
+    }
+    for look in (0..400_000 / window).map(|number| number * window) {
+        agenda.insert((look * 1000, 3, 0), None);
+    }
+    let (mut fates, mut seen, mut came) = (Vec::new(), 0, 0);
+    while let Some((key, event)) = agenda.pop_first() {
+        let at = Time(key.0);
+        if let Some(arrival) = event {
+            came += usize::from(!matches!(arrival.packet.kind, PacketKind::Pause | PacketKind::Credit));
+            let is_over = is_eager && agenda.keys().next().is_none_or(|next| (next.0, next.1) > (key.0, 1));
+            let fate = node.put(at, arrival.port, arrival.packet, is_over);
+            fates.push((arrival.packet.seq, fate == Fate::Dropped));
+        } else {
+            node.advance(at);
+        }
+        for (channel, arrival, packet) in node.left.packets[seen..].iter().filter(|_| has_credits) {
+            if packet.kind == PacketKind::Data {
+                let credit = Credit {
+                    port: (channel - 10) as u16,
+                    lane: node.rules.first_lane(packet.class) as u8 + packet.vc,
+                    bytes: u32::from(packet.size),
+                };
+                let back = Arrival { at: 0, ingress: 0, port: 0, packet: credit.to_packet() };
+                let number = u64::from(*channel) << 32 | u64::from(packet.seq);
+                agenda.insert((arrival.0 + 400_000, 1, number), Some(back));
+            }
+        }
+        seen = node.left.packets.len();
+    }
+    node.advance(Time::MAX);
+    // Nothing is lost on the way or comes from nowhere, PAUSE frames aside.
+    let waiting = node.ports.waiting_packets(&node.rules).map(|(_, _, packet)| packet);
+    let left = node.left.packets.iter().map(|left| &left.2);
+    let here = waiting.chain(left).filter(|packet| packet.kind != PacketKind::Pause).count();
+    assert_eq!(here + fates.iter().filter(|fate| fate.1).count(), came);
+    let mut crossed: BTreeMap<u32, Vec<Crossed>> = BTreeMap::new();
+    for (channel, at, packet) in &node.left.packets {
+        let what = (*at, packet.seq, packet.aux, packet.marked as u8 + packet.vc, packet.size);
+        crossed.entry(*channel).or_default().push(what);
+    }
+    let mut credits: Vec<_> =
+        node.left.credits.iter().map(|(to, at, credit)| (*to, *at, credit.lane, credit.bytes)).collect();
+    credits.sort_unstable();
+    fates.sort_unstable();
+    let stats = (0..PORTS).map(|port| node.ports.stats_of(port, ns(500_000))).collect();
+    Seen { crossed, credits, stats, fates }
+}
+
+fn flow_controls() -> impl Strategy<Value = FlowControl> {
+    let (headroom, resume) = (Some(Bytes(600)), Some(Bytes(200)));
+    let pfc = Pfc { buffer: Bytes(1500), headroom, resume, response: ns(5), ..Pfc::default() };
+    let shared = PfcShared {
+        buffer: Bytes(9000),
+        reserve: Bytes(100),
+        alpha: 0.5,
+        headroom,
+        resume,
+        ..PfcShared::default()
+    };
+    let credits = Credits { buffer: Bytes(900), ..Credits::default() };
+    prop_oneof![
+        Just(FlowControl::Lossy(Lossy {})),
+        Just(FlowControl::Pfc(pfc)),
+        Just(FlowControl::PfcShared(shared)),
+        Just(FlowControl::Credits(credits)),
+    ]
+}
+
+/// Classes, and virtual channels per class.
+fn lanes() -> impl Strategy<Value = (Vec<Option<u32>>, u8)> {
+    prop_oneof![
+        Just((vec![], 1)),
+        Just((vec![], 2)),
+        Just((vec![Some(3), Some(2)], 1)),
+        Just((vec![None, None], 1)),
+        Just((vec![Some(1), None], 1)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #[test]
+    fn nothing_depends_on_how_often_ports_are_advanced(
+        arrivals in arrivals(),
+        looks in prop::collection::vec(0..8000u64, 0..60),
+        flow_control in flow_controls(),
+        (shares, vcs) in lanes(),
+        (buffer, has_ecn, control_priority, is_bounded) in (400..3000u64, any::<bool>(), any::<bool>(), any::<bool>()),
+    ) {
+        let mut fabric = with(flow_control);
+        fabric.options.classes = classes(&shares);
+        fabric.options.control_priority = control_priority;
+        // A threshold: the random numbers are drawn in the order of arrivals, but ports would take them from one stream.
+        fabric.options.ecn = has_ecn.then_some(Ecn { kmin: Bytes(200), kmax: Bytes(200), pmax: 1.0 });
+        // Lossless: packets wait at their inputs.
+        fabric.options.buffer = (!fabric.is_lossless() || is_bounded).then_some(Bytes(buffer));
+        let expected = run(&fabric, vcs, &arrivals, 1000, &[], false);
+        prop_assert_eq!(&expected, &run(&fabric, vcs, &arrivals, 1000, &looks, false));
+        prop_assert_eq!(&expected, &run(&fabric, vcs, &arrivals, 999, &[], true));
+        prop_assert_eq!(&expected, &run(&fabric, vcs, &arrivals, 73, &looks, true));
+    }
+}
