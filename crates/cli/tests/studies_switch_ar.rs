@@ -36,6 +36,21 @@ fn fig_8_input_generated_hotspot() {
 }
 
 #[test]
+fn onset_of_a_congestion_tree() {
+    holds("hotspot-onset");
+}
+
+#[test]
 fn fig_9_output_generated_hotspot() {
     holds("hotspot-output");
+}
+
+#[test]
+fn fig_4_ets() {
+    holds("ets");
+}
+
+#[test]
+fn quantized_congestion_notification() {
+    holds("qcn");
 }

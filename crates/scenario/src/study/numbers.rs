@@ -8,7 +8,7 @@ use serde_json::Value;
 /// Every number of a summary under its path, e.g. `packets.ooo_share`.
 ///
 /// Times are in microseconds and their names lose the `_ps` (`fct.p99`). Names that users or networks give have `_` for
-/// `-`: tiers (`tiers.edge_agg.max_utilisation`), groups, windows and channels (`windows.hot.groups.victim.throughput_bps`).
+/// `-` and `/`: tiers (`tiers.edge_agg.max_utilisation`), groups, windows and channels (`windows.hot.groups.victim.throughput_bps`).
 /// Size bins go by their upper end in bytes (`by_size.10000.fct.mean`, the last one `by_size.larger`).
 pub fn numbers(summary: &Summary) -> BTreeMap<String, f64> {
     let mut found = BTreeMap::new();
@@ -47,9 +47,9 @@ fn flatten(path: &str, value: &Value, scale: f64, found: &mut BTreeMap<String, f
     }
 }
 
-/// A path one step deeper; in claims a hyphen is a minus.
+/// A path one step deeper; in claims a hyphen is a minus and a slash (of a mix's groups) divides.
 fn join(path: &str, name: &str) -> String {
-    let name = name.replace('-', "_");
+    let name = name.replace(['-', '/'], "_");
     if path.is_empty() { name } else { format!("{path}.{name}") }
 }
 
@@ -81,7 +81,7 @@ mod tests {
             ..FlowRecord::default()
         };
         let records = Records {
-            groups: vec!["hot".to_owned(), "by-stander".to_owned()],
+            groups: vec!["hot".to_owned(), "by-stander/cold".to_owned()],
             windows: vec![Window {
                 name: "on-peak".to_owned(),
                 from: Time::from_us(10),
@@ -105,7 +105,7 @@ mod tests {
             ("flows.last_completion", 20.0),
             ("groups.hot.fct.max", 20.0),
             ("windows.on_peak.from", 10.0),
-            ("windows.on_peak.groups.by_stander.throughput_bps", 1e9),
+            ("windows.on_peak.groups.by_stander_cold.throughput_bps", 1e9),
             ("channels.path1.max_queue_bytes", 0.0),
         ];
         for (name, number) in expected {
