@@ -73,7 +73,8 @@ pub fn prepare(scenario: &Scenario, document: &Node) -> Result<Ready, Problems> 
         scenario.workload.plan(&network, &context).map_err(|error| workload_problem(&error, document))?;
     let (class, classes) = (scenario.workload.highest_class(), scenario.fabric.classes());
     if usize::from(class) >= classes {
-        let reason = format!("expected less than the {classes} of fabric.classes, found {class}");
+        let known = format!("there are {classes}, numbered from 0; `fabric.classes` lists them");
+        let reason = format!("expected a traffic class that the fabric has ({known}), found {class}");
         return Err(located(document, "workload", "class", &reason).into());
     }
     let total_messages = plan.total_messages;

@@ -32,7 +32,11 @@ pub(crate) fn list(args: &ListArgs) -> Result<(), Failure> {
     };
     if !names().any(|known| known == name) {
         let problem = Problem::new("", format!("there is no axis, kind or preset `{name}`"));
-        return Err(problem.help(suggest(name, names())).into());
+        // A field's name serves several chapters.
+        let mut known: Vec<&str> = names().collect();
+        known.sort_unstable();
+        known.dedup();
+        return Err(problem.help(suggest(name, known)).into());
     }
     match args.json {
         true => print_json(&chapters, wanted),

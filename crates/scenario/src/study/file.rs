@@ -274,7 +274,10 @@ fn flatten(node: &Node, above: &[String], settings: &mut Vec<Setting>) {
         let mut path = above.to_vec();
         path.extend(entry.key.split('.').map(|step| step.trim().to_owned()));
         match &entry.node.value {
-            Value::Table(table) if table.get("kind").is_none() => flatten(&entry.node, &path, settings),
+            // An empty one gives the defaults of what is absent otherwise, as in `"fabric.qcn" = {}`.
+            Value::Table(table) if table.get("kind").is_none() && !table.0.is_empty() => {
+                flatten(&entry.node, &path, settings);
+            }
             _ => {
                 let (path_place, value) = (entry.key_place.clone(), entry.node.clone());
                 settings.push(Setting { path, path_place, value });

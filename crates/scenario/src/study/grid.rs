@@ -183,6 +183,14 @@ published = 1.5
     }
 
     #[test]
+    fn an_empty_table_turns_on_what_is_absent_otherwise() {
+        let text = TEXT.replace("{ \"workload.ranks\" = 4 }", "{ \"fabric.qcn\" = {} }");
+        let cells = study(&text, true).unwrap().cells().unwrap();
+        let has_qcn = |cell: &Cell| cell.scenario.fabric.options.qcn.is_some();
+        assert_eq!(cells.iter().map(has_qcn).collect::<Vec<_>>(), [false, true, true]);
+    }
+
+    #[test]
     fn a_problem_of_every_cell_is_told_once_and_where_it_is_written() {
         let text = TEXT.replace("workload.start_jitter", "workload.start_jiter");
         let problems = study(&text, false).unwrap().cells().unwrap_err();
