@@ -8,6 +8,7 @@ use std::time::Instant;
 use netloom_record::{OutcomeError, OutcomeWriter, Performance, Status, Summary, SummaryOptions};
 use netloom_sim::{RunProgress, SimConfig, SimError, Simulation};
 use netloom_topology::{BuildContext, Network, NetworkError};
+use netloom_transport::Congestion;
 use netloom_workload::{PlanContext, WorkloadError};
 
 use crate::document::Node;
@@ -77,6 +78,12 @@ pub fn prepare(scenario: &Scenario, document: &Node) -> Result<Ready, Problems> 
         let reason = format!("expected a traffic class that the fabric has ({known}), found {class}");
         return Err(located(document, "workload", "class", &reason).into());
     }
+    if let Some((section, field, who)) = listens_in_vain(scenario) {
+        let reason = format!(
+            "{who} hears of congestion by notifications only: expected `fabric.qcn = {{}}`, found none"
+        );
+        return Err(located(document, section, field, &reason).into());
+    }
     let total_messages = plan.total_messages;
     let config = SimConfig {
         fabric: scenario.fabric.clone(),
@@ -88,6 +95,19 @@ pub fn prepare(scenario: &Scenario, document: &Node) -> Result<Ready, Problems> 
     };
     let simulation = Simulation::new(network, config, plan).map_err(|error| sim_problem(&error, document))?;
     Ok(Ready { simulation, total_messages })
+}
+
+/// Who waits for congestion notifications although no switch sends any, and where that is written.
+fn listens_in_vain(scenario: &Scenario) -> Option<(&'static str, &'static str, &'static str)> {
+    if scenario.fabric.options.qcn.is_some() {
+        None
+    } else if scenario.routing.selector.uncongested().is_some() {
+        Some(("routing", "selector", scenario.routing.selector_name()))
+    } else if matches!(scenario.transport.congestion, Congestion::Qcn(_)) {
+        Some(("transport", "congestion", "a rate limiter"))
+    } else {
+        None
+    }
 }
 
 /// Builds the network alone.
@@ -227,6 +247,14 @@ mod tests {
             ),
             ("[transport]\nack_every = 0\n", "s.toml:2:13: transport.ack_every: expected at least 1"),
             ("[fabric]\nbuffer = \"100B\"\n", "s.toml:2:10: fabric.buffer: expected room for a packet"),
+            (
+                "[routing]\npreset = \"switch-ar\"\n",
+                "routing.selector: switch-ar hears of congestion by notifications only",
+            ),
+            (
+                "[transport]\ncongestion = \"qcn\"\n",
+                "s.toml:2:14: transport.congestion: a rate limiter hears of congestion",
+            ),
             ("[[faults]]\nkind = \"cut\"\n", "faults.0.links: expected either `links` or `share`"),
             ("[measure]\nsample = \"0us\"\n", "s.toml:2:10: measure.sample: expected more than 0"),
             (
