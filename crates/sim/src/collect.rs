@@ -29,7 +29,11 @@ pub enum RunError {
         packets: u64,
     },
     /// Packets wait for each other.
-    #[error("deadlock: the packets of these channels wait for each other in a cycle: {}", .0.join(", "))]
+    #[error(
+        "deadlock: the packets of these channels wait for each other in a cycle: {}; leave `vcs` and `allow_deadlock` of fabric.flow_control \
+         out to have as many virtual channels as the routes need",
+        .0.join(", ")
+    )]
     Deadlock(Vec<String>),
     /// Work is left although nothing happens any more.
     #[error("the run stands still: host {host} {what}")]

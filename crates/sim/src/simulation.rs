@@ -195,7 +195,11 @@ impl Simulation {
         let setup = setup(&world, threads, until);
         let engine =
             Engine::new(&world, nodes, setup).expect("packets take time: the lookahead is never zero");
+        let mut stall = Stall::new(&world);
         let run = engine.run_observed(|progress| {
+            if stall.is_seen(progress.time, progress.messages) {
+                return ControlFlow::Break(());
+            }
             observe(RunProgress {
                 time: progress.time,
                 flows_done: progress.tally,
@@ -285,6 +289,31 @@ impl Simulation {
         let ports: Vec<_> = ports.map(|(port, &channel)| (port as u16, channel)).collect();
         let windows = if has_windows { windows.as_slice() } else { &[] };
         (!ports.is_empty()).then(|| Sampler::new(*interval, windows, ports))
+    }
+}
+
+/// Notices that nothing moves any more although timers still fire, as those of go-back-N senders do in a deadlock.
+struct Stall {
+    /// Only a user who allows deadlocks gets one; others may calculate for as long as they like.
+    is_possible: bool,
+    messages: u64,
+    since: Time,
+}
+
+impl Stall {
+    /// Longer than any timeout.
+    const PATIENCE: Time = Time::from_ms(10_000);
+
+    fn new(world: &World) -> Self {
+        let is_possible = world.rules.is_lossless() && world.fabric.flow_control.may_deadlock();
+        Stall { is_possible, messages: 0, since: Time::ZERO }
+    }
+
+    fn is_seen(&mut self, now: Time, messages: u64) -> bool {
+        if messages != self.messages {
+            (self.messages, self.since) = (messages, now);
+        }
+        self.is_possible && now > self.since + Self::PATIENCE
     }
 }
 

@@ -209,15 +209,12 @@ proptest! {
 }
 
 /// All hosts of a ring send to the one opposite, clockwise, through small buffers.
-fn around_the_ring(flow_control: FlowControl) -> Result<Simulation, SimError> {
+fn around_the_ring(flow_control: FlowControl, transport: Transport) -> Result<Simulation, SimError> {
     let network = ring(5);
     let shift = OffDiagonal { offset: 2, size: Bytes(400_000).into(), ..OffDiagonal::default() };
     let plan = plan(Pattern::OffDiagonal(shift), &network, 1);
-    let config = SimConfig {
-        fabric: Fabric { flow_control, ..Fabric::default() },
-        transport: unlimited(),
-        ..scheme("ecmp")
-    };
+    let config =
+        SimConfig { fabric: Fabric { flow_control, ..Fabric::default() }, transport, ..scheme("ecmp") };
     Simulation::new(network, config, plan)
 }
 
@@ -229,14 +226,20 @@ fn a_ring_deadlocks_where_the_user_insists_and_the_report_names_the_cycle() {
         FlowControl::Pfc(pfc::Pfc { allow_deadlock: true, ..pfc.clone() }),
         FlowControl::Credits(credits::Credits { allow_deadlock: true, ..credits.clone() }),
     ];
+    // Retransmission timers go on for ever in a deadlock, and must not keep the run alive.
+    let go_back_n = Transport { reliability: Reliability::GoBackN(Default::default()), ..unlimited() };
     for flow_control in insisting {
-        let error = around_the_ring(flow_control).unwrap().run(1).unwrap_err();
-        let RunError::Deadlock(cycle) = &error else { panic!("{error}") };
-        assert_eq!(cycle.len(), 5, "{error}");
-        assert!(cycle.iter().all(|channel| channel.starts_with('s') && channel.contains(" -> s")), "{error}");
+        for transport in [unlimited(), go_back_n.clone()] {
+            let error = around_the_ring(flow_control.clone(), transport).unwrap().run(1).unwrap_err();
+            let RunError::Deadlock(cycle) = &error else { panic!("{error}") };
+            assert_eq!(cycle.len(), 5, "{error}");
+            let is_between_switches =
+                |channel: &String| channel.starts_with('s') && channel.contains(" -> s");
+            assert!(cycle.iter().all(is_between_switches), "{error}");
+        }
     }
     for flow_control in [FlowControl::Pfc(pfc), FlowControl::Credits(credits)] {
-        let error = around_the_ring(flow_control).unwrap_err().to_string();
+        let error = around_the_ring(flow_control, unlimited()).unwrap_err().to_string();
         assert!(error.contains("the routes can deadlock: channels s"), "{error}");
     }
 }
@@ -246,7 +249,7 @@ fn a_virtual_channel_per_hop_frees_the_ring() {
     let pfc = FlowControl::Pfc(pfc::Pfc::default());
     let credits = FlowControl::Credits(credits::Credits { buffer: Bytes(20_000), ..Default::default() });
     for flow_control in [pfc, credits] {
-        let records = around_the_ring(flow_control).unwrap().run(1).unwrap().records;
+        let records = around_the_ring(flow_control, unlimited()).unwrap().run(1).unwrap().records;
         assert!(records.flows.iter().all(|flow| flow.fct.is_some()));
         assert!(
             records.channels.iter().any(|channel| channel.pauses > 0),
