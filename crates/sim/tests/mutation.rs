@@ -4,14 +4,15 @@
 mod common;
 
 use common::*;
-use netloom_sim::{ConservationError, Simulation};
+use netloom_sim::{ConservationError, RunError, Simulation};
 
 #[test]
 fn a_lost_packet_is_noticed_and_named() {
     let network = fat_tree(4);
     let plan = permutation(100_000, &network, 1);
     let error = Simulation::new(network, scheme("ecmp"), plan).unwrap().run(2).unwrap_err();
-    let ConservationError::Flow { sent, delivered, dropped, in_flight, .. } = error else {
+    let RunError::Conservation(ConservationError::Flow { sent, delivered, dropped, in_flight, .. }) = error
+    else {
         panic!("another check failed first: {error}");
     };
     assert_eq!((sent - delivered, dropped, in_flight), (1, 0, 0));
