@@ -138,7 +138,7 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
     let signalled = in_flight.iter().any(|packet| is_signal(packet));
     // Credits go beside the channels.
     let crossing = in_flight.iter().filter(|packet| packet.kind != PacketKind::Credit).count() as u64;
-    if let Some(cycle) = find_deadlock(world, &nodes, |_| signalled) {
+    if !signalled && let Some(cycle) = find_deadlock(world, &nodes) {
         return Err(RunError::Deadlock(cycle));
     }
     if pending.is_empty() {

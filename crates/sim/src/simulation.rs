@@ -24,6 +24,7 @@ use crate::measure::Measure;
 use crate::meter::Watch;
 use crate::model::{Node, World};
 use crate::sampler::Sampler;
+use crate::stall::channel_name;
 use crate::switch::{CongestionPoints, Duties, Switch};
 use crate::turns::Turns;
 
@@ -338,9 +339,8 @@ fn virtual_channels(
     }
     let mut names: Vec<String> = Vec::new();
     for &(channel, vc) in cycle.iter().take(8) {
-        let channel = network.channel(channel);
         let vc = if flow_control.vcs() == Some(1) { String::new() } else { format!(" (vc {vc})") };
-        names.push(format!("{} -> {}{vc}", network.node_name(channel.from), network.node_name(channel.to)));
+        names.push(channel_name(network, channel) + &vc);
     }
     let more = if cycle.len() > names.len() { ", …" } else { "" };
     refuse(format!(

@@ -13,27 +13,20 @@ use crate::model::{Node, World};
 /// A data lane (from 0) of a channel.
 type Lane = (ChannelId, usize);
 
-/// A cycle of channels whose packets wait for each other, in words; none if nothing is deadlocked.
-///
-/// `is_signalled` tells whether a resume or a credit is on its way to a node.
-pub(crate) fn find_deadlock(
-    world: &World,
-    nodes: &[Node],
-    is_signalled: impl Fn(u32) -> bool,
-) -> Option<Vec<String>> {
+/// A cycle of channels whose packets wait for each other, in words; none if nothing is deadlocked. No resume and no credit may be
+/// on its way.
+pub(crate) fn find_deadlock(world: &World, nodes: &[Node]) -> Option<Vec<String>> {
     if !world.rules.is_lossless() {
         return None;
     }
     let mut stopped: FxHashSet<Lane> = FxHashSet::default();
     // Per lane: the lanes in which the packets wait that hold its input buffer.
     let mut held_by: FxHashMap<Lane, Vec<Lane>> = FxHashMap::default();
-    for (id, node) in (0..).zip(nodes) {
+    for node in nodes {
         let ports = node.ports();
         for port in 0..ports.len() as u16 {
             for lane in (0..world.rules.data_lanes()).filter(|&lane| !ports.is_open(port, lane)) {
-                if !is_signalled(id) {
-                    stopped.insert((ports.channel(port), lane));
-                }
+                stopped.insert((ports.channel(port), lane));
             }
         }
         for (port, lane, packet) in ports.waiting_packets(&world.rules) {

@@ -24,18 +24,6 @@ const US: u64 = 1_000_000;
 /// 64 B of header on 4096 B of payload, 200 Gb/s.
 const PACKET: u64 = 166_400;
 
-const ALGORITHMS: [Algorithm; 9] = [
-    Algorithm::RingAllreduce,
-    Algorithm::RecursiveDoublingAllreduce,
-    Algorithm::RecursiveDoublingAllgather,
-    Algorithm::Rabenseifner,
-    Algorithm::BruckAllToAll,
-    Algorithm::PairwiseAllToAll,
-    Algorithm::WindowedAllToAll,
-    Algorithm::BinomialBroadcast,
-    Algorithm::DisseminationBarrier,
-];
-
 fn without_acks() -> Transport {
     Transport { reliability: Reliability::None(Default::default()), ..unlimited() }
 }
@@ -227,7 +215,7 @@ recv 4b from 1 tag 4
 #[test]
 fn every_collective_ends_on_a_fat_tree_for_any_number_of_ranks() {
     let network = fat_tree(4);
-    for algorithm in ALGORITHMS {
+    for algorithm in Algorithm::ALL {
         for ranks in [2, 3, 5, 8, 13, 16] {
             let collective =
                 Collective { algorithm, size: Some(Bytes(10_000)), repeat: 2, ..Default::default() };
@@ -289,10 +277,10 @@ fn trees() -> impl Strategy<Value = Network> {
 }
 
 fn programs() -> impl Strategy<Value = Pattern> {
-    let collective = (0..ALGORITHMS.len(), 1..40_000u64, 1..3u32, 0..3000u64, 0..2u64).prop_map(
+    let collective = (0..Algorithm::ALL.len(), 1..40_000u64, 1..3u32, 0..3000u64, 0..2u64).prop_map(
         |(algorithm, size, repeat, compute, overhead)| {
             Pattern::Collective(Collective {
-                algorithm: ALGORITHMS[algorithm],
+                algorithm: Algorithm::ALL[algorithm],
                 size: Some(Bytes(size)),
                 repeat,
                 compute: Time::from_ns(compute),

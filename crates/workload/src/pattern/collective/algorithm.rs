@@ -33,6 +33,21 @@ pub enum Algorithm {
     DisseminationBarrier,
 }
 
+impl Algorithm {
+    /// Every algorithm, in the order of their names here.
+    pub const ALL: [Algorithm; 9] = [
+        Algorithm::RingAllreduce,
+        Algorithm::RecursiveDoublingAllreduce,
+        Algorithm::RecursiveDoublingAllgather,
+        Algorithm::Rabenseifner,
+        Algorithm::BruckAllToAll,
+        Algorithm::PairwiseAllToAll,
+        Algorithm::WindowedAllToAll,
+        Algorithm::BinomialBroadcast,
+        Algorithm::DisseminationBarrier,
+    ];
+}
+
 /// What one rank does in one step: at most one message out and one in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::pattern) struct Step {

@@ -154,18 +154,6 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::{BTreeSet, HashMap};
 
-    const ALL: [Algorithm; 9] = [
-        Algorithm::RingAllreduce,
-        Algorithm::RecursiveDoublingAllreduce,
-        Algorithm::RecursiveDoublingAllgather,
-        Algorithm::Rabenseifner,
-        Algorithm::BruckAllToAll,
-        Algorithm::PairwiseAllToAll,
-        Algorithm::WindowedAllToAll,
-        Algorithm::BinomialBroadcast,
-        Algorithm::DisseminationBarrier,
-    ];
-
     fn collective(algorithm: Algorithm, size: u64) -> Collective {
         Collective { algorithm, size: Some(Bytes(size)), ..Default::default() }
     }
@@ -401,7 +389,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_program_ends(
-            algorithm in prop::sample::select(&ALL[..]),
+            algorithm in prop::sample::select(&Algorithm::ALL[..]),
             ranks in 2..=40u32,
             repeat in 1..4u32,
             window in 1..6u32,
