@@ -20,6 +20,7 @@
 //! ```
 
 mod document;
+mod load;
 mod read;
 mod reference;
 mod routing;
@@ -30,8 +31,9 @@ mod source;
 pub mod study;
 
 pub use document::{Entry, Node, Table, Value, apply_override};
+pub use load::{load, load_network, one_word};
 pub use read::{read, read_kind};
 pub use reference::{Chapter, reference};
-pub use run::{Ran, Ready, RunError, build_network, finish, prepare, run};
+pub use run::{Ran, Ready, RunError, build_network, finish, prepare, run, simulate};
 pub use scenario::Scenario;
 pub use source::{Place, Problem, Problems, Source, suggest};

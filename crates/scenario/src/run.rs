@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
 
-use netloom_record::{OutcomeError, OutcomeWriter, Performance, Status, Summary, SummaryOptions};
+use netloom_record::{OutcomeError, OutcomeWriter, Performance, Records, Status, Summary, SummaryOptions};
 use netloom_sim::{RunProgress, SimConfig, SimError, Simulation};
 use netloom_topology::{BuildContext, Network, NetworkError};
 use netloom_transport::Congestion;
@@ -131,6 +131,22 @@ pub fn finish(
     writer: &OutcomeWriter,
     observe: impl FnMut(RunProgress) -> ControlFlow<()>,
 ) -> Result<Ran, RunError> {
+    let (ran, records) = simulate(scenario, ready, threads, observe)?;
+    let text = scenario.to_toml().map_err(Problems::from)?;
+    writer.write(&text, &ran.summary, &records, &ran.performance)?;
+    Ok(ran)
+}
+
+/// Runs the windows and sums up; writes nothing.
+///
+/// # Errors
+/// If the run comes to no good end, or a packet was lost track of.
+pub fn simulate(
+    scenario: &Scenario,
+    ready: Ready,
+    threads: usize,
+    observe: impl FnMut(RunProgress) -> ControlFlow<()>,
+) -> Result<(Ran, Records), RunError> {
     let started = Instant::now();
     let finished = ready.simulation.run_observed(threads, observe)?;
     let wall_s = started.elapsed().as_secs_f64();
@@ -139,9 +155,7 @@ pub fn finish(
     let summary = Summary::new(&finished.records, &summary_options(scenario), status);
     let hops = finished.records.totals.packet_hops;
     let performance = Performance::new(env!("CARGO_PKG_VERSION"), threads as u32, wall_s, hops);
-    let text = scenario.to_toml().map_err(Problems::from)?;
-    writer.write(&text, &summary, &finished.records, &performance)?;
-    Ok(Ran { summary, performance })
+    Ok((Ran { summary, performance }, finished.records))
 }
 
 fn summary_options(scenario: &Scenario) -> SummaryOptions {
