@@ -1,8 +1,6 @@
 //! Why the command did not do what it was asked, and how it says so.
 
-use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use miette::{GraphicalReportHandler, GraphicalTheme};
@@ -103,23 +101,6 @@ impl From<RunError> for Failure {
             RunError::Simulation(error) => Failure::Output(error.to_string()),
         }
     }
-}
-
-/// A file that cannot be written.
-pub(crate) fn unwritable(path: &Path, error: &dyn std::fmt::Display) -> Failure {
-    Failure::Output(format!("cannot write {}: {error}", path.display()))
-}
-
-/// Writes a file as a whole or not at all.
-pub(crate) fn write_file(path: &Path, content: &[u8]) -> Result<(), Failure> {
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(".partial");
-    let temporary = PathBuf::from(temporary);
-    fs::write(&temporary, content).and_then(|()| fs::rename(&temporary, path)).map_err(|error| {
-        // A partial file is of no use; that it cannot be removed either changes nothing.
-        let _ = fs::remove_file(&temporary);
-        unwritable(path, &error)
-    })
 }
 
 /// Errors of printing; those of files are turned into [`Failure::Output`] with the file's name where they arise.

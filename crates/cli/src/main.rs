@@ -11,6 +11,7 @@
 mod args;
 mod commands;
 mod failure;
+mod files;
 mod input;
 mod interrupt;
 mod parquet_file;

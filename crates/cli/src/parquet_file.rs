@@ -7,7 +7,8 @@ use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array
 use netloom_paths::columns::{ReportTable, Values};
 use parquet::arrow::ArrowWriter;
 
-use crate::failure::{Failure, unwritable, write_file};
+use crate::failure::Failure;
+use crate::files::{unwritable, write_file};
 
 /// Writes a table, as a whole or not at all.
 pub(crate) fn write(path: &Path, table: &ReportTable) -> Result<(), Failure> {

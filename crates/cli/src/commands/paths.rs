@@ -2,12 +2,15 @@
 
 use std::fs;
 use std::io::Write;
+use std::path::Path;
 
+use netloom_paths::columns::ReportTable;
 use netloom_paths::{PathsConfig, ReportError, report};
 use netloom_scenario::{Problem, build_network};
 
 use crate::args::PathsArgs;
-use crate::failure::{Failure, unwritable};
+use crate::failure::Failure;
+use crate::files::unwritable;
 use crate::input::load_network;
 use crate::parquet_file;
 
@@ -44,10 +47,31 @@ pub(crate) fn paths(args: &PathsArgs) -> Result<(), Failure> {
         "cdp: disjoint paths of at most that length, pi: path interference; both as shares of the radix (FatPaths sec. IV)"
     )?;
     if let Some(folder) = &args.out {
-        for table in &tables {
-            parquet_file::write(&folder.join(format!("{}.parquet", table.name)), table)?;
-        }
+        write_tables(folder, &tables)?;
         writeln!(out, "tables in {}", folder.display())?;
     }
     Ok(())
+}
+
+/// Writes all tables or, as far as a file system allows, none: they are put in place only when the last one is complete.
+fn write_tables(folder: &Path, tables: &[ReportTable]) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| unwritable(folder, &error);
+    let complete = tempfile::Builder::new().prefix(".netloom-partial-").tempdir_in(folder).map_err(failed)?;
+    let names = || tables.iter().map(|table| format!("{}.parquet", table.name));
+    for (name, table) in names().zip(tables) {
+        parquet_file::write(&complete.path().join(name), table)?;
+    }
+    let mut places = Vec::with_capacity(tables.len());
+    for name in names() {
+        let place = folder.join(name);
+        // A link stays a link; what is no file is refused rather than renamed over.
+        let place = if place.is_symlink() { fs::canonicalize(&place).map_err(failed)? } else { place };
+        if place.exists() && !place.is_file() {
+            return Err(unwritable(&place, &"it is no regular file"));
+        }
+        places.push(place);
+    }
+    names().zip(places).try_for_each(|(name, place)| {
+        fs::rename(complete.path().join(name), &place).map_err(|error| unwritable(&place, &error))
+    })
 }

@@ -11,7 +11,8 @@ use netloom_units::Rate;
 use serde::Serialize;
 
 use crate::args::TopologyArgs;
-use crate::failure::{Failure, write_file};
+use crate::failure::Failure;
+use crate::files::write_file;
 use crate::input::load_network;
 use crate::show;
 

@@ -42,6 +42,9 @@ impl OutcomeWriter {
         let write_error = |source| OutcomeError::Write { path: dir.to_owned(), source };
         // An existing folder goes by its real name: a link to it stays a link.
         let dir = match fs::canonicalize(dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && dir.is_symlink() => {
+                return Err(OutcomeError::NoFolder { path: dir.to_owned(), is: "a link to nothing" });
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => std::path::absolute(dir),
             other => other,
         };

@@ -12,7 +12,8 @@ use netloom_scenario::{Node, Place, Problem};
 
 use super::{Findings, csv, folder, write_verdicts};
 use crate::args::StudyArgs;
-use crate::failure::{Failure, unwritable, write_file};
+use crate::failure::Failure;
+use crate::files::{unwritable, write_file};
 use crate::show;
 
 /// Takes every measurement, judges the claims, writes and shows the results.

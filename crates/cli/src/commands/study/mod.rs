@@ -11,7 +11,8 @@ use netloom_scenario::study::Verdict;
 use netloom_scenario::{Node, Problem, Source};
 
 use crate::args::StudyArgs;
-use crate::failure::{Failure, write_file};
+use crate::failure::Failure;
+use crate::files::write_file;
 use crate::show;
 
 /// Runs a study of either kind.

@@ -15,7 +15,8 @@ use netloom_scenario::{Node, Problems, apply_override, finish};
 
 use super::{Findings, columns, csv, folder, write_verdicts};
 use crate::args::StudyArgs;
-use crate::failure::{Failure, complain, unwritable, write_file};
+use crate::failure::{Failure, complain};
+use crate::files::{unwritable, write_file};
 use crate::interrupt;
 
 /// Runs what is not there yet, judges the claims, writes and shows the results.
