@@ -2,12 +2,23 @@
 
 use netloom_units::Time;
 
-/// What a packet is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
+/// What a packet is, as far as the fabric cares: data, control, or a signal between the two ends of one link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PacketKind {
     /// Payload of a flow.
     Data,
+    /// From node to node without payload. The fabric carries all of these alike; what they say is the business of transports and routing
+    /// schemes.
+    Control(Signal),
+    /// Priority-based flow control (IEEE 802.1Qbb): [`Packet::aux`] has a bit per data lane, set for those that must pause. Crosses one channel.
+    Pause,
+    /// Room in an input buffer, see [`Credit`](crate::Credit). Crosses one channel, beside the data.
+    Credit,
+}
+
+/// What a control packet says. A transport or a scheme that needs another adds a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Signal {
     /// Acknowledges a data packet, and everything before [`Packet::aux`].
     Ack,
     /// Go-back-N: asks for everything from [`Packet::aux`] on.
@@ -15,10 +26,20 @@ pub enum PacketKind {
     /// Congestion notification message (IEEE 802.1Qau): from a congestion point to the source of a sampled packet. Its
     /// [`Packet::src`] is the congested destination, [`Packet::aux`] the quantised feedback (1 to 63).
     Cnm,
-    /// Priority-based flow control (IEEE 802.1Qbb): [`Packet::aux`] has a bit per data lane, set for those that must pause. Crosses one channel.
-    Pause,
-    /// Room in an input buffer, see [`Credit`](crate::Credit). Crosses one channel, beside the data.
-    Credit,
+}
+
+impl PacketKind {
+    /// Whether it carries payload.
+    #[inline(always)]
+    pub fn is_data(self) -> bool {
+        self == PacketKind::Data
+    }
+
+    /// Whether it concerns the two ends of one link only.
+    #[inline(always)]
+    pub fn is_of_the_link(self) -> bool {
+        matches!(self, PacketKind::Pause | PacketKind::Credit)
+    }
 }
 
 /// No port: the packet was made at this node, or its input buffer does not count it.
@@ -42,28 +63,73 @@ pub struct Packet {
     pub slot: u32,
     /// Data: packet number within the flow. ACK: that of the packet it acknowledges.
     pub seq: u32,
-    /// Data: fingerprint of the ports taken so far. ACK and NACK: the next packet number expected.
+    /// Data: fingerprint of the ports taken so far. ACK and NACK: the next packet number expected. Signals of a link: what they say.
     pub aux: u32,
-    /// Entropy value.
-    pub entropy: u32,
+    /// What routing says of the packet's path: an entropy value, a layer, an intermediate switch, a path label, or a scheme's own words.
+    /// Echoed by ACKs.
+    pub tag: u32,
+    /// Data: what the serialisation of the packet has added to its way so far, in picoseconds; on a channel that the next switch cuts through,
+    /// only what that switch waits for. Stays at 2³² − 1, over 4 ms. ACK: that sum, echoed.
+    pub way: u32,
     /// Bytes on the wire.
     pub size: u16,
-    /// Data: payload bytes. ACK: size on the wire of the packet it acknowledges.
-    pub payload: u16,
     /// Input port by which it came, as the sender's port fills in; [`NO_INGRESS`] where it began.
     pub ingress: u16,
     /// What it is.
     pub kind: PacketKind,
     /// Data: channels crossed so far. ACK: hops of the packet it acknowledges.
     pub hops: u8,
-    /// Data: ECN congestion experienced. ACK: echoed.
-    pub marked: bool,
-    /// Data: the last packet of its flow.
-    pub last: bool,
-    /// Traffic class of its flow.
-    pub class: u8,
+    /// What is said by single bits.
+    pub flags: Flags,
     /// Virtual channel by which it came; [`FRESH`] where it began.
     pub vc: u8,
+}
+
+/// A packet's single bits and its traffic class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Flags(u8);
+
+impl Flags {
+    const MARKED: u8 = 1;
+    const LAST: u8 = 1 << 1;
+    const CLASS: u32 = 5;
+
+    /// The flags of a data packet that sets out in a traffic class, of which there are at most eight.
+    #[inline]
+    pub const fn new(class: u8, is_last: bool) -> Self {
+        Flags(class << Flags::CLASS | if is_last { Flags::LAST } else { 0 })
+    }
+
+    /// Data: ECN congestion experienced. ACK: echoed.
+    #[inline(always)]
+    pub const fn is_marked(self) -> bool {
+        self.0 & Flags::MARKED != 0
+    }
+
+    /// Marks the packet, or leaves it as it is.
+    #[inline(always)]
+    pub fn mark(&mut self, mark: bool) {
+        self.0 |= u8::from(mark);
+    }
+
+    /// Data: the last packet of its flow.
+    #[inline(always)]
+    pub const fn is_last(self) -> bool {
+        self.0 & Flags::LAST != 0
+    }
+
+    /// Traffic class of its flow.
+    #[inline(always)]
+    pub const fn class(self) -> u8 {
+        self.0 >> Flags::CLASS
+    }
+
+    /// The same with another mark.
+    #[must_use]
+    pub const fn with_mark(self, mark: bool) -> Self {
+        Flags(self.0 & !Flags::MARKED | mark as u8)
+    }
 }
 
 impl Packet {
@@ -76,29 +142,27 @@ impl Packet {
         slot: 0,
         seq: 0,
         aux: 0,
-        entropy: 0,
+        tag: 0,
+        way: 0,
         size: 0,
-        payload: 0,
         ingress: NO_INGRESS,
         kind: PacketKind::Data,
         hops: 0,
-        marked: false,
-        last: false,
-        class: 0,
+        flags: Flags(0),
         vc: FRESH,
     };
 
     /// Whether it concerns the two ends of one link only: a PAUSE frame or a credit.
     #[inline(always)]
     pub fn is_of_the_link(&self) -> bool {
-        self.kind as u8 >= PacketKind::Pause as u8
+        self.kind.is_of_the_link()
     }
 
     /// Whether it carries payload, rather than a signal.
     #[inline]
     pub fn is_data(&self) -> bool {
-        self.kind == PacketKind::Data
+        self.kind.is_data()
     }
 }
 
-const _: () = assert!(size_of::<Packet>() == 48);
+const _: () = assert!(size_of::<Packet>() == 48 && size_of::<PacketKind>() == 1);

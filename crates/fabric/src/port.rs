@@ -228,7 +228,7 @@ impl Port {
         if let Some(ecn) = &rules.ecn {
             let mark = ecn.decide(queued, random);
             self.stats.marks += u64::from(mark);
-            packet.marked |= mark;
+            packet.flags.mark(mark);
         }
     }
 
@@ -249,8 +249,12 @@ impl Port {
         self.stats.bytes += u64::from(packet.size);
         self.stats.packets += 1;
         self.stats.busy += duration;
-        packet.hops += u8::from(packet.kind == PacketKind::Data);
-        let arrival = start + duration.min(self.head) + self.latency;
+        let passing = duration.min(self.head);
+        if packet.kind.is_data() {
+            packet.hops += 1;
+            packet.way = packet.way.saturating_add(u32::try_from(passing.0).unwrap_or(u32::MAX));
+        }
+        let arrival = start + passing + self.latency;
         Departure { channel: self.channel, to: self.to, arrival, packet }
     }
 

@@ -13,8 +13,6 @@ pub(crate) const CONTROL: usize = 1;
 /// The first data lane.
 pub(crate) const DATA: usize = 2;
 
-const KINDS: usize = PacketKind::Credit as usize + 1;
-
 /// What the ports of all nodes have in common.
 ///
 /// A port's queues are *lanes*: one for PAUSE frames, one for control packets, then one per traffic class and virtual channel: strict
@@ -28,8 +26,8 @@ pub struct Rules {
     pub(crate) first_shared: usize,
     /// Bytes per turn of the lanes served in turn.
     pub(crate) quanta: Vec<u32>,
-    /// The lane of each kind of packet; the first one of data.
-    lane_of_kind: [u8; KINDS],
+    /// The lane of control packets.
+    control: u8,
     /// First lane of each class.
     lane_of_class: [u8; MOST_CLASSES],
     /// Virtual channels per class.
@@ -77,18 +75,13 @@ impl Rules {
             _ => vec![packet.0 as u32; lanes - DATA],
         };
         let control = if options.control_priority { CONTROL } else { DATA } as u8;
-        let mut lane_of_kind = [control; KINDS];
-        lane_of_kind[PacketKind::Data as usize] = DATA as u8;
-        lane_of_kind[PacketKind::Pause as usize] = LINK as u8;
-        // Credits have no queue.
-        lane_of_kind[PacketKind::Credit as usize] = LINK as u8;
         let pauses = matches!(fabric.flow_control, FlowControl::Pfc(_) | FlowControl::PfcShared(_));
         Rules {
             lanes,
             has_one_data_lane: lanes == DATA + 1,
             first_shared,
             quanta,
-            lane_of_kind,
+            control,
             lane_of_class,
             vcs,
             top: if options.control_priority && !pauses { CONTROL } else { LINK },
@@ -141,16 +134,28 @@ impl Rules {
         (class as u8, (lane % vcs) as u8)
     }
 
+    /// The lane of a kind of packet; the first one of data.
+    #[inline(always)]
+    fn lane_of_kind(&self, kind: PacketKind) -> usize {
+        if kind.is_data() {
+            DATA
+        } else if kind.is_of_the_link() {
+            LINK
+        } else {
+            usize::from(self.control)
+        }
+    }
+
     /// Whether the packet queues in a data lane.
     #[inline(always)]
     pub(crate) fn is_in_data_lane(&self, packet: &Packet) -> bool {
-        usize::from(self.lane_of_kind[packet.kind as usize]) >= DATA
+        self.lane_of_kind(packet.kind) >= DATA
     }
 
     /// The lane in which a packet leaves a node.
     #[inline(always)]
     pub(crate) fn lane_out(&self, packet: &Packet) -> usize {
-        let lane = usize::from(self.lane_of_kind[packet.kind as usize]);
+        let lane = self.lane_of_kind(packet.kind);
         // One data lane is the rule, and then there is nothing more to look up.
         if self.has_one_data_lane || lane < DATA {
             return lane;
@@ -162,7 +167,7 @@ impl Rules {
     #[inline(never)]
     fn lane_among_several(&self, packet: &Packet) -> usize {
         let vc = if packet.vc == FRESH { 0 } else { (packet.vc + 1).min(self.vcs - 1) };
-        usize::from(self.lane_of_class[usize::from(packet.class)] + vc)
+        usize::from(self.lane_of_class[usize::from(packet.flags.class())] + vc)
     }
 
     /// The data lane, from 0, in which a data packet leaves a node.
@@ -182,7 +187,7 @@ impl Rules {
             return 0;
         }
         let vc = if packet.vc == FRESH { 0 } else { packet.vc };
-        usize::from(self.lane_of_class[usize::from(packet.class)] + vc) - DATA
+        usize::from(self.lane_of_class[usize::from(packet.flags.class())] + vc) - DATA
     }
 
     /// The virtual channel of a lane.

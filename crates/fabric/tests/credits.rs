@@ -33,7 +33,7 @@ proptest! {
         fabric.options.classes = classes(&[Some(1), Some(1)]);
         let mut link = Link::new(&fabric, 1, cable);
         for &(size, class) in &packets {
-            link.plan(Time(1), Event::Up(Packet { class, ..data(0, size) }));
+            link.plan(Time(1), Event::Up(Packet { flags: netloom_fabric::Flags::new(class, false), ..data(0, size) }));
         }
         // The way on is stopped by taking its credits away: whatever leaves port 1 earns some only now and then.
         for (index, &lanes) in stops.iter().enumerate() {

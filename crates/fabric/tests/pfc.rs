@@ -110,7 +110,7 @@ proptest! {
         let repeats = if is_short { 1 } else { (3 * (headroom + room)).div_ceil(burst).min(40) };
         for _ in 0..repeats {
             for &(size, class) in &sizes {
-                link.plan(Time(1), Event::Up(Packet { class, ..data(0, clip(size)) }));
+                link.plan(Time(1), Event::Up(Packet { flags: netloom_fabric::Flags::new(class, false), ..data(0, clip(size)) }));
             }
         }
         for &size in reverse.iter().cycle().take(400) {
@@ -128,7 +128,7 @@ proptest! {
             for (start, packet) in link.starts() {
                 let last = link.pauses.iter().rev().find(|pause| pause.0 <= start).unwrap();
                 // At the instant of the PAUSE frame itself nothing starts, either.
-                prop_assert!(last.1 >> packet.class & 1 == 0, "{start:?} {last:?}");
+                prop_assert!(last.1 >> packet.flags.class() & 1 == 0, "{start:?} {last:?}");
             }
         }
     }
@@ -195,7 +195,12 @@ fn lanes_that_pause_together_share_a_frame() {
     // Something is on its way back, so that the frame has to wait until 200.
     node.put(ns(0), 0, data(9, 200), true);
     for (at, class) in [(10, 0), (20, 1), (30, 0), (40, 1)] {
-        node.put(ns(at), 1, Packet { class, ingress: 0, ..data(0, 200) }, true);
+        node.put(
+            ns(at),
+            1,
+            Packet { flags: netloom_fabric::Flags::new(class, false), ingress: 0, ..data(0, 200) },
+            true,
+        );
     }
     node.advance(ns(1000));
     let frames: Vec<(u64, u32)> = (node.left.packets.iter())

@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use netloom_fabric::flow_control::{credits::Credits, lossy::Lossy, pfc::Pfc, pfc_shared::PfcShared};
 use netloom_fabric::{
-    Credit, Ecn, Fabric, FabricOptions, Fate, FlowControl, NO_INGRESS, Packet, PacketKind, PortStats,
+    Credit, Ecn, Fabric, FabricOptions, Fate, Flags, FlowControl, NO_INGRESS, Packet, PacketKind, PortStats,
 };
 use netloom_units::{Bytes, Rate, Time};
 use proptest::prelude::*;
@@ -82,7 +82,7 @@ fn classes_share_by_weight_and_leave_an_idle_share_to_the_others() {
     // Class 0 strict, 1 and 2 share 60 to 40.
     let fabric = lossy(FabricOptions { classes: classes(&[None, Some(60), Some(40)]), ..options() });
     let mut node = Node::new(&fabric, 1, vec![spec(0)]);
-    let of_class = |class: u8| Packet { class, ..data(u32::from(class), 200) };
+    let of_class = |class: u8| Packet { flags: Flags::new(class, false), ..data(u32::from(class), 200) };
     for _ in 0..500 {
         node.put(ns(0), 0, of_class(1), false);
         node.put(ns(0), 0, of_class(2), false);
@@ -179,7 +179,7 @@ fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
             let packet = match kind {
                 0 => ack(seq as u32),
                 1 => pause(ingress, lanes),
-                _ => Packet { class: (kind % 2) as u8, ..data(seq as u32, size) },
+                _ => Packet { flags: Flags::new((kind % 2) as u8, false), ..data(seq as u32, size) },
             };
             // Two ports draw most of what comes, so that queues build up.
             Arrival { at, ingress, port: if size % 3 == 0 { port } else { port % 2 }, packet }
@@ -219,8 +219,10 @@ fn run(fabric: &Fabric, vcs: u8, arrivals: &[Arrival], window: u64, looks: &[u64
         } else {
             let is_counted = arrival.packet.kind == PacketKind::Data;
             arrival.packet.ingress = if is_counted { arrival.ingress } else { NO_INGRESS };
-            arrival.packet.vc = if vcs > 1 { arrival.packet.class } else { 0 };
-            arrival.packet.class = if fabric.options.classes.is_empty() { 0 } else { arrival.packet.class };
+            arrival.packet.vc = if vcs > 1 { arrival.packet.flags.class() } else { 0 };
+            if fabric.options.classes.is_empty() {
+                arrival.packet.flags = Flags::default();
+            }
         }
         agenda.insert((arrival.at * 1000, 0, number as u64), Some(arrival));
     }
@@ -245,7 +247,7 @@ fn run(fabric: &Fabric, vcs: u8, arrivals: &[Arrival], window: u64, looks: &[u64
             if packet.kind == PacketKind::Data {
                 let credit = Credit {
                     port: (channel - 10) as u16,
-                    lane: node.rules.first_lane(packet.class) as u8 + packet.vc,
+                    lane: node.rules.first_lane(packet.flags.class()) as u8 + packet.vc,
                     bytes: u32::from(packet.size),
                 };
                 let back = Arrival { at: 0, ingress: 0, port: 0, packet: credit.to_packet() };
@@ -263,7 +265,7 @@ fn run(fabric: &Fabric, vcs: u8, arrivals: &[Arrival], window: u64, looks: &[u64
     assert_eq!(here + fates.iter().filter(|fate| fate.1).count(), came);
     let mut crossed: BTreeMap<u32, Vec<Crossed>> = BTreeMap::new();
     for (channel, at, packet) in &node.left.packets {
-        let what = (*at, packet.seq, packet.aux, packet.marked as u8 + packet.vc, packet.size);
+        let what = (*at, packet.seq, packet.aux, packet.flags.is_marked() as u8 + packet.vc, packet.size);
         crossed.entry(*channel).or_default().push(what);
     }
     let mut credits: Vec<_> =

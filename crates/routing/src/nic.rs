@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use netloom_topology::HostId;
-use netloom_units::{Bytes, Rate, Time};
+use netloom_units::{Bytes, Time};
 use rand::Rng;
 
 use crate::granularity::flowcut::{Ack, Flowcut, FlowcutState, RttMin, Verdict};
@@ -17,7 +17,6 @@ use crate::{Granularity, Selector};
 #[derive(Clone, Debug)]
 pub struct NicRouter {
     scheme: Routing,
-    rate: Rate,
     layers: Option<Arc<Layers>>,
 }
 
@@ -57,8 +56,8 @@ pub struct AckSample {
     pub now: Time,
     /// Round-trip time of the packet it acknowledges.
     pub rtt: Time,
-    /// That packet's size on the wire.
-    pub size: Bytes,
+    /// What that packet's serialisation added to its way.
+    pub way: Time,
     /// Hops it took.
     pub hops: u8,
     /// Packets of the flow still in flight.
@@ -70,10 +69,9 @@ pub struct AckSample {
 }
 
 impl NicRouter {
-    /// `rate` is that of the fabric's links, which Flowcut's RTT correction needs (h · s / b); `layers` are those from which the
-    /// selector `layer` draws.
-    pub fn new(scheme: Routing, rate: Rate, layers: Option<Arc<Layers>>) -> Self {
-        NicRouter { scheme, rate, layers }
+    /// `layers` are those from which the selector `layer` draws.
+    pub fn new(scheme: Routing, layers: Option<Arc<Layers>>) -> Self {
+        NicRouter { scheme, layers }
     }
 
     /// The layers by which switches forward, if the scheme has any.
@@ -157,7 +155,7 @@ impl NicFlow {
         let ack = Ack {
             now: sample.now,
             rtt: sample.rtt,
-            serialisation: router.rate.serialize(sample.size) * u64::from(sample.hops),
+            serialisation: sample.way,
             hops: sample.hops,
             in_flight: sample.in_flight,
             remaining: sample.remaining,
@@ -214,7 +212,7 @@ mod tests {
     use rand_pcg::Pcg64Mcg;
 
     fn nic(preset: &str) -> NicRouter {
-        NicRouter::new(preset::find(preset).unwrap().routing(), Rate::from_gbps(200), None)
+        NicRouter::new(preset::find(preset).unwrap().routing(), None)
     }
 
     #[test]
@@ -234,7 +232,7 @@ mod tests {
         let sample = |rtt_us, in_flight| AckSample {
             now: Time::from_us(100),
             rtt: Time::from_us(rtt_us),
-            size: Bytes(4160),
+            way: Time::from_us(1),
             hops: 6,
             in_flight,
             remaining: Bytes(1 << 20),

@@ -240,7 +240,7 @@ fn count_in_flight(packet: &Packet, balances: &mut FxHashMap<FlowKey, Balance>, 
             let key = FlowKey { src: packet.src, flow: packet.flow };
             balances.entry(key).or_default().in_flight += 1;
         }
-        PacketKind::Ack | PacketKind::Nack | PacketKind::Cnm => control.in_flight += 1,
+        PacketKind::Control(_) => control.in_flight += 1,
         // Of the link, not of the fabric: switches send and receive them.
         PacketKind::Pause | PacketKind::Credit => {}
     }

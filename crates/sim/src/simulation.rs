@@ -134,7 +134,6 @@ impl Simulation {
         let is_cut = |channel| faults.cut[channel as usize / 2];
         let table = RouteTable::minimal(&network, is_cut)
             .map_err(|error| SimError::Unreachable(error.to_string()))?;
-        let rate = network.links().first().map_or(Rate(1), |link| link.rate);
         let layers = match &routing.selector {
             Selector::Layer(config) => {
                 let seed = stream(seed, purpose::LAYERS, 0).next_u64();
@@ -146,7 +145,7 @@ impl Simulation {
             Selector::Valiant(config) => Some(Intermediates::build(config, &network, &table)?),
             _ => None,
         };
-        let nic = NicRouter::new(routing.clone(), rate, layers);
+        let nic = NicRouter::new(routing.clone(), layers);
         let ways = match (nic.layers(), &via) {
             (Some(layers), _) => Ways::Layers(layers),
             (None, Some(via)) => Ways::Valiant(via),

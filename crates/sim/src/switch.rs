@@ -1,7 +1,7 @@
 //! A switch: route, enqueue, send.
 
 use netloom_engine::{Scheduler, Stream};
-use netloom_fabric::{CongestionPoint, Credit, Fate, Moment, Packet, PacketKind, Ports};
+use netloom_fabric::{CongestionPoint, Credit, Fate, Flags, Moment, Packet, PacketKind, Ports, Signal};
 use netloom_routing::selector::congestion::Notice;
 use netloom_routing::{Crossing, FlowKey, Header, SwitchRouter};
 use netloom_topology::PortId;
@@ -110,7 +110,7 @@ impl Switch {
         let first = packet.kind == PacketKind::Data && packet.hops == 1;
         let crossing = Crossing { first, candidates, now };
         let hop = router.route(&world.routing, &header, crossing, load, rates);
-        packet.entropy = hop.entropy;
+        packet.tag = hop.entropy;
         remember(packet, hop.port);
         hop.port
     }
@@ -146,7 +146,7 @@ impl Switch {
         if world.rules.is_lossless() {
             self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
         }
-        if packet.kind == PacketKind::Cnm {
+        if packet.kind == PacketKind::Control(Signal::Cnm) {
             self.learn(world, id, now, packet, packet.ingress, false);
         }
         let port = self.choose_specially(world, id, now, packet, out);
@@ -172,7 +172,7 @@ impl Switch {
         if let Some(via) = &world.via {
             let step = (packet.kind == PacketKind::Data && packet.hops == 1, id);
             let hop = self.router.route_via(&world.routing, via, &world.table, &header(packet), step, now);
-            packet.entropy = hop.entropy;
+            packet.tag = hop.entropy;
             remember(packet, hop.port);
             return hop.port;
         }
@@ -227,10 +227,10 @@ impl Switch {
             slot: packet.slot,
             seq: packet.seq,
             aux: u32::from(feedback),
-            entropy: packet.entropy,
+            tag: packet.tag,
             size: config.cnm_size.0 as u16,
-            kind: PacketKind::Cnm,
-            class: packet.class,
+            kind: PacketKind::Control(Signal::Cnm),
+            flags: Flags::new(packet.flags.class(), false),
             ..Packet::EMPTY
         };
         self.control_sent += 1;
@@ -311,9 +311,9 @@ pub(crate) fn header(packet: &Packet) -> Header {
         src: packet.src,
         dst: packet.dst,
         flow: packet.flow,
-        entropy: packet.entropy,
+        entropy: packet.tag,
         bytes: u32::from(packet.size),
         control: !packet.is_data(),
-        notification: packet.kind == PacketKind::Cnm,
+        notification: packet.kind == PacketKind::Control(Signal::Cnm),
     }
 }

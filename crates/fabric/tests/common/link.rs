@@ -127,7 +127,8 @@ impl Link {
             }
             Event::Down(port, packet) => {
                 if packet.kind == PacketKind::Data && port == 1 {
-                    *self.on_way.get_mut(&usize::from(packet.class)).unwrap() -= u64::from(packet.size);
+                    *self.on_way.get_mut(&usize::from(packet.flags.class())).unwrap() -=
+                        u64::from(packet.size);
                 }
                 self.lost += usize::from(self.down.put(at, port, packet, is_over) == Fate::Dropped);
             }
@@ -139,7 +140,7 @@ impl Link {
         for index in self.taken.0..self.up.left.packets.len() {
             let (channel, at, packet) = self.up.left.packets[index];
             if channel == 10 {
-                *self.on_way.entry(usize::from(packet.class)).or_default() += u64::from(packet.size);
+                *self.on_way.entry(usize::from(packet.flags.class())).or_default() += u64::from(packet.size);
                 self.plan(at, Event::Down(1, packet));
             }
         }

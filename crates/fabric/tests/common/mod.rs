@@ -5,7 +5,7 @@ pub mod link;
 
 use netloom_fabric::{
     Credit, Departure, Fabric, FabricOptions, Fate, FlowControl, Moment, Packet, PacketKind, PortSpec, Ports,
-    Rules, TrafficClass, Wire,
+    Rules, Signal, TrafficClass, Wire,
 };
 use netloom_units::{Bytes, Rate, Time};
 use rand_pcg::Pcg64Mcg;
@@ -32,11 +32,11 @@ pub fn spec(port: u16) -> PortSpec {
 }
 
 pub fn data(seq: u32, size: u16) -> Packet {
-    Packet { dst: 1, seq, size, payload: size.saturating_sub(64), ..Packet::EMPTY }
+    Packet { dst: 1, seq, size, ..Packet::EMPTY }
 }
 
 pub fn ack(seq: u32) -> Packet {
-    Packet { kind: PacketKind::Ack, ..data(seq, 64) }
+    Packet { kind: PacketKind::Control(Signal::Ack), ..data(seq, 64) }
 }
 
 /// A PAUSE frame that has come in through a port: bit by bit the lanes that must pause.

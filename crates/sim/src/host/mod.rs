@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use netloom_engine::{Scheduler, Stream};
-use netloom_fabric::{Credit, Packet, PacketKind, Ports};
+use netloom_fabric::{Credit, Flags, Packet, PacketKind, Ports, Signal};
 use netloom_record::FlowRecord;
 use netloom_routing::granularity::flowcut::Verdict;
 use netloom_routing::{AckSample, FlowKey, NicFlow, NicShared};
@@ -175,9 +175,9 @@ impl Host {
                 }
                 match packet.kind {
                     PacketKind::Data => self.on_data(world, id, now, packet, out),
-                    PacketKind::Ack => self.on_ack(world, id, now, packet, out),
-                    PacketKind::Nack => self.on_nack(world, now, packet),
-                    PacketKind::Cnm => self.on_notification(world, id, now, packet, out),
+                    PacketKind::Control(Signal::Ack) => self.on_ack(world, id, now, packet, out),
+                    PacketKind::Control(Signal::Nack) => self.on_nack(world, now, packet),
+                    PacketKind::Control(Signal::Cnm) => self.on_notification(world, id, now, packet, out),
                     PacketKind::Pause => {
                         self.nic.on_pause(packet, now, &world.rules, &mut Channels(out));
                     }
@@ -318,12 +318,10 @@ impl Host {
             slot,
             seq: next.seq,
             aux: entropy,
-            entropy,
+            tag: entropy,
             size: size as u16,
-            payload: next.payload,
             kind: PacketKind::Data,
-            last: next.last,
-            class: flow.class,
+            flags: Flags::new(flow.class, next.last),
             ..Packet::EMPTY
         };
         if !flow.timer_set
@@ -358,7 +356,7 @@ impl Host {
             now,
             seq: packet.seq,
             cumulative: packet.aux,
-            marked: packet.marked,
+            marked: packet.flags.is_marked(),
             sent: packet.sent,
         };
         flow.sender.on_ack(&world.transport, ack);
@@ -366,7 +364,7 @@ impl Host {
             let sample = AckSample {
                 now,
                 rtt: now - packet.sent,
-                size: Bytes(u64::from(packet.payload)),
+                way: Time(u64::from(packet.way)),
                 hops: packet.hops,
                 in_flight: flow.sender.in_flight(),
                 remaining: flow.sender.remaining(&world.transport),

@@ -1,7 +1,7 @@
 //! The receiving side of a host: takes data, answers it, measures it.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{FRESH, Moment, NO_INGRESS, Packet, PacketKind};
+use netloom_fabric::{FRESH, Moment, NO_INGRESS, Packet, PacketKind, Signal};
 use netloom_routing::FlowKey;
 use netloom_transport::{Arrival, Receiver, Reply};
 use netloom_units::Time;
@@ -29,9 +29,9 @@ impl Host {
             Arrival {
                 now,
                 seq: packet.seq,
-                payload: packet.payload,
-                last: packet.last,
-                marked: packet.marked,
+                payload: packet.size - world.transport.options.header.0 as u16,
+                last: packet.flags.is_last(),
+                marked: packet.flags.is_marked(),
                 path: packet.aux,
             },
         );
@@ -49,8 +49,8 @@ impl Host {
         }
         let (kind, number) = match reply {
             Reply::None => return self.delay_ack(world, now, packet, out),
-            Reply::Ack(number) => (PacketKind::Ack, number),
-            Reply::Nack(number) => (PacketKind::Nack, number),
+            Reply::Ack(number) => (PacketKind::Control(Signal::Ack), number),
+            Reply::Nack(number) => (PacketKind::Control(Signal::Nack), number),
         };
         if let Some(rare) = &mut self.rare {
             rare.unanswered.remove(&self.last_receiver);
@@ -75,7 +75,6 @@ impl Host {
             dst: packet.src,
             aux: number,
             size: world.transport.options.ack_size.0 as u16,
-            payload: packet.size,
             kind,
             ingress: NO_INGRESS,
             vc: FRESH,
@@ -117,7 +116,7 @@ impl Host {
         let rare = self.rare.as_mut();
         let Some(packet) = rare.and_then(|rare| rare.unanswered.remove(&receiver)) else { return };
         if let Some(number) = self.receivers[receiver as usize].1.on_ack_delay() {
-            self.answer(world, id, now, &packet, PacketKind::Ack, number, out);
+            self.answer(world, id, now, &packet, PacketKind::Control(Signal::Ack), number, out);
         }
     }
 
