@@ -17,6 +17,7 @@
 
 mod config;
 pub mod congestion;
+mod feedback;
 mod receiver;
 pub mod reliability;
 mod sender;
@@ -25,6 +26,7 @@ mod stream;
 
 pub use config::{Congestion, Reliability, Transport, TransportError, TransportOptions};
 pub use congestion::qcn::ReactionPoint;
+pub use feedback::{Ack, Cause, Feedback};
 pub use receiver::{Arrival, Receiver, Reply};
-pub use sender::{AckInfo, Outgoing, PathFacts, SendCounts, Sender};
+pub use sender::{Outgoing, PathFacts, SendCounts, Sender};
 pub use seq::SeqSet;

@@ -4,6 +4,7 @@ use netloom_units::{Bytes, Rate, Time};
 
 use crate::config::{Reliability, Transport};
 use crate::congestion::Window;
+use crate::feedback::{Ack, Cause, Feedback};
 use crate::seq::SeqSet;
 use crate::stream::Stream;
 
@@ -27,21 +28,6 @@ pub struct Outgoing {
     pub payload: u16,
     /// Whether it is the flow's last. Not known, hence false, while the flow is open.
     pub last: bool,
-}
-
-/// What an ACK says.
-#[derive(Clone, Copy, Debug)]
-pub struct AckInfo {
-    /// When it arrived.
-    pub now: Time,
-    /// The packet it answers.
-    pub seq: u32,
-    /// Everything below is acknowledged.
-    pub cumulative: u32,
-    /// Whether that packet was marked.
-    pub marked: bool,
-    /// When that packet was sent.
-    pub sent: Time,
 }
 
 /// What a sender has done so far.
@@ -249,9 +235,9 @@ impl Sender {
         Some(Outgoing { seq, payload: payload as u16, last })
     }
 
-    /// An ACK arrived. Returns how many packets it newly acknowledges.
+    /// An ACK arrived.
     #[inline]
-    pub fn on_ack(&mut self, transport: &Transport, ack: AckInfo) -> u32 {
+    pub fn on_ack(&mut self, transport: &Transport, ack: Ack) -> Feedback {
         let mut newly = 0;
         while self.acked.base() < ack.cumulative {
             newly += self.acknowledge(self.acked.base());
@@ -267,9 +253,32 @@ impl Sender {
         if self.timeout.armed || transport.options.paced {
             self.timeout.sample(ack.now - ack.sent);
         }
-        let bytes = u64::from(newly) * transport.packet_size().0;
-        self.window.on_ack(transport, bytes, ack.marked, self.acked.base(), self.next);
-        newly
+        let mut feedback = self.feedback(transport, Cause::Ack, ack);
+        (feedback.packets, feedback.bytes) = (newly, u64::from(newly) * transport.packet_size().0);
+        feedback.window_cut = self.window.on_feedback(transport, &feedback);
+        feedback
+    }
+
+    /// Where the flow stands, with nothing newly acknowledged.
+    #[inline(always)]
+    fn feedback(&self, transport: &Transport, cause: Cause, about: Ack) -> Feedback {
+        Feedback {
+            now: about.now,
+            cause,
+            seq: about.seq,
+            rtt: about.now - about.sent,
+            way: about.way,
+            hops: about.hops,
+            marked: about.marked,
+            tag: about.tag,
+            packets: 0,
+            bytes: 0,
+            in_flight: self.in_flight,
+            oldest: self.acked.base(),
+            next: self.next,
+            remaining: self.remaining(transport),
+            window_cut: false,
+        }
     }
 
     fn acknowledge(&mut self, seq: u32) -> u32 {
@@ -282,17 +291,23 @@ impl Sender {
         1
     }
 
-    /// The receiver asks for everything from `expected` on (go-back-N).
-    pub fn on_nack(&mut self, expected: u32, now: Time) {
+    /// The receiver asks for everything from a number on (go-back-N).
+    pub fn on_nack(&mut self, transport: &Transport, nack: Ack) -> Feedback {
+        let expected = nack.cumulative;
+        let mut newly = 0;
         while self.acked.base() < expected {
-            self.acknowledge(self.acked.base());
+            newly += self.acknowledge(self.acked.base());
         }
         // An old NACK asks for what has been acknowledged since.
-        if self.acked.base() == expected && expected < self.next {
-            self.window.on_loss(false);
+        let is_new = self.acked.base() == expected && expected < self.next;
+        if is_new {
             self.give_up();
         }
-        self.timeout.progress = now;
+        self.timeout.progress = nack.now;
+        let mut feedback = self.feedback(transport, Cause::Nack, Ack { seq: expected, ..nack });
+        (feedback.packets, feedback.bytes) = (newly, u64::from(newly) * transport.packet_size().0);
+        feedback.window_cut = is_new && self.window.on_feedback(transport, &feedback);
+        feedback
     }
 
     /// Everything unacknowledged is to be sent again.
@@ -309,12 +324,17 @@ impl Sender {
     }
 
     /// The deadline passed.
-    pub fn on_timeout(&mut self, now: Time) {
+    pub fn on_timeout(&mut self, transport: &Transport, now: Time) -> Feedback {
         self.counts.timeouts += 1;
         self.timeout.backoff += 1;
         self.timeout.progress = now;
-        self.window.on_loss(true);
         self.give_up();
+        let seq = self.resend;
+        let nothing =
+            Ack { now, seq, cumulative: seq, sent: now, way: Time::ZERO, hops: 0, marked: false, tag: 0 };
+        let mut feedback = self.feedback(transport, Cause::Timeout, nothing);
+        feedback.window_cut = self.window.on_feedback(transport, &feedback);
+        feedback
     }
 }
 
@@ -379,8 +399,8 @@ mod tests {
         sent
     }
 
-    fn ack(seq: u32, cumulative: u32) -> AckInfo {
-        AckInfo { now: RTT, seq, cumulative, marked: false, sent: Time::ZERO }
+    fn ack(seq: u32, cumulative: u32) -> Ack {
+        Ack { now: RTT, seq, cumulative, sent: Time::ZERO, way: Time::ZERO, hops: 2, marked: false, tag: 0 }
     }
 
     #[test]
@@ -404,7 +424,7 @@ mod tests {
         sender.on_ack(&transport, ack(3, 0));
         let deadline = sender.deadline(&transport).unwrap();
         assert_eq!(deadline, RTT + transport.options.rto_min);
-        sender.on_timeout(deadline);
+        sender.on_timeout(&transport, deadline);
         assert_eq!(send_all(&mut sender, &transport), [0, 2, 4]);
         assert_eq!((sender.counts.retransmissions, sender.counts.timeouts), (3, 1));
         for (seq, cumulative) in [(0, 2), (2, 4), (4, 5)] {
@@ -421,10 +441,10 @@ mod tests {
         let transport = go_back_n(8);
         let mut sender = sender(&transport, 6);
         assert_eq!(send_all(&mut sender, &transport), [0, 1, 2, 3, 4, 5]);
-        sender.on_nack(2, RTT);
+        sender.on_nack(&transport, ack(2, 2));
         assert_eq!(send_all(&mut sender, &transport), [2, 3, 4, 5]);
         sender.on_ack(&transport, ack(4, 5));
-        sender.on_nack(3, RTT);
+        sender.on_nack(&transport, ack(3, 3));
         assert!(send_all(&mut sender, &transport).is_empty());
         sender.on_ack(&transport, ack(5, 6));
         assert!(sender.is_done());
@@ -440,7 +460,7 @@ mod tests {
             let deadline = sender.deadline(&transport).unwrap();
             assert_eq!(deadline - now, transport.options.rto_initial * (1 << round));
             now = deadline;
-            sender.on_timeout(now);
+            sender.on_timeout(&transport, now);
             sender.take(&transport, now);
         }
     }
@@ -500,7 +520,7 @@ mod tests {
         let sent = take_all(&mut sender, &transport);
         assert_eq!(sent.iter().map(|packet| packet.1).collect::<Vec<_>>(), [4096, 100, 100, 4096, 904]);
         sender.on_ack(&transport, ack(1, 0));
-        sender.on_timeout(RTT);
+        sender.on_timeout(&transport, RTT);
         // Sizes that are still wanted outlive those that are added.
         sender.extend(&transport, Bytes(7));
         assert_eq!(sender.remaining(&transport), Bytes(7));

@@ -15,7 +15,7 @@ use netloom_fabric::{Credit, Flags, Packet, PacketKind, Ports, Signal};
 use netloom_record::FlowRecord;
 use netloom_routing::granularity::flowcut::Verdict;
 use netloom_routing::{AckSample, FlowKey, NicFlow, NicShared};
-use netloom_transport::{AckInfo, ReactionPoint, Receiver, Sender};
+use netloom_transport::{Ack, ReactionPoint, Receiver, Sender};
 use netloom_units::{Bytes, Time};
 use netloom_workload::{HostWork, Message as Job};
 use rustc_hash::FxHashMap;
@@ -352,23 +352,16 @@ impl Host {
     ) {
         self.control_received += 1;
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
-        let ack = AckInfo {
-            now,
-            seq: packet.seq,
-            cumulative: packet.aux,
-            marked: packet.flags.is_marked(),
-            sent: packet.sent,
-        };
-        flow.sender.on_ack(&world.transport, ack);
+        let feedback = flow.sender.on_ack(&world.transport, answer(now, packet));
         if flow.nic.watches_acks() {
             let sample = AckSample {
                 now,
-                rtt: now - packet.sent,
-                way: Time(u64::from(packet.way)),
-                hops: packet.hops,
-                in_flight: flow.sender.in_flight(),
-                remaining: flow.sender.remaining(&world.transport),
-                next: flow.sender.next(),
+                rtt: feedback.rtt,
+                way: feedback.way,
+                hops: feedback.hops,
+                in_flight: feedback.in_flight,
+                remaining: feedback.remaining,
+                next: feedback.next,
             };
             let verdict = flow.nic.on_ack(&world.nic, &mut self.shared, sample, &mut self.random);
             if let (Verdict::Drain, Some(limit)) = (verdict, flow.nic.deadline(&world.nic)) {
@@ -385,7 +378,7 @@ impl Host {
     fn on_nack(&mut self, world: &World, now: Time, packet: &Packet) {
         self.control_received += 1;
         if let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) {
-            flow.sender.on_nack(packet.aux, now);
+            flow.sender.on_nack(&world.transport, answer(now, packet));
             self.take_turns(world, packet.slot);
         }
     }
@@ -413,7 +406,9 @@ impl Host {
         let Some(flow) = flow_in(&mut self.flows, slot, number) else { return };
         flow.timer_set = false;
         match flow.sender.deadline(&world.transport) {
-            Some(deadline) if deadline <= now => flow.sender.on_timeout(now),
+            Some(deadline) if deadline <= now => {
+                flow.sender.on_timeout(&world.transport, now);
+            }
             Some(deadline) => {
                 flow.timer_set = true;
                 out.timer(deadline, Message::Retransmit { slot, flow: number });
@@ -438,6 +433,21 @@ impl Host {
         for flow in self.flows.drain(..).flatten() {
             self.records.push(flow.record(None));
         }
+    }
+}
+
+/// What an ACK or NACK says to the sender.
+#[inline(always)]
+fn answer(now: Time, packet: &Packet) -> Ack {
+    Ack {
+        now,
+        seq: packet.seq,
+        cumulative: packet.aux,
+        sent: packet.sent,
+        way: Time(u64::from(packet.way)),
+        hops: packet.hops,
+        marked: packet.flags.is_marked(),
+        tag: packet.tag,
     }
 }
 

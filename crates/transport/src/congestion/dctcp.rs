@@ -4,6 +4,8 @@ use netloom_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::feedback::{Cause, Feedback};
+
 /// DCTCP (Alizadeh et al., SIGCOMM'10; RFC 8257): per window, alpha ← (1 − g) alpha + g F with F the marked share of acknowledged bytes; a
 /// window with marks ends with cwnd ← cwnd (1 − alpha / 2). Grows as Reno otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -73,7 +75,17 @@ impl State {
         self.cwnd as u64
     }
 
-    pub(crate) fn on_ack(&mut self, config: &Dctcp, bytes: u64, marked: bool, acked: u32, next: u32) {
+    /// Returns whether the window is cut.
+    pub(crate) fn on_feedback(&mut self, config: &Dctcp, feedback: &Feedback) -> bool {
+        match feedback.cause {
+            Cause::Ack => self.on_ack(config, feedback),
+            Cause::Nack | Cause::Loss | Cause::Timeout => self.on_loss(feedback.cause == Cause::Timeout),
+        }
+    }
+
+    fn on_ack(&mut self, config: &Dctcp, feedback: &Feedback) -> bool {
+        let &Feedback { bytes, marked, oldest: acked, next, .. } = feedback;
+        let mut is_cut = false;
         self.acked += bytes;
         if marked {
             self.marked += bytes;
@@ -89,23 +101,48 @@ impl State {
             if self.marked > 0 {
                 self.cwnd *= 1.0 - self.alpha / 2.0;
                 self.ssthresh = self.cwnd;
+                is_cut = true;
             }
             (self.acked, self.marked, self.end) = (0, 0, next);
         }
         self.cwnd = self.cwnd.clamp(self.packet, self.limit);
+        is_cut
     }
 
-    pub(crate) fn on_loss(&mut self, timeout: bool) {
+    fn on_loss(&mut self, timeout: bool) -> bool {
         self.ssthresh = (self.cwnd / 2.0).max(2.0 * self.packet);
         self.cwnd = if timeout { self.packet } else { self.ssthresh.min(self.cwnd) };
+        true
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use netloom_units::Time;
 
     const PACKET: u64 = 1500;
+
+    /// Acknowledges one packet.
+    fn ack(marked: bool, oldest: u32, next: u32) -> Feedback {
+        Feedback {
+            now: Time::ZERO,
+            cause: Cause::Ack,
+            seq: oldest - 1,
+            rtt: Time::ZERO,
+            way: Time::ZERO,
+            hops: 0,
+            marked,
+            tag: 0,
+            packets: 1,
+            bytes: PACKET,
+            in_flight: next - oldest,
+            oldest,
+            next,
+            remaining: Bytes(0),
+            window_cut: false,
+        }
+    }
 
     /// Acknowledges whole windows of 100 packets, `marks` of each marked, and returns the state.
     fn windows(count: u32, marks: u32, initial_alpha: f64) -> State {
@@ -115,7 +152,7 @@ mod tests {
         for window in 0..count {
             for packet in 0..100 {
                 let acked = window * 100 + packet + 1;
-                state.on_ack(&config, PACKET, packet < marks, acked, (window + 1) * 100 + packet + 1);
+                state.on_ack(&config, &ack(packet < marks, acked, (window + 1) * 100 + packet + 1));
             }
         }
         state
@@ -133,7 +170,7 @@ mod tests {
         let mut state = config.begin(Bytes(PACKET));
         (state.cwnd, state.end) = (100_000.0, 10);
         for acked in 1..=10 {
-            state.on_ack(&config, PACKET, true, acked, 20);
+            state.on_ack(&config, &ack(true, acked, 20));
         }
         assert_eq!(state.window(), 50_000);
     }
@@ -143,12 +180,12 @@ mod tests {
         let config = Dctcp::default();
         let mut state = config.begin(Bytes(PACKET));
         for acked in 1..=10 {
-            state.on_ack(&config, PACKET, false, acked, 100);
+            state.on_ack(&config, &ack(false, acked, 100));
         }
         assert_eq!(state.window(), 20 * PACKET);
-        state.on_ack(&config, PACKET, true, 11, 100);
+        state.on_ack(&config, &ack(true, 11, 100));
         let before = state.window();
-        state.on_ack(&config, PACKET, false, 12, 100);
+        state.on_ack(&config, &ack(false, 12, 100));
         assert!(state.window() - before < PACKET / 10);
     }
 }

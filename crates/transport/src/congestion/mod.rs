@@ -8,6 +8,7 @@ pub mod qcn;
 use netloom_units::{Bytes, Rate, Time};
 
 use crate::config::{Congestion, Transport};
+use crate::feedback::Feedback;
 use crate::sender::PathFacts;
 
 /// The congestion control of one flow.
@@ -39,19 +40,12 @@ impl Window {
         }
     }
 
-    /// `bytes` were acknowledged, `marked` of an ECN mark; `next` is the next new packet number, `acked` the cumulative
-    /// one.
+    /// The sender learnt something. Returns whether that cuts the window.
     #[inline]
-    pub(crate) fn on_ack(&mut self, transport: &Transport, bytes: u64, marked: bool, acked: u32, next: u32) {
-        if let (Window::Dctcp(state), Congestion::Dctcp(config)) = (self, &transport.congestion) {
-            state.on_ack(config, bytes, marked, acked, next);
-        }
-    }
-
-    /// Something was lost; `timeout` tells whether a timer found out.
-    pub(crate) fn on_loss(&mut self, timeout: bool) {
-        if let Window::Dctcp(state) = self {
-            state.on_loss(timeout);
+    pub(crate) fn on_feedback(&mut self, transport: &Transport, feedback: &Feedback) -> bool {
+        match (self, &transport.congestion) {
+            (Window::Dctcp(state), Congestion::Dctcp(config)) => state.on_feedback(config, feedback),
+            _ => false,
         }
     }
 }

@@ -1,0 +1,82 @@
+//! What a sender learns, told once to everyone who acts on it: congestion control and whoever chooses the flow's path.
+
+use netloom_units::{Bytes, Time};
+
+/// An ACK or NACK as it reaches the sender.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// When it arrived.
+    pub now: Time,
+    /// The packet it answers.
+    pub seq: u32,
+    /// Everything below is acknowledged. NACK: the number that is asked for.
+    pub cumulative: u32,
+    /// When the packet it answers was sent.
+    pub sent: Time,
+    /// What serialisation added to that packet's way.
+    pub way: Time,
+    /// Hops of that packet.
+    pub hops: u8,
+    /// Whether that packet was marked.
+    pub marked: bool,
+    /// What routing had written on that packet.
+    pub tag: u32,
+}
+
+/// Why a sender has something to tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// An ACK arrived.
+    Ack,
+    /// A receiver asked for packets again that it had not taken.
+    Nack,
+    /// ACKs for later packets show that packets were lost.
+    Loss,
+    /// The retransmission timer expired.
+    Timeout,
+}
+
+/// Something that a sender learnt, and where its flow stands after it.
+///
+/// `rtt`, `way`, `hops`, `marked` and `tag` are those of packet `seq`; after a timeout they say nothing, because nothing came back.
+#[derive(Clone, Copy, Debug)]
+pub struct Feedback {
+    /// When.
+    pub now: Time,
+    /// Why.
+    pub cause: Cause,
+    /// The packet that it is about: the one acknowledged or asked for; after a loss or a timeout the oldest that is to be sent again.
+    pub seq: u32,
+    /// From the moment when that packet was last sent until now.
+    pub rtt: Time,
+    /// What serialisation added to that packet's way.
+    pub way: Time,
+    /// Hops of that packet.
+    pub hops: u8,
+    /// Whether that packet was marked.
+    pub marked: bool,
+    /// What routing had written on that packet.
+    pub tag: u32,
+    /// Packets newly acknowledged.
+    pub packets: u32,
+    /// Their bytes on the wire, each packet counted as a full one.
+    pub bytes: u64,
+    /// Packets of the flow still in flight.
+    pub in_flight: u32,
+    /// The oldest packet that is not acknowledged.
+    pub oldest: u32,
+    /// The next packet that was never sent.
+    pub next: u32,
+    /// Bytes of the flow never sent.
+    pub remaining: Bytes,
+    /// Whether the congestion control has cut its window or rate because of this.
+    pub window_cut: bool,
+}
+
+impl Feedback {
+    /// When the packet that it is about was sent.
+    #[inline]
+    pub fn sent(&self) -> Time {
+        self.now.saturating_sub(self.rtt)
+    }
+}
