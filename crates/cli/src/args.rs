@@ -120,6 +120,9 @@ pub(crate) struct TopologyArgs {
     /// Format of the exported file: edge-list, graphml, dot, json, htsim-topo or ns3-topology [default: by the file's extension].
     #[arg(long, value_name = "FORMAT", requires = "export")]
     pub(crate) format: Option<String>,
+    /// Draw the network as well, as an SVG.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) draw: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]

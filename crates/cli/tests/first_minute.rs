@@ -316,6 +316,19 @@ fn paths_and_throughput_take_a_network_in_one_word() {
 }
 
 #[test]
+fn a_network_is_drawn_unless_it_is_too_large() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = netloom(folder.path(), &["topology", "fat-tree:k=4", "--draw", "net.svg"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let svg = std::fs::read_to_string(folder.path().join("net.svg")).unwrap();
+    assert_says(&svg, &["<title>h15</title>", "<title>s19</title>", "agg-core: 16 links of 400Gbps"]);
+    let output = netloom(folder.path(), &["topology", "fat-tree:k=32", "--draw", "large.svg"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_says(&stderr(&output), &["--draw", "1280 switches; a picture shows at most 600"]);
+    assert!(!folder.path().join("large.svg").exists());
+}
+
+#[test]
 fn an_exported_network_is_read_back() {
     let folder = tempfile::tempdir().unwrap();
     let output = netloom(folder.path(), &["topology", "fat-tree:k=4", "--export", "net.graphml"]);

@@ -42,6 +42,11 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<(), Failure> {
         let text = network.export(format).map_err(|error| Problem::new("--format", error.to_string()))?;
         write_file(file, text.as_bytes())?;
     }
+    if let Some(file) = &args.draw {
+        let svg =
+            netloom_report::draw(&network).map_err(|error| Problem::new("--draw", error.to_string()))?;
+        write_file(file, svg.as_bytes())?;
+    }
     let description = Description {
         metrics: network.metrics(),
         tiers: tiers(&network),

@@ -1,0 +1,224 @@
+//! A network as an SVG: nodes with their names, links in the colour of their tier.
+//!
+//! The picture follows the reader's light or dark mode, and every node and link has a tooltip.
+
+use std::fmt::Write;
+
+use netloom_topology::{Link, Network};
+
+use crate::layout::{Layout, Shape};
+
+/// Networks with more switches are not drawn: their links would be one grey surface.
+const MOST_SWITCHES: u32 = 600;
+
+/// Colours of tiers that can be told apart with any kind of colour vision (Okabe and Ito, Color Universal Design, 2008),
+/// without the yellow, which is lost on white.
+const COLOURS: [&str; 6] = ["#8a8a8a", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00"];
+
+/// A network that has too many switches for a picture.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{name} has {switches} switches; a picture shows at most {MOST_SWITCHES}")]
+pub struct TooLarge {
+    name: String,
+    switches: u32,
+}
+
+/// Draws a network: trees in rows, groups of switches on a circle, others as one circle.
+///
+/// # Errors
+/// If the network has more switches than a picture can show. Of networks with very many hosts only the switches are
+/// drawn, and the picture says so.
+pub fn draw(network: &Network) -> Result<String, TooLarge> {
+    if network.switches() > MOST_SWITCHES {
+        return Err(TooLarge { name: network.name().to_owned(), switches: network.switches() });
+    }
+    let layout = Layout::of(network);
+    let (width, height) = layout.size;
+    let legend = legend(network, &layout);
+    let below = 22.0 * legend.len() as f64 + 44.0;
+    let mut svg = String::new();
+    // Writing to a string cannot fail.
+    let _ = write!(
+        svg,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {:.0}\" width=\"{width:.0}\" role=\"img\" \
+         aria-labelledby=\"name\">\n<title id=\"name\">{}</title>\n<style>{}</style>\n",
+        height + below,
+        escape(network.name()),
+        style(network, &layout)
+    );
+    svg += "<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n<g class=\"links\">\n";
+    for link in network.links() {
+        draw_link(&mut svg, network, &layout, link);
+    }
+    svg += "</g>\n<g class=\"nodes\">\n";
+    for node in 0..network.nodes() {
+        draw_node(&mut svg, network, &layout, node);
+    }
+    svg += "</g>\n";
+    for (i, line) in legend.iter().enumerate() {
+        let y = height + 22.0 * i as f64;
+        if let Some(tier) = line.tier {
+            let _ = writeln!(
+                svg,
+                "<line class=\"t{tier} key\" x1=\"40\" x2=\"64\" y1=\"{y:.0}\" y2=\"{y:.0}\"/>"
+            );
+        }
+        let x = if line.tier.is_some() { 74 } else { 40 };
+        let class = if i == 0 { "heading" } else { "legend" };
+        let _ = writeln!(
+            svg,
+            "<text class=\"{class}\" x=\"{x}\" y=\"{:.0}\">{}</text>",
+            y + 4.0,
+            escape(&line.text)
+        );
+    }
+    svg += "</svg>\n";
+    Ok(svg)
+}
+
+/// Lines get thinner and paler where there are many of them.
+fn style(network: &Network, layout: &Layout) -> String {
+    let crowd = network.links().len() as f64;
+    let opacity = (14.0 / crowd.sqrt()).clamp(0.25, 0.9);
+    let stroke = (20.0 / crowd.sqrt()).clamp(0.5, 1.6);
+    let font = (layout.switch_room * 0.34).clamp(6.0, 13.0);
+    let mut css = format!(
+        "\n.paper{{fill:#fff}}text{{font-family:system-ui,sans-serif;fill:#222}}\
+         .heading{{font-size:15px;font-weight:600}}.legend{{font-size:13px}}\
+         .switch{{fill:#fff;stroke:#444;stroke-width:1.2}}.host{{fill:#777}}\
+         .name{{font-size:{font:.1}px;text-anchor:middle;dominant-baseline:central}}\
+         .links line{{stroke-width:{stroke:.2};stroke-opacity:{opacity:.2}}}.key{{stroke-width:3}}\n"
+    );
+    for (tier, _) in network.tiers().iter().enumerate() {
+        let _ = write!(css, ".t{tier}{{stroke:{}}}", COLOURS[tier % COLOURS.len()]);
+    }
+    css += "\n@media (prefers-color-scheme:dark){.paper{fill:#16181d}text{fill:#ddd}\
+            .switch{fill:#16181d;stroke:#bbb}.host{fill:#999}}\n";
+    css
+}
+
+fn draw_link(svg: &mut String, network: &Network, layout: &Layout, link: &Link) {
+    let (Some(a), Some(b)) = (layout.places[link.a as usize], layout.places[link.b as usize]) else {
+        return;
+    };
+    let _ = writeln!(
+        svg,
+        "<line class=\"t{}\" x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\"><title>{} – {}, {}, {}</title></line>",
+        link.tier,
+        a.0,
+        a.1,
+        b.0,
+        b.1,
+        network.node_name(link.a),
+        network.node_name(link.b),
+        escape(&network.tiers()[usize::from(link.tier)]),
+        link.rate
+    );
+}
+
+fn draw_node(svg: &mut String, network: &Network, layout: &Layout, node: u32) {
+    let Some((x, y)) = layout.places[node as usize] else { return };
+    let name = network.node_name(node);
+    if network.is_host(node) {
+        let radius = (layout.host_room * 0.36).clamp(0.8, 4.0);
+        let _ = writeln!(
+            svg,
+            "<circle class=\"host\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\"><title>{name}</title></circle>"
+        );
+        if layout.shape == Shape::Rows && layout.host_room >= 24.0 {
+            let _ = writeln!(svg, "<text class=\"name\" x=\"{x:.1}\" y=\"{:.1}\">{name}</text>", y + 14.0);
+        }
+        return;
+    }
+    let half = (layout.switch_room * 0.36).clamp(1.5, 15.0);
+    let _ = writeln!(
+        svg,
+        "<rect class=\"switch\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"2\"><title>{name}</title></rect>",
+        x - half,
+        y - half,
+        2.0 * half,
+        2.0 * half
+    );
+    // Names where they can be read.
+    if layout.switch_room >= 18.0 {
+        let _ = writeln!(svg, "<text class=\"name\" x=\"{x:.1}\" y=\"{y:.1}\">{name}</text>");
+    }
+}
+
+/// One line below the picture.
+struct LegendLine {
+    tier: Option<usize>,
+    text: String,
+}
+
+fn legend(network: &Network, layout: &Layout) -> Vec<LegendLine> {
+    let (hosts, switches) = (network.hosts(), network.switches());
+    let left_out = if layout.has_hosts() { "" } else { " (hosts not drawn)" };
+    let size = format!("{}, {switches} switches, {} links{left_out}", network.name(), network.links().len());
+    let size = if size.contains(&format!("{hosts} hosts")) { size } else { format!("{hosts} hosts, {size}") };
+    let mut lines = vec![LegendLine { tier: None, text: size }];
+    for (tier, name) in network.tiers().iter().enumerate() {
+        let of_tier: Vec<&Link> =
+            network.links().iter().filter(|link| usize::from(link.tier) == tier).collect();
+        let (Some(slowest), Some(fastest)) =
+            (of_tier.iter().map(|link| link.rate).min(), of_tier.iter().map(|link| link.rate).max())
+        else {
+            continue;
+        };
+        let rate = if slowest == fastest { slowest.to_string() } else { format!("{slowest} to {fastest}") };
+        lines.push(LegendLine {
+            tier: Some(tier),
+            text: format!("{name}: {} links of {rate}", of_tier.len()),
+        });
+    }
+    lines
+}
+
+/// Text as it stands in XML.
+pub(crate) fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::network;
+
+    fn count(svg: &str, what: &str) -> usize {
+        svg.matches(what).count()
+    }
+
+    #[test]
+    fn every_node_and_link_is_drawn_once() {
+        let network = network("fat-tree", json!({ "k": 4 }));
+        let svg = draw(&network).unwrap();
+        assert_eq!(count(&svg, "class=\"host\""), 16);
+        assert_eq!(count(&svg, "class=\"switch\""), 20);
+        assert_eq!(count(&svg, "<title>h0 – s0, host, "), 1);
+        let links = network.links().len() + network.tiers().len();
+        assert_eq!(count(&svg, "<line "), links, "links and the legend's keys");
+        for tier in network.tiers() {
+            assert!(svg.contains(&format!(">{tier}: ")), "{tier} is missing in the legend");
+        }
+    }
+
+    #[test]
+    fn a_picture_without_hosts_says_so() {
+        let svg = draw(&network("fat-tree", json!({ "k": 18 }))).unwrap();
+        assert_eq!((count(&svg, "class=\"host\""), count(&svg, "hosts not drawn")), (0, 1));
+        assert_eq!(count(&svg, "class=\"switch\""), 405);
+    }
+
+    #[test]
+    fn too_many_switches_are_refused() {
+        let error = draw(&network("fat-tree", json!({ "k": 24 }))).unwrap_err().to_string();
+        assert!(error.contains("720 switches; a picture shows at most 600"), "{error}");
+    }
+
+    #[test]
+    fn names_are_escaped() {
+        assert_eq!(escape("a<b & \"c\">"), "a&lt;b &amp; &quot;c&quot;&gt;");
+    }
+}
