@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use miette::{GraphicalReportHandler, GraphicalTheme};
+use annotate_snippets::{AnnotationKind, Element, Level, Renderer, Snippet};
 use netloom_record::OutcomeError;
 use netloom_scenario::{Problem, Problems, RunError};
 
@@ -56,20 +56,24 @@ pub(crate) fn complain(text: &str) {
 fn report_problems(problems: &Problems) {
     let is_terminal = io::IsTerminal::is_terminal(&io::stderr());
     let is_coloured = is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let theme = if is_coloured { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
-    // In a file or a pipe every message stays on one line, so that it can be searched.
-    let width = if is_terminal { 100 } else { 1000 };
-    let handler = GraphicalReportHandler::new_themed(theme).with_links(false).with_width(width);
+    let renderer = if is_coloured { Renderer::styled() } else { Renderer::plain() };
     for problem in &problems.0 {
-        let mut text = String::new();
-        match handler.render_report(&mut text, problem) {
-            Ok(()) => complain(&format!("error:{text}")),
-            Err(_) => complain(&format!("error: {problem}\n")),
-        }
+        complain(&format!("{}\n", render(problem, &renderer)));
     }
     if problems.0.len() > 1 {
         complain(&format!("{} problems found; nothing was run.\n", problems.0.len()));
     }
+}
+
+/// A problem with the lines it stands in, as Rust's compiler shows them.
+fn render(problem: &Problem, renderer: &Renderer) -> String {
+    let lines = problem.place.as_ref().map(|place| {
+        let here = AnnotationKind::Primary.span(place.span.clone());
+        Element::from(Snippet::source(place.source.text()).path(place.source.name()).annotation(here))
+    });
+    let help = problem.help.as_ref().map(|help| Element::from(Level::HELP.message(help)));
+    let report = Level::ERROR.primary_title(problem.to_string()).elements(lines.into_iter().chain(help));
+    renderer.render(&[report])
 }
 
 impl From<Problems> for Failure {

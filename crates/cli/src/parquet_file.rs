@@ -1,11 +1,9 @@
 //! Tables by columns as Parquet files.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
-use netloom_paths::columns::{ReportTable, Values};
-use parquet::arrow::ArrowWriter;
+use netloom_parquet::{Error, Field, Writer};
+use netloom_paths::columns::{Column, ReportTable, Values};
 
 use crate::failure::Failure;
 use crate::files::{unwritable, write_file};
@@ -15,19 +13,26 @@ pub(crate) fn write(path: &Path, table: &ReportTable) -> Result<(), Failure> {
     write_file(path, &encode(table).map_err(|error| unwritable(path, &error))?)
 }
 
-fn encode(table: &ReportTable) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
-    let columns = table.columns.iter().map(|column| {
-        let values: ArrayRef = match &column.values {
-            Values::Count(values) => Arc::new(UInt64Array::from_iter_values(values.iter().copied())),
-            Values::Float(values) => Arc::new(Float64Array::from_iter_values(values.iter().copied())),
-            Values::Text(values) => Arc::new(StringArray::from_iter_values(values)),
-        };
-        (column.name, values)
-    });
-    let batch = RecordBatch::try_from_iter(columns)?;
+fn encode(table: &ReportTable) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
-    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None)?;
-    writer.write(&batch)?;
+    let mut writer = Writer::new(&mut bytes, &table.columns.iter().map(field).collect::<Vec<_>>())?;
+    let mut group = writer.row_group()?;
+    for column in &table.columns {
+        match &column.values {
+            Values::Count(values) => group.column(values.iter().copied())?,
+            Values::Float(values) => group.column(values.iter().copied())?,
+            Values::Text(values) => group.column(values.iter().cloned())?,
+        }
+    }
+    group.close()?;
     writer.close()?;
     Ok(bytes)
+}
+
+fn field(column: &Column) -> Field {
+    match column.values {
+        Values::Count(_) => Field::of::<u64>(column.name),
+        Values::Float(_) => Field::of::<f64>(column.name),
+        Values::Text(_) => Field::of::<String>(column.name),
+    }
 }

@@ -5,23 +5,22 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
-
 /// Text that a user wrote: a file, or an override on the command line.
 #[derive(Clone, Debug)]
 pub struct Source(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    text: NamedSource<String>,
+    name: String,
+    text: String,
     folder: PathBuf,
 }
 
 impl Source {
     /// Text under the name by which errors call it, e.g. `--set`; relative paths in it start from the working
     /// directory.
-    pub fn new(name: impl AsRef<str>, text: impl Into<String>) -> Self {
-        Source(Arc::new(Inner { text: NamedSource::new(name, text.into()), folder: PathBuf::new() }))
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Source(Arc::new(Inner { name: name.into(), text: text.into(), folder: PathBuf::new() }))
     }
 
     /// Reads a file; relative paths in it start from its folder.
@@ -34,17 +33,17 @@ impl Source {
         let bytes = std::fs::read(path).map_err(|error| fail(error.to_string()))?;
         let text = String::from_utf8(bytes).map_err(|_| fail("it is no UTF-8 text".to_owned()))?;
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-        Ok(Source(Arc::new(Inner { text: NamedSource::new(name, text), folder })))
+        Ok(Source(Arc::new(Inner { name, text, folder })))
     }
 
     /// The name by which errors call it.
     pub fn name(&self) -> &str {
-        self.0.text.name()
+        &self.0.name
     }
 
     /// The text.
     pub fn text(&self) -> &str {
-        self.0.text.inner()
+        &self.0.text
     }
 
     /// Where relative paths written in the text start from.
@@ -118,21 +117,6 @@ impl fmt::Display for Problem {
 }
 
 impl std::error::Error for Problem {}
-
-impl Diagnostic for Problem {
-    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
-    }
-
-    fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.place.as_ref().map(|place| &place.source.0.text as &dyn SourceCode)
-    }
-
-    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let span = self.place.as_ref()?.span.clone();
-        Some(Box::new(std::iter::once(LabeledSpan::new_with_span(Some("here".to_owned()), span))))
-    }
-}
 
 /// Everything found wrong with what a user wrote; never empty.
 #[derive(Clone, Debug, PartialEq)]

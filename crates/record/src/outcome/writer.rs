@@ -4,7 +4,6 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use parquet::errors::ParquetError;
 use serde::Serialize;
 use tempfile::TempDir;
 
@@ -147,7 +146,7 @@ impl OutcomeWriter {
         rows: &[R],
         names: &Names,
     ) -> Result<(), OutcomeError> {
-        self.file(folder, name, |file| tables::write(rows, names, file).map_err(io_error))
+        self.file(folder, name, |file| Ok(tables::write(rows, names, file)?))
     }
 
     fn file(
@@ -251,16 +250,6 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 fn plain(error: io::Error) -> io::Error {
     let text = error.to_string();
     io::Error::new(error.kind(), text.split(" at path ").next().unwrap_or(&text))
-}
-
-fn io_error(error: ParquetError) -> io::Error {
-    match error {
-        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
-            Ok(error) => *error,
-            Err(other) => io::Error::other(other),
-        },
-        other => io::Error::other(other),
-    }
 }
 
 fn write_json(file: &mut impl Write, value: &impl Serialize) -> io::Result<()> {

@@ -1,14 +1,8 @@
 //! Columns: what a record's field looks like in a table, and how it comes back.
 
-use std::sync::Arc;
+use std::io::Write;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Float64Array, RecordBatch, StringArray, UInt8Array, UInt32Array,
-    UInt64Array,
-};
-use arrow::datatypes::{DataType, Field, Float64Type, UInt8Type, UInt32Type, UInt64Type};
-use netloom_units::{Rate, Time};
-use parquet::errors::{ParquetError, Result};
+use netloom_parquet::{Cell, Error, Field, GroupWriter, RowGroup};
 
 use crate::records::Records;
 
@@ -31,129 +25,16 @@ impl Names {
     }
 }
 
-/// A value that is a cell of a table.
-pub(super) trait Cell: Sized {
-    const TYPE: DataType;
-    const NULLABLE: bool = false;
-    fn encode(cells: impl Iterator<Item = Self>) -> ArrayRef;
-    /// The cell of a row; the array has the type [`Self::TYPE`] and, unless nullable, no null.
-    fn decode(array: &dyn Array, row: usize) -> Self;
-}
-
-impl Cell for bool {
-    const TYPE: DataType = DataType::Boolean;
-    fn encode(cells: impl Iterator<Item = Self>) -> ArrayRef {
-        Arc::new(cells.map(Some).collect::<BooleanArray>())
-    }
-    fn decode(array: &dyn Array, row: usize) -> Self {
-        array.as_boolean().value(row)
-    }
-}
-
-impl Cell for u8 {
-    const TYPE: DataType = DataType::UInt8;
-    fn encode(cells: impl Iterator<Item = Self>) -> ArrayRef {
-        Arc::new(UInt8Array::from_iter_values(cells))
-    }
-    fn decode(array: &dyn Array, row: usize) -> Self {
-        array.as_primitive::<UInt8Type>().value(row)
-    }
-}
-
-impl Cell for u32 {
-    const TYPE: DataType = DataType::UInt32;
-    fn encode(cells: impl Iterator<Item = Self>) -> ArrayRef {
-        Arc::new(UInt32Array::from_iter_values(cells))
-    }
-    fn decode(array: &dyn Array, row: usize) -> Self {
-        array.as_primitive::<UInt32Type>().value(row)
-    }
-}
-
-impl Cell for u64 {
-    const TYPE: DataType = DataType::UInt64;
-    fn encode(cells: impl Iterator<Item = Self>) -> ArrayRef {
-        Arc::new(UInt64Array::from_iter_values(cells))
-    }
-    fn decode(array: &dyn Array, row: usize) -> Self {
-        array.as_primitive::<UInt64Type>().value(row)
-    }
-}
-
-impl Cell for f64 {
-    const TYPE: DataType = DataType::Float64;
-    fn encode(cells: impl Iterator<Item = Self>) -> ArrayRef {
-        Arc::new(Float64Array::from_iter_values(cells))
-    }
-    fn decode(array: &dyn Array, row: usize) -> Self {
-        array.as_primitive::<Float64Type>().value(row)
-    }
-}
-
-impl Cell for String {
-    const TYPE: DataType = DataType::Utf8;
-    fn encode(cells: impl Iterator<Item = Self>) -> ArrayRef {
-        Arc::new(StringArray::from_iter_values(cells))
-    }
-    fn decode(array: &dyn Array, row: usize) -> Self {
-        array.as_string::<i32>().value(row).to_owned()
-    }
-}
-
-impl Cell for Time {
-    const TYPE: DataType = DataType::UInt64;
-    fn encode(cells: impl Iterator<Item = Self>) -> ArrayRef {
-        u64::encode(cells.map(|time| time.0))
-    }
-    fn decode(array: &dyn Array, row: usize) -> Self {
-        Time(u64::decode(array, row))
-    }
-}
-
-impl Cell for Option<Time> {
-    const TYPE: DataType = DataType::UInt64;
-    const NULLABLE: bool = true;
-    fn encode(cells: impl Iterator<Item = Self>) -> ArrayRef {
-        Arc::new(cells.map(|time| time.map(|time| time.0)).collect::<UInt64Array>())
-    }
-    fn decode(array: &dyn Array, row: usize) -> Self {
-        array.is_valid(row).then(|| Time::decode(array, row))
-    }
-}
-
-impl Cell for Rate {
-    const TYPE: DataType = DataType::UInt64;
-    fn encode(cells: impl Iterator<Item = Self>) -> ArrayRef {
-        u64::encode(cells.map(|rate| rate.0))
-    }
-    fn decode(array: &dyn Array, row: usize) -> Self {
-        Rate(u64::decode(array, row))
-    }
-}
-
-/// Finds a column and checks that [`Cell::decode`] may read it.
-fn column<'a, C: Cell>(batch: &'a RecordBatch, name: &str) -> Result<&'a dyn Array> {
-    let array =
-        batch.column_by_name(name).ok_or_else(|| ParquetError::General(format!("no column `{name}`")))?;
-    if *array.data_type() != C::TYPE {
-        let found = array.data_type();
-        return Err(ParquetError::General(format!("column `{name}`: expected {}, found {found}", C::TYPE)));
-    }
-    if !C::NULLABLE && array.null_count() > 0 {
-        return Err(ParquetError::General(format!("column `{name}`: null in row {}", first_null(array))));
-    }
-    Ok(array)
-}
-
-fn first_null(array: &dyn Array) -> usize {
-    (0..array.len()).find(|&row| array.is_null(row)).unwrap_or(0)
-}
-
 /// How a field of a record becomes a column and comes back.
 pub(super) trait Column<V> {
     fn field(&self) -> Field;
-    fn encode(&self, values: impl Iterator<Item = V>, names: &Names) -> Result<ArrayRef>;
-    fn decode(&self, batch: &RecordBatch, names: &Names) -> Result<impl Iterator<Item = V>>;
+    fn write<W: Write + Send>(
+        &self,
+        values: impl Iterator<Item = V>,
+        names: &Names,
+        group: &mut GroupWriter<'_, W>,
+    ) -> Result<(), Error>;
+    fn read(&self, group: &RowGroup<'_>, names: &Names) -> Result<Vec<V>, Error>;
 }
 
 /// A column that holds a field's value itself.
@@ -161,16 +42,42 @@ pub(super) struct Plain(pub(super) &'static str);
 
 impl<C: Cell> Column<C> for Plain {
     fn field(&self) -> Field {
-        Field::new(self.0, C::TYPE, C::NULLABLE)
+        Field::of::<C>(self.0)
     }
 
-    fn encode(&self, values: impl Iterator<Item = C>, _: &Names) -> Result<ArrayRef> {
-        Ok(C::encode(values))
+    fn write<W: Write + Send>(
+        &self,
+        values: impl Iterator<Item = C>,
+        _: &Names,
+        group: &mut GroupWriter<'_, W>,
+    ) -> Result<(), Error> {
+        group.column(values)
     }
 
-    fn decode(&self, batch: &RecordBatch, _: &Names) -> Result<impl Iterator<Item = C>> {
-        let array = column::<C>(batch, self.0)?;
-        Ok((0..array.len()).map(|row| C::decode(array, row)))
+    fn read(&self, group: &RowGroup<'_>, _: &Names) -> Result<Vec<C>, Error> {
+        group.column(self.0)
+    }
+}
+
+/// A column that lacks a value where the field has none.
+pub(super) struct Optional(pub(super) &'static str);
+
+impl<C: Cell> Column<Option<C>> for Optional {
+    fn field(&self) -> Field {
+        Field::optional::<C>(self.0)
+    }
+
+    fn write<W: Write + Send>(
+        &self,
+        values: impl Iterator<Item = Option<C>>,
+        _: &Names,
+        group: &mut GroupWriter<'_, W>,
+    ) -> Result<(), Error> {
+        group.optional_column(values)
+    }
+
+    fn read(&self, group: &RowGroup<'_>, _: &Names) -> Result<Vec<Option<C>>, Error> {
+        group.optional_column(self.0)
     }
 }
 
@@ -179,30 +86,20 @@ pub(super) struct Name(pub(super) &'static str, pub(super) fn(&Names) -> &[Strin
 
 impl Column<u16> for Name {
     fn field(&self) -> Field {
-        Field::new(self.0, DataType::Utf8, false)
+        Field::of::<String>(self.0)
     }
 
-    fn encode(&self, values: impl Iterator<Item = u16>, names: &Names) -> Result<ArrayRef> {
-        let names = (self.1)(names);
-        let name = |index: u16| {
-            let name = names.get(usize::from(index));
-            name.ok_or_else(|| {
-                ParquetError::General(format!("column `{}`: number {index} has no name", self.0))
-            })
-        };
-        Ok(Arc::new(StringArray::from_iter_values(values.map(name).collect::<Result<Vec<_>>>()?)))
+    fn write<W: Write + Send>(
+        &self,
+        values: impl Iterator<Item = u16>,
+        names: &Names,
+        group: &mut GroupWriter<'_, W>,
+    ) -> Result<(), Error> {
+        group.names(values.map(usize::from), (self.1)(names))
     }
 
-    fn decode(&self, batch: &RecordBatch, names: &Names) -> Result<impl Iterator<Item = u16>> {
-        let names = (self.1)(names);
-        let cells = column::<String>(batch, self.0)?.as_string::<i32>();
-        let index = |row| {
-            let found = cells.value(row);
-            let index = names.iter().position(|name| name == found);
-            index
-                .map(|index| index as u16)
-                .ok_or_else(|| ParquetError::General(format!("column `{}`: unknown name `{found}`", self.0)))
-        };
-        Ok((0..batch.num_rows()).map(index).collect::<Result<Vec<_>>>()?.into_iter())
+    fn read(&self, group: &RowGroup<'_>, names: &Names) -> Result<Vec<u16>, Error> {
+        let places = group.places(self.0, (self.1)(names))?;
+        Ok(places.into_iter().map(|place| place as u16).collect())
     }
 }

@@ -6,50 +6,52 @@ mod column;
 
 use std::fs::File;
 use std::io::Write;
-use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch};
-use arrow::datatypes::{Field, Schema};
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use parquet::basic::Compression;
-use parquet::errors::{ParquetError, Result};
-use parquet::file::properties::WriterProperties;
+use netloom_parquet::{Error, Field, GROUP_ROWS, GroupWriter, RowGroup, Writer};
 
 pub(crate) use self::column::Names;
-use self::column::{Column, Name, Plain};
+use self::column::{Column, Name, Optional, Plain};
 use crate::records::{ChannelRecord, FlowRecord, FlowSampleRecord, SampleRecord, WindowRecord};
 
 /// A record type that is a row of a table.
 pub(crate) trait Row: Sized + Default + Clone {
     /// Names and types of the columns.
-    fn schema() -> Schema;
-    /// Columns from rows.
-    fn encode(rows: &[Self], names: &Names) -> Result<Vec<ArrayRef>>;
-    /// Rows from columns.
-    fn decode(batch: &RecordBatch, names: &Names) -> Result<Vec<Self>>;
+    fn fields() -> Vec<Field>;
+    /// Writes rows as a row group's columns.
+    fn write<W: Write + Send>(
+        rows: &[Self],
+        names: &Names,
+        group: &mut GroupWriter<'_, W>,
+    ) -> Result<(), Error>;
+    /// Rows from a row group's columns.
+    fn read(group: &RowGroup<'_>, names: &Names) -> Result<Vec<Self>, Error>;
 }
 
 macro_rules! table {
     ($Row:ident { $($field:ident: $column:expr),+ $(,)? }) => {
         impl Row for $Row {
-            fn schema() -> Schema {
+            fn fields() -> Vec<Field> {
                 // The columns' types are those of the fields.
                 fn field<V>(column: impl Column<V>, _: &V) -> Field {
                     column.field()
                 }
                 let row = $Row::default();
-                Schema::new(vec![$(field($column, &row.$field)),+])
+                vec![$(field($column, &row.$field)),+]
             }
 
-            fn encode(rows: &[Self], names: &Names) -> Result<Vec<ArrayRef>> {
-                Ok(vec![$($column.encode(rows.iter().map(|row| row.$field.clone()), names)?),+])
+            fn write<W: Write + Send>(
+                rows: &[Self],
+                names: &Names,
+                group: &mut GroupWriter<'_, W>,
+            ) -> Result<(), Error> {
+                $($column.write(rows.iter().map(|row| row.$field.clone()), names, group)?;)+
+                Ok(())
             }
 
-            fn decode(batch: &RecordBatch, names: &Names) -> Result<Vec<Self>> {
-                let mut rows = vec![$Row::default(); batch.num_rows()];
+            fn read(group: &RowGroup<'_>, names: &Names) -> Result<Vec<Self>, Error> {
+                let mut rows = vec![$Row::default(); group.rows()];
                 $(
-                    for (row, value) in rows.iter_mut().zip($column.decode(batch, names)?) {
+                    for (row, value) in rows.iter_mut().zip($column.read(group, names)?) {
                         row.$field = value;
                     }
                 )+
@@ -68,8 +70,8 @@ table!(FlowRecord {
     flow: Plain("flow"),
     bytes: Plain("bytes"),
     start: Plain("start_ps"),
-    fct: Plain("fct_ps"),
-    sender_fct: Plain("sender_fct_ps"),
+    fct: Optional("fct_ps"),
+    sender_fct: Optional("sender_fct_ps"),
     idle_fct: Plain("idle_fct_ps"),
     packets: Plain("packets"),
     ooo_packets: Plain("ooo_packets"),
@@ -134,52 +136,36 @@ table!(WindowRecord {
     bytes: Plain("bytes"),
 });
 
-/// Rows encoded at a time, so that a large table needs little memory beyond its rows.
-const BATCH: usize = 1 << 16;
-
 /// Writes a table; equal rows give equal bytes.
-pub(crate) fn write<R: Row>(rows: &[R], names: &Names, output: impl Write + Send) -> Result<()> {
-    let properties = WriterProperties::builder()
-        // The library's default names its version, which would change the bytes with every update of it.
-        .set_created_by("netloom".to_owned())
-        .set_compression(Compression::SNAPPY)
-        .build();
-    let schema = Arc::new(R::schema());
-    let mut writer = ArrowWriter::try_new(output, schema.clone(), Some(properties))?;
-    for rows in rows.chunks(BATCH) {
-        writer.write(&RecordBatch::try_new(schema.clone(), R::encode(rows, names)?)?)?;
+pub(crate) fn write<R: Row>(rows: &[R], names: &Names, output: impl Write + Send) -> Result<(), Error> {
+    let mut table = Writer::new(output, &R::fields())?;
+    for rows in rows.chunks(GROUP_ROWS) {
+        let mut group = table.row_group()?;
+        R::write(rows, names, &mut group)?;
+        group.close()?;
     }
-    writer.close()?;
-    Ok(())
+    table.close()
 }
 
 /// Checks that a file is a table, without reading its rows.
-pub(crate) fn check(input: File) -> Result<()> {
-    without_panic(|| ParquetRecordBatchReaderBuilder::try_new(input).map(drop))
+pub(crate) fn check(input: File) -> Result<(), Error> {
+    netloom_parquet::read(input, |_| Ok(()))
 }
 
 /// Reads a table.
-pub(crate) fn read<R: Row>(input: File, names: &Names) -> Result<Vec<R>> {
-    without_panic(|| {
-        let reader = ParquetRecordBatchReaderBuilder::try_new(input)?.with_batch_size(BATCH).build()?;
+pub(crate) fn read<R: Row>(input: File, names: &Names) -> Result<Vec<R>, Error> {
+    netloom_parquet::read(input, |table| {
         let mut rows = Vec::new();
-        for batch in reader {
-            rows.append(&mut R::decode(&batch?, names)?);
+        for group in table.row_groups() {
+            rows.append(&mut R::read(&group?, names)?);
         }
         Ok(rows)
     })
 }
 
-/// The library has assertions that a damaged file can reach. They become errors like all other damage.
-fn without_panic<T>(read: impl FnOnce() -> Result<T> + std::panic::UnwindSafe) -> Result<T> {
-    std::panic::catch_unwind(read)
-        .unwrap_or_else(|_| Err(ParquetError::General("its structure is broken".to_owned())))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::{AsArray, UInt32Array, UInt64Array};
     use netloom_units::Time;
     use proptest::prelude::*;
 
@@ -237,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_of_several_batches_read_back_in_order() {
+    fn tables_of_several_row_groups_read_back_in_order() {
         let sample = |index| SampleRecord {
             time: Time(index),
             channel: 3,
@@ -245,39 +231,30 @@ mod tests {
             bytes: 1,
             paused: Time(index % 5),
         };
-        let samples: Vec<_> = (0..2 * BATCH as u64 + 5).map(sample).collect();
+        let samples: Vec<_> = (0..2 * GROUP_ROWS as u64 + 5).map(sample).collect();
         assert_eq!(round_trip(&samples), samples);
-    }
-
-    #[test]
-    fn wrong_columns_are_named() {
-        let wrong = |name: &str, cells: ArrayRef| {
-            let batch = RecordBatch::try_from_iter([(name, cells)]).unwrap();
-            SampleRecord::decode(&batch, &names()).unwrap_err().to_string()
-        };
-        let numbers = || Arc::new(UInt32Array::from(vec![1, 2]));
-        assert!(wrong("time", numbers()).contains("no column `time_ps`"));
-        assert!(wrong("time_ps", numbers()).contains("column `time_ps`: expected UInt64, found UInt32"));
-        let holes = Arc::new(UInt64Array::from(vec![Some(1), None]));
-        assert!(wrong("time_ps", holes).contains("column `time_ps`: null in row 1"));
     }
 
     #[test]
     fn kinds_of_traffic_and_windows_stand_in_the_tables_by_name() {
         let record = WindowRecord { window: 1, group: 1, bytes: 9, ..WindowRecord::default() };
         assert_eq!(round_trip(std::slice::from_ref(&record)), std::slice::from_ref(&record));
-        let columns = WindowRecord::encode(&[record], &names()).unwrap();
-        assert_eq!(
-            (columns[0].as_string::<i32>().value(0), columns[4].as_string::<i32>().value(0)),
-            ("after", "cold")
-        );
+
+        let file = || {
+            let mut file = tempfile::tempfile().unwrap();
+            write(std::slice::from_ref(&record), &names(), &mut file).unwrap();
+            file
+        };
+        let column = |name: &str| -> Result<Vec<String>, Error> {
+            netloom_parquet::read(file(), |table| table.row_groups().next().unwrap()?.column(name))
+        };
+        assert_eq!(column("window").unwrap(), ["after"]);
+        assert_eq!(column("group").unwrap(), ["cold"]);
 
         let nameless = WindowRecord { group: 2, ..WindowRecord::default() };
-        let error = WindowRecord::encode(&[nameless], &names()).unwrap_err().to_string();
-        assert!(error.contains("column `group`: number 2 has no name"), "{error}");
-        let schema = Arc::new(WindowRecord::schema());
-        let batch = RecordBatch::try_new(schema, columns).unwrap();
-        let error = WindowRecord::decode(&batch, &Names::default()).unwrap_err().to_string();
-        assert!(error.contains("column `window`: unknown name `after`"), "{error}");
+        let error = write(&[nameless], &names(), Vec::new()).unwrap_err().to_string();
+        assert_eq!(error, "group: number 2 has no name");
+        let error = read::<WindowRecord>(file(), &Names::default()).unwrap_err().to_string();
+        assert_eq!(error, "window: unknown name `after`");
     }
 }

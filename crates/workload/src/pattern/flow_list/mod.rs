@@ -44,12 +44,8 @@ mod tests {
     use super::*;
     use crate::pattern::tests::{network, plan, timed};
     use crate::{Message, Pattern, Workload};
-    use ::parquet::arrow::ArrowWriter;
-    use arrow::array::{
-        ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, UInt32Array, UInt64Array,
-    };
+    use netloom_parquet::{Field, Writer};
     use netloom_units::{Bytes, Time};
-    use std::sync::Arc;
 
     fn read(text: &str) -> Result<Plan, WorkloadError> {
         let folder = tempfile::tempdir().unwrap();
@@ -97,24 +93,50 @@ mod tests {
         assert!(error.contains("/nowhere/flows.csv"), "{error}");
     }
 
-    fn read_parquet(columns: [(&str, ArrayRef); 4]) -> Result<Plan, WorkloadError> {
-        let batch = RecordBatch::try_from_iter(columns).unwrap();
+    /// A column of two values.
+    #[derive(Clone, Copy)]
+    enum Cells {
+        Unsigned([u32; 2]),
+        Long([u64; 2]),
+        Signed([i32; 2]),
+        Float([f64; 2]),
+        Holes([Option<i32>; 2]),
+    }
+    use Cells::{Float, Holes, Long, Signed, Unsigned};
+
+    fn read_parquet(columns: [(&'static str, Cells); 4]) -> Result<Plan, WorkloadError> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("flows.parquet");
-        let mut writer =
-            ArrowWriter::try_new(std::fs::File::create(&file).unwrap(), batch.schema(), None).unwrap();
-        writer.write(&batch).unwrap();
+        let fields = columns.map(|(name, cells)| match cells {
+            Unsigned(_) => Field::of::<u32>(name),
+            Long(_) => Field::of::<u64>(name),
+            Signed(_) => Field::of::<i32>(name),
+            Float(_) => Field::of::<f64>(name),
+            Holes(_) => Field::optional::<i32>(name),
+        });
+        let mut writer = Writer::new(std::fs::File::create(&file).unwrap(), &fields).unwrap();
+        let mut group = writer.row_group().unwrap();
+        for (_, cells) in columns {
+            match cells {
+                Unsigned(cells) => group.column(cells).unwrap(),
+                Long(cells) => group.column(cells).unwrap(),
+                Signed(cells) => group.column(cells).unwrap(),
+                Float(cells) => group.column(cells).unwrap(),
+                Holes(cells) => group.optional_column(cells).unwrap(),
+            }
+        }
+        group.close().unwrap();
         writer.close().unwrap();
         plan(Workload::new(Pattern::FlowList(FlowList { file })), &network(8, 2), 1)
     }
 
-    /// Columns of the integer types that pandas and the outcome's tables use.
-    fn parquet_columns() -> [(&'static str, ArrayRef); 4] {
+    /// Columns of integer types that pandas and the outcome's tables use.
+    fn parquet_columns() -> [(&'static str, Cells); 4] {
         [
-            ("dst", Arc::new(UInt32Array::from(vec![1, 2])) as ArrayRef),
-            ("src", Arc::new(Int32Array::from(vec![0, 7]))),
-            ("start_ps", Arc::new(UInt64Array::from(vec![5, 6]))),
-            ("bytes", Arc::new(Int64Array::from(vec![100, 200]))),
+            ("dst", Unsigned([1, 2])),
+            ("src", Signed([0, 7])),
+            ("start_ps", Long([5, 6])),
+            ("bytes", Signed([100, 200])),
         ]
     }
 
@@ -127,26 +149,15 @@ mod tests {
 
     #[test]
     fn mistakes_in_parquet_name_column_or_row() {
-        let cases: [(usize, &str, ArrayRef, &str); 5] = [
-            (0, "dest", Arc::new(Int32Array::from(vec![1, 2])), "expected a column `dst`, found: dest, src"),
-            (1, "src", Arc::new(Float64Array::from(vec![0.0, 7.0])), "src: expected a column of integers"),
-            (
-                1,
-                "src",
-                Arc::new(Int32Array::from(vec![Some(0), None])),
-                "flows.parquet:2: src: expected a number",
-            ),
-            (
-                1,
-                "src",
-                Arc::new(Int32Array::from(vec![0, 2])),
-                "flows.parquet:2: src and dst are the same host",
-            ),
-            (3, "bytes", Arc::new(Int64Array::from(vec![1, -1])), "bytes: "),
-        ];
-        for (column, name, values, expected) in cases {
+        for (column, name, cells, expected) in [
+            (0, "dest", Signed([1, 2]), "expected a column `dst`, found: dest, src"),
+            (1, "src", Float([0.0, 7.0]), "src: expected a column of integers"),
+            (1, "src", Holes([Some(0), None]), "flows.parquet:2: src: expected a number"),
+            (1, "src", Signed([0, 2]), "flows.parquet:2: src and dst are the same host"),
+            (3, "bytes", Signed([1, -1]), "flows.parquet:2: bytes: expected at least 0, found -1"),
+        ] {
             let mut columns = parquet_columns();
-            columns[column] = (name, values);
+            columns[column] = (name, cells);
             let error = read_parquet(columns).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }

@@ -1,62 +1,57 @@
 //! Flow lists in Parquet.
 
 use std::fs::File;
-use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, UInt64Type};
+use netloom_parquet::Error;
 use netloom_units::{Bytes, Time};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::WorkloadError;
 use crate::pattern::flows::Flows;
 
-const COLUMNS: [&str; 4] = ["src", "dst", "bytes", "start_ps"];
-
 pub(super) fn read(file: &Path, flows: &mut Flows) -> Result<(), WorkloadError> {
-    // The library has assertions that a damaged file can reach. They become errors like all other damage.
-    std::panic::catch_unwind(AssertUnwindSafe(|| read_batches(file, flows)))
-        .unwrap_or_else(|_| Err(WorkloadError::file(file, "its structure is broken")))
-}
-
-fn read_batches(file: &Path, flows: &mut Flows) -> Result<(), WorkloadError> {
     let input = File::open(file).map_err(|source| WorkloadError::Read { file: file.to_owned(), source })?;
-    let reader = ParquetRecordBatchReaderBuilder::try_new(input).and_then(|builder| builder.build());
-    let mut row = 0;
-    for batch in reader.map_err(|error| WorkloadError::file(file, error))? {
-        let batch = batch.map_err(|error| WorkloadError::file(file, error))?;
-        let [src, dst, bytes, start] = columns(file, &batch, row)?;
-        for index in 0..batch.num_rows() {
-            row += 1;
-            flows.add(row, src[index], dst[index], Bytes(bytes[index]), Time(start[index]))?;
+    let fail = |error: Error| match &error {
+        Error::Null { column, row } => {
+            WorkloadError::line(file, *row, format!("{column}: expected a number, found null"))
         }
-    }
-    Ok(())
+        Error::Negative { column, row, found } => {
+            WorkloadError::line(file, *row, format!("{column}: expected at least 0, found {found}"))
+        }
+        _ => WorkloadError::file(file, error),
+    };
+    let read = netloom_parquet::read(input, |table| {
+        for group in table.row_groups() {
+            let group = group?;
+            // Whatever integers they are in the file.
+            let (src, dst) = (group.integers("src")?, group.integers("dst")?);
+            let (bytes, start) = (group.integers("bytes")?, group.integers("start_ps")?);
+            for (index, row) in (0..group.rows()).zip(group.rows_before() + 1..) {
+                flows.add(row, src[index], dst[index], Bytes(bytes[index]), Time(start[index]))?;
+            }
+        }
+        Ok(())
+    });
+    read.map_err(|failure| match failure {
+        Failure::Table(error) => fail(error),
+        Failure::Flow(error) => error,
+    })
 }
 
-/// The columns of a batch as unsigned numbers, whatever integers they are in the file.
-fn columns(file: &Path, batch: &RecordBatch, rows_before: u64) -> Result<[Vec<u64>; 4], WorkloadError> {
-    let mut columns = COLUMNS.map(|_| Vec::new());
-    for (name, values) in COLUMNS.iter().zip(&mut columns) {
-        let column = batch.column_by_name(name).ok_or_else(|| {
-            let found =
-                batch.schema().fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>().join(", ");
-            WorkloadError::file(file, format!("expected a column `{name}`, found: {found}"))
-        })?;
-        if !column.data_type().is_integer() {
-            let problem = format!("{name}: expected a column of integers, found {}", column.data_type());
-            return Err(WorkloadError::file(file, problem));
-        }
-        if let Some(index) = (0..column.len()).find(|&index| column.is_null(index)) {
-            let row = rows_before + index as u64 + 1;
-            return Err(WorkloadError::line(file, row, format!("{name}: expected a number, found null")));
-        }
-        let options = CastOptions { safe: false, ..Default::default() };
-        let column = cast_with_options(column, &DataType::UInt64, &options)
-            .map_err(|error| WorkloadError::file(file, format!("{name}: {error}")))?;
-        *values = column.as_primitive::<UInt64Type>().values().to_vec();
+/// What stops the reading: the table, or a flow in it.
+enum Failure {
+    Table(Error),
+    Flow(WorkloadError),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Table(error)
     }
-    Ok(columns)
+}
+
+impl From<WorkloadError> for Failure {
+    fn from(error: WorkloadError) -> Self {
+        Failure::Flow(error)
+    }
 }
