@@ -1,7 +1,7 @@
 //! The executor: epochs, windows, turns, and the exchange of mail between threads.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use crate::wheel::{Event, Wheel};
 pub struct Setup {
     /// No message arrives earlier than this after its cause. Must not be zero.
     pub lookahead: Time,
-    /// No event at or after this instant is run.
+    /// No event at or after this instant is run, nor any at or after [`END_OF_TIME`].
     pub until: Time,
     /// Most messages arrive within this long; later ones cost a little more. Affects speed only.
     pub horizon: Time,
@@ -26,6 +26,12 @@ pub struct Setup {
     /// For every node, the thread that runs it. Affects speed only.
     pub parts: Option<Vec<u16>>,
 }
+
+/// No event at or after this instant, 106 days of simulated time, is ever run.
+///
+/// Instants up to twice as late can be written, so that what a node adds to an instant that it sees (a transmission, a cable, a
+/// timeout) does not wrap around.
+pub const END_OF_TIME: Time = Time(1 << 63);
 
 impl Setup {
     /// One thread, no time limit.
@@ -74,6 +80,8 @@ pub struct Run<N, P> {
     pub pending: Vec<P>,
     /// Whether the observer stopped the run.
     pub stopped: bool,
+    /// Whether something was left to do at [`END_OF_TIME`].
+    pub out_of_time: bool,
 }
 
 /// A model ready to run.
@@ -108,6 +116,7 @@ impl<'m, M: Model> Engine<'m, M> {
     /// Runs; `observe` is called between epochs and may stop the run.
     pub fn run_observed(self, observe: impl FnMut(Progress) -> ControlFlow<()>) -> Run<M::Node, M::Payload> {
         let Engine { model, setup, nodes } = self;
+        let limit = setup.until.min(END_OF_TIME);
         let count = nodes.len();
         let parts = setup.parts.clone().unwrap_or_else(|| vec![0; count]);
         let threads = parts.iter().max().map_or(1, |&part| usize::from(part) + 1);
@@ -131,16 +140,20 @@ impl<'m, M: Model> Engine<'m, M> {
                 model,
                 nodes,
                 ids,
-                limit: setup.until,
+                limit,
+                start: Time::ZERO,
+                beyond: BTreeSet::new(),
                 outbox: Outbox {
                     part: part as u32,
                     homes: &homes,
-                    wheel: Wheel::new(ids.len(), grid.shift, grid.slots),
+                    wheel: Wheel::new(ids.len(), grid.shift, grid.slots, grid.epoch),
                     mail: (0..threads).map(|_| Vec::new()).collect(),
                     mail_first: u64::MAX,
                     soon: BinaryHeap::new(),
+                    next_timer: Time::MAX,
                     soon_sequence: 0,
                     turn: Turn { local: 0, window_end: Time::ZERO },
+                    now: Time::ZERO,
                     last_of_instant: false,
                     tally: 0,
                 },
@@ -173,6 +186,9 @@ impl<'m, M: Model> Engine<'m, M> {
 
         let messages = workers.iter().map(|worker| worker.messages).sum();
         let tally = workers.iter().map(|worker| worker.outbox.tally).sum();
+        let stopped = shared.stopped.load(Ordering::Acquire);
+        let is_idle = |worker: &Worker<'_, M>| worker.outbox.wheel.is_empty() && worker.beyond.is_empty();
+        let out_of_time = !stopped && setup.until > END_OF_TIME && !workers.iter().all(is_idle);
         let mut pending = Vec::new();
         for worker in &mut workers {
             pending.append(&mut worker.late);
@@ -183,9 +199,12 @@ impl<'m, M: Model> Engine<'m, M> {
             .iter()
             .map(|home| states[home.part as usize].next().expect("every node lives in its part"))
             .collect();
-        Run { nodes, messages, tally, pending, stopped: shared.stopped.load(Ordering::Acquire) }
+        Run { nodes, messages, tally, pending, stopped, out_of_time }
     }
 }
+
+/// Most windows of an epoch: far below the number of near windows.
+const LONGEST_EPOCH: u64 = 32;
 
 /// How time is cut.
 #[derive(Clone, Copy)]
@@ -203,8 +222,9 @@ impl Grid {
         let wanted = (longest / setup.windows_per_lookahead.max(1)).max(1);
         // The power of two nearest to what is wanted (by ratio), but no longer than the lookahead.
         let shift = (wanted as f64).log2().round().min((longest as f64).log2().floor()) as u32;
-        let epoch = setup.lookahead.0 >> shift;
-        let near = (setup.horizon.0.max(setup.lookahead.0) >> shift) + 2;
+        // Meeting more often than necessary lets the observer see a run whose messages take seconds.
+        let epoch = (setup.lookahead.0 >> shift).min(LONGEST_EPOCH);
+        let near = (setup.horizon.0.max(setup.lookahead.0) >> shift).min(256) + 2 + epoch;
         Grid { shift, slots: near.next_power_of_two().clamp(8, 256) as usize, epoch }
     }
 }
@@ -253,6 +273,10 @@ struct Worker<'e, M: Model> {
     nodes: Vec<M::Node>,
     ids: &'e [NodeIndex],
     limit: Time,
+    /// Of the window being run.
+    start: Time,
+    /// The nodes that wait for an instant at or after the limit inside them.
+    beyond: BTreeSet<u32>,
     outbox: Outbox<'e, M::Payload>,
     /// Scratch: one node's events as sort keys.
     order: Vec<u64>,
@@ -285,7 +309,7 @@ impl<M: Model> Worker<'_, M> {
                 break;
             }
             let epoch_end = window + grid.epoch;
-            self.outbox.wheel.advance_to(window);
+            self.outbox.wheel.begin_epoch(window..epoch_end);
             for window in window..epoch_end {
                 self.run_window(window);
             }
@@ -340,6 +364,7 @@ impl<M: Model> Worker<'_, M> {
         let turns = self.outbox.wheel.take_turns();
         let whole = self.outbox.wheel.end_of(window);
         let end = whole.min(self.limit);
+        self.start = Time(window << self.shift);
         for &local in &turns {
             self.take_turn(local, end, end == whole);
         }
@@ -351,26 +376,37 @@ impl<M: Model> Worker<'_, M> {
     /// `whole` says that the run's limit does not cut the window.
     fn take_turn(&mut self, local: u32, end: Time, whole: bool) {
         self.outbox.turn = Turn { local, window_end: end };
+        self.outbox.now = self.start;
         let (buffer, mut events) = self.outbox.wheel.take_inbox(local);
         if whole && events.len() <= 1 << INDEX_BITS && self.shift <= TIME_BITS {
             self.handle_in_order(local, &mut events);
         } else {
             self.handle_in_long_order(local, end, &mut events);
         }
-        let Worker { model, nodes, ids, outbox, limit, .. } = self;
+        let Worker { model, nodes, ids, outbox, limit, beyond, .. } = self;
         let (node, id) = (&mut nodes[local as usize], ids[local as usize]);
-        if !outbox.soon.is_empty() {
-            handle_timers(*model, node, id, outbox, end);
-        }
         outbox.wheel.recycle(buffer, events);
-
-        let next = model.advance(node, id, end, outbox);
-        // Timers that `advance` set for this very window were due in what it just ran through.
-        debug_assert!(outbox.soon.is_empty(), "advance set a timer before the window's end");
-        if let Some(next) = next.filter(|next| next < limit) {
-            debug_assert!(next >= end, "advance stopped early");
-            let window = outbox.wheel.window_of(next);
-            outbox.wheel.wake(local, window);
+        let next = loop {
+            if outbox.next_timer < end {
+                handle_timers(*model, node, id, outbox, end);
+            }
+            let next = model.advance(node, id, end, outbox);
+            // It may have set timers for this very turn, and then it has stopped there.
+            if outbox.next_timer == Time::MAX {
+                break next;
+            }
+        };
+        if !beyond.is_empty() {
+            beyond.remove(&local);
+        }
+        match next {
+            Some(next) if next < *limit => {
+                assert!(next >= end, "the model left undone what happens at {next}, before {end}");
+                let window = outbox.wheel.window_of(next);
+                outbox.wheel.wake(local, window);
+            }
+            Some(_) => _ = beyond.insert(local),
+            None => {}
         }
     }
 
@@ -471,9 +507,10 @@ fn handle_one<M: Model>(
     outbox: &mut Outbox<'_, P<M>>,
     event: &mut Event<P<M>>,
 ) {
-    if !outbox.soon.is_empty() {
+    if outbox.next_timer < event.at {
         handle_timers(model, node, id, outbox, event.at);
     }
+    outbox.now = event.at;
     model.handle(node, id, event.at, event.source, &mut event.payload, outbox);
 }
 
@@ -486,8 +523,10 @@ fn handle_timers<M: Model>(
     outbox: &mut Outbox<'_, P<M>>,
     before: Time,
 ) {
-    while let Some(mut timer) = outbox.due_timer(before) {
-        model.handle(node, id, timer.at, TIMER, &mut timer.payload, outbox);
+    while let Some((at, mut payload)) = outbox.due_timer(before) {
+        assert!(at >= outbox.now, "the model set a timer for {at} when {} had passed", outbox.now);
+        outbox.now = at;
+        model.handle(node, id, at, TIMER, &mut payload, outbox);
     }
 }
 
@@ -541,21 +580,25 @@ struct Outbox<'e, P> {
     /// First window that mail of this epoch goes to.
     mail_first: u64,
     soon: BinaryHeap<Reverse<Soon<P>>>,
+    /// When the first of them is due; `Time::MAX` if there is none.
+    next_timer: Time,
     soon_sequence: u64,
     turn: Turn,
+    /// The instant of the turn's latest event or timer.
+    now: Time,
     /// No other event of the running turn has the instant of the one being handled.
     last_of_instant: bool,
     tally: u64,
 }
 
-impl<P: Copy> Outbox<'_, P> {
-    /// The next timer of the running turn that fires strictly before `before`.
-    #[inline]
-    fn due_timer(&mut self, before: Time) -> Option<Soon<P>> {
-        if self.soon.peek()?.0.at >= before {
-            return None;
-        }
-        self.soon.pop().map(|Reverse(timer)| timer)
+impl<P> Outbox<'_, P> {
+    /// Takes out the next timer of the running turn.
+    #[cold]
+    #[inline(never)]
+    fn take_timer(&mut self) -> Option<(Time, P)> {
+        let Reverse(Soon { at, payload, .. }) = self.soon.pop()?;
+        self.next_timer = self.soon.peek().map_or(Time::MAX, |Reverse(timer)| timer.at);
+        Some((at, payload))
     }
 }
 
@@ -576,16 +619,28 @@ impl<P: Copy> Scheduler<P> for Outbox<'_, P> {
         let Turn { local, window_end } = self.turn;
         if at < window_end {
             self.soon_sequence += 1;
+            self.next_timer = self.next_timer.min(at);
             self.soon.push(Reverse(Soon { at, sequence: self.soon_sequence, payload }));
         } else {
-            self.wheel.insert(Event { at, source: TIMER, node: local, payload });
+            let window = self.wheel.window_of(at);
+            self.wheel.insert_timer(window, Event { at, source: TIMER, node: local, payload });
         }
+    }
+
+    #[inline]
+    fn next_timer(&self) -> Time {
+        self.next_timer
+    }
+
+    #[inline]
+    fn due_timer(&mut self, before: Time) -> Option<(Time, P)> {
+        if self.next_timer < before { self.take_timer() } else { None }
     }
 
     #[inline(always)]
     fn is_last_of_instant(&self) -> bool {
         // Timers set during the turn may fire in this instant, too.
-        self.last_of_instant && self.soon.is_empty()
+        self.last_of_instant && self.next_timer == Time::MAX
     }
 
     fn tally(&mut self, amount: u64) {

@@ -12,7 +12,9 @@
 //!   queue, and a node's state stays in the cache while it works.
 //! * **Lazy nodes.** A node need not have an event for everything that happens inside it. At the end of its turn it
 //!   is told to [`advance`](Model::advance) to the window's end, sends on whatever happened until then, and says
-//!   when it next wants a turn.
+//!   when it next wants a turn. What it does there may set timers, too, even such that fire before the turn is over.
+//! * **Checked.** A message that arrives within the epoch of its cause, a timer whose instant has passed and a node that left something
+//!   undone are bugs of the model; they end the run with a panic, in release builds too. Time ends at [`END_OF_TIME`].
 //! * **Determinism.** A node sees its messages in the order (time, source, order of sending by that source), and its timers
 //!   after the messages of the same instant. Nothing depends on the number of threads, so neither do the results.
 //!
@@ -53,7 +55,7 @@ pub mod reference;
 mod stream;
 mod wheel;
 
-pub use engine::{Engine, EngineError, Progress, Run, Setup};
+pub use engine::{END_OF_TIME, Engine, EngineError, Progress, Run, Setup};
 pub use model::{Model, NodeIndex, Scheduler, TIMER};
 pub use partition::contiguous;
 pub use stream::{Stream, stream};

@@ -36,6 +36,9 @@ pub trait Model: Sync {
     /// Does everything that happens inside the node strictly before `until` and needs no message to happen. Returns
     /// the next instant at which something will, if it is known.
     ///
+    /// It stops at a timer of its own that is due before `until`, such as what it does may set ([`Scheduler::next_timer`]), having done
+    /// everything before that instant and nothing of it: the timer comes first, then `advance` is called again.
+    ///
     /// The results may not depend on how often, or with which steps of `until`, this is called: the engine calls it at
     /// the end of each of the node's turns.
     fn advance(
@@ -54,11 +57,23 @@ pub trait Scheduler<P> {
     /// `source` orders messages that arrive at one node in the same instant; one source's messages keep the order in which
     /// they were sent. All messages of one source must come from one node.
     ///
-    /// `at` must be at least one lookahead after whatever caused the message.
+    /// `at` must be at least one lookahead after whatever caused the message. The engine panics if it is not, as soon as that could
+    /// make a difference.
     fn send(&mut self, to: NodeIndex, source: u32, at: Time, payload: P);
 
-    /// Calls the node back at `at`, which may be any instant from now on.
+    /// Calls the node back at `at`: in [`Model::handle`] any instant from the one being handled on, in [`Model::advance`] any instant
+    /// after the one that the node has come to. The engine panics at a timer whose instant has passed.
     fn timer(&mut self, at: Time, payload: P);
+
+    /// When the next of the node's timers is due that fires in the running turn; `Time::MAX` if there is none. Nothing that happens
+    /// inside the node at that instant or later may be done before the timer was handled.
+    fn next_timer(&self) -> Time;
+
+    /// Takes out the next timer that fires in the running turn, if it is due strictly before `before`.
+    ///
+    /// A node that, on a message, first catches up with what happened inside it since it was last looked at may set timers that are due
+    /// before that message; it takes them out by this, and handles them, on its way.
+    fn due_timer(&mut self, before: Time) -> Option<(Time, P)>;
 
     /// Whether it is certain that nothing more reaches the node in the instant being handled, so that what would have to
     /// wait for the end of the instant may be done at once. An executor that does not know says no.

@@ -97,7 +97,17 @@ impl<P> Scheduler<P> for Agenda<P> {
     }
 
     fn timer(&mut self, at: Time, payload: P) {
-        self.push(at.max(self.now), false, self.node, TIMER, Some(payload));
+        assert!(at >= self.now, "the model set a timer for {at} when {} had passed", self.now);
+        self.push(at, false, self.node, TIMER, Some(payload));
+    }
+
+    /// Timers are events like all others here: nothing is ever done ahead of them.
+    fn next_timer(&self) -> Time {
+        Time::MAX
+    }
+
+    fn due_timer(&mut self, _: Time) -> Option<(Time, P)> {
+        None
     }
 
     fn is_last_of_instant(&self) -> bool {

@@ -38,6 +38,10 @@ pub(crate) struct Wheel<P> {
     shift: u32,
     /// The window being run, or next to run.
     current: u64,
+    /// The first window to which messages may still be sent: those before belong to the epoch being run.
+    open: u64,
+    /// How many windows after `open` are certainly near, whichever window of its epoch is being run.
+    near: u64,
     pool: Vec<Vec<Event<P>>>,
     free: Vec<BufferRef>,
     far: BTreeMap<u64, Far<P>>,
@@ -46,9 +50,10 @@ pub(crate) struct Wheel<P> {
 }
 
 impl<P: Copy> Wheel<P> {
-    /// A wheel for `nodes` nodes with 2^`shift` ps windows, of which `slots` (a power of two) are near.
-    pub(crate) fn new(nodes: usize, shift: u32, slots: usize) -> Self {
-        debug_assert!(slots.is_power_of_two());
+    /// A wheel for `nodes` nodes with 2^`shift` ps windows, of which `slots` (a power of two) are near; `epoch` (fewer) are run
+    /// between two meetings.
+    pub(crate) fn new(nodes: usize, shift: u32, slots: usize, epoch: u64) -> Self {
+        debug_assert!(slots.is_power_of_two() && epoch < slots as u64);
         Wheel {
             turns: vec![Vec::new(); slots],
             inboxes: vec![0; slots * nodes],
@@ -56,6 +61,8 @@ impl<P: Copy> Wheel<P> {
             mask: slots as u64 - 1,
             shift,
             current: 0,
+            open: 0,
+            near: slots as u64 - 1 - epoch,
             pool: Vec::new(),
             free: Vec::new(),
             far: BTreeMap::new(),
@@ -72,14 +79,37 @@ impl<P: Copy> Wheel<P> {
         Time((window + 1) << self.shift)
     }
 
-    /// Adds an event to its window, which must not have been run.
+    /// Adds a message to its window.
+    ///
+    /// # Panics
+    /// If that window belongs to the running epoch: the message was sent with less than the lookahead.
     #[inline(always)]
     pub(crate) fn insert(&mut self, event: Event<P>) {
         let window = self.window_of(event.at);
+        // One comparison for both: what is too early wraps and seems far away.
+        if window.wrapping_sub(self.open) <= self.near {
+            self.place(window, event);
+        } else {
+            self.check_open(event.at);
+            self.far_window(window).events.push(event);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn check_open(&self, at: Time) {
+        assert!(
+            self.window_of(at) >= self.open,
+            "the model sent a message that arrives at {at}, less than one lookahead after its cause (the running epoch ends at {})",
+            Time(self.open << self.shift),
+        );
+    }
+
+    /// Adds a node's own timer to a window after the one being run.
+    pub(crate) fn insert_timer(&mut self, window: u64, event: Event<P>) {
         debug_assert!(window >= self.current, "an event in the past");
         if window - self.current <= self.mask {
-            let buffer = self.buffer_for(window, event.node);
-            self.pool[buffer as usize - 1].push(event);
+            self.place(window, event);
         } else {
             self.far_window(window).events.push(event);
         }
@@ -93,6 +123,13 @@ impl<P: Copy> Wheel<P> {
         } else {
             self.far_window(window).wakes.push(node);
         }
+    }
+
+    /// Puts an event into the ring.
+    #[inline(always)]
+    fn place(&mut self, window: u64, event: Event<P>) {
+        let buffer = self.buffer_for(window, event.node);
+        self.pool[buffer as usize - 1].push(event);
     }
 
     #[inline(always)]
@@ -124,11 +161,17 @@ impl<P: Copy> Wheel<P> {
     pub(crate) fn next_busy(&self) -> Option<u64> {
         let near = (self.current..=self.current + self.mask)
             .find(|&window| !self.turns[(window & self.mask) as usize].is_empty());
-        near.or((self.far_first != u64::MAX).then_some(self.far_first))
+        Some(near.unwrap_or(u64::MAX).min(self.far_first)).filter(|&window| window != u64::MAX)
+    }
+
+    /// Begins an epoch: makes its first window the current one, and closes the epoch to messages.
+    pub(crate) fn begin_epoch(&mut self, windows: std::ops::Range<u64>) {
+        self.advance_to(windows.start);
+        self.open = windows.end;
     }
 
     /// Makes `window` the current one; all earlier windows must have been run or be empty.
-    pub(crate) fn advance_to(&mut self, window: u64) {
+    fn advance_to(&mut self, window: u64) {
         debug_assert!(window >= self.current && self.next_busy().is_none_or(|busy| busy >= window));
         self.current = window;
         // A far window must enter the ring before anything newer can, so that one source's events keep their order.
@@ -136,7 +179,7 @@ impl<P: Copy> Wheel<P> {
             let (first, far) = self.far.pop_first().expect("far_first is a key of far");
             self.far_first = self.far.keys().next().copied().unwrap_or(u64::MAX);
             for event in far.events {
-                self.insert(event);
+                self.place(first, event);
             }
             for node in far.wakes {
                 self.wake(node, first);
@@ -162,6 +205,11 @@ impl<P: Copy> Wheel<P> {
         events.clear();
         self.pool[buffer as usize - 1] = events;
         self.free.push(buffer);
+    }
+
+    /// Whether nothing waits for any node.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.next_busy().is_none()
     }
 
     /// Empties the wheel.

@@ -8,13 +8,16 @@ use proptest::prelude::*;
 use rand::RngExt;
 
 /// Nodes toss tokens to random nodes; each node is a server that takes `service` per token, without an event of its
-/// own for the end of a service.
+/// own for the end of a service. The start of a service sometimes sets a timer, as a packet that leaves does.
 struct Toss {
     latency: Time,
     service: Time,
     tokens: u32,
     hops: u32,
 }
+
+/// How long after a service's start its timer fires: within the turn, and far beyond.
+const ALARMS: [u64; 6] = [1, 2, 40, 900, 5_000, 400_000];
 
 #[derive(Clone, Debug)]
 struct Server {
@@ -34,9 +37,14 @@ impl PartialEq for Server {
 enum Note {
     Token(u32),
     Tick(u32),
+    Alarm(u32),
 }
 
 const NODES: u32 = 13;
+
+/// Sources under which a node logs alarms, and what it looks like at them.
+const ALARM: u32 = TIMER - 1;
+const STATE: u32 = TIMER - 2;
 
 impl Model for Toss {
     type Node = Server;
@@ -58,10 +66,10 @@ impl Model for Toss {
         note: &mut Note,
         out: &mut impl Scheduler<Note>,
     ) {
+        self.catch_up(node, id, at, out);
         match *note {
             Note::Token(token) => {
                 assert!(source == TIMER || source < NODES);
-                self.advance(node, id, at, out);
                 node.log.push((at.0, source, token));
                 node.queue.push_back((token, at));
             }
@@ -69,10 +77,15 @@ impl Model for Toss {
                 node.log.push((at.0, TIMER, count));
                 out.tally(1);
                 if count < 50 {
-                    // Sometimes several ticks fall into one window, sometimes one beyond the near windows.
+                    // Sometimes several ticks fall into one instant or window, sometimes one beyond the near windows.
                     let step = if count % 7 == 0 { 1_000_000 } else { u64::from(count % 4) * 37 };
                     out.timer(at + Time(step), Note::Tick(count + 1));
                 }
+            }
+            Note::Alarm(token) => {
+                // How many wait, and until when, shows whether the timer comes exactly where it belongs.
+                node.log.push((at.0, ALARM, token));
+                node.log.push((node.free_at.0, STATE, node.queue.len() as u32));
             }
         }
     }
@@ -81,10 +94,11 @@ impl Model for Toss {
         &self,
         node: &mut Server,
         id: NodeIndex,
-        until: Time,
+        mut until: Time,
         out: &mut impl Scheduler<Note>,
     ) -> Option<Time> {
         while let Some(&(token, arrived)) = node.queue.front() {
+            until = until.min(out.next_timer());
             let start = arrived.max(node.free_at);
             if start >= until {
                 return Some(start);
@@ -95,8 +109,22 @@ impl Model for Toss {
             if token < self.hops * 1_000_000 {
                 out.send(to, id, node.free_at + self.latency, Note::Token(token + 1_000_000));
             }
+            if let Some(&delay) = ALARMS.get(node.random.random_range(0..2 * ALARMS.len())) {
+                out.timer(start + Time(delay), Note::Alarm(token));
+            }
         }
         None
+    }
+}
+
+impl Toss {
+    /// Does what happened inside a node before `now`, with the timers that this sets.
+    fn catch_up(&self, node: &mut Server, id: NodeIndex, now: Time, out: &mut impl Scheduler<Note>) {
+        self.advance(node, id, now, out);
+        while let Some((at, mut alarm)) = out.due_timer(now) {
+            self.handle(node, id, at, TIMER, &mut alarm, out);
+            self.advance(node, id, now, out);
+        }
     }
 }
 
@@ -150,12 +178,14 @@ proptest! {
         let setup = Setup { until: Time(until), parts, ..Setup::new(Time(700)) };
         let run = Engine::new(&model, servers(7), setup).unwrap().run();
         for (node, whole) in run.nodes.iter().zip(&all) {
-            let before: Vec<_> = whole.log.iter().copied().filter(|&(at, ..)| at < until).collect();
-            prop_assert_eq!(&node.log, &before);
+            prop_assert_eq!(&node.log[..], &whole.log[..node.log.len()]);
+            let event = |&&(_, source, _): &&(u64, u32, u32)| source != STATE;
+            let before = whole.log.iter().filter(event).filter(|&&(at, ..)| at < until).count();
+            prop_assert_eq!(node.log.iter().filter(event).count(), before);
         }
         let queued: usize = run.nodes.iter().map(|node| node.queue.len()).sum();
         let born = if until > 2 { 4 * NODES as usize } else { return Ok(()) };
-        let finished = run.nodes.iter().flat_map(|n| &n.log).filter(|(_, s, t)| *s != TIMER && *t >= 12_000_000).count();
+        let finished = run.nodes.iter().flat_map(|n| &n.log).filter(|(_, s, t)| *s < STATE && *t >= 12_000_000).count();
         let waiting_to_retire = run.nodes.iter().flat_map(|n| &n.queue).filter(|(t, _)| *t >= 12_000_000).count();
         prop_assert_eq!(run.pending.len() + queued + finished - waiting_to_retire, born);
     }

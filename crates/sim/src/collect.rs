@@ -1,5 +1,6 @@
 //! After the run: every packet is accounted for, then the nodes' memories become records.
 
+use netloom_engine::END_OF_TIME;
 use netloom_fabric::{FlowControl, NO_INGRESS, Packet, PacketKind};
 use netloom_record::{ChannelRecord, DecisionCount, FlowRecord, PacketCounts, Records, Totals};
 use netloom_routing::{Decisions, FlowKey, Placement};
@@ -35,6 +36,9 @@ pub enum RunError {
         .0.join(", ")
     )]
     Deadlock(Vec<String>),
+    /// Work is left at the end of time.
+    #[error("the run reached {END_OF_TIME} of simulated time, the end of time, with work left")]
+    OutOfTime,
     /// Work is left although nothing happens any more.
     #[error("the run stands still: host {host} {what}")]
     Unfinished {
@@ -126,11 +130,16 @@ pub(crate) struct Remains {
     pub(crate) until: Time,
     /// Whether it was stopped before that.
     pub(crate) is_stopped: bool,
+    /// Whether time itself came to its end before all was done.
+    pub(crate) is_out_of_time: bool,
 }
 
 /// Checks that every packet is accounted for and makes the records.
 pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunError> {
-    let Remains { mut nodes, pending, groups, until, is_stopped } = remains;
+    let Remains { mut nodes, pending, groups, until, is_stopped, is_out_of_time } = remains;
+    if is_out_of_time {
+        return Err(RunError::OutOfTime);
+    }
     let in_flight: Vec<&Packet> = pending.iter().filter_map(Message::packet).collect();
     check_losses(world, &nodes)?;
     // Who is on the way to a node is not known, so if any signal is, any lane may be about to go on.

@@ -79,12 +79,12 @@ impl PathProfile {
             slowest = slowest.max(hop.rate.serialize(full));
             // Full packets follow each other at the pace of the slowest channel so far.
             let free = if full_packets > 0 {
-                first + slowest * (full_packets - 1) + hop.rate.serialize(full)
+                (slowest * (full_packets - 1)).saturating_add(first + hop.rate.serialize(full))
             } else {
                 Time::ZERO
             };
             start = start.max(free);
-            arrival = start + self.pass(hop, last);
+            arrival = start.saturating_add(self.pass(hop, last));
             first += self.pass(hop, full);
             start = arrival;
         }

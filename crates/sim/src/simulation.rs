@@ -206,8 +206,14 @@ impl Simulation {
                 packet_hops: progress.messages,
             })
         });
-        let remains =
-            Remains { nodes: run.nodes, pending: run.pending, groups, until, is_stopped: run.stopped };
+        let remains = Remains {
+            nodes: run.nodes,
+            pending: run.pending,
+            groups,
+            until,
+            is_stopped: run.stopped,
+            is_out_of_time: run.out_of_time,
+        };
         let records = collect(&world, remains)?;
         let records = Records { windows: measure.windows, named_channels, ..records };
         Ok(Finished { records, interrupted: run.stopped })
@@ -220,7 +226,14 @@ impl Simulation {
     pub fn run_reference(self) -> Result<Finished, RunError> {
         let Simulation { world, measure, named_channels, groups, nodes, .. } = self;
         let (nodes, _) = reference::run(&world, nodes);
-        let remains = Remains { nodes, pending: Vec::new(), groups, until: Time::MAX, is_stopped: false };
+        let remains = Remains {
+            nodes,
+            pending: Vec::new(),
+            groups,
+            until: Time::MAX,
+            is_stopped: false,
+            is_out_of_time: false,
+        };
         let records = collect(&world, remains)?;
         let records = Records { windows: measure.windows, named_channels, ..records };
         Ok(Finished { records, interrupted: false })

@@ -189,6 +189,39 @@ proptest! {
         }
     }
 
+    /// Timers that a packet sets as it leaves, and that fire before it has crossed its first channel.
+    #[test]
+    fn timeouts_shorter_than_a_hop_fire_when_they_are_due(
+        network in networks(),
+        pattern in patterns(),
+        mut transport in transports(),
+        fabric in fabrics(true),
+        rto_initial in prop_oneof![Just(10), 1..2000u64],
+        rto_min in 1..2000u64,
+        seed in any::<u64>(),
+        sample in prop::option::of(300..3000u64),
+    ) {
+        transport.options.rto_initial = Time::from_ns(rto_initial);
+        transport.options.rto_min = Time::from_ns(rto_min);
+        let mut config = SimConfig { transport, fabric, seed, ..scheme("spray") };
+        config.fabric.options.buffer = config.fabric.options.buffer.map(|b| b.max(config.transport.packet_size()));
+        config.measure.until = Some(Time::from_us(300));
+        config.measure.sample = sample.map(Time::from_ns);
+        let Some(first) = simulate(&network, &config, &pattern, seed) else { return Ok(()) };
+        let one = first.run(1).unwrap().records;
+        let three = simulate(&network, &config, &pattern, seed).unwrap().run(3).unwrap().records;
+        prop_assert_eq!(difference(&one, &three), None);
+        // The textbook executor knows no limit, and takes no samples.
+        config.measure.sample = None;
+        let unsampled = simulate(&network, &config, &pattern, seed).unwrap().run(1).unwrap().records;
+        if unsampled.totals.simulated < Time::from_us(300) {
+            let reference = simulate(&network, &config, &pattern, seed).unwrap().run_reference().unwrap().records;
+            prop_assert_eq!(difference(&unsampled, &reference), None);
+            let timeouts: u32 = one.flows.iter().map(|flow| flow.timeouts).sum();
+            prop_assert!(rto_initial > 400 || !config.fabric.is_lossy() || timeouts > 0, "no timeout");
+        }
+    }
+
     #[test]
     fn flowcut_never_reorders(
         network in networks(),

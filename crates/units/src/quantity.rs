@@ -9,7 +9,8 @@ use serde::{Serialize, Serializer};
 
 /// A point in simulated time or a duration, in whole picoseconds.
 ///
-/// `u64` picoseconds last 213 days, far beyond any run.
+/// `u64` picoseconds last 213 days, far beyond any run. What people write is at most [`Time::LONGEST`], so that sums of a few such
+/// times do not wrap around.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 
@@ -36,6 +37,9 @@ impl Time {
     pub const ZERO: Time = Time(0);
     /// Later than everything.
     pub const MAX: Time = Time(u64::MAX);
+
+    /// The longest time that can be read from text: 20 hours.
+    pub const LONGEST: Time = Time(72_000 * PS_PER_S);
 
     /// Whole nanoseconds.
     pub const fn from_ns(ns: u64) -> Self {
@@ -65,6 +69,11 @@ impl Time {
     /// The difference, or zero if `earlier` is later.
     pub fn saturating_sub(self, earlier: Time) -> Time {
         Time(self.0.saturating_sub(earlier.0))
+    }
+
+    /// The sum, or [`Time::MAX`] if it is later than that.
+    pub fn saturating_add(self, more: Time) -> Time {
+        Time(self.0.saturating_add(more.0))
     }
 }
 
@@ -124,11 +133,12 @@ impl Sub for Time {
     }
 }
 
+/// [`Time::MAX`] if the product is later than that.
 impl Mul<u64> for Time {
     type Output = Time;
     #[inline]
     fn mul(self, rhs: u64) -> Time {
-        Time(self.0 * rhs)
+        Time(self.0.saturating_mul(rhs))
     }
 }
 
@@ -174,6 +184,7 @@ const BYTE_UNITS: [Unit; 7] = [
 ];
 
 const TIME_EXPECTED: &str = "a time such as \"10us\" (units: s, ms, us, ns, ps)";
+const TOO_LONG: &str = "a time of at most 20 hours (72000s)";
 const RATE_EXPECTED: &str = "a rate such as \"200Gbps\" (units: Tbps, Gbps, Mbps, kbps, bps)";
 const BYTES_EXPECTED: &str =
     "a size such as \"8MiB\" (units: GiB, GB, MiB, MB, KiB, KB, B) or a whole number of bytes";
@@ -219,15 +230,33 @@ fn write(value: u64, units: &[Unit], f: &mut fmt::Formatter<'_>) -> fmt::Result 
     write!(f, "{value}{}", units[units.len() - 1].0[0])
 }
 
+impl FromStr for Time {
+    type Err = ParseQuantityError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let time = parse(text, &TIME_UNITS, TIME_EXPECTED).map(Time)?;
+        if time > Time::LONGEST {
+            return Err(ParseQuantityError { expected: TOO_LONG, found: text.to_owned() });
+        }
+        Ok(time)
+    }
+}
+
+impl FromStr for Rate {
+    type Err = ParseQuantityError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        parse(text, &RATE_UNITS, RATE_EXPECTED).map(Rate)
+    }
+}
+
+impl FromStr for Bytes {
+    type Err = ParseQuantityError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        parse(text, &BYTE_UNITS, BYTES_EXPECTED).map(Bytes)
+    }
+}
+
 macro_rules! quantity {
     ($type:ident, $units:ident, $expected:ident, plain_number: $plain:literal) => {
-        impl FromStr for $type {
-            type Err = ParseQuantityError;
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
-                parse(text, &$units, $expected).map($type)
-            }
-        }
-
         impl fmt::Display for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write(self.0, &$units, f)
@@ -332,10 +361,20 @@ mod tests {
         assert_eq!(Rate::from_gbps(8).serialize(Bytes(1 << 40)), Time((1 << 40) * 1000));
     }
 
+    #[test]
+    fn no_time_is_longer_than_a_run_can_add_up() {
+        assert_eq!("72000s".parse(), Ok(Time::LONGEST));
+        for text in ["72000.000000000001s", "1000000s", "18446744.07s"] {
+            let error = text.parse::<Time>().unwrap_err().to_string();
+            assert_eq!(error, format!("expected a time of at most 20 hours (72000s), found \"{text}\""));
+        }
+    }
+
     proptest! {
         #[test]
         fn what_is_written_reads_back(value in prop_oneof![0..5000u64, any::<u64>(), (0..10_000u64).prop_map(|x| x * 100_000)]) {
-            prop_assert_eq!(Time(value).to_string().parse(), Ok(Time(value)));
+            let time = Time(value.min(Time::LONGEST.0));
+            prop_assert_eq!(time.to_string().parse(), Ok(time));
             prop_assert_eq!(Rate(value).to_string().parse(), Ok(Rate(value)));
             prop_assert_eq!(Bytes(value).to_string().parse(), Ok(Bytes(value)));
         }

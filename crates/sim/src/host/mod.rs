@@ -166,6 +166,11 @@ impl Host {
         // While the NIC is busy nothing can have left since the last look.
         if self.nic.free_at(NIC) < now || self.sampler.is_some() || self.rare.is_some() {
             self.advance(world, id, now, out);
+            // What has left by now may have set timers that come before this message.
+            while let Some((at, timer)) = out.due_timer(now) {
+                self.handle(world, id, at, &timer, out);
+                self.advance(world, id, now, out);
+            }
         }
         match message {
             Message::Packet(packet) => {
@@ -204,7 +209,10 @@ impl Host {
         out: &mut impl Scheduler<Message>,
     ) -> Option<Time> {
         while let Some(instant) = self.sampler.as_ref().and_then(|sampler| sampler.due(until)) {
-            self.send_until(world, id, instant, out);
+            let next = self.send_until(world, id, instant, out);
+            if out.next_timer() < instant {
+                return next;
+            }
             if let Some(sampler) = &mut self.sampler {
                 sampler.look(&self.nic, instant);
             }
@@ -216,10 +224,12 @@ impl Host {
         &mut self,
         world: &World,
         id: u32,
-        until: Time,
+        mut until: Time,
         out: &mut impl Scheduler<Message>,
     ) -> Option<Time> {
         loop {
+            // What comes before its next timer, which the packet that has just left may have set.
+            until = until.min(out.next_timer());
             self.nic.advance_port(NIC, until, &world.rules, &mut Channels(out));
             let (free_at, is_waiting) = self.nic.poll(NIC);
             let inside = self.next_inside(free_at);
@@ -328,7 +338,7 @@ impl Host {
             && let Some(deadline) = flow.sender.deadline(&world.transport)
         {
             flow.timer_set = true;
-            out.timer(deadline.max(at), Message::Retransmit { slot, flow: flow.number });
+            out.timer(deadline.max(at + Time(1)), Message::Retransmit { slot, flow: flow.number });
         }
         flow.in_turn = flow.ready(world).is_some();
         if flow.in_turn {
