@@ -3,15 +3,16 @@
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: run build test lint studies bench
+.PHONY: run build test lint studies bench browser
 
 run: build
 	./target/release/netloom study examples/compare.toml
+	./target/release/netloom report runs/examples-compare
 
 build:
 	cargo build --release
 
-test: $(VENV)/installed build
+test: $(VENV)/installed browser build
 	cargo test --release --workspace --quiet
 	cargo test --release --quiet --workspace --features netloom-sim/broken-conservation --test mutation
 	$(VENV)/bin/python -m pytest -q tests
@@ -21,6 +22,15 @@ $(VENV)/installed: tests/requirements.txt
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/requirements.txt
 	touch $@
+
+# The browser that the tests of the report drive. Without the right to install one, the tests say what is missing.
+browser:
+	@for name in "$$CHROMIUM" chromium chromium-browser google-chrome google-chrome-stable chrome; do \
+	  if command -v "$$name" >/dev/null; then exit 0; fi; \
+	done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; \
+	fi
 
 lint: $(VENV)/installed
 	cargo fmt --all --check

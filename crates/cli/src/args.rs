@@ -23,6 +23,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Run a study: a scenario over a grid of values, or measurements of networks, held against its claims.
     Study(StudyArgs),
+    /// Make one page with charts of outcomes and studies.
+    Report(ReportArgs),
     /// Print a scenario with every default filled in and the routing preset expanded.
     Explain(ScenarioArgs),
     /// Show every kind and preset with its parameters, defaults and source.
@@ -93,6 +95,19 @@ pub(crate) struct StudyArgs {
     /// Print claims and results as JSON instead of tables.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ReportArgs {
+    /// Folders of outcomes and studies; their runs stand side by side.
+    #[arg(value_name = "DIR", required = true)]
+    pub(crate) dirs: Vec<PathBuf>,
+    /// The page [default: report.html in DIR, or in the working directory if there are several].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Title of the page [default: the names of the folders].
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -29,6 +29,7 @@ fn main() -> ExitCode {
     let result = match Args::parse().command {
         Command::Run(args) => commands::run::run(&args),
         Command::Study(args) => commands::study::study(&args),
+        Command::Report(args) => commands::report::report(&args),
         Command::Explain(args) => commands::explain::explain(&args),
         Command::List(args) => commands::list::list(&args),
         Command::Topology(args) => commands::topology::topology(&args),

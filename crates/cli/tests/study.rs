@@ -71,7 +71,7 @@ fn a_study_shows_results_and_claims_and_runs_nothing_twice() {
     assert_eq!(times.len(), 4);
     let csv = std::fs::read_to_string(folder.path().join("out/results.csv")).unwrap();
     assert_eq!(csv.lines().count(), 5);
-    assert!(csv.starts_with("scheme,seed,"));
+    assert!(csv.starts_with("scheme,seed,folder,"));
 
     let second = netloom(folder.path(), &["study", "study.toml", "--out", "out"]);
     assert_eq!(text(&second.stdout), text(&first.stdout));

@@ -1,6 +1,14 @@
-//! What came out, to be looked at: a network as a picture.
+//! What came out, to be looked at: outcomes and studies as one page, networks as pictures.
 //!
-//! [`draw`] makes an SVG of a network.
+//! [`Report::read`] reads any number of outcomes and studies and reduces their flows, channels and series to what a page shows;
+//! [`Report::html`] is that page: one file that needs no server and no network. [`draw`] makes an SVG of a network.
+//!
+//! ```text
+//! folders    which runs there are, and how they are labelled       folders.rs
+//! runs       what one point of a study (a scheme at a load, …) did  point.rs: curve.rs, sizes.rs, series.rs, links.rs
+//! report     all points, what differs between them, the claims     report.rs
+//! page       the same as HTML, with the chart library              page.rs, page/
+//! ```
 //!
 //! ```
 //! use netloom_topology::{BuildContext, FatTree, Topology};
@@ -11,9 +19,20 @@
 //! assert!(svg.starts_with("<svg") && svg.contains("<title>s0</title>"));
 //! ```
 
+mod curve;
+mod differences;
+mod folders;
 mod layout;
+mod links;
+mod page;
 mod picture;
+mod point;
+mod report;
+mod series;
+mod sizes;
 #[cfg(test)]
 mod testing;
 
+pub use folders::ReportError;
 pub use picture::{TooLarge, draw};
+pub use report::Report;

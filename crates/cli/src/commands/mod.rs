@@ -3,6 +3,7 @@
 pub(crate) mod explain;
 pub(crate) mod list;
 pub(crate) mod paths;
+pub(crate) mod report;
 pub(crate) mod route;
 pub(crate) mod run;
 pub(crate) mod study;

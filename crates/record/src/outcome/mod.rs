@@ -21,7 +21,9 @@ const SERIES: &str = "series.parquet";
 const FLOW_SERIES: &str = "flow_series.parquet";
 const WINDOWS: &str = "windows.parquet";
 const PERFORMANCE: &str = "performance.json";
-const FILES: [&str; 8] = [SCENARIO, SUMMARY, FLOWS, LINKS, SERIES, FLOW_SERIES, WINDOWS, PERFORMANCE];
+/// Made from an outcome by `netloom report`; it goes with the outcome that it shows.
+const REPORT: &str = "report.html";
+const FILES: [&str; 9] = [SCENARIO, SUMMARY, FLOWS, LINKS, SERIES, FLOW_SERIES, WINDOWS, PERFORMANCE, REPORT];
 
 /// Why an outcome cannot be written or read.
 #[derive(Debug, thiserror::Error)]

@@ -46,7 +46,12 @@ pub(super) fn study(args: &StudyArgs, document: &Node) -> Result<(), Failure> {
     };
     let finished: Vec<(&Cell, BTreeMap<String, f64>)> =
         cells.iter().zip(&reports).filter_map(|(cell, report)| Some((cell, summaries(report)?))).collect();
-    write_results(&folder, &finished)?;
+    let folders: Vec<&Path> = reports
+        .iter()
+        .filter(|report| summaries(report).is_some())
+        .map(|report| report.folder.as_path())
+        .collect();
+    write_results(&folder, &finished, &folders)?;
     let results = Results::new(finished);
     let verdicts = judge(&study.claims, &results);
     write_verdicts(&folder, &verdicts)?;
@@ -152,8 +157,12 @@ fn tell(bar: &ProgressBar, cells: &[Cell], event: CellEvent<'_>) {
     }
 }
 
-/// `results.csv`: one row per cell, all labels and all metrics.
-fn write_results(folder: &Path, finished: &[(&Cell, BTreeMap<String, f64>)]) -> Result<(), Failure> {
+/// `results.csv`: one row per cell, all labels, the seed, the cell's folder from the study's folder on, and all metrics.
+fn write_results(
+    folder: &Path,
+    finished: &[(&Cell, BTreeMap<String, f64>)],
+    folders: &[&Path],
+) -> Result<(), Failure> {
     let mut axes: Vec<&str> = Vec::new();
     let mut metrics: Vec<&str> = Vec::new();
     for (cell, numbers) in finished {
@@ -170,9 +179,10 @@ fn write_results(folder: &Path, finished: &[(&Cell, BTreeMap<String, f64>)]) -> 
     metrics.sort_unstable();
     metrics.dedup();
 
-    let heading = axes.iter().chain(&["seed"]).chain(&metrics).map(|name| (*name).to_owned()).collect();
+    let heading =
+        axes.iter().chain(&["seed", "folder"]).chain(&metrics).map(|name| (*name).to_owned()).collect();
     let mut rows: Vec<Vec<String>> = vec![heading];
-    for (cell, numbers) in finished {
+    for ((cell, numbers), own) in finished.iter().zip(folders) {
         let label = |axis: &&str| {
             cell.labels
                 .iter()
@@ -182,7 +192,8 @@ fn write_results(folder: &Path, finished: &[(&Cell, BTreeMap<String, f64>)]) -> 
         };
         let number = |metric: &&str| numbers.get(*metric).map(f64::to_string).unwrap_or_default();
         let seed = cell.scenario.seed.to_string();
-        rows.push(axes.iter().map(label).chain([seed]).chain(metrics.iter().map(number)).collect());
+        let own = own.strip_prefix(folder).unwrap_or(own).display().to_string();
+        rows.push(axes.iter().map(label).chain([seed, own]).chain(metrics.iter().map(number)).collect());
     }
     write_file(&folder.join("results.csv"), csv(&rows).as_bytes())
 }

@@ -1,0 +1,260 @@
+//! Link use: the network as a picture with what every channel did.
+
+use netloom_record::ChannelRecord;
+use netloom_scenario::{Node, Scenario, Source, build_network};
+use netloom_topology::{Network, NetworkBuilder};
+use netloom_units::Time;
+use serde::Serialize;
+
+use crate::curve::round;
+use crate::layout::{Layout, Shape};
+
+/// Larger networks are not drawn; the table of the hottest channels is all there is.
+const MOST_SWITCHES: u32 = 600;
+/// Channels of a network in a report at most; of larger ones only the hottest are told.
+const MOST_CHANNELS: usize = 20_000;
+/// Channels in the table.
+const HOTTEST: usize = 12;
+
+/// A network as the page draws it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Map {
+    name: String,
+    width: f64,
+    height: f64,
+    tree: bool,
+    tiers: Vec<String>,
+    /// x, y, whether it is a host; hosts of large networks are left out.
+    nodes: Vec<MapNode>,
+    /// Ends (by their places in `nodes`), tier, and the number of its first channel; the second is the next number.
+    links: Vec<(usize, usize, u8, u32)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct MapNode {
+    name: String,
+    x: f64,
+    y: f64,
+    host: bool,
+}
+
+/// What the channels of one point did, mean over its runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct LinkUse {
+    /// Utilisation by channel in thousandths; empty for very large networks.
+    use_permille: Vec<u16>,
+    hottest: Vec<HotChannel>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct HotChannel {
+    from: String,
+    to: String,
+    tier: String,
+    utilisation: f64,
+    mean_queue_kb: f64,
+    max_queue_kb: f64,
+    drops: f64,
+    paused: f64,
+}
+
+/// Adds up what channels did over the runs of a point.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LinkSums {
+    channels: Vec<ChannelRecord>,
+    utilisation: Vec<f64>,
+    paused: Vec<f64>,
+    runs: u32,
+}
+
+impl LinkSums {
+    /// Adds a run. Runs of one point have the same network; channels of another are left out.
+    pub(crate) fn add(&mut self, channels: Vec<ChannelRecord>, simulated: Time) {
+        let share =
+            |time: Time| if simulated == Time::ZERO { 0.0 } else { time.0 as f64 / simulated.0 as f64 };
+        if self.runs == 0 {
+            self.utilisation = channels.iter().map(|channel| share(channel.busy)).collect();
+            self.paused = channels.iter().map(|channel| share(channel.paused)).collect();
+            self.channels = channels;
+        } else {
+            for (i, channel) in channels.into_iter().enumerate().take(self.channels.len()) {
+                self.utilisation[i] += share(channel.busy);
+                self.paused[i] += share(channel.paused);
+                let sum = &mut self.channels[i];
+                sum.mean_queue += channel.mean_queue;
+                sum.max_queue = sum.max_queue.max(channel.max_queue);
+                sum.drops += channel.drops;
+            }
+        }
+        self.runs += 1;
+    }
+
+    /// The channels of the first run.
+    pub(crate) fn channels(&self) -> &[ChannelRecord] {
+        &self.channels
+    }
+
+    /// Means over the runs.
+    pub(crate) fn link_use(&self) -> LinkUse {
+        let runs = f64::from(self.runs.max(1));
+        let mut order: Vec<usize> = (0..self.channels.len()).collect();
+        // Of equally busy channels the one with the longer queue, then the lower number.
+        order.sort_by(|&a, &b| {
+            let queue = |i: usize| self.channels[i].mean_queue;
+            self.utilisation[b]
+                .total_cmp(&self.utilisation[a])
+                .then(queue(b).total_cmp(&queue(a)))
+                .then(a.cmp(&b))
+        });
+        let hot = |&i: &usize| {
+            let channel = &self.channels[i];
+            HotChannel {
+                from: channel.from.clone(),
+                to: channel.to.clone(),
+                tier: channel.tier.clone(),
+                utilisation: round(self.utilisation[i] / runs),
+                mean_queue_kb: round(channel.mean_queue / runs * 1e-3),
+                max_queue_kb: round(channel.max_queue as f64 * 1e-3),
+                drops: round(channel.drops as f64 / runs),
+                paused: round(self.paused[i] / runs),
+            }
+        };
+        let permille = |sum: &f64| (sum / runs * 1000.0).round() as u16;
+        let is_told = self.channels.len() <= MOST_CHANNELS;
+        LinkUse {
+            use_permille: if is_told { self.utilisation.iter().map(permille).collect() } else { Vec::new() },
+            hottest: order.iter().take(HOTTEST).map(hot).collect(),
+        }
+    }
+}
+
+/// Draws the network of an outcome; `None` if it has too many switches for a picture.
+///
+/// The scenario says what the network is. Where it names files that are gone, the channels do: then without levels and groups.
+pub(crate) fn map(scenario: &str, channels: &[ChannelRecord]) -> Option<Map> {
+    let network =
+        network_of(scenario).filter(|network| is_that(network, channels)).or_else(|| wired(channels))?;
+    if network.switches() > MOST_SWITCHES || network.channels() as usize > MOST_CHANNELS {
+        return None;
+    }
+    let layout = Layout::of(&network);
+    let mut places = vec![usize::MAX; network.nodes() as usize];
+    let mut nodes = Vec::new();
+    for node in 0..network.nodes() {
+        if let Some((x, y)) = layout.places[node as usize] {
+            places[node as usize] = nodes.len();
+            let name = network.node_name(node);
+            nodes.push(MapNode { name, x: round(x), y: round(y), host: network.is_host(node) });
+        }
+    }
+    let links = network.links().iter().enumerate().filter_map(|(number, link)| {
+        let (a, b) = (places[link.a as usize], places[link.b as usize]);
+        (a != usize::MAX && b != usize::MAX).then_some((a, b, link.tier, 2 * number as u32))
+    });
+    Some(Map {
+        name: network.name().to_owned(),
+        width: round(layout.size.0),
+        height: round(layout.size.1),
+        tree: layout.shape == Shape::Rows,
+        tiers: network.tiers().to_vec(),
+        links: links.collect(),
+        nodes,
+    })
+}
+
+fn network_of(scenario: &str) -> Option<Network> {
+    let document = Node::parse(&Source::new("scenario.toml", scenario)).ok()?;
+    let scenario = Scenario::read(&document).ok()?;
+    build_network(&scenario, &document).ok()
+}
+
+/// Whether the network has these channels: the file that it comes from may have changed since.
+fn is_that(network: &Network, channels: &[ChannelRecord]) -> bool {
+    network.channels() as usize == channels.len()
+        && channels.iter().enumerate().all(|(number, record)| {
+            let channel = network.channel(number as u32);
+            network.node_name(channel.from) == record.from && network.node_name(channel.to) == record.to
+        })
+}
+
+/// The network that the channels alone tell.
+fn wired(channels: &[ChannelRecord]) -> Option<Network> {
+    let number = |name: &str, letter: char| name.strip_prefix(letter)?.parse::<u32>().ok();
+    let names = || channels.iter().flat_map(|channel| [&channel.from, &channel.to]);
+    let count =
+        |letter: char| names().filter_map(|name| number(name, letter)).max().map_or(0, |most| most + 1);
+    let (hosts, switches) = (count('h'), count('s'));
+    let mut builder = NetworkBuilder::new(format!("network of {hosts} hosts"));
+    builder.add_hosts(hosts);
+    for _ in 0..switches {
+        builder.add_switch(0, 0);
+    }
+    let node = |name: &str| number(name, 'h').or_else(|| Some(hosts + number(name, 's')?));
+    // Channels 2l and 2l + 1 are the two directions of link l.
+    for channel in channels.iter().step_by(2) {
+        let tier = builder.tier(&channel.tier);
+        builder.link(node(&channel.from)?, node(&channel.to)?, channel.rate, Time::from_ns(1), tier);
+    }
+    builder.build().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::network;
+    use serde_json::json;
+
+    fn records(network: &Network) -> Vec<ChannelRecord> {
+        let record = |number: u32| {
+            let channel = network.channel(number);
+            ChannelRecord {
+                channel: number,
+                from: network.node_name(channel.from),
+                to: network.node_name(channel.to),
+                tier: network.tiers()[usize::from(channel.tier)].clone(),
+                rate: channel.rate,
+                busy: Time::from_us(u64::from(number) % 7),
+                ..ChannelRecord::default()
+            }
+        };
+        (0..network.channels()).map(record).collect()
+    }
+
+    const SCENARIO: &str = "[topology]\nkind = \"fat-tree\"\nk = 4\n";
+
+    #[test]
+    fn the_scenario_tells_the_network_and_else_the_channels_do() {
+        let records = records(&network("fat-tree", json!({ "k": 4 })));
+        let drawn = map(SCENARIO, &records).unwrap();
+        assert!(drawn.tree && drawn.nodes.len() == 36 && drawn.links.len() == 48);
+        // A scenario that names another network, or a file that is gone.
+        for other in
+            ["[topology]\nkind = \"crossbar\"\n", "[topology]\nkind = \"json\"\nfile = \"gone.json\"\n"]
+        {
+            let drawn = map(other, &records).unwrap();
+            assert_eq!((drawn.tree, drawn.nodes.len(), drawn.links.len()), (false, 36, 48));
+        }
+        assert_eq!(drawn.links[0].3, 0);
+    }
+
+    #[test]
+    fn utilisation_is_the_mean_over_the_runs() {
+        let mut sums = LinkSums::default();
+        let channel = |busy: u64| ChannelRecord {
+            busy: Time::from_us(busy),
+            max_queue: busy,
+            ..ChannelRecord::default()
+        };
+        sums.add(vec![channel(2), channel(6)], Time::from_us(10));
+        sums.add(vec![channel(4), channel(10)], Time::from_us(10));
+        let link_use = sums.link_use();
+        assert_eq!(link_use.use_permille, [300, 800]);
+        assert_eq!((link_use.hottest[0].utilisation, link_use.hottest[0].max_queue_kb), (0.8, 0.01));
+    }
+
+    #[test]
+    fn networks_too_large_for_a_picture_have_none() {
+        let records = records(&network("fat-tree", json!({ "k": 26 })));
+        assert_eq!(map("[topology]\nkind = \"fat-tree\"\nk = 26\n", &records), None);
+    }
+}

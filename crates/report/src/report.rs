@@ -1,0 +1,147 @@
+//! All points of a report, and what they have to do with each other.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde::Serialize;
+
+use crate::differences::{Difference, differences};
+use crate::folders::{Claim, Folders, ReportError};
+use crate::links::Map;
+use crate::page;
+use crate::point::{METRICS, Metric, Point, Reduced, reduce};
+use crate::sizes::{SizeBin, alike};
+
+/// Outcomes and studies, reduced to what a page shows.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    title: String,
+    version: &'static str,
+    axes: Vec<Axis>,
+    metrics: &'static [Metric],
+    points: Vec<Point>,
+    /// By point.
+    by_size: Vec<Vec<SizeBin>>,
+    /// The different networks, and by point which one is its own, if it can be drawn.
+    maps: Vec<Map>,
+    map_of: Vec<Option<usize>>,
+    /// The different scenarios, and by point which one is its own.
+    scenarios: Vec<String>,
+    scenario_of: Vec<usize>,
+    differences: Vec<Difference>,
+    claims: Vec<Claim>,
+    measured: Vec<Vec<String>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Axis {
+    name: String,
+    labels: Vec<String>,
+}
+
+impl Report {
+    /// Reads outcomes and studies and reduces them, on all cores.
+    ///
+    /// # Errors
+    /// If a folder holds neither an outcome nor a study, or a file of it cannot be read; the error names it.
+    pub fn read(dirs: &[PathBuf], title: Option<&str>) -> Result<Self, ReportError> {
+        let folders = Folders::read(dirs)?;
+        let reduced = reduce_all(&points(&folders))?;
+        let mut by_size = Vec::new();
+        let mut report = Report {
+            title: title.map_or_else(|| title_of(dirs), str::to_owned),
+            version: env!("CARGO_PKG_VERSION"),
+            axes: axes(&folders),
+            metrics: METRICS,
+            points: Vec::new(),
+            by_size: Vec::new(),
+            maps: Vec::new(),
+            map_of: Vec::new(),
+            scenarios: Vec::new(),
+            scenario_of: Vec::new(),
+            differences: Vec::new(),
+            claims: folders.claims,
+            measured: folders.measured,
+        };
+        for Reduced { mut point, by_size: sizes, map } in reduced {
+            by_size.push(sizes);
+            report.map_of.push(map.map(|map| place(&mut report.maps, map)));
+            report.scenario_of.push(place(&mut report.scenarios, std::mem::take(&mut point.scenario)));
+            report.points.push(point);
+        }
+        report.by_size = alike(by_size);
+        let scenarios: Vec<&str> =
+            report.scenario_of.iter().map(|&scenario| report.scenarios[scenario].as_str()).collect();
+        report.differences = differences(&scenarios);
+        Ok(report)
+    }
+
+    /// The page: one file that needs no server and no network.
+    pub fn html(&self) -> String {
+        page::html(self, &self.title)
+    }
+}
+
+/// Where a value stands among others; it is added if it is new.
+fn place<T: PartialEq>(known: &mut Vec<T>, value: T) -> usize {
+    known.iter().position(|other| *other == value).unwrap_or_else(|| {
+        known.push(value);
+        known.len() - 1
+    })
+}
+
+fn title_of(dirs: &[PathBuf]) -> String {
+    let name = |dir: &PathBuf| dir.file_name().unwrap_or(dir.as_os_str()).to_string_lossy().into_owned();
+    dirs.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+/// Every axis with its labels, in the order in which they occur.
+fn axes(folders: &Folders) -> Vec<Axis> {
+    let axis = |(number, name): (usize, &String)| {
+        let mut labels: Vec<String> = Vec::new();
+        for run in &folders.runs {
+            let label = &run.labels[number];
+            if !label.is_empty() && !labels.contains(label) {
+                labels.push(label.clone());
+            }
+        }
+        Axis { name: name.clone(), labels }
+    };
+    folders.axes.iter().enumerate().map(axis).collect()
+}
+
+/// Runs with the same labels differ by their seeds only.
+fn points(folders: &Folders) -> Vec<(&[String], Vec<&Path>)> {
+    let mut points: Vec<(&[String], Vec<&Path>)> = Vec::new();
+    for run in &folders.runs {
+        match points.iter_mut().rev().find(|(labels, _)| *labels == run.labels) {
+            Some((_, folders)) => folders.push(&run.folder),
+            None => points.push((&run.labels, vec![&run.folder])),
+        }
+    }
+    points
+}
+
+/// Reduces all points, several at a time; the result does not depend on how many.
+fn reduce_all(points: &[(&[String], Vec<&Path>)]) -> Result<Vec<Reduced>, ReportError> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, Result<Reduced, ReportError>)>> = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some((labels, folders)) = points.get(number) else { break };
+            let reduced = reduce(labels, folders);
+            done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((number, reduced));
+        }
+    };
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(points.len());
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(work);
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    done.sort_by_key(|(number, _)| *number);
+    done.into_iter().map(|(_, reduced)| reduced).collect()
+}
