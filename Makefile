@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: run build test lint studies bench browser
+.PHONY: run build test wheel installed lint studies bench browser
 
 run: build
 	./target/release/netloom study examples/compare.toml
@@ -15,7 +15,20 @@ build:
 test: $(VENV)/installed browser build
 	cargo test --release --workspace --quiet
 	cargo test --release --quiet --workspace --features netloom-sim/broken-conservation --test mutation
+	$(MAKE) installed
 	$(VENV)/bin/python -m pytest -q tests
+
+# The Python package, for Python 3.10 and later: target/wheels/netloom-….whl.
+wheel: $(VENV)/installed
+	rm -rf target/wheels
+	$(VENV)/bin/maturin build --quiet --release --out target/wheels
+
+# The wheel as users get it: alone with what it needs in a new environment, and beside the tests' tools.
+installed: wheel
+	$(PYTHON) -m venv --clear target/fresh
+	target/fresh/bin/python -m pip install --quiet --disable-pip-version-check target/wheels/netloom-*.whl
+	cd target/fresh && bin/python -c 'import netloom; print(netloom.run({"topology": {"kind": "fat-tree", "k": 4}}))'
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/wheels/netloom-*.whl
 
 # The tools that read netloom's outcomes in the tests.
 $(VENV)/installed: tests/requirements.txt
@@ -35,8 +48,8 @@ browser:
 lint: $(VENV)/installed
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
-	$(VENV)/bin/ruff check tests
-	$(VENV)/bin/ruff format --check tests
+	$(VENV)/bin/ruff check tests python
+	$(VENV)/bin/ruff format --check tests python
 
 # Long: every study in full, one after the other; fails at the end if a gate of any of them does not hold.
 studies: build

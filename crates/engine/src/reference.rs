@@ -1,7 +1,8 @@
 //! The textbook executor: one global event heap, one event at a time.
 //!
 //! It exists to check the [engine](crate::Engine) and to measure it against: the same model must give identical nodes under
-//! both. It runs a departure event for every port that has something to send, as classic simulators do.
+//! both. It runs a departure event for every port that has something to send, as classic simulators do. Because it can stop
+//! between any two events, it also carries [runs that are driven from outside](Steps).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,40 +12,93 @@ use netloom_units::Time;
 use crate::model::{Model, NodeIndex, Scheduler, TIMER};
 
 /// Runs `model` until nothing is left to happen and returns the nodes and the number of messages handled.
-pub fn run<M: Model>(model: &M, mut nodes: Vec<M::Node>) -> (Vec<M::Node>, u64) {
-    let mut agenda = Agenda { now: Time::ZERO, node: 0, heap: BinaryHeap::new(), sequence: 0 };
-    // Per node: the earliest advance already on the agenda.
-    let mut advance_at = vec![Time::MAX; nodes.len()];
-    let mut messages = 0;
-    for (id, node) in nodes.iter_mut().enumerate() {
-        agenda.node = id as NodeIndex;
-        model.start(node, id as NodeIndex, &mut agenda);
+pub fn run<M: Model>(model: &M, nodes: Vec<M::Node>) -> (Vec<M::Node>, u64) {
+    let mut steps = Steps::new(model, nodes);
+    while steps.step(model).is_some() {}
+    (steps.nodes, steps.messages)
+}
+
+/// A run that goes on event by event, and can be told of more to do between any two of them.
+#[derive(Debug)]
+pub struct Steps<M: Model> {
+    nodes: Vec<M::Node>,
+    agenda: Agenda<M::Payload>,
+    /// Per node: the earliest advance already on the agenda.
+    advance_at: Vec<Time>,
+    messages: u64,
+}
+
+impl<M: Model> Steps<M> {
+    /// Starts the nodes.
+    pub fn new(model: &M, mut nodes: Vec<M::Node>) -> Self {
+        let mut agenda = Agenda { now: Time::ZERO, node: 0, heap: BinaryHeap::new(), sequence: 0 };
+        for (id, node) in nodes.iter_mut().enumerate() {
+            agenda.node = id as NodeIndex;
+            model.start(node, id as NodeIndex, &mut agenda);
+        }
+        let advance_at = vec![Time::MAX; nodes.len()];
+        Steps { nodes, agenda, advance_at, messages: 0 }
     }
-    while let Some(Reverse(entry)) = agenda.heap.pop() {
-        let Entry { at, node: id, source, what, .. } = entry;
+
+    /// When the next event happens; `None` if nothing is left to happen.
+    pub fn next_at(&self) -> Option<Time> {
+        self.agenda.heap.peek().map(|Reverse(entry)| entry.at)
+    }
+
+    /// Messages handled, timers not counted.
+    pub fn messages(&self) -> u64 {
+        self.messages
+    }
+
+    /// Lets the next event happen and tells at which node it did; `None` if nothing is left to happen.
+    pub fn step(&mut self, model: &M) -> Option<NodeIndex> {
+        let Reverse(Entry { at, node: id, source, what, .. }) = self.agenda.heap.pop()?;
+        let Steps { nodes, agenda, advance_at, messages } = self;
         let node = &mut nodes[id as usize];
         (agenda.now, agenda.node) = (at, id);
         let next = match what {
             Some(mut payload) => {
-                messages += u64::from(source != TIMER);
-                model.handle(node, id, at, source, &mut payload, &mut agenda);
+                *messages += u64::from(source != TIMER);
+                model.handle(node, id, at, source, &mut payload, agenda);
                 Some(at)
             }
             None => {
                 if advance_at[id as usize] == at {
                     advance_at[id as usize] = Time::MAX;
                 }
-                model.advance(node, id, at + Time(1), &mut agenda)
+                model.advance(node, id, at + Time(1), agenda)
             }
         };
         if let Some(next) = next.filter(|&next| next < advance_at[id as usize]) {
             advance_at[id as usize] = next;
             agenda.push(next, true, id, TIMER, None);
         }
+        Some(id)
     }
-    (nodes, messages)
+
+    /// Sets a timer of a node from outside: at the instant of the last event or later.
+    ///
+    /// # Panics
+    /// If that instant has passed.
+    pub fn timer(&mut self, node: NodeIndex, at: Time, payload: M::Payload) {
+        assert!(at >= self.agenda.now, "a timer for {at} when {} had passed", self.agenda.now);
+        self.agenda.push(at, false, node, TIMER, Some(payload));
+    }
+
+    /// A node between two events.
+    pub fn node_mut(&mut self, node: NodeIndex) -> &mut M::Node {
+        &mut self.nodes[node as usize]
+    }
+
+    /// Ends the run here: the nodes, and what messages carry that are still under way.
+    pub fn finish(self) -> (Vec<M::Node>, Vec<M::Payload>) {
+        let entries = self.agenda.heap.into_vec().into_iter().map(|Reverse(entry)| entry);
+        let pending = entries.filter(|entry| entry.source != TIMER).filter_map(|entry| entry.what);
+        (self.nodes, pending.collect())
+    }
 }
 
+#[derive(Debug)]
 struct Agenda<P> {
     now: Time,
     node: NodeIndex,
@@ -52,6 +106,7 @@ struct Agenda<P> {
     sequence: u64,
 }
 
+#[derive(Debug)]
 struct Entry<P> {
     at: Time,
     /// An instant's advances come after all its messages and timers.

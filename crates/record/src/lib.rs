@@ -57,3 +57,4 @@ pub use statistics::Statistics;
 pub use summary::{
     DrainSummary, FlowSummary, PacketSummary, SizeBin, Status, Summary, SummaryOptions, TierSummary,
 };
+pub use tables::{OutcomeTable, TableColumn, Values};

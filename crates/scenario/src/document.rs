@@ -189,7 +189,7 @@ impl Node {
     }
 
     /// Takes out what stands at a path; of a list only as a whole. Returns whether something was there.
-    pub(crate) fn prune(&mut self, path: &[String]) -> bool {
+    pub fn prune(&mut self, path: &[String]) -> bool {
         let Some((first, rest)) = path.split_first() else { return false };
         let Value::Table(table) = &mut self.value else { return false };
         if let Some(child) = table.get_mut(first)

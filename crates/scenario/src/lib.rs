@@ -34,6 +34,6 @@ pub use document::{Entry, Node, Table, Value, apply_override};
 pub use load::{load, load_network, one_word};
 pub use read::{read, read_kind};
 pub use reference::{Chapter, reference};
-pub use run::{Ran, Ready, RunError, build_network, finish, prepare, run, simulate};
+pub use run::{Ran, Ready, RunError, build_network, finish, prepare, run, simulate, summary_options};
 pub use scenario::Scenario;
 pub use source::{Place, Problem, Problems, Source, suggest};

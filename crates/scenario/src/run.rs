@@ -158,7 +158,8 @@ pub fn simulate(
     Ok((Ran { summary, performance }, finished.records))
 }
 
-fn summary_options(scenario: &Scenario) -> SummaryOptions {
+/// What the summary of a scenario's run counts.
+pub fn summary_options(scenario: &Scenario) -> SummaryOptions {
     let measure = &scenario.measure;
     let defaults = SummaryOptions::default();
     SummaryOptions {

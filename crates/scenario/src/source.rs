@@ -68,11 +68,17 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place as `name:line:column`, counted from 1, columns in characters.
-    pub fn describe(&self) -> String {
+    /// Line and column, counted from 1, columns in characters.
+    pub fn line_and_column(&self) -> (usize, usize) {
         let before = self.source.text().get(..self.span.start).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        (line, column)
+    }
+
+    /// The place as `name:line:column`.
+    pub fn describe(&self) -> String {
+        let (line, column) = self.line_and_column();
         format!("{}:{line}:{column}", self.source.name())
     }
 }

@@ -21,6 +21,7 @@
 mod channel;
 mod collect;
 mod config;
+mod driven;
 mod fault;
 mod host;
 mod measure;
@@ -37,6 +38,7 @@ mod turns;
 pub use channel::ChannelEnds;
 pub use collect::{ConservationError, RunError};
 pub use config::SimConfig;
+pub use driven::{Completion, Driven, Order, OrderError, Ticket};
 pub use fault::{Cut, Degrade, Fault, FaultError};
 pub use measure::{ChannelName, Measure};
 pub use path::PathProfile;

@@ -5,7 +5,7 @@ use netloom_fabric::{Credit, Departure, Fabric, Packet, PacketKind, Ports, Rules
 use netloom_routing::{Intermediates, NicRouter, RouteTable, Routing};
 use netloom_topology::Network;
 use netloom_transport::Transport;
-use netloom_units::Time;
+use netloom_units::{Bytes, Time};
 
 use crate::host::Host;
 use crate::meter::Watch;
@@ -25,6 +25,8 @@ pub(crate) struct World {
     pub(crate) via: Option<Intermediates>,
     pub(crate) transport: Transport,
     pub(crate) watch: Watch,
+    /// Whether flows are started from outside, too, so that hosts tell of them.
+    pub(crate) is_driven: bool,
 }
 
 /// A host or a switch.
@@ -41,6 +43,8 @@ pub(crate) enum Message {
     Packet(Packet),
     /// The next message of the workload starts.
     Start,
+    /// A flow that was ordered from outside starts.
+    Order { dst: u32, bytes: Bytes, ticket: u32, class: u8 },
     /// A flow's retransmission timer.
     Retransmit { slot: u32, flow: u32 },
     /// A packet has waited for its ACK long enough.

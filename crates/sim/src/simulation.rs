@@ -94,10 +94,10 @@ pub struct Simulation {
     pub(crate) world: World,
     pub(crate) faults: Faults,
     pub(crate) measure: Measure,
-    named_channels: Vec<NamedChannel>,
-    groups: Vec<String>,
+    pub(crate) named_channels: Vec<NamedChannel>,
+    pub(crate) groups: Vec<String>,
     pub(crate) seed: u64,
-    nodes: Vec<Node>,
+    pub(crate) nodes: Vec<Node>,
 }
 
 impl Simulation {
@@ -154,7 +154,8 @@ impl Simulation {
         let vcs = virtual_channels(&fabric, &network, &table, ways)?;
         let rules = Rules::new(&fabric, transport.packet_size(), vcs);
         let watch = Watch::new(measure.warm_up, measure.sample_flows, measure.windows.clone());
-        let world = World { network, table, fabric, rules, routing, nic, via, transport, watch };
+        let world =
+            World { network, table, fabric, rules, routing, nic, via, transport, watch, is_driven: false };
         let groups = plan.groups.clone();
         let mut simulation =
             Simulation { world, faults, measure, named_channels, groups, seed, nodes: Vec::new() };

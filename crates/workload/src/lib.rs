@@ -53,8 +53,9 @@ pub use map::Map;
 pub use options::{Destination, Options, Placement};
 pub use pattern::{
     Adversarial, Algorithm, AllToAll, Application, Bernoulli, Bursty, Collective, Degree, FlowList, Goal,
-    HotSources, Hotspot, HtsimMatrix, Incast, Mix, Ns3Flows, OffDiagonal, Order, Part, Pattern, Permutation,
-    Poisson, Scale, ScaleTable, Severity, Shuffle, Skeleton, StartUnit, Stencil, Uniform, Victim,
+    HotSources, Hotspot, HtsimMatrix, Idle, Incast, Mix, Ns3Flows, OffDiagonal, Order, Part, Pattern,
+    Permutation, Poisson, Scale, ScaleTable, Severity, Shuffle, Skeleton, StartUnit, Stencil, Uniform,
+    Victim,
 };
 pub use plan::{HostWork, Message, Plan, PlanContext, Workload};
 pub use program::Action;

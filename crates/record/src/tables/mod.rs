@@ -2,6 +2,7 @@
 //!
 //! The columns are documented in `docs/outcome.md`; times are `UInt64` picoseconds under names that end in `_ps`.
 
+mod by_column;
 mod column;
 
 use std::fs::File;
@@ -9,12 +10,16 @@ use std::io::Write;
 
 use netloom_parquet::{Error, Field, GROUP_ROWS, GroupWriter, RowGroup, Writer};
 
+use self::by_column::{ByColumn, CHUNK};
+pub use self::by_column::{TableColumn, Values};
 pub(crate) use self::column::Names;
 use self::column::{Column, Name, Optional, Plain};
-use crate::records::{ChannelRecord, FlowRecord, FlowSampleRecord, SampleRecord, WindowRecord};
+use crate::records::{ChannelRecord, FlowRecord, FlowSampleRecord, Records, SampleRecord, WindowRecord};
 
 /// A record type that is a row of a table.
 pub(crate) trait Row: Sized + Default + Clone {
+    /// The columns in memory.
+    fn columns(rows: &[Self], names: &Names) -> Vec<TableColumn>;
     /// Names and types of the columns.
     fn fields() -> Vec<Field>;
     /// Writes rows as a row group's columns.
@@ -30,6 +35,23 @@ pub(crate) trait Row: Sized + Default + Clone {
 macro_rules! table {
     ($Row:ident { $($field:ident: $column:expr),+ $(,)? }) => {
         impl Row for $Row {
+            fn columns(rows: &[Self], names: &Names) -> Vec<TableColumn> {
+                fn empty<V>(column: impl ByColumn<V>, _: &V, rows: usize, names: &Names) -> TableColumn {
+                    column.empty(rows, names)
+                }
+                let row = $Row::default();
+                let mut columns = vec![$(empty($column, &row.$field, rows.len(), names)),+];
+                for rows in rows.chunks(CHUNK) {
+                    let mut next = columns.iter_mut().map(|column| &mut column.values);
+                    $(
+                        if let Some(values) = next.next() {
+                            $column.extend(values, rows.iter().map(|row| row.$field.clone()));
+                        }
+                    )+
+                }
+                columns
+            }
+
             fn fields() -> Vec<Field> {
                 // The columns' types are those of the fields.
                 fn field<V>(column: impl Column<V>, _: &V) -> Field {
@@ -136,6 +158,51 @@ table!(WindowRecord {
     bytes: Plain("bytes"),
 });
 
+impl Records {
+    /// A table by columns, as its file holds them; empty columns where nothing was recorded.
+    pub fn columns(&self, table: OutcomeTable) -> Vec<TableColumn> {
+        let names = Names::of(self);
+        match table {
+            OutcomeTable::Flows => Row::columns(&self.flows, &names),
+            OutcomeTable::Links => Row::columns(&self.channels, &names),
+            OutcomeTable::Series => Row::columns(&self.samples, &names),
+            OutcomeTable::FlowSeries => Row::columns(&self.flow_samples, &names),
+            OutcomeTable::Windows => Row::columns(&self.window_flows, &names),
+        }
+    }
+}
+
+/// A table of an outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutcomeTable {
+    /// One row per flow.
+    Flows,
+    /// One row per channel.
+    Links,
+    /// One row per sample of a channel.
+    Series,
+    /// One row per sample of a flow.
+    FlowSeries,
+    /// One row per window and flow.
+    Windows,
+}
+
+impl OutcomeTable {
+    /// Every table.
+    pub const ALL: [Self; 5] = [Self::Flows, Self::Links, Self::Series, Self::FlowSeries, Self::Windows];
+
+    /// The name of its file, without the extension.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Flows => "flows",
+            Self::Links => "links",
+            Self::Series => "series",
+            Self::FlowSeries => "flow_series",
+            Self::Windows => "windows",
+        }
+    }
+}
+
 /// Writes a table; equal rows give equal bytes.
 pub(crate) fn write<R: Row>(rows: &[R], names: &Names, output: impl Write + Send) -> Result<(), Error> {
     let mut table = Writer::new(output, &R::fields())?;
@@ -233,6 +300,38 @@ mod tests {
         };
         let samples: Vec<_> = (0..2 * GROUP_ROWS as u64 + 5).map(sample).collect();
         assert_eq!(round_trip(&samples), samples);
+    }
+
+    #[test]
+    fn tables_in_memory_hold_what_the_files_do() {
+        let records = crate::testing::records();
+        let columns = |table| records.columns(table);
+        for table in OutcomeTable::ALL {
+            let rows = match table {
+                OutcomeTable::Flows => records.flows.len(),
+                OutcomeTable::Links => records.channels.len(),
+                OutcomeTable::Series => records.samples.len(),
+                OutcomeTable::FlowSeries => records.flow_samples.len(),
+                OutcomeTable::Windows => records.window_flows.len(),
+            };
+            let mut lengths = columns(table).into_iter().map(|column| match column.values {
+                Values::Bool(values) => values.len(),
+                Values::U8(values) => values.len(),
+                Values::U32(values) => values.len(),
+                Values::U64(values) => values.len(),
+                Values::OptionalU64(values) => values.len(),
+                Values::F64(values) => values.len(),
+                Values::Text(values) => values.len(),
+                Values::Names { places, .. } => places.len(),
+            });
+            assert!(rows > 0 && lengths.all(|length| length == rows), "{}", table.name());
+        }
+        let flows = columns(OutcomeTable::Flows);
+        let column = |name| &flows.iter().find(|column| column.name == name).unwrap().values;
+        let fct = records.flows.iter().map(|flow| flow.fct.map(|fct| fct.0)).collect();
+        assert_eq!(column("fct_ps"), &Values::OptionalU64(fct));
+        let places = records.flows.iter().map(|flow| flow.group).collect();
+        assert_eq!(column("group"), &Values::Names { places, names: records.groups.clone() });
     }
 
     #[test]

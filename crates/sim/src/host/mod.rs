@@ -20,6 +20,7 @@ use netloom_units::{Bytes, Time};
 use netloom_workload::{HostWork, Message as Job};
 use rustc_hash::FxHashMap;
 
+use crate::driven::Heard;
 use crate::meter::Meter;
 use crate::model::{Channels, Message, World};
 use crate::sampler::Sampler;
@@ -77,6 +78,8 @@ struct Rare {
     wakes_asked: u64,
     /// QCN's rate limiters, by destination.
     limiters: FxHashMap<u32, Limiter>,
+    /// What to tell of flows that were ordered from outside.
+    heard: Vec<Heard>,
     /// Per receiver, the last packet whose ACK was spared.
     unanswered: FxHashMap<u32, Packet>,
 }
@@ -193,6 +196,10 @@ impl Host {
                 }
             }
             Message::Start => self.start_flows(world, id, now, out),
+            Message::Order { dst, bytes, ticket, class } => {
+                let job = Job { class: *class, ..Job::new(*dst, *bytes, now) };
+                self.follow_order(world, id, now, job, *ticket);
+            }
             Message::Retransmit { slot, flow } => self.on_retransmit_timer(world, now, *slot, *flow, out),
             Message::AckDelay { receiver } => self.on_ack_delay(world, id, now, *receiver, out),
             Message::DrainLimit { slot, flow } => self.on_drain_limit(world, now, *slot, *flow),

@@ -7,6 +7,7 @@ use netloom_transport::{Arrival, Receiver, Reply};
 use netloom_units::Time;
 
 use super::{FIRST_OWN, Host, NIC};
+use crate::driven::Heard;
 use crate::meter::Meter;
 use crate::model::{Channels, Message, World};
 
@@ -46,6 +47,9 @@ impl Host {
             self.follow_program(world, id, now, |work, actions| {
                 work.on_received(now, key.src, key.flow, actions);
             });
+        }
+        if completes && world.is_driven {
+            self.rare.get_or_insert_default().heard.push(Heard::Received(key));
         }
         let (kind, number) = match reply {
             Reply::None => return self.delay_ack(world, now, packet, out),

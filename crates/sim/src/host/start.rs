@@ -8,6 +8,7 @@ use netloom_units::{Bytes, Time};
 use netloom_workload::{Action, HostWork, Message as Job};
 
 use super::{FIRST_OWN, Flow, Host};
+use crate::driven::Heard;
 use crate::model::{Message, World};
 use crate::path::PathProfile;
 
@@ -40,6 +41,18 @@ impl Host {
     pub(super) fn number(&mut self) -> u32 {
         self.next_flow += 1;
         self.next_flow - 1
+    }
+
+    /// Begins a flow that was ordered from outside.
+    pub(super) fn follow_order(&mut self, world: &World, id: u32, now: Time, job: Job, ticket: u32) {
+        let flow = self.number();
+        self.begin(world, id, now, job, flow);
+        self.rare.get_or_insert_default().heard.push(Heard::Started { ticket, flow });
+    }
+
+    /// What there is to tell of ordered flows since the last call.
+    pub(crate) fn heard(&mut self) -> Vec<Heard> {
+        self.rare.as_mut().map(|rare| std::mem::take(&mut rare.heard)).unwrap_or_default()
     }
 
     /// Appends a frame to the stream to its destination.

@@ -10,6 +10,7 @@ mod flows;
 mod goal;
 mod hotspot;
 mod htsim_matrix;
+mod idle;
 mod incast;
 mod lines;
 mod mix;
@@ -32,6 +33,7 @@ pub use flow_list::FlowList;
 pub use goal::Goal;
 pub use hotspot::{Degree, HotSources, Hotspot, Severity, Victim};
 pub use htsim_matrix::{HtsimMatrix, StartUnit};
+pub use idle::Idle;
 pub use incast::Incast;
 pub use mix::{Mix, Part};
 pub use ns3_flows::Ns3Flows;
@@ -69,6 +71,7 @@ kinds! {
         "flow-list" => FlowList(FlowList),
         "htsim-matrix" => HtsimMatrix(HtsimMatrix),
         "ns3-flows" => Ns3Flows(Ns3Flows),
+        "idle" => Idle(Idle),
         "mix" => Mix(Mix),
     }
 }
@@ -94,6 +97,7 @@ impl Pattern {
             Pattern::FlowList(pattern) => pattern.lay(setting),
             Pattern::HtsimMatrix(pattern) => pattern.lay(setting),
             Pattern::Ns3Flows(pattern) => pattern.lay(setting),
+            Pattern::Idle(pattern) => pattern.lay(setting),
             Pattern::Mix(pattern) => pattern.lay(setting),
         }
     }

@@ -1,0 +1,238 @@
+//! Runs that are driven from outside: flows start, and their completions are heard, in the middle of the run.
+//!
+//! A program that simulates what hosts compute (a training step, a control loop) decides what is sent when by what arrived when.
+//! It starts flows at the instant that the run has come to, or later, and lets the run go on until something completes. What comes out
+//! is what the same flows from a list would have given, byte by byte.
+//!
+//! The run goes event by event, in order of time, because only then may an answer leave at the very instant of what it answers; the
+//! windowed engine has other nodes well past that instant by then. A packet-hop costs several times as much as there.
+
+use std::collections::VecDeque;
+
+use netloom_engine::END_OF_TIME;
+use netloom_engine::reference::Steps;
+use netloom_record::{NamedChannel, Records, Window};
+use netloom_routing::FlowKey;
+use netloom_topology::HostId;
+use netloom_units::{Bytes, Time};
+use rustc_hash::FxHashMap;
+
+use crate::collect::{Remains, RunError, collect};
+use crate::model::{Message, Node, World};
+use crate::simulation::{Finished, RunProgress, Simulation};
+
+/// A flow that was started from outside, in order of the calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ticket(pub u32);
+
+/// A flow to start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// Sending host.
+    pub src: HostId,
+    /// Receiving host.
+    pub dst: HostId,
+    /// Payload, at least one byte.
+    pub bytes: Bytes,
+    /// When the message is handed to the sender's transport: now or later.
+    pub at: Time,
+    /// Traffic class.
+    pub class: u8,
+}
+
+/// The last byte of a flow has arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// Which flow.
+    pub ticket: Ticket,
+    /// When.
+    pub at: Time,
+}
+
+/// Why a flow cannot be started.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: expected {expected}, found {found}")]
+pub struct OrderError {
+    /// Which part of the order is wrong.
+    pub field: &'static str,
+    /// What could stand there.
+    pub expected: String,
+    /// What stands there.
+    pub found: String,
+}
+
+/// What a host tells of the flows that were started from outside.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Heard {
+    /// The flow of a ticket has this number at its source.
+    Started { ticket: u32, flow: u32 },
+    /// The last byte of a flow has come.
+    Received(FlowKey),
+}
+
+/// A run that is driven from outside.
+#[derive(Debug)]
+pub struct Driven {
+    world: World,
+    steps: Steps<World>,
+    windows: Vec<Window>,
+    named_channels: Vec<NamedChannel>,
+    groups: Vec<String>,
+    now: Time,
+    orders: u32,
+    /// Flows that have started and not completed.
+    tickets: FxHashMap<FlowKey, Ticket>,
+    completed: VecDeque<Completion>,
+    flows_done: u64,
+}
+
+impl Simulation {
+    /// Hands the run over to be driven; what the workload wants to send is sent all the same.
+    pub fn drive(self) -> Driven {
+        let Simulation { mut world, measure, named_channels, groups, nodes, .. } = self;
+        world.is_driven = true;
+        let steps = Steps::new(&world, nodes);
+        Driven {
+            world,
+            steps,
+            windows: measure.windows,
+            named_channels,
+            groups,
+            now: Time::ZERO,
+            orders: 0,
+            tickets: FxHashMap::default(),
+            completed: VecDeque::new(),
+            flows_done: 0,
+        }
+    }
+}
+
+impl Driven {
+    /// The instant that the run has come to. Everything before it has happened; of what happens at it, some may be left.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Where the run stands; of the flows only those are counted that were started from outside.
+    pub fn progress(&self) -> RunProgress {
+        RunProgress { time: self.now, flows_done: self.flows_done, packet_hops: self.steps.messages() }
+    }
+
+    /// Starts a flow.
+    ///
+    /// # Errors
+    /// If there is no such host or class, a host would send to itself or nothing, or the time has passed.
+    pub fn start(&mut self, order: Order) -> Result<Ticket, OrderError> {
+        let Order { src, dst, bytes, at, class } = order;
+        let (hosts, classes) = (self.world.network.hosts(), self.world.fabric.classes());
+        let refuse = |field, expected: String, found: String| Err(OrderError { field, expected, found });
+        for (field, host) in [("src", src), ("dst", dst)] {
+            if host >= hosts {
+                return refuse(field, format!("a host from 0 to {}", hosts - 1), host.to_string());
+            }
+        }
+        if src == dst {
+            return refuse("dst", "another host than src".to_owned(), dst.to_string());
+        }
+        if bytes == Bytes(0) {
+            return refuse("size", "at least 1 byte".to_owned(), "0".to_owned());
+        }
+        if usize::from(class) >= classes {
+            return refuse("traffic_class", format!("a class from 0 to {}", classes - 1), class.to_string());
+        }
+        if at >= END_OF_TIME {
+            return refuse("at", format!("a time before {END_OF_TIME}"), at.to_string());
+        }
+        if at < self.now {
+            return refuse("at", format!("{} or later", self.now), at.to_string());
+        }
+        let ticket = Ticket(self.orders);
+        self.orders += 1;
+        self.steps.timer(src, at, Message::Order { dst, bytes, ticket: ticket.0, class });
+        Ok(ticket)
+    }
+
+    /// Lets everything happen that happens before `until`; stops early if `go_on` says so, which is asked now and then. Returns
+    /// whether the run has come to `until`.
+    pub fn run_until(&mut self, until: Time, mut go_on: impl FnMut(RunProgress) -> bool) -> bool {
+        let mut count = 0u32;
+        while let Some(next) = self.next_before(until) {
+            self.step(next);
+            count += 1;
+            if count.is_multiple_of(LOOK_EVERY) && !go_on(self.progress()) {
+                return false;
+            }
+        }
+        // What lasts until nothing is left to happen ends with the last event.
+        if until < END_OF_TIME {
+            self.now = self.now.max(until);
+        }
+        true
+    }
+
+    /// The next completion, in order of time, that nobody has asked for yet: lets the run go on to it if need be, but not beyond
+    /// `until`. `None` if there is none before `until`, or if `go_on` said no.
+    pub fn next_completion(
+        &mut self,
+        until: Time,
+        mut go_on: impl FnMut(RunProgress) -> bool,
+    ) -> Option<Completion> {
+        let mut count = 0u32;
+        while self.completed.is_empty() {
+            match self.next_before(until) {
+                Some(next) => self.step(next),
+                None => {
+                    self.run_until(until, |_| true);
+                    return None;
+                }
+            }
+            count += 1;
+            if count.is_multiple_of(LOOK_EVERY) && !go_on(self.progress()) {
+                return None;
+            }
+        }
+        self.completed.pop_front()
+    }
+
+    /// The next event, if it happens before `until` and time has not ended.
+    fn next_before(&self, until: Time) -> Option<Time> {
+        self.steps.next_at().filter(|&next| next < until.min(END_OF_TIME))
+    }
+
+    fn step(&mut self, at: Time) {
+        self.now = at;
+        let Some(id) = self.steps.step(&self.world) else { return };
+        let Node::Host(host) = self.steps.node_mut(id) else { return };
+        for heard in host.heard() {
+            match heard {
+                Heard::Started { ticket, flow } => {
+                    _ = self.tickets.insert(FlowKey { src: id, flow }, Ticket(ticket))
+                }
+                Heard::Received(key) => {
+                    if let Some(ticket) = self.tickets.remove(&key) {
+                        self.flows_done += 1;
+                        self.completed.push_back(Completion { ticket, at });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends the run here and makes the records.
+    ///
+    /// # Errors
+    /// As [`Simulation::run`].
+    pub fn finish(self) -> Result<Finished, RunError> {
+        let Driven { world, steps, windows, named_channels, groups, now, .. } = self;
+        let is_out_of_time = steps.next_at().is_some_and(|next| next >= END_OF_TIME);
+        let until = if steps.next_at().is_none() { Time::MAX } else { now };
+        let (nodes, pending) = steps.finish();
+        let remains = Remains { nodes, pending, groups, until, is_stopped: false, is_out_of_time };
+        let records = collect(&world, remains)?;
+        let records = Records { windows, named_channels, ..records };
+        Ok(Finished { records, interrupted: false })
+    }
+}
+
+/// Events between two questions whether to go on.
+const LOOK_EVERY: u32 = 4096;

@@ -1,0 +1,153 @@
+//! A run that is driven from outside gives what the same flows from a list give.
+
+mod common;
+
+use common::*;
+use netloom_fabric::{Fabric, FabricOptions};
+use netloom_record::Records;
+use netloom_sim::{Completion, Driven, Order, SimConfig, Simulation};
+use netloom_topology::Network;
+use netloom_units::{Bytes, Time};
+use netloom_workload::{Idle, Message, Pattern, Plan};
+
+fn driven(network: &Network, config: &SimConfig) -> Driven {
+    let idle = plan(Pattern::Idle(Idle::default()), network, 1);
+    Simulation::new(network.clone(), config.clone(), idle).unwrap().drive()
+}
+
+fn listed(network: &Network, config: &SimConfig, orders: &[Order], threads: usize) -> Records {
+    let messages = orders.iter().map(|order| {
+        (order.src, Message { class: order.class, ..Message::new(order.dst, order.bytes, order.at) })
+    });
+    let plan = Plan::of_messages(network.hosts(), messages);
+    Simulation::new(network.clone(), config.clone(), plan).unwrap().run(threads).unwrap().records
+}
+
+/// What arrives is answered to another host at the same instant, so that everything depends on the network.
+fn chain(network: &Network, config: &SimConfig, answers: usize) -> (Vec<Order>, Records) {
+    let hosts = network.hosts();
+    let mut run = driven(network, config);
+    let mut orders: Vec<Order> = Vec::new();
+    for src in 0..hosts {
+        let dst = (src + hosts / 2) % hosts;
+        // All at once, and two of them at a later time.
+        let at = if src < 2 { Time::from_us(3) } else { Time::ZERO };
+        orders.push(Order { src, dst, bytes: Bytes(30_000 + u64::from(src) * 777), at, class: 0 });
+        run.start(orders[src as usize]).unwrap();
+    }
+    while let Some(Completion { ticket, at }) = run.next_completion(Time::MAX, |_| true) {
+        assert_eq!(run.now(), at);
+        if orders.len() < answers {
+            let done = orders[ticket.0 as usize];
+            let dst = (done.dst + 1 + ticket.0 * 7 % (hosts - 1)) % hosts;
+            let bytes = Bytes(1 + done.bytes.0 * 3 / 2 % 90_000);
+            let order = Order { src: done.dst, dst, bytes, at, class: 0 };
+            assert_eq!(run.start(order).unwrap().0 as usize, orders.len());
+            orders.push(order);
+        }
+    }
+    (orders, run.finish().unwrap().records)
+}
+
+#[test]
+fn the_driven_run_equals_the_listed_one() {
+    // Losses and retransmissions, too.
+    let shallow = Fabric {
+        options: FabricOptions { buffer: Some(Bytes(40_000)), ..Default::default() },
+        ..Fabric::default()
+    };
+    for name in ["ecmp", "spray", "flowcut-nic", "letflow", "adaptive"] {
+        for (network, fabric) in [
+            (leaf_spine(3, 2, 3), Fabric::default()),
+            (fat_tree(4), Fabric::default()),
+            (fat_tree(4), shallow.clone()),
+        ] {
+            let config = SimConfig { fabric, ..scheme(name) };
+            let (orders, records) = chain(&network, &config, 100);
+            assert_eq!((orders.len(), records.flows.len()), (100, 100));
+            for threads in [1, 2] {
+                let listed = listed(&network, &config, &orders, threads);
+                assert_eq!(difference(&records, &listed), None, "{name} on {}", network.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_run_that_is_paused_goes_on_as_if_nothing_had_been() {
+    let (network, config) = (fat_tree(4), scheme("ecmp"));
+    let orders: Vec<Order> = (0..16)
+        .map(|src| Order {
+            src,
+            dst: 15 - src,
+            bytes: Bytes(100_000),
+            at: Time::from_us(u64::from(src)),
+            class: 0,
+        })
+        .collect();
+    let mut run = driven(&network, &config);
+    for &order in &orders {
+        // At its very instant: everything before it has happened.
+        assert!(run.run_until(order.at, |_| true));
+        assert_eq!(run.now(), order.at);
+        run.start(order).unwrap();
+    }
+    assert!(run.run_until(Time::MAX, |_| true));
+    let mut completions: Vec<_> = std::iter::from_fn(|| run.next_completion(Time::MAX, |_| true)).collect();
+    let records = run.finish().unwrap().records;
+    assert_eq!(difference(&records, &listed(&network, &config, &orders, 1)), None);
+    assert!(completions.is_sorted_by_key(|completion| completion.at));
+    completions.sort_by_key(|completion| completion.ticket);
+    for (flow, completion) in records.flows.iter().zip(completions) {
+        assert_eq!(flow.start + fct(flow), completion.at);
+    }
+}
+
+#[test]
+fn a_run_may_end_with_work_left() {
+    let (network, mut config) = (fat_tree(4), scheme("flowcut-nic"));
+    let orders: Vec<Order> = (0..16)
+        .map(|src| Order { src, dst: 15 - src, bytes: Bytes(1_000_000), at: Time::ZERO, class: 0 })
+        .collect();
+    let mut run = driven(&network, &config);
+    orders.iter().for_each(|&order| _ = run.start(order).unwrap());
+    let until = Time::from_us(17);
+    assert!(run.run_until(until, |_| true));
+    assert_eq!(run.next_completion(until, |_| true), None);
+    let records = run.finish().unwrap().records;
+    config.measure.until = Some(until);
+    assert_eq!(difference(&records, &listed(&network, &config, &orders, 2)), None);
+    assert!(records.totals.data.in_flight > 0);
+}
+
+#[test]
+fn what_drives_may_stop_it_and_go_on() {
+    let (network, config) = (fat_tree(4), scheme("ecmp"));
+    let mut run = driven(&network, &config);
+    let order = Order { src: 0, dst: 9, bytes: Bytes(50_000_000), at: Time::ZERO, class: 0 };
+    let ticket = run.start(order).unwrap();
+    assert!(!run.run_until(Time::MAX, |_| false));
+    assert_eq!(run.next_completion(Time::MAX, |_| false), None);
+    assert_eq!(run.next_completion(Time::MAX, |_| true).unwrap().ticket, ticket);
+}
+
+#[test]
+fn orders_that_make_no_sense_are_refused() {
+    let network = fat_tree(4);
+    let mut run = driven(&network, &scheme("ecmp"));
+    run.run_until(Time::from_us(5), |_| true);
+    let order = Order { src: 0, dst: 1, bytes: Bytes(1), at: Time::from_us(5), class: 0 };
+    let refused = |run: &mut Driven, order: Order| run.start(order).unwrap_err().to_string();
+    assert_eq!(refused(&mut run, Order { src: 16, ..order }), "src: expected a host from 0 to 15, found 16");
+    assert_eq!(refused(&mut run, Order { dst: 0, ..order }), "dst: expected another host than src, found 0");
+    assert_eq!(
+        refused(&mut run, Order { bytes: Bytes(0), ..order }),
+        "size: expected at least 1 byte, found 0"
+    );
+    assert_eq!(
+        refused(&mut run, Order { at: Time::from_us(4), ..order }),
+        "at: expected 5us or later, found 4us"
+    );
+    assert!(refused(&mut run, Order { class: 1, ..order }).starts_with("traffic_class: expected"));
+    assert!(run.start(order).is_ok());
+}

@@ -1,0 +1,18 @@
+//! Nobody sends anything by itself.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::WorkloadError;
+use crate::plan::{HostWork, Plan, Setting};
+
+/// No traffic: hosts send only what a program that drives the run tells them to (see `docs/python.md`).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Idle {}
+
+impl Idle {
+    pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
+        Ok(setting.plan(Some(0), |_, _| HostWork::default()))
+    }
+}

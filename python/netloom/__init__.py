@@ -1,0 +1,40 @@
+"""netloom: simulate and analyse datacenter and HPC fabrics.
+
+>>> import netloom
+>>> s = netloom.Scenario({"topology": {"kind": "fat-tree", "k": 4}, "workload": {"size": "1MiB"}})
+>>> s["routing.preset"] = "flowcut-nic"
+>>> outcome = netloom.run(s)
+>>> outcome.summary["slowdown"]["p99"]
+
+Times are in picoseconds in tables and summaries (names end in ``_ps``), in seconds where a function takes or gives a
+number of its own; sizes are in bytes, rates in bit/s.
+"""
+
+from netloom._driven import Completion, Simulation
+from netloom._error import Problem, ScenarioError, SimulationError
+from netloom._inputs import flow_list, network, sizes, traffic_matrix
+from netloom._netloom import Scenario, Table
+from netloom._outcome import Outcome, Summary
+from netloom._route import Route
+from netloom._run import run
+from netloom._topology import Topology, topology
+
+__all__ = [
+    "Completion",
+    "Outcome",
+    "Problem",
+    "Route",
+    "Scenario",
+    "ScenarioError",
+    "Simulation",
+    "SimulationError",
+    "Summary",
+    "Table",
+    "Topology",
+    "flow_list",
+    "network",
+    "run",
+    "sizes",
+    "topology",
+    "traffic_matrix",
+]

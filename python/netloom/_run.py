@@ -1,0 +1,41 @@
+"""Running a scenario."""
+
+from __future__ import annotations
+
+import os
+
+from netloom import _netloom
+from netloom._netloom import Scenario
+from netloom._outcome import Outcome
+from netloom._progress import Progress, RunProgress
+
+
+def run(
+    scenario: Scenario | dict | str | os.PathLike,
+    *,
+    threads: int = 1,
+    out: str | os.PathLike | None = None,
+    replace: bool = False,
+    progress: Progress = None,
+) -> Outcome:
+    """Runs a scenario and gives its outcome.
+
+    ``scenario`` is a Scenario, a dict of its fields, or the path of a scenario file. The results do not depend on
+    ``threads``. With ``out`` the outcome is also written to that folder, the same bytes as by ``netloom run``; an outcome
+    that lies there is only replaced with ``replace=True``. ``progress`` shows a bar (True; None: in terminals and
+    notebooks), or is a function that is called about 20 times a second with a dict of ``time_s`` (simulated seconds),
+    ``flows_done``, ``flows`` (how many there will be, if known) and ``packet_hops``.
+
+    Ctrl-C, or an exception of the ``progress`` function, ends the run; with ``out``, what was seen until then is written
+    and marked as interrupted. Raises ScenarioError for what is wrong with the scenario, and SimulationError for a run that
+    comes to no good end.
+    """
+    if isinstance(scenario, dict):
+        scenario = Scenario(scenario)
+    elif not isinstance(scenario, Scenario):
+        scenario = Scenario.from_file(scenario)
+    shown = RunProgress(progress, str(scenario["name"]))
+    try:
+        return Outcome(_netloom.run(scenario, threads, out, replace, shown.start))
+    finally:
+        shown.close()

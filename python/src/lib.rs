@@ -1,0 +1,29 @@
+//! The native half of the Python package `netloom`: documents, runs and tables. What needs no Rust is in `netloom/*.py`.
+
+mod driven;
+mod error;
+mod outcome;
+mod run;
+mod scenario;
+mod table;
+mod topology;
+mod value;
+
+use pyo3::pymodule;
+
+/// The native half of the package `netloom`.
+#[pymodule]
+mod _netloom {
+    #[pymodule_export]
+    use crate::driven::Simulation;
+    #[pymodule_export]
+    use crate::outcome::Outcome;
+    #[pymodule_export]
+    use crate::run::run;
+    #[pymodule_export]
+    use crate::scenario::Scenario;
+    #[pymodule_export]
+    use crate::table::Table;
+    #[pymodule_export]
+    use crate::topology::{Topology, write_flow_list};
+}

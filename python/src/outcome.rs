@@ -1,0 +1,92 @@
+//! What a run gave: in memory, or read from a folder.
+
+use std::path::{Path, PathBuf};
+
+use netloom_record::{OutcomeTable, Performance, Records, Summary, Window};
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+
+use crate::error::outcome_error;
+use crate::table::Table;
+
+/// What a run gave; `netloom.Outcome` is the class that users see.
+#[pyclass(module = "netloom._netloom", name = "Outcome", frozen)]
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// The scenario with every default filled in, as TOML.
+    #[pyo3(get)]
+    scenario: String,
+    /// The summary as JSON.
+    #[pyo3(get)]
+    summary: String,
+    /// What the run cost, as JSON.
+    #[pyo3(get)]
+    performance: String,
+    /// The outcome folder, if there is one.
+    #[pyo3(get)]
+    folder: Option<PathBuf>,
+    tables: Vec<Table>,
+}
+
+impl Outcome {
+    pub(crate) fn new(
+        scenario: String,
+        summary: &Summary,
+        performance: &Performance,
+        records: &Records,
+        folder: Option<PathBuf>,
+    ) -> serde_json::Result<Self> {
+        let table = |table| Table::of_columns(records.columns(table));
+        Ok(Outcome {
+            scenario,
+            summary: serde_json::to_string_pretty(summary)?,
+            performance: serde_json::to_string_pretty(performance)?,
+            folder,
+            tables: OutcomeTable::ALL.map(table).into(),
+        })
+    }
+
+    fn read_folder(dir: &Path) -> Result<Self, netloom_record::OutcomeError> {
+        let outcome = netloom_record::Outcome::read(dir)?;
+        // Only the names of groups and windows stand in the tables.
+        let window = |name: &String| Window {
+            name: name.clone(),
+            from: Default::default(),
+            until: Default::default(),
+        };
+        let records = Records {
+            groups: outcome.summary.groups.keys().cloned().collect(),
+            windows: outcome.summary.windows.keys().map(window).collect(),
+            flows: outcome.flows()?,
+            channels: outcome.channels()?,
+            samples: outcome.samples()?,
+            flow_samples: outcome.flow_samples()?,
+            window_flows: outcome.window_flows()?,
+            ..Records::default()
+        };
+        let made = Outcome::new(
+            outcome.scenario,
+            &outcome.summary,
+            &outcome.performance,
+            &records,
+            Some(dir.to_owned()),
+        );
+        Ok(made.expect("what was read from JSON can be written"))
+    }
+}
+
+#[pymethods]
+impl Outcome {
+    /// Reads an outcome folder.
+    #[staticmethod]
+    fn read(py: Python<'_>, folder: PathBuf) -> PyResult<Self> {
+        let folder = std::path::absolute(&folder).map_err(|error| PyOSError::new_err(error.to_string()))?;
+        py.detach(|| Outcome::read_folder(&folder)).map_err(|error| outcome_error(&error))
+    }
+
+    /// A table by its file's name without `.parquet`.
+    fn table(&self, name: &str) -> Option<Table> {
+        let place = OutcomeTable::ALL.iter().position(|table| table.name() == name)?;
+        Some(self.tables[place].clone())
+    }
+}

@@ -1,0 +1,228 @@
+"""Networks, flows, sizes and driven runs from Python."""
+
+import netloom
+import networkx as nx
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+TREE = {"kind": "fat-tree", "k": 4}
+
+
+@pytest.fixture(autouse=True)
+def _files_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.setenv("NETLOOM_DATA", str(tmp_path / "data"))
+
+
+# Networks
+
+
+def test_a_network_is_arrays():
+    network = netloom.topology("fat-tree:k=4,rate=100Gbps")
+    assert (network.hosts, network.switches, len(network.links)) == (16, 20, 48)
+    assert isinstance(network.links["a"], np.ndarray)
+    assert set(network.links["rate_bps"].tolist()) == {10**11}
+    assert network.links.units == {"rate_bps": "bit/s", "latency_ps": "ps"}
+    matrix = network.adjacency()
+    assert matrix.shape == (20, 20) and (matrix == matrix.T).all() and matrix.sum() == 2 * 32
+    assert network.metrics["diameter"] == 4 and network.cost["dollars_per_host"] > 0
+    assert np.unique(network.switch_table["level"], return_counts=True)[1].tolist() == [8, 8, 4]
+    assert netloom.topology(TREE).node_names[-1] == "s19"
+    jellyfish = {"kind": "jellyfish", "switches": 20, "degree": 4, "hosts_per_switch": 2}
+    links = [netloom.topology(jellyfish, seed=seed).links for seed in (1, 1, 2)]
+    assert pl.DataFrame(links[0]).equals(pl.DataFrame(links[1]))
+    assert not pl.DataFrame(links[0]).equals(pl.DataFrame(links[2]))
+
+
+def test_what_is_no_network_is_refused():
+    with pytest.raises(netloom.ScenarioError, match="there is no topology `fat-treee`"):
+        netloom.topology("fat-treee:k=4")
+    with pytest.raises(netloom.ScenarioError, match="topology.k: expected an even number"):
+        netloom.topology({"kind": "fat-tree", "k": 5})
+
+
+def test_a_network_goes_to_networkx_and_back():
+    network = netloom.topology(TREE)
+    graph = network.to_networkx()
+    assert graph.number_of_nodes() == 36 and graph.degree("s0") == 4 and graph.nodes["s19"]["level"] == 3
+    assert nx.shortest_path_length(graph, "h0", "h15") == 6
+    assert graph.edges["h0", "s0"]["rate_bps"] == 2 * 10**11
+    back = netloom.topology(netloom.network(graph))
+    assert (back.hosts, back.switches, len(back.links)) == (16, 20, 48)
+    assert (back.links["latency_ps"] == network.links["latency_ps"]).all()
+
+
+def test_paths_and_throughput_are_those_of_the_command_line():
+    network = netloom.topology("slim-fly:q=5")
+    tables = network.paths(samples=200)
+    assert all(len(table) > 0 for table in tables.values()) and len(tables) >= 2
+    found = network.throughput("minimal", "uniform", method="exact")
+    assert found["lower"] <= found["value"] <= found["upper"] and found["router_pairs"] > 0
+    matrix = np.zeros((network.switches, network.switches))
+    matrix[0, 1] = matrix[1, 0] = 1.0
+    assert network.throughput("optimal", matrix)["upper"] > 1
+    with pytest.raises(netloom.ScenarioError, match="traffic: expected a matrix of 50 x 50 switches"):
+        network.throughput("optimal", np.ones((3, 3)))
+    with pytest.raises(netloom.ScenarioError, match="routing.kind: there is no routing `minimall`"):
+        network.throughput("minimall")
+
+
+def dumbbell():
+    return netloom.network([("a", "x"), ("b", "x"), ("c", "y"), ("x", "y")], rate="100Gbps", latency="1us")
+
+
+def test_a_network_of_ones_own_runs():
+    s = netloom.Scenario({"topology": dumbbell()})
+    s["workload"] = netloom.flow_list({"src": [0, 1], "dst": [2, 2], "bytes": [10**6, 10**6]})
+    flows = netloom.run(s).flows
+    assert flows["bytes"].tolist() == [10**6, 10**6] and (flows["fct_ps"] > 160e6).all()
+
+
+def test_links_come_as_arrays_frames_and_pairs(tmp_path):
+    ring = [(0, 1), (1, 2), (2, 0)]
+    frame = pd.DataFrame(ring, columns=["a", "b"])
+    file = tmp_path / "ring.txt"
+    given = [ring, np.array(ring), frame, {"a": [0, 1, 2], "b": [1, 2, 0]}]
+    made = [netloom.network(links, hosts_per_switch=2) for links in given]
+    assert all(topology == made[0] for topology in made), "the same network is the same file"
+    assert netloom.network(ring, hosts_per_switch=2, file=file)["path"] == str(file)
+    assert netloom.topology(made[0]).hosts == 6
+    with_rates = {"a": ["h", "g"], "b": ["s", "s"], "rate_bps": [10**9, 10**10], "latency_ps": [5, 6]}
+    links = netloom.topology(netloom.network(with_rates, hosts=["g", "h"])).links
+    assert dict(zip(links["latency_ps"].tolist(), links["rate_bps"].tolist(), strict=True)) == {
+        5: 10**9,
+        6: 10**10,
+    }
+    with pytest.raises(netloom.ScenarioError, match="names of nodes without blanks"):
+        netloom.network([("a b", "c")])
+    with pytest.raises(netloom.ScenarioError, match="links: expected a column `b`, found a"):
+        netloom.network({"a": [1]})
+
+
+# Flows and sizes
+
+
+def test_flows_come_from_any_frame():
+    columns = {"src": [0, 3], "dst": [9, 1], "bytes": [1000, 2000], "start_ps": [5, 0]}
+    frames = [columns, pd.DataFrame(columns), pl.DataFrame(columns), pl.DataFrame(columns).to_arrow()]
+    lists = [netloom.flow_list(frame) for frame in frames]
+    assert all(workload == lists[0] for workload in lists)
+    outcome = netloom.run({"topology": TREE, "workload": lists[0]})
+    assert outcome.flows["start_ps"].tolist() == [5, 0]
+    again = netloom.run({"topology": TREE, "workload": netloom.flow_list(outcome.flows)})
+    assert pl.DataFrame(again.flows).equals(pl.DataFrame(outcome.flows))
+
+
+@pytest.mark.parametrize(
+    ("columns", "error", "message"),
+    [
+        ({"src": [0], "dst": [1]}, netloom.ScenarioError, "flows: expected a column `bytes`, found src, dst"),
+        ({"src": [0.5], "dst": [1], "bytes": [1]}, TypeError, "src: expected a column of whole numbers"),
+        ({"src": [0], "dst": [1], "bytes": [-1]}, netloom.ScenarioError, "bytes: row 0: expected a number"),
+        ({"src": [0], "dst": [None], "bytes": [1]}, netloom.ScenarioError, "dst: expected a number in every"),
+        ({"src": [2**40], "dst": [1], "bytes": [1]}, netloom.ScenarioError, "src: 1099511627776 is no host"),
+        ({"src": ["h0"], "dst": [1], "bytes": [1]}, TypeError, "src: expected a column of whole numbers"),
+        (3, TypeError, "expected a data frame or a dict of columns, found int"),
+    ],
+)
+def test_frames_with_wrong_columns_are_refused(columns, error, message):
+    with pytest.raises(error, match=message):
+        netloom.flow_list(columns)
+
+
+def test_a_matrix_of_bytes_is_a_workload():
+    matrix = np.zeros((16, 16), dtype=int)
+    matrix[0, 5], matrix[7, 2] = 3000, 4000
+    flows = netloom.run({"topology": TREE, "workload": netloom.traffic_matrix(matrix)}).flows
+    assert list(zip(flows["src"], flows["dst"], flows["bytes"], strict=True)) == [(0, 5, 3000), (7, 2, 4000)]
+    for wrong, message in [
+        (np.ones((2, 2)), "diagonal"),
+        (np.ones((2, 3)), "square"),
+        (-matrix, "from 0 on"),
+    ]:
+        with pytest.raises(netloom.ScenarioError, match=message):
+            netloom.traffic_matrix(wrong)
+
+
+def test_sizes_come_from_samples_and_functions():
+    def drawn(size):
+        workload = {"kind": "uniform", "size": size, "messages_per_host": 20}
+        return netloom.run({"topology": TREE, "workload": workload}).flows["bytes"]
+
+    assert set(drawn(netloom.sizes([100, 5000, 5000])).tolist()) == {100, 5000}
+    spread = drawn(netloom.sizes([1000, 2000], [0, 1]))
+    assert spread.min() >= 1000 and spread.max() <= 2000 and len(set(spread.tolist())) > 100
+    with pytest.raises(netloom.ScenarioError, match="shares: expected as many shares as sizes, 2, found 1"):
+        netloom.sizes([1, 2], [1])
+    with pytest.raises(netloom.ScenarioError, match="expected at least one size"):
+        netloom.sizes([float("nan")])
+
+
+# Driven runs
+
+
+def test_a_driven_run_equals_the_listed_one():
+    scenario = {"topology": TREE, "routing": {"preset": "flowcut-nic"}}
+    sim = netloom.Simulation(scenario)
+    started = []
+
+    def start(src, dst, size, at=None):
+        started.append((src, dst, size, sim.now_ps if at is None else at))
+        sim.start(src, dst, size, tag=len(started), at=at)
+
+    for host in range(1, 16):
+        start(host, 0, 10_000 * host, at=host * 100)
+    completions = []
+    while done := sim.next_completion():
+        completions.append(done)
+        assert sim.now_ps == done.time_ps
+        if len(started) < 60:
+            start(done.dst, (done.src + 7) % 16 or 1, done.size // 2 + 1)
+    driven = sim.finish()
+    assert [done.time_ps for done in completions] == sorted(done.time_ps for done in completions)
+    src, dst, size, at = zip(*started, strict=True)
+    listed = scenario | {
+        "workload": netloom.flow_list({"src": src, "dst": dst, "bytes": size, "start_ps": at})
+    }
+    listed = netloom.run(listed, threads=2)
+    for table in ("flows", "links"):
+        assert pl.DataFrame(getattr(driven, table)).equals(pl.DataFrame(getattr(listed, table)))
+    assert driven.summary == listed.summary
+    assert sorted(done.fct_ps for done in completions) == sorted(listed.flows["fct_ps"].tolist())
+
+
+def test_time_goes_on_as_it_is_told():
+    sim = netloom.Simulation({"topology": TREE})
+    assert sim.now_ps == 0 and sim.next_completion("5us") is None and sim.now_ps == 5_000_000
+    sim.start(0, 1, "64KiB", tag="a")
+    assert sim.next_completion(5_000_001) is None
+    sim.run_until("1ms")
+    done = sim.next_completion()
+    assert (done.tag, done.size, done.start_ps) == ("a", 65536, 5_000_000) and sim.now_ps == 10**9
+    for wrong, message in [
+        ({"src": 0, "dst": 0, "size": 1}, "dst: expected another host"),
+        ({"src": 0, "dst": 1, "size": 0}, "size: expected at least 1 byte"),
+        ({"src": 0, "dst": 1, "size": 1, "at": "1us"}, "at: expected 1ms or later, found 1us"),
+        ({"src": 0, "dst": 1, "size": "64 apples"}, "size: "),
+    ]:
+        with pytest.raises(netloom.ScenarioError, match=message):
+            sim.start(**wrong)
+    with pytest.raises(TypeError, match="size: expected a whole number"):
+        sim.start(0, 1, 1.5)
+    assert len(sim.finish().flows) == 1
+    with pytest.raises(RuntimeError, match="the run has ended"):
+        sim.run_until()
+
+
+def test_a_workload_runs_beside_driven_flows():
+    workload = {"kind": "permutation", "size": "100KB"}
+    sim = netloom.Simulation({"topology": TREE, "workload": workload})
+    sim.start(0, 1, 777)
+    assert sim.next_completion().size == 777 and sim.next_completion() is None
+    assert sorted(set(sim.finish().flows["bytes"].tolist())) == [777, 100_000]
+
+
+def test_an_end_of_measurement_makes_no_sense_in_a_driven_run():
+    with pytest.raises(netloom.ScenarioError, match="measure.until: expected none"):
+        netloom.Simulation({"topology": TREE, "measure": {"until": "1ms"}})
