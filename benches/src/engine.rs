@@ -4,8 +4,9 @@
 
 use std::time::Instant;
 
-use netloom_engine::{Engine, Model, NodeIndex, Scheduler, Setup, Stream, contiguous, reference, stream};
+use netloom_engine::{Engine, Model, NodeIndex, Scheduler, Setup, contiguous, reference};
 use netloom_units::Time;
+use netloom_units::random;
 use rand::RngExt;
 
 const NODES: u32 = 1024;
@@ -17,10 +18,10 @@ const LATENCY: Time = Time::from_us(1);
 struct Toss;
 
 impl Model for Toss {
-    type Node = Stream;
+    type Node = random::Stream;
     type Payload = u32;
 
-    fn start(&self, _: &mut Stream, _: NodeIndex, out: &mut impl Scheduler<u32>) {
+    fn start(&self, _: &mut random::Stream, _: NodeIndex, out: &mut impl Scheduler<u32>) {
         for token in 0..TOKENS_PER_NODE {
             out.timer(Time::from_ns(u64::from(token) * 60), HOPS);
         }
@@ -28,7 +29,7 @@ impl Model for Toss {
 
     fn handle(
         &self,
-        random: &mut Stream,
+        random: &mut random::Stream,
         id: NodeIndex,
         at: Time,
         _source: u32,
@@ -41,13 +42,19 @@ impl Model for Toss {
         }
     }
 
-    fn advance(&self, _: &mut Stream, _: NodeIndex, _: Time, _: &mut impl Scheduler<u32>) -> Option<Time> {
+    fn advance(
+        &self,
+        _: &mut random::Stream,
+        _: NodeIndex,
+        _: Time,
+        _: &mut impl Scheduler<u32>,
+    ) -> Option<Time> {
         None
     }
 }
 
 fn main() {
-    let nodes = || (0..NODES).map(|id| stream(1, 0, u64::from(id))).collect::<Vec<_>>();
+    let nodes = || (0..NODES).map(|id| random::Node::Host.stream(1, u64::from(id))).collect::<Vec<_>>();
     let order: Vec<NodeIndex> = (0..NODES).collect();
     let windows = |threads| {
         let setup = Setup { parts: Some(contiguous(&order, |_| 1, threads)), ..Setup::new(LATENCY) };

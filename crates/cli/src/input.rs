@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use netloom_scenario::{Node, Problems, Scenario, load_network as read_network, one_word, read_kind};
+use netloom_scenario::{Node, Problems, Scenario, load_network as read_network, one_word, read};
 use netloom_units::kind::Kind;
 
 use crate::args::Changes;
@@ -41,5 +41,5 @@ fn set_seed(seed: u64) -> String {
 
 /// Reads a kind from one word of the command line, e.g. `worst-case:intensity=0.55`.
 pub(crate) fn kind_in_one_word<K: Kind>(option: &str, text: &str) -> Result<K, Failure> {
-    read_kind(&one_word(option, text)?, option).map_err(|problems| Failure::Input(Problems(problems)))
+    read(&one_word(option, text)?, option).map_err(|problems| Failure::Input(Problems(problems)))
 }

@@ -52,10 +52,8 @@ mod engine;
 mod model;
 mod partition;
 pub mod reference;
-mod stream;
 mod wheel;
 
 pub use engine::{END_OF_TIME, Engine, EngineError, Progress, Run, Setup};
 pub use model::{Model, NodeIndex, Scheduler, TIMER};
 pub use partition::contiguous;
-pub use stream::{Stream, stream};

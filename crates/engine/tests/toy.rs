@@ -1,9 +1,8 @@
 //! A toy network of forwarding nodes, run by both executors and by any number of threads.
 
-use netloom_engine::{
-    Engine, Model, NodeIndex, Scheduler, Setup, Stream, TIMER, contiguous, reference, stream,
-};
+use netloom_engine::{Engine, Model, NodeIndex, Scheduler, Setup, TIMER, contiguous, reference};
 use netloom_units::Time;
+use netloom_units::random;
 use proptest::prelude::*;
 use rand::RngExt;
 
@@ -21,7 +20,7 @@ const ALARMS: [u64; 6] = [1, 2, 40, 900, 5_000, 400_000];
 
 #[derive(Clone, Debug)]
 struct Server {
-    random: Stream,
+    random: random::Stream,
     queue: std::collections::VecDeque<(u32, Time)>,
     free_at: Time,
     log: Vec<(u64, u32, u32)>,
@@ -131,7 +130,7 @@ impl Toss {
 fn servers(seed: u64) -> Vec<Server> {
     (0..NODES)
         .map(|id| Server {
-            random: stream(seed, 0, u64::from(id)),
+            random: random::Node::Host.stream(seed, u64::from(id)),
             queue: Default::default(),
             free_at: Time::ZERO,
             log: Vec::new(),

@@ -37,7 +37,6 @@ pub mod rank;
 mod report;
 pub mod routes;
 pub mod sample;
-mod stream;
 pub mod tables;
 #[cfg(test)]
 mod testing;
@@ -48,5 +47,4 @@ pub use report::{
     interference, report,
 };
 pub use routes::{Routes, Scheme, SchemeError};
-pub use stream::stream;
 pub use tables::ForwardingTables;

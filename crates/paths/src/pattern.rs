@@ -1,5 +1,6 @@
 //! Which host sends to which: the fixed patterns of FatPaths sec. II-C and VII.
 
+use netloom_units::random::Analysis;
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
@@ -8,8 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use netloom_topology::RouterGraph;
 use netloom_units::kinds;
-
-use crate::stream;
 
 /// Every host sends to one other host, and every host receives from one: a random permutation without fixed points.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -104,7 +103,7 @@ impl Pattern {
     pub fn router_flows(&self, graph: &RouterGraph, placement: Placement, seed: u64) -> Vec<(u32, u32)> {
         let mut router_of: Vec<u32> =
             (0..graph.routers()).flat_map(|r| (0..graph.hosts(r)).map(move |_| r)).collect();
-        let mut rng = stream(seed, "pattern");
+        let mut rng = Analysis::Pattern.stream(seed);
         let flows = self.host_flows(&router_of, &mut rng);
         if placement == Placement::Random {
             router_of.shuffle(&mut rng);

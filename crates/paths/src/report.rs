@@ -1,5 +1,6 @@
 //! The whole path-diversity report of one network.
 
+use netloom_units::Invalid;
 use std::collections::BTreeMap;
 
 use netloom_topology::RouterGraph;
@@ -50,15 +51,8 @@ pub enum ReportError {
     #[error("the network is not connected: {0} ordered router pairs have no path")]
     Disconnected(u64),
     /// A parameter outside its range.
-    #[error("{field}: expected {expected}, found {found}")]
-    Parameter {
-        /// The parameter's name as the user writes it.
-        field: &'static str,
-        /// What would be valid.
-        expected: &'static str,
-        /// What was given.
-        found: String,
-    },
+    #[error(transparent)]
+    Parameter(#[from] Invalid),
 }
 
 /// How disjoint paths were counted.
@@ -126,10 +120,7 @@ pub fn report(graph: &RouterGraph, config: &PathsConfig) -> Result<PathsReport, 
     if ends.len() < 2 {
         return Err(ReportError::TooFewEndpoints(ends.len()));
     }
-    if config.samples == 0 {
-        let found = "0".to_owned();
-        return Err(ReportError::Parameter { field: "samples", expected: "at least 1", found });
-    }
+    Invalid::at_least("samples", config.samples, 1)?;
     let distances = DistanceDistribution::measure(graph);
     if distances.disconnected > 0 {
         return Err(ReportError::Disconnected(distances.disconnected));

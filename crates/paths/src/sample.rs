@@ -1,8 +1,7 @@
 //! Random pairs and quadruples of routers, and what a sample says about the whole.
 
+use netloom_units::random::Analysis;
 use rand::RngExt;
-
-use crate::stream;
 
 /// Two-sided 95% quantile of the normal distribution.
 const Z95: f64 = 1.959_963_985;
@@ -24,7 +23,7 @@ pub fn quadruples(endpoints: &[u32], samples: usize, seed: u64) -> Sample<4> {
 }
 
 fn distinct<const K: usize>(endpoints: &[u32], samples: usize, seed: u64) -> Sample<K> {
-    let mut rng = stream(seed, if K == 2 { "pairs" } else { "quadruples" });
+    let mut rng = (if K == 2 { Analysis::Pairs } else { Analysis::Quadruples }).stream(seed);
     let mut routers = Vec::new();
     while endpoints.len() >= K && routers.len() < samples {
         let drawn: [u32; K] = std::array::from_fn(|_| endpoints[rng.random_range(0..endpoints.len())]);

@@ -32,8 +32,9 @@ pub mod study;
 
 pub use document::{Entry, Node, Table, Value, apply_override};
 pub use load::{load, load_network, one_word};
-pub use read::{read, read_kind};
+pub use netloom_units::names::suggest;
+pub use read::read;
 pub use reference::{Chapter, reference};
 pub use run::{Ran, Ready, RunError, build_network, finish, prepare, run, simulate, summary_options};
 pub use scenario::Scenario;
-pub use source::{Place, Problem, Problems, Source, suggest};
+pub use source::{Place, Problem, Problems, Source};

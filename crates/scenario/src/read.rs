@@ -1,17 +1,17 @@
 //! From a [`Node`] to a checked value, with errors that point at the words to blame.
 //!
-//! This is a serde deserializer of our own because the words of a scenario come from several texts, and because
-//! serde's tagged enums forget where a value was written. A kind is read from a table with a `kind` key, or from
-//! its bare name: `selector = "hash"` is short for `selector = { kind = "hash" }`.
+//! This is a serde deserializer of our own because the words of a scenario come from several texts. How a kind is
+//! written, and how it is read, stands in [`netloom_units::kind`]; here its errors get their places and the names of
+//! what could have been written.
 
 use std::fmt;
 
-use netloom_units::kind::Kind;
+use netloom_units::names::{shorten, suggest};
 use serde::de::value::StrDeserializer;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Expected, IntoDeserializer, Unexpected, Visitor};
 
 use crate::document::{Entry, Node, Table, Value};
-use crate::source::{Place, Problem, suggest};
+use crate::source::{Place, Problem};
 
 /// Reads a value, finding as many problems as it can: after one, the field to blame is left out and reading goes on.
 ///
@@ -30,18 +30,8 @@ pub(crate) fn read_beside<T: DeserializeOwned>(
     collect(node, path, others, |node| T::deserialize(Reader::new(node)))
 }
 
-/// Reads a kind from its table or its bare name, finding as many problems as it can.
-///
-/// # Errors
-/// All problems found, each with its field below `path` and its place.
-pub fn read_kind<K: Kind>(node: &Node, path: &str) -> Result<K, Vec<Problem>> {
-    read_kind_beside(node, path, &[])
-}
-
-/// As [`read_kind`], of a table whose fields `others` were taken out already.
-pub(crate) fn read_kind_beside<K: Kind>(node: &Node, path: &str, others: &[&str]) -> Result<K, Vec<Problem>> {
-    collect(node, path, others, read_kind_once)
-}
+/// What an axis is called until the table that it is written in says more.
+const UNNAMED_AXIS: &str = "choice";
 
 /// Enough to be useful, few enough to be read.
 const MOST_PROBLEMS: usize = 12;
@@ -80,15 +70,6 @@ fn collect<T>(
     }
 }
 
-fn read_kind_once<K: Kind>(node: &Node) -> Result<K, Error> {
-    let kind = KindOf::find(node, K::AXIS, K::NAMES)?;
-    let fields = Reader { node, skip: Some("kind") };
-    match K::read(kind.name, fields) {
-        Some(result) => result.map_err(|error| error.within(&node.place).kind(kind.name)),
-        None => Err(kind.unknown(K::AXIS, K::NAMES)),
-    }
-}
-
 /// Which kind a node names, and where.
 struct KindOf<'a> {
     name: &'a str,
@@ -111,7 +92,8 @@ impl<'a> KindOf<'a> {
                     Err(Error::new(what).within(&other.place).below("kind"))
                 }
                 None => {
-                    let what = What::Missing { field: "kind".to_owned(), valid: names.to_vec() };
+                    let names = names.join(", ");
+                    let what = What::Other(format!("`kind` is missing; expected one of {names}"));
                     Err(Error::new(what).within(&node.place))
                 }
             },
@@ -151,7 +133,7 @@ struct Details {
 enum What {
     UnknownField { found: String, valid: Vec<String> },
     UnknownKind { axis: String, found: String, valid: Vec<String> },
-    Missing { field: String, valid: Vec<&'static str> },
+    Missing { field: String },
     Type { expected: String, found: String },
     Other(String),
 }
@@ -180,9 +162,30 @@ impl Error {
         self
     }
 
+    /// Tells the error of a table what the table is: the struct or axis that it is read as, which fields may stand in it,
+    /// and its kind.
+    fn in_table(mut self, axis: &str, fields: &[&str], kind: Option<&str>) -> Self {
+        let path: Vec<&str> = self.0.path.iter().map(String::as_str).collect();
+        match (&mut self.0.what, path.as_slice()) {
+            (What::UnknownField { valid, .. }, [_]) => {
+                let others = fields.iter().filter(|&&field| !valid.iter().any(|known| known == field));
+                let others: Vec<String> = others.map(|&field| field.to_owned()).collect();
+                valid.extend(others);
+            }
+            (What::UnknownKind { axis: named, .. }, [] | ["kind"]) if named == UNNAMED_AXIS => {
+                *named = axis.to_lowercase();
+            }
+            _ => {}
+        }
+        match kind {
+            Some(kind) => self.kind(kind),
+            None => self,
+        }
+    }
+
     /// The field that is missing, from the value that is read down.
     fn missing(&self) -> Option<Vec<String>> {
-        let What::Missing { field, .. } = &self.0.what else { return None };
+        let What::Missing { field } = &self.0.what else { return None };
         Some(self.0.path.iter().chain([field]).cloned().collect())
     }
 
@@ -204,10 +207,7 @@ impl Error {
                 format!("there is no {axis} `{found}`"),
                 Some(suggest(found, valid.iter().map(String::as_str))),
             ),
-            What::Missing { field, valid } => (
-                format!("`{field}` is missing{owner}"),
-                Some(format!("valid here: {}", valid.join(", "))).filter(|_| !valid.is_empty()),
-            ),
+            What::Missing { field } => (format!("`{field}` is missing{owner}"), None),
             What::Type { expected, found } => (format!("expected {expected}, found {found}"), None),
             What::Other(message) => (message.clone(), None),
         };
@@ -230,9 +230,15 @@ impl de::Error for Error {
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        let found =
-            found.to_string().replace("integer `", "number `").replace("floating point `", "number `");
-        Error::new(What::Type { expected: expected.to_string(), found })
+        let found = match found {
+            Unexpected::Str(text) => format!("string {:?}", shorten(text)),
+            Unexpected::Map => "a table".to_owned(),
+            Unexpected::Seq => "a list".to_owned(),
+            other => {
+                other.to_string().replace("integer `", "number `").replace("floating point `", "number `")
+            }
+        };
+        Error::new(What::Type { expected: in_words(&expected.to_string()), found })
     }
 
     fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
@@ -241,7 +247,7 @@ impl de::Error for Error {
 
     fn unknown_variant(found: &str, valid: &'static [&'static str]) -> Self {
         let valid = valid.iter().map(|&name| name.to_owned()).collect();
-        let what = What::UnknownKind { axis: "choice".to_owned(), found: found.to_owned(), valid };
+        let what = What::UnknownKind { axis: UNNAMED_AXIS.to_owned(), found: found.to_owned(), valid };
         Error::new(what)
     }
 
@@ -251,7 +257,25 @@ impl de::Error for Error {
     }
 
     fn missing_field(field: &'static str) -> Self {
-        Error::new(What::Missing { field: field.to_owned(), valid: Vec::new() })
+        Error::new(What::Missing { field: field.to_owned() })
+    }
+}
+
+/// What serde expects, in words of people: its name of a number's type says which numbers there are.
+fn in_words(expected: &str) -> String {
+    let whole = |from: &str, to: &str| format!("a whole number from {from} to {to}");
+    match expected {
+        "u8" => whole("0", &u8::MAX.to_string()),
+        "u16" => whole("0", &u16::MAX.to_string()),
+        "u32" => whole("0", &u32::MAX.to_string()),
+        // TOML knows no larger one.
+        "u64" | "usize" => whole("0", &i64::MAX.to_string()),
+        "i32" => whole(&i32::MIN.to_string(), &i32::MAX.to_string()),
+        "i64" => "a whole number".to_owned(),
+        "f32" | "f64" => "a number".to_owned(),
+        "a sequence" => "a list".to_owned(),
+        "a map" => "a table".to_owned(),
+        other => other.to_owned(),
     }
 }
 
@@ -259,18 +283,20 @@ impl de::Error for Error {
 #[derive(Clone, Copy)]
 struct Reader<'a> {
     node: &'a Node,
-    /// A key that is not a field: the `kind` of a kind's table.
-    skip: Option<&'static str>,
+    /// Whether the `kind` of the table has been read.
+    is_known: bool,
 }
 
 impl<'a> Reader<'a> {
     fn new(node: &'a Node) -> Self {
-        Reader { node, skip: None }
+        Reader { node, is_known: false }
     }
 
     fn fields(&self) -> Fields<'a> {
         let entries: &[Entry] = self.node.as_table().map_or(&[], |table: &Table| &table.0);
-        Fields { entries: entries.iter(), skip: self.skip, current: None }
+        // The kind comes first: it says how to read the others.
+        let kind = entries.iter().find(|entry| entry.key == KIND).filter(|_| !self.is_known);
+        Fields { kind, entries: entries.iter(), current: None }
     }
 }
 
@@ -278,7 +304,7 @@ impl<'de> de::Deserializer<'de> for Reader<'de> {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        if self.skip.is_some() {
+        if self.is_known {
             return visitor.visit_map(self.fields()).map_err(|error| error.within(&self.node.place));
         }
         match &self.node.value {
@@ -294,6 +320,16 @@ impl<'de> de::Deserializer<'de> for Reader<'de> {
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         visitor.visit_some(self)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        axis: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        let kind = self.node.as_table().and_then(|table| table.get(KIND)).and_then(Node::as_str);
+        self.deserialize_any(visitor).map_err(|error| error.in_table(axis, fields, kind))
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -321,7 +357,7 @@ impl<'de> de::Deserializer<'de> for Reader<'de> {
 
     serde::forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq
-        tuple tuple_struct map struct identifier ignored_any
+        tuple tuple_struct map identifier ignored_any
     }
 }
 
@@ -332,9 +368,13 @@ impl<'a> IntoDeserializer<'a, Error> for Reader<'a> {
     }
 }
 
+/// The key that names the kind of a table.
+const KIND: &str = "kind";
+
 struct Fields<'a> {
+    /// The entry that names the kind, until it has been given out.
+    kind: Option<&'a Entry>,
     entries: std::slice::Iter<'a, Entry>,
-    skip: Option<&'static str>,
     current: Option<&'a Entry>,
 }
 
@@ -342,7 +382,7 @@ impl<'a> de::MapAccess<'a> for Fields<'a> {
     type Error = Error;
 
     fn next_key_seed<K: DeserializeSeed<'a>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
-        self.current = self.entries.by_ref().find(|entry| Some(entry.key.as_str()) != self.skip);
+        self.current = self.kind.take().or_else(|| self.entries.by_ref().find(|entry| entry.key != KIND));
         let Some(entry) = self.current else { return Ok(None) };
         let key: StrDeserializer<'_, Error> = entry.key.as_str().into_deserializer();
         seed.deserialize(key).map(Some).map_err(|error| error.within(&entry.key_place).below(&entry.key))
@@ -409,11 +449,11 @@ impl<'a> de::VariantAccess<'a> for Choice<'a> {
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'a>>(self, seed: T) -> Result<T::Value, Error> {
-        seed.deserialize(Reader { node: self.node, skip: Some("kind") })
+        seed.deserialize(Reader { node: self.node, is_known: true })
     }
 
     fn tuple_variant<V: Visitor<'a>>(self, _: usize, visitor: V) -> Result<V::Value, Error> {
-        de::Deserializer::deserialize_any(Reader { node: self.node, skip: Some("kind") }, visitor)
+        de::Deserializer::deserialize_any(Reader { node: self.node, is_known: true }, visitor)
     }
 
     fn struct_variant<V: Visitor<'a>>(
@@ -421,7 +461,7 @@ impl<'a> de::VariantAccess<'a> for Choice<'a> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        de::Deserializer::deserialize_any(Reader { node: self.node, skip: Some("kind") }, visitor)
+        de::Deserializer::deserialize_any(Reader { node: self.node, is_known: true }, visitor)
     }
 }
 
@@ -475,15 +515,15 @@ mod tests {
     }
 
     fn problems(text: &str) -> String {
-        Problems(read_kind::<Granularity>(&node(text), "routing.granularity").unwrap_err()).to_string()
+        Problems(read::<Granularity>(&node(text), "routing.granularity").unwrap_err()).to_string()
     }
 
     #[test]
     fn a_kind_is_a_table_or_a_bare_name() {
         let expected = Flowlet { gap: Time::from_us(50), ratio: 2.0, when: When::Late, ..Flowlet::default() };
         let table = node("g = { kind = \"flowlet\", gap = \"50us\", ratio = 2, when = \"late\" }");
-        assert_eq!(read_kind::<Granularity>(&table, ""), Ok(Granularity::Flowlet(expected)));
-        assert_eq!(read_kind::<Granularity>(&node("g = \"packet\""), ""), Ok(Granularity::Packet(Packet {})));
+        assert_eq!(read::<Granularity>(&table, ""), Ok(Granularity::Flowlet(expected)));
+        assert_eq!(read::<Granularity>(&node("g = \"packet\""), ""), Ok(Granularity::Packet(Packet {})));
     }
 
     #[test]
@@ -515,8 +555,11 @@ mod tests {
             problems("g = \"zebra\"").contains("t.toml:1:5: routing.granularity: there is no granularity")
         );
         assert!(problems("g = { gap = \"1us\" }").contains("`kind` is missing"));
-        assert!(problems("g = { kind = 3 }").contains("expected a granularity's name, found number 3"));
-        assert!(problems("g = 3").contains("found number 3"));
+        assert!(problems("g = { kind = 3 }").contains("expected a granularity's name, found number `3`"));
+        assert!(
+            problems("g = 3")
+                .contains("expected a granularity: a name, or a table with a `kind`, found number `3`")
+        );
     }
 
     #[test]
@@ -525,7 +568,7 @@ mod tests {
             problems("[g]\nkind = \"flowlet\"\ngapp = 1\ncount = -1\nratio = \"x\"\nwhen = \"latte\"\n");
         let lines: Vec<&str> = found.lines().collect();
         assert_eq!(lines.len(), 4, "{found}");
-        assert!(lines[1].contains("t.toml:4:9: routing.granularity.count: expected u32, found number `-1`"));
+        assert!(lines[1].contains("t.toml:4:9: routing.granularity.count: expected a whole number from 0 to 4294967295, found number `-1`"));
         assert!(lines[3].contains("did you mean `late`?"), "{found}");
     }
 

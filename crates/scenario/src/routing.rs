@@ -7,7 +7,8 @@ use serde::Deserialize;
 
 use crate::document::Node;
 use crate::section::Section;
-use crate::source::{Problem, suggest};
+use crate::source::Problem;
+use netloom_units::names::suggest;
 
 /// The preset that holds where no preset is named.
 pub(crate) const DEFAULT_PRESET: &str = "ecmp";
@@ -54,8 +55,8 @@ pub(crate) fn read_routing(node: Option<&Node>, problems: &mut Vec<Problem>) -> 
     }
     let mut section = Section::new(&complete, "routing", problems)?;
     section.name("preset");
-    let granularity = section.required_kind("granularity");
-    let selector = section.required_kind("selector");
+    let granularity = section.required("granularity");
+    let selector = section.required("selector");
     let rest: RoutingFields = section.rest()?;
     Some(Routing {
         placement: rest.placement,

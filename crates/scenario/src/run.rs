@@ -9,6 +9,7 @@ use netloom_record::{OutcomeError, OutcomeWriter, Performance, Records, Status, 
 use netloom_sim::{RunProgress, SimConfig, SimError, Simulation};
 use netloom_topology::{BuildContext, Network, NetworkError};
 use netloom_transport::Congestion;
+use netloom_units::Invalid;
 use netloom_workload::{PlanContext, WorkloadError};
 
 use crate::document::Node;
@@ -170,18 +171,14 @@ pub fn summary_options(scenario: &Scenario) -> SummaryOptions {
 
 fn network_problem(error: &NetworkError, document: &Node) -> Problem {
     match error {
-        NetworkError::Parameter { field, expected, found } => {
-            located(document, "topology", field, &format!("expected {expected}, found {found}"))
-        }
+        NetworkError::Parameter(invalid) => invalid_problem(invalid, "topology", document),
         other => located(document, "topology", "", &other.to_string()),
     }
 }
 
 fn workload_problem(error: &WorkloadError, document: &Node) -> Problem {
     match error {
-        WorkloadError::Parameter { field, expected, found } => {
-            located(document, "workload", field, &format!("expected {expected}, found {found}"))
-        }
+        WorkloadError::Parameter(invalid) => invalid_problem(invalid, "workload", document),
         other => located(document, "workload", "", &other.to_string()),
     }
 }
@@ -198,6 +195,11 @@ fn sim_problem(error: &SimError, document: &Node) -> Problem {
         SimError::NeedsTree(reason) => located(document, "routing", "selector", reason),
         SimError::Unreachable(reason) => located(document, "faults", "", reason),
     }
+}
+
+/// A value that makes no sense in one of the sections.
+fn invalid_problem(invalid: &Invalid, section: &str, document: &Node) -> Problem {
+    located(document, section, &invalid.field, &invalid.reason())
 }
 
 /// A problem at a field of a section, placed at the nearest part of it that the user wrote.

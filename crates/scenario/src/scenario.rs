@@ -7,14 +7,13 @@ use netloom_routing::{Routing, preset};
 use netloom_sim::{Fault, Measure};
 use netloom_topology::{FatTree, Topology};
 use netloom_transport::{Transport, TransportOptions};
-use netloom_units::kind::describe;
-use netloom_workload::{Mix, Options, Part, Pattern, Permutation, Workload};
+use netloom_workload::{Pattern, Permutation, Workload};
 use serde::Serialize;
 
 use crate::document::{Node, Value};
 use crate::read::read as read_value;
 use crate::routing::{DEFAULT_PRESET, read_routing};
-use crate::section::Section;
+use crate::section::{Section, report};
 use crate::source::{Problem, Problems};
 
 /// A scenario whose every field is known, in range by itself, and spelt right.
@@ -76,17 +75,9 @@ struct Written<'a> {
     fabric: &'a Fabric,
     routing: &'a Routing,
     transport: &'a Transport,
-    workload: WrittenWorkload<'a>,
+    workload: &'a Workload,
     faults: &'a [Fault],
     measure: &'a Measure,
-}
-
-#[derive(Serialize)]
-struct WrittenWorkload<'a> {
-    #[serde(flatten)]
-    pattern: &'a Pattern,
-    #[serde(flatten)]
-    options: &'a Options,
 }
 
 impl Scenario {
@@ -135,7 +126,7 @@ impl Scenario {
             fabric: &self.fabric,
             routing: &self.routing,
             transport: &self.transport,
-            workload: WrittenWorkload { pattern: &self.workload.pattern, options: &self.workload.options },
+            workload: &self.workload,
             faults: &self.faults,
             measure: &self.measure,
         }
@@ -146,18 +137,17 @@ fn read(document: &Node, problems: &mut Vec<Problem>) -> Option<Scenario> {
     let mut root = Section::new(document, "", problems)?;
     let name = root.required_node("name");
     let seed = root.required("seed");
-    let topology = root.required_kind("topology");
+    let topology = root.required("topology");
     let fabric = root.required_node("fabric");
     let routing = root.node("routing");
     let transport = root.required_node("transport");
-    let workload = root.required_node("workload");
+    let workload = root.required("workload");
     let faults = root.required_node("faults");
     let measure = root.required("measure");
     root.finish();
     let routing = read_routing(routing.as_ref(), problems);
     let fabric = fabric.and_then(|node| read_fabric(&node, problems));
     let transport = transport.and_then(|node| read_transport(&node, problems));
-    let workload = workload.and_then(|node| read_workload(&node, "workload", &[], problems));
     let name = name.and_then(|node| read_name(&node, problems));
     let faults = faults.and_then(|node| read_faults(&node, problems));
     Some(Scenario {
@@ -186,71 +176,17 @@ fn read_name(node: &Node, problems: &mut Vec<Problem>) -> Option<String> {
 
 fn read_fabric(node: &Node, problems: &mut Vec<Problem>) -> Option<Fabric> {
     let mut section = Section::new(node, "fabric", problems)?;
-    let flow_control = section.required_kind("flow_control");
+    let flow_control = section.required("flow_control");
     let options: Option<FabricOptions> = section.rest();
     Some(Fabric { options: options?, flow_control: flow_control? })
 }
 
 fn read_transport(node: &Node, problems: &mut Vec<Problem>) -> Option<Transport> {
     let mut section = Section::new(node, "transport", problems)?;
-    let reliability = section.required_kind("reliability");
-    let congestion = section.required_kind("congestion");
+    let reliability = section.required("reliability");
+    let congestion = section.required("congestion");
     let options: Option<TransportOptions> = section.rest();
     Some(Transport { options: options?, reliability: reliability?, congestion: congestion? })
-}
-
-/// A workload's pattern and the options that hold for every pattern share one table; `others` are further fields that
-/// could have stood there.
-fn read_workload(node: &Node, path: &str, others: &[&str], problems: &mut Vec<Problem>) -> Option<Workload> {
-    let Some(table) = node.as_table() else {
-        return Section::read_kind(node, path, problems).map(Workload::new);
-    };
-    let is_mix = table.get("kind").and_then(Node::as_str) == Some("mix");
-    let mut options: Vec<String> =
-        describe::<Options>("options").fields.into_iter().map(|field| field.name).collect();
-    let mut section = Section::new(node, path, problems)?;
-    let read_options = section.some_of(&options);
-    let pattern = if is_mix {
-        section.node("kind");
-        let parts = section.required_node("parts");
-        section.finish();
-        parts.and_then(|parts| read_parts(&parts, &format!("{path}.parts"), problems)).map(Pattern::Mix)
-    } else {
-        options.extend(others.iter().map(|&field| field.to_owned()));
-        section.rest_as_kind(&options)
-    };
-    Some(Workload { pattern: pattern?, options: read_options? })
-}
-
-/// A mix is a list of workloads, each of which may have a name.
-fn read_parts(node: &Node, path: &str, problems: &mut Vec<Problem>) -> Option<Mix> {
-    let Value::Array(items) = &node.value else {
-        let message = format!("expected a list of tables, found {}", node.describe());
-        problems.push(Problem::new(path, message).at(&node.place).help("write [[workload.parts]]"));
-        return None;
-    };
-    let parts: Vec<Option<Part>> = items
-        .iter()
-        .enumerate()
-        .map(|(i, item)| read_part(item.clone(), &format!("{path}.{i}"), problems))
-        .collect();
-    Some(Mix { parts: parts.into_iter().collect::<Option<_>>()? })
-}
-
-fn read_part(mut node: Node, path: &str, problems: &mut Vec<Problem>) -> Option<Part> {
-    let name = node.as_table_mut().and_then(|table| table.remove("name"));
-    let name: Option<Option<String>> =
-        match name.map(|entry| read_value(&entry.node, &format!("{path}.name"))) {
-            None => Some(None),
-            Some(Ok(name)) => Some(Some(name)),
-            Some(Err(found)) => {
-                problems.extend(found);
-                None
-            }
-        };
-    let workload = read_workload(&node, path, &["name"], problems);
-    let Workload { pattern, options } = workload?;
-    Some(Part { name: name?, pattern, options })
 }
 
 fn read_faults(node: &Node, problems: &mut Vec<Problem>) -> Option<Vec<Fault>> {
@@ -262,7 +198,7 @@ fn read_faults(node: &Node, problems: &mut Vec<Problem>) -> Option<Vec<Fault>> {
     let faults: Vec<Option<Fault>> = items
         .iter()
         .enumerate()
-        .map(|(i, item)| Section::read_kind(item, &format!("faults.{i}"), problems))
+        .map(|(i, item)| report(read_value(item, &format!("faults.{i}")), problems))
         .collect();
     faults.into_iter().collect()
 }
@@ -365,10 +301,10 @@ mod tests {
         .unwrap_err()
         .to_string();
         for expected in [
-            "s.toml:3:1: workload.load: unknown field `load` (valid here: kind, parts)",
+            "s.toml:3:1: workload.load: unknown field `load` of `mix` (valid here: parts, ranks, placement, start_jitter, class)",
             "s.toml:6:1: workload.parts.0.senderss: unknown field `senderss` of `incast` (did you mean `senders`?",
             "s.toml:9:1: workload.parts.1.nam: unknown field `nam` of `poisson` (did you mean `name`?",
-            "s.toml:10:9: workload.parts.1.class: expected u8, found number `-1`",
+            "s.toml:10:9: workload.parts.1.class: expected a whole number from 0 to 255, found number `-1`",
             "s.toml:11:1: workload.parts.2: `kind` is missing",
             "s.toml:12:8: workload.parts.2.name: expected a string, found number `3`",
         ] {
@@ -376,9 +312,9 @@ mod tests {
         }
         let problems =
             read("workload = { kind = \"mix\", parts = { kind = \"incast\" } }").unwrap_err().to_string();
-        assert!(problems.contains("workload.parts: expected a list of tables, found a table"), "{problems}");
+        assert!(problems.contains("workload.parts: expected a list, found a table"), "{problems}");
         let problems = read("workload = { kind = \"mix\" }").unwrap_err().to_string();
-        assert!(problems.contains("workload: `parts` is missing"), "{problems}");
+        assert!(problems.contains("workload: `parts` is missing of `mix`"), "{problems}");
     }
 
     #[test]
@@ -410,7 +346,10 @@ mod tests {
         let problems = read("seed = 99999999999999999999\n").unwrap_err().to_string();
         assert!(problems.contains("s.toml:1:8: the number 99999999999999999999 does not fit"), "{problems}");
         assert!(
-            read("seed = -1\n").unwrap_err().to_string().contains("seed: expected u64, found number `-1`")
+            read("seed = -1\n")
+                .unwrap_err()
+                .to_string()
+                .contains("seed: expected a whole number from 0 to 9223372036854775807, found number `-1`")
         );
     }
 

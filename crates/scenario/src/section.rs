@@ -1,11 +1,12 @@
 //! A table being taken apart field by field.
 
-use netloom_units::kind::Kind;
 use serde::de::DeserializeOwned;
 
 use crate::document::{Node, Table, Value};
-use crate::read::{read, read_beside, read_kind, read_kind_beside};
-use crate::source::{Place, Problem, suggest};
+use crate::read::{read, read_beside};
+use netloom_units::names::suggest;
+
+use crate::source::{Place, Problem};
 
 /// A table whose fields are taken out one by one; what nobody takes is unknown.
 ///
@@ -74,35 +75,10 @@ impl<'a> Section<'a> {
         node
     }
 
-    /// Takes a field that must be there and reads it as a kind.
-    pub(crate) fn required_kind<K: Kind>(&mut self, field: &'static str) -> Option<K> {
-        let node = self.required_node(field)?;
-        Self::read_kind(&node, &self.below(field), self.problems)
-    }
-
-    /// Reads a node as a kind.
-    pub(crate) fn read_kind<K: Kind>(node: &Node, path: &str, problems: &mut Vec<Problem>) -> Option<K> {
-        report(read_kind(node, path), problems)
-    }
-
-    /// Takes the given fields, as many as there are, and reads them as one struct.
-    pub(crate) fn some_of<T: DeserializeOwned>(&mut self, fields: &[String]) -> Option<T> {
-        let entries = fields.iter().filter_map(|field| self.rest.remove(field)).collect();
-        let node = Node { value: Value::Table(Table(entries)), place: self.place.clone() };
-        report(read(&node, &self.path), self.problems)
-    }
-
     /// Reads all that is left as a struct.
     pub(crate) fn rest<T: DeserializeOwned>(self) -> Option<T> {
         let node = Node { value: Value::Table(self.rest), place: self.place };
         report(read_beside(&node, &self.path, &self.asked), self.problems)
-    }
-
-    /// Reads all that is left as a kind; `others` are further fields that could have stood here.
-    pub(crate) fn rest_as_kind<K: Kind>(self, others: &[String]) -> Option<K> {
-        let node = Node { value: Value::Table(self.rest), place: self.place };
-        let others: Vec<&str> = self.asked.into_iter().chain(others.iter().map(String::as_str)).collect();
-        report(read_kind_beside(&node, &self.path, &others), self.problems)
     }
 
     /// Reports all that is left as unknown.
@@ -116,7 +92,7 @@ impl<'a> Section<'a> {
     }
 }
 
-fn report<T>(result: Result<T, Vec<Problem>>, problems: &mut Vec<Problem>) -> Option<T> {
+pub(crate) fn report<T>(result: Result<T, Vec<Problem>>, problems: &mut Vec<Problem>) -> Option<T> {
     match result {
         Ok(value) => Some(value),
         Err(found) => {

@@ -165,18 +165,3 @@ impl fmt::Display for Problems {
 }
 
 impl std::error::Error for Problems {}
-
-/// Advice for a name that does not exist: the nearest valid one, or all of them.
-pub fn suggest<'a>(found: &str, valid: impl IntoIterator<Item = &'a str>) -> String {
-    let valid: Vec<&str> = valid.into_iter().collect();
-    let list = valid.join(", ");
-    let nearest = valid
-        .iter()
-        .map(|name| (strsim::jaro_winkler(&found.to_lowercase(), &name.to_lowercase()), name))
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    match nearest {
-        None => "nothing can be written here".to_owned(),
-        Some((score, name)) if score > 0.75 => format!("did you mean `{name}`? valid here: {list}"),
-        Some(_) => format!("valid here: {list}"),
-    }
-}

@@ -4,7 +4,7 @@ use netloom_topology::{ChannelId, Network, NodeId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The channel from one node to a neighbour, by their names (`h0` is a host, `s0` a switch).
+/// The channel from one node to a neighbour, by their names: as in the network's file, otherwise `h0` for a host, `s0` for a switch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelEnds {
@@ -23,8 +23,8 @@ impl ChannelEnds {
     /// # Errors
     /// The field that should change, and why.
     pub(crate) fn find(&self, network: &Network) -> Result<ChannelId, (&'static str, String)> {
-        let from = node(network, &self.from).map_err(|reason| ("from", reason))?;
-        let to = node(network, &self.to).map_err(|reason| ("to", reason))?;
+        let from = network.find_node(&self.from).map_err(|reason| ("from", reason))?;
+        let to = network.find_node(&self.to).map_err(|reason| ("to", reason))?;
         let parallel: Vec<ChannelId> =
             network.ports(from).iter().copied().filter(|&id| network.channel(id).to == to).collect();
         if parallel.is_empty() {
@@ -38,32 +38,6 @@ impl ChannelEnds {
             let found = self.parallel;
             ("parallel", format!("expected less than the {} parallel links, found {found}", parallel.len()))
         })
-    }
-}
-
-/// The node of that name.
-fn node(network: &Network, name: &str) -> Result<NodeId, String> {
-    let (hosts, switches) = (network.hosts(), network.switches());
-    let count = |kind| if kind == 's' { switches } else { hosts };
-    // What comes nearest: the same kind of node, and the last one if there are not so many.
-    let kind =
-        name.chars().next().map(|first| first.to_ascii_lowercase()).filter(|first| "hs".contains(*first));
-    let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
-    let nearest = kind.and_then(|kind| {
-        let number = digits.parse::<u64>().ok()?.min(u64::from(count(kind).checked_sub(1)?));
-        Some(number as u32 + if kind == 's' { hosts } else { 0 })
-    });
-    match nearest.filter(|&node| network.node_name(node) == name) {
-        Some(node) => Ok(node),
-        None => {
-            let advice = nearest.map(|node| format!("; did you mean `{}`?", network.node_name(node)));
-            Err(format!(
-                "expected a node, h0 to h{} or s0 to s{}, found \"{name}\"{}",
-                hosts.saturating_sub(1),
-                switches.saturating_sub(1),
-                advice.unwrap_or_default()
-            ))
-        }
     }
 }
 

@@ -1,13 +1,12 @@
 //! Links that are slow or gone.
 
-use netloom_engine::stream;
 use netloom_topology::{ChannelId, LinkId, Network};
+use netloom_units::random;
 use netloom_units::{Rate, Time, kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::channel::ChannelEnds;
-use crate::simulation::purpose;
 
 kinds! {
     /// Something wrong with some links.
@@ -211,7 +210,7 @@ fn choose_links(
             format!("expected at most the {} links of the tier, found {count}", pool.len()),
         ));
     }
-    let mut random = stream(seed, purpose::FAULTS, index as u64);
+    let mut random = random::Node::Faults.stream(seed, index as u64);
     // The first `count` places of a Fisher-Yates shuffle.
     for place in 0..count {
         let other =
@@ -222,6 +221,6 @@ fn choose_links(
     Ok(pool)
 }
 
-fn random_u64(random: &mut netloom_engine::Stream) -> u64 {
+fn random_u64(random: &mut random::Stream) -> u64 {
     rand::Rng::next_u64(random)
 }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use netloom_engine::{Engine, NodeIndex, Setup, contiguous, reference, stream};
+use netloom_engine::{Engine, NodeIndex, Setup, contiguous, reference};
 use netloom_fabric::{Fabric, FabricError, PortSpec, Ports, Rules, check_switch};
 use netloom_record::{NamedChannel, Records};
 use netloom_routing::dependency::{Ways, find_cycle, longest_route};
@@ -12,6 +12,7 @@ use netloom_routing::{
 };
 use netloom_topology::{ChannelId, Network, NodeId, PortId};
 use netloom_transport::TransportError;
+use netloom_units::random;
 use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::{HostWork, Plan};
 use rand::Rng;
@@ -27,15 +28,6 @@ use crate::sampler::Sampler;
 use crate::stall::channel_name;
 use crate::switch::{CongestionPoints, Duties, Switch};
 use crate::turns::Turns;
-
-/// What each random stream is for.
-pub(crate) mod purpose {
-    pub(crate) const HOST: u64 = 1;
-    pub(crate) const ROUTER: u64 = 2;
-    pub(crate) const MARKING: u64 = 3;
-    pub(crate) const FAULTS: u64 = 4;
-    pub(crate) const LAYERS: u64 = 5;
-}
 
 /// A configuration that cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -136,7 +128,7 @@ impl Simulation {
             .map_err(|error| SimError::Unreachable(error.to_string()))?;
         let layers = match &routing.selector {
             Selector::Layer(config) => {
-                let seed = stream(seed, purpose::LAYERS, 0).next_u64();
+                let seed = random::Node::Layers.stream(seed, 0).next_u64();
                 Some(Arc::new(Layers::build(config, &network, is_cut, seed)?))
             }
             _ => None,
@@ -246,13 +238,13 @@ impl Simulation {
         let first_number = if plan.hosts.iter().any(HostWork::is_program) { FIRST_OWN } else { 0 };
         let hosts = plan.hosts.into_iter().enumerate().map(|(id, work)| {
             let id = id as NodeId;
-            let random = stream(self.seed, purpose::HOST, u64::from(id));
+            let random = random::Node::Host.stream(self.seed, u64::from(id));
             let (nic, turns) = (Ports::new(specs.of(id), rules, true), Turns::new(rules));
             Ok(Node::Host(Box::new(Host::new(nic, random, work, turns, first_number, self.sampler(id)))))
         });
         let switches = (network.hosts()..network.nodes()).map(|id| {
             let stride = self.world.routing.stride(network, id);
-            let router = stream(self.seed, purpose::ROUTER, u64::from(id));
+            let router = random::Node::Router.stream(self.seed, u64::from(id));
             let sampler = self.sampler(id);
             let specs: Vec<PortSpec> = specs.of(id).collect();
             check_switch(&specs, rules).map_err(|reason| FabricError { field: "flow_control", reason })?;
@@ -261,7 +253,7 @@ impl Simulation {
                 ports: Ports::new(specs, rules, false),
                 router: SwitchRouter::new(&self.world.routing, router, stride),
                 row: self.world.table.row(id),
-                random: stream(self.seed, purpose::MARKING, u64::from(id)),
+                random: random::Node::Marking.stream(self.seed, u64::from(id)),
                 dropped: Default::default(),
                 points: CongestionPoints::new(&self.world, specs_len),
                 control_sent: 0,

@@ -1,11 +1,12 @@
 //! A switch: route, enqueue, send.
 
-use netloom_engine::{Scheduler, Stream};
+use netloom_engine::Scheduler;
 use netloom_fabric::{CongestionPoint, Credit, Fate, Flags, Moment, Packet, PacketKind, Ports, Signal};
 use netloom_routing::selector::congestion::Notice;
 use netloom_routing::{Crossing, FlowKey, Header, SwitchRouter};
 use netloom_topology::PortId;
 use netloom_units::Time;
+use netloom_units::random::Stream;
 use rustc_hash::FxHashMap;
 
 use crate::model::{Channels, Message, World};

@@ -1,13 +1,13 @@
 //! Why a packet goes where it goes.
 
-use netloom_engine::stream;
 use netloom_routing::selector::congestion::Uncongested;
 use netloom_routing::selector::valiant::Phase;
 use netloom_routing::{Crossing, Header, Placement, SwitchRouter};
 use netloom_topology::{HostId, NodeId, PortId};
 use netloom_units::Time;
+use netloom_units::random;
 
-use crate::simulation::{Simulation, purpose};
+use crate::simulation::Simulation;
 
 /// The way of the first packet of a flow through an idle fabric.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ impl Simulation {
         while here != dst {
             let minimal = world.table.candidates(here, dst);
             let stride = world.routing.stride(network, here);
-            let random = stream(self.seed, purpose::ROUTER, u64::from(here));
+            let random = random::Node::Router.stream(self.seed, u64::from(here));
             let mut router = SwitchRouter::new(&world.routing, random, stride);
             let first = hops.is_empty();
             let rate = |port: PortId| network.channel(network.ports(here)[usize::from(port)]).rate.0;

@@ -1,6 +1,7 @@
 //! Approximate maximum throughput with a proven gap, for programs too large to solve.
 
 use netloom_topology::RouterGraph;
+use netloom_units::Invalid;
 
 use crate::demand::Demand;
 use crate::shortest_paths::ShortestPaths;
@@ -36,10 +37,7 @@ pub fn concurrent_flow(
     if commodities.is_empty() {
         return Err(ThroughputError::NoDemand);
     }
-    if !(gap > 0.0 && gap < 1.0) {
-        let found = gap.to_string();
-        return Err(ThroughputError::Parameter { field: "gap", expected: "0 < gap < 1", found });
-    }
+    Invalid::unless(gap > 0.0 && gap < 1.0, "gap", "0 < gap < 1", gap)?;
     let groups = groups(demand);
     let mut state = State {
         graph,

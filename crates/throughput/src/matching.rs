@@ -1,8 +1,8 @@
 //! Worst-case traffic: routers paired with routers far away.
 
 use netloom_paths::distance::{UNREACHABLE, distances_from};
-use netloom_paths::stream;
 use netloom_topology::RouterGraph;
+use netloom_units::random::Analysis;
 use rand::RngExt;
 use rand::seq::SliceRandom;
 
@@ -28,7 +28,7 @@ pub struct Matching {
 pub fn longest_matching(graph: &RouterGraph, intensity: f64, seed: u64) -> Matching {
     let mut ends: Vec<u32> = (0..graph.routers()).filter(|&r| graph.hosts(r) > 0).collect();
     // Among equally long matchings, which one is found depends on the order.
-    ends.shuffle(&mut stream(seed, "order of routers"));
+    ends.shuffle(&mut Analysis::OrderOfRouters.stream(seed));
     let first = matching(graph, &ends, seed);
     let wanted = (intensity * ends.len() as f64).floor() as usize;
     if wanted >= 2 * first.pairs.len() {
@@ -91,7 +91,7 @@ fn greedy(distance: &Distances, ends: &[u32], seed: u64) -> Vec<(u32, u32)> {
         let farthest = (0..free.len()).max_by_key(|&i| distance.between(a, free[i])).unwrap_or(0);
         pairs.push((a, free.swap_remove(farthest)));
     }
-    let mut rng = stream(seed, "exchanges");
+    let mut rng = Analysis::Exchanges.stream(seed);
     for _ in 0..EXCHANGES * pairs.len() {
         let (i, j) = (rng.random_range(0..pairs.len()), rng.random_range(0..pairs.len()));
         let ((a, b), (c, d)) = (pairs[i], pairs[j]);

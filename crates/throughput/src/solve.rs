@@ -6,7 +6,7 @@ use netloom_paths::pattern::Placement;
 use netloom_paths::routes::{KShortest, Minimal, OverlapMinimising, Past, RandomLayers, Scheme, Spain};
 use netloom_paths::{Routes, SchemeError};
 use netloom_topology::RouterGraph;
-use netloom_units::kinds;
+use netloom_units::{Invalid, kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -139,15 +139,8 @@ pub enum ThroughputError {
     #[error(transparent)]
     Scheme(#[from] SchemeError),
     /// A parameter outside its range.
-    #[error("{field}: expected {expected}, found {found}")]
-    Parameter {
-        /// The parameter's name as the user writes it.
-        field: &'static str,
-        /// What would be valid.
-        expected: &'static str,
-        /// What was given.
-        found: String,
-    },
+    #[error(transparent)]
+    Parameter(#[from] Invalid),
     /// A traffic file that cannot be used.
     #[error("{path}: {reason}")]
     File {

@@ -6,7 +6,7 @@ use netloom_paths::pattern::{
     Adversarial, OffDiagonal, Pattern, Permutation, Placement, Shuffle, Stencil, Uniform,
 };
 use netloom_topology::RouterGraph;
-use netloom_units::kinds;
+use netloom_units::{Invalid, kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -96,14 +96,8 @@ impl Traffic {
 
 impl WorstCase {
     fn demand(&self, graph: &RouterGraph, seed: u64) -> Result<Demand, ThroughputError> {
-        if !(self.intensity > 0.0 && self.intensity <= 1.0) {
-            let found = self.intensity.to_string();
-            return Err(ThroughputError::Parameter {
-                field: "intensity",
-                expected: "0 < intensity <= 1",
-                found,
-            });
-        }
+        let valid = self.intensity > 0.0 && self.intensity <= 1.0;
+        Invalid::unless(valid, "intensity", "0 < intensity <= 1", self.intensity)?;
         let pairs = longest_matching(graph, self.intensity, seed).pairs;
         Ok(Demand::new(pairs.into_iter().flat_map(|(a, b)| {
             let hosts = f64::from(graph.hosts(a).min(graph.hosts(b)));

@@ -2,21 +2,16 @@
 
 use std::path::PathBuf;
 
+use netloom_units::Invalid;
+
 use crate::network::{HostId, LinkId, NodeId};
 
 /// Why a network cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkError {
     /// A parameter has a value for which no such network exists.
-    #[error("{field}: expected {expected}, found {found}")]
-    Parameter {
-        /// The parameter's name as the user writes it.
-        field: &'static str,
-        /// What would be valid.
-        expected: String,
-        /// What was given.
-        found: String,
-    },
+    #[error(transparent)]
+    Parameter(#[from] Invalid),
     /// A link's two ends are the same node.
     #[error("a link joins node {0} to itself")]
     SelfLoop(NodeId),

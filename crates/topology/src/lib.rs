@@ -43,6 +43,7 @@ mod families;
 mod formats;
 mod galois;
 mod metrics;
+mod names;
 mod network;
 mod router_graph;
 mod size;

@@ -3,6 +3,7 @@
 use netloom_units::{Rate, Time};
 
 use crate::error::NetworkError;
+use crate::names::Names;
 
 /// A host, numbered from 0; host `h` is also node `h`.
 pub type HostId = u32;
@@ -67,6 +68,7 @@ pub struct Network {
     /// CSR: `ports[port_start[n]..port_start[n + 1]]` are the outgoing channels of node `n`.
     port_start: Vec<u32>,
     ports: Vec<ChannelId>,
+    names: Option<Names>,
 }
 
 impl Network {
@@ -123,9 +125,9 @@ impl Network {
         Channel { from, to, rate: link.rate, latency: link.latency, tier: link.tier }
     }
 
-    /// What exports call a node: `h0`, `h1`, … for hosts, `s0`, `s1`, … for switches.
-    pub fn node_name(&self, node: NodeId) -> String {
-        if self.is_host(node) { format!("h{node}") } else { format!("s{}", node - self.hosts) }
+    /// What the nodes are called, where they have names of their own.
+    pub(crate) fn names(&self) -> Option<&Names> {
+        self.names.as_ref()
     }
 
     /// The node at the other end of a port.
@@ -183,6 +185,7 @@ pub struct NetworkBuilder {
     levels: Vec<u8>,
     pods: Vec<u32>,
     up_strides: Vec<u32>,
+    names: Option<Names>,
 }
 
 impl NetworkBuilder {
@@ -196,7 +199,17 @@ impl NetworkBuilder {
             levels: Vec::new(),
             pods: Vec::new(),
             up_strides: Vec::new(),
+            names: None,
         }
+    }
+
+    /// Sets what all nodes are called, hosts first; no two may have the same name.
+    ///
+    /// # Panics
+    /// If there are not as many names as nodes.
+    pub fn names(&mut self, names: Vec<String>) {
+        assert_eq!(names.len(), self.hosts as usize + self.levels.len(), "every node has a name");
+        self.names = Names::new(names, self.hosts);
     }
 
     /// Adds hosts and returns their ids.
@@ -285,7 +298,9 @@ impl NetworkBuilder {
             up_strides: self.up_strides,
             port_start,
             ports,
+            names: self.names,
         };
+        debug_assert!(network.names.as_ref().is_none_or(|names| names.len() == nodes));
         network.check_connected()?;
         Ok(network)
     }

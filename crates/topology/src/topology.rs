@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use netloom_units::kind::Kind;
 use netloom_units::kinds;
-use serde::de::{self, Deserialize, Deserializer};
 
 use crate::error::NetworkError;
 use crate::families::{
@@ -76,33 +74,10 @@ impl Topology {
     }
 }
 
-/// Reads a table with a `kind` and that kind's parameters, for topologies within topologies.
-impl<'de> Deserialize<'de> for Topology {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut table = serde_json::Map::deserialize(deserializer)?;
-        let kind = table.remove("kind").ok_or_else(|| de::Error::missing_field("kind"))?;
-        let name = kind.as_str().ok_or_else(|| de::Error::custom("kind: expected a string"))?;
-        match Topology::read(name, serde_json::Value::Object(table)) {
-            Some(read) => read.map_err(|error| de::Error::custom(format!("{name}: {error}"))),
-            None => Err(de::Error::unknown_variant(name, Topology::NAMES)),
-        }
-    }
-}
-
-impl schemars::JsonSchema for Topology {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Topology".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "object", "required": ["kind"], "properties": { "kind": { "enum": Topology::NAMES } } })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use netloom_units::kind::KindInfo;
+    use netloom_units::kind::{Kind, KindInfo};
 
     /// Every kind with what it requires.
     fn minimal(name: &str) -> String {

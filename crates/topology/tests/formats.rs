@@ -69,6 +69,61 @@ fn ns3_files_keep_links_rates_and_latencies() {
     }
 }
 
+/// As they come with ConWeave: free text after the last link, and here switches among the hosts.
+#[test]
+fn ns3_files_end_in_free_text() {
+    let spec = || Topology::Ns3(Ns3 { path: "net".into(), parallel_links: false });
+    let links =
+        "1 0 100Gbps 1000ns 0.000000\n2 3 100Gbps 1000ns 0\n0 3 400Gbps 500ns 0\n4 3 100Gbps 1000ns 0\n";
+    let prose = "\n\nFirst line: total node #, switch node #, link #\nsrc0 dst0 rate delay error_rate\n...\n";
+    let network = read(spec(), &format!("5 2 4\n0 3\n{links}{prose}")).unwrap();
+    assert_eq!((network.hosts(), network.switches()), (3, 2));
+    let names: Vec<String> = (0..network.nodes()).map(|node| network.node_name(node)).collect();
+    assert_eq!(names, ["1", "2", "4", "0", "3"], "hosts first, by their ids");
+    assert_eq!(network.find_node("4"), Ok(2));
+    let more = error(spec(), &format!("5 2 3\n0 3\n{links}{prose}"));
+    assert!(more.ends_with("net:6: one more link, but line 1 announces 3"), "{more}");
+    let fewer = error(spec(), &format!("5 2 5\n0 3\n{links}{prose}"));
+    assert!(fewer.contains("net:9: expected \"A B RATE DELAY ERROR_RATE\""), "{fewer}");
+}
+
+#[test]
+fn nodes_keep_the_names_of_their_file() {
+    let odd = ["leaf 1", "a\"b\\", "<x>&", "host", "h0", "#"];
+    let mut builder = netloom_topology::NetworkBuilder::new("odd");
+    let hosts = builder.add_hosts(5);
+    let switch = builder.add_switch(1, 0);
+    let tier = builder.tier("host");
+    for host in hosts {
+        builder.link(host, switch, Rate::from_gbps(1), Time::from_us(1), tier);
+    }
+    builder.names(odd.map(str::to_owned).to_vec());
+    let network = builder.build().unwrap();
+    for (node, name) in (0..).zip(odd) {
+        assert_eq!((network.node_name(node).as_str(), network.find_node(name)), (name, Ok(node)));
+    }
+    let missing = network.find_node("leaf1").unwrap_err();
+    assert!(missing.contains("found \"leaf1\"; did you mean `leaf 1`?"), "{missing}");
+    let graphml = Topology::GraphMl(GraphMl::new("net"));
+    let (json, dot) = (Topology::Json(Json::new("net")), Topology::Dot(Dot::new("net")));
+    for (spec, text) in [(graphml, network.to_graphml()), (json, network.to_json()), (dot, network.to_dot())]
+    {
+        assert_eq!(read(spec, &text).unwrap(), network, "{text}");
+    }
+    // An edge list has no quotes.
+    let again = read(Topology::EdgeList(EdgeList::new("net")), &network.to_edge_list()).unwrap();
+    assert!(!again.has_own_names() && again.hosts() == 5);
+}
+
+#[test]
+fn added_hosts_take_no_name_away() {
+    let spec = Topology::EdgeList(EdgeList { hosts_per_switch: 1, ..EdgeList::new("net") });
+    let network = read(spec, "h0 b\nb h2\nh2 h0\n").unwrap();
+    let names: Vec<String> = (0..network.nodes()).map(|node| network.node_name(node)).collect();
+    assert_eq!(names, ["h0_", "h1", "h2_", "h0", "b", "h2"]);
+    assert_eq!(network.find_node("h2"), Ok(5));
+}
+
 #[test]
 fn htsim_files_of_fat_trees_read_back() {
     let spec = || Topology::HtsimTopo(HtsimTopo { path: "net".into() });

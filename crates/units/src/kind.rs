@@ -2,8 +2,8 @@
 //!
 //! An axis of a scenario (the selector of a routing scheme, the pattern of a workload) is an enum whose variants
 //! each hold a config struct. [`kinds!`](crate::kinds) declares such an enum; from the one declaration come the
-//! names a user may write, the reader of each kind's table, and the reference that `netloom list` prints
-//! (descriptions and defaults are taken from the config struct's doc comments and `Default`).
+//! names a user may write, the reader (`Deserialize`), the JSON schema that editors use, and the reference that
+//! `netloom list` prints (descriptions and defaults are taken from the config struct's doc comments and `Default`).
 //!
 //! ```
 //! use netloom_units::kind::Kind;
@@ -31,9 +31,29 @@
 //!
 //! let info = &Granularity::kinds()[0];
 //! assert_eq!((info.name, info.fields[0].default.as_str()), ("flowlet", "\"100us\""));
+//!
+//! let read: Granularity = toml::from_str("gap = '50us'\nkind = 'flowlet'").unwrap();
+//! assert_eq!(read, Granularity::Flowlet(Flowlet { gap: Time::from_us(50) }));
 //! ```
+//!
+//! A kind is written as a table with a `kind` key, wherever in the table that stands, or where no parameter is given as its bare
+//! name: `selector = "hash"` is short for `selector = { kind = "hash" }`. There is one reader for all of them,
+//! [`deserialize`]; a scenario's deserializer gives its errors the places of the words to blame. (JSON knows the table
+//! only.) Where other fields share a kind's table, as the options of a workload do, they are read on the way:
+//! [`deserialize_beside`].
 
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserializer;
+use serde::de::value::{MapAccessDeserializer, MapDeserializer, StrDeserializer, StringDeserializer};
+use serde::de::{self, Deserialize, DeserializeOwned, DeserializeSeed, IntoDeserializer, MapAccess, Visitor};
+use serde_json::{Map, Value, json};
+
+#[doc(hidden)]
+pub use schemars;
 
 /// The reference entry of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +78,7 @@ pub struct FieldInfo {
 }
 
 /// An axis: a closed set of named kinds. Implemented by [`kinds!`](crate::kinds).
-pub trait Kind: Sized {
+pub trait Kind: Sized + DeserializeOwned + JsonSchema {
     /// What the axis is called in a scenario, e.g. `selector`.
     const AXIS: &'static str;
     /// Every name, in declaration order.
@@ -76,22 +96,229 @@ pub trait Kind: Sized {
     fn read<'de, D: Deserializer<'de>>(name: &str, table: D) -> Option<Result<Self, D::Error>>;
 }
 
+/// Fields that share the table of a kind, and where they are kept once read.
+pub trait Beside {
+    /// Their names, none of which a kind uses for a parameter of its own.
+    const FIELDS: &'static [&'static str];
+
+    /// Reads the value of one of them.
+    ///
+    /// # Errors
+    /// Those of the value.
+    fn read<'de, A: MapAccess<'de>>(&mut self, field: &'static str, map: &mut A) -> Result<(), A::Error>;
+}
+
+/// Nothing stands beside the kind's own parameters.
+struct Nothing;
+
+impl Beside for Nothing {
+    const FIELDS: &'static [&'static str] = &[];
+    fn read<'de, A: MapAccess<'de>>(&mut self, field: &'static str, _: &mut A) -> Result<(), A::Error> {
+        Err(de::Error::unknown_field(field, &[]))
+    }
+}
+
+/// Reads a kind from its table or its bare name.
+///
+/// # Errors
+/// If there is no such kind, or those of its parameters.
+pub fn deserialize<'de, K: Kind, D: Deserializer<'de>>(deserializer: D) -> Result<K, D::Error> {
+    deserialize_beside(deserializer, &mut Nothing)
+}
+
+/// Reads a kind from a table in which other fields stand as well; these are handed to `beside`.
+///
+/// # Errors
+/// If there is no such kind, or those of any field.
+pub fn deserialize_beside<'de, K: Kind, B: Beside, D: Deserializer<'de>>(
+    deserializer: D,
+    beside: &mut B,
+) -> Result<K, D::Error> {
+    // A deserializer that knows its words names the axis and these fields in its errors.
+    deserializer.deserialize_struct(K::AXIS, B::FIELDS, Table { beside, kind: PhantomData })
+}
+
+struct Table<'b, K, B> {
+    beside: &'b mut B,
+    kind: PhantomData<K>,
+}
+
+impl<'de, K: Kind, B: Beside> Visitor<'de> for Table<'_, K, B> {
+    type Value = K;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a {}: a name, or a table with a `kind`", K::AXIS)
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<K, E> {
+        let no_fields = MapDeserializer::<_, E>::new(std::iter::empty::<(&str, &str)>());
+        K::read(name, no_fields).unwrap_or_else(|| Err(E::unknown_variant(name, K::NAMES)))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<K, A::Error> {
+        // The name says how to read the rest. What stands before it is kept until it is known.
+        let mut before = Vec::new();
+        let name = loop {
+            match map.next_key::<String>()? {
+                Some(key) if key == "kind" => break map.next_value_seed(Name::<K>(PhantomData))?,
+                Some(key) => match B::FIELDS.iter().find(|&&field| field == key) {
+                    Some(field) => self.beside.read(field, &mut map)?,
+                    None => before.push((key, map.next_value::<Value>()?)),
+                },
+                None => {
+                    let names = K::NAMES.join(", ");
+                    return Err(de::Error::custom(format!("`kind` is missing; expected one of {names}")));
+                }
+            }
+        };
+        let rest = Rest { before: before.into_iter(), value: None, map, beside: self.beside };
+        match K::read(name, MapAccessDeserializer::new(rest)) {
+            Some(read) => read,
+            None => Err(de::Error::unknown_variant(name, K::NAMES)),
+        }
+    }
+}
+
+/// The name of a kind.
+struct Name<K>(PhantomData<K>);
+
+impl<'de, K: Kind> DeserializeSeed<'de> for Name<K> {
+    type Value = &'static str;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<&'static str, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<K: Kind> Visitor<'_> for Name<K> {
+    type Value = &'static str;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a {}'s name", K::AXIS)
+    }
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<&'static str, E> {
+        let known = K::NAMES.iter().find(|&&known| known == name);
+        known.copied().ok_or_else(|| E::unknown_variant(name, K::NAMES))
+    }
+}
+
+/// The parameters of a kind: what stood before its name, then what comes after it, without the fields beside them.
+struct Rest<'b, A, B> {
+    before: std::vec::IntoIter<(String, Value)>,
+    /// The value of the last key that came from `before`.
+    value: Option<Value>,
+    map: A,
+    beside: &'b mut B,
+}
+
+impl<'de, A: MapAccess<'de>, B: Beside> MapAccess<'de> for Rest<'_, A, B> {
+    type Error = A::Error;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, mut seed: S) -> Result<Option<S::Value>, A::Error> {
+        if let Some((key, value)) = self.before.next() {
+            self.value = Some(value);
+            let key: StringDeserializer<A::Error> = key.into_deserializer();
+            return seed.deserialize(key).map(Some);
+        }
+        loop {
+            match self.map.next_key_seed(Key::<S, B> { seed, beside: PhantomData })? {
+                None => return Ok(None),
+                Some(Found::Own(key)) => return Ok(Some(key)),
+                Some(Found::Beside(field, unused)) => {
+                    self.beside.read(field, &mut self.map)?;
+                    seed = unused;
+                }
+            }
+        }
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
+        match self.value.take() {
+            Some(value) => seed.deserialize(value).map_err(de::Error::custom),
+            None => self.map.next_value_seed(seed),
+        }
+    }
+}
+
+/// A key: one of the kind's own, read as it wishes, or one of those beside.
+struct Key<S, B> {
+    seed: S,
+    beside: PhantomData<B>,
+}
+
+enum Found<T, S> {
+    Own(T),
+    Beside(&'static str, S),
+}
+
+impl<'de, S: DeserializeSeed<'de>, B: Beside> DeserializeSeed<'de> for Key<S, B> {
+    type Value = Found<S::Value, S>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        let key = Cow::<str>::deserialize(deserializer)?;
+        match B::FIELDS.iter().find(|&&field| field == key) {
+            Some(field) => Ok(Found::Beside(field, self.seed)),
+            // An unknown field is refused in here, so that the deserializer knows which key was to blame.
+            None => self.seed.deserialize(StrDeserializer::<D::Error>::new(&key)).map(Found::Own),
+        }
+    }
+}
+
 /// Extracts the reference entry of a config struct from its schema.
-pub fn describe<T: schemars::JsonSchema>(name: &'static str) -> KindInfo {
+pub fn describe<T: JsonSchema>(name: &'static str) -> KindInfo {
     let schema = schemars::schema_for!(T).to_value();
-    let text = |value: &serde_json::Value, key: &str| {
-        value.get(key).and_then(|v| v.as_str()).unwrap_or_default().to_owned()
-    };
+    let text =
+        |value: &Value, key: &str| value.get(key).and_then(|v| v.as_str()).unwrap_or_default().to_owned();
     let properties = schema.get("properties").and_then(|p| p.as_object());
     let fields = properties.into_iter().flatten().map(|(name, field)| FieldInfo {
         name: name.clone(),
         doc: text(field, "description"),
         default: match field.get("default") {
-            None | Some(serde_json::Value::Null) => String::new(),
+            None | Some(Value::Null) => String::new(),
             Some(value) => value.to_string(),
         },
     });
     KindInfo { name, doc: text(&schema, "description"), fields: fields.collect() }
+}
+
+/// The schema of an axis from those of its config structs: any kind's table, or the bare name of a kind that requires
+/// nothing.
+#[doc(hidden)]
+pub fn schema(doc: &str, kinds: Vec<(&'static str, Schema)>) -> Schema {
+    let mut bare = Vec::new();
+    let mut alternatives = Vec::new();
+    for (name, config) in kinds {
+        let mut table = config.to_value();
+        let Some(object) = table.as_object_mut() else { continue };
+        let entry = |object: &mut Map<String, Value>, key: &str, empty: Value| {
+            object.entry(key.to_owned()).or_insert(empty);
+        };
+        entry(object, "properties", json!({}));
+        entry(object, "required", json!([]));
+        object["properties"]["kind"] = json!({ "const": name });
+        if object["required"].as_array().is_some_and(Vec::is_empty) {
+            bare.push(name);
+        }
+        if let Some(required) = object["required"].as_array_mut() {
+            required.push("kind".into());
+        }
+        alternatives.push(table);
+    }
+    alternatives.insert(0, json!({ "enum": bare }));
+    let schema = json!({ "description": doc, "anyOf": alternatives });
+    Schema::try_from(schema).unwrap_or_default()
+}
+
+/// The schema of a kind's table in which the fields of `beside` (whose schema is that of a struct) may stand as well.
+pub fn schema_beside<K: Kind>(generator: &mut SchemaGenerator, beside: &[Schema]) -> Schema {
+    let mut schema = K::json_schema(generator).to_value();
+    for table in schema["anyOf"].as_array_mut().into_iter().flatten() {
+        let Some(properties) = table.get_mut("properties").and_then(Value::as_object_mut) else { continue };
+        for fields in beside {
+            let fields = fields.get("properties").and_then(Value::as_object);
+            properties
+                .extend(fields.into_iter().flatten().map(|(name, field)| (name.clone(), field.clone())));
+        }
+    }
+    Schema::try_from(schema).unwrap_or_default()
 }
 
 /// Declares an axis: an enum of config structs, one per named kind. See the [module](crate::kind).
@@ -141,5 +368,139 @@ macro_rules! kinds {
                 }
             }
         }
+
+        impl<'de> serde::Deserialize<'de> for $Name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $crate::kind::deserialize(deserializer)
+            }
+        }
+
+        impl $crate::kind::schemars::JsonSchema for $Name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($Name).into()
+            }
+
+            // Several rooms have a `Pattern`.
+            fn schema_id() -> std::borrow::Cow<'static, str> {
+                concat!(module_path!(), "::", stringify!($Name)).into()
+            }
+
+            fn json_schema(
+                generator: &mut $crate::kind::schemars::SchemaGenerator,
+            ) -> $crate::kind::schemars::Schema {
+                $crate::kind::schema(
+                    concat!("A ", $axis, "."),
+                    vec![$(($name, <$Config as $crate::kind::schemars::JsonSchema>::json_schema(generator))),+],
+                )
+            }
+        }
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Serialize;
+
+    /// By a count.
+    #[derive(Clone, Debug, PartialEq, Serialize, serde::Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    struct Few {
+        count: u8,
+        inner: Option<Box<Shape>>,
+    }
+
+    impl Default for Few {
+        fn default() -> Self {
+            Few { count: 3, inner: None }
+        }
+    }
+
+    /// By a file.
+    #[derive(Clone, Debug, PartialEq, Serialize, serde::Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Listed {
+        file: String,
+    }
+
+    crate::kinds! {
+        /// How it looks.
+        enum Shape: "shape" {
+            "few" => Few(Few),
+            "listed" => Listed(Listed),
+        }
+    }
+
+    #[derive(Default)]
+    struct Class(u8);
+
+    impl Beside for Class {
+        const FIELDS: &'static [&'static str] = &["class"];
+        fn read<'de, A: MapAccess<'de>>(&mut self, _: &'static str, map: &mut A) -> Result<(), A::Error> {
+            self.0 = map.next_value()?;
+            Ok(())
+        }
+    }
+
+    fn few(count: u8, inner: Option<Shape>) -> Shape {
+        Shape::Few(Few { count, inner: inner.map(Box::new) })
+    }
+
+    #[test]
+    fn the_name_may_stand_anywhere_in_the_table() {
+        for text in [r#"{"kind": "few", "count": 5}"#, r#"{"count": 5, "kind": "few"}"#] {
+            assert_eq!(serde_json::from_str::<Shape>(text).unwrap(), few(5, None));
+        }
+        let nested = r#"{"inner": {"file": "x", "kind": "listed"}, "count": 1, "kind": "few"}"#;
+        let listed = Shape::Listed(Listed { file: "x".into() });
+        assert_eq!(serde_json::from_str::<Shape>(nested).unwrap(), few(1, Some(listed)));
+    }
+
+    #[test]
+    fn a_bare_name_means_the_defaults() {
+        let table: Map<String, Value> = Map::new();
+        assert_eq!(Shape::read("few", table).unwrap().unwrap(), few(3, None));
+        #[derive(serde::Deserialize)]
+        struct Holder {
+            shape: Shape,
+        }
+        assert_eq!(toml::from_str::<Holder>("shape = 'few'").unwrap().shape, few(3, None));
+        assert!(toml::from_str::<Holder>("shape = 'listed'").is_err(), "a file is required");
+    }
+
+    #[test]
+    fn other_fields_may_share_the_table() {
+        for text in
+            [r#"{"class": 4, "kind": "few", "count": 5}"#, r#"{"count": 5, "kind": "few", "class": 4}"#]
+        {
+            let mut class = Class::default();
+            let mut json = serde_json::Deserializer::from_str(text);
+            let shape: Shape = deserialize_beside(&mut json, &mut class).unwrap();
+            assert_eq!((shape, class.0), (few(5, None), 4));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_says_why() {
+        for (text, expected) in [
+            (r#"{"kind": "fwe"}"#, "unknown variant `fwe`, expected `few` or `listed`"),
+            (r#"{"count": 5}"#, "`kind` is missing; expected one of few, listed"),
+            (r#"{"kind": 3}"#, "expected a shape's name"),
+            (r#"{"kind": "few", "class": 3}"#, "unknown field `class`, expected `count` or `inner`"),
+            ("3", "expected a shape: a name, or a table with a `kind`"),
+        ] {
+            let error = serde_json::from_str::<Shape>(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_schema_names_every_kind_with_its_fields() {
+        let schema = schemars::schema_for!(Shape).to_value();
+        let alternatives = schema["anyOf"].as_array().unwrap();
+        assert_eq!(alternatives[0], json!({ "enum": ["few"] }), "`listed` requires a field");
+        assert_eq!(alternatives[1]["properties"]["kind"], json!({ "const": "few" }));
+        assert_eq!(alternatives[2]["required"], json!(["file", "kind"]));
+        assert_eq!(alternatives[2]["additionalProperties"], json!(false));
+    }
 }

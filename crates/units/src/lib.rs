@@ -1,4 +1,4 @@
-//! Units as types, and the registry of named kinds.
+//! What all rooms share: units as types, the registry of named kinds, the error of a field, random streams.
 //!
 //! Every quantity a user writes has a unit and every quantity the simulator computes with is an integer, so
 //! that a rate never meets a size by accident and no rounding error decides an order:
@@ -10,7 +10,8 @@
 //! | [`Bytes`] | bytes | `"8MiB"`, `"64KB"`, or a plain number |
 //!
 //! The [`kind`] module lets a closed set of named alternatives (routing selectors, traffic patterns, …) carry
-//! their parameters, defaults and documentation in one place.
+//! their parameters, defaults, reader and documentation in one place. [`Invalid`] is the error of every check of a
+//! parameter, [`names`] finds the nearest valid word, and [`random`] lists every stream of random numbers.
 //!
 //! ```
 //! use netloom_units::{Bytes, Rate, Time};
@@ -19,7 +20,11 @@
 //! assert_eq!("1us".parse::<Time>().unwrap().to_string(), "1us");
 //! ```
 
+mod invalid;
 pub mod kind;
+pub mod names;
 mod quantity;
+pub mod random;
 
+pub use invalid::Invalid;
 pub use quantity::{Bytes, ParseQuantityError, Rate, Time};

@@ -3,17 +3,16 @@
 use std::sync::Arc;
 
 use netloom_units::Time;
-use rand_pcg::Pcg64Mcg;
 
 use crate::Message;
 use crate::options::Destinations;
-use crate::random::RngExt;
+use crate::random::{RngExt, Stream};
 use crate::size::Sampler;
 
 /// The Poisson arrivals at one host.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrivals {
-    pub(crate) rng: Pcg64Mcg,
+    pub(crate) rng: Stream,
     pub(crate) size: Sampler,
     pub(crate) destinations: Arc<Destinations>,
     pub(crate) rank: u32,

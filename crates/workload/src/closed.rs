@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use netloom_topology::HostId;
 use netloom_units::Time;
-use rand_pcg::Pcg64Mcg;
 
 use crate::Message;
 use crate::options::Destinations;
-use crate::random::mix;
+use crate::random::Stream;
 use crate::size::Sampler;
+use netloom_units::random::mix;
 
 /// The closed loop of one host.
 #[derive(Clone, Debug)]
 pub(crate) struct Closed {
-    pub(crate) rng: Pcg64Mcg,
+    pub(crate) rng: Stream,
     pub(crate) size: Sampler,
     pub(crate) partners: Partners,
     /// Messages still to send.
@@ -58,7 +58,7 @@ impl Partners {
         Partners::Cycle { hosts: hosts.into(), next: 0 }
     }
 
-    pub(crate) fn next(&mut self, rng: &mut Pcg64Mcg) -> HostId {
+    pub(crate) fn next(&mut self, rng: &mut Stream) -> HostId {
         match self {
             Partners::Cycle { hosts, next } => {
                 let host = hosts[*next as usize];

@@ -3,19 +3,14 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+use netloom_units::Invalid;
+
 /// Why a workload cannot be laid on a network.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
     /// A parameter has a value that makes no sense, by itself or on this network.
-    #[error("{field}: expected {expected}, found {found}")]
-    Parameter {
-        /// The parameter's name as the user writes it, e.g. `size.scale` or `parts.1.load`.
-        field: Cow<'static, str>,
-        /// What would be valid.
-        expected: String,
-        /// What was given.
-        found: String,
-    },
+    #[error(transparent)]
+    Parameter(#[from] Invalid),
     /// A file cannot be read.
     #[error("cannot read {}: {source}", file.display())]
     Read {
@@ -50,15 +45,13 @@ impl WorkloadError {
         expected: impl Into<String>,
         found: impl std::fmt::Display,
     ) -> Self {
-        WorkloadError::Parameter { field: field.into(), expected: expected.into(), found: found.to_string() }
+        Invalid::new(field, expected, found).into()
     }
 
     /// As the error of a part of the workload.
     pub(crate) fn within(self, part: &str) -> Self {
         match self {
-            WorkloadError::Parameter { field, expected, found } => {
-                WorkloadError::Parameter { field: format!("{part}.{field}").into(), expected, found }
-            }
+            WorkloadError::Parameter(invalid) => invalid.within(part).into(),
             other => other,
         }
     }

@@ -8,11 +8,10 @@ use std::borrow::Cow;
 
 use netloom_topology::HostId;
 use netloom_units::{Bytes, Time};
-use rand_pcg::Pcg64Mcg;
 
 use crate::closed::Partners;
 use crate::plan::{HostWork, Setting};
-use crate::random::{Purpose, RngExt, part_seed, stream};
+use crate::random::{RngExt, Stream, Work};
 use crate::{Message, WorkloadError};
 
 /// How frames are injected at a host.
@@ -52,12 +51,12 @@ impl Injection {
         let seed = setting.context.seed;
         let link = setting.network.channel(setting.network.ports(host)[0]);
         let slot = link.rate.serialize(Bytes(self.frame.0.saturating_add(self.overhead.0)));
-        let phase = stream(seed, Purpose::Phase, host).random_range(0..slot.0);
+        let phase = Work::Phase.stream(seed, host).random_range(0..slot.0);
         let begin = self.from.0.saturating_add(setting.first_start(host).0);
         let first = phase.saturating_add(begin.saturating_sub(phase).div_ceil(slot.0).saturating_mul(slot.0));
         let mean_idle = self.mean_burst * (1.0 - self.load) / self.load;
         let mut frames = Frames {
-            rng: stream(part_seed(seed, Purpose::Source, index), Purpose::Host, host),
+            rng: Work::Host.stream(Work::Source.seed(seed, index), host),
             partners,
             idle: Geometric::new(1.0 / (1.0 + mean_idle)),
             more: Geometric::new(1.0 / self.mean_burst),
@@ -79,7 +78,7 @@ impl Injection {
 /// The frames of one host.
 #[derive(Clone, Debug)]
 pub(crate) struct Frames {
-    rng: Pcg64Mcg,
+    rng: Stream,
     partners: Partners,
     /// Empty slots between two bursts.
     idle: Geometric,
@@ -135,7 +134,7 @@ impl Geometric {
         Geometric { ln_failure: libm::log1p(-p) }
     }
 
-    fn draw(&self, rng: &mut Pcg64Mcg) -> u64 {
+    fn draw(&self, rng: &mut Stream) -> u64 {
         if self.ln_failure == f64::NEG_INFINITY {
             return 0;
         }
@@ -151,7 +150,7 @@ mod tests {
     #[test]
     fn failures_before_a_success_are_geometric() {
         let (p, draws) = (0.3, 100_000);
-        let (geometric, mut rng) = (Geometric::new(p), stream(1, Purpose::Host, 0));
+        let (geometric, mut rng) = (Geometric::new(p), Work::Host.stream(1, 0));
         let mut count = [0u32; 64];
         for _ in 0..draws {
             count[geometric.draw(&mut rng) as usize] += 1;
@@ -165,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_sure_success_has_no_failures() {
-        let mut rng = stream(1, Purpose::Host, 0);
+        let mut rng = Work::Host.stream(1, 0);
         assert!((0..100).all(|_| Geometric::new(1.0).draw(&mut rng) == 0));
         // Near impossible ones do not overflow.
         assert!(Geometric::new(1e-300).draw(&mut rng) > 1 << 60);

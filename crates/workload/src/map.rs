@@ -1,12 +1,11 @@
 //! Permutations of the ranks: to which one rank each rank sends.
 
-use rand_pcg::Pcg64Mcg;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::options::Destinations;
 use crate::plan::Setting;
-use crate::random::{RngExt, shuffle};
+use crate::random::{RngExt, Stream, shuffle};
 use crate::{Destination, WorkloadError};
 
 /// A permutation of the N ranks. Those with a formula are of Dally and Towles, Principles and Practices of
@@ -40,7 +39,7 @@ impl Map {
         self,
         destination: Destination,
         setting: &Setting,
-        rng: &mut Pcg64Mcg,
+        rng: &mut Stream,
     ) -> Result<Vec<u32>, WorkloadError> {
         if self == Map::Random {
             return random(destination, setting, rng);
@@ -86,11 +85,7 @@ impl Map {
 }
 
 /// A random permutation that maps no rank into its own class.
-fn random(
-    destination: Destination,
-    setting: &Setting,
-    rng: &mut Pcg64Mcg,
-) -> Result<Vec<u32>, WorkloadError> {
+fn random(destination: Destination, setting: &Setting, rng: &mut Stream) -> Result<Vec<u32>, WorkloadError> {
     let allowed = Destinations::new(destination, setting.network, &setting.placed)?;
     let (largest, ranks) = (allowed.largest_class(), setting.ranks());
     if u64::from(largest) * 2 > u64::from(ranks) {
@@ -103,7 +98,7 @@ fn random(
 /// A uniform permutation is drawn and then repaired: a rank `i` of class `c` that stayed in `c` swaps targets with a
 /// random rank `j` outside of `c` whose target is outside of `c`, which breaks nothing. Such a `j` exists as long as
 /// `c` holds at most half of the ranks: with `k` ranks that stayed in `c` there are `ranks − 2|c| + k ≥ k` of them.
-fn permute(allowed: &Destinations, ranks: u32, rng: &mut Pcg64Mcg) -> Vec<u32> {
+fn permute(allowed: &Destinations, ranks: u32, rng: &mut Stream) -> Vec<u32> {
     let mut target: Vec<u32> = (0..ranks).collect();
     shuffle(&mut target, rng);
     for i in 0..ranks {

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use netloom_topology::{HostId, Network};
 use netloom_units::Time;
-use rand_pcg::Pcg64Mcg;
+use netloom_units::kind::Beside;
 use schemars::JsonSchema;
+use serde::de::{self, MapAccess};
 use serde::{Deserialize, Serialize};
 
 use crate::WorkloadError;
-use crate::random::{Purpose, RngExt, shuffle, stream};
+use crate::random::{RngExt, Stream, Work, shuffle};
 
 /// Options of every workload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,6 +51,22 @@ pub enum Destination {
     OtherPod,
 }
 
+/// They share the table of the pattern.
+impl Beside for Options {
+    const FIELDS: &'static [&'static str] = &["ranks", "placement", "start_jitter", "class"];
+
+    fn read<'de, A: MapAccess<'de>>(&mut self, field: &'static str, map: &mut A) -> Result<(), A::Error> {
+        match field {
+            "ranks" => self.ranks = map.next_value()?,
+            "placement" => self.placement = map.next_value()?,
+            "start_jitter" => self.start_jitter = map.next_value()?,
+            "class" => self.class = map.next_value()?,
+            _ => return Err(de::Error::unknown_field(field, Self::FIELDS)),
+        }
+        Ok(())
+    }
+}
+
 impl Options {
     /// The traffic class, if there is such a one: Ethernet has eight (IEEE 802.1Q, priority code points).
     pub(crate) fn checked_class(&self) -> Result<u8, WorkloadError> {
@@ -72,7 +89,7 @@ impl Options {
         }
         let mut order: Vec<HostId> = (0..hosts).collect();
         if self.placement == Placement::Random {
-            shuffle(&mut order, &mut stream(seed, Purpose::Placement, 0));
+            shuffle(&mut order, &mut Work::Placement.stream(seed, 0));
         }
         order.truncate(ranks as usize);
         Ok(order)
@@ -82,7 +99,7 @@ impl Options {
     pub(crate) fn first_start(&self, seed: u64, host: HostId) -> Time {
         match self.start_jitter {
             Time::ZERO => Time::ZERO,
-            Time(jitter) => Time(stream(seed, Purpose::Start, host).random_range(0..=jitter)),
+            Time(jitter) => Time(Work::Start.stream(seed, host).random_range(0..=jitter)),
         }
     }
 }
@@ -138,9 +155,21 @@ impl Destinations {
     }
 
     /// A uniform draw among the hosts outside of the rank's class.
-    pub(crate) fn draw(&self, rank: u32, rng: &mut Pcg64Mcg) -> HostId {
+    pub(crate) fn draw(&self, rank: u32, rng: &mut Stream) -> HostId {
         let (first, end) = self.class[rank as usize];
         let index = rng.random_range(0..self.order.len() as u32 - (end - first));
         self.order[(if index < first { index } else { index + (end - first) }) as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netloom_units::kind::describe;
+
+    #[test]
+    fn every_option_is_read_beside_a_pattern() {
+        let fields: Vec<String> = describe::<Options>("options").fields.into_iter().map(|f| f.name).collect();
+        assert_eq!(fields, Options::FIELDS);
     }
 }

@@ -1,10 +1,14 @@
 //! A workload laid on a network: the work of every host.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::vec;
 
 use netloom_topology::{HostId, Network};
+use netloom_units::kind;
 use netloom_units::{Bytes, Time};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::arrivals::Arrivals;
 use crate::closed::Closed;
@@ -14,12 +18,33 @@ use crate::program::{Action, Placed, Program, Runner};
 use crate::{Options, Pattern, WorkloadError};
 
 /// What the user wrote: a pattern and the options that hold for every pattern.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Workload {
     /// Which host sends to which, and by what rule.
+    #[serde(flatten)]
     pub pattern: Pattern,
     /// Participants, placement, jitter, traffic class.
+    #[serde(flatten)]
     pub options: Options,
+}
+
+/// A pattern's kind and parameters and the options share one table.
+impl<'de> Deserialize<'de> for Workload {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut options = Options::default();
+        let pattern = kind::deserialize_beside(deserializer, &mut options)?;
+        Ok(Workload { pattern, options })
+    }
+}
+
+impl JsonSchema for Workload {
+    fn schema_name() -> Cow<'static, str> {
+        "Workload".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let options = Options::json_schema(generator);
+        kind::schema_beside::<Pattern>(generator, &[options])
+    }
 }
 
 /// Where a plan's randomness and files come from.

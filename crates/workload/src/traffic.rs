@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::closed::Partners;
 use crate::options::Destinations;
 use crate::plan::Setting;
-use crate::random::{Purpose, stream};
+use crate::random::Work;
 use crate::{Destination, Map, WorkloadError};
 
 /// Where a host's frames go: `uniform`, or one host for the whole run by a permutation (see [`Map`]).
@@ -69,7 +69,7 @@ impl Traffic {
                 &setting.placed,
             )?))),
             Some(map) => {
-                let mut rng = stream(setting.context.seed, Purpose::Partners, 0);
+                let mut rng = Work::Partners.stream(setting.context.seed, 0);
                 map.targets(destination, setting, &mut rng).map(Targets::Fixed)
             }
         }

@@ -29,9 +29,8 @@ pub(crate) fn paths(args: &PathsArgs) -> Result<(), Failure> {
         interference: !args.no_interference,
     };
     let report = report(&network.router_graph(), &config).map_err(|error| match error {
-        ReportError::Parameter { field, expected, found } => {
-            let option = format!("--{}", field.replace('_', "-"));
-            Problem::new(option, format!("expected {expected}, found {found}"))
+        ReportError::Parameter(invalid) => {
+            Problem::new(format!("--{}", invalid.field.replace('_', "-")), invalid.reason())
         }
         other => Problem::new("", other.to_string()),
     })?;

@@ -28,9 +28,7 @@ pub(crate) fn throughput(args: &ThroughputArgs) -> Result<(), Failure> {
     let loaded = load_network(&args.spec, Some(args.seed))?;
     let network = build_network(&loaded.scenario, &loaded.document)?;
     let report = solve(&network.router_graph(), &config, Path::new("")).map_err(|error| match error {
-        ThroughputError::Parameter { field, expected, found } => {
-            Problem::new(field, format!("expected {expected}, found {found}"))
-        }
+        ThroughputError::Parameter(invalid) => Problem::new(&*invalid.field, invalid.reason()),
         other => Problem::new("", other.to_string()),
     })?;
 

@@ -1,5 +1,7 @@
 //! k shortest loop-free paths per router pair.
 
+use netloom_units::Invalid;
+use netloom_units::random::Analysis;
 use std::collections::BTreeSet;
 
 use netloom_topology::RouterGraph;
@@ -10,7 +12,6 @@ use serde::{Deserialize, Serialize};
 
 use super::SchemeError;
 use crate::distance::{UNREACHABLE, distances_from};
-use crate::stream;
 use crate::tables::{directed_edge, head};
 
 /// The k shortest loop-free paths of every router pair (J. Y. Yen, 1971; used for Jellyfish with k = 8). Each flow takes one
@@ -42,10 +43,7 @@ impl Default for KShortest {
 
 impl KShortest {
     pub(super) fn build(&self, seed: u64) -> Result<KShortestPaths, SchemeError> {
-        if self.k == 0 {
-            let found = "0".to_owned();
-            return Err(SchemeError::Parameter { field: "k", expected: "at least 1", found });
-        }
+        Invalid::at_least("k", self.k, 1)?;
         Ok(KShortestPaths { k: self.k as usize, seed: (self.ties == Ties::Random).then_some(seed) })
     }
 }
@@ -84,7 +82,7 @@ impl KShortestPaths {
                 graph,
                 distance: &distance,
                 wanted: self.k,
-                rng: self.seed.map(|seed| stream(seed, &format!("paths from {from} to {to}"))),
+                rng: self.seed.map(|seed| Analysis::Paths(from, to).stream(seed)),
                 visited: vec![from],
                 path: Vec::new(),
                 found: Vec::new(),

@@ -8,7 +8,7 @@ mod random;
 mod spain;
 
 use netloom_topology::RouterGraph;
-use netloom_units::kinds;
+use netloom_units::{Invalid, kinds};
 
 use crate::tables::ForwardingTables;
 
@@ -35,15 +35,8 @@ kinds! {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SchemeError {
     /// A parameter outside its range.
-    #[error("{field}: expected {expected}, found {found}")]
-    Parameter {
-        /// The parameter's name as the user writes it.
-        field: &'static str,
-        /// What would be valid.
-        expected: &'static str,
-        /// What was given.
-        found: String,
-    },
+    #[error(transparent)]
+    Parameter(#[from] Invalid),
     /// The tables would take more memory than they may.
     #[error(
         "{layers} layers of {routers} routers need {needed} bytes of tables, more than the {limit} allowed; use fewer \
@@ -125,10 +118,7 @@ const MAX_LAYERS: u32 = 65_535;
 
 /// Refuses a number of layers that is out of range or needs too much memory.
 fn check_layers(graph: &RouterGraph, layers: u32) -> Result<(), SchemeError> {
-    if !(1..=MAX_LAYERS).contains(&layers) {
-        let found = layers.to_string();
-        return Err(SchemeError::Parameter { field: "layers", expected: "1 to 65,535", found });
-    }
+    Invalid::unless((1..=MAX_LAYERS).contains(&layers), "layers", "1 to 65,535", layers)?;
     check_size(graph, u64::from(layers))
 }
 

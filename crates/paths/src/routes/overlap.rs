@@ -1,6 +1,7 @@
 //! FatPaths' second construction: layers made of paths that avoid links already used.
 
 use netloom_topology::RouterGraph;
+use netloom_units::random::Analysis;
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
@@ -10,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use super::{SchemeError, check_layers};
 use crate::distance::{DistanceDistribution, endpoints};
 use crate::link_set::LinkSet;
-use crate::stream;
 use crate::tables::{ForwardingTables, LayerDistances};
 
 /// Layers that minimise the overlap of paths (FatPaths sec. V-B2, Listing 2). Each sparse layer is a union of almost
@@ -81,7 +81,7 @@ impl OverlapMinimising {
     /// If a parameter is out of its range.
     pub fn layers(&self, graph: &RouterGraph, seed: u64) -> Result<Vec<LinkSet>, SchemeError> {
         check_layers(graph, self.layers)?;
-        let mut rng = stream(seed, "overlap layers");
+        let mut rng = Analysis::OverlapLayers.stream(seed);
         let mut construction = Construction::new(self, graph);
         let mut layers = vec![LinkSet::full(graph)];
         while layers.len() < self.layers as usize {

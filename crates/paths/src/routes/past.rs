@@ -1,6 +1,7 @@
 //! PAST: one spanning tree per destination.
 
 use netloom_topology::RouterGraph;
+use netloom_units::random::Analysis;
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
@@ -9,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{SchemeError, check_layers};
 use crate::link_set::LinkSet;
-use crate::stream;
 use crate::tables::ForwardingTables;
 
 /// A spanning tree per destination address (Stephens et al., "PAST: scalable Ethernet for data centers", CoNEXT 2012;
@@ -49,7 +49,7 @@ impl Default for Past {
 impl Past {
     pub(super) fn build(&self, graph: &RouterGraph, seed: u64) -> Result<ForwardingTables, SchemeError> {
         check_layers(graph, self.layers)?;
-        let mut rng = stream(seed, "past trees");
+        let mut rng = Analysis::PastTrees.stream(seed);
         let mut below = vec![0u64; graph.routers() as usize];
         let links = vec![LinkSet::full(graph); self.layers as usize];
         Ok(ForwardingTables::from_trees(graph, links, |_, destination| {

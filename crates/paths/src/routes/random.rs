@@ -1,6 +1,8 @@
 //! FatPaths' first construction: each sparse layer keeps a random share of the links.
 
 use netloom_topology::RouterGraph;
+use netloom_units::Invalid;
+use netloom_units::random::Analysis;
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
@@ -9,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{SchemeError, check_layers};
 use crate::link_set::LinkSet;
-use crate::stream;
 use crate::tables::ForwardingTables;
 
 /// Layers of randomly sampled links (FatPaths sec. V-B1, Listing 1). The first layer has all links; each further one
@@ -59,11 +60,8 @@ impl RandomLayers {
     /// If a parameter is out of its range.
     pub fn layers(&self, graph: &RouterGraph, seed: u64) -> Result<Vec<LinkSet>, SchemeError> {
         check_layers(graph, self.layers)?;
-        if !(self.rho > 0.0 && self.rho <= 1.0) {
-            let found = self.rho.to_string();
-            return Err(SchemeError::Parameter { field: "rho", expected: "0 < rho <= 1", found });
-        }
-        let mut rng = stream(seed, "random layers");
+        Invalid::unless(self.rho > 0.0 && self.rho <= 1.0, "rho", "0 < rho <= 1", self.rho)?;
+        let mut rng = Analysis::RandomLayers.stream(seed);
         let mut layers = vec![LinkSet::full(graph)];
         while layers.len() < self.layers as usize {
             let mut links = self.draw(graph, &mut rng);

@@ -1,5 +1,7 @@
 //! SPAIN: forests merged from the disjoint paths toward every destination.
 
+use netloom_units::Invalid;
+use netloom_units::random::Analysis;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -14,7 +16,6 @@ use serde::{Deserialize, Serialize};
 use super::{SchemeError, check_size};
 use crate::distance::{UNREACHABLE, distances_from, endpoints};
 use crate::link_set::LinkSet;
-use crate::stream;
 use crate::tables::{ForwardingTables, directed_edge, head};
 
 /// Spanning forests, one per VLAN (Mudigonda et al., "SPAIN: COTS data-center Ethernet for multipathing over arbitrary
@@ -63,20 +64,17 @@ impl Spain {
     /// # Errors
     /// If no paths are asked for.
     pub fn forests(&self, graph: &RouterGraph, seed: u64) -> Result<SpainForests, SchemeError> {
-        if self.paths == 0 {
-            let found = "0".to_owned();
-            return Err(SchemeError::Parameter { field: "paths", expected: "at least 1", found });
-        }
+        Invalid::at_least("paths", self.paths, 1)?;
         let ends = endpoints(graph);
         let mut trees: Vec<Vec<u32>> = ends
             .par_iter()
             .map(|&destination| {
-                let rng = stream(seed, &format!("spain paths to {destination}"));
+                let rng = Analysis::SpainPaths(destination).stream(seed);
                 Toward::new(graph, destination, rng).in_trees(&ends, self.paths)
             })
             .collect::<Vec<_>>()
             .concat();
-        trees.shuffle(&mut stream(seed, "spain merging"));
+        trees.shuffle(&mut Analysis::SpainMerging.stream(seed));
         let count = trees.len();
         let mut forests: Vec<Forest> = Vec::new();
         for tree in trees {

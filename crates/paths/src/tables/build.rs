@@ -1,13 +1,13 @@
 //! Building tables: minimal routing inside each layer, or whatever a function says.
 
 use netloom_topology::RouterGraph;
+use netloom_units::random::Analysis;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use rayon::prelude::*;
 
 use super::{Entries, Entry, ForwardingTables, file};
 use crate::link_set::LinkSet;
-use crate::stream;
 
 impl ForwardingTables {
     /// Minimal routing inside each layer, ties broken by chance.
@@ -24,12 +24,7 @@ impl ForwardingTables {
             for (layer, (links, table)) in
                 layers.iter().zip(entries.chunks_mut((routers * routers).max(1))).enumerate()
             {
-                minimal_layer(
-                    graph,
-                    links,
-                    table,
-                    stream(seed, &format!("ties of layer {layer}")).next_u64(),
-                );
+                minimal_layer(graph, links, table, Analysis::TiesOfLayer(layer).stream(seed).next_u64());
             }
             entries
         }

@@ -4,9 +4,8 @@ use netloom_paths::Scheme;
 use netloom_paths::routes::{Minimal, OverlapMinimising, Past, RandomLayers, Spain};
 use netloom_units::kind::Kind;
 use netloom_units::kinds;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, EnumAccess, VariantAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Layered routing: packets carry a layer's number as their entropy value, and every switch forwards by that layer's
 /// table. Each decision draws uniformly from the layers that connect the two switches (FatPaths, SC 2020,
@@ -99,43 +98,5 @@ impl Construction {
             Construction::Past(config) => Some(config.layers),
             Construction::Minimal(config) => Some(config.layers),
         }
-    }
-}
-
-/// Scenarios present a table with a `kind`, or a bare name, as an enum.
-impl<'de> Deserialize<'de> for Construction {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ByKind;
-        impl<'de> Visitor<'de> for ByKind {
-            type Value = Construction;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a construction's name, or a table with a `kind`")
-            }
-
-            fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<Construction, A::Error> {
-                let (name, fields) = data.variant::<String>()?;
-                match name.as_str() {
-                    "fatpaths-random" => fields.newtype_variant().map(Construction::RandomLayers),
-                    "fatpaths-overlap" => fields.newtype_variant().map(Construction::OverlapMinimising),
-                    "spain" => fields.newtype_variant().map(Construction::Spain),
-                    "past" => fields.newtype_variant().map(Construction::Past),
-                    "minimal" => fields.newtype_variant().map(Construction::Minimal),
-                    _ => Err(de::Error::unknown_variant(&name, Construction::NAMES)),
-                }
-            }
-        }
-        deserializer.deserialize_enum(Construction::AXIS, Construction::NAMES, ByKind)
-    }
-}
-
-impl JsonSchema for Construction {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        Construction::AXIS.into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let names = Construction::NAMES;
-        json_schema!({ "type": "object", "required": ["kind"], "properties": { "kind": { "enum": names } } })
     }
 }

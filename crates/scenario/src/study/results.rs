@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::source::suggest;
 use crate::study::expression::{Binding, Metrics, Sample};
 use crate::study::grid::Cell;
+use netloom_units::names::suggest;
 
 /// One row of a table of results.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,12 +10,13 @@ mod start;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use netloom_engine::{Scheduler, Stream};
+use netloom_engine::Scheduler;
 use netloom_fabric::{Credit, Flags, Packet, PacketKind, Ports, Signal};
 use netloom_record::FlowRecord;
 use netloom_routing::granularity::flowcut::Verdict;
 use netloom_routing::{AckSample, FlowKey, NicFlow, NicShared};
 use netloom_transport::{Ack, ReactionPoint, Receiver, Sender};
+use netloom_units::random::Stream;
 use netloom_units::{Bytes, Time};
 use netloom_workload::{HostWork, Message as Job};
 use rustc_hash::FxHashMap;

@@ -1,8 +1,7 @@
 //! Jellyfish: a random regular graph of switches.
 
+use netloom_units::random;
 use netloom_units::{Rate, Time};
-use rand::SeedableRng;
-use rand_pcg::Pcg64Mcg;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -98,7 +97,7 @@ pub(crate) fn build(
     }
     let mut direct =
         DirectBuilder::new(name, switches.into(), hosts_per_switch, ends / 2, host_cable, |_| 0)?;
-    let mut rng = Pcg64Mcg::seed_from_u64(seed);
+    let mut rng = random::network(seed);
     let draw = (0..DRAWS)
         .find_map(|_| random_regular(switches, degree, &mut rng).filter(|e| is_connected(switches, e)));
     let Some(edges) = draw else {

@@ -30,16 +30,18 @@ pub use xpander::{Lifting, Xpander};
 
 use std::fmt::Display;
 
+use netloom_units::Invalid;
+
 use crate::error::NetworkError;
 
 /// A parameter that no network has.
 fn invalid(field: &'static str, expected: impl Into<String>, found: impl Display) -> NetworkError {
-    NetworkError::Parameter { field, expected: expected.into(), found: found.to_string() }
+    Invalid::new(field, expected, found).into()
 }
 
 /// Refuses values below a minimum.
 fn at_least(field: &'static str, value: u32, minimum: u32) -> Result<(), NetworkError> {
-    if value < minimum { Err(invalid(field, format!("at least {minimum}"), value)) } else { Ok(()) }
+    Ok(Invalid::at_least(field, value, minimum)?)
 }
 
 /// Product of counts, saturating: a saturated size is refused later as too large.

@@ -1,9 +1,9 @@
 //! Xpander: random lifts of a complete graph.
 
+use netloom_units::random::{Stream, network};
 use netloom_units::{Rate, Time};
+use rand::RngExt;
 use rand::seq::SliceRandom;
-use rand::{RngExt, SeedableRng};
-use rand_pcg::Pcg64Mcg;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -96,7 +96,7 @@ impl Xpander {
         let mut direct =
             DirectBuilder::new(&name, switches, hosts, edges, host_cable, |switch| switch / lift)?;
 
-        let mut rng = Pcg64Mcg::seed_from_u64(seed);
+        let mut rng = network(seed);
         let draw = (0..DRAWS).find_map(|_| {
             let edges = match self.method {
                 Lifting::Single => single_lift(degree, lift, &mut rng),
@@ -136,7 +136,7 @@ impl Xpander {
     }
 }
 
-fn single_lift(degree: u32, lift: u32, rng: &mut Pcg64Mcg) -> Vec<(u32, u32)> {
+fn single_lift(degree: u32, lift: u32, rng: &mut Stream) -> Vec<(u32, u32)> {
     let mut edges = Vec::new();
     let mut matching: Vec<u32> = (0..lift).collect();
     for u in 0..=degree {
@@ -149,7 +149,7 @@ fn single_lift(degree: u32, lift: u32, rng: &mut Pcg64Mcg) -> Vec<(u32, u32)> {
 }
 
 /// Doubles the graph until it has `lift` copies; each edge is doubled straight or crossed, at random.
-fn repeated_two_lifts(degree: u32, lift: u32, rng: &mut Pcg64Mcg) -> Vec<(u32, u32)> {
+fn repeated_two_lifts(degree: u32, lift: u32, rng: &mut Stream) -> Vec<(u32, u32)> {
     // Edges between (vertex, copy) as vertex·lift + copy, with the copies 0..copies in use.
     let mut edges: Vec<_> =
         (0..=degree).flat_map(|u| (u + 1..=degree).map(move |v| (u * lift, v * lift))).collect();

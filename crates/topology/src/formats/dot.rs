@@ -329,13 +329,18 @@ impl Network {
                 attributes.iter().map(|(key, value)| format!("{key}=\"{}\"", escape(value))).collect();
             entries.join(", ")
         };
+        // Names from files may hold anything; those by number need no quotes.
+        let name = |node| match self.has_own_names() {
+            true => format!("\"{}\"", escape(&self.node_name(node))),
+            false => self.node_name(node),
+        };
         let mut text = format!("graph {{\n  graph [{}];\n", list(&graph_attributes(self)));
         for node in 0..self.nodes() {
-            writeln!(text, "  {} [{}];", self.node_name(node), list(&node_attributes(self, node)))
+            writeln!(text, "  {} [{}];", name(node), list(&node_attributes(self, node)))
                 .expect("writing to a string");
         }
         for link in self.links() {
-            let (a, b) = (self.node_name(link.a), self.node_name(link.b));
+            let (a, b) = (name(link.a), name(link.b));
             writeln!(text, "  {a} -- {b} [{}];", list(&link_attributes(self, link)))
                 .expect("writing to a string");
         }

@@ -14,7 +14,8 @@ graph_format! {
     /// Names are any words; `#` starts a comment; commas may separate the words. Which nodes are hosts, by the first
     /// rule that applies: all nodes named on lines `host NAME…` if the file has such lines; none of them, but
     /// `hosts_per_switch` new ones at every node, if that is positive; otherwise every node that has exactly one link.
-    /// Hosts are numbered in the order in which the file names them.
+    /// Hosts are numbered in the order in which the file names them; faults, named channels and results call all nodes as
+    /// the file does.
     EdgeList
 }
 
@@ -45,16 +46,22 @@ fn parse(reader: &Reader, default: Cable) -> Result<GraphFile, NetworkError> {
 }
 
 impl Network {
-    /// The network as an edge list that `edge-list` reads back: hosts are `h0`, `h1`, …, switches `s0`, `s1`, ….
+    /// The network as an edge list that `edge-list` reads back. Nodes have their names where all of these are single words,
+    /// otherwise hosts are `h0`, `h1`, …, switches `s0`, `s1`, ….
     ///
     /// Levels, pods and tier names are not part of the format.
     pub fn to_edge_list(&self) -> String {
+        let is_word =
+            |name: &str| !name.is_empty() && name != "host" && !name.contains([' ', '\t', ',', '#']);
+        let are_words = (0..self.nodes())
+            .all(|node| is_word(&self.node_name(node)) && !self.node_name(node).contains(char::is_control));
+        let name = |node| if are_words { self.node_name(node) } else { self.plain_name(node) };
         let mut text = format!("# {}\n", self.name());
         for host in 0..self.hosts() {
-            writeln!(text, "host {}", self.node_name(host)).expect("writing to a string");
+            writeln!(text, "host {}", name(host)).expect("writing to a string");
         }
         for link in self.links() {
-            let (a, b) = (self.node_name(link.a), self.node_name(link.b));
+            let (a, b) = (name(link.a), name(link.b));
             writeln!(text, "{a} {b} {} {}", link.rate, link.latency).expect("writing to a string");
         }
         text

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::str::FromStr;
 
+use netloom_units::Invalid;
+
 use crate::error::NetworkError;
 use crate::network::Network;
 
@@ -57,11 +59,8 @@ impl FromStr for ExportFormat {
 
     fn from_str(text: &str) -> Result<Self, NetworkError> {
         let found = Self::ALL.into_iter().find(|(_, name, _)| *name == text).map(|(format, ..)| format);
-        found.ok_or_else(|| NetworkError::Parameter {
-            field: "format",
-            expected: format!("one of {}", Self::ALL.map(|(_, name, _)| name).join(", ")),
-            found: text.into(),
-        })
+        let names = Self::ALL.map(|(_, name, _)| name).join(", ");
+        Ok(found.ok_or_else(|| Invalid::new("format", format!("one of {names}"), text))?)
     }
 }
 

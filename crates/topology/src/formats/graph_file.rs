@@ -228,8 +228,28 @@ impl GraphFile {
             let tier = builder.tier(name);
             builder.link(ids[link.a], ids[link.b], link.cable.rate, link.cable.latency, tier);
         }
+        builder.names(self.names(&ids, hosts as u32 + switches as u32));
         builder.up_strides(std::mem::take(&mut self.up_strides));
         builder.build().map_err(|error| self.in_words_of_the_file(error, &ids, reader))
+    }
+
+    /// What the nodes of the network are called: as in the file; added hosts by their number, unless the file gave that
+    /// name away.
+    fn names(&self, ids: &[NodeId], nodes: u32) -> Vec<String> {
+        let mut names = vec![None; nodes as usize];
+        for (&id, node) in ids.iter().zip(&self.nodes) {
+            names[id as usize] = Some(node.name.clone());
+        }
+        let added = |(id, name): (usize, Option<String>)| {
+            name.unwrap_or_else(|| {
+                let mut name = format!("h{id}");
+                while self.by_name.contains_key(&name) {
+                    name.push('_');
+                }
+                name
+            })
+        };
+        names.into_iter().enumerate().map(added).collect()
     }
 
     /// Settles what the file leaves open and returns how many hosts are to be added.

@@ -111,11 +111,11 @@ impl Network {
         };
         writeln!(text, "    {}", data(&graph_attributes(self))).expect("writing to a string");
         for node in 0..self.nodes() {
-            let (name, data) = (self.node_name(node), data(&node_attributes(self, node)));
+            let (name, data) = (escape(&self.node_name(node)), data(&node_attributes(self, node)));
             writeln!(text, "    <node id=\"{name}\">{data}</node>").expect("writing to a string");
         }
         for link in self.links() {
-            let (a, b) = (self.node_name(link.a), self.node_name(link.b));
+            let (a, b) = (escape(&self.node_name(link.a)), escape(&self.node_name(link.b)));
             let data = data(&link_attributes(self, link));
             writeln!(text, "    <edge source=\"{a}\" target=\"{b}\">{data}</edge>")
                 .expect("writing to a string");

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use netloom_units::{Rate, Time};
+use netloom_units::{Invalid, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -187,11 +187,8 @@ impl Network {
     /// nanoseconds per tier.
     pub fn to_htsim_topo(&self) -> Result<String, NetworkError> {
         let refuse = |found: &str| {
-            NetworkError::Parameter {
-            field: "htsim-topo",
-            expected: "a fat tree of 2 or 3 levels, with one rate in whole Gbps and one latency in whole ns per tier".into(),
-            found: found.into(),
-        }
+            let expected = "a fat tree of 2 or 3 levels, with one rate in whole Gbps and one latency in whole ns per tier";
+            NetworkError::from(Invalid::new("htsim-topo", expected, found))
         };
         let levels = (self.hosts()..self.nodes()).map(|switch| self.level(switch)).max().unwrap_or(0);
         if !self.is_xgft() || !(2..=3).contains(&levels) {

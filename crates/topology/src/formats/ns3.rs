@@ -1,11 +1,13 @@
 //! The topology files of the HPCC and ConWeave ns-3 simulators.
 //!
 //! Line 1: `NODES SWITCHES LINKS`; line 2: the switches' ids; then per link `A B RATE DELAY ERROR_RATE`, for example
-//! `0 32 100Gbps 1000ns 0.0`.
+//! `0 32 100Gbps 1000ns 0.0`. ns-3 reads as many links as the first line announces, and the files that come with the
+//! simulators explain themselves in free text after them.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use netloom_units::{Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,8 +20,9 @@ use crate::topology::BuildContext;
 
 /// A network from a `topology.txt` of the HPCC or ConWeave ns-3 simulators.
 ///
-/// Hosts are the nodes that are not among the switches, in the order of their ids. Links that lose packets at random
-/// (a positive error rate) are refused.
+/// Hosts are the nodes that are not among the switches, in the order of their ids. Nodes are named by their ids, also in
+/// `ns3-flows`, which may lie in any order. Text after the last link is skipped. Links that lose packets at random (a
+/// positive error rate) are refused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ns3 {
@@ -93,8 +96,16 @@ fn parse(reader: &Reader) -> Result<GraphFile, NetworkError> {
         let (a, b) = (check(line, reader.parse(line, a)?)?, check(line, reader.parse(line, b)?)?);
         graph.link(a, b, cable, line);
     }
-    match lines.next() {
-        Some((line, _)) => Err(reader.error(line, format!("expected the file to end after {links} links"))),
+    // What follows is free text, unless it is one more link.
+    let is_link = |words: &[String]| {
+        let [a, b, rate, delay, _] = words else { return false };
+        let is_id = |word: &String| word.parse::<u32>().is_ok();
+        is_id(a) && is_id(b) && rate.parse::<Rate>().is_ok() && delay.parse::<Time>().is_ok()
+    };
+    match lines.find(|(_, words)| is_link(words)) {
+        Some((line, _)) => {
+            Err(reader.error(line, format!("one more link, but line {header_line} announces {links}")))
+        }
         None => Ok(graph),
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::closed::{Closed, Partners, Tour};
 use crate::plan::{HostWork, Plan, Setting};
-use crate::random::{Purpose, RngExt, stream};
+use crate::random::{RngExt, Work};
 use crate::{Size, WorkloadError};
 
 /// All-to-all: every host sends one message to every other, a few at a time (the defaults are those of the Flowcut
@@ -49,7 +49,7 @@ impl AllToAll {
         let hosts: Arc<[_]> = setting.placed.as_slice().into();
         let others = u64::from(setting.ranks() - 1);
         Ok(setting.plan(Some(u64::from(setting.ranks()) * others), |rank, host| {
-            let mut rng = stream(setting.context.seed, Purpose::Host, host);
+            let mut rng = Work::Host.stream(setting.context.seed, host);
             let key = (self.order == Order::Random).then(|| rng.random());
             let tour = Tour::new(hosts.clone(), rank, key);
             let work = Closed {

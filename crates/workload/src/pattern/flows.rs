@@ -3,10 +3,20 @@
 use std::path::Path;
 
 use netloom_topology::HostId;
+use netloom_units::names::shorten;
 use netloom_units::{Bytes, Time};
 
 use crate::WorkloadError;
 use crate::plan::{HostWork, Message, Plan, Setting};
+
+/// How a list names hosts where the network's file calls them by numbers of its own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Speaks {
+    /// By their position among the hosts, from 0.
+    InNumbers,
+    /// As the network's file does.
+    InNames,
+}
 
 /// Collects checked flows; the hosts of a list are ranks, which the placement maps to hosts of the network.
 pub(super) struct Flows<'a> {
@@ -29,6 +39,30 @@ impl<'a> Flows<'a> {
     /// Number of ranks that flows may name.
     pub(super) fn ranks(&self) -> u32 {
         self.setting.ranks()
+    }
+
+    /// The rank that a word of a list stands for: a number; or the name of a node, if the network's file gives names. Where the
+    /// names are numbers themselves, a list that speaks in `names` means those.
+    pub(super) fn rank(
+        &self,
+        line: u64,
+        column: &str,
+        word: &str,
+        names: Speaks,
+    ) -> Result<u64, WorkloadError> {
+        let fail = |problem: String| WorkloadError::line(self.file, line, format!("{column}: {problem}"));
+        let network = self.setting.network;
+        let number = word.parse::<u64>();
+        match number {
+            Ok(number) if names == Speaks::InNumbers || !network.has_own_names() => Ok(number),
+            Err(_) if !network.has_own_names() => {
+                Err(fail(format!("expected a number, found \"{}\"", shorten(word))))
+            }
+            _ => match network.find_node(word).map_err(fail)? {
+                host if network.is_host(host) => Ok(host.into()),
+                _ => Err(fail(format!("expected a host, found the switch \"{word}\""))),
+            },
+        }
     }
 
     /// Adds the flow that stands in a line of the file.

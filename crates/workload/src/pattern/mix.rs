@@ -2,21 +2,20 @@
 
 use std::borrow::Cow;
 
-use netloom_units::kind::{Kind, describe};
-use schemars::JsonSchema;
-use serde::de::{Deserializer, Error};
+use netloom_units::kind::{self, Beside, Kind};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserializer, MapAccess};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use crate::plan::{HostWork, Plan, Setting, lay};
-use crate::random::{Purpose, part_seed};
+use crate::random::Work;
 use crate::{Options, Pattern, PlanContext, WorkloadError};
 
 /// Several workloads at once, each with its own kind, fields, options and name. The name becomes the part's group, by
 /// which its flows are reported apart; a closed loop goes on when a message of its own part completes. The parts draw
 /// from different random streams, except that a random placement puts rank r on the same host in all of them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Mix {
     /// The workloads, each a table such as `{ kind = "incast", class = 3, name = "storage" }`: a `kind` with its fields, the
     /// options of every workload, and a `name`, by default that of the kind. A part with groups of its own gives `NAME/GROUP`,
@@ -91,7 +90,7 @@ impl Mix {
 
 impl Part {
     fn lay(&self, setting: &Setting, index: u32) -> Result<Plan, WorkloadError> {
-        let seed = part_seed(setting.context.seed, Purpose::Part, index);
+        let seed = Work::Part.seed(setting.context.seed, index);
         let context = PlanContext { seed, base_dir: setting.context.base_dir.clone() };
         lay(&self.pattern, &self.options, setting.network, &context, setting.placement_seed)
     }
@@ -129,24 +128,28 @@ fn refuse_options(options: &Options) -> Result<(), WorkloadError> {
 /// A kind, its fields, the options and the name share one table.
 impl<'de> Deserialize<'de> for Part {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut fields: Map<String, Value> = Map::deserialize(deserializer)?;
-        let name = match fields.remove("name") {
-            None => None,
-            Some(name) => serde_json::from_value(name).map_err(Error::custom)?,
-        };
-        let kind = match fields.remove("kind") {
-            Some(Value::String(kind)) => kind,
-            Some(_) => return Err(Error::custom("`kind` is expected to be the name of a pattern")),
-            None => return Err(Error::missing_field("kind")),
-        };
-        let options = describe::<Options>("options").fields.into_iter();
-        let options: Map<String, Value> =
-            options.filter_map(|option| fields.remove_entry(&option.name)).collect();
-        let options = Options::deserialize(Value::Object(options)).map_err(Error::custom)?;
-        match Pattern::read(&kind, Value::Object(fields)) {
-            Some(pattern) => Ok(Part { name, pattern: pattern.map_err(Error::custom)?, options }),
-            None => Err(Error::unknown_variant(&kind, Pattern::NAMES)),
+        #[derive(Default)]
+        struct BesidePattern {
+            name: Option<String>,
+            options: Options,
         }
+        impl Beside for BesidePattern {
+            const FIELDS: &'static [&'static str] = &["name", "ranks", "placement", "start_jitter", "class"];
+            fn read<'de, A: MapAccess<'de>>(
+                &mut self,
+                field: &'static str,
+                map: &mut A,
+            ) -> Result<(), A::Error> {
+                match field {
+                    "name" => self.name = Some(map.next_value()?),
+                    option => self.options.read(option, map)?,
+                }
+                Ok(())
+            }
+        }
+        let mut beside = BesidePattern::default();
+        let pattern = kind::deserialize_beside(deserializer, &mut beside)?;
+        Ok(Part { name: beside.name, pattern, options: beside.options })
     }
 }
 
@@ -154,12 +157,10 @@ impl JsonSchema for Part {
     fn schema_name() -> Cow<'static, str> {
         "Part".into()
     }
-    fn inline_schema() -> bool {
-        true
-    }
-    // The schema of a part would hold that of a mix, and so on.
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "object" })
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let name = json_schema!({ "properties": { "name": generator.subschema_for::<String>() } });
+        let options = Options::json_schema(generator);
+        kind::schema_beside::<Pattern>(generator, &[name, options])
     }
 }
 

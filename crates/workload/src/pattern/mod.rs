@@ -192,8 +192,8 @@ mod tests {
         let mixed = [Pattern::Poisson(Poisson::default()), Pattern::Hotspot(Hotspot::default())];
         let part = |pattern| Part { name: Some("a".into()), pattern, options: crate::Options::default() };
         patterns.push(Pattern::Mix(Mix { parts: mixed.into_iter().map(part).collect() }));
-        // All but the three lists and the schedule, which need a file.
-        assert_eq!(patterns.len(), Pattern::NAMES.len() - 4 + 5);
+        // All but the three lists and the schedule, which need a file, and the mix, which needs parts.
+        assert_eq!(patterns.len(), Pattern::NAMES.len() - 5 + 5);
         for pattern in patterns {
             let mut table: toml::Table = toml::from_str(&toml::to_string(&pattern).unwrap()).unwrap();
             let kind = table.remove("kind").unwrap();

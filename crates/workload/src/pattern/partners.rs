@@ -4,7 +4,7 @@ use netloom_units::Time;
 
 use crate::closed::{Closed, Partners};
 use crate::plan::{HostWork, Message, Plan, Setting};
-use crate::random::{Purpose, stream};
+use crate::random::Work;
 use crate::{Size, WorkloadError};
 
 /// The partners of every rank at given distances (mod the number of ranks).
@@ -37,7 +37,7 @@ pub(super) fn send_to_partners(
     let messages = partners.iter().map(|p| p.len() as u64 * u64::from(repeat)).sum();
     Ok(setting.plan(Some(messages), |rank, host| {
         let hosts: Vec<_> = partners[rank as usize].iter().map(|&p| setting.placed[p as usize]).collect();
-        let (start, mut rng) = (setting.first_start(host), stream(setting.context.seed, Purpose::Host, host));
+        let (start, mut rng) = (setting.first_start(host), Work::Host.stream(setting.context.seed, host));
         if hosts.is_empty() {
             return HostWork::default();
         }

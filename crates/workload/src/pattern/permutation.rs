@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::partners::send_to_partners;
 use crate::plan::{Plan, Setting};
-use crate::random::{Purpose, stream};
+use crate::random::Work;
 use crate::{Destination, Map, Size, WorkloadError};
 
 /// A permutation: every host sends to one other host and receives from one. By default a random one without fixed points
@@ -51,7 +51,7 @@ impl Permutation {
             return Err(WorkloadError::parameter("parallel", expected, self.parallel));
         }
         let mut partners = vec![Vec::new(); setting.placed.len()];
-        let mut rng = stream(setting.context.seed, Purpose::Partners, 0);
+        let mut rng = Work::Partners.stream(setting.context.seed, 0);
         for _ in 0..self.parallel {
             let targets = self.map.targets(self.destination, setting, &mut rng)?;
             for (rank, (partners, target)) in (0..).zip(partners.iter_mut().zip(targets)) {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::arrivals::Arrivals;
 use crate::options::Destinations;
 use crate::plan::{HostWork, Plan, Setting};
-use crate::random::{Purpose, stream};
+use crate::random::Work;
 use crate::{Destination, Size, Table, WorkloadError};
 
 /// Poisson arrivals, an open loop: every host starts messages after exponential gaps, each to a uniformly drawn host.
@@ -57,7 +57,7 @@ impl Poisson {
             let link = setting.network.channel(setting.network.ports(host)[0]);
             let gap_s = 8.0 * size.mean() / (link.rate.0 as f64 * self.load);
             HostWork::arrivals(Arrivals {
-                rng: stream(setting.context.seed, Purpose::Host, host),
+                rng: Work::Host.stream(setting.context.seed, host),
                 size: size.clone(),
                 destinations: destinations.clone(),
                 rank,

@@ -8,7 +8,7 @@ use super::collective::{Algorithm, Operation};
 use super::partners::{at_offsets, send_to_partners};
 use crate::plan::{Plan, Setting};
 use crate::program::{Accept, RankBuilder, build_all};
-use crate::random::{Purpose, stream};
+use crate::random::Work;
 use crate::{Size, WorkloadError};
 
 /// A two-dimensional stencil (FatPaths, SC 2020: four off-diagonals). Without `barrier` every rank sends to its four
@@ -67,7 +67,7 @@ impl Stencil {
         }
         let (exchange, barrier) = (0, 1);
         let program = build_all(setting.ranks(), self.repeat, Time::ZERO, |rank| {
-            let mut rng = stream(setting.context.seed, Purpose::Host, setting.placed[rank as usize]);
+            let mut rng = Work::Host.stream(setting.context.seed, setting.placed[rank as usize]);
             let mut builder = RankBuilder::default();
             let start = (self.compute > Time::ZERO).then(|| builder.calc(self.compute));
             let mut ops = Vec::new();

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::closed::{Closed, Partners};
 use crate::options::Destinations;
 use crate::plan::{HostWork, Plan, Setting};
-use crate::random::{Purpose, stream};
+use crate::random::Work;
 use crate::{Destination, Size, WorkloadError};
 
 /// Random uniform traffic as a closed loop: every host picks a partner uniformly, sends it a message, and picks anew
@@ -53,7 +53,7 @@ impl Uniform {
         let size = self.size.sampler(setting.context)?;
         Ok(setting.plan(total, |rank, host| {
             let work = Closed {
-                rng: stream(setting.context.seed, Purpose::Host, host),
+                rng: Work::Host.stream(setting.context.seed, host),
                 size: size.clone(),
                 partners: Partners::Uniform { destinations: destinations.clone(), rank },
                 left: self.messages_per_host.unwrap_or(u64::MAX),

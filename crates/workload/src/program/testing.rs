@@ -6,7 +6,7 @@ use netloom_topology::HostId;
 use netloom_units::{Bytes, Time};
 
 use super::{Action, OpKind};
-use crate::random::{Purpose, RngExt, stream};
+use crate::random::{RngExt, Work};
 use crate::{HostWork, Plan};
 
 /// What the network sees.
@@ -45,7 +45,7 @@ pub(crate) fn execute(
     latency: Time,
     mut watch: impl FnMut(&Plan, Time, Event),
 ) -> Time {
-    let mut rng = stream(seed, Purpose::Host, 0);
+    let mut rng = Work::Host.stream(seed, 0);
     let hosts = plan.hosts.len() as u64;
     // Keyed by time, then by order of scheduling.
     let mut calls: BTreeMap<(Time, u64), (HostId, Call)> =

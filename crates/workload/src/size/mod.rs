@@ -8,14 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use netloom_units::Bytes;
-use rand_pcg::Pcg64Mcg;
 use schemars::JsonSchema;
 use serde::de::{
     self, Deserialize, Deserializer, IntoDeserializer, MapAccess, Visitor, value::MapAccessDeserializer,
 };
 use serde::{Deserialize as DeriveDeserialize, Serialize};
 
-use crate::random::RngExt;
+use crate::random::{RngExt, Stream};
 use crate::{PlanContext, WorkloadError};
 use cdf::Cdf;
 
@@ -176,7 +175,7 @@ pub(crate) enum Sampler {
 }
 
 impl Sampler {
-    pub(crate) fn draw(&self, rng: &mut Pcg64Mcg) -> Bytes {
+    pub(crate) fn draw(&self, rng: &mut Stream) -> Bytes {
         match self {
             Sampler::Fixed(size) => *size,
             // Some tables begin at zero, and no message is empty.
@@ -195,7 +194,7 @@ impl Sampler {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::{Purpose, stream};
+    use crate::random::Work;
 
     /// Name, mean when interpolated, lower, upper; median and 90th percentile when interpolated.
     const PUBLISHED: [(&str, [f64; 5]); 13] = [
@@ -251,7 +250,7 @@ mod tests {
     #[test]
     fn draws_have_the_mean_of_the_table() {
         let sampler = Size::from(Table::WebSearch).sampler(&PlanContext::new(0)).unwrap();
-        let mut rng = stream(1, Purpose::Host, 0);
+        let mut rng = Work::Host.stream(1, 0);
         let draws = 200_000;
         let sum: u64 = (0..draws).map(|_| sampler.draw(&mut rng).0).sum();
         // Standard deviation of one size 4.6 MB, of the mean 10 kB.
@@ -262,7 +261,7 @@ mod tests {
     fn no_draw_is_empty() {
         let size = read("{ table = 'web-search', sampling = 'lower' }").unwrap();
         let sampler = size.sampler(&PlanContext::new(0)).unwrap();
-        let mut rng = stream(1, Purpose::Host, 0);
+        let mut rng = Work::Host.stream(1, 0);
         assert_eq!((0..100).map(|_| sampler.draw(&mut rng)).min(), Some(Bytes(1)));
     }
 

@@ -6,7 +6,7 @@ use csv::{Position, ReaderBuilder, StringRecord, Trim};
 use netloom_units::{Bytes, Time};
 
 use crate::WorkloadError;
-use crate::pattern::flows::Flows;
+use crate::pattern::flows::{Flows, Speaks};
 
 pub(super) fn read(file: &Path, flows: &mut Flows) -> Result<(), WorkloadError> {
     let reader =
@@ -40,7 +40,7 @@ pub(super) fn read(file: &Path, flows: &mut Flows) -> Result<(), WorkloadError> 
             let problem = format!("{}: expected {expected}, found \"{}\"", &header[column], &record[column]);
             WorkloadError::line(file, line, problem)
         };
-        let host = |column: usize| record[column].parse().map_err(|_| fail(column, "a host number"));
+        let host = |column: usize| flows.rank(line, &header[column], &record[column], Speaks::InNumbers);
         let size = record[bytes].parse::<u64>().map(Bytes).or_else(|_| record[bytes].parse::<Bytes>());
         let size = size.map_err(|_| fail(bytes, "a number of bytes or a size such as \"64KiB\""))?;
         let start = if in_ps {
@@ -48,7 +48,8 @@ pub(super) fn read(file: &Path, flows: &mut Flows) -> Result<(), WorkloadError> 
         } else {
             record[start].parse().map_err(|_| fail(start, "a time such as \"10us\""))?
         };
-        flows.add(line, host(src)?, host(dst)?, size, start)?;
+        let (src, dst) = (host(src)?, host(dst)?);
+        flows.add(line, src, dst, size, start)?;
     }
     Ok(())
 }

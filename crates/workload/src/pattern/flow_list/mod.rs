@@ -12,9 +12,9 @@ use super::flows::Flows;
 use crate::WorkloadError;
 use crate::plan::{Plan, Setting};
 
-/// Flows listed in a CSV (`.csv`) or Parquet (`.parquet`) file with the columns `src`, `dst` (hosts), `bytes`, and
-/// `start_ps` (picoseconds). In CSV, which begins with a header line, sizes such as `64KiB` and a column `start` with
-/// times such as `10us` are fine too, and lines that start with `#` are comments. Other columns are ignored, so the
+/// Flows listed in a CSV (`.csv`) or Parquet (`.parquet`) file with the columns `src`, `dst` (hosts, numbered from 0),
+/// `bytes`, and `start_ps` (picoseconds). In CSV, which begins with a header line, sizes such as `64KiB`, a column `start` with
+/// times such as `10us`, and hosts by the names that the network's file gives them are fine too, and lines that start with `#` are comments. Other columns are ignored, so the
 /// `flows.parquet` of an outcome is a flow list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
