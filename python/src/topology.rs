@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use netloom_paths::columns::Values as PathValues;
 use netloom_paths::{PathsConfig, ReportError, report};
 use netloom_record::{TableColumn, Values};
-use netloom_scenario::{Node, Problems, Source, build_network, load_network, one_word, read_kind};
+use netloom_scenario::{Node, Problems, Source, build_network, load_network, one_word, read};
 use netloom_throughput::{Method, ThroughputConfig, ThroughputError, solve};
 use netloom_topology::{CostModel, ExportFormat, Network};
 use netloom_units::kind::Kind;
@@ -132,9 +132,7 @@ impl Topology {
         let config = PathsConfig { samples, seed, max_length, exact, interference };
         let report =
             py.detach(|| report(&self.network.router_graph(), &config)).map_err(|error| match error {
-                ReportError::Parameter { field, expected, found } => {
-                    argument_error(py, field, format!("expected {expected}, found {found}"))
-                }
+                ReportError::Parameter(invalid) => argument_error(py, &invalid.field, invalid.reason()),
                 other => argument_error(py, "", other.to_string()),
             })?;
         let table = |table: netloom_paths::columns::ReportTable| {
@@ -181,8 +179,8 @@ impl Topology {
         let report =
             py.detach(|| solve(&self.network.router_graph(), &config, Path::new(""))).map_err(|error| {
                 match error {
-                    ThroughputError::Parameter { field, expected, found } => {
-                        argument_error(py, field, format!("expected {expected}, found {found}"))
+                    ThroughputError::Parameter(invalid) => {
+                        argument_error(py, &invalid.field, invalid.reason())
                     }
                     other => argument_error(py, "", other.to_string()),
                 }
@@ -208,7 +206,7 @@ fn kind<K: Kind>(value: &Bound<'_, PyAny>, name: &str) -> PyResult<K> {
         Ok(word) => one_word(name, &word).map_err(|problems| scenario_error(py, &problems))?,
         Err(_) => to_node(value, name)?,
     };
-    read_kind(&node, name).map_err(|problems| scenario_error(py, &Problems(problems)))
+    read(&node, name).map_err(|problems| scenario_error(py, &Problems(problems)))
 }
 
 /// Writes a flow list: the columns `src`, `dst`, `bytes` and `start_ps` (0 if absent) of a table, whatever kinds of whole numbers

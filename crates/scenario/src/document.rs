@@ -188,10 +188,18 @@ impl Node {
         place
     }
 
-    /// Takes out what stands at a path; of a list only as a whole. Returns whether something was there.
+    /// Takes out what stands at a path; an item of a list only with the whole list, as the others keep their positions. Returns
+    /// whether something was there.
     pub fn prune(&mut self, path: &[String]) -> bool {
         let Some((first, rest)) = path.split_first() else { return false };
-        let Value::Table(table) = &mut self.value else { return false };
+        let table = match &mut self.value {
+            Value::Table(table) => table,
+            Value::Array(items) => {
+                let item = first.parse::<usize>().ok().and_then(|i| items.get_mut(i));
+                return item.is_some_and(|item| item.prune(rest));
+            }
+            _ => return false,
+        };
         if let Some(child) = table.get_mut(first)
             && !rest.is_empty()
             && child.prune(rest)

@@ -52,7 +52,7 @@ fn collect<T>(
             Err(error) => error,
         };
         // A required field that was left out because it was wrong is not missing.
-        if error.missing().is_some_and(|field| blamed.contains(&field)) {
+        if error.missing().is_some_and(|field| blamed.iter().any(|path| path.starts_with(&field))) {
             return Err(problems);
         }
         let mut path = error.0.path.clone();

@@ -9,7 +9,7 @@ use netloom_record::{OutcomeError, OutcomeWriter, Performance, Records, Status, 
 use netloom_sim::{RunProgress, SimConfig, SimError, Simulation};
 use netloom_topology::{BuildContext, Network, NetworkError};
 use netloom_transport::Congestion;
-use netloom_units::Invalid;
+use netloom_units::{Bytes, Invalid, Time, memory};
 use netloom_workload::{PlanContext, WorkloadError};
 
 use crate::document::Node;
@@ -70,7 +70,9 @@ pub struct Ready {
 /// What does not fit, placed where `document` names it.
 pub fn prepare(scenario: &Scenario, document: &Node) -> Result<Ready, Problems> {
     let network = build_network(scenario, document)?;
-    let context = PlanContext::new(scenario.seed);
+    check_memory(scenario, &network, document)?;
+    let context =
+        PlanContext { largest_message: largest_message(scenario), ..PlanContext::new(scenario.seed) };
     let plan =
         scenario.workload.plan(&network, &context).map_err(|error| workload_problem(&error, document))?;
     let (class, classes) = (scenario.workload.highest_class(), scenario.fabric.classes());
@@ -97,6 +99,51 @@ pub fn prepare(scenario: &Scenario, document: &Node) -> Result<Ready, Problems> 
     let simulation = Simulation::new(network, config, plan).map_err(|error| sim_problem(&error, document))?;
     Ok(Ready { simulation, total_messages })
 }
+
+/// The largest message whose packets have numbers of their own, of 32 bits.
+fn largest_message(scenario: &Scenario) -> Bytes {
+    Bytes(scenario.transport.options.mtu.0.saturating_mul(u64::from(u32::MAX)))
+}
+
+/// Refuses what surely does not fit into memory, before the nodes are made. The terms are the large ones of a run, a little below
+/// what was measured: what passes may still be too much, what is refused is.
+fn check_memory(scenario: &Scenario, network: &Network, document: &Node) -> Result<(), Problems> {
+    let channels = u64::from(network.channels());
+    let mut edges: Vec<u32> = (0..network.hosts()).map(|host| network.edge_switch(host)).collect();
+    edges.sort_unstable();
+    edges.dedup();
+    let routes = 4 * u64::from(network.switches()) * edges.len() as u64;
+    let ports = channels * 100;
+    let hosts = u64::from(network.hosts()) * 500;
+    memory::check(routes + ports + hosts).map_err(|error| {
+        located(document, "topology", "", &format!("{} is too large: {error}", network.name()))
+    })?;
+    // Rows of series are kept until they are written.
+    let measure = &scenario.measure;
+    if let (Some(interval), Some(until)) = (measure.sample, measure.until)
+        && interval > Time::ZERO
+    {
+        let sampled = if measure.channels.is_empty() { channels } else { measure.channels.len() as u64 };
+        let rows = sampled.saturating_mul(until.0 / interval.0);
+        memory::check(rows.saturating_mul(40)).map_err(|error| {
+            located(
+                document,
+                "measure",
+                "sample",
+                &format!("expected a longer interval: {rows} rows, and {error}"),
+            )
+        })?;
+    }
+    let bins = measure.size_bins.as_ref().map_or(0, Vec::len);
+    if bins > MOST_BINS {
+        let message = format!("expected at most {MOST_BINS} bounds, found {bins}");
+        return Err(located(document, "measure", "size_bins", &message).into());
+    }
+    Ok(())
+}
+
+/// Flow-size bins beyond this number are no summary.
+const MOST_BINS: usize = 1000;
 
 /// Who waits for congestion notifications although no switch sends any, and where that is written.
 fn listens_in_vain(scenario: &Scenario) -> Option<(&'static str, &'static str, &'static str)> {
@@ -273,6 +320,22 @@ mod tests {
                 "s.toml:2:14: transport.congestion: a rate limiter hears of congestion",
             ),
             ("[[faults]]\nkind = \"cut\"\n", "faults.0.links: expected either `links` or `share`"),
+            (
+                "[workload]\nsize = \"1000000GB\"\n",
+                "s.toml:2:8: workload.size: expected at most 17592186040320B, whose packets",
+            ),
+            (
+                "[topology]\nlatency = \"17s\"\n",
+                "topology: link 0 has a latency of 17s; expected at most 16s",
+            ),
+            (
+                "[workload]\nkind = \"poisson\"\nduration = \"1us\"\nload = 1e300\n",
+                "s.toml:4:8: workload.load: expected a number above 0, at most 100, found 1",
+            ),
+            (
+                "[measure]\nsample = \"1ps\"\nuntil = \"10s\"\n",
+                "s.toml:2:10: measure.sample: expected a longer interval: 61440000000000000 rows",
+            ),
             ("[measure]\nsample = \"0us\"\n", "s.toml:2:10: measure.sample: expected more than 0"),
             (
                 "[measure]\nwindows = [{ name = \"w\", from = \"2us\", until = \"1us\" }]\n",

@@ -1,9 +1,15 @@
 //! Where a word stands, and what is wrong with it.
 
 use std::fmt;
+use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use netloom_units::memory;
+
+/// Bytes of the largest file that is read as TOML. Every word of it is kept with its place.
+const LARGEST: u64 = 4 << 20;
 
 /// Text that a user wrote: a file, or an override on the command line.
 #[derive(Clone, Debug)]
@@ -30,7 +36,16 @@ impl Source {
     pub fn read(path: &Path) -> Result<Self, Problem> {
         let name = path.display().to_string();
         let fail = |why: String| Problem::new("", format!("cannot read {name}: {why}"));
-        let bytes = std::fs::read(path).map_err(|error| fail(error.to_string()))?;
+        let file = std::fs::File::open(path).map_err(|error| fail(error.to_string()))?;
+        let mut bytes = Vec::new();
+        let read = file.take(LARGEST + 1).read_to_end(&mut bytes);
+        read.map_err(|error| fail(error.to_string()))?;
+        if bytes.len() as u64 > LARGEST {
+            let most = memory::in_words(LARGEST);
+            return Err(fail(format!(
+                "it is larger than {most}; lists of flows and of sizes have files of their own"
+            )));
+        }
         let text = String::from_utf8(bytes).map_err(|_| fail("it is no UTF-8 text".to_owned()))?;
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         Ok(Source(Arc::new(Inner { name, text, folder })))

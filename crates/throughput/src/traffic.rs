@@ -6,7 +6,7 @@ use netloom_paths::pattern::{
     Adversarial, OffDiagonal, Pattern, Permutation, Placement, Shuffle, Stencil, Uniform,
 };
 use netloom_topology::RouterGraph;
-use netloom_units::{Invalid, kinds};
+use netloom_units::{Invalid, kinds, memory};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -109,7 +109,8 @@ impl WorstCase {
 impl FromFile {
     fn demand(&self, graph: &RouterGraph, base_dir: &Path) -> Result<Demand, ThroughputError> {
         let path = base_dir.join(&self.path);
-        let text = std::fs::read_to_string(&path)
+        // The text and its demands.
+        let text = memory::read_text(&path, 8)
             .map_err(|error| ThroughputError::File { path: path.clone(), reason: error.to_string() })?;
         let lines = text.lines().zip(1..).map(|(line, number)| (line.trim(), number));
         let demands: Result<Vec<_>, _> = lines

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use netloom_units::Invalid;
+use netloom_units::{Invalid, Time};
 
 use crate::network::{HostId, LinkId, NodeId};
 
@@ -32,6 +32,14 @@ pub enum NetworkError {
     /// A link's rate is zero.
     #[error("link {0} has rate 0")]
     ZeroRate(LinkId),
+    /// A link's propagation delay is beyond anything on earth.
+    #[error("link {link} has a latency of {latency}; expected at most 16s")]
+    Latency {
+        /// The link.
+        link: LinkId,
+        /// Its propagation delay.
+        latency: Time,
+    },
     /// The network has more nodes or channels than 32 bits can number, or needs more memory than there is.
     #[error(
         "a network of {hosts} hosts and {links} links needs {needed} of memory; {available} are available"

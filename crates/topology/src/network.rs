@@ -48,6 +48,10 @@ pub struct Channel {
     pub tier: TierId,
 }
 
+/// The longest propagation delay of a link: light would go twelve times to the moon. What is longer is a slip of the unit, and a
+/// run would wait for hours of simulated time with nothing to show.
+const LONGEST_LATENCY: Time = Time::from_ms(16_000);
+
 /// A checked, immutable network.
 ///
 /// Every host has exactly one link, the graph is connected, and ports of a node are numbered in the order in which
@@ -264,6 +268,9 @@ impl NetworkBuilder {
             }
             if link.rate == Rate(0) {
                 return Err(NetworkError::ZeroRate(index as LinkId));
+            }
+            if link.latency > LONGEST_LATENCY {
+                return Err(NetworkError::Latency { link: index as LinkId, latency: link.latency });
             }
             port_start[link.a as usize + 1] += 1;
             port_start[link.b as usize + 1] += 1;

@@ -1,5 +1,7 @@
 //! Refuses networks that cannot fit, before anything is allocated.
 
+use netloom_units::memory;
+
 use crate::NetworkError;
 use crate::network::Link;
 
@@ -28,29 +30,15 @@ impl Size {
     /// [`NetworkError::TooLarge`] with what it would need.
     pub(crate) fn check(self) -> Result<(), NetworkError> {
         let ids = self.hosts.saturating_add(self.switches).max(self.links.saturating_mul(2));
-        let available = available_memory();
+        let available = memory::available();
         if ids > u64::from(u32::MAX) || self.bytes() > available {
             return Err(NetworkError::TooLarge {
                 hosts: self.hosts,
                 links: self.links,
-                needed: gibibytes(self.bytes()),
-                available: gibibytes(available),
+                needed: memory::in_words(self.bytes()),
+                available: memory::in_words(available),
             });
         }
         Ok(())
     }
-}
-
-fn gibibytes(bytes: u64) -> String {
-    format!("{:.1} GiB", bytes as f64 / (1u64 << 30) as f64)
-}
-
-/// Memory that can be had without swapping, in bytes; 8 GiB where the system does not say.
-fn available_memory() -> u64 {
-    let read = || {
-        let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-        let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-        line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
-    };
-    read().unwrap_or(8 << 30)
 }

@@ -328,7 +328,7 @@ fn malformed_files_are_named() {
     assert!(error(ns3(), "4000000000 1 1\n5\n").contains(":1: 4000000000 nodes"));
     assert!(error(ns3(), "3 1\n").contains("expected \"NODES SWITCHES LINKS\", found 2 words"));
     assert!(
-        error(ns3(), "3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n7\n")
-            .contains(":5: expected the file to end")
+        error(ns3(), "3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n\n0 1 100Gbps 1us 0\n")
+            .contains(":6: one more link, but line 1 announces 2")
     );
 }

@@ -11,7 +11,7 @@
 //!
 //! The [`kind`] module lets a closed set of named alternatives (routing selectors, traffic patterns, …) carry
 //! their parameters, defaults, reader and documentation in one place. [`Invalid`] is the error of every check of a
-//! parameter, [`names`] finds the nearest valid word, and [`random`] lists every stream of random numbers.
+//! parameter, [`memory`] says how much of that there is, [`names`] finds the nearest valid word, and [`random`] lists every stream of random numbers.
 //!
 //! ```
 //! use netloom_units::{Bytes, Rate, Time};
@@ -22,6 +22,7 @@
 
 mod invalid;
 pub mod kind;
+pub mod memory;
 pub mod names;
 mod quantity;
 pub mod random;

@@ -48,18 +48,32 @@ impl JsonSchema for Workload {
 }
 
 /// Where a plan's randomness and files come from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanContext {
     /// Seed of every random choice of the workload.
     pub seed: u64,
     /// Folder that relative file names start from (that of the scenario file).
     pub base_dir: PathBuf,
+    /// The largest message that the transport can number packet by packet.
+    pub largest_message: Bytes,
 }
 
 impl PlanContext {
     /// A context whose relative file names start from the working directory.
     pub fn new(seed: u64) -> Self {
-        PlanContext { seed, base_dir: PathBuf::new() }
+        PlanContext { seed, base_dir: PathBuf::new(), largest_message: Bytes(u64::MAX) }
+    }
+
+    /// Refuses messages that the transport cannot number, with what is expected instead.
+    pub(crate) fn check_message(&self, bytes: Bytes) -> Result<(), String> {
+        let most = self.largest_message;
+        if bytes <= most {
+            return Ok(());
+        }
+        Err(format!(
+            "at most {most}, whose packets the transport can number; for a flow that lasts as long as the run, give such a \
+             size and let the run end at `measure.until`"
+        ))
     }
 
     pub(crate) fn file(&self, name: &Path) -> PathBuf {
@@ -398,6 +412,17 @@ pub(crate) fn lay(
     let class = options.checked_class()?;
     let placed = options.place(network, placement_seed)?;
     let mut plan = pattern.lay(&Setting { network, context, options, placement_seed, placed })?;
+    let largest = plan.hosts.iter().flat_map(HostWork::programs).map(Runner::largest_message).max();
+    if let Some(largest) = largest
+        && let Err(expected) = context.check_message(largest)
+    {
+        let field = match pattern {
+            Pattern::Goal(_) => "file",
+            Pattern::Skeleton(_) => "scale",
+            _ => "size",
+        };
+        return Err(WorkloadError::parameter(field, format!("messages of {expected}"), largest));
+    }
     plan.hosts.iter_mut().for_each(|host| host.set_class(class));
     Ok(plan)
 }

@@ -8,7 +8,7 @@ mod random;
 mod spain;
 
 use netloom_topology::RouterGraph;
-use netloom_units::{Invalid, kinds};
+use netloom_units::{Invalid, kinds, memory};
 
 use crate::tables::ForwardingTables;
 
@@ -38,27 +38,19 @@ pub enum SchemeError {
     #[error(transparent)]
     Parameter(#[from] Invalid),
     /// The tables would take more memory than they may.
-    #[error(
-        "{layers} layers of {routers} routers need {needed} bytes of tables, more than the {limit} allowed; use fewer \
-         layers"
-    )]
+    #[error("{layers} layers of {routers} routers are too many: {reason}")]
     TooLarge {
         /// Layers asked for.
         layers: u64,
         /// Routers of the network.
         routers: u32,
-        /// Bytes needed.
-        needed: u64,
-        /// Bytes allowed.
-        limit: u64,
+        /// How much memory their tables need.
+        reason: memory::TooLarge,
     },
     /// The network is not connected.
     #[error("the network is not connected")]
     Disconnected,
 }
-
-/// The largest tables that are built: 64 GiB.
-const TABLE_LIMIT: u64 = 64 << 30;
 
 /// The paths of a scheme on one network.
 #[derive(Clone, Debug)]
@@ -124,9 +116,6 @@ fn check_layers(graph: &RouterGraph, layers: u32) -> Result<(), SchemeError> {
 
 fn check_size(graph: &RouterGraph, layers: u64) -> Result<(), SchemeError> {
     let routers = graph.routers();
-    let needed = layers * u64::from(routers).pow(2);
-    if needed > TABLE_LIMIT {
-        return Err(SchemeError::TooLarge { layers, routers, needed, limit: TABLE_LIMIT });
-    }
-    Ok(())
+    let needed = layers.saturating_mul(u64::from(routers).pow(2));
+    memory::check(needed).map_err(|reason| SchemeError::TooLarge { layers, routers, reason })
 }

@@ -4,6 +4,8 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use netloom_units::memory;
+
 use crate::error::NetworkError;
 use crate::topology::BuildContext;
 
@@ -16,8 +18,10 @@ pub(crate) struct Reader {
 impl Reader {
     /// Reads the whole file.
     pub(crate) fn open(path: &Path, context: &BuildContext<'_>) -> Result<Reader, NetworkError> {
+        // The text, its tree or tokens, and the graph: the most that was measured is 24 times the file, for XML.
+        const TIMES: u64 = 32;
         let path = context.base_dir.join(path);
-        match std::fs::read_to_string(&path) {
+        match memory::read_text(&path, TIMES) {
             Ok(text) => Ok(Reader { path, text }),
             Err(error) => Err(NetworkError::File { path, line: None, message: error.to_string() }),
         }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use netloom_topology::HostId;
+use netloom_units::memory::Meter;
 use netloom_units::names::shorten;
 use netloom_units::{Bytes, Time};
 
@@ -24,11 +25,21 @@ pub(super) struct Flows<'a> {
     file: &'a Path,
     hosts: Vec<Vec<Message>>,
     count: u64,
+    memory: Meter,
 }
+
+/// A growing list holds its old and its new copy for a moment.
+const BYTES_PER_FLOW: u64 = 2 * size_of::<Message>() as u64;
 
 impl<'a> Flows<'a> {
     pub(super) fn new(setting: &'a Setting<'a>, file: &'a Path) -> Self {
-        Flows { setting, file, hosts: vec![Vec::new(); setting.network.hosts() as usize], count: 0 }
+        Flows {
+            setting,
+            file,
+            hosts: vec![Vec::new(); setting.network.hosts() as usize],
+            count: 0,
+            memory: Meter::default(),
+        }
     }
 
     /// Number of flows so far.
@@ -89,6 +100,11 @@ impl<'a> Flows<'a> {
         if bytes == Bytes(0) {
             return Err(fail("bytes: expected at least 1, found 0".into()));
         }
+        self.setting
+            .context
+            .check_message(bytes)
+            .map_err(|expected| fail(format!("bytes: expected {expected}, found {bytes}")))?;
+        self.memory.take(BYTES_PER_FLOW).map_err(|error| fail(error.to_string()))?;
         let shifted = start.0.checked_add(self.setting.first_start(src_host).0);
         let start =
             shifted.map(Time).ok_or_else(|| fail(format!("start: {start} is beyond the end of time")))?;

@@ -91,7 +91,7 @@ impl Mix {
 impl Part {
     fn lay(&self, setting: &Setting, index: u32) -> Result<Plan, WorkloadError> {
         let seed = Work::Part.seed(setting.context.seed, index);
-        let context = PlanContext { seed, base_dir: setting.context.base_dir.clone() };
+        let context = PlanContext { seed, ..setting.context.clone() };
         lay(&self.pattern, &self.options, setting.network, &context, setting.placement_seed)
     }
 
@@ -369,7 +369,7 @@ mod tests {
         for (wrong, expected) in [
             ("[[parts]]\nkind = \"incats\"\n", "incats"),
             ("[[parts]]\nkind = \"incast\"\nsender = 2\n", "unknown field `sender`"),
-            ("[[parts]]\nname = \"x\"\n", "missing field `kind`"),
+            ("[[parts]]\nname = \"x\"\n", "`kind` is missing; expected one of permutation, "),
             ("[[parts]]\nkind = \"incast\"\nclass = \"x\"\n", "u8"),
         ] {
             let error = toml::from_str::<Mix>(wrong).unwrap_err().to_string();

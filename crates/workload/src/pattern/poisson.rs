@@ -12,6 +12,9 @@ use crate::plan::{HostWork, Plan, Setting};
 use crate::random::Work;
 use crate::{Destination, Size, Table, WorkloadError};
 
+/// What no link of a host carries is kept in memory until the end: this much of it shows any overload.
+const MOST_LOAD: f64 = 100.0;
+
 /// Poisson arrivals, an open loop: every host starts messages after exponential gaps, each to a uniformly drawn host.
 /// The mean gap is 8 · mean size / (host link rate · load), as in the generator of HPCC and ConWeave, so the load
 /// counts payload and not headers.
@@ -47,8 +50,9 @@ impl Default for Poisson {
 
 impl Poisson {
     pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
-        if !(self.load > 0.0 && self.load.is_finite()) {
-            return Err(WorkloadError::parameter("load", "a number above 0", self.load));
+        if !(self.load > 0.0 && self.load <= MOST_LOAD) {
+            let expected = format!("a number above 0, at most {MOST_LOAD}");
+            return Err(WorkloadError::parameter("load", expected, self.load));
         }
         let total = super::total(self.messages_per_host, self.duration, setting.ranks())?;
         let destinations = Arc::new(Destinations::new(self.destination, setting.network, &setting.placed)?);
@@ -123,7 +127,7 @@ mod tests {
     #[test]
     fn senseless_parameters_are_refused() {
         let some = Poisson { messages_per_host: Some(1), ..Default::default() };
-        for load in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        for load in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e300] {
             assert!(lay(Poisson { load, ..some.clone() }).unwrap_err().to_string().starts_with("load: "));
         }
         let error = lay(Poisson::default()).unwrap_err().to_string();

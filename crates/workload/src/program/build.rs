@@ -1,5 +1,6 @@
 //! How programs are made: operation by operation, rank by rank, then checked as a whole.
 
+use netloom_units::memory::Meter;
 use netloom_units::{Bytes, Time};
 
 use super::{ANY, ON_START, Op, OpKind, Outbound, Program, RankProgram};
@@ -35,6 +36,11 @@ impl Accept {
 pub(crate) const MAX_OPS: usize = ON_START as usize;
 
 impl RankBuilder {
+    /// Memory that the operations and their order take once built.
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.ops.len() * (size_of::<Op>() + size_of::<Outbound>()) + self.edges.len() * 8) as u64
+    }
+
     /// Adds a send and returns its index.
     pub(crate) fn send(&mut self, dst: u32, bytes: Bytes, tag: u32) -> u32 {
         self.push(OpKind::Send, bytes.0, dst, tag)
@@ -262,7 +268,11 @@ pub(crate) fn build_all(
     overhead: Time,
     rank: impl FnMut(u32) -> RankBuilder,
 ) -> Result<Program, String> {
-    let built = (0..ranks).map(rank).map(RankBuilder::build);
-    let built: Result<Vec<_>, _> = built.collect();
-    check(built.map_err(|op| format!("operation {op} waits for itself"))?, rounds, overhead)
+    let mut memory = Meter::default();
+    let mut built = Vec::with_capacity(ranks as usize);
+    for builder in (0..ranks).map(rank) {
+        memory.take(builder.bytes()).map_err(|error| format!("operations of so many ranks that {error}"))?;
+        built.push(builder.build().map_err(|op| format!("operation {op} waits for itself"))?);
+    }
+    check(built, rounds, overhead)
 }

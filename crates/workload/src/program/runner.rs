@@ -62,6 +62,13 @@ struct Cpu {
 const FINISHED: u32 = ANY - 1;
 
 impl Runner {
+    /// The largest message that the rank sends.
+    pub(crate) fn largest_message(&self) -> Bytes {
+        let sends =
+            self.placed.program.ranks[self.rank as usize].ops.iter().filter(|op| op.kind == OpKind::Send);
+        Bytes(sends.map(|op| op.value).max().unwrap_or(0))
+    }
+
     pub(crate) fn new(placed: Arc<Placed>, rank: u32, start: Time) -> Self {
         let program = &placed.program.ranks[rank as usize];
         Runner {

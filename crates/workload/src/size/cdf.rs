@@ -107,6 +107,11 @@ impl Cdf {
         size.min(self.max)
     }
 
+    /// The largest size in bytes.
+    pub(super) fn largest(&self) -> f64 {
+        self.points.last().map_or(0.0, |&(largest, _)| largest.min(self.max))
+    }
+
     /// The mean size in bytes.
     pub(super) fn mean(&self) -> f64 {
         let segment = |pair: &[(f64, f64)]| {

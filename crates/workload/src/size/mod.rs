@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use netloom_units::Bytes;
+use netloom_units::{Bytes, memory};
 use schemars::JsonSchema;
 use serde::de::{
     self, Deserialize, Deserializer, IntoDeserializer, MapAccess, Visitor, value::MapAccessDeserializer,
@@ -128,8 +128,22 @@ impl Size {
     pub(crate) fn sampler(&self, context: &PlanContext) -> Result<Sampler, WorkloadError> {
         match self {
             Size::Fixed(Bytes(0)) => Err(WorkloadError::parameter("size", "at least one byte", 0)),
-            Size::Fixed(size) => Ok(Sampler::Fixed(*size)),
-            Size::Distribution(distribution) => Ok(Sampler::Cdf(Arc::new(distribution.cdf(context)?))),
+            Size::Fixed(size) => match context.check_message(*size) {
+                Ok(()) => Ok(Sampler::Fixed(*size)),
+                Err(expected) => Err(WorkloadError::parameter("size", expected, size)),
+            },
+            Size::Distribution(distribution) => {
+                let cdf = distribution.cdf(context)?;
+                let largest = Bytes(cdf.largest() as u64);
+                match context.check_message(largest) {
+                    Ok(()) => Ok(Sampler::Cdf(Arc::new(cdf))),
+                    Err(expected) => Err(WorkloadError::parameter(
+                        "size",
+                        format!("a largest size of {expected}"),
+                        largest,
+                    )),
+                }
+            }
         }
     }
 
@@ -156,7 +170,8 @@ impl SizeDistribution {
             (Some(table), None) => parse(table.text(), Path::new(table.name())),
             (None, Some(file)) => {
                 let file = context.file(file);
-                let text = std::fs::read_to_string(&file);
+                // The text and its points.
+                let text = memory::read_text(&file, 16);
                 parse(&text.map_err(|source| WorkloadError::Read { file: file.clone(), source })?, &file)
             }
             (table, _) => {

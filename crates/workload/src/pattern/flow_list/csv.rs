@@ -7,11 +7,13 @@ use netloom_units::{Bytes, Time};
 
 use crate::WorkloadError;
 use crate::pattern::flows::{Flows, Speaks};
+use crate::pattern::lines::ShortLines;
 
 pub(super) fn read(file: &Path, flows: &mut Flows) -> Result<(), WorkloadError> {
     let reader =
         std::fs::File::open(file).map_err(|source| WorkloadError::Read { file: file.to_owned(), source })?;
-    let mut reader = ReaderBuilder::new().comment(Some(b'#')).trim(Trim::All).from_reader(reader);
+    let mut reader =
+        ReaderBuilder::new().comment(Some(b'#')).trim(Trim::All).from_reader(ShortLines::new(reader));
     let csv_error = |error: csv::Error| match error.position().map(Position::line) {
         Some(line) => WorkloadError::line(file, line, error),
         None => WorkloadError::file(file, error),

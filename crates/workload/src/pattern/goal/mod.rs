@@ -7,6 +7,7 @@ use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use netloom_units::Time;
+use netloom_units::memory::Meter;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -50,8 +51,10 @@ impl Goal {
         let mut statements = Statements::new(reader, file);
         let count = ranks(&mut statements, file, most)?;
         let mut ranks: Vec<_> = (0..count).map(|_| None).collect();
+        let mut memory = Meter::default();
         while statements.advance()? {
-            let block = Block::read(&mut statements, Schedule { ranks: count, time_unit: self.time_unit })?;
+            let schedule = Schedule { ranks: count, time_unit: self.time_unit };
+            let block = Block::read(&mut statements, schedule, &mut memory)?;
             let rank = &mut ranks[block.rank as usize];
             if rank.is_some() {
                 return Err(

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io::BufRead;
 use std::path::Path;
 
+use netloom_units::memory::Meter;
 use netloom_units::{Bytes, Time};
 
 use super::text::Statements;
@@ -31,6 +32,10 @@ struct Dependency {
     on_start: bool,
 }
 
+/// Memory for a statement while its rank is read: an operation or a dependency, its line, a label and its entry; all lists may be
+/// growing.
+const BYTES_PER_STATEMENT: u64 = 128;
+
 /// What every block of a schedule shares.
 #[derive(Clone, Copy)]
 pub(super) struct Schedule {
@@ -43,6 +48,7 @@ impl Block {
     pub(super) fn read<R: BufRead>(
         statements: &mut Statements<R>,
         schedule: Schedule,
+        memory: &mut Meter,
     ) -> Result<Self, WorkloadError> {
         let first: Vec<&str> = statements.words().collect();
         let rank = header(&first, schedule).map_err(|problem| statements.fail(problem))?;
@@ -64,6 +70,7 @@ impl Block {
             let statement = &words[..end.unwrap_or(words.len())];
             let mut read = Ok(());
             if !statement.is_empty() {
+                memory.take(BYTES_PER_STATEMENT).map_err(|error| statements.fail(error))?;
                 read = block.statement(statement, statements.line(), schedule);
             }
             if end.is_some_and(|end| end + 1 < words.len()) {

@@ -1,0 +1,144 @@
+//! How much memory there is, asked before it is taken.
+//!
+//! What a user writes can ask for any amount of memory: a network of a billion hosts in one line, a list of flows of a
+//! terabyte, a compressed schedule that never ends, `/dev/zero`. Readers and builders ask here first, and refuse with an estimate.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// The variable by which a user sets how much memory there is, e.g. `NETLOOM_MEMORY=4GiB`.
+pub const VARIABLE: &str = "NETLOOM_MEMORY";
+
+/// Memory that may be used, in bytes: what the variable [`VARIABLE`] says; otherwise what can be had without swapping, in the
+/// machine and in the control group of this process; 8 GiB where the system does not say.
+pub fn available() -> u64 {
+    static SET: OnceLock<Option<u64>> = OnceLock::new();
+    let set = SET.get_or_init(|| Some(std::env::var(VARIABLE).ok()?.parse::<crate::Bytes>().ok()?.0));
+    set.unwrap_or_else(|| of_machine().unwrap_or(8 << 30).min(of_group().unwrap_or(u64::MAX)))
+}
+
+fn of_machine() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// What batch systems and containers leave: the limit of the control group less what is in use.
+fn of_group() -> Option<u64> {
+    let read = |name: &str| std::fs::read_to_string(Path::new("/sys/fs/cgroup").join(name)).ok();
+    let limit: u64 = read("memory.max")?.trim().parse().ok()?;
+    let used: u64 = read("memory.current")?.trim().parse().ok()?;
+    Some(limit.saturating_sub(used))
+}
+
+/// Bytes as people read them: `1.5 GiB`, or MiB and KiB where there are few.
+pub fn in_words(bytes: u64) -> String {
+    let (unit, name) = match bytes {
+        0..0x10_0000 => (1 << 10, "KiB"),
+        0x10_0000..0x4000_0000 => (1 << 20, "MiB"),
+        _ => (1u64 << 30, "GiB"),
+    };
+    format!("{:.1} {name}", bytes as f64 / unit as f64)
+}
+
+/// More memory would be needed than there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "it needs at least {} of memory, and {} are available (the variable NETLOOM_MEMORY sets another limit)",
+    in_words(*needed), in_words(*available)
+)]
+pub struct TooLarge {
+    /// What would be needed, in bytes, as far as that was counted.
+    pub needed: u64,
+    /// What there is, in bytes.
+    pub available: u64,
+}
+
+/// Passes if so many bytes can be had.
+///
+/// # Errors
+/// If not.
+pub fn check(needed: u64) -> Result<(), TooLarge> {
+    let available = available();
+    if needed > available { Err(TooLarge { needed, available }) } else { Ok(()) }
+}
+
+/// Counts what is taken bit by bit, for readers that cannot tell from the outside how much a file holds.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    taken: u64,
+    available: u64,
+}
+
+impl Default for Meter {
+    fn default() -> Self {
+        Meter { taken: 0, available: available() }
+    }
+}
+
+impl Meter {
+    /// Takes so many bytes more.
+    ///
+    /// # Errors
+    /// If there are not so many.
+    #[inline]
+    pub fn take(&mut self, bytes: u64) -> Result<(), TooLarge> {
+        self.taken = self.taken.saturating_add(bytes);
+        if self.taken > self.available {
+            return Err(TooLarge { needed: self.taken, available: self.available });
+        }
+        Ok(())
+    }
+}
+
+/// Reads a text file whose content will take `times` its size in memory. What is no regular file, such as a pipe, is read up to
+/// the same limit.
+///
+/// # Errors
+/// What the system says; a file that is too large, or no UTF-8 text.
+pub fn read_text(path: &Path, times: u64) -> io::Result<String> {
+    let file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let too_large = |length: u64| {
+        let error = TooLarge { needed: length.saturating_mul(times), available: available() };
+        io::Error::new(io::ErrorKind::OutOfMemory, error)
+    };
+    let most = available() / times;
+    if length > most {
+        return Err(too_large(length));
+    }
+    let mut text = String::new();
+    file.take(most.saturating_add(1)).read_to_string(&mut text)?;
+    if text.len() as u64 > most {
+        return Err(too_large(text.len() as u64));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_told_in_the_unit_that_suits_them() {
+        assert_eq!([500, 3 << 19, 5 << 30].map(in_words), ["0.5 KiB", "1.5 MiB", "5.0 GiB"]);
+    }
+
+    #[test]
+    fn a_meter_stops_where_memory_ends() {
+        let mut meter = Meter { taken: 0, available: 100 };
+        assert!(meter.take(60).is_ok() && meter.take(40).is_ok());
+        let error = meter.take(u64::MAX).unwrap_err().to_string();
+        assert!(error.contains("0.1 KiB are available"), "{error}");
+    }
+
+    #[test]
+    fn what_never_ends_is_not_read() {
+        let most = u64::MAX / 2;
+        let error = read_text(Path::new("/dev/zero"), most).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
+        assert!(read_text(Path::new("/dev/null"), most).unwrap().is_empty());
+    }
+}
