@@ -30,7 +30,7 @@ mod rules;
 pub use buffers::check_switch;
 pub use config::{Ecn, Fabric, FabricError, FabricOptions, TrafficClass};
 pub use flow_control::FlowControl;
-pub use packet::{FRESH, Flags, NO_INGRESS, Packet, PacketKind, Signal};
+pub use packet::{FRESH, Flags, NO_INGRESS, Packet, PacketKind};
 pub use port::{Credit, Departure, Fate, Moment, Port, PortSpec, PortStats, Wire};
 pub use ports::Ports;
 pub use qcn::{CongestionPoint, Qcn, QcnPreset, Sampling};

@@ -2,23 +2,13 @@
 
 use netloom_units::Time;
 
-/// What a packet is, as far as the fabric cares: data, control, or a signal between the two ends of one link.
+/// What a packet is. To the fabric there are three sorts: data, control packets, and signals between the two ends of one link. Control packets
+/// are all carried alike; what they say is the business of transports and routing schemes, and one that needs another adds a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
 pub enum PacketKind {
     /// Payload of a flow.
     Data,
-    /// From node to node without payload. The fabric carries all of these alike; what they say is the business of transports and routing
-    /// schemes.
-    Control(Signal),
-    /// Priority-based flow control (IEEE 802.1Qbb): [`Packet::aux`] has a bit per data lane, set for those that must pause. Crosses one channel.
-    Pause,
-    /// Room in an input buffer, see [`Credit`](crate::Credit). Crosses one channel, beside the data.
-    Credit,
-}
-
-/// What a control packet says. A transport or a scheme that needs another adds a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Signal {
     /// Acknowledges a data packet, and everything before [`Packet::aux`].
     Ack,
     /// Go-back-N: asks for everything from [`Packet::aux`] on.
@@ -26,6 +16,11 @@ pub enum Signal {
     /// Congestion notification message (IEEE 802.1Qau): from a congestion point to the source of a sampled packet. Its
     /// [`Packet::src`] is the congested destination, [`Packet::aux`] the quantised feedback (1 to 63).
     Cnm,
+    /// The first of a link's signals. Priority-based flow control (IEEE 802.1Qbb): [`Packet::aux`] has a bit per data lane, set for those that
+    /// must pause. Crosses one channel.
+    Pause,
+    /// Room in an input buffer, see [`Credit`](crate::Credit). Crosses one channel, beside the data.
+    Credit,
 }
 
 impl PacketKind {
@@ -38,7 +33,7 @@ impl PacketKind {
     /// Whether it concerns the two ends of one link only.
     #[inline(always)]
     pub fn is_of_the_link(self) -> bool {
-        matches!(self, PacketKind::Pause | PacketKind::Credit)
+        self as u8 >= PacketKind::Pause as u8
     }
 }
 

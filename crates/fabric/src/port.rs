@@ -126,8 +126,19 @@ impl PortStats {
     }
 }
 
+/// How long packets of a size take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Serialisation {
+    size: u16,
+    /// What that adds to a packet's [`way`](Packet::way).
+    way: u32,
+    duration: Time,
+}
+
 /// A power of two, so that finding a lane's entry takes one instruction.
 const KNOWN: usize = 4;
+
+const UNKNOWN: Serialisation = Serialisation { size: 0, way: 0, duration: Time::ZERO };
 
 /// One output port. Hot: touched by every packet that passes.
 #[derive(Clone, Debug)]
@@ -151,8 +162,8 @@ pub struct Port {
     /// Size of the packet being sent until `free_at`.
     pub(crate) sending: u16,
     pub(crate) peer: u16,
-    /// Serialisation time of the last size sent, for PAUSE frames, control and data; a division saved nearly always.
-    pub(crate) known: [(u16, Time); KNOWN],
+    /// Serialisation of the last size sent, for PAUSE frames, control and data; a division saved nearly always.
+    pub(crate) known: [Serialisation; KNOWN],
     /// Rate changes to come, latest first.
     pub(crate) changes: Vec<(Time, Rate)>,
     pub(crate) cut_through: Option<(Rate, Bytes)>,
@@ -179,7 +190,7 @@ impl Port {
             to: spec.to,
             sending: 0,
             peer: spec.peer,
-            known: [(0, Time::ZERO); KNOWN],
+            known: [UNKNOWN; KNOWN],
             changes,
             cut_through,
             held_since: Time::MAX,
@@ -240,21 +251,22 @@ impl Port {
             self.change_rate(start);
         }
         let known = &mut self.known[lane % KNOWN];
-        if known.0 != packet.size {
-            *known = (packet.size, self.rate.serialize(Bytes(u64::from(packet.size))));
+        if known.size != packet.size {
+            let duration = self.rate.serialize(Bytes(u64::from(packet.size)));
+            let way = u32::try_from(duration.min(self.head).0).unwrap_or(u32::MAX);
+            *known = Serialisation { size: packet.size, way, duration };
         }
-        let duration = known.1;
+        let Serialisation { way, duration, .. } = *known;
         self.free_at = start + duration;
         self.sending = packet.size;
         self.stats.bytes += u64::from(packet.size);
         self.stats.packets += 1;
         self.stats.busy += duration;
-        let passing = duration.min(self.head);
         if packet.kind.is_data() {
             packet.hops += 1;
-            packet.way = packet.way.saturating_add(u32::try_from(passing.0).unwrap_or(u32::MAX));
+            packet.way = packet.way.saturating_add(way);
         }
-        let arrival = start + passing + self.latency;
+        let arrival = start + duration.min(self.head) + self.latency;
         Departure { channel: self.channel, to: self.to, arrival, packet }
     }
 
@@ -267,7 +279,7 @@ impl Port {
 
     pub(crate) fn set_rate(&mut self, rate: Rate) {
         self.rate = rate;
-        self.known = [(0, Time::ZERO); KNOWN];
+        self.known = [UNKNOWN; KNOWN];
         self.head = match self.cut_through {
             Some((from, head)) if rate >= from => rate.serialize(head),
             _ => Time::MAX,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::switch::Header;
+use crate::header::Header;
 
 /// Which hash a switch applies to a packet's header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -23,13 +23,13 @@ impl HashFunction {
     /// Hash of a header under a switch's salt.
     #[inline]
     pub fn apply(self, header: &Header, salt: u32) -> u32 {
-        let words = [header.src, header.dst, header.flow, header.entropy, salt];
+        let words = [header.src, header.dst, header.flow, header.tag.bits(), salt];
         match self {
             HashFunction::Fnv1a => fnv1a(words.iter().flat_map(|word| word.to_le_bytes())),
             HashFunction::Mix => {
                 let pair = |a: u32, b: u32| (u64::from(a) << 32) | u64::from(b);
                 let low = mix(pair(header.src, header.dst) ^ (u64::from(salt) << 17));
-                (mix(low.wrapping_add(pair(header.flow, header.entropy))) >> 32) as u32
+                (mix(low.wrapping_add(pair(header.flow, header.tag.bits()))) >> 32) as u32
             }
         }
     }
@@ -55,12 +55,28 @@ pub fn region(hash: u32, count: usize) -> usize {
     ((u64::from(hash) * count as u64) >> 32) as usize
 }
 
+/// What the hash of a header is made of.
+pub fn hash_in_words(header: &Header) -> String {
+    format!("hash of source, destination, flow and entropy value {}", header.tag.bits())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::header::Carries;
+    use crate::tag::Tag;
 
     fn header(flow: u32) -> Header {
-        Header { src: 1, dst: 2, flow, entropy: 0, bytes: 4160, control: false, notification: false }
+        Header {
+            src: 1,
+            dst: 2,
+            flow,
+            tag: Tag::default(),
+            bytes: 4160,
+            payload: 4096,
+            hops: 1,
+            carries: Carries::Data,
+        }
     }
 
     #[test]

@@ -5,8 +5,8 @@
 //! papers are [presets](preset::PRESETS) that expand to such a point.
 //!
 //! The parts know nothing of engines, ports or packets: a selector sees the candidate ports and a way to ask how loaded one is,
-//! a granularity sees a flow's packets go by. [`SwitchRouter`] puts them together at a switch, [`NicRouter`] and
-//! [`NicFlow`] at a host's NIC.
+//! a granularity sees a flow's packets go by. [`Forwarding`] lays out the paths among which a scheme decides, and a [`Decider`] puts all
+//! of it to work at one place: a NIC, an ingress switch or any switch.
 //!
 //! ```
 //! use netloom_routing::{Granularity, Placement, Selector, preset};
@@ -18,24 +18,25 @@
 //! flowcut.check().unwrap();
 //! ```
 
-pub mod dependency;
+mod decider;
+mod forwarding;
 pub mod granularity;
 pub mod hash;
-mod layers;
-mod nic;
+mod header;
 pub mod preset;
 mod scheme;
 pub mod selector;
-mod steering;
-mod switch;
-mod table;
+mod tag;
+#[cfg(test)]
+mod testing;
 
+pub use decider::{Advice, Decider, FlowCounts, FlowRef};
+pub use forwarding::{
+    Forwarding, ForwardingError, Intermediates, Layers, RouteTable, TagSpace, Unreachable, dependency,
+};
 pub use granularity::Granularity;
-pub use layers::{Layers, NO_LAYER};
-pub use nic::{AckSample, NicFlow, NicRouter, NicShared};
+pub use hash::hash_in_words;
+pub use header::{Candidates, Carries, Decisions, FlowKey, Header, Hop, Notice, View};
 pub use scheme::{Placement, Routing, RoutingError};
 pub use selector::Selector;
-pub use selector::congestion::Notice;
-pub use selector::valiant::Intermediates;
-pub use switch::{Crossing, Decisions, FlowKey, Header, Hop, SwitchRouter};
-pub use table::RouteTable;
+pub use tag::{Phase, Tag};

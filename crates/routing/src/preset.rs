@@ -39,6 +39,7 @@ fn scheme(placement: Placement, granularity: Granularity, selector: Selector) ->
         hash: HashFunction::default(),
         salt: true,
         entropy_values: 256,
+        ageing: Time::from_ms(1000),
         granularity,
         selector,
     }

@@ -1,14 +1,14 @@
 //! A routing scheme as the user writes it, and which combinations make sense.
 
 use netloom_topology::{Network, NodeId};
+use netloom_units::Time;
 use netloom_units::kind::Kind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::hash::HashFunction;
-use crate::selector::congestion::Uncongested;
 use crate::selector::layer::First;
-use crate::selector::mod_k::{self, By};
+use crate::selector::mod_k;
 use crate::{Granularity, Selector};
 
 /// Who decides on a packet's path.
@@ -46,6 +46,8 @@ pub struct Routing {
     pub salt: bool,
     /// Number of entropy values a NIC uses (Flowcut's artefact: 256).
     pub entropy_values: u32,
+    /// A switch that remembers flows forgets one that it has not seen for so long (a flowlet's gap does so sooner).
+    pub ageing: Time,
     /// When it may decide anew.
     pub granularity: Granularity,
     /// What it decides.
@@ -75,26 +77,19 @@ impl Routing {
 
     /// Whether it reads the digits of hosts or labels as up ports, which exist on trees only.
     pub fn needs_tree(&self) -> bool {
-        match self.selector {
-            Selector::DModK(_) | Selector::SModK(_) => true,
-            Selector::RoundRobin(_) => self.placement == Placement::Nic,
-            _ => self.selector.uncongested() == Some(Uncongested::DModK),
-        }
+        let has_labels = self.placement == Placement::Nic && matches!(self.selector, Selector::RoundRobin(_));
+        has_labels || self.selector.facts().needs_tree
     }
 
-    /// The divisor by which a switch reads its digit of a host's number or of a path label, for [`SwitchRouter::new`](crate::SwitchRouter::new);
+    /// The divisor by which a switch reads its digit of a host's number or of a path label, for [`Decider::of_switch`](crate::Decider::of_switch);
     /// 1 on networks that are no trees.
     pub fn stride(&self, network: &Network, switch: NodeId) -> u32 {
         let up = network.up_stride(network.level(switch));
         // The digits of ⌊D / h⌋ are those of D behind the factor h.
-        if self.is_by_leaf() { up.saturating_mul(mod_k::hosts_per_leaf(network)) } else { up }
-    }
-
-    fn is_by_leaf(&self) -> bool {
-        match &self.selector {
-            Selector::DModK(config) => config.by == By::Leaf,
-            Selector::SModK(config) => config.by == By::Leaf,
-            _ => false,
+        if self.selector.facts().counts_leaves {
+            up.saturating_mul(mod_k::hosts_per_leaf(network))
+        } else {
+            up
         }
     }
 
@@ -104,7 +99,7 @@ impl Routing {
     /// # Errors
     /// Names the field to change and says what would be valid.
     pub fn fits(&self, network: &Network) -> Result<(), RoutingError> {
-        if self.is_by_leaf() && !mod_k::leaves_are_alike(network) {
+        if self.selector.facts().counts_leaves && !mod_k::leaves_are_alike(network) {
             let reason = format!(
                 "by: \"leaf\" needs as many hosts at every leaf switch, numbered one leaf after the other, which {} has not; \
                  use \"host\"",
@@ -183,6 +178,9 @@ impl Routing {
         }
         if self.entropy_values == 0 {
             return refuse("entropy_values", "expected at least 1, found 0".into());
+        }
+        if self.ageing == Time::ZERO {
+            return refuse("ageing", "expected more than 0".into());
         }
         granularity.check().map_err(|reason| RoutingError { field: "granularity", reason })?;
         selector.check().map_err(|reason| RoutingError { field: "selector", reason })

@@ -7,7 +7,9 @@
 use std::collections::VecDeque;
 
 use netloom_routing::selector::congestion::Severity;
-use netloom_routing::{Crossing, Header, Notice, Routing, Selector, SwitchRouter, preset};
+use netloom_routing::{
+    Candidates, Carries, Decider, Header, Notice, Routing, Selector, Tag, TagSpace, View, preset,
+};
 use netloom_units::Time;
 use rand_pcg::Pcg64Mcg;
 
@@ -57,8 +59,22 @@ struct Seen {
     changes: f64,
 }
 
+/// Switch AR knows of loads from notifications alone.
+struct Idle;
+
+impl View for Idle {
+    fn load(&mut self, _: u16) -> u64 {
+        unreachable!()
+    }
+
+    fn rate(&self, _: u16) -> u64 {
+        unreachable!()
+    }
+}
+
 fn run(scheme: &Routing) -> Seen {
-    let mut router = SwitchRouter::new(scheme, Pcg64Mcg::new(1), 1);
+    let mut random = Pcg64Mcg::new(1);
+    let mut decider = Decider::of_switch(scheme, 1, &mut random);
     let mut ports = [Port { next_sample: 150_000.0, ..Port::default() }; 4];
     let mut notices: VecDeque<(f64, Notice)> = VecDeque::new();
     let (mut windows, mut window, mut window_end) = (Vec::new(), [0.0; 4], 50_500.0);
@@ -68,12 +84,13 @@ fn run(scheme: &Routing) -> Seen {
         let time = Time((now * 1e6) as u64);
         while notices.front().is_some_and(|&(at, _)| at <= now) {
             let (_, notice) = notices.pop_front().unwrap();
-            router.notice(scheme, &notice, &PORTS, time);
+            decider.on_notice(&notice, &PORTS, time);
         }
-        let header =
-            Header { src: 1, dst: 0, flow: 0, entropy: 0, bytes: 1500, control: false, notification: false };
-        let crossing = Crossing { first: true, candidates: &PORTS, now: time };
-        let port = router.route(scheme, &header, crossing, |_| 0, |_| 1).port;
+        let (tag, carries) = (Tag::default(), Carries::Data);
+        let header = Header { src: 1, dst: 0, flow: 0, tag, bytes: 1500, payload: 1436, hops: 1, carries };
+        let candidates = Candidates { ports: &PORTS, set: 0 };
+        let tags = || TagSpace::None;
+        let port = decider.port(header, candidates, time, Idle, tags, &mut random).port;
         let chosen = usize::from(port);
         // A frame waits for room in front of its port, and all frames behind it do.
         let room = ((ports[chosen].queue + FRAME - BUFFER) / (CAPACITIES[chosen] * LINE)).max(0.0);

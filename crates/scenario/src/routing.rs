@@ -2,6 +2,7 @@
 
 use netloom_routing::hash::HashFunction;
 use netloom_routing::{Placement, Routing, preset};
+use netloom_units::Time;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -26,6 +27,8 @@ pub(crate) struct RoutingFields {
     salt: bool,
     /// Number of entropy values a NIC uses.
     entropy_values: u32,
+    /// A switch that remembers flows forgets one that it has not seen for so long; a flowlet's gap does so sooner.
+    ageing: Time,
 }
 
 /// Reads `[routing]`: the preset is expanded and the other fields are laid over it.
@@ -63,6 +66,7 @@ pub(crate) fn read_routing(node: Option<&Node>, problems: &mut Vec<Problem>) -> 
         hash: rest.hash,
         salt: rest.salt,
         entropy_values: rest.entropy_values,
+        ageing: rest.ageing,
         granularity: granularity?,
         selector: selector?,
     })
@@ -90,7 +94,6 @@ mod tests {
     use netloom_paths::routes::{RandomLayers, Spain};
     use netloom_routing::selector::layer::Construction;
     use netloom_routing::{Granularity, Selector};
-    use netloom_units::Time;
     use netloom_units::kind::Kind;
 
     fn routing(text: &str) -> Result<Routing, String> {

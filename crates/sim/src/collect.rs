@@ -181,8 +181,8 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
                     balances.entry(key).or_default().dropped += count;
                 }
                 control.sent += switch.control_sent;
-                switching.taken += switch.router.decisions.taken;
-                switching.deviating += switch.router.decisions.deviating;
+                switching.taken += switch.decider.decisions.taken;
+                switching.deviating += switch.decider.decisions.deviating;
                 last_event = last_event.max(switch.last_event);
             }
         }
@@ -249,9 +249,9 @@ fn count_in_flight(packet: &Packet, balances: &mut FxHashMap<FlowKey, Balance>, 
             let key = FlowKey { src: packet.src, flow: packet.flow };
             balances.entry(key).or_default().in_flight += 1;
         }
-        PacketKind::Control(_) => control.in_flight += 1,
         // Of the link, not of the fabric: switches send and receive them.
-        PacketKind::Pause | PacketKind::Credit => {}
+        kind if kind.is_of_the_link() => {}
+        _ => control.in_flight += 1,
     }
 }
 

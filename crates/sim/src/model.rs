@@ -2,7 +2,7 @@
 
 use netloom_engine::{Model, NodeIndex, Scheduler, TIMER};
 use netloom_fabric::{Credit, Departure, Fabric, Packet, PacketKind, Ports, Rules, Wire};
-use netloom_routing::{Intermediates, NicRouter, RouteTable, Routing};
+use netloom_routing::{Forwarding, Routing};
 use netloom_topology::Network;
 use netloom_transport::Transport;
 use netloom_units::{Bytes, Time};
@@ -15,14 +15,11 @@ use crate::switch::Switch;
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) network: Network,
-    pub(crate) table: RouteTable,
     pub(crate) fabric: Fabric,
     /// The fabric as ports see it.
     pub(crate) rules: Rules,
     pub(crate) routing: Routing,
-    pub(crate) nic: NicRouter,
-    /// Valiant's intermediate switches.
-    pub(crate) via: Option<Intermediates>,
+    pub(crate) forwarding: Forwarding,
     pub(crate) transport: Transport,
     pub(crate) watch: Watch,
     /// Whether flows are started from outside, too, so that hosts tell of them.
@@ -49,8 +46,8 @@ pub(crate) enum Message {
     Retransmit { slot: u32, flow: u32 },
     /// A packet has waited for its ACK long enough.
     AckDelay { receiver: u32 },
-    /// A draining flow's time limit.
-    DrainLimit { slot: u32, flow: u32 },
+    /// The time limit of a flow that its decider has paused.
+    PauseLimit { slot: u32, flow: u32 },
     /// The timer of a destination's rate limiter.
     Limiter { dst: u32 },
 }

@@ -46,7 +46,7 @@ impl PathProfile {
                 latency: latency + fabric.switch_latency,
                 is_cut_through: fastest.is_none_or(|fastest| rate >= fastest),
             });
-            channel = network.ports(to)[usize::from(table.candidates(to, dst)[0])];
+            channel = network.ports(to)[usize::from(table.candidates(to, dst).ports[0])];
         }
     }
 

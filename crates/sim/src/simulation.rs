@@ -1,15 +1,11 @@
 //! From a network and a plan to records.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use netloom_engine::{Engine, NodeIndex, Setup, contiguous, reference};
 use netloom_fabric::{Fabric, FabricError, PortSpec, Ports, Rules, check_switch};
 use netloom_record::{NamedChannel, Records};
-use netloom_routing::dependency::{Ways, find_cycle, longest_route};
-use netloom_routing::{
-    Granularity, Intermediates, Layers, NicRouter, RouteTable, RoutingError, Selector, SwitchRouter,
-};
+use netloom_routing::{Decider, Forwarding, ForwardingError, Granularity, Layers, RoutingError};
 use netloom_topology::{ChannelId, Network, NodeId, PortId};
 use netloom_transport::TransportError;
 use netloom_units::random;
@@ -58,6 +54,15 @@ pub enum SimError {
         /// Why.
         reason: String,
     },
+}
+
+impl From<ForwardingError> for SimError {
+    fn from(error: ForwardingError) -> Self {
+        match error {
+            ForwardingError::Routing(error) => SimError::Routing(error),
+            ForwardingError::Unreachable(error) => SimError::Unreachable(error.to_string()),
+        }
+    }
 }
 
 /// Where a run stands.
@@ -121,33 +126,14 @@ impl Simulation {
                 format!("expected a tree topology for {}, found {}", routing.selector_name(), network.name());
             return Err(SimError::NeedsTree(reason));
         }
-        routing.fits(&network)?;
         let faults = Faults::lay(&faults, &network, seed)?;
+        let layers_seed = random::Node::Layers.stream(seed, 0).next_u64();
         let is_cut = |channel| faults.cut[channel as usize / 2];
-        let table = RouteTable::minimal(&network, is_cut)
-            .map_err(|error| SimError::Unreachable(error.to_string()))?;
-        let layers = match &routing.selector {
-            Selector::Layer(config) => {
-                let seed = random::Node::Layers.stream(seed, 0).next_u64();
-                Some(Arc::new(Layers::build(config, &network, is_cut, seed)?))
-            }
-            _ => None,
-        };
-        let via = match &routing.selector {
-            Selector::Valiant(config) => Some(Intermediates::build(config, &network, &table)?),
-            _ => None,
-        };
-        let nic = NicRouter::new(routing.clone(), layers);
-        let ways = match (nic.layers(), &via) {
-            (Some(layers), _) => Ways::Layers(layers),
-            (None, Some(via)) => Ways::Valiant(via),
-            (None, None) => Ways::Minimal,
-        };
-        let vcs = virtual_channels(&fabric, &network, &table, ways)?;
+        let forwarding = Forwarding::build(&routing, &network, is_cut, layers_seed)?;
+        let vcs = virtual_channels(&fabric, &network, &forwarding)?;
         let rules = Rules::new(&fabric, transport.packet_size(), vcs);
         let watch = Watch::new(measure.warm_up, measure.sample_flows, measure.windows.clone());
-        let world =
-            World { network, table, fabric, rules, routing, nic, via, transport, watch, is_driven: false };
+        let world = World { network, fabric, rules, routing, forwarding, transport, watch, is_driven: false };
         let groups = plan.groups.clone();
         let mut simulation =
             Simulation { world, faults, measure, named_channels, groups, seed, nodes: Vec::new() };
@@ -157,7 +143,7 @@ impl Simulation {
 
     /// The layers by which switches forward, if the scheme has any.
     pub fn layers(&self) -> Option<&Layers> {
-        self.world.nic.layers()
+        self.world.forwarding.layers()
     }
 
     /// The network.
@@ -240,19 +226,22 @@ impl Simulation {
             let id = id as NodeId;
             let random = random::Node::Host.stream(self.seed, u64::from(id));
             let (nic, turns) = (Ports::new(specs.of(id), rules, true), Turns::new(rules));
-            Ok(Node::Host(Box::new(Host::new(nic, random, work, turns, first_number, self.sampler(id)))))
+            let decider = Decider::of_nic(&self.world.routing);
+            let host = Host::new(nic, decider, random, work, turns, first_number, self.sampler(id));
+            Ok(Node::Host(Box::new(host)))
         });
         let switches = (network.hosts()..network.nodes()).map(|id| {
             let stride = self.world.routing.stride(network, id);
-            let router = random::Node::Router.stream(self.seed, u64::from(id));
+            let mut draws = random::Node::Router.stream(self.seed, u64::from(id));
             let sampler = self.sampler(id);
             let specs: Vec<PortSpec> = specs.of(id).collect();
             check_switch(&specs, rules).map_err(|reason| FabricError { field: "flow_control", reason })?;
             let specs_len = specs.len();
             Ok(Node::Switch(Box::new(Switch {
                 ports: Ports::new(specs, rules, false),
-                router: SwitchRouter::new(&self.world.routing, router, stride),
-                row: self.world.table.row(id),
+                decider: Decider::of_switch(&self.world.routing, stride, &mut draws),
+                draws,
+                row: self.world.forwarding.table().row(id),
                 random: random::Node::Marking.stream(self.seed, u64::from(id)),
                 dropped: Default::default(),
                 points: CongestionPoints::new(&self.world, specs_len),
@@ -266,8 +255,8 @@ impl Simulation {
     }
 
     fn duties(&self, has_sampler: bool) -> Duties {
-        let World { fabric, nic, via, rules, .. } = &self.world;
-        if has_sampler || fabric.options.qcn.is_some() || nic.layers().is_some() || via.is_some() {
+        let World { fabric, forwarding, rules, .. } = &self.world;
+        if has_sampler || fabric.options.qcn.is_some() || !forwarding.is_minimal() {
             Duties::Special
         } else if rules.is_lossless() {
             Duties::Lossless
@@ -324,21 +313,16 @@ impl Stall {
 }
 
 /// Virtual channels per class of a fabric, such that its routes cannot deadlock.
-fn virtual_channels(
-    fabric: &Fabric,
-    network: &Network,
-    table: &RouteTable,
-    ways: Ways<'_>,
-) -> Result<u8, FabricError> {
+fn virtual_channels(fabric: &Fabric, network: &Network, forwarding: &Forwarding) -> Result<u8, FabricError> {
     let flow_control = &fabric.flow_control;
     let refuse = |reason| Err(FabricError { field: "flow_control", reason });
     if flow_control.may_deadlock() {
         return Ok(flow_control.vcs().unwrap_or(1));
     }
-    let Some(cycle) = find_cycle(network, table, ways, flow_control.vcs().unwrap_or(1)) else {
+    let Some(cycle) = forwarding.find_cycle(network, flow_control.vcs().unwrap_or(1)) else {
         return Ok(flow_control.vcs().unwrap_or(1));
     };
-    let (needed, most) = (longest_route(network, table, ways), flow_control.most_vcs(fabric.classes()));
+    let (needed, most) = (forwarding.longest_route(network), flow_control.most_vcs(fabric.classes()));
     if flow_control.vcs().is_none() && needed <= most {
         return Ok(needed);
     }

@@ -1,9 +1,8 @@
 //! A switch: route, enqueue, send.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{CongestionPoint, Credit, Fate, Flags, Moment, Packet, PacketKind, Ports, Signal};
-use netloom_routing::selector::congestion::Notice;
-use netloom_routing::{Crossing, FlowKey, Header, SwitchRouter};
+use netloom_fabric::{CongestionPoint, Credit, Fate, Flags, Moment, Packet, PacketKind, Ports};
+use netloom_routing::{Carries, Decider, FlowKey, Header, Hop, Notice, Tag, View};
 use netloom_topology::PortId;
 use netloom_units::Time;
 use netloom_units::random::Stream;
@@ -16,7 +15,9 @@ use crate::sampler::Sampler;
 #[derive(Debug)]
 pub(crate) struct Switch {
     pub(crate) ports: Ports,
-    pub(crate) router: SwitchRouter,
+    pub(crate) decider: Decider,
+    /// What the decider draws from.
+    pub(crate) draws: Stream,
     /// Its row of the route table.
     pub(crate) row: usize,
     /// Decides on ECN marks.
@@ -100,20 +101,17 @@ impl Switch {
         packet: &mut Packet,
         out: &mut impl Scheduler<Message>,
     ) -> PortId {
-        let Switch { ports, router, .. } = self;
-        let candidates = world.table.candidates_in_row(self.row, id, packet.dst);
-        if let [only] = *candidates {
+        let Switch { ports, decider, draws, .. } = self;
+        let candidates = world.forwarding.table().candidates_in_row(self.row, id, packet.dst);
+        if let [only] = *candidates.ports {
             return only;
         }
-        let header = header(packet);
-        let rates = |port| world.network.channel(world.network.ports(id)[usize::from(port)]).rate.0;
-        let load = |port| ports.load(port, now, &world.rules, &mut Channels(out));
-        let first = packet.kind == PacketKind::Data && packet.hops == 1;
-        let crossing = Crossing { first, candidates, now };
-        let hop = router.route(&world.routing, &header, crossing, load, rates);
-        packet.tag = hop.entropy;
-        remember(packet, hop.port);
-        hop.port
+        let header = header(world, packet);
+        let view = PortsAt { ports, world, id, now, out };
+        let (src, dst) = (packet.src, packet.dst);
+        let tags = move || world.forwarding.tags(src, dst);
+        let hop = decider.port(header, candidates, now, view, tags, draws);
+        take(packet, hop)
     }
 
     /// Does what the neighbour says about the link: stops, goes on, or takes credit.
@@ -147,7 +145,7 @@ impl Switch {
         if world.rules.is_lossless() {
             self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
         }
-        if packet.kind == PacketKind::Control(Signal::Cnm) {
+        if packet.kind == PacketKind::Cnm {
             self.learn(world, id, now, packet, packet.ingress, false);
         }
         let port = self.choose_specially(world, id, now, packet, out);
@@ -160,8 +158,7 @@ impl Switch {
         self.enqueue(world, moment, port, packet, out);
     }
 
-    /// The port that a packet takes, by the table of its layer if the scheme has layers, over its intermediate switch under Valiant, or
-    /// among the minimal ones.
+    /// The port that a packet takes, among the minimal ones or beyond them.
     fn choose_specially(
         &mut self,
         world: &World,
@@ -170,23 +167,12 @@ impl Switch {
         packet: &mut Packet,
         out: &mut impl Scheduler<Message>,
     ) -> PortId {
-        if let Some(via) = &world.via {
-            let step = (packet.kind == PacketKind::Data && packet.hops == 1, id);
-            let hop = self.router.route_via(&world.routing, via, &world.table, &header(packet), step, now);
-            packet.tag = hop.entropy;
-            remember(packet, hop.port);
-            return hop.port;
+        if world.forwarding.is_minimal() {
+            return self.choose(world, id, now, packet, out);
         }
-        let Some(layers) = world.nic.layers() else { return self.choose(world, id, now, packet, out) };
-        let (here, to) = (layers.router(id), layers.router_of(packet.dst));
-        let minimal = world.table.candidates_in_row(self.row, id, packet.dst);
-        if here == to {
-            // At the last switch there is one way only, the destination's port.
-            return minimal[0];
-        }
-        let port = self.router.route_in_layer(&world.routing, layers, &header(packet), (here, to), minimal);
-        remember(packet, port);
-        port
+        let header = header(world, packet);
+        let hop = self.decider.onward(&world.forwarding, id, &header, now, &mut self.draws);
+        take(packet, hop)
     }
 
     /// Lets the congestion point of the queue that a data packet is about to enter look at it.
@@ -230,7 +216,7 @@ impl Switch {
             aux: u32::from(feedback),
             tag: packet.tag,
             size: config.cnm_size.0 as u16,
-            kind: PacketKind::Control(Signal::Cnm),
+            kind: PacketKind::Cnm,
             flags: Flags::new(packet.flags.class(), false),
             ..Packet::EMPTY
         };
@@ -253,9 +239,9 @@ impl Switch {
         is_local: bool,
     ) {
         let destination = notification.src;
-        let candidates = world.table.candidates_in_row(self.row, id, destination);
+        let candidates = world.forwarding.table().candidates_in_row(self.row, id, destination);
         let notice = Notice { destination, port, feedback: notification.aux as u8, is_local };
-        self.router.notice(&world.routing, &notice, candidates, now);
+        self.decider.on_notice(&notice, candidates.ports, now);
     }
 
     #[inline(always)]
@@ -297,24 +283,53 @@ impl Switch {
     }
 }
 
-/// Notes a choice of port in a data packet's fingerprint of its path.
-#[inline(always)]
-fn remember(packet: &mut Packet, port: PortId) {
-    if packet.kind == PacketKind::Data {
-        packet.aux = (packet.aux.rotate_left(5) ^ u32::from(port)).wrapping_mul(0x9e37_79b1);
+/// The ports of a switch at an instant, as a decider sees them.
+struct PortsAt<'a, S> {
+    ports: &'a mut Ports,
+    world: &'a World,
+    id: u32,
+    now: Time,
+    out: &'a mut S,
+}
+
+impl<S: Scheduler<Message>> View for PortsAt<'_, S> {
+    #[inline]
+    fn load(&mut self, port: PortId) -> u64 {
+        self.ports.load(port, self.now, &self.world.rules, &mut Channels(self.out))
     }
+
+    fn rate(&self, port: PortId) -> u64 {
+        let network = &self.world.network;
+        network.channel(network.ports(self.id)[usize::from(port)]).rate.0
+    }
+}
+
+/// Sends a packet on its way, noting the choice of port in a data packet's fingerprint of its path.
+#[inline(always)]
+fn take(packet: &mut Packet, hop: Hop) -> PortId {
+    packet.tag = hop.tag.bits();
+    if packet.kind == PacketKind::Data {
+        packet.aux = (packet.aux.rotate_left(5) ^ u32::from(hop.port)).wrapping_mul(0x9e37_79b1);
+    }
+    hop.port
 }
 
 /// What routing reads of a packet.
 #[inline]
-pub(crate) fn header(packet: &Packet) -> Header {
+fn header(world: &World, packet: &Packet) -> Header {
+    let (carries, payload) = match packet.kind {
+        PacketKind::Data => (Carries::Data, u32::from(packet.size) - world.transport.options.header.0 as u32),
+        PacketKind::Cnm => (Carries::Notification, 0),
+        _ => (Carries::Control, 0),
+    };
     Header {
         src: packet.src,
         dst: packet.dst,
         flow: packet.flow,
-        entropy: packet.tag,
+        tag: Tag::from_bits(packet.tag),
         bytes: u32::from(packet.size),
-        control: !packet.is_data(),
-        notification: packet.kind == PacketKind::Control(Signal::Cnm),
+        payload,
+        hops: packet.hops,
+        carries,
     }
 }

@@ -1,9 +1,7 @@
 //! Why a packet goes where it goes.
 
-use netloom_routing::selector::congestion::Uncongested;
-use netloom_routing::selector::valiant::Phase;
-use netloom_routing::{Crossing, Header, Placement, SwitchRouter};
-use netloom_topology::{HostId, NodeId, PortId};
+use netloom_routing::{Carries, Decider, Header, Tag, View, hash_in_words};
+use netloom_topology::{HostId, Network, NodeId, PortId};
 use netloom_units::Time;
 use netloom_units::random;
 
@@ -34,118 +32,63 @@ pub struct Choice {
 }
 
 impl Simulation {
-    /// Follows the first packet of flow `flow` (its number at `src`) with entropy value `entropy`.
+    /// Follows the first packet of flow `flow` (its number at `src`) with entropy value, path label or layer `tag`.
     ///
     /// Random selectors draw from the same streams as the run would for its first packet.
-    pub fn trace(&self, src: HostId, dst: HostId, flow: u32, entropy: u32) -> Trace {
+    pub fn trace(&self, src: HostId, dst: HostId, flow: u32, tag: u32) -> Trace {
         let world = &self.world;
-        let network = &world.network;
-        let bytes = world.transport.packet_size().0 as u32;
-        let mut header = Header { src, dst, flow, entropy, bytes, control: false, notification: false };
+        let (network, forwarding) = (&world.network, &world.forwarding);
+        let (bytes, payload) = (world.transport.packet_size().0 as u32, world.transport.options.mtu.0 as u32);
+        let (tag, carries) = (Tag::from_bits(tag), Carries::Data);
+        let mut header = Header { src, dst, flow, tag, bytes, payload, hops: 1, carries };
         let mut here = network.edge_switch(src);
         let mut hops: Vec<Choice> = Vec::new();
         while here != dst {
-            let minimal = world.table.candidates(here, dst);
+            let mut draws = random::Node::Router.stream(self.seed, u64::from(here));
             let stride = world.routing.stride(network, here);
-            let random = random::Node::Router.stream(self.seed, u64::from(here));
-            let mut router = SwitchRouter::new(&world.routing, random, stride);
-            let first = hops.is_empty();
-            let rate = |port: PortId| network.channel(network.ports(here)[usize::from(port)]).rate.0;
-            let (candidates, chosen, reason) = match (self.layers(), &world.via) {
-                (None, Some(via)) => {
-                    let step = (first, here);
-                    let hop = router.route_via(&world.routing, via, &world.table, &header, step, Time::ZERO);
-                    header.entropy = hop.entropy;
-                    let (candidates, reason) = self.via_reason(here, &header);
-                    (candidates.to_vec(), hop.port, reason)
-                }
-                (Some(layers), _) => {
-                    let ends = (layers.router(here), layers.router_of(dst));
-                    let port = router.route_in_layer(&world.routing, layers, &header, ends, minimal);
-                    let in_layer = layers.ports(header.entropy, ends.0, ends.1);
-                    let reason = layer_reason(&header, ends, &in_layer, port);
-                    (if in_layer.is_empty() { minimal.to_vec() } else { in_layer }, port, reason)
-                }
-                (None, None) => {
-                    let crossing = Crossing { first, candidates: minimal, now: Time::ZERO };
-                    let hop = router.route(&world.routing, &header, crossing, |_| 0, rate);
-                    header.entropy = hop.entropy;
-                    (minimal.to_vec(), hop.port, self.reason(here, minimal.len(), first, &header))
-                }
+            let mut decider = Decider::of_switch(&world.routing, stride, &mut draws);
+            let (candidates, hop, reason) = if forwarding.is_minimal() {
+                let minimal = forwarding.table().candidates(here, dst);
+                let tags = || forwarding.tags(src, dst);
+                let view = Idle { network, here };
+                let hop = decider.port(header, minimal, Time::ZERO, view, tags, &mut draws);
+                let reason = match minimal.ports {
+                    [_] => "the only port on a minimal path".into(),
+                    several => decider.explain(&world.routing, &header, several.len()),
+                };
+                (minimal.ports.to_vec(), hop, reason)
+            } else {
+                let hop = decider.onward(forwarding, here, &header, Time::ZERO, &mut draws);
+                let tagged = Header { tag: hop.tag, ..header };
+                let (candidates, reason) = forwarding.explain_onward(here, &tagged, &hash_in_words(&tagged));
+                (candidates, hop, reason)
             };
+            header.tag = hop.tag;
             hops.push(Choice {
                 switch: here,
                 candidates: candidates.iter().map(|&port| (port, network.neighbour(here, port))).collect(),
-                chosen,
+                chosen: hop.port,
                 reason,
             });
-            here = network.neighbour(here, chosen);
+            here = network.neighbour(here, hop.port);
+            header.hops += 1;
         }
         Trace { src, hops, dst }
     }
-
-    /// The candidates of a packet under Valiant as it leaves a switch, and why it takes one.
-    fn via_reason(&self, switch: NodeId, header: &Header) -> (&[PortId], String) {
-        let (table, network) = (&self.world.table, &self.world.network);
-        let (ports, part) = match Phase::of(header.entropy) {
-            Phase::Towards(edge) => {
-                let towards = table.edge_switch(edge) - network.hosts();
-                (table.towards_edge(switch, edge), format!("minimal towards intermediate switch {towards}"))
-            }
-            Phase::Minimal => (table.candidates(switch, header.dst), "minimal to the destination".into()),
-        };
-        let reason = match ports {
-            [_] => part,
-            _ => format!("{part}, by the {}", hash_reason(header)),
-        };
-        (ports, reason)
-    }
-
-    fn reason(&self, switch: NodeId, candidates: usize, first: bool, header: &Header) -> String {
-        let routing = &self.world.routing;
-        if candidates == 1 {
-            return "the only port on a shortest path".into();
-        }
-        let hash = hash_reason(header);
-        let selector = routing.selector_name();
-        let mod_k = |name: &str, host| {
-            let network = &self.world.network;
-            let stride = routing.stride(network, switch);
-            format!("{name} {host} / {stride} mod {candidates}")
-        };
-        match (routing.placement, selector) {
-            (_, "d-mod-k") => format!("d-mod-k: {}", mod_k("destination", header.dst)),
-            (_, "s-mod-k") => format!("s-mod-k: {}", mod_k("source", header.src)),
-            (Placement::Nic, "round-robin") => format!("digit of path label {}", header.entropy),
-            (Placement::Nic, _) | (_, "hash") => hash,
-            (_, "weighted") => format!("{hash}, weighted by link rates"),
-            (Placement::Ingress, _) if !first => hash,
-            _ => {
-                let home = match routing.selector.uncongested() {
-                    None => return format!("{selector}, decided anew per {}", routing.granularity_name()),
-                    Some(Uncongested::DModK) => format!("d-mod-k: {}", mod_k("destination", header.dst)),
-                    Some(Uncongested::Lowest) => "the first port".into(),
-                    Some(Uncongested::Hash) => hash,
-                };
-                format!("{selector}, no congestion known: {home}")
-            }
-        }
-    }
 }
 
-fn hash_reason(header: &Header) -> String {
-    format!("hash of source, destination, flow and entropy value {}", header.entropy)
+/// A switch at which nothing waits.
+struct Idle<'a> {
+    network: &'a Network,
+    here: NodeId,
 }
 
-/// Why a packet of a layered scheme takes `port` on its way from one router to another.
-fn layer_reason(header: &Header, (here, to): (u32, u32), in_layer: &[PortId], port: PortId) -> String {
-    let layer = header.entropy;
-    match in_layer {
-        _ if here == to => "the destination's port".into(),
-        [] => format!("layer {layer} does not lead there; among minimal ports, {}", hash_reason(header)),
-        [_] => format!("layer {layer}: port {port}"),
-        several => {
-            format!("layer {layer}: port {port} of {}, by the {}", several.len(), hash_reason(header))
-        }
+impl View for Idle<'_> {
+    fn load(&mut self, _: PortId) -> u64 {
+        0
+    }
+
+    fn rate(&self, port: PortId) -> u64 {
+        self.network.channel(self.network.ports(self.here)[usize::from(port)]).rate.0
     }
 }

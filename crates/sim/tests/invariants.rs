@@ -239,7 +239,7 @@ proptest! {
         let records = simulation.run(1).unwrap().records;
         for flow in &records.flows {
             prop_assert_eq!((flow.ooo_packets, flow.max_ood, flow.retransmissions), (0, 0, 0));
-            prop_assert!(flow.path_changes <= flow.drains);
+            prop_assert!(u64::from(flow.path_changes) <= flow.decisions);
         }
     }
 

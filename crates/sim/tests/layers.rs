@@ -9,7 +9,7 @@ use netloom_paths::routes::{Minimal, OverlapMinimising, Past, RandomLayers, Spai
 use netloom_routing::granularity::flowcut::Flowcut;
 use netloom_routing::granularity::{flowcell, flowlet};
 use netloom_routing::selector::layer::{Construction, First, Layer, WithinLayer};
-use netloom_routing::{Granularity, NO_LAYER, Selector};
+use netloom_routing::{Granularity, Selector, Tag};
 use netloom_sim::{Cut, Fault, SimConfig, SimError, Simulation};
 use netloom_topology::{Dragonfly, HyperX, Network, SlimFly, Topology};
 use netloom_units::{Bytes, Time};
@@ -159,7 +159,7 @@ proptest! {
         let pairs = (0..network.hosts()).flat_map(|src| (0..network.hosts()).map(move |dst| (src, dst)));
         for (src, dst) in pairs.filter(|(src, dst)| src != dst).step_by(7) {
             let (from, to) = (layers.router_of(src), layers.router_of(dst));
-            simulation.trace(src, dst, 0, NO_LAYER);
+            simulation.trace(src, dst, 0, Tag::NO_LAYER.bits());
             for layer in 0..layers.tables().layers() {
                 let trace = simulation.trace(src, dst, 0, layer);
                 let Some(path) = layers.tables().path(&graph, layer, from, to) else {

@@ -69,6 +69,7 @@ pub struct Network {
     pods: Vec<u32>,
     /// Per tree level (index `level - 1`): how many hosts share one up port under D-mod-k.
     up_strides: Vec<u32>,
+    global_tier: Option<TierId>,
     /// CSR: `ports[port_start[n]..port_start[n + 1]]` are the outgoing channels of node `n`.
     port_start: Vec<u32>,
     ports: Vec<ChannelId>,
@@ -173,6 +174,11 @@ impl Network {
         self.neighbour(host, 0)
     }
 
+    /// The tier of the links of which a minimal path crosses as few as possible: the global ones of a Dragonfly.
+    pub fn global_tier(&self) -> Option<TierId> {
+        self.global_tier
+    }
+
     /// The pod (fat tree) or group (Dragonfly) of a switch; networks without pods have one.
     pub fn pod(&self, switch: NodeId) -> u32 {
         self.pods[(switch - self.hosts) as usize]
@@ -190,6 +196,7 @@ pub struct NetworkBuilder {
     pods: Vec<u32>,
     up_strides: Vec<u32>,
     names: Option<Names>,
+    global_tier: Option<TierId>,
 }
 
 impl NetworkBuilder {
@@ -204,6 +211,7 @@ impl NetworkBuilder {
             pods: Vec::new(),
             up_strides: Vec::new(),
             names: None,
+            global_tier: None,
         }
     }
 
@@ -237,6 +245,11 @@ impl NetworkBuilder {
     /// Sets [`Network::up_stride`] for levels 1, 2, ….
     pub fn up_strides(&mut self, strides: Vec<u32>) {
         self.up_strides = strides;
+    }
+
+    /// Sets [`Network::global_tier`].
+    pub fn global_tier(&mut self, tier: TierId) {
+        self.global_tier = Some(tier);
     }
 
     /// The id of the tier of that name, made on first use.
@@ -303,6 +316,7 @@ impl NetworkBuilder {
             levels: self.levels,
             pods: self.pods,
             up_strides: self.up_strides,
+            global_tier: self.global_tier,
             port_start,
             ports,
             names: self.names,

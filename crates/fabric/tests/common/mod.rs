@@ -5,7 +5,7 @@ pub mod link;
 
 use netloom_fabric::{
     Credit, Departure, Fabric, FabricOptions, Fate, FlowControl, Moment, Packet, PacketKind, PortSpec, Ports,
-    Rules, Signal, TrafficClass, Wire,
+    Rules, TrafficClass, Wire,
 };
 use netloom_units::{Bytes, Rate, Time};
 use rand_pcg::Pcg64Mcg;
@@ -36,7 +36,7 @@ pub fn data(seq: u32, size: u16) -> Packet {
 }
 
 pub fn ack(seq: u32) -> Packet {
-    Packet { kind: PacketKind::Control(Signal::Ack), ..data(seq, 64) }
+    Packet { kind: PacketKind::Ack, ..data(seq, 64) }
 }
 
 /// A PAUSE frame that has come in through a port: bit by bit the lanes that must pause.

@@ -1,14 +1,16 @@
 //! Flowcells: fixed amounts of a flow's bytes.
 
-use netloom_units::Bytes;
+use netloom_units::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::Runs;
 
 /// A new decision every `size` bytes of a flow. Presto, He et al., SIGCOMM'15, §3.1.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Flowcell {
-    /// Bytes of a flow that stay on one path.
+    /// Bytes of payload that stay on one path.
     pub size: Bytes,
 }
 
@@ -19,21 +21,29 @@ impl Default for Flowcell {
     }
 }
 
-impl Flowcell {
-    pub(crate) fn check(&self) -> Result<(), String> {
+/// The payload that the present flowcell holds.
+impl Runs for Flowcell {
+    type Run = u64;
+    type Shared = ();
+
+    fn open(&self) -> u64 {
+        0
+    }
+
+    #[inline]
+    fn continues(&self, held: &mut u64, _: Time, payload: u32) -> bool {
+        let payload = u64::from(payload);
+        let fits = *held + payload <= self.size.0 || *held == 0;
+        *held = if fits { *held + payload } else { payload };
+        fits
+    }
+
+    fn check(&self) -> Result<(), String> {
         if self.size == Bytes(0) {
             Err("flowcell.size: expected at least 1 byte, found 0".into())
         } else {
             Ok(())
         }
-    }
-
-    /// Whether a packet begins a new flowcell; `sent` counts the bytes of the present one and is updated.
-    #[inline]
-    pub fn is_new(&self, sent: &mut u64, bytes: u64) -> bool {
-        let full = *sent + bytes > self.size.0 && *sent > 0;
-        *sent = if full { bytes } else { *sent + bytes };
-        full
     }
 }
 
@@ -44,8 +54,8 @@ mod tests {
     #[test]
     fn sixteen_packets_of_4_kib_fill_a_cell() {
         let cell = Flowcell::default();
-        let mut sent = 0;
-        let starts: Vec<u32> = (0..40).filter(|_| cell.is_new(&mut sent, 4096)).collect();
+        let mut run = cell.open();
+        let starts: Vec<u32> = (0..40).filter(|_| !cell.continues(&mut run, Time(0), 4096)).collect();
         assert_eq!(starts, [16, 32]);
     }
 }

@@ -2,17 +2,24 @@
 //!
 //! While a flow is open, its packets follow one path. The sender watches round-trip times; when their moving average,
 //! relative to the least ever seen over as many hops, exceeds a threshold, it *drains* the flow: it sends nothing
-//! until every packet is acknowledged, then draws a new path and goes on (Flowcut Switching, §II).
+//! until every packet is acknowledged. Whenever nothing of a flow is in flight, drained or not, the flowcut is over: the next packet
+//! begins another one, on a new path and with fresh averages (Flowcut Switching, §II).
 //!
 //! ```text
-//!   First ──first ACK──▶ Open ──average > threshold──▶ Draining ──nothing in flight──▶ Open (new path)
-//!                         ▲                                │
-//!                         └────── timeout: same path ──────┘
+//!            ┌───────────── nothing in flight ─────────────┐
+//!            │                                             ▼
+//!          Open ──average > threshold──▶ Draining ──nothing in flight──▶ Empty ──next packet──▶ Open (new path)
+//!            ▲                              │
+//!            └─ timeout: same path, average ┘
 //! ```
 
+use netloom_transport::{Cause, Feedback};
 use netloom_units::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::Runs;
+use crate::decider::Advice;
 
 /// A new decision when nothing of the flow is in flight; a congested flow is drained to get there. Flowcut Switching, §II, NIC-only
 /// variant (the one its evaluation uses). The sender's retransmissions do not break the order: a path is left only once
@@ -36,8 +43,8 @@ pub struct Flowcut {
     /// Resume on the new path once at most this many packets are in flight on the old one, and run no further ahead of the oldest of
     /// them: less idle time for a bounded out-of-order distance. 0 keeps strict order.
     pub max_ood: u32,
-    /// Whether the average starts anew on a new path (in the paper the table entry is deleted with the flowcut); the
-    /// authors' simulator carries it over.
+    /// Whether the averages start anew with every flowcut (in the paper the table entry is deleted with it); the authors' simulator
+    /// carries them over.
     pub reset: bool,
     /// Whether the least RTT is kept per flow, as in the authors' simulator, instead of per NIC and hop count.
     pub rtt_min_per_flow: bool,
@@ -62,7 +69,7 @@ impl Default for Flowcut {
 /// Least size- and hop-corrected RTT per hop count. Networks have diameters below ten, so a few entries do; longer paths
 /// share the last.
 #[derive(Clone, Debug)]
-pub struct RttMin([Time; 16]);
+pub(crate) struct RttMin([Time; 16]);
 
 impl Default for RttMin {
     fn default() -> Self {
@@ -82,17 +89,17 @@ impl RttMin {
 /// Where a flow stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// No ACK seen yet; everything goes along the initial path.
-    First,
+    /// Everything goes along one path.
     Open,
-    Draining {
-        since: Time,
-    },
+    /// Nothing is sent.
+    Draining { since: Time },
+    /// Nothing is in flight (or as little as `max_ood` allows): the next packet begins a flowcut.
+    Empty,
 }
 
 /// What the sender remembers of one flow: 10 bytes in the paper, a little more here for exactness.
 #[derive(Clone, Debug)]
-pub struct FlowcutState {
+pub(crate) struct FlowcutState {
     phase: Phase,
     average: f64,
     last: f64,
@@ -102,44 +109,133 @@ pub struct FlowcutState {
     /// Packets below this number may still be on an older path than the present one.
     old_path_end: u32,
     /// Drains begun.
-    pub drains: u32,
+    drains: u32,
     /// Time spent draining.
-    pub drain_time: Time,
+    drain_time: Time,
 }
 
-/// What an ACK did to a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Nothing changes.
-    Continue,
-    /// Stop sending until nothing is in flight.
-    Drain,
-    /// The path is empty: draw a new one and go on.
-    Resume,
+impl Default for FlowcutState {
+    fn default() -> Self {
+        FlowcutState {
+            phase: Phase::Open,
+            average: 1.0,
+            last: 1.0,
+            trend: 0.0,
+            own_min: None,
+            old_path_end: 0,
+            drains: 0,
+            drain_time: Time::ZERO,
+        }
+    }
 }
 
-/// What the sender knows when an ACK arrives.
-#[derive(Clone, Copy, Debug)]
-pub struct Ack {
-    /// When it arrived.
-    pub now: Time,
-    /// Round-trip time of the packet it acknowledges.
-    pub rtt: Time,
-    /// Time that the data packet spent being serialised on all its hops; subtracted, so that large and small packets, and long and short
-    /// paths, compare.
-    pub serialisation: Time,
-    /// Hops the data packet took.
-    pub hops: u8,
-    /// Data packets of the flow still in flight.
-    pub in_flight: u32,
-    /// Bytes of the flow not sent yet.
-    pub remaining: Bytes,
-    /// Number of the next new packet.
-    pub next: u32,
+impl FlowcutState {
+    /// Whether the flow may send packet number `next` while `oldest` is the oldest one not acknowledged.
+    fn may_send(&self, config: &Flowcut, next: u32, oldest: u32) -> bool {
+        match self.phase {
+            Phase::Draining { .. } => false,
+            // Nothing that is sent now may arrive more than `max_ood` ahead of what is left on the old path.
+            Phase::Open | Phase::Empty => oldest >= self.old_path_end || next - oldest <= config.max_ood,
+        }
+    }
+
+    /// When the flow gives up draining, if it drains.
+    fn deadline(&self, config: &Flowcut) -> Option<Time> {
+        match self.phase {
+            Phase::Draining { since } => Some(since + config.drain_timeout),
+            _ => None,
+        }
+    }
+
+    /// Something came back. Only ACKs say something of the path (§II-B: correct the RTT, normalise it, average it, compare).
+    fn on_feedback(&mut self, config: &Flowcut, shared: &mut RttMin, feedback: &Feedback) -> Advice {
+        if feedback.cause != Cause::Ack {
+            return Advice::Continue;
+        }
+        // Large and small packets, long and short paths compare by what is left without the packet's own serialisation.
+        let rtt = feedback.rtt.saturating_sub(feedback.way).max(Time(1));
+        let table =
+            if config.rtt_min_per_flow { &mut **self.own_min.get_or_insert_default() } else { shared };
+        let ratio = rtt.0 as f64 / table.update(feedback.hops, rtt).0 as f64;
+        self.average += config.alpha * (ratio - self.average);
+        let beta = config.beta.unwrap_or(config.alpha);
+        self.trend += beta * ((ratio - self.last) - self.trend);
+        self.last = ratio;
+
+        let congested = self.is_congested(config) && feedback.remaining.0 > 0;
+        if self.phase == Phase::Open && congested && feedback.remaining >= config.min_remaining {
+            self.phase = Phase::Draining { since: feedback.now };
+            self.drains += 1;
+            if feedback.in_flight > config.max_ood {
+                return Advice::PauseUntil(feedback.now + config.drain_timeout);
+            }
+        }
+        match self.phase {
+            Phase::Draining { since } if feedback.in_flight <= config.max_ood => {
+                self.drain_time += feedback.now - since;
+                self.old_path_end = feedback.next;
+                self.phase = Phase::Empty;
+            }
+            Phase::Open if feedback.in_flight == 0 => self.phase = Phase::Empty,
+            _ => {}
+        }
+        Advice::Continue
+    }
+
+    fn is_congested(&self, config: &Flowcut) -> bool {
+        self.average > config.threshold || config.trend_threshold.is_some_and(|limit| self.trend > limit)
+    }
+
+    /// Draining took too long; the flow goes on along its old path, on which packets may still be, and knows what it knew.
+    fn on_deadline(&mut self, now: Time) {
+        if let Phase::Draining { since } = self.phase {
+            self.drain_time += now - since;
+            self.phase = Phase::Open;
+        }
+    }
 }
 
-impl Flowcut {
-    pub(crate) fn check(&self) -> Result<(), String> {
+impl Runs for Flowcut {
+    type Run = FlowcutState;
+    type Shared = RttMin;
+
+    const LISTENS: bool = true;
+
+    fn open(&self) -> FlowcutState {
+        FlowcutState::default()
+    }
+
+    fn continues(&self, state: &mut FlowcutState, _: Time, _: u32) -> bool {
+        if state.phase != Phase::Empty {
+            return true;
+        }
+        state.phase = Phase::Open;
+        if self.reset {
+            (state.average, state.last, state.trend) = (1.0, 1.0, 0.0);
+        }
+        false
+    }
+
+    fn may_send(&self, state: &FlowcutState, next: u32, oldest: u32) -> bool {
+        state.may_send(self, next, oldest)
+    }
+
+    fn on_feedback(&self, state: &mut FlowcutState, shared: &mut RttMin, feedback: &Feedback) -> Advice {
+        state.on_feedback(self, shared, feedback)
+    }
+
+    fn on_deadline(&self, state: &mut FlowcutState, now: Time) {
+        // A drain that began after the one that this deadline was set for goes on.
+        if state.deadline(self).is_some_and(|deadline| deadline <= now) {
+            state.on_deadline(now);
+        }
+    }
+
+    fn drains(state: &FlowcutState) -> (u32, Time) {
+        (state.drains, state.drain_time)
+    }
+
+    fn check(&self) -> Result<(), String> {
         // Written so that NaN is refused too.
         let positive = |name: &str, value: f64| {
             if value > 0.0 {
@@ -169,107 +265,27 @@ impl Flowcut {
     }
 }
 
-impl Default for FlowcutState {
-    fn default() -> Self {
-        FlowcutState {
-            phase: Phase::First,
-            average: 1.0,
-            last: 1.0,
-            trend: 0.0,
-            own_min: None,
-            old_path_end: 0,
-            drains: 0,
-            drain_time: Time::ZERO,
-        }
-    }
-}
-
-impl FlowcutState {
-    /// Whether the flow may send packet number `next` while `oldest` is the oldest one not acknowledged.
-    pub fn may_send(&self, config: &Flowcut, next: u32, oldest: u32) -> bool {
-        match self.phase {
-            Phase::Draining { .. } => false,
-            // Nothing that is sent now may arrive more than `max_ood` ahead of what is left on the old path.
-            Phase::First | Phase::Open => oldest >= self.old_path_end || next - oldest <= config.max_ood,
-        }
-    }
-
-    /// When the flow gives up draining, if it drains.
-    pub fn deadline(&self, config: &Flowcut) -> Option<Time> {
-        match self.phase {
-            Phase::Draining { since } => Some(since + config.drain_timeout),
-            _ => None,
-        }
-    }
-
-    /// An ACK arrived (§II-B: correct the RTT, normalise it, average it, compare).
-    pub fn on_ack(&mut self, config: &Flowcut, shared: &mut RttMin, ack: Ack) -> Verdict {
-        let rtt = ack.rtt.saturating_sub(ack.serialisation).max(Time(1));
-        let table =
-            if config.rtt_min_per_flow { &mut **self.own_min.get_or_insert_default() } else { shared };
-        let ratio = rtt.0 as f64 / table.update(ack.hops, rtt).0 as f64;
-        self.average += config.alpha * (ratio - self.average);
-        let beta = config.beta.unwrap_or(config.alpha);
-        self.trend += beta * ((ratio - self.last) - self.trend);
-        self.last = ratio;
-
-        if self.phase == Phase::First {
-            self.phase = Phase::Open;
-        }
-        if self.phase == Phase::Open && self.is_congested(config) && ack.remaining.0 > 0 {
-            if ack.remaining < config.min_remaining {
-                return Verdict::Continue;
-            }
-            self.phase = Phase::Draining { since: ack.now };
-            self.drains += 1;
-            if ack.in_flight > config.max_ood {
-                return Verdict::Drain;
-            }
-        }
-        match self.phase {
-            Phase::Draining { since } if ack.in_flight <= config.max_ood => {
-                self.drain_time += ack.now - since;
-                self.old_path_end = ack.next;
-                self.reopen(config);
-                Verdict::Resume
-            }
-            _ => Verdict::Continue,
-        }
-    }
-
-    fn is_congested(&self, config: &Flowcut) -> bool {
-        self.average > config.threshold || config.trend_threshold.is_some_and(|limit| self.trend > limit)
-    }
-
-    /// Draining took too long; the flow goes on along its old path, on which packets may still be.
-    pub fn on_timeout(&mut self, config: &Flowcut, now: Time) {
-        if let Phase::Draining { since } = self.phase {
-            self.drain_time += now - since;
-            self.reopen(config);
-        }
-    }
-
-    fn reopen(&mut self, config: &Flowcut) {
-        self.phase = Phase::Open;
-        if config.reset {
-            (self.average, self.last, self.trend) = (1.0, 1.0, 0.0);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn ack(now: u64, rtt: u64, in_flight: u32) -> Ack {
-        Ack {
+    fn ack(now: u64, rtt: u64, in_flight: u32) -> Feedback {
+        Feedback {
             now: Time(now),
+            cause: Cause::Ack,
+            seq: 0,
             rtt: Time(rtt),
-            serialisation: Time(0),
+            way: Time(0),
             hops: 6,
+            marked: false,
+            tag: 0,
+            packets: 1,
+            bytes: 4160,
             in_flight,
-            remaining: Bytes(1_000_000),
+            oldest: 0,
             next: 100,
+            remaining: Bytes(1_000_000),
+            window_cut: false,
         }
     }
 
@@ -278,7 +294,9 @@ mod tests {
         let config = Flowcut { alpha, ..Flowcut::default() };
         let (mut state, mut shared) = (FlowcutState::default(), RttMin::default());
         shared.update(6, Time(100));
-        (1..1000).find(|_| state.on_ack(&config, &mut shared, ack(0, 800, 5)) == Verdict::Drain).unwrap()
+        (1..1000)
+            .find(|_| state.on_feedback(&config, &mut shared, &ack(0, 800, 5)) != Advice::Continue)
+            .unwrap()
     }
 
     #[test]
@@ -293,13 +311,16 @@ mod tests {
         let config = Flowcut::default();
         let (mut state, mut shared) = (FlowcutState::default(), RttMin::default());
         shared.update(6, Time(100));
-        state.on_ack(&config, &mut shared, ack(10, 800, 3));
-        assert_eq!(state.on_ack(&config, &mut shared, ack(20, 800, 2)), Verdict::Drain);
+        state.on_feedback(&config, &mut shared, &ack(10, 800, 3));
+        let pause = Advice::PauseUntil(Time(20) + config.drain_timeout);
+        assert_eq!(state.on_feedback(&config, &mut shared, &ack(20, 800, 2)), pause);
         assert!(!state.may_send(&config, 100, 97));
-        assert_eq!(state.on_ack(&config, &mut shared, ack(30, 800, 1)), Verdict::Continue);
-        assert_eq!(state.on_ack(&config, &mut shared, ack(40, 800, 0)), Verdict::Resume);
+        assert_eq!(state.on_feedback(&config, &mut shared, &ack(30, 800, 1)), Advice::Continue);
+        assert_eq!(state.on_feedback(&config, &mut shared, &ack(40, 800, 0)), Advice::Continue);
         assert!(state.may_send(&config, 100, 100));
+        assert!(!config.continues(&mut state, Time(50), 4096), "the next packet begins a flowcut");
         assert_eq!((state.drains, state.drain_time, state.average), (1, Time(20), 1.0));
+        assert!(config.continues(&mut state, Time(60), 4096));
     }
 
     #[test]
@@ -307,10 +328,10 @@ mod tests {
         let config = Flowcut { reset: false, ..Flowcut::default() };
         let (mut state, mut shared) = (FlowcutState::default(), RttMin::default());
         shared.update(6, Time(100));
-        state.on_ack(&config, &mut shared, ack(10, 1600, 3));
-        state.on_ack(&config, &mut shared, ack(40, 1600, 0));
-        assert!(state.average > 4.0);
-        assert_eq!(state.on_ack(&config, &mut shared, ack(50, 1600, 1)), Verdict::Drain);
+        state.on_feedback(&config, &mut shared, &ack(10, 1600, 3));
+        state.on_feedback(&config, &mut shared, &ack(40, 1600, 0));
+        assert!(!config.continues(&mut state, Time(45), 4096) && state.average > 4.0);
+        assert_ne!(state.on_feedback(&config, &mut shared, &ack(50, 1600, 1)), Advice::Continue);
     }
 
     #[test]
@@ -320,8 +341,8 @@ mod tests {
             let (mut state, mut shared) = (FlowcutState::default(), RttMin::default());
             shared.update(6, Time(100));
             for _ in 0..10 {
-                let last = Ack { remaining: Bytes(remaining), ..ack(0, 800, 5) };
-                assert_eq!(state.on_ack(&config, &mut shared, last), Verdict::Continue);
+                let last = Feedback { remaining: Bytes(remaining), ..ack(0, 800, 5) };
+                assert_eq!(state.on_feedback(&config, &mut shared, &last), Advice::Continue);
             }
         }
     }
@@ -331,11 +352,25 @@ mod tests {
         let config = Flowcut::default();
         let (mut state, mut shared) = (FlowcutState::default(), RttMin::default());
         shared.update(6, Time(100));
-        state.on_ack(&config, &mut shared, ack(10, 8000, 3));
+        state.on_feedback(&config, &mut shared, &ack(10, 8000, 3));
         assert_eq!(state.deadline(&config), Some(Time(10) + config.drain_timeout));
-        state.on_timeout(&config, Time(500));
-        assert!(state.may_send(&config, 100, 100));
-        assert_eq!(state.drain_time, Time(490));
+        let average = state.average;
+        state.on_deadline(Time(500));
+        assert!(state.may_send(&config, 100, 100) && config.continues(&mut state, Time(500), 4096));
+        assert_eq!((state.drain_time, state.average), (Time(490), average));
+    }
+
+    #[test]
+    fn a_flow_with_nothing_in_flight_begins_a_flowcut_without_a_drain() {
+        let config = Flowcut::default();
+        let (mut state, mut shared) = (config.open(), RttMin::default());
+        shared.update(6, Time(100));
+        assert!(config.continues(&mut state, Time(0), 4096));
+        assert_eq!(state.on_feedback(&config, &mut shared, &ack(10, 400, 1)), Advice::Continue);
+        assert!(config.continues(&mut state, Time(11), 4096) && state.average > 1.0);
+        assert_eq!(state.on_feedback(&config, &mut shared, &ack(20, 400, 0)), Advice::Continue);
+        assert!(!config.continues(&mut state, Time(30), 4096));
+        assert_eq!((state.drains, state.average), (0, 1.0));
     }
 
     #[test]
@@ -344,7 +379,7 @@ mod tests {
         let (mut state, mut shared) = (FlowcutState::default(), RttMin::default());
         shared.update(2, Time(10));
         for _ in 0..50 {
-            assert_eq!(state.on_ack(&config, &mut shared, ack(0, 100, 5)), Verdict::Continue);
+            assert_eq!(state.on_feedback(&config, &mut shared, &ack(0, 100, 5)), Advice::Continue);
         }
     }
 
@@ -353,8 +388,8 @@ mod tests {
         let config = Flowcut { trend_threshold: Some(0.3), threshold: 1e9, ..Flowcut::default() };
         let (mut state, mut shared) = (FlowcutState::default(), RttMin::default());
         shared.update(6, Time(100));
-        let drained =
-            (1..20).find(|i| state.on_ack(&config, &mut shared, ack(0, 100 + 50 * i, 5)) == Verdict::Drain);
+        let drained = (1..20)
+            .find(|i| state.on_feedback(&config, &mut shared, &ack(0, 100 + 50 * i, 5)) != Advice::Continue);
         assert!(drained.is_some());
     }
 }

@@ -4,6 +4,8 @@ use netloom_units::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Runs;
+
 /// A new decision when the decider has not seen the flow for longer than `gap`. In-order only if the gap exceeds the difference of
 /// path delays. Sinha et al., HotNets'04; LetFlow, NSDI'17.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -20,11 +22,23 @@ impl Default for Flowlet {
     }
 }
 
-impl Flowlet {
-    /// Whether a packet at `now` begins a new flowlet; `last` is when the flow was last seen.
+/// When the flow was last seen; none before its first packet.
+impl Runs for Flowlet {
+    type Run = Option<Time>;
+    type Shared = ();
+
+    fn open(&self) -> Option<Time> {
+        None
+    }
+
     #[inline]
-    pub fn is_new(&self, last: Time, now: Time) -> bool {
-        now.saturating_sub(last) > self.gap
+    fn continues(&self, last: &mut Option<Time>, now: Time, _: u32) -> bool {
+        last.replace(now).is_none_or(|last| now.saturating_sub(last) <= self.gap)
+    }
+
+    /// Behind a gap it is as if the flow had never been seen.
+    fn memory(&self) -> Option<Time> {
+        Some(self.gap)
     }
 }
 
@@ -35,7 +49,8 @@ mod tests {
     #[test]
     fn the_path_is_kept_at_exactly_the_gap() {
         let flowlet = Flowlet { gap: Time(100) };
-        assert!(!flowlet.is_new(Time(50), Time(150)));
-        assert!(flowlet.is_new(Time(50), Time(151)));
+        let mut run = flowlet.open();
+        let continues = [50, 150, 251].map(|now| flowlet.continues(&mut run, Time(now), 1));
+        assert_eq!(continues, [true, true, false]);
     }
 }

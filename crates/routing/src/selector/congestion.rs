@@ -4,23 +4,12 @@
 //! passes switches; each of them learns that the path to the frame's destination through the port on which the notification
 //! came in is congested downstream. The switch that made it learns the same of its own output queue.
 
-use netloom_topology::{HostId, PortId};
+use netloom_topology::HostId;
 use netloom_units::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A congestion notification, as the switch that sends it or that it passes sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Notice {
-    /// The destination of the sampled frame: traffic to this host met congestion.
-    pub destination: HostId,
-    /// Made here: the output port whose queue was sampled. Passing through: the port it came in by.
-    pub port: PortId,
-    /// Quantised feedback of 802.1Qau, 1 to 63.
-    pub feedback: u8,
-    /// Whether this switch made it.
-    pub is_local: bool,
-}
+use crate::header::Notice;
 
 /// The feedback that stands for the greatest congestion, plus one: 802.1Qau quantises to 6 bits.
 pub(crate) const FULL_SCALE: u64 = 64;

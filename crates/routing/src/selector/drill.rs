@@ -1,11 +1,13 @@
 //! DRILL: the best of a few samples and of what was best before.
 
-use netloom_topology::PortId;
 use rand::Rng;
+use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::random;
+use super::random::below;
+use super::{Choose, Kindred, Place, Question};
+use crate::header::{Candidates, View};
 
 /// DRILL(d, m): the least loaded of `samples` random candidates and the `memory` ports that were least loaded at the last decision
 /// for the same candidates. Ghorbani et al., SIGCOMM'17, §3.2.
@@ -26,15 +28,29 @@ impl Default for Drill {
 
 const MAX_MEMORY: usize = 4;
 
-/// The remembered ports for one set of candidates.
+/// What one switch remembers.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    config: Drill,
+    /// By set of candidates: a port remembered for one set may lead away from the destinations of another.
+    memories: FxHashMap<u32, Memory>,
+}
+
+/// The remembered ports of one set of candidates, as positions in it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Memory {
-    ports: [PortId; MAX_MEMORY],
+struct Memory {
+    places: [u16; MAX_MEMORY],
     len: u8,
 }
 
-impl Drill {
-    pub(crate) fn check(&self) -> Result<(), String> {
+impl Kindred for Drill {
+    type State = State;
+
+    fn state(&self, _: Place) -> State {
+        State { config: self.clone(), memories: FxHashMap::default() }
+    }
+
+    fn check(&self) -> Result<(), String> {
         if self.samples == 0 {
             return Err("drill.samples: expected at least 1, found 0".into());
         }
@@ -43,60 +59,77 @@ impl Drill {
         }
         Ok(())
     }
+}
 
-    pub(crate) fn pick(
-        &self,
-        memory: &mut Memory,
-        candidates: &[PortId],
-        mut load: impl FnMut(PortId) -> u64,
-        random: &mut impl Rng,
-    ) -> PortId {
+impl State {
+    /// The position of the port to take.
+    fn best(&mut self, candidates: Candidates<'_>, view: &mut impl View, random: &mut impl Rng) -> usize {
+        let memory = self.memories.entry(candidates.set).or_default();
         // The best so far, best first; one place more than is remembered, so that m = 0 still has a winner.
-        let keep = usize::from(self.memory).max(1);
-        let mut best = [(u64::MAX, PortId::MAX); MAX_MEMORY];
+        let keep = usize::from(self.config.memory).max(1);
+        let mut best = [(u64::MAX, u16::MAX); MAX_MEMORY];
         let mut found = 0;
-        let mut consider = |port: PortId, bytes: u64| {
-            if best[..found].iter().any(|&(_, known)| known == port) {
+        let mut consider = |place: u16| {
+            let bytes = view.load(candidates.ports[usize::from(place)]);
+            if best[..found].iter().any(|&(_, known)| known == place) {
                 return;
             }
-            let place = best[..found].iter().position(|&(least, _)| bytes < least).unwrap_or(found);
-            if place < keep {
+            let rank = best[..found].iter().position(|&(least, _)| bytes < least).unwrap_or(found);
+            if rank < keep {
                 found = (found + 1).min(keep);
-                best[place..found].rotate_right(1);
-                best[place] = (bytes, port);
+                best[rank..found].rotate_right(1);
+                best[rank] = (bytes, place);
             }
         };
-        for &port in &memory.ports[..usize::from(memory.len)] {
-            consider(port, load(port));
+        memory.places[..usize::from(memory.len)].iter().for_each(|&place| consider(place));
+        for _ in 0..self.config.samples {
+            consider(below(candidates.ports.len(), random) as u16);
         }
-        for _ in 0..self.samples {
-            let port = random::pick(candidates, random);
-            consider(port, load(port));
+        memory.len = self.config.memory.min(found as u8);
+        for (slot, &(_, place)) in memory.places.iter_mut().zip(&best[..usize::from(memory.len)]) {
+            *slot = place;
         }
-        memory.len = self.memory.min(found as u8);
-        for (slot, &(_, port)) in memory.ports.iter_mut().zip(&best[..usize::from(memory.len)]) {
-            *slot = port;
-        }
-        best[0].1
+        usize::from(best[0].1)
+    }
+}
+
+impl Choose for State {
+    #[inline]
+    fn pick(&mut self, question: Question<'_>, view: &mut impl View, random: &mut impl Rng) -> usize {
+        self.best(question.candidates, view, random)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Loads;
 
     #[test]
     fn memory_finds_the_idle_port_sooner_than_sampling_alone() {
-        let candidates: Vec<PortId> = (0..16).collect();
+        let ports: Vec<u16> = (20..36).collect();
+        let candidates = Candidates { ports: &ports, set: 3 };
         let hits = |memory: u8| {
             let drill = Drill { samples: 2, memory };
             let mut random = rand_pcg::Pcg64Mcg::new(9);
-            let mut state = Memory::default();
-            (0..1000)
-                .filter(|_| drill.pick(&mut state, &candidates, |p| u64::from(p != 5), &mut random) == 5)
-                .count()
+            let mut state = drill.state(Place { stride: 1 });
+            let mut view = Loads(|port| u64::from(port != 25));
+            (0..1000).filter(|_| state.best(candidates, &mut view, &mut random) == 5).count()
         };
         assert!((60..220).contains(&hits(0)), "two samples of sixteen hit one time in eight: {}", hits(0));
         assert!(hits(1) > 900, "once found, the idle port is remembered: {}", hits(1));
+    }
+
+    #[test]
+    fn a_port_remembered_for_one_set_is_never_taken_for_another() {
+        let mut state = Drill::default().state(Place { stride: 1 });
+        let mut random = rand_pcg::Pcg64Mcg::new(9);
+        // Sets that begin alike: what is best of the first leads away for the second.
+        let mut view = Loads(|port| u64::from(port != 5));
+        for _ in 0..100 {
+            state.best(Candidates { ports: &[4, 5, 6], set: 0 }, &mut view, &mut random);
+            let place = state.best(Candidates { ports: &[4, 6], set: 1 }, &mut view, &mut random);
+            assert!(place < 2);
+        }
     }
 }

@@ -7,6 +7,9 @@ use netloom_units::kinds;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::random::Draw;
+use super::{Facts, Kindred, Place};
+
 /// Layered routing: packets carry a layer's number as their entropy value, and every switch forwards by that layer's
 /// table. Each decision draws uniformly from the layers that connect the two switches (FatPaths, SC 2020,
 /// sec. V; SPAIN, NSDI 2010). At a NIC only.
@@ -64,8 +67,19 @@ impl Default for Layer {
     }
 }
 
-impl Layer {
-    pub(crate) fn check(&self) -> Result<(), String> {
+/// The layer is drawn.
+impl Kindred for Box<Layer> {
+    type State = Draw;
+
+    fn state(&self, _: Place) -> Draw {
+        Draw
+    }
+
+    fn facts(&self) -> Facts {
+        Facts { works_at_nic: true, ..Facts::default() }
+    }
+
+    fn check(&self) -> Result<(), String> {
         let is_tree = matches!(self.construction, Construction::Spain(_) | Construction::Past(_));
         if self.within_layer == WithinLayer::Ecmp && is_tree {
             return Err(format!(

@@ -1,4 +1,7 @@
-//! What is decided: one port (at a switch) or one entropy value (at a NIC) among the candidates.
+//! What is decided: one port (at a switch) or one tag (at the edge of the network) among the candidates.
+//!
+//! Each kind is whole in its file: its parameters with their defaults, what it remembers at a switch, its steps, and its words for
+//! `netloom route`. A new one is such a file and a line in the list below.
 //!
 //! | kind | decides by | at a NIC |
 //! | --- | --- | --- |
@@ -29,47 +32,190 @@ pub mod switch_ar_stable;
 pub mod valiant;
 pub mod weighted;
 
-use netloom_units::kinds;
+use netloom_units::{Time, kinds};
+use rand::Rng;
 
-kinds! {
-    /// What a scheme decides.
-    pub enum Selector: "selector" {
-        "hash" => Hash(hash::Hash),
-        "random" => Random(random::Random),
-        "round-robin" => RoundRobin(round_robin::RoundRobin),
-        "least-loaded" => LeastLoaded(least_loaded::LeastLoaded),
-        "drill" => Drill(drill::Drill),
-        "d-mod-k" => DModK(mod_k::DModK),
-        "s-mod-k" => SModK(mod_k::SModK),
-        "weighted" => Weighted(weighted::Weighted),
-        "switch-ar" => SwitchAr(switch_ar::SwitchAr),
-        "switch-ar-fractional" => SwitchArFractional(switch_ar_fractional::SwitchArFractional),
-        "switch-ar-stable" => SwitchArStable(switch_ar_stable::SwitchArStable),
-        "valiant" => Valiant(valiant::Valiant),
-        "layer" => Layer(Box<layer::Layer>),
+use crate::header::{Candidates, Header, Notice, View};
+use congestion::Uncongested;
+
+/// A kind of selector: its parameters, and what they say of it.
+pub(crate) trait Kindred {
+    /// The kind at work at one switch.
+    type State: Choose;
+
+    /// It at a switch where it remembers nothing yet.
+    fn state(&self, place: Place) -> Self::State;
+
+    /// What it needs and is able to do.
+    fn facts(&self) -> Facts {
+        Facts::default()
+    }
+
+    /// Refuses parameter values without meaning.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
     }
 }
 
+/// What a kind of selector needs and is able to do. By default it adapts at switches of any network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Facts {
+    /// A NIC can use it to choose among tags.
+    pub(crate) works_at_nic: bool,
+    /// It is a function of the header alone, so that it decides alike for all packets of a flow, and for ACKs as for data.
+    pub(crate) is_static: bool,
+    /// It reads digits of numbers as up ports, which exist on trees only.
+    pub(crate) needs_tree: bool,
+    /// It reads digits of the index of hosts' leaf switches.
+    pub(crate) counts_leaves: bool,
+    /// It listens to congestion notifications, and takes this port while there are none.
+    pub(crate) uncongested: Option<Uncongested>,
+}
+
+impl Facts {
+    /// Those of a kind of Switch AR.
+    fn listening(uncongested: Uncongested) -> Self {
+        let needs_tree = uncongested == Uncongested::DModK;
+        Facts { uncongested: Some(uncongested), needs_tree, ..Facts::default() }
+    }
+}
+
+/// A selector at work at one switch: its parameters and what it remembers there.
+pub(crate) trait Choose {
+    /// The position of the port that a packet takes.
+    fn pick(&mut self, question: Question<'_>, view: &mut impl View, random: &mut impl Rng) -> usize;
+
+    /// A congestion notification was made here or passes by.
+    fn notice(&mut self, _: &Notice, _: Situation) {}
+
+    /// Why a data packet takes its port while nothing has been learnt; none if there is no more to say than the kind's name.
+    fn words(&self, _: &Header, _ports: usize) -> Option<String> {
+        None
+    }
+}
+
+/// What a selector knows of its switch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// Divisor of D-mod-k and S-mod-k.
+    pub(crate) stride: u32,
+}
+
+/// A packet that asks for one of several ports.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Question<'a> {
+    pub(crate) header: &'a Header,
+    pub(crate) candidates: Candidates<'a>,
+    /// Hash of the header at this switch.
+    pub(crate) hash: u32,
+    /// Position of the port that it would take without adaptation.
+    pub(crate) home: usize,
+    pub(crate) now: Time,
+}
+
+/// The ports that a notification is about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Situation {
+    /// Position of the congested port.
+    pub(crate) place: usize,
+    /// Number of ports that lead to the destination.
+    pub(crate) ports: usize,
+    /// Position of the uncongested choice, if all packets to the destination have the same.
+    pub(crate) home: Option<usize>,
+    pub(crate) now: Time,
+}
+
+/// Declares the kinds: what a user writes, and the same at work.
+macro_rules! selectors {
+    ($($name:literal => $Kind:ident($Config:ty),)+) => {
+        kinds! {
+            /// What a scheme decides.
+            pub enum Selector: "selector" {
+                $($name => $Kind($Config),)+
+            }
+        }
+
+        /// A selector at work at one switch.
+        #[derive(Clone, Debug)]
+        pub(crate) enum Chooser {
+            $($Kind(<$Config as Kindred>::State),)+
+        }
+
+        impl Selector {
+            /// The selector at a switch where it remembers nothing yet.
+            pub(crate) fn at(&self, place: Place) -> Chooser {
+                match self {
+                    $(Selector::$Kind(config) => Chooser::$Kind(config.state(place)),)+
+                }
+            }
+
+            /// What it needs and is able to do.
+            pub(crate) fn facts(&self) -> Facts {
+                match self {
+                    $(Selector::$Kind(config) => config.facts(),)+
+                }
+            }
+
+            /// Refuses parameter values without meaning.
+            pub(crate) fn check(&self) -> Result<(), String> {
+                match self {
+                    $(Selector::$Kind(config) => config.check(),)+
+                }
+            }
+        }
+
+        impl Choose for Chooser {
+            #[inline]
+            fn pick(&mut self, question: Question<'_>, view: &mut impl View, random: &mut impl Rng) -> usize {
+                match self {
+                    $(Chooser::$Kind(state) => state.pick(question, view, random),)+
+                }
+            }
+
+            fn notice(&mut self, notice: &Notice, situation: Situation) {
+                match self {
+                    $(Chooser::$Kind(state) => state.notice(notice, situation),)+
+                }
+            }
+
+            fn words(&self, header: &Header, ports: usize) -> Option<String> {
+                match self {
+                    $(Chooser::$Kind(state) => state.words(header, ports),)+
+                }
+            }
+        }
+    };
+}
+
+selectors! {
+    "hash" => Hash(hash::Hash),
+    "random" => Random(random::Random),
+    "round-robin" => RoundRobin(round_robin::RoundRobin),
+    "least-loaded" => LeastLoaded(least_loaded::LeastLoaded),
+    "drill" => Drill(drill::Drill),
+    "d-mod-k" => DModK(mod_k::DModK),
+    "s-mod-k" => SModK(mod_k::SModK),
+    "weighted" => Weighted(weighted::Weighted),
+    "switch-ar" => SwitchAr(switch_ar::SwitchAr),
+    "switch-ar-fractional" => SwitchArFractional(switch_ar_fractional::SwitchArFractional),
+    "switch-ar-stable" => SwitchArStable(switch_ar_stable::SwitchArStable),
+    "valiant" => Valiant(valiant::Valiant),
+    "layer" => Layer(Box<layer::Layer>),
+}
+
 impl Selector {
-    /// Whether a NIC can use it to pick entropy values.
+    /// Whether a NIC can use it to choose among tags.
     pub fn works_at_nic(&self) -> bool {
-        matches!(self, Selector::Hash(_) | Selector::Random(_) | Selector::RoundRobin(_) | Selector::Layer(_))
+        self.facts().works_at_nic
     }
 
     /// Whether it is a function of the header alone, so that it decides alike for all packets of a flow.
     pub fn is_static(&self) -> bool {
-        matches!(self, Selector::Hash(_) | Selector::DModK(_) | Selector::SModK(_) | Selector::Weighted(_))
+        self.facts().is_static
     }
 
-    /// Refuses parameter values without meaning.
-    pub(crate) fn check(&self) -> Result<(), String> {
-        match self {
-            Selector::Drill(drill) => drill.check(),
-            Selector::SwitchAr(config) => config.check(),
-            Selector::SwitchArFractional(config) => config.check(),
-            Selector::SwitchArStable(config) => config.check(),
-            Selector::Layer(layer) => layer.check(),
-            _ => Ok(()),
-        }
+    /// The port that it takes without congestion, if it listens to congestion notifications.
+    pub fn uncongested(&self) -> Option<Uncongested> {
+        self.facts().uncongested
     }
 }

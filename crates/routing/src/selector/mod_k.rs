@@ -1,8 +1,12 @@
 //! D-mod-k and S-mod-k: the digits of the destination or source pick the up ports of a tree.
 
-use netloom_topology::{Network, PortId};
+use netloom_topology::Network;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::{Choose, Facts, Kindred, Place, Question};
+use crate::header::{Header, View};
+use rand::Rng;
 
 /// The destination's digit: going up at level l, port ⌊D / Π w⌋ mod ports, so all traffic to D meets in one root and down
 /// links never conflict under a permutation. Gómez et al., IPDPS'07; generalised to XGFTs by the product of the parent
@@ -49,24 +53,78 @@ pub(crate) fn leaves_are_alike(network: &Network) -> bool {
         && firsts.windows(2).all(|pair| pair[0] != pair[1])
 }
 
-/// The candidate that `number`'s digit names at a level with the given stride.
-#[inline]
-pub(crate) fn pick(number: u32, stride: u32, candidates: &[PortId]) -> PortId {
-    candidates[place(number, stride, candidates.len())]
-}
-
 /// [`pick`]'s position among `ports` candidates.
 #[inline]
 pub(crate) fn place(number: u32, stride: u32, ports: usize) -> usize {
     (number / stride) as usize % ports
 }
 
+/// Reads the digit of a number that belongs to one switch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Digit {
+    stride: u32,
+    of: End,
+}
+
+/// Whose number it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Destination,
+    Source,
+}
+
+fn facts(by: By) -> Facts {
+    Facts { is_static: true, needs_tree: true, counts_leaves: by == By::Leaf, ..Facts::default() }
+}
+
+impl Kindred for DModK {
+    type State = Digit;
+
+    fn state(&self, place: Place) -> Digit {
+        Digit { stride: place.stride, of: End::Destination }
+    }
+
+    fn facts(&self) -> Facts {
+        facts(self.by)
+    }
+}
+
+impl Kindred for SModK {
+    type State = Digit;
+
+    fn state(&self, place: Place) -> Digit {
+        Digit { stride: place.stride, of: End::Source }
+    }
+
+    fn facts(&self) -> Facts {
+        facts(self.by)
+    }
+}
+
+impl Choose for Digit {
+    #[inline]
+    fn pick(&mut self, question: Question<'_>, _: &mut impl View, _: &mut impl Rng) -> usize {
+        let Question { header, candidates, .. } = question;
+        let number = if self.of == End::Destination { header.dst } else { header.src };
+        place(number, self.stride, candidates.ports.len())
+    }
+
+    fn words(&self, header: &Header, ports: usize) -> Option<String> {
+        let stride = self.stride;
+        Some(match self.of {
+            End::Destination => format!("d-mod-k: destination {} / {stride} mod {ports}", header.dst),
+            End::Source => format!("s-mod-k: source {} / {stride} mod {ports}", header.src),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::switch::{Crossing, Header, SwitchRouter};
-    use crate::{RouteTable, Routing, Selector, preset};
-    use netloom_topology::{BuildContext, FatTree, KaryNTree, NodeId, Topology, Xgft};
+    use crate::header::{Carries, Header};
+    use crate::testing::Loads;
+    use crate::{Decider, RouteTable, Routing, Selector, Tag, TagSpace, preset};
+    use netloom_topology::{BuildContext, FatTree, KaryNTree, NodeId, PortId, Topology, Xgft};
     use netloom_units::Time;
     use rand_pcg::Pcg64Mcg;
     use std::path::Path;
@@ -92,15 +150,16 @@ mod tests {
         let ups: Vec<PortId> = (0..network.ports(at).len() as PortId)
             .filter(|&port| network.level(network.neighbour(at, port)) > network.level(at))
             .collect();
-        if !ups.contains(&candidates[0]) {
+        if !ups.contains(&candidates.ports[0]) {
             return None;
         }
-        assert_eq!(candidates, ups);
-        let header =
-            Header { src, dst, flow: 0, entropy: 0, bytes: 1500, control: false, notification: false };
-        let mut router = SwitchRouter::new(scheme, Pcg64Mcg::new(1), scheme.stride(network, at));
-        let crossing = Crossing { first: true, candidates, now: Time::ZERO };
-        let port = router.route(scheme, &header, crossing, |_| 0, |_| 1).port;
+        assert_eq!(candidates.ports, ups);
+        let (tag, carries) = (Tag::default(), Carries::Data);
+        let header = Header { src, dst, flow: 0, tag, bytes: 1500, payload: 1436, hops: 1, carries };
+        let mut random = Pcg64Mcg::new(1);
+        let mut decider = Decider::of_switch(scheme, scheme.stride(network, at), &mut random);
+        let tags = || TagSpace::None;
+        let port = decider.port(header, candidates, Time::ZERO, Loads(|_| 0), tags, &mut random).port;
         ups.iter().position(|&up| up == port).map(|place| place as u32)
     }
 

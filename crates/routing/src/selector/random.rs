@@ -1,9 +1,11 @@
 //! A uniform draw.
 
-use netloom_topology::PortId;
 use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::{Choose, Facts, Kindred, Place, Question};
+use crate::header::View;
 
 /// Uniformly random and congestion-oblivious: random packet spraying (Dixit et al., INFOCOM'13), LetFlow (Vanini et al., NSDI'17)
 /// and, at a NIC, Flowcut's new entropy value.
@@ -19,8 +21,25 @@ pub(crate) fn below(count: usize, random: &mut impl Rng) -> usize {
     ((u64::from(random.next_u32()) * count as u64) >> 32) as usize
 }
 
-/// One of the candidates.
-#[inline]
-pub(crate) fn pick(candidates: &[PortId], random: &mut impl Rng) -> PortId {
-    candidates[below(candidates.len(), random)]
+/// A draw needs no memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Draw;
+
+impl Kindred for Random {
+    type State = Draw;
+
+    fn state(&self, _: Place) -> Draw {
+        Draw
+    }
+
+    fn facts(&self) -> Facts {
+        Facts { works_at_nic: true, ..Facts::default() }
+    }
+}
+
+impl Choose for Draw {
+    #[inline]
+    fn pick(&mut self, question: Question<'_>, _: &mut impl View, random: &mut impl Rng) -> usize {
+        below(question.candidates.ports.len(), random)
+    }
 }

@@ -1,10 +1,13 @@
 //! Switch AR: a destination's traffic leaves a port when a congestion notification says so.
 
 use netloom_units::Time;
+use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::congestion::{Marks, Rule, Severity, Uncongested};
+use super::congestion::{Marks, PerDestination, Rule, Severity, Uncongested};
+use super::{Choose, Facts, Kindred, Place, Question, Situation};
+use crate::header::{Notice, View};
 
 /// Adaptive routing by the congestion notifications of 802.1Qau (QCN) that a switch makes or that pass it: each marks (destination,
 /// port) as congested; packets take the usable port that is least congested for their destination, an unmarked one before any other.
@@ -51,17 +54,29 @@ impl Default for SwitchAr {
     }
 }
 
-impl SwitchAr {
-    pub(crate) fn check(&self) -> Result<(), String> {
-        check_ageing(self.ageing)
+impl Kindred for SwitchAr {
+    type State = State;
+
+    fn state(&self, _: Place) -> State {
+        State { config: self.clone(), rows: PerDestination::default() }
     }
 
-    pub(crate) fn rule(&self) -> Rule {
+    fn facts(&self) -> Facts {
+        Facts::listening(self.uncongested)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        check_ageing(self.ageing)
+    }
+}
+
+impl SwitchAr {
+    fn rule(&self) -> Rule {
         Rule { severity: self.severity, local_overrides: self.local_overrides, ageing: self.ageing }
     }
 
     /// The position of the port to take; `home` is that of the packet's uncongested choice.
-    pub(crate) fn pick(&self, marks: &mut Marks, home: usize, now: Time) -> usize {
+    fn pick(&self, marks: &mut Marks, home: usize, now: Time) -> usize {
         match self.tie {
             Tie::Current => {
                 let (best, least) = marks.best(now);
@@ -82,10 +97,29 @@ pub(super) fn check_ageing(ageing: Time) -> Result<(), String> {
     if ageing == Time::ZERO { Err("ageing: expected more than 0".into()) } else { Ok(()) }
 }
 
+/// What one switch has learnt.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    config: SwitchAr,
+    rows: PerDestination<Marks>,
+}
+
+impl Choose for State {
+    #[inline]
+    fn pick(&mut self, question: Question<'_>, _: &mut impl View, _: &mut impl Rng) -> usize {
+        let Question { header, home, now, .. } = question;
+        self.rows.get_mut(header.dst).map_or(home, |row| self.config.pick(row, home, now))
+    }
+
+    fn notice(&mut self, notice: &Notice, situation: Situation) {
+        let row = self.rows.get_or_insert_with(notice.destination, || Marks::new(situation.ports));
+        row.add(&self.config.rule(), situation.place, notice, situation.now);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::selector::congestion::Notice;
 
     fn notice(feedback: u8) -> Notice {
         Notice { destination: 0, port: 0, feedback, is_local: false }

@@ -1,10 +1,13 @@
 //! Switch AR with fractional split ratios: a destination's traffic is divided among its ports.
 
 use netloom_units::Time;
+use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::congestion::{FULL_SCALE, Uncongested};
+use super::congestion::{FULL_SCALE, PerDestination, Uncongested};
+use super::{Choose, Facts, Kindred, Place, Question, Situation};
+use crate::header::{Notice, View};
 
 /// Switch AR with fractional split ratios instead of the binary one. Each usable port has a share of a destination's packets. A
 /// notification with feedback F takes the part gain · F/64 of the share of the port it is about and gives it to the other ports in
@@ -35,7 +38,7 @@ const WHOLE: u64 = 1 << 20;
 
 /// How one destination's packets are divided.
 #[derive(Clone, Debug)]
-pub(crate) struct Shares {
+struct Shares {
     ports: Box<[Share]>,
     /// Up to when recovery is accounted for.
     since: Time,
@@ -53,7 +56,7 @@ struct Share {
 
 impl Shares {
     /// The shares of the uncongested choice: all for the port at `home`, equal ones if each flow has its own.
-    pub(crate) fn new(ports: usize, home: Option<usize>) -> Self {
+    fn new(ports: usize, home: Option<usize>) -> Self {
         let mut seen = 0;
         let share = |place: usize| match home {
             Some(home) => WHOLE * u64::from(place == home),
@@ -65,7 +68,7 @@ impl Shares {
 
     /// Shares as a fraction of one, for tests.
     #[cfg(test)]
-    pub(crate) fn fractions(&self) -> Vec<f64> {
+    fn fractions(&self) -> Vec<f64> {
         self.ports.iter().map(|share| share.now as f64 / WHOLE as f64).collect()
     }
 }
@@ -78,8 +81,18 @@ fn part(amount: u64, seen: &mut u64, weight: u64, total: u64) -> u64 {
     amount * *seen / total - before
 }
 
-impl SwitchArFractional {
-    pub(crate) fn check(&self) -> Result<(), String> {
+impl Kindred for SwitchArFractional {
+    type State = State;
+
+    fn state(&self, _: Place) -> State {
+        State { config: self.clone(), rows: PerDestination::default() }
+    }
+
+    fn facts(&self) -> Facts {
+        Facts::listening(self.uncongested)
+    }
+
+    fn check(&self) -> Result<(), String> {
         if !(self.gain > 0.0 && self.gain <= 1.0) {
             return Err(format!("gain: expected more than 0 and at most 1, found {}", self.gain));
         }
@@ -88,9 +101,11 @@ impl SwitchArFractional {
         }
         Ok(())
     }
+}
 
+impl SwitchArFractional {
     /// A notification about the port at `place`.
-    pub(crate) fn add(&self, shares: &mut Shares, place: usize, feedback: u8, now: Time) {
+    fn add(&self, shares: &mut Shares, place: usize, feedback: u8, now: Time) {
         self.recover(shares, now);
         let gain = (self.gain * WHOLE as f64) as u64;
         let lost = shares.ports[place].now * gain / WHOLE * u64::from(feedback) / FULL_SCALE;
@@ -105,7 +120,7 @@ impl SwitchArFractional {
 
     /// The position of the port for a packet of `bytes`: the one furthest behind its share, the first of several. `home` is that of
     /// the packet's uncongested choice.
-    pub(crate) fn pick(&self, shares: &mut Shares, home: usize, bytes: u32, now: Time) -> usize {
+    fn pick(&self, shares: &mut Shares, home: usize, bytes: u32, now: Time) -> usize {
         self.recover(shares, now);
         if shares.ports.iter().all(|share| share.now == share.home) {
             return home;
@@ -139,6 +154,28 @@ impl SwitchArFractional {
             share.now -= part(moved, &mut giving, above, away);
             share.now += part(moved, &mut taking, below, away);
         }
+    }
+}
+
+/// What one switch has learnt.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    config: SwitchArFractional,
+    rows: PerDestination<Shares>,
+}
+
+impl Choose for State {
+    #[inline]
+    fn pick(&mut self, question: Question<'_>, _: &mut impl View, _: &mut impl Rng) -> usize {
+        let Question { header, home, now, .. } = question;
+        let row = self.rows.get_mut(header.dst);
+        row.map_or(home, |shares| self.config.pick(shares, home, header.bytes, now))
+    }
+
+    fn notice(&mut self, notice: &Notice, situation: Situation) {
+        let Situation { place, ports, home, now } = situation;
+        let shares = self.rows.get_or_insert_with(notice.destination, || Shares::new(ports, home));
+        self.config.add(shares, place, notice.feedback, now);
     }
 }
 

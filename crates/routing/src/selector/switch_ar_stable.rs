@@ -1,11 +1,14 @@
 //! Switch AR with hysteresis: a destination's traffic moves at most once per hold time, and only if it is worth while.
 
 use netloom_units::Time;
+use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::congestion::{Marks, Rule, Severity, Uncongested};
+use super::congestion::{Marks, PerDestination, Rule, Severity, Uncongested};
 use super::switch_ar::check_ageing;
+use super::{Choose, Facts, Kindred, Place, Question, Situation};
+use crate::header::{Notice, View};
 
 /// Switch AR, stabilised: after traffic to a destination was moved it stays for `hold`, and then moves again only to a port whose
 /// level of congestion is less by `margin` or more. Our reading of the stabilised Switch AR that Crisan, Gusat and
@@ -43,32 +46,44 @@ impl Default for SwitchArStable {
 
 /// One destination's marks, and until when its traffic stays where it is.
 #[derive(Clone, Debug)]
-pub(crate) struct Held {
-    pub(crate) marks: Marks,
+struct Held {
+    marks: Marks,
     until: Time,
 }
 
 impl Held {
     /// No mark on any of `ports` ports.
-    pub(crate) fn new(ports: usize) -> Self {
+    fn new(ports: usize) -> Self {
         Held { marks: Marks::new(ports), until: Time::ZERO }
     }
 }
 
-impl SwitchArStable {
-    pub(crate) fn check(&self) -> Result<(), String> {
+impl Kindred for SwitchArStable {
+    type State = State;
+
+    fn state(&self, _: Place) -> State {
+        State { config: self.clone(), rows: PerDestination::default() }
+    }
+
+    fn facts(&self) -> Facts {
+        Facts::listening(self.uncongested)
+    }
+
+    fn check(&self) -> Result<(), String> {
         if self.margin == 0 {
             return Err("margin: expected at least 1, found 0".into());
         }
         check_ageing(self.ageing)
     }
+}
 
-    pub(crate) fn rule(&self) -> Rule {
+impl SwitchArStable {
+    fn rule(&self) -> Rule {
         Rule { severity: self.severity, local_overrides: self.local_overrides, ageing: self.ageing }
     }
 
     /// The position of the port to take; `home` is that of the packet's uncongested choice.
-    pub(crate) fn pick(&self, held: &mut Held, home: usize, now: Time) -> usize {
+    fn pick(&self, held: &mut Held, home: usize, now: Time) -> usize {
         let Held { marks, until } = held;
         let current = marks.moved_to.map_or(home, usize::from);
         if now < *until {
@@ -84,10 +99,29 @@ impl SwitchArStable {
     }
 }
 
+/// What one switch has learnt.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    config: SwitchArStable,
+    rows: PerDestination<Held>,
+}
+
+impl Choose for State {
+    #[inline]
+    fn pick(&mut self, question: Question<'_>, _: &mut impl View, _: &mut impl Rng) -> usize {
+        let Question { header, home, now, .. } = question;
+        self.rows.get_mut(header.dst).map_or(home, |row| self.config.pick(row, home, now))
+    }
+
+    fn notice(&mut self, notice: &Notice, situation: Situation) {
+        let row = self.rows.get_or_insert_with(notice.destination, || Held::new(situation.ports));
+        row.marks.add(&self.config.rule(), situation.place, notice, situation.now);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::selector::congestion::Notice;
 
     #[test]
     fn traffic_moves_once_per_hold_time_and_only_for_the_margin() {

@@ -4,25 +4,57 @@ use netloom_topology::PortId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{Choose, Facts, Kindred, Place, Question};
+use crate::hash::hash_in_words;
+use crate::header::{Header, View};
+use rand::Rng;
+
 /// Weighted-cost multi-path: hash of the header, each candidate weighted by its link's rate (as configured, also where a fault slows
 /// it for a while). Zhou et al., EuroSys'14.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Weighted {}
 
-/// The candidate in whose share of the hash space `hash` falls.
+/// The position of the candidate in whose share of the hash space `hash` falls.
 #[inline]
-pub(crate) fn pick(hash: u32, candidates: &[PortId], weight: impl Fn(PortId) -> u64) -> PortId {
-    let total: u128 = candidates.iter().map(|&port| u128::from(weight(port))).sum();
+fn pick(hash: u32, ports: &[PortId], weight: impl Fn(PortId) -> u64) -> usize {
+    let total: u128 = ports.iter().map(|&port| u128::from(weight(port))).sum();
     let mut point = (u128::from(hash) * total) >> 32;
-    for &port in candidates {
+    for (place, &port) in ports.iter().enumerate() {
         let share = u128::from(weight(port));
         if point < share {
-            return port;
+            return place;
         }
         point -= share;
     }
-    candidates[candidates.len() - 1]
+    ports.len() - 1
+}
+
+/// The hash says the port.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ByShare;
+
+impl Kindred for Weighted {
+    type State = ByShare;
+
+    fn state(&self, _: Place) -> ByShare {
+        ByShare
+    }
+
+    fn facts(&self) -> Facts {
+        Facts { is_static: true, ..Facts::default() }
+    }
+}
+
+impl Choose for ByShare {
+    #[inline]
+    fn pick(&mut self, question: Question<'_>, view: &mut impl View, _: &mut impl Rng) -> usize {
+        pick(question.hash, question.candidates.ports, |port| view.rate(port))
+    }
+
+    fn words(&self, header: &Header, _: usize) -> Option<String> {
+        Some(format!("{}, weighted by link rates", hash_in_words(header)))
+    }
 }
 
 #[cfg(test)]
@@ -32,7 +64,7 @@ mod tests {
     #[test]
     fn a_link_of_three_times_the_rate_gets_three_times_the_flows() {
         let weight = |port| if port == 7 { 300 } else { 100 };
-        let fast = (0..4096u32).filter(|i| pick(i << 20, &[7, 8], weight) == 7).count();
+        let fast = (0..4096u32).filter(|i| pick(i << 20, &[7, 8], weight) == 0).count();
         assert_eq!(fast, 3072);
     }
 }

@@ -11,11 +11,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{Credit, Flags, Packet, PacketKind, Ports, Signal};
+use netloom_fabric::{Credit, Flags, Packet, PacketKind, Ports};
 use netloom_record::FlowRecord;
-use netloom_routing::granularity::flowcut::Verdict;
-use netloom_routing::{AckSample, FlowKey, NicFlow, NicShared};
-use netloom_transport::{Ack, ReactionPoint, Receiver, Sender};
+use netloom_routing::{Advice, Decider, FlowCounts, FlowKey, FlowRef};
+use netloom_transport::{Ack, Feedback, ReactionPoint, Receiver, Sender};
 use netloom_units::random::Stream;
 use netloom_units::{Bytes, Time};
 use netloom_workload::{HostWork, Message as Job};
@@ -37,6 +36,8 @@ pub(crate) const FIRST_OWN: u32 = 1 << 31;
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) nic: Ports,
+    /// Chooses paths, where the scheme leaves that to NICs.
+    decider: Option<Box<Decider>>,
     pub(crate) random: Stream,
     pub(crate) work: HostWork,
     /// The next message that starts by the clock.
@@ -52,7 +53,6 @@ pub(crate) struct Host {
     leaving: Option<u32>,
     /// The NIC has had nothing to send before this instant.
     checked: Time,
-    shared: NicShared,
     pub(crate) receivers: Vec<(FlowKey, Receiver)>,
     /// Per receiver, if anything is to be measured over time.
     pub(crate) meters: Vec<Meter>,
@@ -96,7 +96,7 @@ struct Limiter {
 /// A flow that is being sent.
 #[derive(Debug)]
 struct Flow {
-    number: u32,
+    at: FlowRef,
     dst: u32,
     group: u16,
     class: u8,
@@ -108,7 +108,6 @@ struct Flow {
     start: Time,
     idle_fct: Time,
     sender: Sender,
-    nic: NicFlow,
     in_turn: bool,
     timer_set: bool,
 }
@@ -116,6 +115,7 @@ struct Flow {
 impl Host {
     pub(crate) fn new(
         nic: Ports,
+        decider: Option<Decider>,
         random: Stream,
         work: HostWork,
         turns: Turns,
@@ -124,6 +124,7 @@ impl Host {
     ) -> Self {
         Host {
             nic,
+            decider: decider.map(Box::new),
             random,
             work,
             upcoming: None,
@@ -134,7 +135,6 @@ impl Host {
             turns,
             leaving: None,
             checked: Time::ZERO,
-            shared: NicShared::default(),
             receivers: Vec::new(),
             meters: Vec::new(),
             receiver_of: FxHashMap::default(),
@@ -184,9 +184,9 @@ impl Host {
                 }
                 match packet.kind {
                     PacketKind::Data => self.on_data(world, id, now, packet, out),
-                    PacketKind::Control(Signal::Ack) => self.on_ack(world, id, now, packet, out),
-                    PacketKind::Control(Signal::Nack) => self.on_nack(world, now, packet),
-                    PacketKind::Control(Signal::Cnm) => self.on_notification(world, id, now, packet, out),
+                    PacketKind::Ack => self.on_ack(world, id, now, packet, out),
+                    PacketKind::Nack => self.on_nack(world, id, now, packet, out),
+                    PacketKind::Cnm => self.on_notification(world, id, now, packet, out),
                     PacketKind::Pause => {
                         self.nic.on_pause(packet, now, &world.rules, &mut Channels(out));
                     }
@@ -201,9 +201,9 @@ impl Host {
                 let job = Job { class: *class, ..Job::new(*dst, *bytes, now) };
                 self.follow_order(world, id, now, job, *ticket);
             }
-            Message::Retransmit { slot, flow } => self.on_retransmit_timer(world, now, *slot, *flow, out),
+            Message::Retransmit { slot, flow } => self.on_retransmit_timer(world, id, now, *slot, *flow, out),
             Message::AckDelay { receiver } => self.on_ack_delay(world, id, now, *receiver, out),
-            Message::DrainLimit { slot, flow } => self.on_drain_limit(world, now, *slot, *flow),
+            Message::PauseLimit { slot, flow } => self.on_pause_limit(world, now, *slot, *flow),
             Message::Limiter { dst } => self.on_limiter_timer(world, now, *dst, out),
         }
     }
@@ -306,12 +306,12 @@ impl Host {
 
     /// Which flow sends next, at `at`.
     fn next_turn(&mut self, world: &World, at: Time) -> Turn {
-        let Host { turns, flows, nic, rare, .. } = self;
+        let Host { turns, flows, nic, decider, rare, .. } = self;
         let limiters = rare.as_ref().map(|rare| &rare.limiters).filter(|limiters| !limiters.is_empty());
         let is_open = |lane| nic.is_open(NIC, lane);
         turns.next(&world.rules, at, is_open, |slot| {
             let flow = flows[slot as usize].as_mut()?;
-            let pace = flow.ready(world);
+            let pace = flow.ready(world, decider.as_deref());
             flow.in_turn = pace.is_some();
             let Some(limiters) = limiters else { return pace };
             let limit = limiters.get(&flow.dst).map_or(Time::ZERO, |limiter| limiter.point.ready_at());
@@ -327,16 +327,21 @@ impl Host {
             return;
         };
         let size = u32::from(next.payload) + world.transport.options.header.0 as u32;
-        let entropy = flow.nic.on_send(&world.nic, at, size, &mut self.random);
+        let (payload, dst) = (u32::from(next.payload), flow.dst);
+        let tags = || world.forwarding.tags(id, dst);
+        let tag = match &mut self.decider {
+            Some(decider) => decider.tag(flow.at, payload, at, tags, &mut self.random).bits(),
+            None => 0,
+        };
         let mut packet = Packet {
             sent: at,
             src: id,
             dst: flow.dst,
-            flow: flow.number,
+            flow: flow.at.key.flow,
             slot,
             seq: next.seq,
-            aux: entropy,
-            tag: entropy,
+            aux: tag,
+            tag,
             size: size as u16,
             kind: PacketKind::Data,
             flags: Flags::new(flow.class, next.last),
@@ -346,9 +351,9 @@ impl Host {
             && let Some(deadline) = flow.sender.deadline(&world.transport)
         {
             flow.timer_set = true;
-            out.timer(deadline.max(at + Time(1)), Message::Retransmit { slot, flow: flow.number });
+            out.timer(deadline.max(at + Time(1)), Message::Retransmit { slot, flow: flow.at.key.flow });
         }
-        flow.in_turn = flow.ready(world).is_some();
+        flow.in_turn = flow.ready(world, self.decider.as_deref()).is_some();
         if flow.in_turn {
             self.turns.push(flow.lane, slot);
         } else if flow.sender.is_done() {
@@ -371,33 +376,49 @@ impl Host {
         self.control_received += 1;
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
         let feedback = flow.sender.on_ack(&world.transport, answer(now, packet));
-        if flow.nic.watches_acks() {
-            let sample = AckSample {
-                now,
-                rtt: feedback.rtt,
-                way: feedback.way,
-                hops: feedback.hops,
-                in_flight: feedback.in_flight,
-                remaining: feedback.remaining,
-                next: feedback.next,
-            };
-            let verdict = flow.nic.on_ack(&world.nic, &mut self.shared, sample, &mut self.random);
-            if let (Verdict::Drain, Some(limit)) = (verdict, flow.nic.deadline(&world.nic)) {
-                out.timer(limit, Message::DrainLimit { slot: packet.slot, flow: packet.flow });
-            }
-        }
-        if flow.sender.is_done() {
+        let is_done = flow.sender.is_done();
+        self.heed(world, id, packet.slot, &feedback, out);
+        if is_done {
             self.finish(world, id, packet.slot, now, out);
         } else {
             self.take_turns(world, packet.slot);
         }
     }
 
-    fn on_nack(&mut self, world: &World, now: Time, packet: &Packet) {
+    fn on_nack(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &Packet,
+        out: &mut impl Scheduler<Message>,
+    ) {
         self.control_received += 1;
         if let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) {
-            flow.sender.on_nack(&world.transport, answer(now, packet));
+            let feedback = flow.sender.on_nack(&world.transport, answer(now, packet));
+            self.heed(world, id, packet.slot, &feedback, out);
             self.take_turns(world, packet.slot);
+        }
+    }
+
+    /// What a flow's sender learnt goes to whoever chooses the flow's path.
+    #[inline]
+    fn heed(
+        &mut self,
+        world: &World,
+        id: u32,
+        slot: u32,
+        feedback: &Feedback,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        let Some(decider) = self.decider.as_mut().filter(|decider| decider.listens()) else { return };
+        let Some(flow) = &self.flows[slot as usize] else { return };
+        let tags = || world.forwarding.tags(id, flow.dst);
+        match decider.on_feedback(flow.at, feedback, tags, &mut self.random) {
+            Advice::Continue => {}
+            Advice::PauseUntil(limit) => {
+                out.timer(limit, Message::PauseLimit { slot, flow: flow.at.key.flow });
+            }
         }
     }
 
@@ -406,7 +427,7 @@ impl Host {
     fn take_turns(&mut self, world: &World, slot: u32) {
         if let Some(flow) = &mut self.flows[slot as usize]
             && !flow.in_turn
-            && flow.ready(world).is_some()
+            && flow.ready(world, self.decider.as_deref()).is_some()
         {
             flow.in_turn = true;
             self.turns.push(flow.lane, slot);
@@ -416,6 +437,7 @@ impl Host {
     fn on_retransmit_timer(
         &mut self,
         world: &World,
+        id: u32,
         now: Time,
         slot: u32,
         number: u32,
@@ -425,7 +447,8 @@ impl Host {
         flow.timer_set = false;
         match flow.sender.deadline(&world.transport) {
             Some(deadline) if deadline <= now => {
-                flow.sender.on_timeout(&world.transport, now);
+                let feedback = flow.sender.on_timeout(&world.transport, now);
+                self.heed(world, id, slot, &feedback, out);
             }
             Some(deadline) => {
                 flow.timer_set = true;
@@ -436,12 +459,10 @@ impl Host {
         self.take_turns(world, slot);
     }
 
-    fn on_drain_limit(&mut self, world: &World, now: Time, slot: u32, number: u32) {
+    fn on_pause_limit(&mut self, world: &World, now: Time, slot: u32, number: u32) {
         let Some(flow) = flow_in(&mut self.flows, slot, number) else { return };
-        match flow.nic.deadline(&world.nic) {
-            Some(deadline) if deadline <= now => flow.nic.on_deadline(&world.nic, now),
-            // A later drain than the one this timer was set for; it has its own.
-            _ => return,
+        if let Some(decider) = &mut self.decider {
+            decider.on_deadline(flow.at, now);
         }
         self.take_turns(world, slot);
     }
@@ -449,7 +470,8 @@ impl Host {
     /// Records the flows that have not ended.
     pub(crate) fn give_up(&mut self) {
         for flow in self.flows.drain(..).flatten() {
-            self.records.push(flow.record(None));
+            let counts = self.decider.as_ref().map(|decider| decider.counts(flow.at));
+            self.records.push(flow.record(None, counts.unwrap_or_default()));
         }
     }
 }
@@ -472,25 +494,26 @@ fn answer(now: Time, packet: &Packet) -> Ack {
 /// The flow in a slot, unless another one has taken it since.
 #[inline]
 fn flow_in(flows: &mut [Option<Flow>], slot: u32, number: u32) -> Option<&mut Flow> {
-    flows.get_mut(slot as usize)?.as_mut().filter(|flow| flow.number == number)
+    flows.get_mut(slot as usize)?.as_mut().filter(|flow| flow.at.key.flow == number)
 }
 
 impl Flow {
     /// Whether it can send, and from when on.
     #[inline]
-    fn ready(&self, world: &World) -> Option<Time> {
+    fn ready(&self, world: &World, decider: Option<&Decider>) -> Option<Time> {
         // A draining flow still repeats what was lost: otherwise it would never be empty.
         let may_send = self.sender.must_resend()
-            || self.nic.may_send(&world.nic, self.sender.next(), self.sender.oldest());
+            || decider
+                .is_none_or(|decider| decider.may_send(self.at, self.sender.next(), self.sender.oldest()));
         if may_send { self.sender.ready(&world.transport) } else { None }
     }
 
     /// What is known at the sender; the receiver's part is added later.
-    fn record(&self, done: Option<Time>) -> FlowRecord {
-        let (drains, drain_time) = self.nic.drains();
+    fn record(&self, done: Option<Time>, counts: FlowCounts) -> FlowRecord {
+        let FlowCounts { decisions, drains, drain_time } = counts;
         FlowRecord {
             dst: self.dst,
-            flow: self.number,
+            flow: self.at.key.flow,
             group: self.group,
             class: self.class,
             stream: self.is_stream,
@@ -504,8 +527,8 @@ impl Flow {
             timeouts: self.sender.counts.timeouts,
             drains,
             drain_time,
-            decisions: self.nic.decisions.taken,
-            deviations: self.nic.decisions.deviating,
+            decisions: decisions.taken,
+            deviations: decisions.deviating,
             ..FlowRecord::default()
         }
     }

@@ -1,7 +1,7 @@
 //! The receiving side of a host: takes data, answers it, measures it.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{FRESH, Moment, NO_INGRESS, Packet, PacketKind, Signal};
+use netloom_fabric::{FRESH, Moment, NO_INGRESS, Packet, PacketKind};
 use netloom_routing::FlowKey;
 use netloom_transport::{Arrival, Receiver, Reply};
 use netloom_units::Time;
@@ -53,8 +53,8 @@ impl Host {
         }
         let (kind, number) = match reply {
             Reply::None => return self.delay_ack(world, now, packet, out),
-            Reply::Ack(number) => (PacketKind::Control(Signal::Ack), number),
-            Reply::Nack(number) => (PacketKind::Control(Signal::Nack), number),
+            Reply::Ack(number) => (PacketKind::Ack, number),
+            Reply::Nack(number) => (PacketKind::Nack, number),
         };
         if let Some(rare) = &mut self.rare {
             rare.unanswered.remove(&self.last_receiver);
@@ -120,7 +120,7 @@ impl Host {
         let rare = self.rare.as_mut();
         let Some(packet) = rare.and_then(|rare| rare.unanswered.remove(&receiver)) else { return };
         if let Some(number) = self.receivers[receiver as usize].1.on_ack_delay() {
-            self.answer(world, id, now, &packet, PacketKind::Control(Signal::Ack), number, out);
+            self.answer(world, id, now, &packet, PacketKind::Ack, number, out);
         }
     }
 

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use netloom_engine::Scheduler;
+use netloom_routing::{FlowKey, FlowRef};
 use netloom_transport::{PathFacts, Reliability, Sender};
 use netloom_units::{Bytes, Time};
 use netloom_workload::{Action, HostWork, Message as Job};
@@ -78,7 +79,8 @@ impl Host {
     /// Begins a flow; returns its slot. A stream begins empty.
     pub(super) fn begin(&mut self, world: &World, id: u32, now: Time, job: Job, number: u32) -> u32 {
         let Job { dst, bytes, group, class, stream, .. } = job;
-        let path = PathProfile::walk(&world.network, &world.table, &world.fabric.options, id, dst);
+        let path =
+            PathProfile::walk(&world.network, world.forwarding.table(), &world.fabric.options, id, dst);
         let options = &world.transport.options;
         let full = world.transport.packet_size();
         let full_packets = (bytes.0 - 1) / options.mtu.0;
@@ -95,8 +97,16 @@ impl Host {
             Sender::new(&world.transport, bytes, facts, now)
         };
         let lane = world.rules.first_lane(class) as u8;
+        let slot = self.free_slots.pop().unwrap_or_else(|| {
+            self.flows.push(None);
+            self.flows.len() as u32 - 1
+        });
+        let at = FlowRef { key: FlowKey { src: id, flow: number }, slot };
+        if let Some(decider) = &mut self.decider {
+            decider.begin(at, world.forwarding.tags(id, dst), &mut self.random);
+        }
         let flow = Flow {
-            number,
+            at,
             dst,
             group,
             class,
@@ -107,14 +117,9 @@ impl Host {
             start: now,
             idle_fct: path.idle_fct(full_packets, full, last),
             sender,
-            nic: world.nic.begin(id, dst, &mut self.random),
             in_turn: !stream,
             timer_set: false,
         };
-        let slot = self.free_slots.pop().unwrap_or_else(|| {
-            self.flows.push(None);
-            self.flows.len() as u32 - 1
-        });
         self.flows[slot as usize] = Some(flow);
         if !stream {
             self.turns.push(lane, slot);
@@ -135,11 +140,12 @@ impl Host {
         if flow.in_turn {
             self.turns.remove(flow.lane, slot);
         }
-        self.records.push(flow.record(Some(now)));
+        let counts = self.decider.as_mut().map(|decider| decider.on_end(flow.at));
+        self.records.push(flow.record(Some(now), counts.unwrap_or_default()));
         self.free_slots.push(slot);
         out.tally(1);
-        if self.work.is_program() && flow.number < FIRST_OWN {
-            self.follow_program(world, id, now, |work, actions| work.on_sent(now, flow.number, actions));
+        if self.work.is_program() && flow.at.key.flow < FIRST_OWN {
+            self.follow_program(world, id, now, |work, actions| work.on_sent(now, flow.at.key.flow, actions));
         } else if let Some(job) = self.work.next_closed(now, flow.group) {
             let number = self.number();
             self.begin(world, id, now, job, number);

@@ -44,6 +44,13 @@ impl DirectBuilder {
         self.builder.tier(name)
     }
 
+    /// The id of a tier of links of which minimal paths cross as few as possible.
+    pub(crate) fn global_tier(&mut self, name: &str) -> TierId {
+        let tier = self.builder.tier(name);
+        self.builder.global_tier(tier);
+        tier
+    }
+
     /// Links two switches.
     pub(crate) fn edge(&mut self, a: u32, b: u32, cable: Cable, tier: TierId) {
         self.builder.link(self.first_switch + a, self.first_switch + b, cable.rate, cable.latency, tier);

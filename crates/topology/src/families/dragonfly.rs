@@ -15,7 +15,8 @@ use crate::network::Network;
 /// The paper's letters: p hosts per switch, a switches per group, h global links per switch, g groups. What is not given
 /// follows from the balanced rule a = 2p = 2h, g = a·h + 1. Global port `switch·h + port` of a group is the port's
 /// number there; with n links per pair, port `i·(g − 1) + o` is link i to the o-th other group of the arrangement.
-/// Links within a group are of tier `local`, between groups `global`; the pod of a switch is its group.
+/// Links within a group are of tier `local`, between groups `global`; the pod of a switch is its group. A minimal path crosses as few
+/// global links as possible, one at most.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Dragonfly {
@@ -128,7 +129,7 @@ impl Dragonfly {
                 direct.edges((one + 1..a).map(|other| (group * a + one, group * a + other)), common, local);
             }
         }
-        let global = direct.tier("global");
+        let global = direct.global_tier("global");
         for group in 0..g {
             for port in 0..n * (g - 1) {
                 let (link, offset) = (port / (g - 1), port % (g - 1));

@@ -49,6 +49,7 @@ pub(crate) struct Reading {
 pub(crate) struct GraphFile {
     name: Option<String>,
     up_strides: Vec<u32>,
+    global_tier: Option<String>,
     nodes: Vec<FileNode>,
     links: Vec<FileLink>,
     by_name: HashMap<String, usize>,
@@ -60,6 +61,9 @@ pub(crate) fn graph_attributes(network: &Network) -> Vec<(&'static str, String)>
     if network.is_xgft() {
         let strides: Vec<String> = network.up_strides().iter().map(u32::to_string).collect();
         attributes.push(("up_strides", strides.join(" ")));
+    }
+    if let Some(tier) = network.global_tier() {
+        attributes.push(("global_tier", network.tiers()[usize::from(tier)].clone()));
     }
     attributes
 }
@@ -120,6 +124,7 @@ impl GraphFile {
     ) -> Result<(), NetworkError> {
         match key {
             "name" => self.name = Some(value.to_owned()),
+            "global_tier" => self.global_tier = Some(value.to_owned()),
             "up_strides" => {
                 let strides = value.split_whitespace().map(|word| reader.parse(line, word));
                 self.up_strides = strides.collect::<Result<_, _>>()?;
@@ -230,6 +235,10 @@ impl GraphFile {
         }
         builder.names(self.names(&ids, hosts as u32 + switches as u32));
         builder.up_strides(std::mem::take(&mut self.up_strides));
+        if let Some(name) = &self.global_tier {
+            let tier = builder.tier(name);
+            builder.global_tier(tier);
+        }
         builder.build().map_err(|error| self.in_words_of_the_file(error, &ids, reader))
     }
 

@@ -88,6 +88,7 @@ impl Network {
         let keys = [
             ("graph", "name", "string"),
             ("graph", "up_strides", "string"),
+            ("graph", "global_tier", "string"),
             ("node", "kind", "string"),
             ("node", "level", "int"),
             ("node", "pod", "long"),

@@ -10,41 +10,41 @@
 //! it may take. Channels from and to hosts are left out, since nothing waits behind a host.
 //!
 //! ```
-//! use netloom_routing::RouteTable;
-//! use netloom_routing::dependency::{Ways, find_cycle, longest_route};
+//! use netloom_routing::{Forwarding, preset};
 //! use netloom_topology::{BuildContext, SlimFly, Topology};
 //!
 //! let slim_fly = Topology::SlimFly(SlimFly { q: Some(5), ..Default::default() });
 //! let network = slim_fly.build(&BuildContext { seed: 1, base_dir: ".".as_ref() }).unwrap();
-//! let table = RouteTable::minimal(&network, |_| false).unwrap();
-//! assert!(find_cycle(&network, &table, Ways::Minimal, 1).is_some());
-//! let vcs = longest_route(&network, &table, Ways::Minimal);
-//! assert_eq!((vcs, find_cycle(&network, &table, Ways::Minimal, vcs)), (2, None));
+//! let ecmp = preset::find("ecmp").unwrap().routing();
+//! let forwarding = Forwarding::build(&ecmp, &network, |_| false, 1).unwrap();
+//! assert!(forwarding.find_cycle(&network, 1).is_some());
+//! let vcs = forwarding.longest_route(&network);
+//! assert_eq!((vcs, forwarding.find_cycle(&network, vcs)), (2, None));
 //! ```
 
 use std::collections::VecDeque;
 
 use netloom_topology::{ChannelId, Network, NodeId, PortId};
 
-use crate::layers::Layers;
-use crate::selector::valiant::Intermediates;
-use crate::table::RouteTable;
+use super::layers::Layers;
+use super::minimal::RouteTable;
+use super::via::Intermediates;
 
 /// Which ways the packets of a scheme may take.
 #[derive(Clone, Copy, Debug)]
-pub enum Ways<'a> {
+pub(crate) enum Ways<'a> {
     /// Any minimal port: every scheme that picks among the candidates of the route table. For schemes that use only some of them
     /// (D-mod-k) there may be fewer dependencies.
     Minimal,
     /// The layers of the selector `layer`; minimal ports between switches that no layer connects.
     Layers(&'a Layers),
     /// Over the intermediate switches of the selector `valiant`.
-    Valiant(&'a Intermediates),
+    Via(&'a Intermediates),
 }
 
 /// A cycle of virtual channels, each waiting for the next and the last for the first; none if the routes are free of deadlock.
 /// It is a shortest one through one of its channels.
-pub fn find_cycle(
+pub(crate) fn find_cycle(
     network: &Network,
     table: &RouteTable,
     ways: Ways<'_>,
@@ -58,7 +58,7 @@ pub fn find_cycle(
 
 /// Hops between switches of the longest route: the number of virtual channels with which there is never a cycle. At least 1,
 /// at most 255.
-pub fn longest_route(network: &Network, table: &RouteTable, ways: Ways<'_>) -> u8 {
+pub(crate) fn longest_route(network: &Network, table: &RouteTable, ways: Ways<'_>) -> u8 {
     let mut longest = 1;
     follow(network, table, ways, u8::MAX, |_, at, _| longest = longest.max(at.highest().saturating_add(2)));
     longest
@@ -220,11 +220,11 @@ fn follow(
                 traffic.clear();
                 let sources = (0..table.edges()).filter(|&from| from != to);
                 sources.for_each(|from| traffic.start(table.edge_switch(from)));
-                traffic.spread(|here| table.towards_edge(here, to), &mut depend);
+                traffic.spread(|here| table.towards_edge(here, to).ports, &mut depend);
             }
         }
         Ways::Layers(layers) => follow_layers(&mut traffic, table, layers, depend),
-        Ways::Valiant(via) => follow_valiant(&mut traffic, table, via, depend),
+        Ways::Via(via) => follow_valiant(&mut traffic, table, via, depend),
     }
 }
 
@@ -253,7 +253,7 @@ fn follow_layers(
         traffic.clear();
         let left = (0..table.edges()).filter(|&from| from != to && !is_connected[from as usize]);
         left.for_each(|from| traffic.start(table.edge_switch(from)));
-        traffic.spread(|here| table.towards_edge(here, to), &mut depend);
+        traffic.spread(|here| table.towards_edge(here, to).ports, &mut depend);
     }
 }
 
@@ -298,7 +298,8 @@ fn follow_valiant(
             traffic.clear();
             traffic.start(table.edge_switch(from));
             let is_passed = |here| via.is_passed(table, from, towards, here);
-            let ports = |here| if is_passed(here) { &[][..] } else { table.towards_edge(here, towards) };
+            let ports =
+                |here| if is_passed(here) { &[][..] } else { table.towards_edge(here, towards).ports };
             traffic.spread(ports, &mut depend);
             let (here, there) = (via.group(from), via.group(towards));
             let (passed, from) = match here == there {
@@ -329,7 +330,7 @@ fn follow_valiant(
         }
         let direct = (0..table.edges()).filter(|&from| from != to && !via.lie_between(from, to));
         direct.for_each(|from| traffic.start(table.edge_switch(from)));
-        traffic.spread(|here| table.towards_edge(here, to), &mut depend);
+        traffic.spread(|here| table.towards_edge(here, to).ports, &mut depend);
     }
 }
 

@@ -8,9 +8,7 @@ use rand::Rng;
 use crate::scheme::RoutingError;
 use crate::selector::layer::{First, Layer, WithinLayer};
 use crate::selector::random::below;
-
-/// The entropy value of a packet for which there is no layer; switches forward it by the hash among minimal ports.
-pub const NO_LAYER: u32 = u32::MAX;
+use crate::tag::Tag;
 
 /// The largest tables a simulation lays: 8 GiB.
 const LIMIT: u64 = 8 << 30;
@@ -110,10 +108,16 @@ impl Layers {
                 })
     }
 
+    /// Whether a packet at a router that is not its last goes on by a layer's table.
+    #[inline]
+    pub(crate) fn leads(&self, layer: u32, here: u32, to: u32) -> bool {
+        here != to && self.connects(layer, here, to)
+    }
+
     /// The ports by which `here` may forward towards `to` in a layer: one, or with ECMP one or more. None if the
     /// layer does not lead there.
     pub fn ports(&self, layer: u32, here: u32, to: u32) -> Vec<PortId> {
-        if here == to || !self.connects(layer, here, to) {
+        if !self.leads(layer, here, to) {
             return Vec::new();
         }
         let neighbours: Vec<u16> = match &self.spread {
@@ -155,27 +159,27 @@ impl Layers {
     }
 
     /// The layer on which a flow starts.
-    pub(crate) fn first(&self, from: u32, to: u32, random: &mut impl Rng) -> u32 {
+    pub(crate) fn first(&self, from: u32, to: u32, random: &mut impl Rng) -> Tag {
         match self.first {
-            First::Minimal if self.connects(0, from, to) => 0,
+            First::Minimal if self.connects(0, from, to) => Tag::layer(0),
             First::Minimal | First::Random => self.draw(from, to, random),
         }
     }
 
-    /// One of the layers that connect two routers, all alike probable; [`NO_LAYER`] if none does.
+    /// One of the layers that connect two routers, all alike probable; [`Tag::NO_LAYER`] if none does.
     ///
     /// Where a layer does not connect the two, FatPaths' sender learns so from the network and takes another one.
-    pub(crate) fn draw(&self, from: u32, to: u32, random: &mut impl Rng) -> u32 {
+    pub(crate) fn draw(&self, from: u32, to: u32, random: &mut impl Rng) -> Tag {
         let layers = self.tables.layers();
         let layer = below(layers as usize, random) as u32;
         if self.connects(layer, from, to) {
-            return layer;
+            return Tag::layer(layer);
         }
         // A draw among the c that connect, made only after a draw that failed, keeps each at probability 1/c.
         let connecting = || (0..layers).filter(|&layer| self.connects(layer, from, to));
         match connecting().count() {
-            0 => NO_LAYER,
-            count => connecting().nth(below(count, random)).unwrap_or(NO_LAYER),
+            0 => Tag::NO_LAYER,
+            count => connecting().nth(below(count, random)).map_or(Tag::NO_LAYER, Tag::layer),
         }
     }
 }
@@ -327,7 +331,7 @@ mod tests {
         let expected = 30_000 / connecting(pair);
         assert!(connecting(pair) < 12, "some pair is left out of some layer");
         let (mut hits, mut rng) = ([0usize; 12], Pcg64Mcg::new(5));
-        (0..30_000).for_each(|_| hits[layers.draw(pair.0, pair.1, &mut rng) as usize] += 1);
+        (0..30_000).for_each(|_| hits[layers.draw(pair.0, pair.1, &mut rng).bits() as usize] += 1);
         for layer in 0..12 {
             match layers.connects(layer, pair.0, pair.1) {
                 true => assert!(hits[layer as usize].abs_diff(expected) < 6 * 90, "{hits:?}"),
@@ -343,10 +347,13 @@ mod tests {
         let layers = Layers::build(&layer(spain), &network, |_| false, 3).unwrap();
         let mut rng = Pcg64Mcg::new(5);
         for (from, to) in (0..50).flat_map(|a| (0..50).map(move |b| (a, b))) {
-            let expected = if layers.connects(0, from, to) { 0 } else { NO_LAYER };
+            let expected = if layers.connects(0, from, to) { Tag::layer(0) } else { Tag::NO_LAYER };
             assert_eq!(layers.first(from, to, &mut rng), expected);
         }
-        assert!(!layers.connects(NO_LAYER, 0, 1) && layers.ports(NO_LAYER, 0, 1).is_empty());
+        assert!(
+            !layers.connects(Tag::NO_LAYER.bits(), 0, 1)
+                && layers.ports(Tag::NO_LAYER.bits(), 0, 1).is_empty()
+        );
     }
 
     #[test]

@@ -1,0 +1,157 @@
+//! What is remembered of flows: by slot where their host numbers them, by name at a switch.
+
+use netloom_units::Time;
+use rustc_hash::FxHashMap;
+
+use crate::header::FlowKey;
+
+/// A flow as both of its names: what switches see, and where its source keeps its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowRef {
+    /// As switches see it.
+    pub key: FlowKey,
+    /// Where its source keeps it.
+    pub slot: u32,
+}
+
+/// One entry per flow.
+///
+/// A source keeps a flow's entry until the flow ends. A switch does not see flows end: it forgets one that it has not seen for a time. When
+/// that happens does not depend on when the table is swept.
+#[derive(Clone, Debug)]
+pub(crate) enum FlowTable<T> {
+    Slots(Vec<Option<T>>),
+    Names { entries: FxHashMap<FlowKey, Seen<T>>, ageing: Time, sweep_at: usize },
+}
+
+/// An entry and when its flow was last seen.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen<T> {
+    last: Time,
+    entry: T,
+}
+
+/// Entries up to which a table is never swept.
+const FEW: usize = 1024;
+
+impl<T> FlowTable<T> {
+    /// The flows that start at a host.
+    pub(crate) fn of_host() -> Self {
+        FlowTable::Slots(Vec::new())
+    }
+
+    /// The flows that pass a switch, each forgotten when it has not been seen for longer than `ageing`.
+    pub(crate) fn of_switch(ageing: Time) -> Self {
+        FlowTable::Names { entries: FxHashMap::default(), ageing, sweep_at: FEW }
+    }
+
+    /// The entry of a flow of which a packet is seen now.
+    #[inline]
+    pub(crate) fn see(&mut self, flow: FlowRef, now: Time) -> Option<&mut T> {
+        match self {
+            FlowTable::Slots(entries) => entries.get_mut(flow.slot as usize)?.as_mut(),
+            FlowTable::Names { entries, ageing, .. } => {
+                let seen = entries.get_mut(&flow.key)?;
+                if now.saturating_sub(seen.last) > *ageing {
+                    return None;
+                }
+                seen.last = now;
+                Some(&mut seen.entry)
+            }
+        }
+    }
+
+    /// A flow's entry, whether or not it has been seen lately.
+    #[inline]
+    pub(crate) fn get(&self, flow: FlowRef) -> Option<&T> {
+        match self {
+            FlowTable::Slots(entries) => entries.get(flow.slot as usize)?.as_ref(),
+            FlowTable::Names { entries, .. } => entries.get(&flow.key).map(|seen| &seen.entry),
+        }
+    }
+
+    /// As [`Self::get`].
+    #[inline]
+    pub(crate) fn get_mut(&mut self, flow: FlowRef) -> Option<&mut T> {
+        match self {
+            FlowTable::Slots(entries) => entries.get_mut(flow.slot as usize)?.as_mut(),
+            FlowTable::Names { entries, .. } => entries.get_mut(&flow.key).map(|seen| &mut seen.entry),
+        }
+    }
+
+    /// Sets the entry of a flow that is seen now.
+    pub(crate) fn insert(&mut self, flow: FlowRef, now: Time, entry: T) {
+        match self {
+            FlowTable::Slots(entries) => {
+                let slot = flow.slot as usize;
+                if entries.len() <= slot {
+                    entries.resize_with(slot + 1, || None);
+                }
+                entries[slot] = Some(entry);
+            }
+            FlowTable::Names { entries, ageing, sweep_at } => {
+                if entries.len() >= *sweep_at {
+                    entries.retain(|_, seen| now.saturating_sub(seen.last) <= *ageing);
+                    *sweep_at = FEW.max(2 * entries.len());
+                }
+                entries.insert(flow.key, Seen { last: now, entry });
+            }
+        }
+    }
+
+    /// Forgets a flow.
+    pub(crate) fn remove(&mut self, flow: FlowRef) {
+        match self {
+            FlowTable::Slots(entries) => {
+                if let Some(entry) = entries.get_mut(flow.slot as usize) {
+                    *entry = None;
+                }
+            }
+            FlowTable::Names { entries, .. } => {
+                entries.remove(&flow.key);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(number: u32) -> FlowRef {
+        FlowRef { key: FlowKey { src: 1, flow: number }, slot: number % 7 }
+    }
+
+    #[test]
+    fn a_switch_forgets_a_flow_that_it_has_not_seen_for_longer_than_its_age() {
+        let mut table = FlowTable::of_switch(Time(100));
+        table.insert(flow(1), Time(0), 'a');
+        assert_eq!(table.see(flow(1), Time(100)).copied(), Some('a'));
+        assert_eq!(table.see(flow(1), Time(200)).copied(), Some('a'), "seen at 100");
+        assert_eq!(table.see(flow(1), Time(301)), None);
+    }
+
+    #[test]
+    fn sweeping_changes_nothing_but_the_size() {
+        let mut table = FlowTable::of_switch(Time(100));
+        for number in 0..50_000 {
+            let now = Time(u64::from(number));
+            table.insert(flow(number), now, number);
+            let alive = table.see(flow(number.saturating_sub(60)), now).copied();
+            assert_eq!(alive, Some(number.saturating_sub(60)).filter(|_| number >= 60 || number <= 100));
+        }
+        let FlowTable::Names { entries, .. } = &table else { unreachable!() };
+        assert!(entries.len() <= 2 * FEW);
+    }
+
+    #[test]
+    fn a_host_keeps_a_flow_until_it_ends_and_its_slot_serves_the_next() {
+        let mut table = FlowTable::of_host();
+        table.insert(flow(3), Time(0), 'a');
+        assert_eq!(table.see(flow(3), Time::MAX).copied(), Some('a'));
+        table.remove(flow(3));
+        assert_eq!(table.get(flow(10)), None);
+        table.insert(flow(10), Time(5), 'b');
+        assert_eq!(table.get_mut(flow(10)).copied(), Some('b'));
+    }
+}

@@ -1,0 +1,557 @@
+//! Who chooses a packet's path: one type for NICs, ingress switches and every switch.
+//!
+//! A [`Decider`] is a scheme at work at one place: its granularity with the present runs of the flows that pass there, and its selector
+//! with what that remembers. Its steps are pure. It is told of packets, of feedback, of notifications that pass and of the ends of flows,
+//! and it answers with a port, a tag, or what a sender should do.
+//!
+//! What a place does with a packet is settled when the decider is made (its [`Role`]): where a scheme leaves the choice to the header's
+//! hash, nothing else is looked at.
+
+mod flow_table;
+
+use netloom_topology::{NodeId, PortId};
+use netloom_transport::{Cause, Feedback};
+use netloom_units::Time;
+use rand::Rng;
+
+pub use flow_table::FlowRef;
+
+use crate::Granularity;
+use crate::forwarding::{Forwarding, TagSpace};
+use crate::granularity::{Flows, Runs, each};
+use crate::hash::{HashFunction, hash_in_words, region};
+use crate::header::{Candidates, Carries, Decisions, Header, Hop, Notice, View};
+use crate::scheme::{Placement, Routing};
+use crate::selector::congestion::Uncongested;
+use crate::selector::random::below;
+use crate::selector::{Choose, Chooser, Place, Question, Selector, Situation, mod_k};
+use crate::tag::Tag;
+use flow_table::FlowTable;
+
+/// A scheme at work at one place.
+#[derive(Clone, Debug)]
+pub struct Decider {
+    quick: Quick,
+    /// What is done with data, with control packets and with congestion notifications.
+    roles: [Role; 3],
+    hash: HashFunction,
+    salt: u32,
+    /// Divisor of D-mod-k, S-mod-k and path labels at this switch.
+    stride: u32,
+    uncongested: Option<Uncongested>,
+    /// The selector; a NIC chooses among tags, which need none.
+    chooser: Option<Box<Chooser>>,
+    flows: Flows,
+    /// A flow's sender takes another path when its window is cut or its timer expires.
+    redraws_on_loss: bool,
+    /// The granularity learns from feedback, and may stop flows because of it.
+    heeds: bool,
+    /// What it decided so far.
+    pub decisions: Decisions,
+}
+
+/// The two commonest kinds of switches, and all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Quick {
+    /// The hash says the port of every packet.
+    Hash,
+    /// Data take random ports, and the hash says that of every other packet.
+    Spray,
+    /// Look at the packet's role.
+    No,
+}
+
+/// What a place does with a kind of packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// The header's hash says the port.
+    Hash,
+    /// A digit of the packet's path label does.
+    Label,
+    /// The selector does, and always the same for a flow.
+    Static,
+    /// A random port, which counts as no decision.
+    Scatter,
+    /// A random port per packet.
+    Spray,
+    /// The selector says a port per packet.
+    Packet,
+    /// The selector says a port, or a tag, per run of a flow's packets.
+    Run,
+    /// As `Packet` at a packet's first switch, as `Hash` later.
+    PacketAtFirst,
+    /// As `Run` at a packet's first switch, as `Hash` later.
+    RunAtFirst,
+}
+
+/// A flow's present path and what its granularity remembers of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept<R> {
+    hop: Hop,
+    /// The tag with which it started.
+    initial: Tag,
+    decisions: Decisions,
+    run: R,
+}
+
+/// A granularity and the flows at one place.
+#[derive(Clone, Debug)]
+pub(crate) struct Table<G: Runs> {
+    granularity: G,
+    flows: FlowTable<Kept<G::Run>>,
+    shared: G::Shared,
+}
+
+/// What a sender should do upon feedback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// Go on.
+    Continue,
+    /// Stop sending new data ([`Decider::may_send`]) and call [`Decider::on_deadline`] at that time.
+    PauseUntil(Time),
+}
+
+/// What a decider did with a flow that has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowCounts {
+    /// Decisions after the initial one, and how many left the initial path.
+    pub decisions: Decisions,
+    /// Drains begun.
+    pub drains: u32,
+    /// Time spent draining.
+    pub drain_time: Time,
+}
+
+impl<G: Runs> Table<G> {
+    /// The flows that start at a host.
+    pub(crate) fn of_host(granularity: &G) -> Self {
+        Table::new(granularity, FlowTable::of_host())
+    }
+
+    /// The flows that pass a switch; it forgets those that it has not seen for longer than `ageing`.
+    pub(crate) fn of_switch(granularity: &G, ageing: Time) -> Self {
+        Table::new(granularity, FlowTable::of_switch(granularity.memory().unwrap_or(ageing)))
+    }
+
+    fn new(granularity: &G, flows: FlowTable<Kept<G::Run>>) -> Self {
+        Table { granularity: granularity.clone(), flows, shared: G::Shared::default() }
+    }
+
+    /// A packet of a flow goes by: its path, if it keeps that of the packet before it.
+    #[inline]
+    fn kept(&mut self, flow: FlowRef, now: Time, payload: u32) -> Option<Hop> {
+        let kept = self.flows.see(flow, now)?;
+        self.granularity.continues(&mut kept.run, now, payload).then_some(kept.hop)
+    }
+
+    /// A flow starts on a path.
+    fn begin(&mut self, flow: FlowRef, hop: Hop) {
+        let (initial, run) = (hop.tag, self.granularity.open());
+        self.flows.insert(flow, Time::ZERO, Kept { hop, initial, decisions: Decisions::default(), run });
+    }
+
+    /// The flow takes a path, beginning with a packet seen now.
+    fn keep(&mut self, flow: FlowRef, hop: Hop, now: Time, payload: u32) {
+        if let Some(kept) = self.flows.see(flow, now) {
+            kept.hop = hop;
+            return;
+        }
+        let mut run = self.granularity.open();
+        self.granularity.continues(&mut run, now, payload);
+        let kept = Kept { hop, initial: hop.tag, decisions: Decisions::default(), run };
+        self.flows.insert(flow, now, kept);
+    }
+
+    fn listens(&self) -> bool {
+        G::LISTENS
+    }
+
+    fn may_send(&self, flow: FlowRef, next: u32, oldest: u32) -> bool {
+        let kept = self.flows.get(flow);
+        kept.is_none_or(|kept| self.granularity.may_send(&kept.run, next, oldest))
+    }
+
+    fn on_feedback(&mut self, flow: FlowRef, feedback: &Feedback) -> Advice {
+        let Table { granularity, flows, shared } = self;
+        flows
+            .get_mut(flow)
+            .map_or(Advice::Continue, |kept| granularity.on_feedback(&mut kept.run, shared, feedback))
+    }
+
+    fn on_deadline(&mut self, flow: FlowRef, now: Time) {
+        if let Some(kept) = self.flows.get_mut(flow) {
+            self.granularity.on_deadline(&mut kept.run, now);
+        }
+    }
+
+    fn counts(&self, flow: FlowRef) -> FlowCounts {
+        self.flows.get(flow).map_or_else(FlowCounts::default, |kept| {
+            let (drains, drain_time) = G::drains(&kept.run);
+            FlowCounts { decisions: kept.decisions, drains, drain_time }
+        })
+    }
+}
+
+impl Decider {
+    /// The decider of a NIC without any flow; none if the scheme leaves NICs alone.
+    pub fn of_nic(scheme: &Routing) -> Option<Self> {
+        if scheme.placement != Placement::Nic {
+            return None;
+        }
+        let flows = scheme.granularity.at_host();
+        // A flow that decides once keeps its layer, and a flowcut its path until it is empty.
+        let may_redraw = !matches!(scheme.granularity, Granularity::Flow(_) | Granularity::Flowcut(_));
+        let redraws_on_loss = may_redraw && matches!(scheme.selector, Selector::Layer(_));
+        let heeds = each!(&flows, table => table.listens(), false);
+        Some(Decider { flows, redraws_on_loss, heeds, ..Decider::bare(scheme, 0, 1) })
+    }
+
+    /// The decider of a switch without any flow. `stride` is the topology's up-stride at the switch's level; the salt of its hash is drawn
+    /// from `random`.
+    pub fn of_switch(scheme: &Routing, stride: u32, random: &mut impl Rng) -> Self {
+        let salt = if scheme.salt { random.next_u32() } else { 0 };
+        let (per_packet, random_port) = (
+            matches!(scheme.granularity, Granularity::Packet(_)),
+            matches!(scheme.selector, Selector::Random(_)),
+        );
+        let data = match (scheme.placement, &scheme.selector) {
+            (Placement::Nic, Selector::RoundRobin(_)) => Role::Label,
+            (Placement::Nic, _) | (_, Selector::Hash(_)) => Role::Hash,
+            (Placement::Ingress, _) if per_packet => Role::PacketAtFirst,
+            (Placement::Ingress, _) => Role::RunAtFirst,
+            (Placement::Switch, selector) if selector.is_static() => Role::Static,
+            (Placement::Switch, _) if per_packet && random_port => Role::Spray,
+            (Placement::Switch, _) if per_packet => Role::Packet,
+            (Placement::Switch, _) => Role::Run,
+        };
+        let control = if data == Role::Static { Role::Static } else { Role::Hash };
+        // Switch AR's notifications tell the switches on all ways about the congestion.
+        let notification = if scheme.selector.uncongested().is_some() { Role::Scatter } else { control };
+        let remembers = matches!(data, Role::Run | Role::RunAtFirst);
+        let flows = if remembers { scheme.granularity.at_switch(scheme.ageing) } else { Flows::None };
+        let roles = [data, control, notification];
+        let quick = match roles {
+            [Role::Hash, Role::Hash, Role::Hash] => Quick::Hash,
+            [Role::Spray, Role::Hash, Role::Hash] => Quick::Spray,
+            _ => Quick::No,
+        };
+        let chooser = Some(Box::new(scheme.selector.at(Place { stride })));
+        Decider { quick, roles, flows, chooser, ..Decider::bare(scheme, salt, stride.max(1)) }
+    }
+
+    /// One that leaves everything to the hash.
+    fn bare(scheme: &Routing, salt: u32, stride: u32) -> Self {
+        Decider {
+            quick: Quick::Hash,
+            roles: [Role::Hash; 3],
+            hash: scheme.hash,
+            salt,
+            stride,
+            uncongested: scheme.selector.uncongested(),
+            chooser: None,
+            flows: Flows::None,
+            redraws_on_loss: false,
+            heeds: false,
+            decisions: Decisions::default(),
+        }
+    }
+
+    // At a switch.
+
+    // The header and the view go by value: then they are put together only where more than the hash is asked for.
+    /// The way of a packet among the ports that it may take at a switch. `tags` are those from which an ingress switch draws a new one for
+    /// the switches behind it.
+    #[inline(always)]
+    pub fn port<'t>(
+        &mut self,
+        header: Header,
+        candidates: Candidates<'_>,
+        now: Time,
+        view: impl View,
+        tags: impl FnOnce() -> TagSpace<'t>,
+        random: &mut impl Rng,
+    ) -> Hop {
+        let stay = |port| Hop { port, tag: header.tag };
+        if let [only] = *candidates.ports {
+            return stay(only);
+        }
+        if self.quick == Quick::No {
+            return self.port_of_role(header, candidates, now, view, tags, random);
+        }
+        let mut place = self.hashed(&header, candidates.ports.len());
+        if self.quick == Quick::Spray && header.carries == Carries::Data {
+            let home = std::mem::replace(&mut place, below(candidates.ports.len(), random));
+            self.decisions.count(place != home);
+        }
+        stay(candidates.ports[place])
+    }
+
+    #[inline(never)]
+    fn port_of_role<'t>(
+        &mut self,
+        header: Header,
+        candidates: Candidates<'_>,
+        now: Time,
+        mut view: impl View,
+        tags: impl FnOnce() -> TagSpace<'t>,
+        random: &mut impl Rng,
+    ) -> Hop {
+        let (ports, role) = (candidates.ports, self.roles[header.carries as usize]);
+        let place = match role {
+            Role::Label => mod_k::place(header.tag.bits(), self.stride, ports.len()),
+            Role::Static => self.ask(&header, candidates, now, &mut view, random).0,
+            Role::Scatter => below(ports.len(), random),
+            Role::Packet => self.decide(&header, candidates, now, &mut view, random),
+            Role::PacketAtFirst if header.is_first() => {
+                let port = ports[self.decide(&header, candidates, now, &mut view, random)];
+                return Hop { port, tag: tags().another(header.tag, random) };
+            }
+            Role::Run | Role::RunAtFirst if role == Role::Run || header.is_first() => {
+                let flow = FlowRef { key: header.key(), slot: 0 };
+                let payload = header.payload;
+                if let Some(hop) = each!(&mut self.flows, table => table.kept(flow, now, payload), None) {
+                    return hop;
+                }
+                let port = ports[self.decide(&header, candidates, now, &mut view, random)];
+                let tag = if role == Role::Run { header.tag } else { tags().another(header.tag, random) };
+                let hop = Hop { port, tag };
+                each!(&mut self.flows, table => table.keep(flow, hop, now, payload), ());
+                return hop;
+            }
+            Role::Hash | Role::Spray | Role::Run | Role::PacketAtFirst | Role::RunAtFirst => {
+                self.hashed(&header, ports.len())
+            }
+        };
+        Hop { port: ports[place], tag: header.tag }
+    }
+
+    /// The way of a packet beyond minimal routing. Where the first switch chooses among intermediate switches, it does so here.
+    pub fn onward(
+        &mut self,
+        forwarding: &Forwarding,
+        here: NodeId,
+        header: &Header,
+        now: Time,
+        random: &mut impl Rng,
+    ) -> Hop {
+        let mut header = *header;
+        let plain = header;
+        let is_new = forwarding.is_tagged_by_switch() && header.is_first() && {
+            let (flow, payload) = (FlowRef { key: header.key(), slot: 0 }, header.payload);
+            let kept = each!(&mut self.flows, table => table.kept(flow, now, payload), None);
+            header.tag = match kept {
+                Some(hop) => hop.tag,
+                None => forwarding.tags(header.src, header.dst).another(header.tag, random),
+            };
+            let hop = Hop { port: PortId::MAX, tag: header.tag };
+            if kept.is_none() {
+                each!(&mut self.flows, table => table.keep(flow, hop, now, payload), ());
+            }
+            kept.is_none() && header.tag != Tag::DIRECT
+        };
+        let hop = forwarding.onward(here, &header, |ports| self.hashed(&header, ports));
+        if is_new {
+            let minimal = forwarding.table().candidates(here, header.dst).ports;
+            self.decisions.count(hop.port != minimal[self.hashed(&plain, minimal.len())]);
+        }
+        hop
+    }
+
+    /// A congestion notification was made here or passes by. `ports` lead to its [`Notice::destination`]. Only the selectors of Switch AR
+    /// listen.
+    pub fn on_notice(&mut self, notice: &Notice, ports: &[PortId], now: Time) {
+        // One way only: nothing to choose, so nothing to learn.
+        if ports.len() >= 2 {
+            // One about a port that traffic to the destination cannot take teaches nothing either.
+            let usable = ports.iter().position(|&port| port == notice.port);
+            if let Some(place) = usable.filter(|_| notice.feedback > 0) {
+                let home = self.home(notice.destination, ports.len());
+                self.chooser().notice(notice, Situation { place, ports: ports.len(), home, now });
+            }
+        }
+    }
+
+    /// The position of the port that the header's hash names.
+    #[inline(always)]
+    pub fn hashed(&self, header: &Header, ports: usize) -> usize {
+        region(self.hash.apply(header, self.salt), ports)
+    }
+
+    /// The position of the port that the selector names for a decision, which counts.
+    #[inline]
+    fn decide(
+        &mut self,
+        header: &Header,
+        candidates: Candidates<'_>,
+        now: Time,
+        view: &mut impl View,
+        random: &mut impl Rng,
+    ) -> usize {
+        let (place, home) = self.ask(header, candidates, now, view, random);
+        self.decisions.count(place != home);
+        place
+    }
+
+    /// The position of the port that the selector names, and that of the port without adaptation.
+    #[inline]
+    fn ask(
+        &mut self,
+        header: &Header,
+        candidates: Candidates<'_>,
+        now: Time,
+        view: &mut impl View,
+        random: &mut impl Rng,
+    ) -> (usize, usize) {
+        let (hash, ports) = (self.hash.apply(header, self.salt), candidates.ports.len());
+        let home = self.home(header.dst, ports).unwrap_or_else(|| region(hash, ports));
+        let question = Question { header, candidates, hash, home, now };
+        (self.chooser().pick(question, view, random), home)
+    }
+
+    #[inline]
+    fn chooser(&mut self) -> &mut Chooser {
+        self.chooser.as_mut().expect("only switches choose among ports")
+    }
+
+    /// The position among `ports` candidates that Switch AR takes to a destination without congestion; none if the header's hash says it.
+    #[inline]
+    fn home(&self, destination: u32, ports: usize) -> Option<usize> {
+        match self.uncongested? {
+            Uncongested::DModK => Some(mod_k::place(destination, self.stride, ports)),
+            Uncongested::Lowest => Some(0),
+            Uncongested::Hash => None,
+        }
+    }
+
+    // At a NIC.
+
+    /// A flow begins: chooses its first path.
+    pub fn begin(&mut self, flow: FlowRef, tags: TagSpace<'_>, random: &mut impl Rng) {
+        let tag = tags.first(random);
+        let hop = Hop { port: 0, tag };
+        each!(&mut self.flows, table => table.begin(flow, hop), ());
+    }
+
+    /// The tag of a packet of a flow that leaves now. Retransmissions count like any packet.
+    #[inline]
+    pub fn tag<'t>(
+        &mut self,
+        flow: FlowRef,
+        payload: u32,
+        now: Time,
+        tags: impl FnOnce() -> TagSpace<'t>,
+        random: &mut impl Rng,
+    ) -> Tag {
+        each!(&mut self.flows, table => {
+            let Some(kept) = table.flows.see(flow, now) else { return Tag::default() };
+            if !table.granularity.continues(&mut kept.run, now, payload) {
+                kept.redraw(&tags(), random);
+            }
+            kept.hop.tag
+        }, Tag::default())
+    }
+
+    /// Whether a flow may send new packet `next` while `oldest` is the oldest one not acknowledged.
+    #[inline]
+    pub fn may_send(&self, flow: FlowRef, next: u32, oldest: u32) -> bool {
+        !self.heeds || self.may_send_by_granularity(flow, next, oldest)
+    }
+
+    #[inline(never)]
+    fn may_send_by_granularity(&self, flow: FlowRef, next: u32, oldest: u32) -> bool {
+        each!(&self.flows, table => table.may_send(flow, next, oldest), true)
+    }
+
+    /// Whether feedback can matter to it.
+    #[inline]
+    pub fn listens(&self) -> bool {
+        self.redraws_on_loss || self.heeds
+    }
+
+    /// The sender of a flow learnt something.
+    pub fn on_feedback<'t>(
+        &mut self,
+        flow: FlowRef,
+        feedback: &Feedback,
+        tags: impl FnOnce() -> TagSpace<'t>,
+        random: &mut impl Rng,
+    ) -> Advice {
+        if self.redraws_on_loss && (feedback.window_cut || feedback.cause == Cause::Timeout) {
+            each!(&mut self.flows, table => {
+                if let Some(kept) = table.flows.get_mut(flow) {
+                    kept.redraw(&tags(), random);
+                }
+            }, ());
+        }
+        each!(&mut self.flows, table => table.on_feedback(flow, feedback), Advice::Continue)
+    }
+
+    /// A pause may have lasted long enough; one that began later goes on.
+    pub fn on_deadline(&mut self, flow: FlowRef, now: Time) {
+        each!(&mut self.flows, table => table.on_deadline(flow, now), ());
+    }
+
+    /// What was done with a flow so far.
+    pub fn counts(&self, flow: FlowRef) -> FlowCounts {
+        each!(&self.flows, table => table.counts(flow), FlowCounts::default())
+    }
+
+    /// A flow has ended: what was done with it.
+    pub fn on_end(&mut self, flow: FlowRef) -> FlowCounts {
+        let counts = self.counts(flow);
+        each!(&mut self.flows, table => table.flows.remove(flow), ());
+        counts
+    }
+
+    // In words.
+
+    /// Why a data packet takes the port that it takes among several minimal ones, if nothing has been learnt yet.
+    pub fn explain(&self, scheme: &Routing, header: &Header, ports: usize) -> String {
+        match self.roles[Carries::Data as usize] {
+            Role::Hash => hash_in_words(header),
+            Role::Label => format!("digit of path label {}", header.tag.bits()),
+            Role::PacketAtFirst | Role::RunAtFirst if !header.is_first() => hash_in_words(header),
+            Role::Static
+            | Role::Scatter
+            | Role::Spray
+            | Role::Packet
+            | Role::Run
+            | Role::PacketAtFirst
+            | Role::RunAtFirst => {
+                self.chooser.as_ref().and_then(|chooser| chooser.words(header, ports)).unwrap_or_else(|| {
+                    let (selector, run) = (scheme.selector_name(), scheme.granularity_name());
+                    match self.uncongested {
+                        None => format!("{selector}, decided anew per {run}"),
+                        Some(uncongested) => {
+                            format!(
+                                "{selector}, no congestion known: {}",
+                                self.home_in_words(uncongested, header, ports)
+                            )
+                        }
+                    }
+                })
+            }
+        }
+    }
+
+    fn home_in_words(&self, uncongested: Uncongested, header: &Header, ports: usize) -> String {
+        match uncongested {
+            Uncongested::DModK => {
+                format!("d-mod-k: destination {} / {} mod {ports}", header.dst, self.stride)
+            }
+            Uncongested::Lowest => "the first port".into(),
+            Uncongested::Hash => hash_in_words(header),
+        }
+    }
+}
+
+impl<R> Kept<R> {
+    /// Another path.
+    fn redraw(&mut self, tags: &TagSpace<'_>, random: &mut impl Rng) {
+        self.hop.tag = tags.another(self.hop.tag, random);
+        self.decisions.count(self.hop.tag != self.initial);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,260 @@
+use netloom_units::Bytes;
+use rand_pcg::Pcg64Mcg;
+
+use super::*;
+use crate::FlowKey;
+use crate::preset;
+use crate::testing::Loads;
+
+const PORTS: [PortId; 4] = [4, 5, 6, 7];
+
+fn header(flow: u32, tag: u32) -> Header {
+    Header {
+        src: 1,
+        dst: 2,
+        flow,
+        tag: Tag::from_bits(tag),
+        bytes: 4160,
+        payload: 4096,
+        hops: 1,
+        carries: Carries::Data,
+    }
+}
+
+/// A switch with a scheme.
+struct Place {
+    scheme: Routing,
+    decider: Decider,
+    random: Pcg64Mcg,
+}
+
+impl Place {
+    fn switch(preset: &str) -> Self {
+        Place::switch_at(preset, 1)
+    }
+
+    fn switch_at(preset: &str, stride: u32) -> Self {
+        let scheme = preset::find(preset).unwrap().routing();
+        let mut random = Pcg64Mcg::new(5);
+        let decider = Decider::of_switch(&scheme, stride, &mut random);
+        Place { scheme, decider, random }
+    }
+
+    fn nic(preset: &str) -> Self {
+        let scheme = preset::find(preset).unwrap().routing();
+        Place { decider: Decider::of_nic(&scheme).unwrap(), scheme, random: Pcg64Mcg::new(1) }
+    }
+
+    fn hop(&mut self, header: &Header, now: Time) -> Hop {
+        let candidates = Candidates { ports: &PORTS, set: 0 };
+        let tags = || TagSpace::Entropy(256);
+        self.decider.port(*header, candidates, now, Loads(|_| 0), tags, &mut self.random)
+    }
+
+    fn route(&mut self, header: &Header, now: Time) -> PortId {
+        self.hop(header, now).port
+    }
+
+    fn send(&mut self, flow: FlowRef, now: Time, tags: TagSpace<'_>) -> Tag {
+        self.decider.tag(flow, 4096, now, || tags, &mut self.random)
+    }
+}
+
+fn flow(number: u32) -> FlowRef {
+    FlowRef { key: FlowKey { src: 0, flow: number }, slot: number }
+}
+
+#[test]
+fn ecmp_keeps_a_flow_on_one_port_and_decides_nothing() {
+    let mut switch = Place::switch("ecmp");
+    let ports: Vec<_> = (0..50).map(|_| switch.route(&header(3, 0), Time(0))).collect();
+    assert!(ports.iter().all(|&port| port == ports[0]));
+    assert_eq!(switch.decider.decisions, Decisions::default());
+}
+
+#[test]
+fn spraying_uses_every_port_and_deviates_three_times_of_four() {
+    let mut switch = Place::switch("spray");
+    let mut used = [0; 8];
+    (0..4000).for_each(|_| used[usize::from(switch.route(&header(3, 0), Time(0)))] += 1);
+    assert!(PORTS.iter().all(|&port| used[usize::from(port)] > 850), "{used:?}");
+    assert!((2850..3150).contains(&switch.decider.decisions.deviating));
+}
+
+#[test]
+fn a_flowlet_ends_with_a_gap_only() {
+    let mut switch = Place::switch("letflow");
+    let Granularity::Flowlet(flowlet) = switch.scheme.granularity.clone() else { unreachable!() };
+    let mut now = Time(0);
+    for _ in 0..1000 {
+        switch.route(&header(3, 0), now);
+        now += flowlet.gap;
+    }
+    assert_eq!(switch.decider.decisions.taken, 1);
+    switch.route(&header(3, 0), now + Time(1));
+    assert_eq!(switch.decider.decisions.taken, 2);
+}
+
+#[test]
+fn acks_never_disturb_an_adaptive_schemes_state() {
+    let mut switch = Place::switch("letflow");
+    switch.route(&Header { carries: Carries::Control, ..header(3, 0) }, Time(0));
+    assert_eq!(switch.decider.decisions.taken, 0);
+    switch.route(&header(3, 0), Time(0));
+    assert_eq!(switch.decider.decisions.taken, 1, "the first packet of the flow");
+}
+
+#[test]
+fn an_ingress_switch_gives_each_run_an_entropy_value_and_later_switches_hash_it() {
+    let mut switch = Place::switch("letflow");
+    switch.scheme.placement = Placement::Ingress;
+    switch.decider = Decider::of_switch(&switch.scheme, 1, &mut switch.random);
+    let first = switch.hop(&header(3, 0), Time(0));
+    assert_eq!(switch.hop(&header(3, 0), Time(9)), first);
+    let hops: Vec<Hop> = (1..50).map(|i| switch.hop(&header(3, 0), Time::from_ms(i))).collect();
+    assert!(hops.iter().any(|hop| hop.tag != first.tag) && hops.iter().any(|hop| hop.port != first.port));
+    let taken = switch.decider.decisions.taken;
+    let later = Header { hops: 2, ..header(3, 77) };
+    let port = PORTS[switch.decider.hashed(&later, 4)];
+    assert_eq!(switch.hop(&later, Time::from_ms(99)), Hop { port, tag: later.tag });
+    assert_eq!(switch.decider.decisions.taken, taken);
+}
+
+#[test]
+fn switch_ar_takes_d_mod_k_until_a_notification_moves_all_of_a_destinations_traffic() {
+    for preset in ["switch-ar", "switch-ar-stable"] {
+        let mut switch = Place::switch(preset);
+        let to = |switch: &mut Place, dst| switch.route(&Header { dst, ..header(3, 0) }, Time(5));
+        assert_eq!((to(&mut switch, 2), to(&mut switch, 6)), (6, 6));
+        let notice = Notice { destination: 6, port: 6, feedback: 63, is_local: true };
+        switch.decider.on_notice(&notice, &PORTS, Time(4));
+        assert_eq!((to(&mut switch, 2), to(&mut switch, 6)), (6, 4));
+        assert_eq!(switch.decider.decisions, Decisions { taken: 4, deviating: 1 });
+    }
+}
+
+#[test]
+fn the_fractional_kind_moves_a_part_of_a_destinations_traffic() {
+    let mut switch = Place::switch("switch-ar-fractional");
+    let notice = Notice { destination: 2, port: 6, feedback: 32, is_local: false };
+    switch.decider.on_notice(&notice, &PORTS, Time(0));
+    let mut used = [0; 8];
+    (0..1200).for_each(|_| used[usize::from(switch.route(&header(3, 0), Time(0)))] += 1);
+    assert_eq!(used[4..], [100, 100, 900, 100]);
+}
+
+#[test]
+fn notifications_about_other_ports_or_single_ways_teach_nothing() {
+    let notice = |port| Notice { destination: 2, port, feedback: 63, is_local: false };
+    for preset in ["switch-ar", "ecmp"] {
+        let mut switch = Place::switch(preset);
+        let before = switch.route(&header(3, 0), Time(0));
+        switch.decider.on_notice(&notice(9), &PORTS, Time(0));
+        switch.decider.on_notice(&notice(before), &[before], Time(0));
+        assert_eq!(switch.route(&header(3, 0), Time(0)), before);
+        switch.decider.on_notice(&notice(before), &PORTS, Time(0));
+        assert_eq!(switch.route(&header(3, 0), Time(0)) == before, preset == "ecmp");
+    }
+}
+
+#[test]
+fn notifications_take_every_port_under_switch_ar_and_the_hash_elsewhere() {
+    let used = |preset: &str| {
+        let mut switch = Place::switch(preset);
+        let notification = Header { carries: Carries::Notification, ..header(3, 0) };
+        let ports: std::collections::BTreeSet<_> =
+            (0..100).map(|_| switch.route(&notification, Time(0))).collect();
+        assert_eq!(switch.decider.decisions.taken, 0);
+        ports.len()
+    };
+    assert_eq!((used("switch-ar"), used("switch-ar-fractional"), used("switch-ar-stable")), (4, 4, 4));
+    assert_eq!((used("adaptive"), used("d-mod-k")), (1, 1));
+}
+
+#[test]
+fn labels_in_turn_visit_every_path_of_a_tree() {
+    let (mut low, mut high) = (Place::switch_at("presto", 1), Place::switch_at("presto", 4));
+    let paths: std::collections::HashSet<_> = (100..116)
+        .map(|label| (low.route(&header(3, label), Time(0)), high.route(&header(3, label), Time(0))))
+        .collect();
+    assert_eq!(paths.len(), 16);
+}
+
+#[test]
+fn presto_takes_the_next_label_every_64_kib_of_payload() {
+    let mut nic = Place::nic("presto");
+    nic.decider.begin(flow(0), TagSpace::Labels, &mut nic.random);
+    let labels: Vec<u32> = (0..48).map(|_| nic.send(flow(0), Time(0), TagSpace::Labels).bits()).collect();
+    let from_first: Vec<u32> = labels.iter().map(|label| label.wrapping_sub(labels[0])).collect();
+    assert_eq!(from_first, [[0; 16], [1; 16], [2; 16]].concat());
+}
+
+fn feedback(cause: Cause, rtt_us: u64, in_flight: u32) -> Feedback {
+    Feedback {
+        now: Time::from_us(100),
+        cause,
+        seq: 0,
+        rtt: Time::from_us(rtt_us),
+        way: Time::from_us(1),
+        hops: 6,
+        marked: false,
+        tag: 0,
+        packets: 1,
+        bytes: 4160,
+        in_flight,
+        oldest: 0,
+        next: 50,
+        remaining: Bytes(1 << 20),
+        window_cut: false,
+    }
+}
+
+#[test]
+fn flowcut_takes_a_new_entropy_value_only_when_nothing_is_in_flight() {
+    let (mut nic, space) = (Place::nic("flowcut-nic"), TagSpace::Entropy(256));
+    let flow = flow(4);
+    nic.decider.begin(flow, space, &mut nic.random);
+    let first = nic.send(flow, Time(0), space);
+    let ack = |nic: &mut Place, rtt_us, in_flight| {
+        let feedback = feedback(Cause::Ack, rtt_us, in_flight);
+        nic.decider.on_feedback(flow, &feedback, || space, &mut nic.random)
+    };
+    ack(&mut nic, 13, 50);
+    while ack(&mut nic, 130, 50) == Advice::Continue {
+        assert!(nic.decider.may_send(flow, 50, 0));
+    }
+    assert!(!nic.decider.may_send(flow, 50, 0));
+    assert_eq!(ack(&mut nic, 130, 0), Advice::Continue);
+    assert!(nic.decider.may_send(flow, 50, 50));
+    assert_eq!(nic.decider.counts(flow).decisions.taken, 0);
+    assert_ne!(nic.send(flow, Time(0), space), first);
+    assert_eq!((nic.decider.counts(flow).decisions.taken, nic.decider.counts(flow).drains), (1, 1));
+    nic.decider.on_end(flow);
+    assert_eq!(nic.decider.counts(flow), FlowCounts::default());
+}
+
+#[test]
+fn layers_are_left_when_the_window_is_cut_or_the_timer_expires() {
+    let mut nic = Place::nic("fatpaths");
+    // Labels stand for layers: the next one is always another.
+    let space = TagSpace::Labels;
+    nic.decider.begin(flow(0), space, &mut nic.random);
+    let mut last = nic.send(flow(0), Time(0), space);
+    let cut = Feedback { window_cut: true, ..feedback(Cause::Ack, 13, 5) };
+    for (feedback, leaves) in
+        [(feedback(Cause::Ack, 13, 5), false), (cut, true), (feedback(Cause::Timeout, 0, 0), true)]
+    {
+        nic.decider.on_feedback(flow(0), &feedback, || space, &mut nic.random);
+        let now = nic.send(flow(0), Time(0), space);
+        assert_eq!(now != last, leaves, "{:?}", feedback.cause);
+        last = now;
+    }
+    assert_eq!(nic.decider.counts(flow(0)).decisions.taken, 2);
+}
+
+#[test]
+fn schemes_of_the_switches_leave_the_nic_alone() {
+    for preset in ["ecmp", "letflow", "adaptive", "valiant"] {
+        assert!(Decider::of_nic(&preset::find(preset).unwrap().routing()).is_none());
+    }
+}

@@ -1,0 +1,291 @@
+//! Among what paths a scheme decides, and how its packets are carried along them.
+//!
+//! [`Forwarding`] knows the minimal ports of every switch ([`RouteTable`]; each topology has its own notion of minimal) and, for schemes that
+//! need them, [`Layers`] or the intermediate switches of Valiant's paths ([`Intermediates`]). It says which tags a sender may choose from
+//! ([`TagSpace`]), where a packet with a tag goes on ([`Forwarding::onward`]), in which channels its packets may wait for each other
+//! ([`dependency`]), and how to put that into words.
+
+pub mod dependency;
+mod layers;
+mod minimal;
+mod via;
+
+use netloom_topology::{ChannelId, HostId, Network, NodeId, PortId};
+use rand::Rng;
+
+pub use layers::Layers;
+pub use minimal::{RouteTable, Unreachable};
+pub use via::Intermediates;
+
+use crate::header::{Carries, Header, Hop};
+use crate::scheme::{Placement, Routing, RoutingError};
+use crate::selector::Selector;
+use crate::selector::random::below;
+use crate::tag::{Phase, Tag};
+use dependency::{Ways, find_cycle, longest_route};
+
+/// The paths of a scheme on a network.
+#[derive(Clone, Debug)]
+pub struct Forwarding {
+    table: RouteTable,
+    beyond: Beyond,
+    values: Values,
+}
+
+/// Paths beyond the minimal ports.
+#[derive(Clone, Debug)]
+enum Beyond {
+    Nothing,
+    Layers(Box<Layers>),
+    Via(Intermediates),
+}
+
+/// What tags mean where there is nothing beyond the minimal ports.
+#[derive(Clone, Copy, Debug)]
+enum Values {
+    /// Nobody chooses one.
+    None,
+    Entropy(u32),
+    Labels,
+}
+
+/// The tags from which a decider at the edge of the network chooses a path between two hosts.
+#[derive(Clone, Copy, Debug)]
+pub enum TagSpace<'a> {
+    /// There is nothing to choose.
+    None,
+    /// So many entropy values.
+    Entropy(u32),
+    /// Path labels, from a random first one on.
+    Labels,
+    /// The layers that connect two routers.
+    Layers {
+        /// All layers.
+        layers: &'a Layers,
+        /// The source's router.
+        from: u32,
+        /// The destination's router.
+        to: u32,
+    },
+    /// The intermediate switches between two switches with hosts.
+    Via {
+        /// All of them.
+        via: &'a Intermediates,
+        /// The source's switch.
+        from: u32,
+        /// The destination's switch.
+        to: u32,
+    },
+}
+
+impl TagSpace<'_> {
+    /// The tag with which a flow starts.
+    pub fn first(&self, random: &mut impl Rng) -> Tag {
+        match *self {
+            TagSpace::Labels => Tag::label(random.next_u32() >> 1),
+            TagSpace::Layers { layers, from, to } => layers.first(from, to, random),
+            TagSpace::None | TagSpace::Entropy(_) | TagSpace::Via { .. } => {
+                self.another(Tag::default(), random)
+            }
+        }
+    }
+
+    /// A tag chosen anew: the next label, or a uniform draw among all.
+    pub fn another(&self, current: Tag, random: &mut impl Rng) -> Tag {
+        match *self {
+            TagSpace::None => current,
+            TagSpace::Entropy(values) => Tag::entropy(below(values as usize, random) as u32),
+            TagSpace::Labels => Tag::label(current.bits().wrapping_add(1)),
+            TagSpace::Layers { layers, from, to } => layers.draw(from, to, random),
+            TagSpace::Via { via, from, to } => via.draw(from, to, random).map_or(Tag::DIRECT, Tag::towards),
+        }
+    }
+}
+
+impl Forwarding {
+    /// Lays a scheme's paths on a network without its cut links. A function of the network, the cut links and the seed.
+    ///
+    /// # Errors
+    /// If the scheme needs something that the network does not have, or some hosts cannot reach each other.
+    pub fn build(
+        routing: &Routing,
+        network: &Network,
+        is_cut: impl Fn(ChannelId) -> bool,
+        seed: u64,
+    ) -> Result<Self, ForwardingError> {
+        routing.fits(network)?;
+        let table = RouteTable::minimal(network, &is_cut)?;
+        let beyond = match &routing.selector {
+            Selector::Layer(config) => {
+                Beyond::Layers(Box::new(Layers::build(config, network, is_cut, seed)?))
+            }
+            Selector::Valiant(config) => Beyond::Via(Intermediates::build(config, network, &table)?),
+            _ => Beyond::Nothing,
+        };
+        let values = match (routing.placement, &routing.selector) {
+            (Placement::Nic, Selector::Random(_)) => Values::Entropy(routing.entropy_values),
+            (Placement::Nic, Selector::RoundRobin(_)) => Values::Labels,
+            // Later switches hash the entropy value, so a new one takes a flow to a new path beyond the ingress switch's port, too.
+            (Placement::Ingress, _) => Values::Entropy(routing.entropy_values),
+            _ => Values::None,
+        };
+        Ok(Forwarding { table, beyond, values })
+    }
+
+    /// The minimal ports.
+    pub fn table(&self) -> &RouteTable {
+        &self.table
+    }
+
+    /// The layers by which switches forward, if the scheme has any.
+    pub fn layers(&self) -> Option<&Layers> {
+        match &self.beyond {
+            Beyond::Layers(layers) => Some(layers),
+            Beyond::Nothing | Beyond::Via(_) => None,
+        }
+    }
+
+    /// Whether every packet chooses among the minimal ports of each switch, by whatever the scheme says. If not, switches forward by
+    /// [`Self::onward`].
+    #[inline]
+    pub fn is_minimal(&self) -> bool {
+        matches!(self.beyond, Beyond::Nothing)
+    }
+
+    /// Whether the packet's first switch chooses its tag.
+    #[inline]
+    pub fn is_tagged_by_switch(&self) -> bool {
+        matches!(self.beyond, Beyond::Via(_))
+    }
+
+    /// The tags from which a path between two hosts is chosen.
+    pub fn tags(&self, src: HostId, dst: HostId) -> TagSpace<'_> {
+        match (&self.beyond, self.values) {
+            (Beyond::Layers(layers), _) => {
+                TagSpace::Layers { layers, from: layers.router_of(src), to: layers.router_of(dst) }
+            }
+            (Beyond::Via(via), _) => {
+                TagSpace::Via { via, from: self.table.edge_of(src), to: self.table.edge_of(dst) }
+            }
+            (Beyond::Nothing, Values::Entropy(values)) => TagSpace::Entropy(values),
+            (Beyond::Nothing, Values::Labels) => TagSpace::Labels,
+            (Beyond::Nothing, Values::None) => TagSpace::None,
+        }
+    }
+
+    /// Where a packet goes on beyond minimal routing. `choose` names one of several ports that lead there; control packets keep to layer 0
+    /// or to minimal paths.
+    ///
+    /// No loop arises where a layer does not lead to the destination and a packet takes minimal ports instead: once in a layer that leads
+    /// there it stays in it, and before that every hop brings it nearer.
+    pub fn onward(&self, here: NodeId, header: &Header, choose: impl FnOnce(usize) -> usize) -> Hop {
+        let minimal = self.table.candidates(here, header.dst).ports;
+        match &self.beyond {
+            Beyond::Nothing => Hop { port: one_of(minimal, choose), tag: header.tag },
+            Beyond::Layers(layers) => {
+                let layer = if header.carries == Carries::Data { header.tag.bits() } else { 0 };
+                let (from, to) = (layers.router(here), layers.router_of(header.dst));
+                // At the last switch there is one way only, the destination's port.
+                let port = match layers.leads(layer, from, to) {
+                    true => layers.next_port(layer, from, to, choose).expect("the layer leads there"),
+                    false => one_of(minimal, choose),
+                };
+                Hop { port, tag: header.tag }
+            }
+            Beyond::Via(via) => {
+                let (ports, tag) = self.part_of_way(via, here, header);
+                Hop { port: one_of(ports, choose), tag }
+            }
+        }
+    }
+
+    /// The ports of a packet over an intermediate switch, and the tag that it carries on.
+    fn part_of_way(&self, via: &Intermediates, here: NodeId, header: &Header) -> (&[PortId], Tag) {
+        let (minimal, tag) = (self.table.candidates(here, header.dst).ports, header.tag);
+        if header.carries != Carries::Data {
+            return (minimal, tag);
+        }
+        match tag.phase() {
+            Phase::Minimal => (minimal, tag),
+            Phase::Towards(edge)
+                if via.is_passed(&self.table, self.table.edge_of(header.src), edge, here) =>
+            {
+                (minimal, tag.passed())
+            }
+            Phase::Towards(edge) => (self.table.towards_edge(here, edge).ports, tag),
+        }
+    }
+
+    /// A cycle of virtual channels, each waiting for the next and the last for the first; none if the routes are free of deadlock.
+    /// It is a shortest one through one of its channels.
+    pub fn find_cycle(&self, network: &Network, vcs: u8) -> Option<Vec<(ChannelId, u8)>> {
+        find_cycle(network, &self.table, self.ways(), vcs)
+    }
+
+    /// Hops between switches of the longest route: the number of virtual channels with which there is never a cycle. At least 1,
+    /// at most 255.
+    pub fn longest_route(&self, network: &Network) -> u8 {
+        longest_route(network, &self.table, self.ways())
+    }
+
+    fn ways(&self) -> Ways<'_> {
+        match &self.beyond {
+            Beyond::Nothing => Ways::Minimal,
+            Beyond::Layers(layers) => Ways::Layers(layers),
+            Beyond::Via(via) => Ways::Via(via),
+        }
+    }
+
+    /// The ports by which a data packet may go on beyond minimal routing, and in words why; `by_hash` says how one of several is chosen.
+    pub fn explain_onward(&self, here: NodeId, header: &Header, by_hash: &str) -> (Vec<PortId>, String) {
+        let minimal = self.table.candidates(here, header.dst).ports;
+        let (ports, words) = match &self.beyond {
+            Beyond::Nothing => (minimal.to_vec(), "minimal".to_owned()),
+            Beyond::Layers(layers) => {
+                let (from, to) = (layers.router(here), layers.router_of(header.dst));
+                let layer = header.tag.bits();
+                let ports = layers.ports(layer, from, to);
+                match ports.is_empty() {
+                    _ if from == to => (minimal.to_vec(), "the destination's port".into()),
+                    true => {
+                        (minimal.to_vec(), format!("layer {layer} does not lead there; among minimal ports"))
+                    }
+                    false => (ports, format!("layer {layer}")),
+                }
+            }
+            Beyond::Via(via) => {
+                let (ports, tag) = self.part_of_way(via, here, header);
+                let words = match tag.phase() {
+                    Phase::Towards(edge) => format!(
+                        "minimal towards intermediate switch {}",
+                        self.table.edge_switch(edge) - self.table.hosts()
+                    ),
+                    Phase::Minimal => "minimal to the destination".into(),
+                };
+                (ports.to_vec(), words)
+            }
+        };
+        let words = if ports.len() > 1 { format!("{words}, by the {by_hash}") } else { words };
+        (ports, words)
+    }
+}
+
+/// One of some ports; `choose` is asked only if there are several.
+#[inline]
+fn one_of(ports: &[PortId], choose: impl FnOnce(usize) -> usize) -> PortId {
+    match *ports {
+        [only] => only,
+        _ => ports[choose(ports.len())],
+    }
+}
+
+/// A scheme that does not fit a network.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ForwardingError {
+    /// The scheme needs something else.
+    #[error(transparent)]
+    Routing(#[from] RoutingError),
+    /// The cut links leave somebody unreachable.
+    #[error("faults: {0}")]
+    Unreachable(#[from] Unreachable),
+}

@@ -1,0 +1,247 @@
+//! Over an intermediate switch: minimal paths on both sides of it.
+
+use netloom_topology::{Network, NodeId};
+use rand::Rng;
+
+use super::minimal::RouteTable;
+use crate::scheme::RoutingError;
+use crate::selector::random::below;
+use crate::selector::valiant::{Intermediate, Valiant};
+
+/// The intermediate switches of a network. Switches with hosts are named by their index in the [`RouteTable`].
+#[derive(Clone, Debug)]
+pub struct Intermediates {
+    /// Per switch with hosts, its group. One group holds all if switches are drawn.
+    group_of: Vec<u32>,
+    /// Per group, its switches with hosts, ascending.
+    members: Vec<Vec<u32>>,
+    /// Per switch, with hosts or without, its group.
+    group_of_switch: Vec<u32>,
+    hosts: u32,
+}
+
+impl Intermediates {
+    /// The intermediate switches of a network.
+    ///
+    /// # Errors
+    /// If the network is a tree, or groups are asked for where there are none.
+    pub fn build(config: &Valiant, network: &Network, table: &RouteTable) -> Result<Self, RoutingError> {
+        let refuse = |reason: String| Err(RoutingError { field: "selector", reason });
+        if network.is_tree() {
+            return refuse(format!(
+                "\"valiant\" has no use on a tree, where a random common ancestor is on a minimal path; found {}, use the preset \"random-nca\"",
+                network.name()
+            ));
+        }
+        // The group of a switch as the topology names it; one holds all if switches are drawn.
+        let name = |switch| match config.intermediate {
+            Intermediate::Switch => 0,
+            Intermediate::Group => network.pod(switch),
+        };
+        let edges = || (0..table.edges()).map(|edge| name(table.edge_switch(edge)));
+        let mut names: Vec<u32> = edges().collect();
+        names.sort_unstable();
+        names.dedup();
+        if config.intermediate == Intermediate::Group && names.len() == 1 {
+            return refuse(format!("intermediate: {} has no groups; use \"switch\"", network.name()));
+        }
+        // A group without hosts is none.
+        let group = |name| names.binary_search(&name).map_or(u32::MAX, |group| group as u32);
+        let group_of_switch = (network.hosts()..network.nodes()).map(|switch| group(name(switch))).collect();
+        let group_of: Vec<u32> = edges().map(group).collect();
+        let mut members = vec![Vec::new(); names.len()];
+        (0..).zip(&group_of).for_each(|(edge, &group): (u32, _)| members[group as usize].push(edge));
+        Ok(Intermediates { group_of, members, group_of_switch, hosts: network.hosts() })
+    }
+
+    /// The group of a switch with hosts.
+    pub(crate) fn group(&self, edge: u32) -> u32 {
+        self.group_of[edge as usize]
+    }
+
+    /// The switches with hosts of a group.
+    pub(crate) fn members(&self, group: u32) -> &[u32] {
+        &self.members[group as usize]
+    }
+
+    /// An intermediate switch between two others, uniformly among the groups and then among a group's switches. None if there is none.
+    pub(crate) fn draw(&self, from: u32, to: u32, random: &mut impl Rng) -> Option<u32> {
+        if from == to {
+            return None;
+        }
+        let (here, there) = (self.group(from), self.group(to));
+        if here == there {
+            let members = self.members(here);
+            let place = |edge| members.binary_search(&edge).expect("a switch is in its group") as u32;
+            let drawn = below_but(members.len(), place(from), place(to), random)?;
+            return Some(members[drawn as usize]);
+        }
+        let members = self.members(below_but(self.members.len(), here, there, random)?);
+        Some(members[below(members.len(), random)])
+    }
+
+    /// Whether there is an intermediate switch between two others.
+    pub(crate) fn lie_between(&self, from: u32, to: u32) -> bool {
+        let (here, there) = (self.group(from), self.group(to));
+        from != to && if here == there { self.members(here).len() > 2 } else { self.members.len() > 2 }
+    }
+
+    /// The switches that packets from another one may be sent over.
+    pub(crate) fn reachable(&self, from: u32) -> impl Iterator<Item = u32> {
+        let group = self.group(from);
+        let (in_group, others) = (self.members(group).len() > 2, self.members.len() > 2);
+        let edges = 0..self.group_of.len() as u32;
+        edges.filter(move |&edge| match self.group(edge) == group {
+            true => in_group && edge != from,
+            false => others,
+        })
+    }
+
+    /// Whether a packet from switch `from` has done the first part of its way, to `towards`, at switch `here`.
+    #[inline]
+    pub fn is_passed(&self, table: &RouteTable, from: u32, towards: u32, here: NodeId) -> bool {
+        let group = self.group(towards);
+        let enters = self.group(from) != group && self.group_of_switch[(here - self.hosts) as usize] == group;
+        enters || table.edge_switch(towards) == here
+    }
+}
+
+/// A uniform number below `count` other than two different ones; none if there is none.
+fn below_but(count: usize, a: u32, b: u32, random: &mut impl Rng) -> Option<u32> {
+    let others = count.checked_sub(2).filter(|&others| others > 0)?;
+    let drawn = below(others, random) as u32;
+    let drawn = drawn + u32::from(drawn >= a.min(b));
+    Some(drawn + u32::from(drawn >= a.max(b)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forwarding::{Forwarding, TagSpace};
+    use crate::hash::region;
+    use crate::header::{Carries, Header};
+    use crate::preset;
+    use crate::selector::Selector;
+    use netloom_topology::{BuildContext, Dragonfly, HyperX, SlimFly, Topology};
+    use rand_pcg::Pcg64Mcg;
+    use std::path::Path;
+
+    struct Fabric {
+        network: Network,
+        forwarding: Forwarding,
+        random: Pcg64Mcg,
+    }
+
+    fn fabric(topology: Topology, intermediate: Intermediate) -> Fabric {
+        let network = topology.build(&BuildContext { seed: 1, base_dir: Path::new("") }).unwrap();
+        let mut scheme = preset::find("valiant").unwrap().routing();
+        scheme.selector = Selector::Valiant(Valiant { intermediate });
+        let forwarding = Forwarding::build(&scheme, &network, |_| false, 1).unwrap();
+        Fabric { network, forwarding, random: Pcg64Mcg::new(5) }
+    }
+
+    impl Fabric {
+        fn via(&self) -> &Intermediates {
+            let TagSpace::Via { via, .. } = self.forwarding.tags(0, 1) else { unreachable!() };
+            via
+        }
+
+        /// The switches that a packet crosses.
+        fn walk(&mut self, src: u32, dst: u32, control: bool) -> Vec<NodeId> {
+            let carries = if control { Carries::Control } else { Carries::Data };
+            let tag = self.forwarding.tags(src, dst).first(&mut self.random);
+            let mut header = Header { src, dst, flow: 0, tag, bytes: 4160, payload: 4096, hops: 1, carries };
+            let mut here = self.network.edge_switch(src);
+            let mut path = vec![here];
+            loop {
+                let random = &mut self.random;
+                let choose = |count| region(random.next_u32(), count);
+                let hop = self.forwarding.onward(here, &header, choose);
+                header.tag = hop.tag;
+                here = self.network.neighbour(here, hop.port);
+                if here == dst {
+                    return path;
+                }
+                path.push(here);
+                assert!(path.len() < 20, "{path:?}");
+            }
+        }
+    }
+
+    fn slim_fly() -> Topology {
+        Topology::SlimFly(SlimFly { q: Some(5), ..SlimFly::default() })
+    }
+
+    #[test]
+    fn paths_are_twice_as_long_on_the_mean() {
+        let hyperx = Topology::HyperX(HyperX { hosts_per_switch: Some(1), ..HyperX::default() });
+        for topology in [slim_fly(), hyperx] {
+            let mut fabric = fabric(topology, Intermediate::Switch);
+            let hosts = fabric.network.hosts();
+            let pairs: Vec<_> =
+                (0..20_000u32).map(|i| (i * 7 % hosts, (i * 13 + i / hosts) % hosts)).collect();
+            let table = fabric.forwarding.table().clone();
+            let edge = |host| table.edge_of(host);
+            let pairs: Vec<_> = pairs.into_iter().filter(|&(a, b)| edge(a) != edge(b)).collect();
+            let mut mean = |control| {
+                let hops = pairs.iter().map(|&(a, b)| fabric.walk(a, b, control).len() - 1);
+                hops.sum::<usize>() as f64 / pairs.len() as f64
+            };
+            let (minimal, valiant) = (mean(true), mean(false));
+            assert!((valiant / minimal - 2.0).abs() < 0.03, "{minimal} {valiant}");
+        }
+    }
+
+    #[test]
+    fn a_dragonflys_packets_enter_another_group_on_their_way() {
+        let dragonfly = Topology::Dragonfly(Dragonfly { hosts_per_switch: Some(2), ..Dragonfly::default() });
+        let mut fabric = fabric(dragonfly, Intermediate::Group);
+        let hosts = fabric.network.hosts();
+        let mut crossed = std::collections::BTreeSet::<u32>::new();
+        for (src, dst) in (0..hosts).flat_map(|src| (0..hosts).map(move |dst| (src, dst))) {
+            if fabric.network.edge_switch(src) == fabric.network.edge_switch(dst) {
+                continue;
+            }
+            let path = fabric.walk(src, dst, false);
+            let mut groups: Vec<u32> = path.iter().map(|&switch| fabric.network.pod(switch)).collect();
+            groups.dedup();
+            if groups.len() == 1 {
+                assert_eq!(path.len(), 3, "over another switch of the group");
+                continue;
+            }
+            // Local, global, local to the drawn group, and the same from there.
+            assert!(groups.len() == 3 && path.len() <= 6, "{path:?}");
+            crossed.insert(groups[1]);
+        }
+        assert_eq!(crossed.len(), 9);
+    }
+
+    #[test]
+    fn intermediates_are_uniform_among_all_but_the_ends() {
+        let fabric = fabric(slim_fly(), Intermediate::Switch);
+        let mut random = Pcg64Mcg::new(3);
+        let mut hits = [0u32; 50];
+        (0..48_000).for_each(|_| hits[fabric.via().draw(31, 7, &mut random).unwrap() as usize] += 1);
+        for (edge, &hits) in hits.iter().enumerate() {
+            match edge {
+                7 | 31 => assert_eq!(hits, 0),
+                // Six standard deviations of a binomial(48000, 1/48).
+                _ => assert!(hits.abs_diff(1000) < 190, "{edge}: {hits}"),
+            }
+        }
+        assert_eq!(fabric.via().draw(3, 3, &mut random), None);
+    }
+
+    #[test]
+    fn networks_without_use_for_it_are_refused() {
+        let build = |topology: Topology, intermediate| {
+            let network = topology.build(&BuildContext { seed: 1, base_dir: Path::new("") }).unwrap();
+            let table = RouteTable::minimal(&network, |_| false).unwrap();
+            Intermediates::build(&Valiant { intermediate }, &network, &table).unwrap_err().reason
+        };
+        let tree = build(Topology::KaryNTree(Default::default()), Intermediate::Switch);
+        assert!(tree.contains("random-nca"), "{tree}");
+        let complete = build(Topology::Complete(Default::default()), Intermediate::Group);
+        assert!(complete.contains("has no groups"), "{complete}");
+    }
+}

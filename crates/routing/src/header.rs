@@ -1,0 +1,119 @@
+//! What routing reads of a packet, what it may ask of the place where it decides, and what it answers.
+
+use netloom_topology::{HostId, PortId};
+
+use crate::tag::Tag;
+
+/// A flow, as switches and receivers know it: its source and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FlowKey {
+    /// Source host.
+    pub src: u32,
+    /// Number of the flow at its source.
+    pub flow: u32,
+}
+
+/// What kind of packet asks for its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carries {
+    /// Payload.
+    Data,
+    /// An ACK or another signal.
+    Control,
+    /// A congestion notification, from which switches on its way learn.
+    Notification,
+}
+
+/// What routing reads of a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Header {
+    /// Source host of this packet (of an ACK: the data's receiver).
+    pub src: u32,
+    /// Destination host of this packet.
+    pub dst: u32,
+    /// Number of the flow at the data's source.
+    pub flow: u32,
+    /// What it says of its path.
+    pub tag: Tag,
+    /// Its size on the wire in bytes.
+    pub bytes: u32,
+    /// Its payload in bytes; 0 unless it carries data.
+    pub payload: u32,
+    /// Channels it has crossed, if it carries data: 1 at its first switch.
+    pub hops: u8,
+    /// What it carries.
+    pub carries: Carries,
+}
+
+impl Header {
+    /// The flow it belongs to.
+    #[inline(always)]
+    pub fn key(&self) -> FlowKey {
+        FlowKey { src: self.src, flow: self.flow }
+    }
+
+    /// Whether it is a data packet at its first switch.
+    #[inline(always)]
+    pub fn is_first(&self) -> bool {
+        self.hops == 1 && self.carries == Carries::Data
+    }
+}
+
+/// The ports that a packet may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidates<'a> {
+    /// In ascending order; never none.
+    pub ports: &'a [PortId],
+    /// Number of this set of ports in the network's route table: equal sets have equal numbers.
+    pub set: u32,
+}
+
+/// What a switch tells those who decide there.
+pub trait View {
+    /// Bytes that wait at a port now.
+    fn load(&mut self, port: PortId) -> u64;
+    /// Rate of a port's link in bit/s.
+    fn rate(&self, port: PortId) -> u64;
+}
+
+/// Where a packet goes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// The output port.
+    pub port: PortId,
+    /// The tag that the packet carries on.
+    pub tag: Tag,
+}
+
+/// How often an adaptive or random scheme decided, and how often the outcome was another than without adaptation: at a switch than the
+/// header's hash would have given or, under Switch AR, the uncongested choice; at a NIC than the flow's first path. A scheme that never
+/// deviates is inert.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Decisions {
+    /// Decisions among two or more candidates.
+    pub taken: u64,
+    /// Those whose outcome differs from that.
+    pub deviating: u64,
+}
+
+impl Decisions {
+    /// One more decision.
+    #[inline(always)]
+    pub(crate) fn count(&mut self, deviates: bool) {
+        self.taken += 1;
+        self.deviating += u64::from(deviates);
+    }
+}
+
+/// A congestion notification, as the switch that sends it or that it passes sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// The destination of the sampled frame: traffic to this host met congestion.
+    pub destination: HostId,
+    /// Made here: the output port whose queue was sampled. Passing through: the port it came in by.
+    pub port: PortId,
+    /// Quantised feedback of 802.1Qau, 1 to 63.
+    pub feedback: u8,
+    /// Whether this switch made it.
+    pub is_local: bool,
+}

@@ -1,0 +1,18 @@
+//! Stand-ins that the tests of several files share.
+
+use netloom_topology::PortId;
+
+use crate::header::View;
+
+/// A switch of which only the loads of its ports are known; all rates are alike.
+pub(crate) struct Loads<F>(pub(crate) F);
+
+impl<F: Fn(PortId) -> u64> View for Loads<F> {
+    fn load(&mut self, port: PortId) -> u64 {
+        self.0(port)
+    }
+
+    fn rate(&self, _: PortId) -> u64 {
+        1
+    }
+}
