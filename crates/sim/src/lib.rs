@@ -27,6 +27,8 @@ mod host;
 mod measure;
 mod meter;
 mod model;
+#[cfg(test)]
+mod mutation;
 mod path;
 mod sampler;
 mod simulation;

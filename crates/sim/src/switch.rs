@@ -73,9 +73,6 @@ impl Switch {
         out: &mut impl Scheduler<Message>,
     ) {
         self.last_event = now;
-        if cfg!(feature = "broken-conservation") && packet.kind == PacketKind::Data && packet.seq == 3 {
-            return;
-        }
         if self.duties != Duties::Plain {
             if packet.is_of_the_link() {
                 return self.obey(world, now, packet, out);
