@@ -114,7 +114,7 @@ impl Simulation {
             let performance = Performance::new(env!("CARGO_PKG_VERSION"), 1, wall_s, hops);
             let text = scenario.to_toml().map_err(Problems::from)?;
             Ok(Outcome::new(text, &summary, &performance, &finished.records, None)
-                .expect("a summary can be written as JSON"))
+                .map_err(netloom_sim::RunError::Series)?)
         })
         .map_err(|error| run_error(py, &error))
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use netloom_record::{OutcomeTable, Performance, Records, Summary, Window};
+use netloom_record::{OutcomeTable, Performance, Records, SeriesError, Summary, Window};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
@@ -28,6 +28,8 @@ pub(crate) struct Outcome {
     tables: Vec<Table>,
 }
 
+const AS_JSON: &str = "what was computed or read can be written as JSON";
+
 impl Outcome {
     pub(crate) fn new(
         scenario: String,
@@ -35,14 +37,14 @@ impl Outcome {
         performance: &Performance,
         records: &Records,
         folder: Option<PathBuf>,
-    ) -> serde_json::Result<Self> {
-        let table = |table| Table::of_columns(records.columns(table));
+    ) -> Result<Self, SeriesError> {
+        let table = |table| records.columns(table).map(Table::of_columns);
         Ok(Outcome {
             scenario,
-            summary: serde_json::to_string_pretty(summary)?,
-            performance: serde_json::to_string_pretty(performance)?,
+            summary: serde_json::to_string_pretty(summary).expect(AS_JSON),
+            performance: serde_json::to_string_pretty(performance).expect(AS_JSON),
             folder,
-            tables: OutcomeTable::ALL.map(table).into(),
+            tables: OutcomeTable::ALL.into_iter().map(table).collect::<Result<_, _>>()?,
         })
     }
 
@@ -59,8 +61,8 @@ impl Outcome {
             windows: outcome.summary.windows.keys().map(window).collect(),
             flows: outcome.flows()?,
             channels: outcome.channels()?,
-            samples: outcome.samples()?,
-            flow_samples: outcome.flow_samples()?,
+            samples: outcome.samples()?.into(),
+            flow_samples: outcome.flow_samples()?.into(),
             window_flows: outcome.window_flows()?,
             ..Records::default()
         };
@@ -71,7 +73,7 @@ impl Outcome {
             &records,
             Some(dir.to_owned()),
         );
-        Ok(made.expect("what was read from JSON can be written"))
+        Ok(made.expect("the rows are in memory"))
     }
 }
 

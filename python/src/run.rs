@@ -75,7 +75,7 @@ pub(crate) fn run(
         }
         let folder = writer.map(|(_, out)| std::path::absolute(&out).unwrap_or(out));
         let made = Outcome::new(text, &ran.summary, &ran.performance, &records, folder);
-        Ok(made.expect("a summary can be written as JSON"))
+        Ok(made.map_err(netloom_sim::RunError::Series)?)
     });
     // What stopped the run says more than that it was stopped.
     if let Some(error) = observer.raised {

@@ -25,14 +25,32 @@ pub fn read<T, E: From<Error>>(input: File, read: impl FnOnce(&Table) -> Result<
 pub struct Table(SerializedFileReader<File>);
 
 impl Table {
+    /// Opens a table that is known to be sound; others are read with [`read()`].
+    ///
+    /// # Errors
+    /// If the file cannot be read or is no table.
+    pub fn open(input: File) -> Result<Self, Error> {
+        Ok(Table(SerializedFileReader::new(input)?))
+    }
+
+    /// The number of row groups.
+    pub fn groups(&self) -> usize {
+        self.0.num_row_groups()
+    }
+
+    /// A row group, counted from 0.
+    ///
+    /// # Errors
+    /// If there is no such group.
+    pub fn row_group(&self, index: usize) -> Result<RowGroup<'_>, Error> {
+        let before = self.0.metadata().row_groups().iter().take(index);
+        let rows_before = before.map(|group| u64::try_from(group.num_rows()).unwrap_or(0)).sum();
+        Ok(RowGroup { reader: self.0.get_row_group(index)?, rows_before })
+    }
+
     /// The row groups, in order.
     pub fn row_groups(&self) -> impl Iterator<Item = Result<RowGroup<'_>, Error>> {
-        let mut rows_before = 0;
-        (0..self.0.num_row_groups()).map(move |index| {
-            let group = RowGroup { reader: self.0.get_row_group(index)?, rows_before };
-            rows_before += group.rows() as u64;
-            Ok(group)
-        })
+        (0..self.groups()).map(|index| self.row_group(index))
     }
 }
 

@@ -40,6 +40,7 @@ mod breakdown;
 mod outcome;
 mod performance;
 mod records;
+mod series;
 mod statistics;
 mod summary;
 mod tables;
@@ -53,6 +54,7 @@ pub use records::{
     ChannelRecord, ChannelWindowRecord, DecisionCount, FlowRecord, FlowSampleRecord, NamedChannel,
     PacketCounts, Records, SampleRecord, Totals, Window, WindowRecord,
 };
+pub use series::{MOST_ROWS, Series, SeriesError, SeriesRow, SeriesWriter};
 pub use statistics::Statistics;
 pub use summary::{
     DrainSummary, FlowSummary, PacketSummary, SizeBin, Status, Summary, SummaryOptions, TierSummary,

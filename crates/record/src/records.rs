@@ -6,11 +6,14 @@ use netloom_units::{Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::series::Series;
+
 /// Everything one run has seen.
 ///
 /// Flows are in order of (`src`, `flow`), channels in order of `channel`, samples in order of (`time`, `channel`), flow
 /// samples in order of (`time`, `src`, `flow`), windows' flows in order of (`window`, `src`, `flow`) and windows' channels
-/// in order of (`window`, `channel`), so that equal runs give equal files; [`Records::sort`] brings them there.
+/// in order of (`window`, `channel`), so that equal runs give equal files; [`Records::sort`] brings
+/// them there (a [`Series`] is in order by itself).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Records {
     /// Kinds of traffic by name; [`FlowRecord::group`] counts along this list. Never empty: traffic without kinds is of
@@ -25,9 +28,9 @@ pub struct Records {
     /// Every channel of the network, used or not.
     pub channels: Vec<ChannelRecord>,
     /// Sampled series of channels; empty if no channel was sampled.
-    pub samples: Vec<SampleRecord>,
+    pub samples: Series<SampleRecord>,
     /// Sampled series of flows; empty if no flow was sampled.
-    pub flow_samples: Vec<FlowSampleRecord>,
+    pub flow_samples: Series<FlowSampleRecord>,
     /// What every flow delivered in every window; flows that delivered nothing in a window have no record of it.
     pub window_flows: Vec<WindowRecord>,
     /// What every named channel did in every window.
@@ -45,8 +48,8 @@ impl Default for Records {
             named_channels: Vec::new(),
             flows: Vec::new(),
             channels: Vec::new(),
-            samples: Vec::new(),
-            flow_samples: Vec::new(),
+            samples: Series::default(),
+            flow_samples: Series::default(),
             window_flows: Vec::new(),
             window_channels: Vec::new(),
             totals: Totals::default(),
@@ -59,8 +62,6 @@ impl Records {
     pub fn sort(&mut self) {
         self.flows.sort_by_key(|flow| (flow.src, flow.flow));
         self.channels.sort_by_key(|channel| channel.channel);
-        self.samples.sort_by_key(|sample| (sample.time, sample.channel));
-        self.flow_samples.sort_by_key(|sample| (sample.time, sample.src, sample.flow));
         self.window_flows.sort_by_key(|record| (record.window, record.src, record.flow));
         self.window_channels.sort_by_key(|record| (record.window, record.channel));
     }
@@ -152,6 +153,8 @@ pub struct FlowRecord {
     /// Decisions that differed from the scheme's default path.
     pub deviations: u64,
 }
+
+const _: () = assert!(size_of::<FlowRecord>() <= 200, "a finished flow costs its record");
 
 /// One direction of a link.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -423,8 +423,6 @@ mod tests {
         let mut shuffled = records();
         shuffled.flows.reverse();
         shuffled.channels.reverse();
-        shuffled.samples.reverse();
-        shuffled.flow_samples.reverse();
         shuffled.window_flows.reverse();
         shuffled.window_channels.reverse();
         shuffled.sort();

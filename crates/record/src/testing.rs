@@ -98,8 +98,9 @@ pub(crate) fn records() -> Records {
         samples: vec![
             SampleRecord { time: Time::from_us(5), channel: 0, queue: 7, bytes: 3, paused: Time::from_us(1) },
             SampleRecord { time: Time::from_us(5), channel: 2, queue: 0, bytes: 1, paused: Time::ZERO },
-        ],
-        flow_samples: vec![flow_sample(1, 0), flow_sample(2, 1)],
+        ]
+        .into(),
+        flow_samples: vec![flow_sample(1, 0), flow_sample(2, 1)].into(),
         window_flows: vec![
             WindowRecord { window: 0, src: 1, dst: 2, flow: 0, group: 0, bytes: 400 },
             WindowRecord { window: 0, src: 1, dst: 2, flow: 1, group: 1, bytes: 200 },

@@ -2,7 +2,7 @@
 
 use netloom_engine::END_OF_TIME;
 use netloom_fabric::{FlowControl, NO_INGRESS, Packet, PacketKind};
-use netloom_record::{ChannelRecord, DecisionCount, FlowRecord, PacketCounts, Records, Totals};
+use netloom_record::{ChannelRecord, DecisionCount, FlowRecord, PacketCounts, Records, SeriesError, Totals};
 use netloom_routing::{Decisions, FlowKey, Placement};
 use netloom_transport::Receiver;
 use netloom_units::Time;
@@ -39,6 +39,9 @@ pub enum RunError {
     /// Work is left at the end of time.
     #[error("the run reached {END_OF_TIME} of simulated time, the end of time, with work left")]
     OutOfTime,
+    /// A time series cannot be kept.
+    #[error("measure: {0}")]
+    Series(#[from] SeriesError),
     /// Work is left although nothing happens any more.
     #[error("the run stands still: host {host} {what}")]
     Unfinished {
@@ -239,6 +242,8 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
     let decisions = count_decisions(world, &records.flows, switching);
     records.totals = Totals { simulated: end, packet_hops: sent - crossing, data, control, decisions };
     collect_channels(world, &mut nodes, end, &mut records);
+    records.samples = world.watch.series.finish()?;
+    records.flow_samples = world.watch.flow_series.finish()?;
     records.sort();
     Ok(records)
 }
@@ -273,9 +278,7 @@ fn add_receiver(
     if let Some(meter) = meter {
         flow.delivered_after_warm_up = meter.after_warm_up;
         let key = FlowKey { src: flow.src, flow: flow.flow };
-        let (samples, windows) =
-            meter.finish(&world.watch, end, receiver.resequencing(), (key, host, flow.group));
-        records.flow_samples.extend(samples);
+        let windows = meter.finish(&world.watch, end, receiver.resequencing(), (key, host, flow.group));
         records.window_flows.extend(windows);
     }
 }
@@ -380,7 +383,6 @@ fn collect_channels(world: &World, nodes: &mut [Node], end: Time, records: &mut 
         };
         if let Some(sampler) = sampler {
             records.window_channels.append(&mut sampler.complete(ports, end, &world.watch.windows));
-            records.samples.append(&mut sampler.samples);
         }
         for port in 0..ports.len() as u16 {
             let (id, stats) = (ports.channel(port), ports.stats_of(port, end));

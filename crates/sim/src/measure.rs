@@ -1,6 +1,6 @@
 //! What to measure: for how long, in which spells of time, and at which channels.
 
-use netloom_record::{NamedChannel, Window};
+use netloom_record::{MOST_ROWS, NamedChannel, SampleRecord, Window};
 use netloom_topology::Network;
 use netloom_units::{Bytes, Time};
 use schemars::JsonSchema;
@@ -65,6 +65,7 @@ impl Measure {
             );
         }
         self.check_tier(network)?;
+        self.check_length(network)?;
         self.check_windows()?;
         check_names("channels", self.channels.iter().map(|channel| channel.name.as_str()))?;
         let find = |(index, channel): (usize, &ChannelName)| channel.find(index, network);
@@ -83,6 +84,35 @@ impl Measure {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Refuses series that would be too long if all channels were busy until the end, where that is known.
+    fn check_length(&self, network: &Network) -> Result<(), SimError> {
+        let Some(until) = self.until else { return Ok(()) };
+        let channels = match &self.sample_tier {
+            _ if !self.channels.is_empty() => self.channels.len(),
+            Some(tier) => {
+                let tiers = network.links().iter().map(|link| &network.tiers()[usize::from(link.tier)]);
+                2 * tiers.filter(|of| *of == tier).count()
+            }
+            None => 2 * network.links().len(),
+        };
+        // A flow at a time is the least that a series of flows can hold.
+        for (field, interval, each) in
+            [("sample", self.sample, channels), ("sample_flows", self.sample_flows, 1)]
+        {
+            let Some(interval) = interval else { continue };
+            let rows = (until.0 / interval.0).saturating_mul(each as u64);
+            if rows > MOST_ROWS {
+                let gib = rows as f64 * size_of::<SampleRecord>() as f64 / (1u64 << 30) as f64;
+                let reason = format!(
+                    "{interval} makes up to {rows} rows until {until}, {gib:.0} GiB: expected at most {MOST_ROWS} rows; sample more \
+                     rarely or fewer channels"
+                );
+                return refuse(field, reason);
+            }
+        }
+        Ok(())
     }
 
     fn check_windows(&self) -> Result<(), SimError> {
@@ -258,6 +288,31 @@ mod tests {
         assert!(
             named(&["a-b", "a_b"]).contains("windows.1.name: expected names that differ, found `a_b` twice")
         );
+    }
+
+    #[test]
+    fn series_that_nobody_could_keep_are_refused_with_their_size() {
+        let measure = |sample, tier: Option<&str>, until| Measure {
+            sample: Some(sample),
+            sample_tier: tier.map(str::to_owned),
+            until: Some(until),
+            ..Measure::default()
+        };
+        let all = refusal(measure(Time(1), None, Time::from_ms(2)));
+        assert_eq!(
+            all,
+            "measure.sample: 1ps makes up to 16000000000 rows until 2ms, 596 GiB: expected at most 1000000000 rows; sample more \
+             rarely or fewer channels"
+        );
+        let tier = refusal(measure(Time(1), Some("host"), Time::from_ms(2)));
+        assert!(
+            tier.contains("makes up to 16000000000 rows"),
+            "all links of this network are host links: {tier}"
+        );
+        assert!(measure(Time(16), None, Time::from_ms(2)).check(&network()).is_ok());
+        let flows =
+            Measure { sample_flows: Some(Time(1)), until: Some(Time::from_ms(2)), ..Measure::default() };
+        assert!(refusal(flows).contains("measure.sample_flows: 1ps makes up to 2000000000 rows until 2ms"));
     }
 
     #[test]

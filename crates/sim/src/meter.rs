@@ -1,10 +1,12 @@
 //! What receivers measure over time: payload after the warm-up, in named windows, and per interval.
 
-use netloom_record::{FlowSampleRecord, Window, WindowRecord};
+use std::sync::Arc;
+
+use netloom_record::{FlowSampleRecord, SampleRecord, SeriesWriter, Window, WindowRecord};
 use netloom_routing::FlowKey;
 use netloom_units::Time;
 
-/// What the user wants to know of flows over time.
+/// What the user wants to know over time, and where the rows of time series go.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watch {
     pub(crate) warm_up: Time,
@@ -12,14 +14,26 @@ pub(crate) struct Watch {
     pub(crate) windows: Vec<Window>,
     /// Whether arrivals must be metered at all.
     pub(crate) is_on: bool,
+    /// The samples of channels.
+    pub(crate) series: Arc<SeriesWriter<SampleRecord>>,
+    /// The samples of flows.
+    pub(crate) flow_series: Arc<SeriesWriter<FlowSampleRecord>>,
 }
 
 impl Watch {
     pub(crate) fn new(warm_up: Time, interval: Option<Time>, windows: Vec<Window>) -> Self {
         let is_on = warm_up > Time::ZERO || interval.is_some() || !windows.is_empty();
-        Watch { warm_up, interval, windows, is_on }
+        Watch { warm_up, interval, windows, is_on, ..Watch::default() }
+    }
+
+    /// Whether a series is lost, so that there is no use in going on.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.series.is_broken() || self.flow_series.is_broken()
     }
 }
+
+/// Rows handed to the series at a time: few, as there are many flows.
+const HANDED_IN: usize = 16;
 
 /// The meter of one flow at its receiver. It has no events of its own: an arrival closes the intervals before it.
 #[derive(Clone, Debug, Default)]
@@ -31,12 +45,20 @@ pub(crate) struct Meter {
     /// The end of the interval being counted, if one is.
     due: Time,
     bytes: u64,
-    samples: Vec<(Time, u64, u32)>,
+    /// Rows that the series does not have yet.
+    samples: Vec<FlowSampleRecord>,
 }
 
 impl Meter {
-    /// `bytes` of new payload arrived at `now`, when so many packets `waited` for a lower number.
-    pub(crate) fn count(&mut self, watch: &Watch, now: Time, bytes: u64, waited: u32) {
+    /// `bytes` of new payload of a flow to `dst` arrived at `now`, when so many packets `waited` for a lower number.
+    pub(crate) fn count(
+        &mut self,
+        watch: &Watch,
+        (key, dst): (FlowKey, u32),
+        now: Time,
+        bytes: u64,
+        waited: u32,
+    ) {
         if now >= watch.warm_up {
             self.after_warm_up += bytes;
         }
@@ -47,15 +69,20 @@ impl Meter {
             }
         }
         if let Some(interval) = watch.interval {
-            self.close(interval, now, waited);
+            self.close(watch, (key, dst), interval, now, waited);
             self.bytes += bytes;
         }
     }
 
     /// Closes the intervals that end by `now`, after which so many packets still wait.
-    fn close(&mut self, interval: Time, now: Time, waiting: u32) {
+    fn close(&mut self, watch: &Watch, (key, dst): (FlowKey, u32), interval: Time, now: Time, waiting: u32) {
         while self.due <= now && (self.bytes > 0 || waiting > 0) && self.due > Time::ZERO {
-            self.samples.push((self.due, std::mem::take(&mut self.bytes), waiting));
+            let FlowKey { src, flow } = key;
+            let (time, bytes) = (self.due, std::mem::take(&mut self.bytes));
+            self.samples.push(FlowSampleRecord { time, src, dst, flow, bytes, resequencing: waiting });
+            if self.samples.len() >= HANDED_IN {
+                watch.flow_series.append(&mut self.samples);
+            }
             self.due += interval;
         }
         if self.due <= now {
@@ -63,31 +90,21 @@ impl Meter {
         }
     }
 
-    /// Ends the measurement at `end`; the rows of the flow, of a group, to `dst`.
+    /// Ends the measurement at `end`; what the flow, of a group, to `dst`, delivered in windows.
     pub(crate) fn finish(
         mut self,
         watch: &Watch,
         end: Time,
         waiting: u32,
         (key, dst, group): (FlowKey, u32, u16),
-    ) -> (Vec<FlowSampleRecord>, Vec<WindowRecord>) {
-        let FlowKey { src, flow } = key;
+    ) -> Vec<WindowRecord> {
         if let Some(interval) = watch.interval {
             // What arrived at the very end belongs to the interval that begins there.
-            self.close(interval, end + interval, waiting);
+            self.close(watch, (key, dst), interval, end + interval, waiting);
+            watch.flow_series.append(&mut self.samples);
         }
-        let samples = self.samples.into_iter().map(|(time, bytes, resequencing)| FlowSampleRecord {
-            time,
-            src,
-            dst,
-            flow,
-            bytes,
-            resequencing,
-        });
-        let windows = (0..)
-            .zip(self.windows)
-            .filter(|&(_, bytes)| bytes > 0)
-            .map(|(window, bytes)| WindowRecord { window, src, dst, flow, group, bytes });
-        (samples.collect(), windows.collect())
+        let FlowKey { src, flow } = key;
+        let windows = (0..).zip(self.windows).filter(|&(_, bytes)| bytes > 0);
+        windows.map(|(window, bytes)| WindowRecord { window, src, dst, flow, group, bytes }).collect()
     }
 }

@@ -60,7 +60,14 @@ fn run(bytes: u64, loses: fn(&Packet) -> bool) -> Result<(), RunError> {
     let Simulation { world, nodes, groups, .. } =
         Simulation::new(network, SimConfig::default(), plan).unwrap();
     let (nodes, _) = reference::run(&Losing { world: &world, loses }, nodes);
-    let remains = Remains { nodes, pending: Vec::new(), groups, until: Time::MAX, is_stopped: false };
+    let remains = Remains {
+        nodes,
+        pending: Vec::new(),
+        groups,
+        until: Time::MAX,
+        is_stopped: false,
+        is_out_of_time: false,
+    };
     collect(&world, remains).map(drop)
 }
 

@@ -1,7 +1,9 @@
 //! Time series without events of their own: a node looks back at the instants it has passed.
 
+use std::sync::Arc;
+
 use netloom_fabric::{PortStats, Ports};
-use netloom_record::{ChannelWindowRecord, SampleRecord, Window};
+use netloom_record::{ChannelWindowRecord, SampleRecord, SeriesWriter, Window};
 use netloom_units::Time;
 
 /// What is seen of one node's ports at multiples of an interval and at the ends of windows.
@@ -13,8 +15,13 @@ pub(crate) struct Sampler {
     /// The ends of windows still to come, latest first.
     edges: Vec<Time>,
     ports: Vec<Watched>,
-    pub(crate) samples: Vec<SampleRecord>,
+    /// Rows that the series does not have yet.
+    samples: Vec<SampleRecord>,
+    series: Arc<SeriesWriter<SampleRecord>>,
 }
+
+/// Rows handed to the series at a time, so that threads rarely meet there.
+const HANDED_IN: usize = 64;
 
 /// A port under observation.
 #[derive(Clone, Debug)]
@@ -28,8 +35,13 @@ struct Watched {
 }
 
 impl Sampler {
-    /// Looks at `ports` (with their channels) at multiples of `interval` and where windows begin and end.
-    pub(crate) fn new(interval: Option<Time>, windows: &[Window], ports: Vec<(u16, u32)>) -> Self {
+    /// Looks at `ports` (with their channels) at multiples of `interval`, for `series`, and where windows begin and end.
+    pub(crate) fn new(
+        interval: Option<Time>,
+        windows: &[Window],
+        ports: Vec<(u16, u32)>,
+        series: Arc<SeriesWriter<SampleRecord>>,
+    ) -> Self {
         let watched =
             |(port, channel)| Watched { port, channel, sampled: PortStats::default(), at_edges: Vec::new() };
         let mut edges: Vec<Time> = windows.iter().flat_map(|window| [window.from, window.until]).collect();
@@ -43,6 +55,7 @@ impl Sampler {
             edges,
             ports: ports.into_iter().map(watched).collect(),
             samples: Vec::new(),
+            series,
         }
     }
 
@@ -78,6 +91,9 @@ impl Sampler {
             }
         }
         self.next_sample += self.interval;
+        if self.samples.len() >= HANDED_IN {
+            self.series.append(&mut self.samples);
+        }
     }
 
     /// Completes the series at the run's end, when nothing changes any more; what it saw of every port in every window.
@@ -91,6 +107,7 @@ impl Sampler {
         while let Some(instant) = self.due(last) {
             self.look(ports, instant);
         }
+        self.series.append(&mut self.samples);
         let mut records = Vec::new();
         for Watched { port, channel, at_edges, .. } in &self.ports {
             let at = |time: Time| {

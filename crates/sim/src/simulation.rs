@@ -176,7 +176,7 @@ impl Simulation {
             Engine::new(&world, nodes, setup).expect("packets take time: the lookahead is never zero");
         let mut stall = Stall::new(&world);
         let run = engine.run_observed(|progress| {
-            if stall.is_seen(progress.time, progress.messages) {
+            if stall.is_seen(progress.time, progress.messages) || world.watch.is_broken() {
                 return ControlFlow::Break(());
             }
             observe(RunProgress {
@@ -283,7 +283,7 @@ impl Simulation {
         });
         let ports: Vec<_> = ports.map(|(port, &channel)| (port as u16, channel)).collect();
         let windows = if has_windows { windows.as_slice() } else { &[] };
-        (!ports.is_empty()).then(|| Sampler::new(*interval, windows, ports))
+        (!ports.is_empty()).then(|| Sampler::new(*interval, windows, ports, self.world.watch.series.clone()))
     }
 }
 

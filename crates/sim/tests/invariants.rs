@@ -180,7 +180,7 @@ proptest! {
         config.measure.sample = sample.map(Time::from_ns);
         let one = simulate(&network, &config, &pattern, seed).unwrap().run(1).unwrap().records;
         if sample.is_some() {
-            let series: u64 = one.samples.iter().map(|sample| sample.bytes).sum();
+            let series: u64 = one.samples.to_vec().unwrap().iter().map(|sample| sample.bytes).sum();
             prop_assert_eq!(series, one.channels.iter().map(|channel| channel.bytes).sum::<u64>());
         }
         for threads in 2..=4 {

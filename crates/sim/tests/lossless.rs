@@ -198,7 +198,7 @@ proptest! {
         prop_assert_eq!(sent, delivered);
         prop_assert_eq!(expected.totals.data.dropped, 0);
         let in_windows: u64 = expected.window_flows.iter().map(|row| row.bytes).sum();
-        let in_series: u64 = expected.flow_samples.iter().map(|row| row.bytes).sum();
+        let in_series: u64 = expected.flow_samples.to_vec().unwrap().iter().map(|row| row.bytes).sum();
         prop_assert_eq!((in_windows, in_series), (delivered, delivered));
         let run = || simulate(&network, &config, &pattern, seed).unwrap();
         prop_assert_eq!(difference(&expected, &run().run_reference().unwrap().records), None);
@@ -348,7 +348,9 @@ fn rate_limiters_share_a_bottleneck_and_hold_its_queue_near_the_set_point() {
     let bottleneck = records.channels.iter().find(|channel| channel.to == "h0").unwrap();
     let late: Vec<u64> = records
         .samples
-        .iter()
+        .to_vec()
+        .unwrap()
+        .into_iter()
         .filter(|sample| sample.channel == bottleneck.channel && sample.time > Time::from_ms(500))
         .map(|sample| sample.queue)
         .collect();

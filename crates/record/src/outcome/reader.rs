@@ -135,8 +135,8 @@ mod tests {
         Ok(Records {
             flows: outcome.flows()?,
             channels: outcome.channels()?,
-            samples: outcome.samples()?,
-            flow_samples: outcome.flow_samples()?,
+            samples: outcome.samples()?.into(),
+            flow_samples: outcome.flow_samples()?.into(),
             window_flows: outcome.window_flows()?,
             totals: outcome.summary.totals.clone(),
             ..records()

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use netloom_parquet::GROUP_ROWS;
 use serde::Serialize;
 use tempfile::TempDir;
 
@@ -12,6 +13,7 @@ use super::{
 };
 use crate::performance::Performance;
 use crate::records::Records;
+use crate::series::{Series, SeriesRow};
 use crate::summary::Summary;
 use crate::tables::{self, Names, Row};
 
@@ -78,10 +80,10 @@ impl OutcomeWriter {
         self.table(&folder, LINKS, &records.channels, &names)?;
         // What was not asked for leaves no table.
         if !records.samples.is_empty() {
-            self.table(&folder, SERIES, &records.samples, &names)?;
+            self.series(&folder, SERIES, &records.samples, &names)?;
         }
         if !records.flow_samples.is_empty() {
-            self.table(&folder, FLOW_SERIES, &records.flow_samples, &names)?;
+            self.series(&folder, FLOW_SERIES, &records.flow_samples, &names)?;
         }
         if !records.windows.is_empty() {
             self.table(&folder, WINDOWS, &records.window_flows, &names)?;
@@ -146,7 +148,17 @@ impl OutcomeWriter {
         rows: &[R],
         names: &Names,
     ) -> Result<(), OutcomeError> {
-        self.file(folder, name, |file| Ok(tables::write(rows, names, file)?))
+        self.file(folder, name, |file| Ok(tables::write(rows, names, GROUP_ROWS, file)?))
+    }
+
+    fn series<R: SeriesRow>(
+        &self,
+        folder: &TempDir,
+        name: &str,
+        series: &Series<R>,
+        names: &Names,
+    ) -> Result<(), OutcomeError> {
+        self.file(folder, name, |file| Ok(tables::write_series(series.rows()?, names, file)?))
     }
 
     fn file(
@@ -291,8 +303,8 @@ mod tests {
         assert_eq!(outcome.performance.threads, 2);
         assert_eq!(outcome.flows().unwrap(), records().flows);
         assert_eq!(outcome.channels().unwrap(), records().channels);
-        assert_eq!(outcome.samples().unwrap(), records().samples);
-        assert_eq!(outcome.flow_samples().unwrap(), records().flow_samples);
+        assert_eq!(outcome.samples().unwrap(), records().samples.to_vec().unwrap());
+        assert_eq!(outcome.flow_samples().unwrap(), records().flow_samples.to_vec().unwrap());
         assert_eq!(outcome.window_flows().unwrap(), records().window_flows);
         assert_eq!(names(dir.parent().unwrap()), ["outcome"]);
     }

@@ -8,7 +8,7 @@ use crate::records::Records;
 
 /// The names that stand in the tables where records hold numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Names {
+pub struct Names {
     /// Kinds of traffic.
     pub(crate) groups: Vec<String>,
     /// Measured spells of time.

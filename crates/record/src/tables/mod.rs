@@ -15,9 +15,10 @@ pub use self::by_column::{TableColumn, Values};
 pub(crate) use self::column::Names;
 use self::column::{Column, Name, Optional, Plain};
 use crate::records::{ChannelRecord, FlowRecord, FlowSampleRecord, Records, SampleRecord, WindowRecord};
+use crate::series::SeriesError;
 
 /// A record type that is a row of a table.
-pub(crate) trait Row: Sized + Default + Clone {
+pub trait Row: Sized + Default + Clone {
     /// The columns in memory.
     fn columns(rows: &[Self], names: &Names) -> Vec<TableColumn>;
     /// Names and types of the columns.
@@ -160,15 +161,18 @@ table!(WindowRecord {
 
 impl Records {
     /// A table by columns, as its file holds them; empty columns where nothing was recorded.
-    pub fn columns(&self, table: OutcomeTable) -> Vec<TableColumn> {
+    ///
+    /// # Errors
+    /// If a time series cannot be read from its temporary files.
+    pub fn columns(&self, table: OutcomeTable) -> Result<Vec<TableColumn>, SeriesError> {
         let names = Names::of(self);
-        match table {
+        Ok(match table {
             OutcomeTable::Flows => Row::columns(&self.flows, &names),
             OutcomeTable::Links => Row::columns(&self.channels, &names),
-            OutcomeTable::Series => Row::columns(&self.samples, &names),
-            OutcomeTable::FlowSeries => Row::columns(&self.flow_samples, &names),
+            OutcomeTable::Series => Row::columns(&self.samples.to_vec()?, &names),
+            OutcomeTable::FlowSeries => Row::columns(&self.flow_samples.to_vec()?, &names),
             OutcomeTable::Windows => Row::columns(&self.window_flows, &names),
-        }
+        })
     }
 }
 
@@ -203,15 +207,49 @@ impl OutcomeTable {
     }
 }
 
-/// Writes a table; equal rows give equal bytes.
-pub(crate) fn write<R: Row>(rows: &[R], names: &Names, output: impl Write + Send) -> Result<(), Error> {
+/// Writes a table with so many rows in a group; equal rows give equal bytes.
+pub(crate) fn write<R: Row>(
+    rows: &[R],
+    names: &Names,
+    group_rows: usize,
+    output: impl Write + Send,
+) -> Result<(), Error> {
     let mut table = Writer::new(output, &R::fields())?;
-    for rows in rows.chunks(GROUP_ROWS) {
-        let mut group = table.row_group()?;
-        R::write(rows, names, &mut group)?;
-        group.close()?;
+    for rows in rows.chunks(group_rows) {
+        write_group(rows, names, &mut table)?;
     }
     table.close()
+}
+
+/// Writes a table of rows that come one by one; the same bytes as [`write`] would write.
+pub(crate) fn write_series<R: Row>(
+    rows: impl Iterator<Item = Result<R, Error>>,
+    names: &Names,
+    output: impl Write + Send,
+) -> Result<(), Error> {
+    let mut table = Writer::new(output, &R::fields())?;
+    let mut group = Vec::new();
+    for row in rows {
+        group.push(row?);
+        if group.len() == GROUP_ROWS {
+            write_group(&group, names, &mut table)?;
+            group.clear();
+        }
+    }
+    if !group.is_empty() {
+        write_group(&group, names, &mut table)?;
+    }
+    table.close()
+}
+
+fn write_group<R: Row, W: Write + Send>(
+    rows: &[R],
+    names: &Names,
+    table: &mut Writer<W>,
+) -> Result<(), Error> {
+    let mut group = table.row_group()?;
+    R::write(rows, names, &mut group)?;
+    group.close()
 }
 
 /// Checks that a file is a table, without reading its rows.
@@ -243,7 +281,7 @@ mod tests {
 
     fn round_trip<R: Row>(rows: &[R]) -> Vec<R> {
         let mut file = tempfile::tempfile().unwrap();
-        write(rows, &names(), &mut file).unwrap();
+        write(rows, &names(), GROUP_ROWS, &mut file).unwrap();
         read(file, &names()).unwrap()
     }
 
@@ -300,18 +338,23 @@ mod tests {
         };
         let samples: Vec<_> = (0..2 * GROUP_ROWS as u64 + 5).map(sample).collect();
         assert_eq!(round_trip(&samples), samples);
+
+        let (mut at_once, mut one_by_one) = (Vec::new(), Vec::new());
+        write(&samples, &names(), GROUP_ROWS, &mut at_once).unwrap();
+        write_series(samples.into_iter().map(Ok), &names(), &mut one_by_one).unwrap();
+        assert!(at_once == one_by_one, "other bytes");
     }
 
     #[test]
     fn tables_in_memory_hold_what_the_files_do() {
         let records = crate::testing::records();
-        let columns = |table| records.columns(table);
+        let columns = |table| records.columns(table).unwrap();
         for table in OutcomeTable::ALL {
             let rows = match table {
                 OutcomeTable::Flows => records.flows.len(),
                 OutcomeTable::Links => records.channels.len(),
-                OutcomeTable::Series => records.samples.len(),
-                OutcomeTable::FlowSeries => records.flow_samples.len(),
+                OutcomeTable::Series => records.samples.len() as usize,
+                OutcomeTable::FlowSeries => records.flow_samples.len() as usize,
                 OutcomeTable::Windows => records.window_flows.len(),
             };
             let mut lengths = columns(table).into_iter().map(|column| match column.values {
@@ -341,7 +384,7 @@ mod tests {
 
         let file = || {
             let mut file = tempfile::tempfile().unwrap();
-            write(std::slice::from_ref(&record), &names(), &mut file).unwrap();
+            write(std::slice::from_ref(&record), &names(), GROUP_ROWS, &mut file).unwrap();
             file
         };
         let column = |name: &str| -> Result<Vec<String>, Error> {
@@ -351,7 +394,7 @@ mod tests {
         assert_eq!(column("group").unwrap(), ["cold"]);
 
         let nameless = WindowRecord { group: 2, ..WindowRecord::default() };
-        let error = write(&[nameless], &names(), Vec::new()).unwrap_err().to_string();
+        let error = write(&[nameless], &names(), GROUP_ROWS, Vec::new()).unwrap_err().to_string();
         assert_eq!(error, "group: number 2 has no name");
         let error = read::<WindowRecord>(file(), &Names::default()).unwrap_err().to_string();
         assert_eq!(error, "window: unknown name `after`");

@@ -41,7 +41,7 @@ impl Host {
             let (delivered, waited) = before;
             let bytes = receiver.delivered - delivered;
             let meter = &mut self.meters[self.last_receiver as usize];
-            meter.count(&world.watch, now, bytes, waited);
+            meter.count(&world.watch, (key, id), now, bytes, waited);
         }
         if completes && key.flow < FIRST_OWN && self.work.is_program() {
             self.follow_program(world, id, now, |work, actions| {

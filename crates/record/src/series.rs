@@ -1,0 +1,341 @@
+//! Time series that may be larger than memory.
+//!
+//! While a run goes on, its nodes hand in rows in any order ([`SeriesWriter::append`]). Whenever many have come together they are
+//! sorted and put into an unnamed temporary file (in the folder that `TMPDIR` names); [`Series::rows`] merges these files. So memory
+//! is bounded, and the order of the rows depends on nothing but the rows.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{fmt, io, vec};
+
+use netloom_parquet::{Error, Table};
+
+use crate::records::{FlowSampleRecord, SampleRecord};
+use crate::tables::{self, Names, Row};
+
+/// Rows that wait in memory before they are put into a file.
+const RUN: usize = 1 << 21;
+
+/// Rows of each file that are in memory while the files are merged.
+const MERGED_AT_A_TIME: usize = 1 << 14;
+
+/// No series is longer than this: more rows would need too many files, and nobody looks at them.
+pub const MOST_ROWS: u64 = 1_000_000_000;
+
+/// A row of a time series.
+pub trait SeriesRow: Row {
+    /// Where it belongs; no two rows of a series have the same.
+    fn key(&self) -> (u64, u64);
+}
+
+impl SeriesRow for SampleRecord {
+    fn key(&self) -> (u64, u64) {
+        (self.time.0, u64::from(self.channel))
+    }
+}
+
+impl SeriesRow for FlowSampleRecord {
+    fn key(&self) -> (u64, u64) {
+        (self.time.0, u64::from(self.src) << 32 | u64::from(self.flow))
+    }
+}
+
+/// Why there is no series.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SeriesError {
+    /// It grew too long.
+    #[error(
+        "a time series got more than {MOST_ROWS} rows: expected a longer interval, or fewer channels to sample"
+    )]
+    TooLong,
+    /// It could not be kept.
+    #[error("cannot keep a time series in a temporary file: {0}")]
+    File(String),
+}
+
+impl From<Error> for SeriesError {
+    fn from(error: Error) -> Self {
+        SeriesError::File(error.to_string())
+    }
+}
+
+impl From<io::Error> for SeriesError {
+    fn from(error: io::Error) -> Self {
+        SeriesError::File(error.to_string())
+    }
+}
+
+/// Takes the rows of a series, from any thread.
+#[derive(Debug, Default)]
+pub struct SeriesWriter<R> {
+    growing: Mutex<Growing<R>>,
+    is_broken: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Growing<R> {
+    waiting: Vec<R>,
+    runs: Vec<File>,
+    rows: u64,
+    error: Option<SeriesError>,
+}
+
+impl<R: SeriesRow> SeriesWriter<R> {
+    /// Takes all of `rows`.
+    pub fn append(&self, rows: &mut Vec<R>) {
+        self.append_up_to(rows, RUN);
+    }
+
+    fn append_up_to(&self, rows: &mut Vec<R>, run: usize) {
+        let mut growing = self.growing();
+        growing.rows += rows.len() as u64;
+        growing.waiting.append(rows);
+        if growing.error.is_none() && growing.waiting.len() >= run {
+            growing.error = growing.spill().err();
+        }
+        if growing.error.is_some() {
+            // The series is lost; the run should end soon.
+            growing.waiting = Vec::new();
+            self.is_broken.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether [`Self::finish`] will fail, so that there is no use in going on.
+    pub fn is_broken(&self) -> bool {
+        self.is_broken.load(Ordering::Relaxed)
+    }
+
+    /// Ends the series; what comes later begins another.
+    ///
+    /// # Errors
+    /// If it grew too long, or could not be kept.
+    pub fn finish(&self) -> Result<Series<R>, SeriesError> {
+        let Growing { mut waiting, runs, rows, error } = std::mem::take(&mut *self.growing());
+        if let Some(error) = error {
+            return Err(error);
+        }
+        waiting.sort_unstable_by_key(R::key);
+        waiting.shrink_to_fit();
+        Ok(Series { waiting, runs: runs.into(), rows })
+    }
+
+    fn growing(&self) -> MutexGuard<'_, Growing<R>> {
+        // Whoever panicked left rows behind, nothing half done.
+        self.growing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<R: SeriesRow> Growing<R> {
+    fn spill(&mut self) -> Result<(), SeriesError> {
+        if self.rows > MOST_ROWS {
+            return Err(SeriesError::TooLong);
+        }
+        self.waiting.sort_unstable_by_key(R::key);
+        let mut file = tempfile::tempfile()?;
+        tables::write(&self.waiting, &Names::default(), MERGED_AT_A_TIME, io::BufWriter::new(&mut file))?;
+        self.waiting.clear();
+        self.runs.push(file);
+        Ok(())
+    }
+}
+
+/// The rows of a time series in canonical order.
+#[derive(Clone)]
+pub struct Series<R> {
+    /// Sorted.
+    waiting: Vec<R>,
+    /// Tables, each sorted.
+    runs: Arc<[File]>,
+    rows: u64,
+}
+
+impl<R> Default for Series<R> {
+    fn default() -> Self {
+        Series { waiting: Vec::new(), runs: Arc::new([]), rows: 0 }
+    }
+}
+
+impl<R> Series<R> {
+    /// The number of rows.
+    pub fn len(&self) -> u64 {
+        self.rows
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+}
+
+impl<R: SeriesRow> Series<R> {
+    /// Goes through the rows.
+    ///
+    /// # Errors
+    /// If a temporary file cannot be read; so for every row.
+    pub fn rows(&self) -> Result<impl Iterator<Item = Result<R, Error>>, Error> {
+        let runs = self.runs.iter().map(|file| Run::open(file.try_clone()?));
+        let mut runs = runs.collect::<Result<Vec<_>, Error>>()?;
+        runs.push(Run { table: None, next_group: 0, rows: self.waiting.clone().into_iter() });
+        Merge::new(runs)
+    }
+
+    /// All rows at once; for series that are known to be short.
+    ///
+    /// # Errors
+    /// If a temporary file cannot be read.
+    pub fn to_vec(&self) -> Result<Vec<R>, Error> {
+        self.rows()?.collect()
+    }
+}
+
+impl<R: SeriesRow> From<Vec<R>> for Series<R> {
+    fn from(mut rows: Vec<R>) -> Self {
+        rows.sort_unstable_by_key(R::key);
+        Series { rows: rows.len() as u64, waiting: rows, ..Series::default() }
+    }
+}
+
+impl<R: SeriesRow + PartialEq> PartialEq for Series<R> {
+    fn eq(&self, other: &Self) -> bool {
+        let equal = || {
+            let pairs = self.rows()?.zip(other.rows()?);
+            pairs
+                .map(|(a, b)| Ok(a? == b?))
+                .try_fold(true, |all, equal: Result<bool, Error>| Ok(all && equal?))
+        };
+        self.rows == other.rows && matches!(equal(), Ok::<_, Error>(true))
+    }
+}
+
+impl<R: fmt::Debug> fmt::Debug for Series<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("Series");
+        debug
+            .field("rows", &self.rows)
+            .field("files", &self.runs.len())
+            .field("in_memory", &self.waiting)
+            .finish()
+    }
+}
+
+/// Sorted rows, some of them still in a file.
+struct Run<R> {
+    table: Option<Table>,
+    next_group: usize,
+    rows: vec::IntoIter<R>,
+}
+
+impl<R: Row> Run<R> {
+    fn open(file: File) -> Result<Self, Error> {
+        Ok(Run { table: Some(Table::open(file)?), next_group: 0, rows: Vec::new().into_iter() })
+    }
+
+    fn next(&mut self) -> Result<Option<R>, Error> {
+        if let Some(row) = self.rows.next() {
+            return Ok(Some(row));
+        }
+        let Some(table) = self.table.as_ref().filter(|table| self.next_group < table.groups()) else {
+            return Ok(None);
+        };
+        self.rows = R::read(&table.row_group(self.next_group)?, &Names::default())?.into_iter();
+        self.next_group += 1;
+        Ok(self.rows.next())
+    }
+}
+
+/// Merges sorted rows.
+struct Merge<R> {
+    runs: Vec<Run<R>>,
+    /// The first row of each run that has any left.
+    heads: Vec<Option<R>>,
+    order: BinaryHeap<Reverse<((u64, u64), usize)>>,
+}
+
+impl<R: SeriesRow> Merge<R> {
+    fn new(runs: Vec<Run<R>>) -> Result<Self, Error> {
+        let heads = runs.iter().map(|_| None).collect();
+        let mut merge = Merge { runs, heads, order: BinaryHeap::new() };
+        for run in 0..merge.runs.len() {
+            merge.refill(run)?;
+        }
+        Ok(merge)
+    }
+
+    fn refill(&mut self, run: usize) -> Result<(), Error> {
+        self.heads[run] = self.runs[run].next()?;
+        self.order.extend(self.heads[run].as_ref().map(|row| Reverse((row.key(), run))));
+        Ok(())
+    }
+}
+
+impl<R: SeriesRow> Iterator for Merge<R> {
+    type Item = Result<R, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let Reverse((_, run)) = self.order.pop()?;
+        let row = self.heads[run].take()?;
+        Some(self.refill(run).map(|()| row))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netloom_units::Time;
+    use proptest::prelude::*;
+
+    fn sample((time, channel): (u64, u32)) -> SampleRecord {
+        SampleRecord { time: Time(time), channel, queue: time ^ 5, bytes: 7, paused: Time(time / 3) }
+    }
+
+    /// Some keys, each once, in any order.
+    fn keys() -> impl Strategy<Value = Vec<(u64, u32)>> {
+        let keys = prop::collection::btree_set((0..50u64, 0..5u32), 0..200);
+        keys.prop_map(|keys| keys.into_iter().collect::<Vec<_>>()).prop_shuffle()
+    }
+
+    proptest! {
+        #[test]
+        fn rows_come_back_in_order_however_they_came_and_wherever_they_were(
+            keys in keys(),
+            at_once in 1..20usize,
+            run in 1..100usize,
+        ) {
+            let writer = SeriesWriter::default();
+            for keys in keys.chunks(at_once) {
+                let mut rows = keys.iter().copied().map(sample).collect();
+                writer.append_up_to(&mut rows, run);
+                prop_assert!(rows.is_empty());
+            }
+            let series = writer.finish().unwrap();
+            let in_memory = Series::from(keys.iter().copied().map(sample).collect::<Vec<_>>());
+            prop_assert_eq!(series.runs.is_empty(), keys.len() < run);
+            prop_assert_eq!((series.len(), series.is_empty()), (keys.len() as u64, keys.is_empty()));
+            prop_assert_eq!(&series, &in_memory);
+            let mut expected: Vec<_> = keys.into_iter().map(sample).collect();
+            expected.sort_by_key(SeriesRow::key);
+            prop_assert_eq!(series.to_vec().unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn series_that_differ_in_a_row_are_not_equal() {
+        let series = |last| Series::from(vec![sample((1, 0)), sample((2, last))]);
+        assert_eq!(series(3), series(3));
+        assert_ne!(series(3), series(4));
+        assert_ne!(series(3), Series::from(vec![sample((1, 0))]));
+    }
+
+    #[test]
+    fn a_series_that_is_too_long_is_given_up() {
+        let writer = SeriesWriter::default();
+        writer.growing().rows = MOST_ROWS;
+        assert!(!writer.is_broken());
+        writer.append_up_to(&mut vec![sample((1, 1))], 1);
+        assert!(writer.is_broken());
+        assert_eq!(writer.finish().unwrap_err(), SeriesError::TooLong);
+    }
+}
