@@ -1,6 +1,7 @@
 //! What routing reads of a packet, what it may ask of the place where it decides, and what it answers.
 
 use netloom_topology::{HostId, PortId};
+use netloom_units::Time;
 
 use crate::tag::Tag;
 
@@ -11,6 +12,15 @@ pub struct FlowKey {
     pub src: u32,
     /// Number of the flow at its source.
     pub flow: u32,
+}
+
+/// A flow by both of its names: what switches see, and where its source keeps its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowRef {
+    /// As switches see it.
+    pub key: FlowKey,
+    /// Where its source keeps it.
+    pub slot: u32,
 }
 
 /// What kind of packet asks for its way.
@@ -116,4 +126,24 @@ pub struct Notice {
     pub feedback: u8,
     /// Whether this switch made it.
     pub is_local: bool,
+}
+
+/// What a sender should do upon feedback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// Go on.
+    Continue,
+    /// Stop sending new data ([`crate::Decider::may_send`]) and call [`crate::Decider::on_deadline`] at that time.
+    PauseUntil(Time),
+}
+
+/// What a decider did with a flow that has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowCounts {
+    /// Decisions after the initial one, and how many left the initial path.
+    pub decisions: Decisions,
+    /// Drains begun.
+    pub drains: u32,
+    /// Time spent draining.
+    pub drain_time: Time,
 }

@@ -30,13 +30,15 @@ mod tag;
 #[cfg(test)]
 mod testing;
 
-pub use decider::{Advice, Decider, FlowCounts, FlowRef};
+pub use decider::Decider;
 pub use forwarding::{
     Forwarding, ForwardingError, Intermediates, Layers, RouteTable, TagSpace, Unreachable, dependency,
 };
 pub use granularity::Granularity;
 pub use hash::hash_in_words;
-pub use header::{Candidates, Carries, Decisions, FlowKey, Header, Hop, Notice, View};
+pub use header::{
+    Advice, Candidates, Carries, Decisions, FlowCounts, FlowKey, FlowRef, Header, Hop, Notice, View,
+};
 pub use scheme::{Placement, Routing, RoutingError};
 pub use selector::Selector;
 pub use tag::{Phase, Tag};

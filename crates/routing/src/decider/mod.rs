@@ -7,26 +7,21 @@
 //! What a place does with a packet is settled when the decider is made (its [`Role`]): where a scheme leaves the choice to the header's
 //! hash, nothing else is looked at.
 
-mod flow_table;
-
 use netloom_topology::{NodeId, PortId};
 use netloom_transport::{Cause, Feedback};
 use netloom_units::Time;
 use rand::Rng;
 
-pub use flow_table::FlowRef;
-
 use crate::Granularity;
 use crate::forwarding::{Forwarding, TagSpace};
-use crate::granularity::{Flows, Runs, each};
+use crate::granularity::{Flows, each};
 use crate::hash::{HashFunction, hash_in_words, region};
-use crate::header::{Candidates, Carries, Decisions, Header, Hop, Notice, View};
+use crate::header::{Advice, Candidates, Carries, Decisions, FlowCounts, FlowRef, Header, Hop, Notice, View};
 use crate::scheme::{Placement, Routing};
 use crate::selector::congestion::Uncongested;
 use crate::selector::random::below;
 use crate::selector::{Choose, Chooser, Place, Question, Selector, Situation, mod_k};
 use crate::tag::Tag;
-use flow_table::FlowTable;
 
 /// A scheme at work at one place.
 #[derive(Clone, Debug)]
@@ -82,114 +77,6 @@ enum Role {
     PacketAtFirst,
     /// As `Run` at a packet's first switch, as `Hash` later.
     RunAtFirst,
-}
-
-/// A flow's present path and what its granularity remembers of it.
-#[derive(Clone, Debug)]
-pub(crate) struct Kept<R> {
-    hop: Hop,
-    /// The tag with which it started.
-    initial: Tag,
-    decisions: Decisions,
-    run: R,
-}
-
-/// A granularity and the flows at one place.
-#[derive(Clone, Debug)]
-pub(crate) struct Table<G: Runs> {
-    granularity: G,
-    flows: FlowTable<Kept<G::Run>>,
-    shared: G::Shared,
-}
-
-/// What a sender should do upon feedback.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Advice {
-    /// Go on.
-    Continue,
-    /// Stop sending new data ([`Decider::may_send`]) and call [`Decider::on_deadline`] at that time.
-    PauseUntil(Time),
-}
-
-/// What a decider did with a flow that has ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FlowCounts {
-    /// Decisions after the initial one, and how many left the initial path.
-    pub decisions: Decisions,
-    /// Drains begun.
-    pub drains: u32,
-    /// Time spent draining.
-    pub drain_time: Time,
-}
-
-impl<G: Runs> Table<G> {
-    /// The flows that start at a host.
-    pub(crate) fn of_host(granularity: &G) -> Self {
-        Table::new(granularity, FlowTable::of_host())
-    }
-
-    /// The flows that pass a switch; it forgets those that it has not seen for longer than `ageing`.
-    pub(crate) fn of_switch(granularity: &G, ageing: Time) -> Self {
-        Table::new(granularity, FlowTable::of_switch(granularity.memory().unwrap_or(ageing)))
-    }
-
-    fn new(granularity: &G, flows: FlowTable<Kept<G::Run>>) -> Self {
-        Table { granularity: granularity.clone(), flows, shared: G::Shared::default() }
-    }
-
-    /// A packet of a flow goes by: its path, if it keeps that of the packet before it.
-    #[inline]
-    fn kept(&mut self, flow: FlowRef, now: Time, payload: u32) -> Option<Hop> {
-        let kept = self.flows.see(flow, now)?;
-        self.granularity.continues(&mut kept.run, now, payload).then_some(kept.hop)
-    }
-
-    /// A flow starts on a path.
-    fn begin(&mut self, flow: FlowRef, hop: Hop) {
-        let (initial, run) = (hop.tag, self.granularity.open());
-        self.flows.insert(flow, Time::ZERO, Kept { hop, initial, decisions: Decisions::default(), run });
-    }
-
-    /// The flow takes a path, beginning with a packet seen now.
-    fn keep(&mut self, flow: FlowRef, hop: Hop, now: Time, payload: u32) {
-        if let Some(kept) = self.flows.see(flow, now) {
-            kept.hop = hop;
-            return;
-        }
-        let mut run = self.granularity.open();
-        self.granularity.continues(&mut run, now, payload);
-        let kept = Kept { hop, initial: hop.tag, decisions: Decisions::default(), run };
-        self.flows.insert(flow, now, kept);
-    }
-
-    fn listens(&self) -> bool {
-        G::LISTENS
-    }
-
-    fn may_send(&self, flow: FlowRef, next: u32, oldest: u32) -> bool {
-        let kept = self.flows.get(flow);
-        kept.is_none_or(|kept| self.granularity.may_send(&kept.run, next, oldest))
-    }
-
-    fn on_feedback(&mut self, flow: FlowRef, feedback: &Feedback) -> Advice {
-        let Table { granularity, flows, shared } = self;
-        flows
-            .get_mut(flow)
-            .map_or(Advice::Continue, |kept| granularity.on_feedback(&mut kept.run, shared, feedback))
-    }
-
-    fn on_deadline(&mut self, flow: FlowRef, now: Time) {
-        if let Some(kept) = self.flows.get_mut(flow) {
-            self.granularity.on_deadline(&mut kept.run, now);
-        }
-    }
-
-    fn counts(&self, flow: FlowRef) -> FlowCounts {
-        self.flows.get(flow).map_or_else(FlowCounts::default, |kept| {
-            let (drains, drain_time) = G::drains(&kept.run);
-            FlowCounts { decisions: kept.decisions, drains, drain_time }
-        })
-    }
 }
 
 impl Decider {
@@ -442,13 +329,8 @@ impl Decider {
         tags: impl FnOnce() -> TagSpace<'t>,
         random: &mut impl Rng,
     ) -> Tag {
-        each!(&mut self.flows, table => {
-            let Some(kept) = table.flows.see(flow, now) else { return Tag::default() };
-            if !table.granularity.continues(&mut kept.run, now, payload) {
-                kept.redraw(&tags(), random);
-            }
-            kept.hop.tag
-        }, Tag::default())
+        let another = |current| tags().another(current, random);
+        each!(&mut self.flows, table => table.tag(flow, payload, now, another), Tag::default())
     }
 
     /// Whether a flow may send new packet `next` while `oldest` is the oldest one not acknowledged.
@@ -477,11 +359,8 @@ impl Decider {
         random: &mut impl Rng,
     ) -> Advice {
         if self.redraws_on_loss && (feedback.window_cut || feedback.cause == Cause::Timeout) {
-            each!(&mut self.flows, table => {
-                if let Some(kept) = table.flows.get_mut(flow) {
-                    kept.redraw(&tags(), random);
-                }
-            }, ());
+            let another = |current| tags().another(current, random);
+            each!(&mut self.flows, table => table.redraw(flow, another), ());
         }
         each!(&mut self.flows, table => table.on_feedback(flow, feedback), Advice::Continue)
     }
@@ -499,7 +378,7 @@ impl Decider {
     /// A flow has ended: what was done with it.
     pub fn on_end(&mut self, flow: FlowRef) -> FlowCounts {
         let counts = self.counts(flow);
-        each!(&mut self.flows, table => table.flows.remove(flow), ());
+        each!(&mut self.flows, table => table.end(flow), ());
         counts
     }
 
@@ -542,14 +421,6 @@ impl Decider {
             Uncongested::Lowest => "the first port".into(),
             Uncongested::Hash => hash_in_words(header),
         }
-    }
-}
-
-impl<R> Kept<R> {
-    /// Another path.
-    fn redraw(&mut self, tags: &TagSpace<'_>, random: &mut impl Rng) {
-        self.hop.tag = tags.another(self.hop.tag, random);
-        self.decisions.count(self.hop.tag != self.initial);
     }
 }
 

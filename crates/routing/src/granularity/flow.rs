@@ -4,7 +4,7 @@ use netloom_units::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Runs;
+use super::runs::Runs;
 
 /// One decision per flow, kept until the flow ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

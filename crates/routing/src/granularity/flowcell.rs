@@ -4,7 +4,7 @@ use netloom_units::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Runs;
+use super::runs::Runs;
 
 /// A new decision every `size` bytes of a flow. Presto, He et al., SIGCOMM'15, §3.1.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

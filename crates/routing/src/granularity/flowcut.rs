@@ -18,8 +18,8 @@ use netloom_units::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Runs;
-use crate::decider::Advice;
+use super::runs::Runs;
+use crate::header::Advice;
 
 /// A new decision when nothing of the flow is in flight; a congested flow is drained to get there. Flowcut Switching, §II, NIC-only
 /// variant (the one its evaluation uses). The sender's retransmissions do not break the order: a path is left only once

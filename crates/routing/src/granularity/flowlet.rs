@@ -4,7 +4,7 @@ use netloom_units::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Runs;
+use super::runs::Runs;
 
 /// A new decision when the decider has not seen the flow for longer than `gap`. In-order only if the gap exceeds the difference of
 /// path delays. Sinha et al., HotNets'04; LetFlow, NSDI'17.

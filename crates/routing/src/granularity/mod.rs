@@ -4,62 +4,18 @@
 //! such a file and a line in the list below. The steps are pure; whoever decides at a place keeps the runs of its flows.
 
 pub mod flow;
+mod flow_table;
 pub mod flowcell;
 pub mod flowcut;
 pub mod flowlet;
 pub mod packet;
+mod runs;
+mod table;
 
-use netloom_transport::Feedback;
 use netloom_units::{Time, kinds};
 
-use crate::decider::{Advice, Table};
-
-/// How a flow's packets fall into runs.
-pub(crate) trait Runs: Clone {
-    /// What is remembered of a flow's present run.
-    type Run: Clone + std::fmt::Debug;
-
-    /// What the flows of a place share.
-    type Shared: Clone + std::fmt::Debug + Default;
-
-    /// Whether feedback matters to it: what it learns is in its runs.
-    const LISTENS: bool = false;
-
-    /// The run of a flow of which no packet has been seen.
-    fn open(&self) -> Self::Run;
-
-    /// A packet of the flow goes by: whether it belongs to the present run. If not, a new one begins with it. A flow's first packet
-    /// begins its first run.
-    fn continues(&self, run: &mut Self::Run, now: Time, payload: u32) -> bool;
-
-    /// For how long it matters when a flow was last seen, if that is known.
-    fn memory(&self) -> Option<Time> {
-        None
-    }
-
-    /// Whether a sender may send new packet `next` while `oldest` is the oldest one not acknowledged.
-    fn may_send(&self, _: &Self::Run, _next: u32, _oldest: u32) -> bool {
-        true
-    }
-
-    /// A sender learnt something.
-    fn on_feedback(&self, _: &mut Self::Run, _: &mut Self::Shared, _: &Feedback) -> Advice {
-        Advice::Continue
-    }
-
-    /// A pause has lasted until now.
-    fn on_deadline(&self, _: &mut Self::Run, _now: Time) {}
-
-    /// How often the flow was drained, and for how long in all.
-    fn drains(_: &Self::Run) -> (u32, Time) {
-        (0, Time::ZERO)
-    }
-
-    /// Refuses parameter values without meaning.
-    fn check(&self) -> Result<(), String> {
-        Ok(())
-    }
-}
+pub(crate) use runs::Runs;
+pub(crate) use table::Table;
 
 /// Declares the kinds: what a user writes, and the same with the flows of one place.
 macro_rules! granularities {

@@ -5,8 +5,8 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::kind::{Choose, Kindred, Place, Question};
 use super::random::below;
-use super::{Choose, Kindred, Place, Question};
 use crate::header::{Candidates, View};
 
 /// DRILL(d, m): the least loaded of `samples` random candidates and the `memory` ports that were least loaded at the last decision

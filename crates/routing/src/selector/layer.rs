@@ -7,8 +7,8 @@ use netloom_units::kinds;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::kind::{Facts, Kindred, Place};
 use super::random::Draw;
-use super::{Facts, Kindred, Place};
 
 /// Layered routing: packets carry a layer's number as their entropy value, and every switch forwards by that layer's
 /// table. Each decision draws uniformly from the layers that connect the two switches (FatPaths, SC 2020,

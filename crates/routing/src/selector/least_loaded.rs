@@ -5,8 +5,8 @@ use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::kind::{Choose, Kindred, Place, Question};
 use super::random::below;
-use super::{Choose, Kindred, Place, Question};
 use crate::header::View;
 
 /// The candidate port with the fewest queued bytes (all classes, the packet being sent included), ties at random: adaptive

@@ -4,7 +4,7 @@ use netloom_topology::Network;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Choose, Facts, Kindred, Place, Question};
+use super::kind::{Choose, Facts, Kindred, Place, Question};
 use crate::header::{Header, View};
 use rand::Rng;
 

@@ -4,7 +4,7 @@ use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Choose, Facts, Kindred, Place, Question};
+use super::kind::{Choose, Facts, Kindred, Place, Question};
 use crate::header::View;
 
 /// Uniformly random and congestion-oblivious: random packet spraying (Dixit et al., INFOCOM'13), LetFlow (Vanini et al., NSDI'17)

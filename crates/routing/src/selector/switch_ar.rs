@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::congestion::{Marks, PerDestination, Rule, Severity, Uncongested};
-use super::{Choose, Facts, Kindred, Place, Question, Situation};
+use super::kind::{Choose, Facts, Kindred, Place, Question, Situation};
 use crate::header::{Notice, View};
 
 /// Adaptive routing by the congestion notifications of 802.1Qau (QCN) that a switch makes or that pass it: each marks (destination,

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::congestion::{FULL_SCALE, PerDestination, Uncongested};
-use super::{Choose, Facts, Kindred, Place, Question, Situation};
+use super::kind::{Choose, Facts, Kindred, Place, Question, Situation};
 use crate::header::{Notice, View};
 
 /// Switch AR with fractional split ratios instead of the binary one. Each usable port has a share of a destination's packets. A

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::congestion::{Marks, PerDestination, Rule, Severity, Uncongested};
+use super::kind::{Choose, Facts, Kindred, Place, Question, Situation};
 use super::switch_ar::check_ageing;
-use super::{Choose, Facts, Kindred, Place, Question, Situation};
 use crate::header::{Notice, View};
 
 /// Switch AR, stabilised: after traffic to a destination was moved it stays for `hold`, and then moves again only to a port whose

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::kind::{Kindred, Place};
 use super::random::Draw;
-use super::{Kindred, Place};
 
 /// Non-minimal, congestion-oblivious: the first switch draws an intermediate one for each decision, packets take minimal paths to it and
 /// from there to their destination, by the header's hash where there are several. Spreads any traffic evenly and doubles the mean path

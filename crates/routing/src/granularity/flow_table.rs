@@ -3,16 +3,7 @@
 use netloom_units::Time;
 use rustc_hash::FxHashMap;
 
-use crate::header::FlowKey;
-
-/// A flow as both of its names: what switches see, and where its source keeps its state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FlowRef {
-    /// As switches see it.
-    pub key: FlowKey,
-    /// Where its source keeps it.
-    pub slot: u32,
-}
+use crate::header::{FlowKey, FlowRef};
 
 /// One entry per flow.
 ///

@@ -1,0 +1,131 @@
+//! A granularity and the flows at one place.
+
+use netloom_transport::Feedback;
+use netloom_units::Time;
+
+use super::flow_table::FlowTable;
+use super::runs::Runs;
+use crate::header::{Advice, Decisions, FlowCounts, FlowRef, Hop};
+use crate::tag::Tag;
+
+/// A flow's present path and what its granularity remembers of it.
+#[derive(Clone, Debug)]
+struct Kept<R> {
+    hop: Hop,
+    /// The tag with which it started.
+    initial: Tag,
+    decisions: Decisions,
+    run: R,
+}
+
+/// A granularity and the flows at one place.
+#[derive(Clone, Debug)]
+pub(crate) struct Table<G: Runs> {
+    granularity: G,
+    flows: FlowTable<Kept<G::Run>>,
+    shared: G::Shared,
+}
+
+impl<G: Runs> Table<G> {
+    /// The flows that start at a host.
+    pub(crate) fn of_host(granularity: &G) -> Self {
+        Table::new(granularity, FlowTable::of_host())
+    }
+
+    /// The flows that pass a switch; it forgets those that it has not seen for longer than `ageing`.
+    pub(crate) fn of_switch(granularity: &G, ageing: Time) -> Self {
+        Table::new(granularity, FlowTable::of_switch(granularity.memory().unwrap_or(ageing)))
+    }
+
+    fn new(granularity: &G, flows: FlowTable<Kept<G::Run>>) -> Self {
+        Table { granularity: granularity.clone(), flows, shared: G::Shared::default() }
+    }
+
+    /// A packet of a flow goes by: its path, if it keeps that of the packet before it.
+    #[inline]
+    pub(crate) fn kept(&mut self, flow: FlowRef, now: Time, payload: u32) -> Option<Hop> {
+        let kept = self.flows.see(flow, now)?;
+        self.granularity.continues(&mut kept.run, now, payload).then_some(kept.hop)
+    }
+
+    /// A flow starts on a path.
+    pub(crate) fn begin(&mut self, flow: FlowRef, hop: Hop) {
+        let (initial, run) = (hop.tag, self.granularity.open());
+        self.flows.insert(flow, Time::ZERO, Kept { hop, initial, decisions: Decisions::default(), run });
+    }
+
+    /// The flow takes a path, beginning with a packet seen now.
+    pub(crate) fn keep(&mut self, flow: FlowRef, hop: Hop, now: Time, payload: u32) {
+        if let Some(kept) = self.flows.see(flow, now) {
+            kept.hop = hop;
+            return;
+        }
+        let mut run = self.granularity.open();
+        self.granularity.continues(&mut run, now, payload);
+        let kept = Kept { hop, initial: hop.tag, decisions: Decisions::default(), run };
+        self.flows.insert(flow, now, kept);
+    }
+
+    pub(crate) fn listens(&self) -> bool {
+        G::LISTENS
+    }
+
+    pub(crate) fn may_send(&self, flow: FlowRef, next: u32, oldest: u32) -> bool {
+        let kept = self.flows.get(flow);
+        kept.is_none_or(|kept| self.granularity.may_send(&kept.run, next, oldest))
+    }
+
+    pub(crate) fn on_feedback(&mut self, flow: FlowRef, feedback: &Feedback) -> Advice {
+        let Table { granularity, flows, shared } = self;
+        flows
+            .get_mut(flow)
+            .map_or(Advice::Continue, |kept| granularity.on_feedback(&mut kept.run, shared, feedback))
+    }
+
+    pub(crate) fn on_deadline(&mut self, flow: FlowRef, now: Time) {
+        if let Some(kept) = self.flows.get_mut(flow) {
+            self.granularity.on_deadline(&mut kept.run, now);
+        }
+    }
+
+    pub(crate) fn counts(&self, flow: FlowRef) -> FlowCounts {
+        self.flows.get(flow).map_or_else(FlowCounts::default, |kept| {
+            let (drains, drain_time) = G::drains(&kept.run);
+            FlowCounts { decisions: kept.decisions, drains, drain_time }
+        })
+    }
+
+    /// The tag of a packet of a flow that leaves its host now; `another` chooses one anew.
+    pub(crate) fn tag(
+        &mut self,
+        flow: FlowRef,
+        payload: u32,
+        now: Time,
+        another: impl FnOnce(Tag) -> Tag,
+    ) -> Tag {
+        let Some(kept) = self.flows.see(flow, now) else { return Tag::default() };
+        if !self.granularity.continues(&mut kept.run, now, payload) {
+            kept.redraw(another);
+        }
+        kept.hop.tag
+    }
+
+    /// The flow takes another path.
+    pub(crate) fn redraw(&mut self, flow: FlowRef, another: impl FnOnce(Tag) -> Tag) {
+        if let Some(kept) = self.flows.get_mut(flow) {
+            kept.redraw(another);
+        }
+    }
+
+    /// The flow has ended.
+    pub(crate) fn end(&mut self, flow: FlowRef) {
+        self.flows.remove(flow);
+    }
+}
+
+impl<R> Kept<R> {
+    fn redraw(&mut self, another: impl FnOnce(Tag) -> Tag) {
+        self.hop.tag = another(self.hop.tag);
+        self.decisions.count(self.hop.tag != self.initial);
+    }
+}
