@@ -322,7 +322,7 @@ mod tests {
             ("[[faults]]\nkind = \"cut\"\n", "faults.0.links: expected either `links` or `share`"),
             (
                 "[workload]\nsize = \"1000000GB\"\n",
-                "s.toml:2:8: workload.size: expected at most 17592186040320B, whose packets",
+                "s.toml:2:8: workload.size: expected at most 17179869180KiB, whose packets",
             ),
             (
                 "[topology]\nlatency = \"17s\"\n",

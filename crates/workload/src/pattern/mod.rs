@@ -169,7 +169,8 @@ mod tests {
     #[test]
     fn every_kind_is_documented() {
         for kind in Pattern::kinds() {
-            assert!(!kind.doc.is_empty() && !kind.fields.is_empty(), "{kind:?}");
+            // Who sends nothing has nothing to say of it.
+            assert!(!kind.doc.is_empty() && (kind.name == "idle" || !kind.fields.is_empty()), "{kind:?}");
             assert!(kind.fields.iter().all(|field| !field.doc.is_empty()), "{kind:?}");
         }
     }
