@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: run build test wheel installed lint studies bench browser
+.PHONY: run build test wheel installed lint studies bench browser kill-test
 
 run: build
 	./target/release/netloom study examples/compare.toml
@@ -54,6 +54,10 @@ lint: $(VENV)/installed
 # Long: every study in full, one after the other; fails at the end if a gate of any of them does not hold.
 studies: build
 	status=0; for study in studies/*/*.toml; do ./target/release/netloom study $$study || status=1; done; exit $$status
+
+# A hundred kills -9 of a study at random moments: none loses a finished cell.
+kill-test:
+	cargo test --release --workspace --test study_kill -- --ignored --nocapture
 
 # The engine alone, packet-hops per second (ratios within one run), then instructions per packet-hop.
 bench:

@@ -21,7 +21,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Run a scenario and write its outcome.
     Run(RunArgs),
-    /// Run a study: a scenario over a grid of values, or measurements of networks, held against its claims.
+    /// Run a study: a grid of runs, or of measurements of networks, held against its claims.
     Study(StudyArgs),
     /// Make one page with charts of outcomes and studies.
     Report(ReportArgs),
@@ -83,10 +83,10 @@ pub(crate) struct StudyArgs {
     /// Run the study's small form.
     #[arg(long)]
     pub(crate) small: bool,
-    /// Set a field of a simulation study's scenario, before its axes do; may be given several times.
+    /// Set a field of the study's scenario or analysis, before its axes do; may be given several times.
     #[arg(long = "set", value_name = "FIELD=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Cells of a simulation study run at the same time [default: one per core].
+    /// Cells run at the same time [default: one per core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) workers: Option<u16>,
     /// Folder of the cells' outcomes and the results [default: runs/FOLDER-NAME of the study file, with -small for the small form].

@@ -17,7 +17,7 @@ pub(crate) enum Failure {
     Gate,
     /// netloom made a mistake.
     Bug(String),
-    /// Ctrl-C; what was complete is written.
+    /// Ctrl-C, SIGTERM or SIGHUP; what was complete is written.
     Interrupted,
     /// Nobody reads our output any more.
     PipeClosed,
@@ -42,7 +42,7 @@ impl Failure {
                 );
                 ExitCode::from(70)
             }
-            Failure::Interrupted => ExitCode::from(130),
+            Failure::Interrupted => ExitCode::from(crate::interrupt::INTERRUPTED),
             Failure::PipeClosed => ExitCode::SUCCESS,
         }
     }

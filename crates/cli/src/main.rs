@@ -6,7 +6,7 @@
 //! | 1 | a gate of a study does not hold, a cell failed, or an outcome could not be written |
 //! | 2 | the command line, a scenario or a study is wrong; nothing was run |
 //! | 70 | netloom found a mistake of its own (a packet lost track of); please report it |
-//! | 130 | interrupted by Ctrl-C; what was complete is written |
+//! | 130 | interrupted (Ctrl-C, SIGTERM, SIGHUP); what was complete is written |
 
 mod args;
 mod commands;

@@ -1,6 +1,6 @@
 //! Tables and numbers as people read them.
 
-use netloom_scenario::study::significant;
+use netloom_study::significant;
 use tabled::builder::Builder;
 use tabled::settings::object::Columns;
 use tabled::settings::{Alignment, Style};

@@ -3,7 +3,7 @@
 //! What did not occur is not mentioned: no streams, drains, pauses or congestion notifications, one kind of traffic.
 
 use netloom_record::{ChannelSummary, Performance, Statistics, Status, Summary, TierSummary};
-use netloom_scenario::study::significant;
+use netloom_study::significant;
 
 use crate::show::{bytes, count, percent, rate, table, time};
 

@@ -1,4 +1,4 @@
-//! Analysis studies on the command line: the studies of the repository run, gates, broken studies.
+//! Studies of networks on the command line: those of the repository run, gates, broken studies.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -6,20 +6,15 @@ use std::process::{Command, Output};
 const STUDY: &str = r#"
 title = "Two hops in a clique"
 
-[[network]]
-id = "clique"
+[analysis]
 topology = { kind = "complete", switches = 9 }
+measurement = { kind = "diversity", max_length = 2 }
 
-[[measurement]]
-kind = "diversity"
-max_length = 2
-
-[[claim]]
+[[claims]]
 id = "all-paths"
-statement = "every link of a router begins a path of at most two hops"
-metric = "clique.diversity.cdp_mean"
-equals = 1.0
-tolerance = 1e-9
+text = "every link of a router begins a path of at most two hops"
+expression = 'near(cdp_mean(), 1, 1e-9)'
+value = 'cdp_mean()'
 use = "gate"
 source = "elementary"
 "#;
@@ -41,20 +36,23 @@ fn folder_with(study: &str) -> tempfile::TempDir {
 #[test]
 fn studies_of_the_repository_run_in_their_small_form() {
     let studies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/fatpaths");
-    for (name, claim) in [("concentration", "R135.sf7"), ("fig-19-edge-density", "R133.hx2")] {
+    let mut count = 0;
+    for entry in std::fs::read_dir(studies).unwrap() {
+        let study = entry.unwrap().path();
         let folder = tempfile::tempdir().unwrap();
-        let study = studies.join(format!("{name}.toml"));
-        let output = netloom(folder.path(), &["study", study.to_str().unwrap(), "--small"]);
+        let output = netloom(folder.path(), &["study", study.to_str().unwrap(), "--small", "--out", "out"]);
         // Small networks need not do what the paper says of large ones.
-        assert!(matches!(output.status.code(), Some(0 | 1)), "{name}: {}", text(&output.stderr));
-        assert!(text(&output.stdout).contains(claim), "{name}: {}", text(&output.stdout));
-        let results = folder.path().join(format!("runs/fatpaths-{name}-small"));
-        let csv = std::fs::read_to_string(results.join("results.csv")).unwrap();
-        assert!(csv.starts_with("network,measurement,quantity,value\n") && csv.lines().count() > 3, "{csv}");
-        let claims = std::fs::read_to_string(results.join("claims.json")).unwrap();
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{study:?}: {}", text(&output.stderr));
+        let csv = std::fs::read_to_string(folder.path().join("out/results.csv")).unwrap();
+        assert!(csv.starts_with("network,") && csv.lines().count() > 3, "{study:?}: {csv}");
+        let claims = std::fs::read_to_string(folder.path().join("out/claims.json")).unwrap();
         let claims: serde_json::Value = serde_json::from_str(&claims).unwrap();
-        assert!(claims.as_array().unwrap().iter().all(|claim| claim["measured"].is_string()));
+        for claim in claims.as_array().unwrap() {
+            assert!(claim["holds"].is_boolean(), "{study:?}: {claim}");
+        }
+        count += 1;
     }
+    assert_eq!(count, 10);
 }
 
 #[test]
@@ -64,32 +62,41 @@ fn gates_decide_the_exit_code() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(json["claims"][0]["holds"], true);
-    assert_eq!(json["results"]["clique.diversity.cdp_mean"], 1.0);
+    assert_eq!(json["results"][0]["values"]["cdp_mean"], 1.0);
 
-    let folder = folder_with(&STUDY.replace("equals = 1.0", "equals = 0.5"));
+    let folder = folder_with(&STUDY.replace("(), 1,", "(), 0.5,"));
     let output = netloom(folder.path(), &["study", "study.toml"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stdout).contains("NO (gate)"), "{}", text(&output.stdout));
 
-    let folder = folder_with(&STUDY.replace("equals = 1.0", "equals = 0.5").replace("gate", "report"));
+    let folder = folder_with(&STUDY.replace("(), 1,", "(), 0.5,").replace("gate", "report"));
     assert_eq!(netloom(folder.path(), &["study", "study.toml"]).status.code(), Some(0));
 }
 
 #[test]
 fn a_broken_study_is_refused_with_its_place() {
     let breaks = [
-        ("switches = 9", "swiches = 9", &["study.toml:6:", "swiches"][..]),
-        ("max_length", "max_lenght", &["study.toml:8:", "measurement.0", "max_lenght"]),
         (
-            "clique.diversity.cdp",
-            "star.diversity.cdp",
-            &["study.toml:15:", "claim.0.metric", "nothing measures"],
+            "switches = 9",
+            "swiches = 9",
+            &["study.toml:5:", "topology.swiches", "did you mean `switches`?"][..],
         ),
-        ("clique.diversity.cdp_mean", "clique.diversity.x", &["gives no clique.diversity.x"]),
-        ("id = \"clique\"", "id = \"a.b\"", &["study.toml:5:", "network.0.id", "without dots"]),
-        ("\"complete\", switches = 9", "\"crossbar\", hosts = 4", &["study.toml:8:", "at least two routers"]),
-        ("[[network]]", "scenario = {}\n[[network]]", &["either a `scenario` or measurements"]),
-        ("[[measurement]]", "[[measure]]", &["neither a `scenario` nor a [[measurement]]"]),
+        ("max_length", "max_lenght", &["study.toml:6:", "measurement.max_lenght"]),
+        (
+            "cdp_mean(), 1",
+            "cdp_meen(), 1",
+            &["study.toml:11:20", "claims.0.expression", "there is no metric `cdp_meen`"],
+        ),
+        ("cdp_mean(), 1", "cdp_mean(\"star\"), 1", &["no cell carries the label \"star\""]),
+        ("cdp_mean(), 1,", "cdp_mean(),", &["`near` takes three numbers"]),
+        ("\"complete\", switches = 9", "\"crossbar\", hosts = 4", &["study.toml:5:", "at least two routers"]),
+        (
+            "\"complete\", switches = 9",
+            "\"slim-fly\", q = 6",
+            &["study.toml:5:", "topology.q", "prime power"],
+        ),
+        ("[analysis]", "scenario = {}\n[analysis]", &["either a `scenario` or an `analysis`"]),
+        ("[analysis]", "[analyses]", &["neither a `scenario` nor an `analysis`"]),
         ("title = ", "title == ", &["study.toml:2:"]),
     ];
     for (from, to, expected) in breaks {
@@ -99,16 +106,25 @@ fn a_broken_study_is_refused_with_its_place() {
         for part in expected {
             assert!(text(&output.stderr).contains(part), "{part}: {}", text(&output.stderr));
         }
-        assert!(!folder.path().join("runs/study/claims.json").exists());
+        assert!(!folder.path().join("runs").exists());
     }
 }
 
 #[test]
-fn options_of_simulation_studies_are_refused() {
+fn fields_are_set_and_measurements_are_not_taken_twice() {
     let folder = folder_with(STUDY);
-    for option in [["--set", "topology.k=8"], ["--workers", "2"]] {
-        let output = netloom(folder.path(), &[&["study", "study.toml"], &option[..]].concat());
-        assert_eq!(output.status.code(), Some(2));
-        assert!(text(&output.stderr).contains("analysis study"), "{}", text(&output.stderr));
-    }
+    let args = ["study", "study.toml", "--set", "topology.switches=12", "--workers", "2", "--out", "out"];
+    assert!(netloom(folder.path(), &args).status.success());
+    let cells = || {
+        let cells =
+            std::fs::read_dir(folder.path().join("out/cells")).unwrap().map(|entry| entry.unwrap().path());
+        cells.filter(|cell| cell.join("quantities.json").exists()).collect::<Vec<_>>()
+    };
+    let [cell] = &cells()[..] else { panic!("{:?}", cells()) };
+    assert!(std::fs::read_to_string(cell.join("analysis.toml")).unwrap().contains("switches = 12"));
+    // What is there is taken as it is.
+    std::fs::write(cell.join("quantities.json"), "{ \"cdp_mean\": 0.5 }").unwrap();
+    let output = netloom(folder.path(), &args);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).contains("0.5"), "{}", text(&output.stdout));
 }

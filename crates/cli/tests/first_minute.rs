@@ -235,19 +235,21 @@ fn wait_for_handler(pid: u32) {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn ctrl_c_writes_what_was_seen_and_marks_it() {
-    let folder = folder_with(&SMALL.replace("64KiB", "64GiB"));
-    let mut command = Command::new(env!("CARGO_BIN_EXE_netloom"));
-    let child = command.args(["run", "s.toml", "--json"]).current_dir(folder.path());
-    let child = child.stdout(std::process::Stdio::piped()).spawn().unwrap();
-    wait_for_handler(child.id());
-    std::thread::sleep(std::time::Duration::from_millis(200));
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130));
-    assert_says(&stdout(&output), &["\"status\": \"interrupted\"", "\"unfinished\": 16"]);
-    let written = std::fs::read_to_string(folder.path().join("runs/s/summary.json")).unwrap();
-    assert_says(&written, &["\"status\": \"interrupted\""]);
+fn an_interruption_writes_what_was_seen_and_marks_it() {
+    for signal in ["-INT", "-TERM", "-HUP"] {
+        let folder = folder_with(&SMALL.replace("64KiB", "64GiB"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_netloom"));
+        let child = command.args(["run", "s.toml", "--json"]).current_dir(folder.path());
+        let child = child.stdout(std::process::Stdio::piped()).spawn().unwrap();
+        wait_for_handler(child.id());
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{signal}");
+        assert_says(&stdout(&output), &["\"status\": \"interrupted\"", "\"unfinished\": 16"]);
+        let written = std::fs::read_to_string(folder.path().join("runs/s/summary.json")).unwrap();
+        assert_says(&written, &["\"status\": \"interrupted\""]);
+    }
 }
 
 /// Needs the right to mount in a namespace of its own; where the system does not give it, there is nothing to fill.

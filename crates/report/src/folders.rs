@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 const RESULTS: &str = "results.csv";
 /// Written by `netloom study`: the claims as they were judged.
 const CLAIMS: &str = "claims.json";
+/// The file of a cell that measured a network.
+const QUANTITIES: &str = "quantities.json";
 /// Every outcome has it.
 const SUMMARY: &str = "summary.json";
 
@@ -147,10 +149,17 @@ fn study(dir: &Path) -> Result<Folders, ReportError> {
     };
     let column = |name: &str| heading.iter().position(|column| column == name);
     let (Some(seed), Some(folder)) = (column("seed"), column("folder")) else {
-        let measured = std::iter::once(&heading).chain(&rows);
-        let measured = measured.map(|row| row.iter().map(str::to_owned).collect()).collect();
-        return Ok(Folders { claims, measured, ..Folders::default() });
+        return Err(wrong("it has no columns `seed` and `folder`".to_owned()));
     };
+    // Cells that measured a network have no outcome.
+    if rows.first().is_some_and(|row| dir.join(&row[folder]).join(QUANTITIES).is_file()) {
+        let measured = std::iter::once(&heading).chain(&rows);
+        let shown = |row: &csv::StringRecord| {
+            let cells = row.iter().enumerate().filter(|(column, _)| *column != folder);
+            cells.map(|(_, cell)| cell.to_owned()).collect()
+        };
+        return Ok(Folders { claims, measured: measured.map(shown).collect(), ..Folders::default() });
+    }
     let run = |row: &csv::StringRecord| Run {
         folder: dir.join(&row[folder]),
         labels: row.iter().take(seed).map(str::to_owned).collect(),
@@ -218,10 +227,11 @@ mod tests {
     #[test]
     fn measurements_of_networks_are_shown_as_they_are() {
         let root = tempfile::tempdir().unwrap();
-        write(&root.path().join(RESULTS), "network,measurement,quantity,value\nsf,l3,paths_tail,3\n");
+        write(&root.path().join(RESULTS), "network,seed,folder,paths_tail\nsf,1,cells/a,3\n");
+        write(&root.path().join("cells/a").join(QUANTITIES), "{}");
         let folders = Folders::read(&[root.path().to_owned()]).unwrap();
         assert!(folders.runs.is_empty());
-        assert_eq!(folders.measured[1], ["sf", "l3", "paths_tail", "3"]);
+        assert_eq!(folders.measured[1], ["sf", "1", "3"]);
     }
 
     #[test]

@@ -164,8 +164,18 @@ impl Node {
     }
 
     /// The node at a path of keys.
-    pub(crate) fn at_mut(&mut self, path: &[&str]) -> Option<&mut Node> {
+    pub fn at_mut(&mut self, path: &[&str]) -> Option<&mut Node> {
         path.iter().try_fold(self, |node, step| node.as_table_mut()?.get_mut(step))
+    }
+
+    /// Makes the name of a file absolute; it starts from the folder of the text in which it is written.
+    pub fn make_absolute(&mut self) {
+        let folder = self.place.source.folder().to_owned();
+        if let Value::String(file) = &mut self.value
+            && let Ok(absolute) = std::path::absolute(folder.join(&*file))
+        {
+            *file = absolute.display().to_string();
+        }
     }
 
     /// The place of the deepest part of a path that exists; the key's place where the last step is a key.

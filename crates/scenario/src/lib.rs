@@ -2,8 +2,7 @@
 //!
 //! A scenario is one TOML document. [`Node`] is the document with the place of every word, [`Scenario`] what it means
 //! once every field is known and every default filled in, [`Ready`] the nodes about to run; [`run()`] is the whole
-//! way from the document to the outcome folder. [`study`] lays lists of values over a scenario and holds claims
-//! against the results. Everything that can be wrong with what was written is a [`Problem`] with its place.
+//! way from the document to the outcome folder. Everything that can be wrong with what was written is a [`Problem`] with its place.
 //!
 //! ```
 //! use netloom_scenario::{Node, Scenario, Source, apply_override};
@@ -21,6 +20,7 @@
 
 mod document;
 mod load;
+mod outline;
 mod read;
 mod reference;
 mod routing;
@@ -28,7 +28,6 @@ mod run;
 mod scenario;
 mod section;
 mod source;
-pub mod study;
 
 pub use document::{Entry, Node, Table, Value, apply_override};
 pub use load::{load, load_network, one_word};
@@ -37,4 +36,5 @@ pub use read::read;
 pub use reference::{Chapter, reference};
 pub use run::{Ran, Ready, RunError, build_network, finish, prepare, run, simulate, summary_options};
 pub use scenario::Scenario;
+pub use section::Section;
 pub use source::{Place, Problem, Problems, Source};

@@ -13,6 +13,7 @@ use netloom_units::{Bytes, Invalid, Time, memory};
 use netloom_workload::{PlanContext, WorkloadError};
 
 use crate::document::Node;
+use crate::outline::outline;
 use crate::scenario::Scenario;
 use crate::source::{Problem, Problems};
 
@@ -62,6 +63,9 @@ pub struct Ready {
     pub simulation: Simulation,
     /// How many messages there will be, where that is known.
     pub total_messages: Option<u64>,
+    /// A summary in which everything has a value that may have one after the run. Its names are those of the run, its numbers mean
+    /// nothing.
+    pub outline: Summary,
 }
 
 /// Builds the network, lays the work, the faults and the routes on it, and makes the nodes.
@@ -88,6 +92,7 @@ pub fn prepare(scenario: &Scenario, document: &Node) -> Result<Ready, Problems> 
         return Err(located(document, section, field, &reason).into());
     }
     let total_messages = plan.total_messages;
+    let outline = outline(scenario, &network, &plan.groups);
     let config = SimConfig {
         fabric: scenario.fabric.clone(),
         routing: scenario.routing.clone(),
@@ -97,7 +102,7 @@ pub fn prepare(scenario: &Scenario, document: &Node) -> Result<Ready, Problems> 
         seed: scenario.seed,
     };
     let simulation = Simulation::new(network, config, plan).map_err(|error| sim_problem(&error, document))?;
-    Ok(Ready { simulation, total_messages })
+    Ok(Ready { simulation, total_messages, outline })
 }
 
 /// The largest message whose packets have numbers of their own, of 32 bits.

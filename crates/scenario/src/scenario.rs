@@ -205,14 +205,7 @@ fn read_faults(node: &Node, problems: &mut Vec<Problem>) -> Option<Vec<Fault>> {
 
 /// Makes file names absolute, so that a scenario means the same wherever it is read again.
 fn resolve_files(document: &mut Node) {
-    each_file(document, &mut |node| {
-        let folder = node.place.source.folder().to_owned();
-        if let Value::String(file) = &mut node.value
-            && let Ok(absolute) = std::path::absolute(folder.join(&*file))
-        {
-            *file = absolute.display().to_string();
-        }
-    });
+    each_file(document, &mut Node::make_absolute);
 }
 
 /// Visits the fields that hold the name of a file.

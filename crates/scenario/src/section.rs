@@ -1,4 +1,4 @@
-//! A table being taken apart field by field.
+//! A table being taken apart field by field: for scenarios, studies, and what else is written in TOML.
 
 use serde::de::DeserializeOwned;
 
@@ -11,7 +11,7 @@ use crate::source::{Place, Problem};
 /// A table whose fields are taken out one by one; what nobody takes is unknown.
 ///
 /// Problems are collected, so a method's `None` means "already reported".
-pub(crate) struct Section<'a> {
+pub struct Section<'a> {
     path: String,
     place: Place,
     rest: Table,
@@ -21,7 +21,7 @@ pub(crate) struct Section<'a> {
 
 impl<'a> Section<'a> {
     /// Starts with all fields of a table; a node that is no table is reported.
-    pub(crate) fn new(node: &Node, path: impl Into<String>, problems: &'a mut Vec<Problem>) -> Option<Self> {
+    pub fn new(node: &Node, path: impl Into<String>, problems: &'a mut Vec<Problem>) -> Option<Self> {
         let path = path.into();
         match &node.value {
             Value::Table(table) => {
@@ -41,18 +41,18 @@ impl<'a> Section<'a> {
     }
 
     /// Remembers a field that was taken out before, so that it is named where a field is misspelt.
-    pub(crate) fn name(&mut self, field: &'static str) {
+    pub fn name(&mut self, field: &'static str) {
         self.asked.push(field);
     }
 
     /// Takes a field as it was written.
-    pub(crate) fn node(&mut self, field: &'static str) -> Option<Node> {
+    pub fn node(&mut self, field: &'static str) -> Option<Node> {
         self.asked.push(field);
         self.rest.remove(field).map(|entry| entry.node)
     }
 
     /// Takes a field and reads it; an absent one is `default`.
-    pub(crate) fn value<T: DeserializeOwned>(&mut self, field: &'static str, default: T) -> Option<T> {
+    pub fn value<T: DeserializeOwned>(&mut self, field: &'static str, default: T) -> Option<T> {
         match self.node(field) {
             None => Some(default),
             Some(node) => report(read(&node, &self.below(field)), self.problems),
@@ -60,13 +60,13 @@ impl<'a> Section<'a> {
     }
 
     /// Takes a field that must be there and reads it.
-    pub(crate) fn required<T: DeserializeOwned>(&mut self, field: &'static str) -> Option<T> {
+    pub fn required<T: DeserializeOwned>(&mut self, field: &'static str) -> Option<T> {
         let node = self.required_node(field)?;
         report(read(&node, &self.below(field)), self.problems)
     }
 
     /// Takes a field that must be there as it was written.
-    pub(crate) fn required_node(&mut self, field: &'static str) -> Option<Node> {
+    pub fn required_node(&mut self, field: &'static str) -> Option<Node> {
         let node = self.node(field);
         if node.is_none() {
             let problem = Problem::new(self.path.clone(), format!("`{field}` is missing"));
@@ -76,13 +76,13 @@ impl<'a> Section<'a> {
     }
 
     /// Reads all that is left as a struct.
-    pub(crate) fn rest<T: DeserializeOwned>(self) -> Option<T> {
+    pub fn rest<T: DeserializeOwned>(self) -> Option<T> {
         let node = Node { value: Value::Table(self.rest), place: self.place };
         report(read_beside(&node, &self.path, &self.asked), self.problems)
     }
 
     /// Reports all that is left as unknown.
-    pub(crate) fn finish(self) {
+    pub fn finish(self) {
         for entry in &self.rest.0 {
             let message = format!("unknown field `{}`", entry.key);
             let problem = Problem::new(self.below(&entry.key), message).at(&entry.key_place);

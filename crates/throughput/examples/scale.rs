@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Ok(());
     }
     let clock = Instant::now();
-    let traffic = Traffic::WorstCase(WorstCase { intensity: 0.55 });
+    let traffic = Traffic::WorstCase(WorstCase { intensity: 0.55, draws: 1 });
     let demand = traffic.demand(&graph, netloom_paths::pattern::Placement::Identity, base_dir, 1)?;
     println!("longest matching: {:.2} s", clock.elapsed().as_secs_f64());
     for method in [Method::Exact, Method::Approximate] {

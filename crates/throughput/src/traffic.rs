@@ -15,17 +15,20 @@ use crate::matching::longest_matching;
 use crate::solve::ThroughputError;
 
 /// Worst-case traffic: routers are matched so that the sum of distances is largest, and the hosts of matched
-/// routers exchange traffic pairwise in both directions (Jyothi et al., SC 2016; FatPaths sec. VI).
+/// routers exchange traffic pairwise in both directions (Jyothi et al., SC 2016; FatPaths sec. VI). Many matchings are equally long, and
+/// some carry twice as much as others: `draws` looks at several and keeps the one that carries least.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WorstCase {
     /// Share of the routers that communicate, 0 to 1 (FatPaths Fig. 9: 0.55).
     pub intensity: f64,
+    /// Longest matchings drawn, 1 to 1000; the one with the least throughput counts.
+    pub draws: u32,
 }
 
 impl Default for WorstCase {
     fn default() -> Self {
-        WorstCase { intensity: 0.55 }
+        WorstCase { intensity: 0.55, draws: 1 }
     }
 }
 
@@ -59,7 +62,7 @@ kinds! {
 }
 
 impl Traffic {
-    /// The demands between routers. Traffic between hosts of one router is left out.
+    /// The demands between routers; of several that worst-case traffic draws, the first. Traffic between hosts of one router is left out.
     ///
     /// # Errors
     /// If a parameter is out of its range or the file cannot be read.
@@ -75,7 +78,7 @@ impl Traffic {
             Ok(Demand::new(flows.into_iter().map(|(from, to)| (from, to, 1.0))))
         };
         match self {
-            Traffic::WorstCase(config) => config.demand(graph, seed),
+            Traffic::WorstCase(config) => config.demand(graph, seed, 0),
             Traffic::Permutation(config) => flows(Pattern::Permutation(config.clone())),
             Traffic::Uniform(config) => flows(Pattern::Uniform(config.clone())),
             Traffic::OffDiagonal(config) => flows(Pattern::OffDiagonal(config.clone())),
@@ -95,10 +98,17 @@ impl Traffic {
 }
 
 impl WorstCase {
-    fn demand(&self, graph: &RouterGraph, seed: u64) -> Result<Demand, ThroughputError> {
+    /// The demands of one of the draws.
+    pub(crate) fn demand(
+        &self,
+        graph: &RouterGraph,
+        seed: u64,
+        draw: u32,
+    ) -> Result<Demand, ThroughputError> {
         let valid = self.intensity > 0.0 && self.intensity <= 1.0;
         Invalid::unless(valid, "intensity", "0 < intensity <= 1", self.intensity)?;
-        let pairs = longest_matching(graph, self.intensity, seed).pairs;
+        Invalid::unless((1..=1000).contains(&self.draws), "draws", "1 to 1000", self.draws)?;
+        let pairs = longest_matching(graph, self.intensity, seed, draw).pairs;
         Ok(Demand::new(pairs.into_iter().flat_map(|(a, b)| {
             let hosts = f64::from(graph.hosts(a).min(graph.hosts(b)));
             [(a, b, hosts), (b, a, hosts)]
@@ -151,10 +161,12 @@ mod tests {
 
     #[test]
     fn worst_case_traffic_runs_between_opposite_corners() {
-        let demand = demand(Traffic::WorstCase(WorstCase { intensity: 1.0 })).unwrap();
+        let demand = demand(Traffic::WorstCase(WorstCase { intensity: 1.0, draws: 1 })).unwrap();
         assert_eq!(demand.total(), 12.0);
         assert!(demand.commodities().iter().all(|c| c.from.abs_diff(c.to) == 2));
-        assert!(super::WorstCase { intensity: 0.0 }.demand(&square(), 1).is_err());
+        for wrong in [WorstCase { intensity: 0.0, draws: 1 }, WorstCase { intensity: 1.0, draws: 0 }] {
+            assert!(wrong.demand(&square(), 1, 0).is_err());
+        }
     }
 
     #[test]

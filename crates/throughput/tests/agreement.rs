@@ -1,11 +1,15 @@
 //! The three methods agree with each other and with closed forms.
 
+use std::path::Path;
+
 use netloom_paths::Scheme;
 use netloom_paths::routes::{KShortest, Minimal, RandomLayers};
 use netloom_throughput::arc_form::arc_form;
 use netloom_throughput::concurrent_flow::{AllowedPaths, concurrent_flow};
 use netloom_throughput::path_form::path_form;
-use netloom_throughput::{Demand, Method, ThroughputError, solve_demand};
+use netloom_throughput::{
+    Demand, Method, Routing, ThroughputConfig, ThroughputError, Traffic, WorstCase, solve, solve_demand,
+};
 use netloom_topology::RouterGraph;
 use proptest::prelude::*;
 
@@ -101,4 +105,25 @@ proptest! {
             prop_assert!(bounds.gap() <= 0.05 + 1e-12, "{:?}", bounds);
         }
     }
+}
+
+#[test]
+fn of_several_draws_the_least_counts_and_all_are_told() {
+    // A 3 × 3 × 3 HyperX: routers that differ in one coordinate are neighbours.
+    let digits = |router: u32| [router % 3, router / 3 % 3, router / 9];
+    let differ = |a: u32, b: u32| digits(a).iter().zip(digits(b)).filter(|(a, b)| **a != *b).count();
+    let edges = (0..27).flat_map(|a| (a + 1..27).map(move |b| (a, b))).filter(|&(a, b)| differ(a, b) == 1);
+    let graph = RouterGraph::new(vec![1; 27], edges.collect());
+    let solved = |draws| {
+        let traffic = Traffic::WorstCase(WorstCase { intensity: 1.0, draws });
+        let routing = Routing::Minimal(Minimal { layers: 1 });
+        solve(&graph, &ThroughputConfig { traffic, routing, ..ThroughputConfig::default() }, Path::new(""))
+            .unwrap()
+    };
+    let (one, six) = (solved(1), solved(6));
+    assert_eq!(one.draws, [one.throughput.value()]);
+    assert_eq!((six.draws.len(), six.draws[0]), (6, one.draws[0]));
+    let least = six.draws.iter().copied().fold(f64::INFINITY, f64::min);
+    assert_eq!(six.throughput.value(), least);
+    assert!(six.draws.iter().any(|theta| *theta > least), "matchings differ: {:?}", six.draws);
 }

@@ -107,8 +107,8 @@ pub enum Analysis {
     PastTrees,
     /// Which of several equally long paths between two routers come first.
     Paths(u32, u32),
-    /// The order in which worst-case traffic matches the routers.
-    OrderOfRouters,
+    /// The order in which a draw of worst-case traffic matches the routers.
+    OrderOfRouters(u32),
     /// The exchanges by which a matching is improved.
     Exchanges,
 }
@@ -126,7 +126,8 @@ impl Analysis {
             Analysis::SpainMerging => "spain merging".into(),
             Analysis::PastTrees => "past trees".into(),
             Analysis::Paths(from, to) => format!("paths from {from} to {to}").into(),
-            Analysis::OrderOfRouters => "order of routers".into(),
+            Analysis::OrderOfRouters(0) => "order of routers".into(),
+            Analysis::OrderOfRouters(draw) => format!("order of routers {draw}").into(),
             Analysis::Exchanges => "exchanges".into(),
         }
     }
@@ -181,7 +182,8 @@ mod tests {
             Analysis::PastTrees,
             Analysis::Paths(1, 11),
             Analysis::Paths(11, 1),
-            Analysis::OrderOfRouters,
+            Analysis::OrderOfRouters(0),
+            Analysis::OrderOfRouters(2),
             Analysis::Exchanges,
         ];
         let mut seen = HashSet::new();

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::path::Path;
 
-use netloom_scenario::study::significant;
 use netloom_scenario::{Problem, build_network, suggest};
+use netloom_study::significant;
 use netloom_throughput::{Method, ThroughputConfig, ThroughputError, solve};
 
 use crate::args::ThroughputArgs;
@@ -55,6 +55,11 @@ pub(crate) fn throughput(args: &ThroughputArgs) -> Result<(), Failure> {
         report.commodities,
         significant(report.demand)
     )?;
+    if report.draws.len() > 1 {
+        let most = report.draws.iter().copied().fold(0.0, f64::max);
+        let range = format!("{} to {}", significant(bounds.value()), significant(most));
+        writeln!(out, "draws        {} matchings that carry {range}; the least counts", report.draws.len())?;
+    }
     if report.paths > 0 {
         writeln!(out, "paths        {} in {} layers", report.paths, report.layers)?;
     }

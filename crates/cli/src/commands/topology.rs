@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
-use netloom_scenario::study::significant;
 use netloom_scenario::{Problem, build_network};
+use netloom_study::significant;
 use netloom_topology::{Cost, CostModel, ExportFormat, Link, Metrics, Network, NetworkError};
 use netloom_units::Rate;
 use serde::Serialize;

@@ -1,98 +1,202 @@
-//! `netloom study`: what is measured, by simulation or by analysis, held against claims.
+//! `netloom study`: cells on all cores, held against claims.
 
-mod analysis;
-mod columns;
-mod simulation;
+mod claims;
+mod table;
 
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use netloom_scenario::study::Verdict;
-use netloom_scenario::{Node, Problem, Source};
+use indicatif::{ProgressBar, ProgressStyle};
+use netloom_scenario::{Node, Source};
+use netloom_study::{
+    Base, Cell, CellEvent, CellFolders, CellReport, Results, Running, Study, Verdict, WorkError, digest,
+    judge, run_cells,
+};
 
 use crate::args::StudyArgs;
-use crate::failure::Failure;
-use crate::files::write_file;
-use crate::show;
+use crate::failure::{Failure, complain};
+use crate::files::{unwritable, write_file};
+use crate::interrupt;
 
-/// Runs a study of either kind.
+/// Reads the study, checks all of it, runs what is not done yet, judges the claims, writes and shows the results.
 pub(crate) fn study(args: &StudyArgs) -> Result<(), Failure> {
     let document = Node::parse(&Source::read(&args.study)?)?;
-    match Kind::of(&document)? {
-        Kind::Simulation => simulation::study(args, &document),
-        Kind::Analysis => analysis::study(args, &document),
+    let mut study = Study::read(&document, args.small)?;
+    for change in &args.set {
+        study.set(change)?;
     }
-}
+    let plan = study.plan()?;
+    let cells = &plan.cells;
 
-/// What a study does to find its numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// It runs a scenario over a grid of values.
-    Simulation,
-    /// It measures networks and their routing without a packet.
-    Analysis,
-}
-
-impl Kind {
-    /// A simulation study has a scenario, an analysis study has measurements.
-    fn of(document: &Node) -> Result<Self, Problem> {
-        match (document.at(["scenario"]), document.at(["measurement"])) {
-            (Some(_), None) => Ok(Kind::Simulation),
-            (None, Some(_)) => Ok(Kind::Analysis),
-            (None, None) => {
-                let message = "this is no study: it has neither a `scenario` nor a [[measurement]]";
-                let place = document.nearest_place([]);
-                Err(Problem::new("", message)
-                    .at(&place)
-                    .help("a simulation study names a `scenario`, an analysis study lists [[network]] and [[measurement]]"))
-            }
-            (Some(_), Some(_)) => {
-                let message = "a study has either a `scenario` or measurements, not both";
-                Err(Problem::new("measurement", message).at(&document.nearest_place(["measurement"])))
-            }
-        }
+    let folder = args.out.clone().unwrap_or_else(|| default_folder(&args.study, args.small));
+    let cell_folder = folder.join("cells");
+    let folders = CellFolders::open(&cell_folder).map_err(|error| unwritable(&cell_folder, &error))?;
+    let stop = interrupt::flag();
+    let reports = run(args, cells, &folders, &stop)?;
+    let ending = Ending::of(cells, &reports, &stop);
+    if let Some(message) = ending.unwritable {
+        // There is no room for the results either.
+        complain(&format!("error: {message}\n"));
+        return Err(ending.incomplete());
     }
-}
 
-/// What a study found, ready to be shown.
-struct Findings<'a> {
-    title: &'a str,
-    verdicts: &'a [Verdict],
-    /// The results for programs.
-    results: serde_json::Value,
-    /// The results for people.
-    table: String,
-    /// Where the files are.
-    folder: &'a Path,
-}
+    let results = plan.results(&reports);
+    let verdicts = judge(&study.claims, &results);
+    write_results(&folder, cells, &reports, &results)?;
+    write_verdicts(&folder, &verdicts)?;
+    for (cell, message) in &ending.failures {
+        let (point, seed) = (cell.point.name(), cell.seed());
+        complain(&format!("error: the cell {point} (seed {seed}) failed: {message}\n"));
+    }
+    if ending.stopped {
+        return Err(ending.incomplete());
+    }
 
-impl Findings<'_> {
-    /// Prints tables, or JSON.
-    fn show(&self, json: bool) -> Result<(), Failure> {
-        let mut out = std::io::stdout().lock();
-        if json {
-            let value =
-                serde_json::json!({ "title": self.title, "claims": self.verdicts, "results": self.results });
-            writeln!(out, "{}", serde_json::to_string_pretty(&value).map_err(std::io::Error::from)?)?;
-        } else {
-            writeln!(out, "{}\n{}", self.title, self.table)?;
-            if !self.verdicts.is_empty() {
-                writeln!(out, "{}", claim_table(self.verdicts))?;
-            }
-            writeln!(out, "results in {}", self.folder.display())?;
-        }
+    show(args, &study, &results, &verdicts, &folder)?;
+    if ending.failures.is_empty() && !verdicts.iter().any(Verdict::fails) {
         Ok(())
-    }
-
-    /// Whether the gates hold.
-    fn judgement(&self) -> Result<(), Failure> {
-        if self.verdicts.iter().any(Verdict::fails) { Err(Failure::Gate) } else { Ok(()) }
+    } else {
+        Err(Failure::Gate)
     }
 }
 
-/// Where the study's files go.
-fn folder(args: &StudyArgs) -> PathBuf {
-    args.out.clone().unwrap_or_else(|| default_folder(&args.study, args.small))
+fn run(
+    args: &StudyArgs,
+    cells: &[Cell],
+    folders: &CellFolders,
+    stop: &AtomicBool,
+) -> Result<Vec<CellReport>, Failure> {
+    let workers = match args.workers {
+        Some(workers) => usize::from(workers),
+        None => std::thread::available_parallelism().map_or(1, usize::from),
+    };
+    let bar = ProgressBar::new(cells.len() as u64);
+    if let Ok(style) =
+        ProgressStyle::with_template("{bar:30} {pos} of {len} cells, {elapsed}, {eta} left {msg}")
+    {
+        bar.set_style(style);
+    }
+    // A cell may take minutes; the clock shows that it goes on.
+    bar.enable_steady_tick(Duration::from_millis(200));
+    let news = |event: CellEvent<'_>| match event {
+        CellEvent::Started(i) => bar.set_message(cells[i].point.name()),
+        CellEvent::Ended(..) => bar.inc(1),
+    };
+    let program = program();
+    let running = Running { program: &program, workers, shard: None, stop };
+    let reports = run_cells(cells, folders, &running, &news);
+    bar.finish_and_clear();
+    Ok(reports?)
+}
+
+/// What identifies this build: its version and its executable's own bytes, so that cells of another build run anew.
+fn program() -> Vec<u8> {
+    let mut program = env!("CARGO_PKG_VERSION").as_bytes().to_vec();
+    if let Ok(bytes) = std::env::current_exe().and_then(fs::read) {
+        program.extend(digest(&bytes));
+    }
+    program
+}
+
+/// How the cells ended.
+struct Ending<'a> {
+    /// Why a result could not be written.
+    unwritable: Option<&'a str>,
+    /// Cells without result, and why.
+    failures: Vec<(&'a Cell, String)>,
+    /// Whether the user ended it.
+    stopped: bool,
+    done: usize,
+    all: usize,
+}
+
+impl<'a> Ending<'a> {
+    fn of(cells: &'a [Cell], reports: &'a [CellReport], stop: &AtomicBool) -> Self {
+        let mut unwritable = None;
+        let mut failures = Vec::new();
+        for (cell, report) in cells.iter().zip(reports) {
+            match &report.result {
+                Some(Err(WorkError::Unwritable(message))) => {
+                    unwritable = unwritable.or(Some(message.as_str()))
+                }
+                Some(Err(error)) => failures.push((cell, error.to_string())),
+                Some(Ok(_)) | None => {}
+            }
+        }
+        let done = reports.iter().filter(|report| report.numbers().is_some()).count();
+        Ending { unwritable, failures, stopped: stop.load(Ordering::Relaxed), done, all: cells.len() }
+    }
+
+    /// Says what is left to do.
+    fn incomplete(&self) -> Failure {
+        let (done, all) = (self.done, self.all);
+        complain(&format!("{done} of {all} cells are done; the same command goes on from here\n"));
+        if self.unwritable.is_some() { Failure::Gate } else { Failure::Interrupted }
+    }
+}
+
+/// `results.csv`: one row per cell, all labels, the seed, the cell's folder, and all metrics.
+fn write_results(
+    folder: &Path,
+    cells: &[Cell],
+    reports: &[CellReport],
+    results: &Results,
+) -> Result<(), Failure> {
+    let axes: Vec<&str> = results.axes().collect();
+    let metrics = results.occurring();
+    let heading = axes.iter().chain(&["seed", "folder"]).chain(&metrics);
+    let heading = heading.map(|name| (*name).to_owned()).collect();
+    let mut rows: Vec<Vec<String>> = vec![heading];
+    for (cell, report) in cells.iter().zip(reports) {
+        let Some(numbers) = report.numbers() else { continue };
+        let label = |axis: &&str| {
+            let labels = &cell.point.labels;
+            labels.iter().find(|(name, _)| name == axis).map(|(_, label)| label.clone()).unwrap_or_default()
+        };
+        let number = |metric: &&str| numbers.get(*metric).map(f64::to_string).unwrap_or_default();
+        let place = report.folder.strip_prefix(folder).unwrap_or(&report.folder).display().to_string();
+        let named = axes.iter().map(label).chain([cell.seed().to_string(), place]);
+        rows.push(named.chain(metrics.iter().map(number)).collect());
+    }
+    write_file(&folder.join("results.csv"), csv(&rows).as_bytes())
+}
+
+fn write_verdicts(folder: &Path, verdicts: &[Verdict]) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(verdicts).map_err(|error| Failure::Bug(error.to_string()))?;
+    write_file(&folder.join("claims.json"), text.as_bytes())
+}
+
+/// Prints tables, or JSON.
+fn show(
+    args: &StudyArgs,
+    study: &Study,
+    results: &Results,
+    verdicts: &[Verdict],
+    folder: &Path,
+) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    let table = match study.base {
+        Base::Scenario(_) => table::Layout::PointsDown,
+        Base::Analysis(_) => table::Layout::MetricsDown,
+    };
+    if args.json {
+        let value = serde_json::json!({
+            "title": study.title,
+            "claims": verdicts,
+            "results": table.json(results),
+        });
+        writeln!(out, "{}", serde_json::to_string_pretty(&value).map_err(std::io::Error::from)?)?;
+    } else {
+        writeln!(out, "{}\n{}", study.title, table.text(results))?;
+        if !verdicts.is_empty() {
+            writeln!(out, "{}", claims::table(verdicts))?;
+        }
+        writeln!(out, "results in {}", folder.display())?;
+    }
+    Ok(())
 }
 
 fn default_folder(study: &Path, small: bool) -> PathBuf {
@@ -106,48 +210,6 @@ fn default_folder(study: &Path, small: bool) -> PathBuf {
     PathBuf::from("runs").join(if small { format!("{name}-small") } else { name })
 }
 
-fn claim_table(verdicts: &[Verdict]) -> String {
-    let mut text = String::new();
-    let mut rows =
-        vec![["", "claim", "holds", "measured", "published", "source"].map(str::to_owned).to_vec()];
-    for verdict in verdicts {
-        let holds = match (verdict.holds, verdict.gate) {
-            (Some(true), _) => "yes",
-            (Some(false), true) => "NO (gate)",
-            (Some(false), false) => "no",
-            (None, true) => "FAILED (gate)",
-            (None, false) => "not measured",
-        };
-        rows.push(vec![
-            verdict.id.clone(),
-            wrap(&verdict.text, 44),
-            holds.to_owned(),
-            wrap(&verdict.measured, 32),
-            wrap(&verdict.published, 24),
-            wrap(&verdict.source, 20),
-        ]);
-        if !verdict.note.is_empty() {
-            text += &format!("{}: {}\n", verdict.id, verdict.note);
-        }
-    }
-    format!("{}\n{text}", show::text_table(rows))
-}
-
-/// Breaks text at spaces into lines of at most `width` characters.
-fn wrap(text: &str, width: usize) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines.join("\n")
-}
-
 /// Rows as CSV.
 fn csv(rows: &[Vec<String>]) -> String {
     let line = |row: &Vec<String>| {
@@ -159,14 +221,9 @@ fn csv(rows: &[Vec<String>]) -> String {
 
 /// A CSV field (RFC 4180).
 fn quote(field: &str) -> String {
-    if field.contains([',', '"', '\n']) {
+    if field.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))
     } else {
         field.to_owned()
     }
-}
-
-fn write_verdicts(folder: &Path, verdicts: &[Verdict]) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(verdicts).map_err(|error| Failure::Bug(error.to_string()))?;
-    write_file(&folder.join("claims.json"), text.as_bytes())
 }

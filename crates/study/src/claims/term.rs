@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::study::expression::{Binding, ExpressionError, Metrics, Outcome, Sample, significant};
+use super::expression::{Binding, ExpressionError, Metrics, Outcome, Sample, significant};
 
 /// A part of an expression, and where it stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,7 +26,7 @@ pub(super) enum Form {
 }
 
 /// Names that are no metrics.
-const FUNCTIONS: [&str; 11] = [
+const FUNCTIONS: [&str; 12] = [
     "abs",
     "count_over",
     "max",
@@ -35,6 +35,7 @@ const FUNCTIONS: [&str; 11] = [
     "mean_over",
     "min",
     "min_over",
+    "near",
     "seed_spread",
     "spread",
     "within",
@@ -55,12 +56,16 @@ impl Term {
             Form::Binary("or", a, b) => Ok(Outcome::Truth(a.truth(metrics)? | b.truth(metrics)?)),
             Form::Binary(operator, a, b) => {
                 let (a, b) = (a.number(metrics)?, b.number(metrics)?);
-                Ok(Outcome::Number(match *operator {
+                if *operator == "/" && b == 0.0 && !metrics.is_outline() {
+                    return self.fail("division by zero");
+                }
+                let number = match *operator {
                     "+" => a + b,
                     "-" => a - b,
                     "*" => a * b,
                     _ => a / b,
-                }))
+                };
+                self.finite(number, metrics)
             }
             Form::Compare(first, rest) => {
                 let mut left = first.number(metrics)?;
@@ -83,6 +88,15 @@ impl Term {
         }
     }
 
+    /// A number that claims can be held against: nothing is less, more or as much as what is no number.
+    fn finite(&self, number: f64, metrics: &dyn Metrics) -> Result<Outcome, ExpressionError> {
+        if number.is_finite() || metrics.is_outline() {
+            Ok(Outcome::Number(number))
+        } else {
+            self.fail(format!("this comes to {number}"))
+        }
+    }
+
     fn call(
         &self,
         name: &str,
@@ -95,14 +109,19 @@ impl Term {
                 let (x, y, share) = (x.number(metrics)?, y.number(metrics)?, share.number(metrics)?);
                 Ok(Outcome::Truth((x - y).abs() <= share * y.abs()))
             }
-            ("abs" | "within", _) => {
+            ("near", [x, y, distance]) => {
+                let (x, y, distance) = (x.number(metrics)?, y.number(metrics)?, distance.number(metrics)?);
+                // Published values are rounded: a difference of the distance itself is within it.
+                Ok(Outcome::Truth((x - y).abs() <= distance + ROUNDING))
+            }
+            ("abs" | "within" | "near", _) => {
                 let wanted = if name == "abs" { "one number" } else { "three numbers" };
                 self.fail(format!("`{name}` takes {wanted}"))
             }
             ("seed_spread", [metric]) => {
                 let samples = metric.samples(metrics)?;
                 match samples.as_slice() {
-                    [one] => Ok(Outcome::Number(spread(&one.runs))),
+                    [one] => self.spread(&one.runs, metrics),
                     many => metric.fail(several(many)),
                 }
             }
@@ -119,7 +138,10 @@ impl Term {
                         numbers.push(argument.number(metrics)?);
                     }
                 }
-                Ok(Outcome::Number(aggregate(name, &numbers)))
+                match name {
+                    "spread" => self.spread(&numbers, metrics),
+                    _ => self.finite(aggregate(name, &numbers), metrics),
+                }
             }
             ("count_over", [Term { form: Form::Text(axis), .. }, truth]) => {
                 let along = |bound: &dyn Metrics| truth.truth(bound).map(|truth| f64::from(u8::from(truth)));
@@ -127,14 +149,14 @@ impl Term {
             }
             ("min_over" | "max_over" | "mean_over", [Term { form: Form::Text(axis), .. }, number]) => {
                 let numbers = self.along(axis, metrics, |bound| number.number(bound))?;
-                Ok(Outcome::Number(aggregate(name.trim_end_matches("_over"), &numbers)))
+                self.finite(aggregate(name.trim_end_matches("_over"), &numbers), metrics)
             }
             ("count_over", _) => self.fail("`count_over` takes an axis in quotes and a comparison"),
             ("min_over" | "max_over" | "mean_over", _) => {
                 self.fail(format!("`{name}` takes an axis in quotes and a number"))
             }
             _ => match self.samples(metrics)?.as_slice() {
-                [one] => Ok(Outcome::Number(one.mean())),
+                [one] => self.finite(one.mean(), metrics),
                 many => self.fail(several(many)),
             },
         }
@@ -210,62 +232,38 @@ impl Term {
                 Ok(format!("{} {operator} {}", a.sides(metrics)?, b.sides(metrics)?))
             }
             Form::Not(term) => Ok(format!("not ({})", term.sides(metrics)?)),
-            Form::Call(name, arguments) if name == "within" => {
+            Form::Call(name, arguments) if matches!(name.as_str(), "within" | "near") => {
                 let values: Result<Vec<String>, _> =
                     arguments.iter().map(|term| term.number(metrics).map(significant)).collect();
-                Ok(format!("within({})", values?.join(", ")))
+                Ok(format!("{name}({})", values?.join(", ")))
             }
             _ => Ok(self.evaluate(metrics)?.to_string()),
         }
     }
 
-    pub(super) fn collect_metrics(&self, found: &mut Vec<(String, Vec<String>)>) {
-        self.visit(&mut |term| match &term.form {
-            Form::Call(name, arguments) if term.is_metric() => {
-                found.push((name.clone(), Self::labels(arguments).unwrap_or_default()));
-            }
-            _ => {}
-        });
-    }
-
-    pub(super) fn collect_axes(&self, found: &mut Vec<String>) {
-        self.visit(&mut |term| match &term.form {
-            Form::Call(_, arguments) if !term.is_metric() => {
-                // Only those functions take a text that go along an axis.
-                if let Some(Term { form: Form::Text(axis), .. }) = arguments.first() {
-                    found.push(axis.clone());
-                }
-            }
-            _ => {}
-        });
-    }
-
-    /// Shows every term to `see`, from the outermost on.
-    fn visit(&self, see: &mut impl FnMut(&Term)) {
-        see(self);
-        match &self.form {
-            Form::Number(_) | Form::Text(_) => {}
-            Form::Negate(term) | Form::Not(term) => term.visit(see),
-            Form::Binary(_, a, b) => {
-                a.visit(see);
-                b.visit(see);
-            }
-            Form::Compare(first, rest) => {
-                first.visit(see);
-                rest.iter().for_each(|(_, term)| term.visit(see));
-            }
-            Form::Call(_, arguments) => arguments.iter().for_each(|term| term.visit(see)),
+    /// (max − min) / mean.
+    fn spread(&self, numbers: &[f64], metrics: &dyn Metrics) -> Result<Outcome, ExpressionError> {
+        let (lowest, highest) = (aggregate("min", numbers), aggregate("max", numbers));
+        let mean = aggregate("mean", numbers);
+        if highest == lowest {
+            Ok(Outcome::Number(0.0))
+        } else if mean == 0.0 && !metrics.is_outline() {
+            self.fail("the mean is zero, so there is no spread")
+        } else {
+            self.finite((highest - lowest) / mean, metrics)
         }
     }
 }
 
-/// One number from several; `name` is that of the function.
+/// What rounding in the last decimal may add to a difference.
+const ROUNDING: f64 = 1e-9;
+
+/// The least, the largest or the mean of several numbers, by the name of the function.
 fn aggregate(name: &str, numbers: &[f64]) -> f64 {
     match name {
         "min" => numbers.iter().copied().fold(f64::INFINITY, f64::min),
         "max" => numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-        "mean" => numbers.iter().sum::<f64>() / numbers.len() as f64,
-        _ => spread(numbers),
+        _ => numbers.iter().sum::<f64>() / numbers.len() as f64,
     }
 }
 
@@ -277,13 +275,6 @@ fn several(samples: &[Sample]) -> String {
         samples.len(),
         labels.join("; ")
     )
-}
-
-fn spread(numbers: &[f64]) -> f64 {
-    let lowest = numbers.iter().copied().fold(f64::INFINITY, f64::min);
-    let highest = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
-    if highest == lowest { 0.0 } else { (highest - lowest) / mean }
 }
 
 /// Metrics with one axis bound.
@@ -303,5 +294,9 @@ impl Metrics for Bound<'_> {
 
     fn axis(&self, axis: &str) -> Result<Vec<String>, String> {
         self.metrics.axis(axis)
+    }
+
+    fn is_outline(&self) -> bool {
+        self.metrics.is_outline()
     }
 }

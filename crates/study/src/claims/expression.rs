@@ -6,7 +6,8 @@
 //! | `+ - * /`, `( )` | arithmetic |
 //! | `< <= > >= == !=` | comparison; `a < b < c` means both |
 //! | `and`, `or`, `not` | logic |
-//! | `abs(x)`, `within(x, y, r)` | absolute value; whether x differs from y by at most r times y |
+//! | `abs(x)` | absolute value |
+//! | `within(x, y, r)`, `near(x, y, d)` | whether x differs from y by at most r times y, by at most d |
 //! | `min(…)`, `max(…)`, `mean(…)`, `spread(…)` | over several numbers, or over all cells that one metric selects; spread is (max − min) / mean |
 //! | `seed_spread(metric(…))` | (max − min) / mean over the seeds of one cell |
 //! | `min_over("axis", x)`, `max_over`, `mean_over` | of the values that x takes along the axis, label by label |
@@ -15,8 +16,8 @@
 use std::fmt;
 use std::ops::Range;
 
-use crate::study::parser::parse;
-use crate::study::term::Term;
+use super::parser::parse;
+use super::term::{Form, Term};
 
 /// A metric's value at one point of the grid.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +51,11 @@ pub trait Metrics {
     /// # Errors
     /// If there is no such axis, said so that a user can mend it.
     fn axis(&self, axis: &str) -> Result<Vec<String>, String>;
+
+    /// Whether there are only names yet and no numbers: then what a number comes to is no mistake.
+    fn is_outline(&self) -> bool {
+        false
+    }
 }
 
 /// An axis at one of its labels.
@@ -135,18 +141,33 @@ impl Expression {
         self.root.sides(metrics)
     }
 
-    /// The names and labels of all metrics the expression asks for.
-    pub fn metrics(&self) -> Vec<(String, Vec<String>)> {
-        let mut found = Vec::new();
-        self.root.collect_metrics(&mut found);
-        found
+    /// Finds mistakes before there are numbers: every metric, label and axis is there, every function has what it takes, one number is
+    /// one number, and the whole is a comparison if it has to be.
+    ///
+    /// # Errors
+    /// The first mistake.
+    pub fn check(&self, outline: &dyn Metrics, is_comparison: bool) -> Result<(), ExpressionError> {
+        match (self.evaluate(outline)?, is_comparison) {
+            (Outcome::Number(_), true) => {
+                let message = "expected a comparison, found a number".to_owned();
+                Err(ExpressionError { message, span: self.root.span.clone() })
+            }
+            (Outcome::Truth(_), false) => {
+                let message = "expected a number, found a comparison".to_owned();
+                Err(ExpressionError { message, span: self.root.span.clone() })
+            }
+            _ => Ok(()),
+        }
     }
 
-    /// The axes along which the expression goes label by label.
-    pub fn axes(&self) -> Vec<String> {
-        let mut found = Vec::new();
-        self.root.collect_axes(&mut found);
-        found
+    /// Whether a metric is a published value up to a tolerance, and the metric alone.
+    pub(crate) fn near(metric: &str, labels: Vec<String>, value: f64, tolerance: f64) -> (Self, Self) {
+        let term = |form| Term { span: 0..0, form };
+        let labels = labels.into_iter().map(|label| term(Form::Text(label))).collect();
+        let metric = term(Form::Call(metric.to_owned(), labels));
+        let numbers = [value, tolerance].map(|number| term(Form::Number(number)));
+        let arguments = std::iter::once(metric.clone()).chain(numbers).collect();
+        (Expression { root: term(Form::Call("near".to_owned(), arguments)) }, Expression { root: metric })
     }
 }
 
@@ -250,10 +271,6 @@ mod tests {
         assert_eq!(number("mean_over('scheme', p99_fct())"), 8.5);
         assert_eq!(number("count_over('scheme', p99_fct() < 8 and ooo() == 0)"), 1.0);
         assert_eq!(number("mean_over('scheme', max_over('scheme', p99_fct()))"), 10.0);
-        assert_eq!(
-            Expression::parse("1 + min_over('a', abs(max_over('b', f('c'))))").unwrap().axes(),
-            ["a", "b"]
-        );
     }
 
     #[test]
@@ -291,6 +308,69 @@ mod tests {
         assert_eq!(message("min_over(ooo())").0, "`min_over` takes an axis in quotes and a number");
         assert_eq!(message("count_over(\"scheme\", ooo())").0, "expected a comparison, found a number");
         assert_eq!(message("1.2.3").0, "`1.2.3` is no number");
+    }
+
+    #[test]
+    fn what_comes_to_no_number_is_no_claim() {
+        assert_eq!(
+            message("1 / ooo(\"ecmp\") > 1"),
+            ("division by zero".to_owned(), "1 / ooo(\"ecmp\")".to_owned())
+        );
+        assert_eq!(message("not ooo(\"ecmp\") / ooo(\"ecmp\") < 1").0, "division by zero");
+        assert_eq!(message("spread(-1, 1) > 0").0, "the mean is zero, so there is no spread");
+        assert_eq!(message("1e300 * 1e300 > 1").0, "this comes to inf");
+        assert_eq!(message("1e999 > 1"), ("`1e999` is too large".to_owned(), "1e999".to_owned()));
+        assert_eq!(number("spread(0, 0)"), 0.0);
+    }
+
+    #[test]
+    fn published_values_are_rounded() {
+        assert!(holds("near(0.91, 0.89, 0.02) and near(0.87, 0.89, 0.02) and not near(0.9101, 0.89, 0.02)"));
+        let (claim, metric) = Expression::near("p99_fct", vec!["ecmp".to_owned()], 10.5, 0.4);
+        assert_eq!(claim.evaluate(&Table), Ok(Outcome::Truth(false)));
+        assert_eq!(metric.evaluate(&Table), Ok(Outcome::Number(10.0)));
+    }
+
+    /// The names of [`Table`] without its numbers.
+    struct Names;
+
+    impl Metrics for Names {
+        fn samples(
+            &self,
+            metric: &str,
+            labels: &[String],
+            bound: &[Binding<'_>],
+        ) -> Result<Vec<Sample>, String> {
+            let mut samples = Table.samples(metric, labels, bound)?;
+            samples.iter_mut().for_each(|sample| sample.runs = vec![f64::NAN]);
+            Ok(samples)
+        }
+
+        fn axis(&self, axis: &str) -> Result<Vec<String>, String> {
+            Table.axis(axis)
+        }
+
+        fn is_outline(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn mistakes_are_found_without_numbers() {
+        let check =
+            |text: &str| Expression::parse(text).unwrap().check(&Names, true).map_err(|error| error.message);
+        assert_eq!(check("1 / (p99_fct('ecmp') - ooo('ecmp')) > min(ooo()) or spread(ooo()) < 1"), Ok(()));
+        for (text, message) in [
+            ("p99_fct('ecmp')", "expected a comparison, found a number"),
+            ("1 < 2 and p98('ecmp') > 1", "there is no metric `p98`"),
+            ("within(1, 2)", "`within` takes three numbers"),
+            (
+                "count_over('scheme', ooo() < 1 or p99_fct('zebra') > 1) > 1",
+                "no cell carries all these labels",
+            ),
+        ] {
+            assert_eq!(check(text), Err(message.to_owned()), "{text}");
+        }
     }
 
     #[test]

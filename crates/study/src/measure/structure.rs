@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Quantities, named};
-use crate::study::Subject;
+use crate::analysis::Subject;
 
 /// Size, distances, load bounds and cost. Quantities: `routers`, `radix` (k'), `hosts`, `links`, `diameter`,
 /// `mean_distance`, `total_network_load`, `edge_density` (cables per host), `ports` (most ports of a router), `dollars_per_host`,
@@ -48,6 +48,23 @@ impl Structure {
         Ok(quantities)
     }
 }
+
+/// What is measured of every network, beside the shares by distance.
+pub(super) const QUANTITIES: [&str; 13] = [
+    "routers",
+    "radix",
+    "hosts",
+    "links",
+    "ports",
+    "diameter",
+    "mean_distance",
+    "total_network_load",
+    "edge_density",
+    "dollars_per_host",
+    "cable_dollars_per_host",
+    "watts_per_host",
+    "valiant_ratio",
+];
 
 /// Random triples from which Valiant's mean path length is estimated.
 const TRIPLES: usize = 2000;

@@ -4,8 +4,8 @@ use netloom_paths::{Counting, PathsConfig, report};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Quantities, SMALL_SAMPLES, named};
-use crate::study::{Scale, Subject};
+use super::{Quantities, named};
+use crate::analysis::Subject;
 
 /// Disjoint paths, minimal and almost minimal, and path interference (FatPaths sec. IV). Quantities: `length` (the longest
 /// paths counted), `cdp_mean`, `cdp_tail` (1%), `pi_mean`, `pi_tail` (99.9%) as fractions of k' by greedy counting, the same
@@ -20,21 +20,40 @@ pub struct Diversity {
     pub max_length: Option<u16>,
     /// Whether to count exactly as well.
     pub exact: bool,
-    /// Seed of the samples.
-    pub seed: u64,
 }
+
+/// What may be measured; exact counts only up to three hops.
+pub(super) const QUANTITIES: [&str; 17] = [
+    "minimal_mean",
+    "minimal_1",
+    "minimal_2",
+    "minimal_3",
+    "minimal_4_up",
+    "length",
+    "cdp_mean",
+    "cdp_tail",
+    "pi_mean",
+    "pi_tail",
+    "paths_tail",
+    "exact_length",
+    "exact_cdp_mean",
+    "exact_cdp_tail",
+    "exact_pi_mean",
+    "exact_pi_tail",
+    "exact_paths_tail",
+];
 
 impl Default for Diversity {
     fn default() -> Self {
-        Diversity { samples: 5000, max_length: None, exact: true, seed: 1 }
+        Diversity { samples: 5000, max_length: None, exact: true }
     }
 }
 
 impl Diversity {
-    pub(super) fn take(&self, subject: &Subject, scale: Scale) -> Result<Quantities, String> {
+    pub(super) fn take(&self, subject: &Subject, seed: u64) -> Result<Quantities, String> {
         let config = PathsConfig {
-            samples: if scale == Scale::Small { self.samples.min(SMALL_SAMPLES) } else { self.samples },
-            seed: self.seed,
+            samples: self.samples,
+            seed,
             max_length: self.max_length,
             exact: self.exact,
             interference: true,

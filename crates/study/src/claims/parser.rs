@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::study::expression::ExpressionError;
-use crate::study::term::{Form, Term};
+use super::expression::ExpressionError;
+use super::term::{Form, Term};
 
 /// Reads a whole expression.
 pub(super) fn parse(text: &str) -> Result<Term, ExpressionError> {
@@ -40,7 +40,10 @@ fn split(text: &str) -> Result<Vec<(Word, Range<usize>)>, ExpressionError> {
             continue;
         } else if first.is_ascii_digit() || first == '.' {
             let taken = number_length(rest);
-            match rest[..taken].parse() {
+            match rest[..taken].parse::<f64>() {
+                Ok(number) if number.is_infinite() => {
+                    return fail(format!("`{}` is too large", &rest[..taken]), taken);
+                }
                 Ok(number) => (Word::Number(number), taken),
                 Err(_) => return fail(format!("`{}` is no number", &rest[..taken]), taken),
             }

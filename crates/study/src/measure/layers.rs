@@ -7,9 +7,8 @@ use netloom_paths::{Routes, Scheme};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Quantities, SMALL_SAMPLES, named};
-use crate::named::Named;
-use crate::study::{Scale, Subject};
+use super::{Quantities, named};
+use crate::analysis::Subject;
 
 /// The paths that layers give a random router pair. Quantities: `disjoint_mean` (edge-disjoint paths among a pair's layer paths),
 /// `share_three` (share of pairs with at least three), `hops_mean`, `hops_longest`.
@@ -17,25 +16,22 @@ use crate::study::{Scale, Subject};
 #[serde(deny_unknown_fields, default)]
 pub struct LayerPaths {
     /// The scheme whose layers are measured.
-    pub scheme: Named<Scheme>,
+    pub scheme: Scheme,
     /// Router pairs sampled.
     pub samples: u32,
-    /// Seed of layers and sample.
-    pub seed: u64,
 }
 
 impl Default for LayerPaths {
     fn default() -> Self {
-        LayerPaths { scheme: Named(Scheme::RandomLayers(RandomLayers::default())), samples: 5000, seed: 1 }
+        LayerPaths { scheme: Scheme::RandomLayers(RandomLayers::default()), samples: 5000 }
     }
 }
 
 impl LayerPaths {
-    pub(super) fn take(&self, subject: &Subject, scale: Scale) -> Result<Quantities, String> {
-        let samples = if scale == Scale::Small { self.samples.min(SMALL_SAMPLES) } else { self.samples };
+    pub(super) fn take(&self, subject: &Subject, seed: u64) -> Result<Quantities, String> {
         let graph = &subject.graph;
-        let routes = self.scheme.0.build(graph, self.seed).map_err(|error| error.to_string())?;
-        let sample = pairs(&endpoints(graph), samples as usize, self.seed);
+        let routes = self.scheme.build(graph, seed).map_err(|error| error.to_string())?;
+        let sample = pairs(&endpoints(graph), self.samples as usize, seed);
         let mut disjoint = Vec::new();
         let mut hops = Vec::new();
         for &[from, to] in &sample.routers {
@@ -80,21 +76,19 @@ fn most_disjoint(paths: &[Vec<u32>]) -> usize {
 pub struct LayerCounts {
     /// Paths per pair of SPAIN.
     pub paths: u32,
-    /// Seed of the construction.
-    pub seed: u64,
 }
 
 impl Default for LayerCounts {
     fn default() -> Self {
-        LayerCounts { paths: 3, seed: 1 }
+        LayerCounts { paths: 3 }
     }
 }
 
 impl LayerCounts {
-    pub(super) fn take(&self, subject: &Subject) -> Result<Quantities, String> {
+    pub(super) fn take(&self, subject: &Subject, seed: u64) -> Result<Quantities, String> {
         let graph = &subject.graph;
         let spain = Spain { paths: self.paths, layers: None };
-        let forests = spain.forests(graph, self.seed).map_err(|error| error.to_string())?;
+        let forests = spain.forests(graph, seed).map_err(|error| error.to_string())?;
         let radix = endpoints(graph).iter().map(|&r| graph.neighbours(r).len()).max().unwrap_or(0);
         Ok(named([
             ("spain", forests.forests.len() as f64),

@@ -1,16 +1,23 @@
 //! Holding the claims against the results.
 
-use crate::study::expression::{Metrics, Outcome};
-use crate::study::file::{Claim, Use};
+mod expression;
+mod parser;
+mod term;
+
+use serde::{Deserialize, Serialize};
+
+pub use expression::{Binding, Expression, ExpressionError, Metrics, Outcome, Sample, significant};
+
+use crate::file::{Claim, Use};
 
 /// What the results say about a claim.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// The claim's name.
     pub id: String,
     /// The claim in words.
     pub text: String,
-    /// Whether it holds; absent if it could not be computed.
+    /// Whether it holds; absent if it could not be computed, e.g. because a cell is not done.
     pub holds: Option<bool>,
     /// The measured number, or both sides of the comparison; or why there is none.
     pub measured: String,
@@ -37,18 +44,18 @@ pub fn judge(claims: &[Claim], metrics: &dyn Metrics) -> Vec<Verdict> {
 }
 
 fn judge_one(claim: &Claim, metrics: &dyn Metrics) -> Verdict {
-    let holds = match claim.expression.evaluate(metrics) {
+    let holds = match claim.expression.expression.evaluate(metrics) {
         Ok(Outcome::Truth(holds)) => Ok(holds),
         Ok(Outcome::Number(_)) => Err("the expression is no comparison".to_owned()),
         Err(error) => Err(error.message),
     };
     let shown = match &claim.value {
-        Some(value) => value.evaluate(metrics).map(|value| value.to_string()),
-        None => claim.expression.sides(metrics),
+        Some(value) => value.expression.evaluate(metrics).map(|value| value.to_string()),
+        None => claim.expression.expression.sides(metrics),
     };
     let (holds, measured) = match (holds, shown) {
         (Ok(holds), Ok(shown)) => (Some(holds), shown),
-        (Ok(_), Err(error)) => (None, error.message),
+        (Ok(holds), Err(error)) => (Some(holds), error.message),
         (Err(message), _) => (None, message),
     };
     Verdict {
@@ -66,10 +73,8 @@ fn judge_one(claim: &Claim, metrics: &dyn Metrics) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::Node;
-    use crate::source::Source;
-    use crate::study::expression::{Binding, Sample};
-    use crate::study::file::Study;
+    use crate::file::Study;
+    use netloom_scenario::{Node, Source};
 
     struct Fixed;
 
@@ -112,5 +117,8 @@ mod tests {
         let verdict = verdict("expression = 'fcd() < 2'");
         assert!(verdict.fails() && verdict.holds.is_none());
         assert_eq!(verdict.measured, "there is no metric `fcd`");
+        let verdict = self::verdict("expression = 'fct() / (fct() - 3) > 1'");
+        assert!(verdict.fails() && verdict.holds.is_none());
+        assert_eq!(verdict.measured, "division by zero");
     }
 }

@@ -1,21 +1,13 @@
 //! From the cells' numbers to what claims ask for.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use crate::study::expression::{Binding, Metrics, Sample};
-use crate::study::grid::Cell;
 use netloom_units::names::suggest;
 
-/// One row of a table of results.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Row {
-    /// The point of the grid.
-    pub name: String,
-    /// How many seeds it was run with.
-    pub runs: usize,
-    /// One value per metric asked for, mean over the seeds; absent where the point has none.
-    pub values: Vec<Option<f64>>,
-}
+use crate::cell::{Cell, Point};
+use crate::claims::{Binding, Metrics, Sample};
+use crate::work::Numbers;
 
 /// The numbers of all cells, by metric.
 #[derive(Clone, Debug, Default)]
@@ -23,75 +15,118 @@ pub struct Results {
     points: Vec<PointResults>,
     /// Every axis with its labels.
     labels: Vec<(String, Vec<String>)>,
+    /// The full names of all metrics.
+    metrics: BTreeSet<String>,
+    /// Whether there are only names yet.
+    is_outline: bool,
 }
 
+/// A point with the numbers of its cells.
 #[derive(Clone, Debug)]
-struct PointResults {
-    name: String,
-    labels: Vec<(String, String)>,
-    /// One map per seed.
-    runs: Vec<BTreeMap<String, f64>>,
+pub struct PointResults {
+    /// The point in words.
+    pub name: String,
+    /// Axis and label.
+    pub labels: Vec<(String, String)>,
+    /// One entry per seed; `None` for a cell that is not done.
+    pub runs: Vec<Option<Numbers>>,
 }
 
 impl PointResults {
-    fn values(&self, metric: &str) -> Option<Vec<f64>> {
-        self.runs.iter().map(|run| run.get(metric).copied()).collect()
+    fn new(point: &Point) -> Self {
+        PointResults { name: point.name(), labels: point.labels.clone(), runs: Vec::new() }
     }
 
-    fn mean(&self, metric: &str) -> Option<f64> {
-        let runs = self.values(metric)?;
-        Some(Sample { label: String::new(), runs }.mean())
+    /// A metric's value in every cell.
+    fn values(&self, metric: &str) -> Result<Vec<f64>, String> {
+        let mut values = Vec::with_capacity(self.runs.len());
+        for run in &self.runs {
+            let Some(run) = run else {
+                let done = self.runs.iter().flatten().count();
+                return Err(format!("{} of {} cells of {} are done", done, self.runs.len(), self.name));
+            };
+            let value = run.get(metric).copied();
+            values.push(value.ok_or_else(|| format!("`{metric}` has no value in the cell {}", self.name))?);
+        }
+        Ok(values)
+    }
+
+    /// A metric's value in those cells that are done and have it.
+    pub fn known(&self, metric: &str) -> Vec<f64> {
+        self.runs.iter().flatten().filter_map(|run| run.get(metric).copied()).collect()
     }
 }
 
 impl Results {
-    /// Gathers the numbers of cells; cells of one point become its runs.
-    pub fn new<'a>(cells: impl IntoIterator<Item = (&'a Cell, BTreeMap<String, f64>)>) -> Self {
+    /// The points with the names of their metrics, before there are numbers.
+    pub(crate) fn outline(points: Vec<(Arc<Point>, Vec<String>)>) -> Self {
+        let mut results = Results { is_outline: true, ..Results::default() };
+        for (point, names) in points {
+            let mut of_point = PointResults::new(&point);
+            of_point.runs.push(Some(names.iter().map(|name| (name.clone(), f64::NAN)).collect()));
+            results.add(of_point);
+            results.metrics.extend(names);
+        }
+        results
+    }
+
+    /// The numbers of cells that stand in the order of their points.
+    pub fn new<'a>(cells: impl IntoIterator<Item = (&'a Cell, Option<&'a Numbers>)>) -> Self {
         let mut results = Results::default();
+        let mut last: Option<&Arc<Point>> = None;
         for (cell, numbers) in cells {
-            let name = cell.point();
-            match results.points.iter_mut().find(|point| point.name == name) {
-                Some(point) => point.runs.push(numbers),
-                None => {
-                    results.points.push(PointResults {
-                        name,
-                        labels: cell.labels.clone(),
-                        runs: vec![numbers],
-                    });
+            if last.is_none_or(|last| !Arc::ptr_eq(last, &cell.point)) {
+                results.add(PointResults::new(&cell.point));
+                last = Some(&cell.point);
+            }
+            for name in numbers.into_iter().flat_map(Numbers::keys) {
+                if !results.metrics.contains(name) {
+                    results.metrics.insert(name.clone());
                 }
             }
-            for (axis, label) in &cell.labels {
-                match results.labels.iter_mut().find(|(name, _)| name == axis) {
-                    Some((_, labels)) if labels.contains(label) => {}
-                    Some((_, labels)) => labels.push(label.clone()),
-                    None => results.labels.push((axis.clone(), vec![label.clone()])),
-                }
+            if let Some(point) = results.points.last_mut() {
+                point.runs.push(numbers.cloned());
             }
         }
         results
     }
 
-    /// Every point with the means of some metrics.
-    pub fn table(&self, metrics: &[&str]) -> Vec<Row> {
-        let row = |point: &PointResults| Row {
-            name: point.name.clone(),
-            runs: point.runs.len(),
-            values: metrics.iter().map(|metric| point.mean(metric)).collect(),
-        };
-        self.points.iter().map(row).collect()
+    /// The same results with the metrics that the plan expects beside those that occurred: a name means the same before and after.
+    pub(crate) fn with_names_of(mut self, outline: &Results) -> Self {
+        self.metrics.extend(outline.metrics.iter().cloned());
+        self
+    }
+
+    fn add(&mut self, point: PointResults) {
+        for (axis, label) in &point.labels {
+            match self.labels.iter_mut().find(|(name, _)| name == axis) {
+                Some((_, labels)) if labels.contains(label) => {}
+                Some((_, labels)) => labels.push(label.clone()),
+                None => self.labels.push((axis.clone(), vec![label.clone()])),
+            }
+        }
+        self.points.push(point);
+    }
+
+    /// Every point with its numbers.
+    pub fn points(&self) -> &[PointResults] {
+        &self.points
+    }
+
+    /// The names of the axes, in order.
+    pub fn axes(&self) -> impl Iterator<Item = &str> {
+        self.labels.iter().map(|(axis, _)| axis.as_str())
     }
 
     /// The full names of all metrics that any cell has, in order.
-    pub fn metrics(&self) -> Vec<&str> {
-        let runs = self.points.iter().flat_map(|point| &point.runs);
-        let mut names: Vec<&str> = runs.flat_map(BTreeMap::keys).map(String::as_str).collect();
-        names.sort_unstable();
-        names.dedup();
-        names
+    pub fn occurring(&self) -> Vec<&str> {
+        let runs = self.points.iter().flat_map(|point| point.runs.iter().flatten());
+        let names: BTreeSet<&str> = runs.flat_map(Numbers::keys).map(String::as_str).collect();
+        names.into_iter().collect()
     }
 
     /// Axis (where given) and label of `ecmp` or `load=0.5`.
-    pub(super) fn find_label<'a>(&self, wanted: &'a str) -> Result<(Option<&'a str>, &'a str), String> {
+    fn find_label<'a>(&self, wanted: &'a str) -> Result<(Option<&'a str>, &'a str), String> {
         let has = |axis: Option<&str>, label: &str| {
             self.labels.iter().any(|(name, labels)| {
                 axis.is_none_or(|axis| axis == name) && labels.iter().any(|l| l == label)
@@ -128,10 +163,12 @@ impl Results {
             words.sort_unstable();
             words
         }
-        let names = self.metrics();
+        let names: Vec<&str> = self.metrics.iter().map(String::as_str).collect();
         let wanted_words = words(wanted);
-        let same = names.iter().find(|name| words(name) == wanted_words);
-        if let Some(name) = names.iter().find(|name| **name == wanted).or(same) {
+        if let Some(name) = self.metrics.get(wanted) {
+            return Ok(name);
+        }
+        if let Some(name) = names.iter().find(|name| words(name) == wanted_words) {
             return Ok(name);
         }
         let shared = |name: &str| {
@@ -145,13 +182,15 @@ impl Results {
         match candidates.as_slice() {
             [name] => Ok(name),
             [] => {
-                let likeness = |name: &str| strsim::jaro_winkler(name, wanted);
+                // Words in the same order, so that `p98_fct` is like `fct.p99`.
+                let likeness =
+                    |name: &str| strsim::jaro_winkler(&words(name).concat(), &wanted_words.concat());
                 let mut nearest = names;
-                nearest.sort_by(|a, b| shared(b).cmp(&shared(a)).then(likeness(b).total_cmp(&likeness(a))));
-                let nearest = some(&nearest);
-                Err(format!(
-                    "there is no metric `{wanted}`; the nearest are {nearest} (results.csv has them all)"
-                ))
+                nearest.sort_by(|a, b| {
+                    let order = (shared(b), words(a).len()).cmp(&(shared(a), words(b).len()));
+                    order.then(likeness(b).total_cmp(&likeness(a)))
+                });
+                Err(format!("there is no metric `{wanted}`; the nearest are {}", some(&nearest)))
             }
             several => Err(format!("`{wanted}` could be {}", some(several))),
         }
@@ -194,11 +233,8 @@ impl Metrics for Results {
                 points.retain(|point| point.carries(Some(axis), label));
             }
         }
-        let sample = |point: &&PointResults| {
-            let runs = point.values(metric);
-            let runs = runs.ok_or_else(|| format!("`{metric}` has no value in the cell {}", point.name))?;
-            Ok(Sample { label: point.name.clone(), runs })
-        };
+        let sample =
+            |point: &&PointResults| Ok(Sample { label: point.name.clone(), runs: point.values(metric)? });
         points.iter().map(sample).collect()
     }
 
@@ -211,28 +247,28 @@ impl Metrics for Results {
             }
         }
     }
+
+    fn is_outline(&self) -> bool {
+        self.is_outline
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::{Expression, ExpressionError, Outcome};
-    use crate::{Node, Scenario, Source};
+    use crate::cell::testing::cell;
+    use crate::claims::{Expression, ExpressionError, Outcome};
 
-    fn cell(labels: &[(&str, &str)], repetition: u32) -> Cell {
-        Cell {
-            labels: labels.iter().map(|(axis, label)| ((*axis).to_owned(), (*label).to_owned())).collect(),
-            repetition,
-            scenario: Scenario::default(),
-            document: Node::parse(&Source::new("", "")).unwrap(),
-        }
+    fn of(cells: &[(Cell, Numbers)]) -> Results {
+        Results::new(cells.iter().map(|(cell, numbers)| (cell, Some(numbers))))
     }
 
     /// ECMP with two seeds, Flowcut at two thresholds.
     fn results() -> Results {
+        let ecmp = cell(&[("scheme", "ecmp")], 0);
         let cells = [
-            (cell(&[("scheme", "ecmp")], 0), 10.0),
-            (cell(&[("scheme", "ecmp")], 1), 20.0),
+            (ecmp.clone(), 10.0),
+            (Cell { repetition: 1, ..ecmp }, 20.0),
             (cell(&[("scheme", "flowcut"), ("threshold", "2")], 0), 5.0),
             (cell(&[("scheme", "flowcut"), ("threshold", "4")], 0), 4.0),
         ];
@@ -245,9 +281,9 @@ mod tests {
                 ("windows.early.groups.hot.throughput_bps", 2.0),
                 ("windows.early.groups.cold.throughput_bps", 3.0),
             ];
-            names.map(|(name, number)| (name.to_owned(), number)).into()
+            Numbers::from(names.map(|(name, number)| (name.to_owned(), number)))
         };
-        Results::new(cells.iter().map(|(cell, p99)| (cell, numbers(*p99))))
+        of(&cells.map(|(cell, p99)| (cell, numbers(p99))))
     }
 
     fn value(text: &str) -> Result<Outcome, ExpressionError> {
@@ -265,7 +301,7 @@ mod tests {
         let message = |text: &str| value(text).unwrap_err().message;
         let unknown = message("p98_fct(\"ecmp\")");
         assert!(
-            unknown.starts_with("there is no metric `p98_fct`; the nearest are fct.mean, fct.p99, "),
+            unknown.starts_with("there is no metric `p98_fct`; the nearest are fct.p99, fct.mean, "),
             "{unknown}"
         );
         assert_eq!(message("fct(\"ecmp\")"), "`fct` could be fct.mean, fct.p99");
@@ -293,8 +329,7 @@ mod tests {
             (cell(&[("pattern", "uniform"), ("scheme", "flowcut"), ("threshold", "2")], 0), 19.0),
             (cell(&[("pattern", "uniform"), ("scheme", "flowcut"), ("threshold", "4")], 0), 17.0),
         ];
-        let numbers = |bps| [("throughput_bps".to_owned(), bps)].into();
-        Results::new(cells.iter().map(|(cell, bps)| (cell, numbers(*bps))))
+        of(&cells.map(|(cell, bps)| (cell, Numbers::from([("throughput_bps".to_owned(), bps)]))))
     }
 
     #[test]
@@ -337,10 +372,16 @@ mod tests {
     }
 
     #[test]
-    fn a_table_shows_every_point_and_its_gaps() {
-        let rows = results().table(&["fct.p99", "fct.max"]);
-        assert_eq!((rows.len(), rows[0].runs), (3, 2));
-        assert_eq!(rows[0].values, [Some(15.0), None]);
-        assert_eq!(rows[2].name, "scheme=flowcut threshold=4");
+    fn a_point_with_an_open_cell_has_no_value() {
+        let ecmp = cell(&[("scheme", "ecmp")], 0);
+        let again = Cell { repetition: 1, ..ecmp.clone() };
+        let other = cell(&[("scheme", "spray")], 0);
+        let numbers = Numbers::from([("fct.p99".to_owned(), 1.0)]);
+        let results = Results::new([(&ecmp, Some(&numbers)), (&again, None), (&other, Some(&numbers))]);
+        let value = |text: &str| Expression::parse(text).unwrap().evaluate(&results);
+        assert_eq!(value("p99_fct('ecmp') > 0").unwrap_err().message, "1 of 2 cells of scheme=ecmp are done");
+        assert!(value("min(p99_fct()) > 0").is_err());
+        assert_eq!(value("p99_fct('spray') > 0"), Ok(Outcome::Truth(true)));
+        assert_eq!(results.points()[0].known("fct.p99"), [1.0]);
     }
 }

@@ -7,8 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Quantities, named};
-use crate::named::Named;
-use crate::study::Subject;
+use crate::analysis::Subject;
 
 /// Flows per ordered router pair under a traffic pattern (FatPaths Fig. 4). Quantities: `mean`, and `share_<c>_up` for c = 2, 4,
 /// 9: the share of all ordered pairs with at least c flows.
@@ -16,23 +15,21 @@ use crate::study::Subject;
 #[serde(deny_unknown_fields, default)]
 pub struct Collisions {
     /// Which host sends to which.
-    pub pattern: Named<Pattern>,
+    pub pattern: Pattern,
     /// Which host sits at which router.
     pub placement: Placement,
-    /// Seed of pattern and placement.
-    pub seed: u64,
 }
 
 impl Default for Collisions {
     fn default() -> Self {
-        let pattern = Named(Pattern::Permutation(Permutation::default()));
-        Collisions { pattern, placement: Placement::Random, seed: 1 }
+        let pattern = Pattern::Permutation(Permutation::default());
+        Collisions { pattern, placement: Placement::Random }
     }
 }
 
 impl Collisions {
-    pub(super) fn take(&self, subject: &Subject) -> Quantities {
-        let flows = self.pattern.0.router_flows(&subject.graph, self.placement, self.seed);
+    pub(super) fn take(&self, subject: &Subject, seed: u64) -> Quantities {
+        let flows = self.pattern.router_flows(&subject.graph, self.placement, seed);
         let histogram = CollisionHistogram::new(&subject.graph, &flows);
         named([
             ("mean", histogram.mean()),
@@ -48,25 +45,23 @@ impl Collisions {
 #[serde(deny_unknown_fields, default)]
 pub struct Conflicts {
     /// Which host sends to which.
-    pub pattern: Named<Pattern>,
+    pub pattern: Pattern,
     /// Which host sits at which router.
     pub placement: Placement,
-    /// Seed of pattern, placement and paths.
-    pub seed: u64,
 }
 
 impl Default for Conflicts {
     fn default() -> Self {
-        let pattern = Named(Pattern::Permutation(Permutation::default()));
-        Conflicts { pattern, placement: Placement::Random, seed: 1 }
+        let pattern = Pattern::Permutation(Permutation::default());
+        Conflicts { pattern, placement: Placement::Random }
     }
 }
 
 impl Conflicts {
-    pub(super) fn take(&self, subject: &Subject) -> Quantities {
+    pub(super) fn take(&self, subject: &Subject, seed: u64) -> Quantities {
         let graph = &subject.graph;
-        let flows = self.pattern.0.router_flows(graph, self.placement, self.seed);
-        let tables = ForwardingTables::minimal(graph, vec![LinkSet::full(graph)], self.seed);
+        let flows = self.pattern.router_flows(graph, self.placement, seed);
+        let tables = ForwardingTables::minimal(graph, vec![LinkSet::full(graph)], seed);
         let conflicts = flow_conflicts(graph, &tables, &flows);
         named([("collisions", conflicts.collisions as f64), ("overlaps", conflicts.overlaps as f64)])
     }

@@ -1,0 +1,113 @@
+//! Which numbers a run will have, told before it runs.
+
+use netloom_record::{
+    ChannelRecord, ChannelWindowRecord, DecisionCount, FlowRecord, NamedChannel, Records, Status, Summary,
+    Window,
+};
+use netloom_topology::Network;
+use netloom_units::Time;
+
+use crate::run::summary_options;
+use crate::scenario::Scenario;
+
+/// The summary of a run in which every group completes a flow of every size bin, every tier has a channel, and every window and
+/// named channel was measured.
+pub(crate) fn outline(scenario: &Scenario, network: &Network, groups: &[String]) -> Summary {
+    let options = summary_options(scenario);
+    let measure = &scenario.measure;
+    // The smallest flow of every bin.
+    let sizes: Vec<u64> = [0]
+        .into_iter()
+        .chain(options.size_bins.iter().map(|end| end.0))
+        .map(|above| above.saturating_add(1))
+        .collect();
+    let flow = |(group, bytes): (u16, u64)| FlowRecord {
+        group,
+        bytes,
+        start: options.warm_up,
+        fct: Some(Time(1)),
+        sender_fct: Some(Time(1)),
+        idle_fct: Time(1),
+        ..FlowRecord::default()
+    };
+    let channel = |(channel, tier): (u32, &String)| ChannelRecord {
+        channel,
+        tier: tier.clone(),
+        ..ChannelRecord::default()
+    };
+    let window_channel = |window: u16| ChannelWindowRecord { window, ..ChannelWindowRecord::default() };
+    let mut records = Records {
+        groups: groups.to_vec(),
+        windows: measure
+            .windows
+            .iter()
+            .map(|window| Window { name: window.name.clone(), from: window.from, until: window.until })
+            .collect(),
+        named_channels: measure
+            .channels
+            .iter()
+            .map(|named| NamedChannel { name: named.name.clone(), channel: 0 })
+            .collect(),
+        flows: (0..groups.len() as u16)
+            .flat_map(|group| sizes.iter().map(move |&size| (group, size)))
+            .map(flow)
+            .collect(),
+        channels: (0..).zip(network.tiers()).map(channel).collect(),
+        window_channels: (0..measure.windows.len() as u16).map(window_channel).collect(),
+        ..Records::default()
+    };
+    records.totals.simulated = Time(options.warm_up.0.saturating_add(1));
+    records.totals.decisions.insert(scenario.routing.selector_name().to_owned(), DecisionCount::default());
+    Summary::new(&records, &options, Status::Complete)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::Node;
+    use crate::run::{prepare, run};
+    use crate::source::Source;
+    use netloom_record::{Existing, OutcomeWriter};
+    use serde_json::Value;
+    use std::ops::ControlFlow;
+
+    /// The path of every number.
+    fn paths(value: &Value, path: &str, found: &mut Vec<String>) {
+        match value {
+            Value::Object(fields) => {
+                fields.iter().for_each(|(key, value)| paths(value, &format!("{path}.{key}"), found))
+            }
+            Value::Array(items) => items.iter().for_each(|item| {
+                let name =
+                    ["tier", "up_to_bytes"].map(|key| item.get(key).unwrap_or(&Value::Null).to_string());
+                paths(item, &format!("{path}.{}", name.concat()), found);
+            }),
+            Value::Number(_) => found.push(path.to_owned()),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn a_run_has_no_number_that_its_outline_does_not_name() {
+        let scenarios = [
+            "topology = { kind = 'fat-tree', k = 4 }\nworkload = { size = '20KB' }",
+            "topology = { kind = 'fat-tree', k = 4 }\nrouting = 'flowcut-nic'\n[workload]\nkind = 'mix'\nparts = ['permutation', { kind = 'incast', name = 'in' }]\n\
+             [measure]\nwarm_up = '1us'\nsize_bins = ['1KB', '10MB']\nwindows = [{ name = 'early', from = '0us', until = '20us' }]\n\
+             channels = [{ name = 'c', from = 'h0', to = 's0' }]",
+        ];
+        for text in scenarios {
+            let document = Node::parse(&Source::new("s", text)).unwrap();
+            let ready = prepare(&Scenario::read(&document).unwrap(), &document).unwrap();
+            let folder = tempfile::tempdir().unwrap();
+            let writer = OutcomeWriter::prepare(&folder.path().join("out"), Existing::Refuse).unwrap();
+            let ran = run(&document, 1, &writer, |_| ControlFlow::Continue(())).unwrap();
+            let (mut known, mut found) = (Vec::new(), Vec::new());
+            paths(&serde_json::to_value(&ready.outline).unwrap(), "", &mut known);
+            paths(&serde_json::to_value(&ran.summary).unwrap(), "", &mut found);
+            assert!(found.len() > 50);
+            for path in found {
+                assert!(known.contains(&path), "{path}");
+            }
+        }
+    }
+}

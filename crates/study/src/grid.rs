@@ -1,0 +1,419 @@
+//! From axes to cells.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use netloom_scenario::{Problem, Problems, Scenario};
+
+use crate::analysis::Analysis;
+use crate::cell::{Cell, Point};
+use crate::file::{Axis, Base, Case, Study, apply};
+use crate::results::Results;
+use crate::work::Work;
+
+/// A study whose cells are known to be sound.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Every cell: all combinations of the axes' values, each with every seed.
+    pub cells: Vec<Cell>,
+    /// The numbers that each point will have, by name; they have no values yet.
+    pub(crate) outline: Results,
+}
+
+impl Study {
+    /// Lays out all cells, and finds before the first of them runs what is wrong with any of them or with a claim.
+    ///
+    /// # Errors
+    /// More cells than the study may have; what is wrong with the work of a cell, where what several cells share is told once; what is
+    /// wrong with a claim.
+    pub fn plan(&self) -> Result<Plan, Problems> {
+        self.check_count()?;
+        let points = self.points()?;
+        let mut problems = Vec::new();
+        let mut outlines = Vec::with_capacity(points.len());
+        for point in &points {
+            match point.work.check() {
+                Ok(names) => outlines.push((Arc::clone(point), names)),
+                Err(found) => problems.extend(found.0),
+            }
+        }
+        if !problems.is_empty() {
+            return Err(Problems::in_order(problems));
+        }
+        let outline = Results::outline(outlines);
+        self.check_claims(&outline)?;
+        let repetitions = 0..self.repetitions;
+        let cells = points.iter().flat_map(|point| {
+            repetitions.clone().map(|repetition| Cell { point: Arc::clone(point), repetition })
+        });
+        Ok(Plan { cells: cells.collect(), outline })
+    }
+
+    /// Refuses more cells than anybody waits for, before any of them takes up room.
+    fn check_count(&self) -> Result<(), Problem> {
+        let factors: Vec<String> =
+            self.axes.iter().map(|axis| format!("{} {}", axis.cases.len(), axis.name)).collect();
+        let points =
+            self.axes.iter().fold(1u128, |product, axis| product.saturating_mul(axis.cases.len() as u128));
+        let repetitions = u128::from(self.repetitions);
+        let most = points.saturating_mul(repetitions);
+        if most <= u128::from(self.max_cells) {
+            return Ok(());
+        }
+        // Where an axis does not apply to all points there are fewer than the product.
+        let mut count = 0u128;
+        let _ = self.each_combination(&mut |_| {
+            count += repetitions;
+            if count > u128::from(self.max_cells) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
+        if count <= u128::from(self.max_cells) {
+            return Ok(());
+        }
+        let message = format!(
+            "expected at most {} cells, found up to {most} ({} × {} seeds)",
+            self.max_cells,
+            factors.join(" × "),
+            self.repetitions
+        );
+        Err(Problem::new("axis", message)
+            .at(&self.place)
+            .help("`max_cells` at the top of the study allows more"))
+    }
+
+    fn points(&self) -> Result<Vec<Arc<Point>>, Problems> {
+        let mut points = Vec::new();
+        let mut problems: Vec<Problem> = Vec::new();
+        let _ = self.each_combination(&mut |chosen| {
+            match self.point(chosen) {
+                Ok(point) => points.push(Arc::new(point)),
+                Err(found) => problems.extend(found.0),
+            }
+            ControlFlow::Continue(())
+        });
+        if problems.is_empty() { Ok(points) } else { Err(Problems::in_order(problems)) }
+    }
+
+    fn point(&self, chosen: &[(&Axis, &Case)]) -> Result<Point, Problems> {
+        let (Base::Scenario(base) | Base::Analysis(base)) = &self.base;
+        let mut document = base.clone();
+        let mut problems = Vec::new();
+        for (_, case) in chosen {
+            apply(&mut document, &case.set, &mut problems);
+        }
+        let work = match &self.base {
+            Base::Scenario(_) => {
+                Scenario::read(&document).map(|scenario| Work::Run(Box::new(scenario), document))
+            }
+            Base::Analysis(_) => {
+                Analysis::read(&document).map(|analysis| Work::Measure(Box::new(analysis), document))
+            }
+        };
+        match work {
+            Ok(work) if problems.is_empty() => {
+                let labels = chosen.iter().map(|(axis, case)| (axis.name.clone(), case.label.clone()));
+                Ok(Point { labels: labels.collect(), work })
+            }
+            Ok(_) => Err(Problems(problems)),
+            Err(found) => {
+                problems.extend(found.0);
+                Err(Problems(problems))
+            }
+        }
+    }
+
+    /// Evaluates every claim on names alone.
+    fn check_claims(&self, outline: &Results) -> Result<(), Problems> {
+        let mut problems = Vec::new();
+        for claim in &self.claims {
+            let formulas = [(Some(&claim.expression), true), (claim.value.as_ref(), false)];
+            for (formula, is_comparison) in formulas {
+                if let Some(formula) = formula
+                    && let Err(error) = formula.expression.check(outline, is_comparison)
+                {
+                    let message = format!("claim {}: {}", claim.id, error.message);
+                    problems.push(formula.problem(message, &error.span));
+                }
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(Problems::in_order(problems)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netloom_scenario::{Node, Source};
+
+    const TEXT: &str = r#"
+title = "t"
+repetitions = 2
+scenario = { seed = 5, topology = { kind = "fat-tree", k = 4 } }
+
+[[axis]]
+name = "size"
+cases = [
+  { label = "small tree", set = { "topology.k" = 4 } },
+  { label = "cross", set = { topology = { kind = "crossbar" } }, small = { "workload.ranks" = 4 } },
+]
+
+[[axis]]
+name = "jitter"
+only = "cross"
+field = "workload.start_jitter"
+values = ["0us", "1us"]
+
+[small]
+repetitions = 1
+set = { "workload.size" = "1KiB" }
+
+[[claims]]
+id = "C1"
+text = "it holds"
+expression = 'p99_fct("cross", "jitter=1us") <= 2 * p99_fct("small tree")'
+published = 1.5
+"#;
+
+    fn study(text: &str, small: bool) -> Result<Study, Problems> {
+        Study::read(&Node::parse(&Source::new("study.toml", text))?, small)
+    }
+
+    fn scenario(cell: &Cell) -> Scenario {
+        match cell.work() {
+            Work::Run(scenario, _) => *scenario,
+            Work::Measure(..) => panic!("a measurement"),
+        }
+    }
+
+    #[test]
+    fn cells_are_all_combinations_with_every_seed() {
+        let cells = study(TEXT, false).unwrap().plan().unwrap().cells;
+        let names: Vec<(String, u64)> = cells.iter().map(|cell| (cell.point.name(), cell.seed())).collect();
+        let expected = [
+            ("size=small tree", 5),
+            ("size=small tree", 6),
+            ("size=cross jitter=0us", 5),
+            ("size=cross jitter=0us", 6),
+            ("size=cross jitter=1us", 5),
+            ("size=cross jitter=1us", 6),
+        ];
+        assert_eq!(names, expected.map(|(name, seed)| (name.to_owned(), seed)));
+        assert!(cells.windows(2).all(|pair| scenario(&pair[0]) != scenario(&pair[1])));
+    }
+
+    #[test]
+    fn the_small_form_changes_seeds_and_fields() {
+        let cells = study(TEXT, true).unwrap().plan().unwrap().cells;
+        assert_eq!(cells.len(), 3);
+        assert!(cells.iter().all(|cell| scenario(cell).to_toml().unwrap().contains("size = \"1KiB\"")));
+        assert_eq!(scenario(&cells[1]).workload.options.ranks, Some(4));
+    }
+
+    #[test]
+    fn an_empty_table_turns_on_what_is_absent_otherwise() {
+        let text = TEXT.replace("{ \"workload.ranks\" = 4 }", "{ \"fabric.qcn\" = {} }");
+        let cells = study(&text, true).unwrap().plan().unwrap().cells;
+        let has_qcn = |cell: &Cell| scenario(cell).fabric.options.qcn.is_some();
+        assert_eq!(cells.iter().map(has_qcn).collect::<Vec<_>>(), [false, true, true]);
+    }
+
+    #[test]
+    fn a_problem_of_every_cell_is_told_once_and_where_it_is_written() {
+        let text = TEXT.replace("workload.start_jitter", "workload.start_jiter");
+        let problems = study(&text, false).unwrap().plan().unwrap_err();
+        assert_eq!(problems.0.len(), 1, "{problems}");
+        assert!(
+            problems.to_string().contains("study.toml:16:9: workload.start_jiter: unknown field"),
+            "{problems}"
+        );
+    }
+
+    #[test]
+    fn mistakes_of_claims_are_found_before_anything_runs() {
+        let cases = [
+            (
+                "\"small tree\")'",
+                "\"smal tree\")'",
+                "no cell carries the label \"smal tree\"; did you mean `small tree`?",
+            ),
+            (
+                "p99_fct(\"small tree\")",
+                "max_over(\"siz\", p99_fct())",
+                "claim C1: there is no axis `siz`; did you mean `size`?",
+            ),
+            (
+                "<= 2 * p99_fct",
+                "<= 2 * p98_fct",
+                "study.toml:26:53: claims.0.expression: claim C1: there is no metric `p98_fct`; the nearest are fct.p99",
+            ),
+            ("<= 2 *", "- 2 *", "claim C1: expected a comparison, found a number"),
+            ("2 * p99_fct(\"small tree\")", "abs(1, 2)", "claim C1: `abs` takes one number"),
+            (
+                "\"jitter=1us\"",
+                "\"cross\"",
+                "claim C1: this selects 2 cells (size=cross jitter=0us; size=cross jitter=1us)",
+            ),
+            (
+                "p99_fct(\"small tree\")",
+                "p99_fct(\"small tree\", \"jitter=1us\")",
+                "claim C1: no cell carries all these labels",
+            ),
+            (
+                "published =",
+                "value = '1 < 2'\npublished =",
+                "claims.0.value: claim C1: expected a number, found a comparison",
+            ),
+        ];
+        for (from, to, expected) in cases {
+            let text = TEXT.replace(from, to);
+            let problems = study(&text, false).unwrap().plan().unwrap_err().to_string();
+            assert!(problems.contains(expected), "{expected}\n{problems}");
+        }
+        // What a run may have is known by the names that the scenario gives.
+        let windows = "[scenario.measure]\nwindows = [{ name = 'on', from = '0us', until = '1us' }]\n\n[[axis]]\nname = \"size\"";
+        let text = TEXT
+            .replace("scenario = {", "[scenario]\n# {")
+            .replace("[[axis]]\nname = \"size\"", windows)
+            .replace(
+                "2 * p99_fct(\"small tree\")",
+                "windows.on.throughput(\"small tree\") + by_size.10000.fct.mean(\"small tree\")",
+            );
+        let text =
+            text.replace("repetitions = 2\n", "").replace("title = \"t\"", "title = \"t\"\nrepetitions = 2");
+        study(&text, false).unwrap().plan().unwrap();
+    }
+
+    #[test]
+    fn a_study_of_more_cells_than_anybody_waits_for_is_refused_at_once() {
+        let values: Vec<String> = (0..1000).map(|us| format!("'{us}us'")).collect();
+        let axis = |name: &str| {
+            format!(
+                "[[axis]]\nname = '{name}'\nfield = 'workload.start_jitter'\nvalues = [{}]\n",
+                values.join(",")
+            )
+        };
+        let text = format!("title = 't'\nscenario = {{}}\nrepetitions = 100\n{}{}", axis("a"), axis("b"));
+        let refused = |text: &str| study(text, false).unwrap().plan().unwrap_err().to_string();
+        let problem = refused(&text);
+        assert!(
+            problem.contains(
+                "axis: expected at most 100000 cells, found up to 100000000 (1000 a × 1000 b × 100 seeds)"
+            ),
+            "{problem}"
+        );
+        assert!(problem.starts_with("study.toml:4:1") && problem.contains("`max_cells`"), "{problem}");
+        let ten = (0..10).map(|i| axis(&i.to_string())).collect::<String>();
+        assert!(
+            refused(&format!("title = 't'\nscenario = {{}}\n{ten}"))
+                .contains("found up to 1000000000000000000000000000000 (")
+        );
+        let text = TEXT.replace("repetitions = 2", "repetitions = 2\nmax_cells = 5");
+        assert!(
+            refused(&text).contains("found up to 8"),
+            "six, but not known to be fewer before they are counted"
+        );
+        study(&text.replace("max_cells = 5", "max_cells = 6"), false).unwrap().plan().unwrap();
+    }
+
+    #[test]
+    fn cases_and_axes_apply_to_the_labels_they_name() {
+        let names = |text: &str| -> Vec<String> {
+            study(text, false).unwrap().plan().unwrap().cells.iter().map(|cell| cell.point.name()).collect()
+        };
+        let text = "title = 't'\n[analysis]\nmeasurement = 'structure'\n[[axis]]\nname = 'n'\ncases = [\n\
+            { label = 'a', set = { topology = { kind = 'complete', switches = 4 } } },\n\
+            { label = 'b', set = { topology = { kind = 'complete', switches = 5 } } },\n\
+            { label = 'c', set = { topology = { kind = 'complete', switches = 6 } } },\n]\n\
+            [[axis]]\nname = 'm'\ncases = [\n{ label = 'all', set = {} },\n{ label = 'some', only = ['a', 'n=c'], set = { measurement = 'conflicts' } },\n]\n\
+            [[axis]]\nname = 'p'\nonly = 'some'\nfield = 'measurement.placement'\nvalues = ['random', 'identity']\n";
+        assert_eq!(
+            names(text),
+            [
+                "n=a m=all",
+                "n=a m=some p=random",
+                "n=a m=some p=identity",
+                "n=b m=all",
+                "n=c m=all",
+                "n=c m=some p=random",
+                "n=c m=some p=identity"
+            ]
+        );
+        let problem = study(&text.replace("only = 'some'", "only = 'sum'"), false).unwrap_err().to_string();
+        assert!(
+            problem.contains(
+                "axis.2.only: no axis before it has the label `sum` (valid here: a, b, c, all, some)"
+            ),
+            "{problem}"
+        );
+        let problem = study(&text.replace("'n=c'", "'m=all'"), false).unwrap_err().to_string();
+        assert!(problem.contains("axis.1.only: no axis before it has the label `m=all`"), "{problem}");
+        let problem = study(&text.replace("name = 'p'", "name = 'seed'"), false).unwrap_err().to_string();
+        assert!(problem.contains("axis.2.name: `seed` is a column of every table"), "{problem}");
+    }
+
+    #[test]
+    fn a_published_table_is_a_claim_for_each_entry() {
+        let text = "title = 't'\nanalysis = { measurement = 'structure' }\n[[axis]]\nname = 'n'\ncases = [{ label = 'k4-x', set = { topology = { kind = 'complete', switches = 4 } } }]\n\
+            [[tables]]\nid = 'T'\ntext = 'sizes'\ncolumns = ['routers', 'radix']\ntolerances = [0, 0.5]\nsource = 's'\nrows.k4-x = [4, nan]\n";
+        let read = study(text, false).unwrap();
+        assert_eq!(
+            read.claims.iter().map(|claim| (claim.id.as_str(), claim.published.as_str())).collect::<Vec<_>>(),
+            [("T.k4-x.routers", "4 ± 0")]
+        );
+        read.plan().unwrap();
+        let cases = [
+            ("[4, nan]", "[4]", "tables.0.rows.k4-x: expected a list of 2 values"),
+            (
+                "[4, nan]",
+                "['a', 1]",
+                "study.toml:12:14: tables.0.rows.k4-x.0: expected a number, or nan where none is published, found string",
+            ),
+            ("[0, 0.5]", "[0]", "tables.0.tolerances: expected one for each of the 2 columns, found 1"),
+            (
+                "source = 's'",
+                "source = 's'\nnotes = { 'k4.radix' = '' }",
+                "tables.0.notes: expected the row and column of a published value, found `k4.radix`",
+            ),
+            ("rows.k4-x", "rows.k4-y", "no cell carries the label \"k4-y\"; did you mean `k4-x`?"),
+            ("'routers',", "'switches',", "claim T.k4-x.switches: there is no metric `switches`"),
+        ];
+        for (from, to, expected) in cases {
+            let problems = study(&text.replace(from, to), false)
+                .and_then(|study| study.plan().map(|_| ()))
+                .unwrap_err()
+                .to_string();
+            assert!(problems.contains(expected), "{expected}\n{problems}");
+        }
+    }
+
+    #[test]
+    fn a_broken_study_is_told_field_by_field() {
+        let text = "titel = \"t\"\nscenario = 3\nrepetitions = 0\n[[axis]]\nname = \"a\"\n\
+                    [[claims]]\nid = \"x\"\ntext = \"\"\nexpression = \"1 <\"\nuse = \"gaet\"\n";
+        let problems = study(text, false).unwrap_err().to_string();
+        for expected in [
+            "study.toml:1:1: titel: unknown field `titel` (did you mean `title`?",
+            "study.toml:2:12: scenario: expected a file's name or a table, found number 3",
+            "study.toml:3:15: repetitions: expected 1 to 10000, found 0",
+            "axis.0: expected either `field` and `values`, or `cases`",
+            "study.toml:9:18: claims.0.expression: expected a number, a metric or `(`, found the end",
+            "claims.0.use: there is no use `gaet` (did you mean `gate`?",
+        ] {
+            assert!(problems.contains(expected), "{expected}\n{problems}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_the_reader_panic(at in 0..800usize, length in 0..40usize, text in "[-a-z0-9=.\"'\\[\\]{},<(# \n]{0,12}") {
+            let cut = |at: usize| (0..=at.min(TEXT.len())).rev().find(|&i| TEXT.is_char_boundary(i)).unwrap_or(0);
+            let changed = format!("{}{text}{}", &TEXT[..cut(at)], &TEXT[cut(at + length)..]);
+            if let Ok(study) = study(&changed, false) {
+                let _ = study.plan();
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What is compared: grids of cells, and claims about them.
+//!
+//! A study is a TOML file. Its cells are of one of two kinds: runs of a scenario, or measurements of a network that need no packet
+//! ([`Analysis`]). Axes are laid over what the cells start from, every combination is run with every seed, and claims are held against
+//! the numbers.
+//!
+//! ```toml
+//! title = "Permutation on a fat tree"
+//! scenario = "permutation.toml"        # or a [scenario] table with the scenario itself; or an `analysis`
+//! repetitions = 3                      # seeds: the scenario's, then the following ones
+//!
+//! [[axis]]
+//! name = "scheme"
+//! cases = [
+//!   { label = "ecmp", set = { "routing.preset" = "ecmp" } },
+//!   { label = "flowcut", set = { "routing.preset" = "flowcut-nic" } },
+//! ]
+//!
+//! [[claims]]
+//! id = "tail"
+//! text = "Flowcut cuts the tail"
+//! expression = 'p99_fct("flowcut") <= 0.75 * p99_fct("ecmp")'
+//! ```
+//!
+//! | module | question |
+//! | --- | --- |
+//! | `file` | what did the user write? |
+//! | `grid`, `cell` | which cells is that, and are they and the claims sound? |
+//! | `work`, `analysis`, `measure` | what does a cell do? |
+//! | `cells`, `folder`, `fingerprint` | how are they run, where do the results lie, what is done already? |
+//! | `numbers`, `results` | what came out, by name? |
+//! | `claims` | what do the claims say about it? |
+//!
+//! ```
+//! use netloom_scenario::{Node, Source};
+//! use netloom_study::{CellFolders, Results, Running, Study, judge, run_cells};
+//! use std::sync::atomic::AtomicBool;
+//!
+//! let text = r#"
+//! title = "Two hops in a clique"
+//!
+//! [analysis]
+//! topology = { kind = "complete", switches = 9 }
+//! measurement = { kind = "diversity", max_length = 2 }
+//!
+//! [[claims]]
+//! id = "all-paths"
+//! text = "every link of a router begins a path of at most two hops"
+//! expression = 'near(cdp_mean(), 1, 1e-9)'
+//! "#;
+//! let study = Study::read(&Node::parse(&Source::new("clique.toml", text)).unwrap(), false).unwrap();
+//! let plan = study.plan().unwrap();
+//!
+//! let folder = tempfile::tempdir().unwrap();
+//! let folders = CellFolders::open(&folder.path().join("cells")).unwrap();
+//! let stop = AtomicBool::new(false);
+//! let running = Running { program: b"doc", workers: 1, shard: None, stop: &stop };
+//! let reports = run_cells(&plan.cells, &folders, &running, &|_| ()).unwrap();
+//! let verdicts = judge(&study.claims, &plan.results(&reports));
+//! assert_eq!(verdicts[0].holds, Some(true));
+//! ```
+
+mod analysis;
+mod cell;
+mod cells;
+mod claims;
+mod file;
+mod fingerprint;
+mod folder;
+mod grid;
+mod measure;
+mod numbers;
+mod results;
+mod work;
+
+pub use analysis::Analysis;
+pub use cell::{Cell, Point};
+pub use cells::{CellEvent, CellReport, Running, Shard, run_cells};
+pub use claims::{
+    Binding, Expression, ExpressionError, Metrics, Outcome, Sample, Verdict, judge, significant,
+};
+pub use file::{Axis, Base, Case, Claim, Formula, Setting, Study, Use};
+pub use fingerprint::digest;
+pub use folder::{CellFolders, write_file};
+pub use grid::Plan;
+pub use measure::{
+    Collisions, Conflicts, Diversity, LayerCounts, LayerPaths, Measurement, Structure, ThroughputOf,
+};
+pub use numbers::numbers;
+pub use results::{PointResults, Results};
+pub use work::{Numbers, Work, WorkError};

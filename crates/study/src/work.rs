@@ -1,0 +1,149 @@
+//! What a cell does: run a scenario, or measure a network.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use netloom_record::{Existing, Outcome, OutcomeWriter, Status};
+use netloom_scenario::{Node, Problem, Problems, RunError, Scenario, finish, prepare};
+
+use crate::analysis::Analysis;
+use crate::folder::write_folder;
+use crate::numbers::numbers;
+
+/// Numbers by name.
+pub type Numbers = BTreeMap<String, f64>;
+
+/// Why some work has no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WorkError {
+    /// The result cannot be written, e.g. because the disk is full. Other cells will fare no better.
+    #[error("{0}")]
+    Unwritable(String),
+    /// It was stopped before its end.
+    #[error("stopped")]
+    Stopped,
+    /// It came to no good end.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// What a cell does. Its document says where every field is written.
+#[derive(Clone, Debug)]
+pub enum Work {
+    /// It runs a scenario.
+    Run(Box<Scenario>, Node),
+    /// It measures a network.
+    Measure(Box<Analysis>, Node),
+}
+
+/// Files of a measurement's folder.
+const ANALYSIS: &str = "analysis.toml";
+const QUANTITIES: &str = "quantities.json";
+
+impl Work {
+    /// The seed of every random choice.
+    pub fn seed(&self) -> u64 {
+        match self {
+            Work::Run(scenario, _) => scenario.seed,
+            Work::Measure(analysis, _) => analysis.seed,
+        }
+    }
+
+    /// The same work with another seed.
+    pub(crate) fn with_seed(&self, seed: u64) -> Self {
+        let mut work = self.clone();
+        match &mut work {
+            Work::Run(scenario, _) => scenario.seed = seed,
+            Work::Measure(analysis, _) => analysis.seed = seed,
+        }
+        work
+    }
+
+    /// The work written out, every default filled in.
+    pub(crate) fn to_toml(&self) -> Result<String, Problem> {
+        match self {
+            Work::Run(scenario, _) => scenario.to_toml(),
+            Work::Measure(analysis, _) => analysis.to_toml(),
+        }
+    }
+
+    /// The files that the work reads.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        match self {
+            Work::Run(scenario, _) => scenario.files(),
+            Work::Measure(analysis, _) => analysis.files(),
+        }
+    }
+
+    /// Finds out before anything runs whether the parts fit each other, and which numbers there will be.
+    ///
+    /// # Errors
+    /// What does not fit, placed where it is written.
+    pub(crate) fn check(&self) -> Result<Vec<String>, Problems> {
+        match self {
+            Work::Run(scenario, document) => {
+                let ready = prepare(scenario, document)?;
+                Ok(numbers(&ready.outline).into_keys().collect())
+            }
+            Work::Measure(analysis, document) => {
+                analysis.check(document)?;
+                Ok(analysis.measurement.quantities())
+            }
+        }
+    }
+
+    /// The numbers of a complete result in `folder`, if there is one.
+    pub(crate) fn finished(&self, folder: &Path) -> Option<Numbers> {
+        match self {
+            Work::Run(..) => {
+                let summary = Outcome::read(folder).ok()?.summary;
+                (summary.status == Status::Complete).then(|| numbers(&summary))
+            }
+            Work::Measure(..) => {
+                serde_json::from_str(&std::fs::read_to_string(folder.join(QUANTITIES)).ok()?).ok()
+            }
+        }
+    }
+
+    /// Does the work and writes the result to `folder`, which comes into being only when it is complete. A run ends early when
+    /// `stop` becomes true; a measurement does not.
+    pub(crate) fn perform(&self, folder: &Path, stop: &AtomicBool) -> Result<(), WorkError> {
+        match self {
+            Work::Run(scenario, document) => simulate(scenario, document, folder, stop),
+            Work::Measure(analysis, _) => measure(analysis, folder),
+        }
+    }
+}
+
+fn simulate(scenario: &Scenario, document: &Node, folder: &Path, stop: &AtomicBool) -> Result<(), WorkError> {
+    let unwritable = |error: netloom_record::OutcomeError| WorkError::Unwritable(error.to_string());
+    let writer = OutcomeWriter::prepare(folder, Existing::Replace).map_err(unwritable)?;
+    let ready = prepare(scenario, document).map_err(|problems| WorkError::Failed(problems.to_string()))?;
+    let observe =
+        |_| if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    let ran = finish(scenario, ready, 1, &writer, observe).map_err(|error| match error {
+        RunError::Outcome(error) => unwritable(error),
+        other => WorkError::Failed(other.to_string()),
+    })?;
+    match ran.summary.status {
+        Status::Complete => Ok(()),
+        Status::Interrupted => {
+            // Half a run is no result. Should it stay, its status tells.
+            let _ = std::fs::remove_dir_all(folder);
+            Err(WorkError::Stopped)
+        }
+    }
+}
+
+fn measure(analysis: &Analysis, folder: &Path) -> Result<(), WorkError> {
+    let quantities = analysis.take().map_err(WorkError::Failed)?;
+    // JSON has no word for what is no number; such a quantity has no value.
+    let quantities: Numbers = quantities.into_iter().filter(|(_, value)| value.is_finite()).collect();
+    let failed = |error: &dyn std::fmt::Display| WorkError::Failed(error.to_string());
+    let text = analysis.to_toml().map_err(|error| failed(&error))?;
+    let json = serde_json::to_string_pretty(&quantities).map_err(|error| failed(&error))?;
+    write_folder(folder, &[(ANALYSIS, text.as_bytes()), (QUANTITIES, json.as_bytes())])
+        .map_err(|error| WorkError::Unwritable(format!("cannot write {}: {error}", folder.display())))
+}
