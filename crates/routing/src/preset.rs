@@ -40,6 +40,7 @@ fn scheme(placement: Placement, granularity: Granularity, selector: Selector) ->
         salt: true,
         entropy_values: 256,
         ageing: Time::from_ms(1000),
+        entries: None,
         granularity,
         selector,
     }

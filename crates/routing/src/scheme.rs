@@ -48,6 +48,9 @@ pub struct Routing {
     pub entropy_values: u32,
     /// A switch that remembers flows forgets one that it has not seen for so long (a flowlet's gap does so sooner).
     pub ageing: Time,
+    /// Most flows that a switch remembers; absent: as many as come. While there is no room, the packets of further flows go by their
+    /// header's hash.
+    pub entries: Option<u32>,
     /// When it may decide anew.
     pub granularity: Granularity,
     /// What it decides.
@@ -178,6 +181,15 @@ impl Routing {
         }
         if self.entropy_values == 0 {
             return refuse("entropy_values", "expected at least 1, found 0".into());
+        }
+        let remembers = !nic && !selector.is_static() && !matches!(granularity, Granularity::Packet(_));
+        if self.entries.is_some() && !remembers {
+            let reason = "has a meaning only where switches remember flows: a granularity other than \"packet\", an adaptive or random \
+                          selector, and placement \"ingress\" or \"switch\"";
+            return refuse("entries", reason.into());
+        }
+        if self.entries == Some(0) {
+            return refuse("entries", "expected at least 1, found 0".into());
         }
         if self.ageing == Time::ZERO {
             return refuse("ageing", "expected more than 0".into());

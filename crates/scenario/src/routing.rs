@@ -29,6 +29,10 @@ pub(crate) struct RoutingFields {
     entropy_values: u32,
     /// A switch that remembers flows forgets one that it has not seen for so long; a flowlet's gap does so sooner.
     ageing: Time,
+    /// Most flows that a switch remembers; absent: as many as come. While there is no room, the packets of further flows go by their
+    /// header's hash.
+    #[serde(default)]
+    entries: Option<u32>,
 }
 
 /// Reads `[routing]`: the preset is expanded and the other fields are laid over it.
@@ -67,6 +71,7 @@ pub(crate) fn read_routing(node: Option<&Node>, problems: &mut Vec<Problem>) -> 
         salt: rest.salt,
         entropy_values: rest.entropy_values,
         ageing: rest.ageing,
+        entries: rest.entries,
         granularity: granularity?,
         selector: selector?,
     })

@@ -14,7 +14,7 @@ use rand::Rng;
 
 use crate::Granularity;
 use crate::forwarding::{Forwarding, TagSpace};
-use crate::granularity::{Flows, each};
+use crate::granularity::{Flows, Limits, each};
 use crate::hash::{HashFunction, hash_in_words, region};
 use crate::header::{Advice, Candidates, Carries, Decisions, FlowCounts, FlowRef, Header, Hop, Notice, View};
 use crate::scheme::{Placement, Routing};
@@ -114,8 +114,10 @@ impl Decider {
         let control = if data == Role::Static { Role::Static } else { Role::Hash };
         // Switch AR's notifications tell the switches on all ways about the congestion.
         let notification = if scheme.selector.uncongested().is_some() { Role::Scatter } else { control };
+        let entries = scheme.entries.map_or(usize::MAX, |entries| entries as usize);
+        let limits = Limits { ageing: scheme.ageing, entries };
         let remembers = matches!(data, Role::Run | Role::RunAtFirst);
-        let flows = if remembers { scheme.granularity.at_switch(scheme.ageing) } else { Flows::None };
+        let flows = if remembers { scheme.granularity.at_switch(limits) } else { Flows::None };
         let roles = [data, control, notification];
         let quick = match roles {
             [Role::Hash, Role::Hash, Role::Hash] => Quick::Hash,
@@ -198,6 +200,9 @@ impl Decider {
                 let payload = header.payload;
                 if let Some(hop) = each!(&mut self.flows, table => table.kept(flow, now, payload), None) {
                     return hop;
+                }
+                if !each!(&mut self.flows, table => table.has_room(flow, now), true) {
+                    return Hop { port: ports[self.hashed(&header, ports.len())], tag: header.tag };
                 }
                 let port = ports[self.decide(&header, candidates, now, &mut view, random)];
                 let tag = if role == Role::Run { header.tag } else { tags().another(header.tag, random) };

@@ -258,3 +258,18 @@ fn schemes_of_the_switches_leave_the_nic_alone() {
         assert!(Decider::of_nic(&preset::find(preset).unwrap().routing()).is_none());
     }
 }
+
+#[test]
+fn a_flow_for_which_there_is_no_room_goes_by_its_hash_and_is_not_decided() {
+    let mut switch = Place::switch("letflow");
+    switch.scheme.entries = Some(1);
+    switch.decider = Decider::of_switch(&switch.scheme, 1, &mut switch.random);
+    switch.route(&header(3, 0), Time(0));
+    let other = header(4, 0);
+    let hashed = PORTS[switch.decider.hashed(&other, 4)];
+    assert!((0..20).all(|now| switch.route(&other, Time(now)) == hashed));
+    assert_eq!(switch.decider.decisions.taken, 1);
+    // Once the first flow is forgotten, the other one is decided like any.
+    switch.route(&other, Time::from_ms(5));
+    assert_eq!(switch.decider.decisions.taken, 2);
+}

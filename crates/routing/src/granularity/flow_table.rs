@@ -8,11 +8,20 @@ use crate::header::{FlowKey, FlowRef};
 /// One entry per flow.
 ///
 /// A source keeps a flow's entry until the flow ends. A switch does not see flows end: it forgets one that it has not seen for a time. When
-/// that happens does not depend on when the table is swept.
+/// that happens does not depend on when the table is swept, unless its room is limited: a full table is swept once in that time.
 #[derive(Clone, Debug)]
 pub(crate) enum FlowTable<T> {
     Slots(Vec<Option<T>>),
-    Names { entries: FxHashMap<FlowKey, Seen<T>>, ageing: Time, sweep_at: usize },
+    Names { entries: FxHashMap<FlowKey, Seen<T>>, limits: Limits, sweep_at: usize, swept: Time },
+}
+
+/// How long a switch remembers flows, and how many.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// A flow that has not been seen for longer is forgotten.
+    pub(crate) ageing: Time,
+    /// Most entries.
+    pub(crate) entries: usize,
 }
 
 /// An entry and when its flow was last seen.
@@ -31,9 +40,10 @@ impl<T> FlowTable<T> {
         FlowTable::Slots(Vec::new())
     }
 
-    /// The flows that pass a switch, each forgotten when it has not been seen for longer than `ageing`.
-    pub(crate) fn of_switch(ageing: Time) -> Self {
-        FlowTable::Names { entries: FxHashMap::default(), ageing, sweep_at: FEW }
+    /// The flows that pass a switch.
+    pub(crate) fn of_switch(limits: Limits) -> Self {
+        let sweep_at = FEW.min(limits.entries);
+        FlowTable::Names { entries: FxHashMap::default(), limits, sweep_at, swept: Time::ZERO }
     }
 
     /// The entry of a flow of which a packet is seen now.
@@ -41,9 +51,9 @@ impl<T> FlowTable<T> {
     pub(crate) fn see(&mut self, flow: FlowRef, now: Time) -> Option<&mut T> {
         match self {
             FlowTable::Slots(entries) => entries.get_mut(flow.slot as usize)?.as_mut(),
-            FlowTable::Names { entries, ageing, .. } => {
+            FlowTable::Names { entries, limits, .. } => {
                 let seen = entries.get_mut(&flow.key)?;
-                if now.saturating_sub(seen.last) > *ageing {
+                if now.saturating_sub(seen.last) > limits.ageing {
                     return None;
                 }
                 seen.last = now;
@@ -70,7 +80,7 @@ impl<T> FlowTable<T> {
         }
     }
 
-    /// Sets the entry of a flow that is seen now.
+    /// Sets the entry of a flow that is seen now, if there is room for it.
     pub(crate) fn insert(&mut self, flow: FlowRef, now: Time, entry: T) {
         match self {
             FlowTable::Slots(entries) => {
@@ -80,14 +90,26 @@ impl<T> FlowTable<T> {
                 }
                 entries[slot] = Some(entry);
             }
-            FlowTable::Names { entries, ageing, sweep_at } => {
-                if entries.len() >= *sweep_at {
-                    entries.retain(|_, seen| now.saturating_sub(seen.last) <= *ageing);
-                    *sweep_at = FEW.max(2 * entries.len());
+            FlowTable::Names { .. } => {
+                if self.has_room(flow, now)
+                    && let FlowTable::Names { entries, .. } = self
+                {
+                    entries.insert(flow.key, Seen { last: now, entry });
                 }
-                entries.insert(flow.key, Seen { last: now, entry });
             }
         }
+    }
+
+    /// Whether a flow has an entry or can have one. Makes room where that is due.
+    pub(crate) fn has_room(&mut self, flow: FlowRef, now: Time) -> bool {
+        let FlowTable::Names { entries, limits, sweep_at, swept } = self else { return true };
+        // A full table of live flows is not worth a look at every packet.
+        let is_due = entries.len() < limits.entries || now.saturating_sub(*swept) > limits.ageing;
+        if entries.len() >= *sweep_at && is_due {
+            entries.retain(|_, seen| now.saturating_sub(seen.last) <= limits.ageing);
+            (*sweep_at, *swept) = (FEW.max(2 * entries.len()).min(limits.entries), now);
+        }
+        entries.len() < limits.entries || entries.contains_key(&flow.key)
     }
 
     /// Forgets a flow.
@@ -115,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_switch_forgets_a_flow_that_it_has_not_seen_for_longer_than_its_age() {
-        let mut table = FlowTable::of_switch(Time(100));
+        let mut table = FlowTable::of_switch(Limits { ageing: Time(100), entries: usize::MAX });
         table.insert(flow(1), Time(0), 'a');
         assert_eq!(table.see(flow(1), Time(100)).copied(), Some('a'));
         assert_eq!(table.see(flow(1), Time(200)).copied(), Some('a'), "seen at 100");
@@ -124,7 +146,7 @@ mod tests {
 
     #[test]
     fn sweeping_changes_nothing_but_the_size() {
-        let mut table = FlowTable::of_switch(Time(100));
+        let mut table = FlowTable::of_switch(Limits { ageing: Time(100), entries: usize::MAX });
         for number in 0..50_000 {
             let now = Time(u64::from(number));
             table.insert(flow(number), now, number);
@@ -144,5 +166,19 @@ mod tests {
         assert_eq!(table.get(flow(10)), None);
         table.insert(flow(10), Time(5), 'b');
         assert_eq!(table.get_mut(flow(10)).copied(), Some('b'));
+    }
+
+    #[test]
+    fn a_full_table_takes_a_flow_only_when_another_has_been_forgotten() {
+        let mut table = FlowTable::of_switch(Limits { ageing: Time(100), entries: 2 });
+        for number in 0..3 {
+            assert_eq!(table.has_room(flow(number), Time(50)), number < 2);
+            table.insert(flow(number), Time(50), number);
+        }
+        assert_eq!(table.see(flow(2), Time(50)), None);
+        assert!(table.see(flow(1), Time(120)).is_some());
+        assert!(table.has_room(flow(2), Time(151)), "flow 0 is forgotten");
+        table.insert(flow(2), Time(151), 2);
+        assert!(table.see(flow(2), Time(152)).is_some() && !table.has_room(flow(3), Time(152)));
     }
 }

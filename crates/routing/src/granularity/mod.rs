@@ -12,8 +12,9 @@ pub mod packet;
 mod runs;
 mod table;
 
-use netloom_units::{Time, kinds};
+use netloom_units::kinds;
 
+pub(crate) use flow_table::Limits;
 pub(crate) use runs::Runs;
 pub(crate) use table::Table;
 
@@ -43,10 +44,10 @@ macro_rules! granularities {
                 }
             }
 
-            /// The flows that pass a switch; it forgets those that it has not seen for longer than `ageing`.
-            pub(crate) fn at_switch(&self, ageing: Time) -> Flows {
+            /// The flows that pass a switch.
+            pub(crate) fn at_switch(&self, limits: Limits) -> Flows {
                 match self {
-                    $(Granularity::$Kind(config) => Flows::$Kind(Box::new(Table::of_switch(config, ageing))),)+
+                    $(Granularity::$Kind(config) => Flows::$Kind(Box::new(Table::of_switch(config, limits))),)+
                 }
             }
 

@@ -3,7 +3,7 @@
 use netloom_transport::Feedback;
 use netloom_units::Time;
 
-use super::flow_table::FlowTable;
+use super::flow_table::{FlowTable, Limits};
 use super::runs::Runs;
 use crate::header::{Advice, Decisions, FlowCounts, FlowRef, Hop};
 use crate::tag::Tag;
@@ -32,13 +32,19 @@ impl<G: Runs> Table<G> {
         Table::new(granularity, FlowTable::of_host())
     }
 
-    /// The flows that pass a switch; it forgets those that it has not seen for longer than `ageing`.
-    pub(crate) fn of_switch(granularity: &G, ageing: Time) -> Self {
-        Table::new(granularity, FlowTable::of_switch(granularity.memory().unwrap_or(ageing)))
+    /// The flows that pass a switch.
+    pub(crate) fn of_switch(granularity: &G, limits: Limits) -> Self {
+        let ageing = granularity.memory().unwrap_or(limits.ageing);
+        Table::new(granularity, FlowTable::of_switch(Limits { ageing, ..limits }))
     }
 
     fn new(granularity: &G, flows: FlowTable<Kept<G::Run>>) -> Self {
         Table { granularity: granularity.clone(), flows, shared: G::Shared::default() }
+    }
+
+    /// Whether a flow is remembered or can be.
+    pub(crate) fn has_room(&mut self, flow: FlowRef, now: Time) -> bool {
+        self.flows.has_room(flow, now)
     }
 
     /// A packet of a flow goes by: its path, if it keeps that of the packet before it.
