@@ -142,7 +142,8 @@ pub struct FlowRecord {
     pub ecn_marks: u64,
     /// Congestion notifications about this flow that reached its sender (IEEE 802.1Qau CNMs).
     pub cnms: u64,
-    /// How often the sender changed the flow's path.
+    /// How often a packet arrived along another path than the one that arrived before it, whoever chose the path: one detour of a packet
+    /// counts twice.
     pub path_changes: u32,
     /// How often the flow was paused to drain its path.
     pub drains: u32,

@@ -236,7 +236,7 @@ impl Node {
         }
     }
 
-    /// Sets the value at a path, creating tables on the way. Setting the `kind` of a table (or `routing.preset`)
+    /// Sets the value at a path, creating tables on the way. Setting the `kind` of a table (or the `preset` of routing or transport)
     /// starts that table anew, because the fields of another kind mean nothing to it.
     ///
     /// # Errors
@@ -250,13 +250,13 @@ impl Node {
             if let Value::String(kind) = &node.value {
                 let key_place = node.place.clone();
                 let kind = Node { value: Value::String(kind.clone()), place: node.place.clone() };
-                node.value =
-                    Value::Table(Table(vec![Entry { key: "kind".to_owned(), key_place, node: kind }]));
+                let key = if depth == 1 && has_presets(path[0]) { "preset" } else { "kind" };
+                node.value = Value::Table(Table(vec![Entry { key: key.to_owned(), key_place, node: kind }]));
             }
             let found = node.describe();
             match &mut node.value {
                 Value::Table(table) => {
-                    if last && (*step == "kind" || path == ["routing", "preset"]) {
+                    if last && (*step == "kind" || names_preset(path)) {
                         table.0.clear();
                     }
                     if table.get(step).is_none() {
@@ -336,6 +336,15 @@ pub fn apply_override(document: &mut Node, text: &str) -> Result<(), Problem> {
     let node =
         Node::parse_value(value, &source, path.len() + 1).map_err(|mut problems| problems.0.remove(0))?;
     document.set(&steps, &path_place, node)
+}
+
+/// Whether a table of the scenario may name a preset.
+fn has_presets(table: &str) -> bool {
+    matches!(table, "routing" | "transport")
+}
+
+fn names_preset(path: &[&str]) -> bool {
+    matches!(path, [table, "preset"] if has_presets(table))
 }
 
 fn syntax_problem(error: &toml::de::Error, source: &Source) -> Problem {

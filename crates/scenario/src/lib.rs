@@ -21,6 +21,7 @@
 mod document;
 mod load;
 mod outline;
+mod preset;
 mod read;
 mod reference;
 mod routing;
@@ -28,6 +29,7 @@ mod run;
 mod scenario;
 mod section;
 mod source;
+mod transport;
 
 pub use document::{Entry, Node, Table, Value, apply_override};
 pub use load::{load, load_network, one_word};

@@ -1,11 +1,13 @@
 //! Everything a user may write, as a reference: axes with their kinds, presets, and the tables without kinds.
 
 use netloom_fabric::{FabricOptions, FlowControl};
+use netloom_routing::preset as routing;
 use netloom_routing::selector::layer::Construction;
-use netloom_routing::{Granularity, Selector, preset};
+use netloom_routing::{Granularity, Selector};
 use netloom_sim::{Fault, Measure};
 use netloom_topology::Topology;
-use netloom_transport::{Congestion, Reliability, TransportOptions};
+use netloom_transport::preset as transport;
+use netloom_transport::{Congestion, Reliability, Shaping, TransportOptions};
 use netloom_units::kind::{Kind, KindInfo, describe};
 use netloom_workload::{Options, Pattern};
 
@@ -32,7 +34,7 @@ pub fn reference() -> Vec<Chapter> {
         axis::<Topology>("topology", "What is wired to what."),
         table::<FabricOptions>("fabric", "fabric", "What a switch does: queues, classes, marking."),
         axis::<FlowControl>("fabric.flow_control", "What happens when buffers fill."),
-        presets(),
+        routing_presets(),
         table::<RoutingFields>(
             "routing",
             "routing",
@@ -44,13 +46,18 @@ pub fn reference() -> Vec<Chapter> {
             "routing.selector.construction",
             "How the layers of the selector `layer` are made.",
         ),
+        transport_presets(),
         table::<TransportOptions>(
             "transport",
             "transport",
-            "What a host does: sizes, acknowledgement, pacing.",
+            "What a host does: sizes, acknowledgement, timeouts.",
         ),
         axis::<Reliability>("transport.reliability", "How losses and reordering are dealt with."),
-        axis::<Congestion>("transport.congestion", "How much a flow may have in flight."),
+        axis::<Congestion>(
+            "transport.congestion",
+            "How much a flow may have in flight, or how fast it may send.",
+        ),
+        axis::<Shaping>("transport.shaping", "How packets that may leave are spread over time."),
         axis::<Pattern>("workload", "Which host sends to which, and by what rule."),
         table::<Options>("workload-options", "workload", "Fields that every workload has."),
         axis::<Fault>("faults", "Links that are slow or gone; each [[faults]] table is one."),
@@ -66,15 +73,23 @@ fn table<T: schemars::JsonSchema>(name: &'static str, path: &'static str, doc: &
     Chapter { name, path, doc, choice: None, entries: vec![describe::<T>(name)] }
 }
 
-fn presets() -> Chapter {
-    let entry = |preset: &preset::Preset| KindInfo {
-        name: preset.name,
-        doc: preset.doc.to_owned(),
-        fields: Vec::new(),
-    };
-    let entries = preset::PRESETS.iter().map(entry).collect();
+fn routing_presets() -> Chapter {
     let doc = "Which way a packet goes: a scheme by the name of its paper, each a point of placement × granularity × selector.";
-    Chapter { name: "preset", path: "routing", doc, choice: Some("preset"), entries }
+    presets("routing", doc, routing::PRESETS.iter().map(|preset| (preset.name, preset.doc)))
+}
+
+fn transport_presets() -> Chapter {
+    let doc = "What a host does: a stack by its name, each a point of reliability × congestion × shaping.";
+    presets("transport", doc, transport::PRESETS.iter().map(|preset| (preset.name, preset.doc)))
+}
+
+fn presets(
+    path: &'static str,
+    doc: &'static str,
+    presets: impl Iterator<Item = (&'static str, &'static str)>,
+) -> Chapter {
+    let entries = presets.map(|(name, doc)| KindInfo { name, doc: doc.to_owned(), fields: Vec::new() });
+    Chapter { name: "preset", path, doc, choice: Some("preset"), entries: entries.collect() }
 }
 
 #[cfg(test)]

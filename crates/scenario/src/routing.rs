@@ -7,12 +7,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::document::Node;
+use crate::preset::Presets;
 use crate::section::Section;
 use crate::source::Problem;
-use netloom_units::names::suggest;
-
-/// The preset that holds where no preset is named.
-pub(crate) const DEFAULT_PRESET: &str = "ecmp";
 
 /// A routing scheme beside its granularity and its selector. The defaults of all fields are those of the preset;
 /// without a preset, of `ecmp`.
@@ -37,29 +34,12 @@ pub(crate) struct RoutingFields {
 
 /// Reads `[routing]`: the preset is expanded and the other fields are laid over it.
 pub(crate) fn read_routing(node: Option<&Node>, problems: &mut Vec<Problem>) -> Option<Routing> {
-    let mut node = match node {
-        None => return preset::find(DEFAULT_PRESET).map(|preset| preset.routing()),
-        // `routing = "ecmp"` is short for `routing.preset = "ecmp"`.
-        Some(node) => node.clone(),
+    let presets = Presets {
+        path: "routing",
+        names: preset::PRESETS.iter().map(|preset| preset.name).collect(),
+        expand: |name| preset::find(name).map(|preset| preset.routing()),
     };
-    let name = match node.as_str().is_some() {
-        true => Some(node.clone()),
-        false => node.as_table_mut().and_then(|table| table.remove("preset")).map(|entry| entry.node),
-    };
-    let base = match name {
-        None => preset::find(DEFAULT_PRESET),
-        Some(name) => find(&name, problems),
-    }?;
-    let mut complete = match Node::from_value(&format!("preset {}", base.name), &base.routing()) {
-        Ok(complete) => complete,
-        Err(problem) => {
-            problems.push(problem);
-            return None;
-        }
-    };
-    if node.as_str().is_none() {
-        complete.merge(node);
-    }
+    let complete = presets.complete(node, problems)?;
     let mut section = Section::new(&complete, "routing", problems)?;
     section.name("preset");
     let granularity = section.required("granularity");
@@ -75,21 +55,6 @@ pub(crate) fn read_routing(node: Option<&Node>, problems: &mut Vec<Problem>) -> 
         granularity: granularity?,
         selector: selector?,
     })
-}
-
-fn find(name: &Node, problems: &mut Vec<Problem>) -> Option<&'static preset::Preset> {
-    let Some(text) = name.as_str() else {
-        let message = format!("expected a preset's name, found {}", name.describe());
-        problems.push(Problem::new("routing.preset", message).at(&name.place));
-        return None;
-    };
-    let found = preset::find(text);
-    if found.is_none() {
-        let names = preset::PRESETS.iter().map(|preset| preset.name);
-        let problem = Problem::new("routing.preset", format!("there is no preset `{text}`"));
-        problems.push(problem.at(&name.place).help(suggest(text, names)));
-    }
-    found
 }
 
 #[cfg(test)]

@@ -6,15 +6,16 @@ use netloom_fabric::{Fabric, FabricOptions};
 use netloom_routing::{Routing, preset};
 use netloom_sim::{Fault, Measure};
 use netloom_topology::{FatTree, Topology};
-use netloom_transport::{Transport, TransportOptions};
+use netloom_transport::Transport;
 use netloom_workload::{Pattern, Permutation, Workload};
 use serde::Serialize;
 
 use crate::document::{Node, Value};
 use crate::read::read as read_value;
-use crate::routing::{DEFAULT_PRESET, read_routing};
+use crate::routing::read_routing;
 use crate::section::{Section, report};
 use crate::source::{Problem, Problems};
+use crate::transport::read_transport;
 
 /// A scenario whose every field is known, in range by itself, and spelt right.
 ///
@@ -50,19 +51,12 @@ impl Default for Scenario {
             seed: 1,
             topology: Topology::FatTree(FatTree::default()),
             fabric: Fabric::default(),
-            routing: default_routing(),
+            routing: preset::PRESETS[0].routing(),
             transport: Transport::default(),
             workload: Workload::new(Pattern::Permutation(Permutation::default())),
             faults: Vec::new(),
             measure: Measure::default(),
         }
-    }
-}
-
-fn default_routing() -> Routing {
-    match preset::find(DEFAULT_PRESET) {
-        Some(preset) => preset.routing(),
-        None => preset::PRESETS[0].routing(),
     }
 }
 
@@ -87,9 +81,10 @@ impl Scenario {
     /// Everything that is wrong with it, as far as it can be told field by field.
     pub fn read(document: &Node) -> Result<Self, Problems> {
         let mut complete = Node::from_value("default", &Scenario::default().written())?;
-        // A routing scheme starts from its preset, not from the default scheme.
+        // Routing schemes and transports start from their preset, not from the default.
         if let Some(table) = complete.as_table_mut() {
             table.remove("routing");
+            table.remove("transport");
         }
         complete.merge(document.clone());
         resolve_files(&mut complete);
@@ -140,14 +135,14 @@ fn read(document: &Node, problems: &mut Vec<Problem>) -> Option<Scenario> {
     let topology = root.required("topology");
     let fabric = root.required_node("fabric");
     let routing = root.node("routing");
-    let transport = root.required_node("transport");
+    let transport = root.node("transport");
     let workload = root.required("workload");
     let faults = root.required_node("faults");
     let measure = root.required("measure");
     root.finish();
     let routing = read_routing(routing.as_ref(), problems);
     let fabric = fabric.and_then(|node| read_fabric(&node, problems));
-    let transport = transport.and_then(|node| read_transport(&node, problems));
+    let transport = read_transport(transport.as_ref(), problems);
     let name = name.and_then(|node| read_name(&node, problems));
     let faults = faults.and_then(|node| read_faults(&node, problems));
     Some(Scenario {
@@ -179,14 +174,6 @@ fn read_fabric(node: &Node, problems: &mut Vec<Problem>) -> Option<Fabric> {
     let flow_control = section.required("flow_control");
     let options: Option<FabricOptions> = section.rest();
     Some(Fabric { options: options?, flow_control: flow_control? })
-}
-
-fn read_transport(node: &Node, problems: &mut Vec<Problem>) -> Option<Transport> {
-    let mut section = Section::new(node, "transport", problems)?;
-    let reliability = section.required("reliability");
-    let congestion = section.required("congestion");
-    let options: Option<TransportOptions> = section.rest();
-    Some(Transport { options: options?, reliability: reliability?, congestion: congestion? })
 }
 
 fn read_faults(node: &Node, problems: &mut Vec<Problem>) -> Option<Vec<Fault>> {
@@ -252,6 +239,8 @@ mod tests {
             "[[faults]]\nkind = \"degrade\"\nshare = 0.01\n[[faults]]\nkind = \"cut\"\nlinks = 1\n[measure]\nwarm_up = \"1ms\"\n",
             "[routing]\npreset = \"fatpaths\"\nselector = { construction = \"spain\" }\n",
             "routing = \"flowcut-nic\"\n[transport]\nmtu = 1024\ncongestion = \"dctcp\"\n[fabric]\necn = { kmin = 1000, kmax = \"9KB\" }\n",
+            "transport = \"dctcp\"\n",
+            "[transport]\npreset = \"tcp\"\nshaping = \"paced\"\ncongestion = { ecn = false }\n",
             "[workload]\nkind = \"mix\"\nparts = [\"hotspot\", { kind = \"incast\", class = 3, name = \"io\", size = \"vl2\" }, { kind = \"mix\", parts = [\"bursty\"] }]\n",
             "[topology]\nkind = \"crossbar\"\n[workload]\nkind = \"incast\"\nranks = 12\nstart_jitter = \"1us\"\n",
         ] {

@@ -4,11 +4,10 @@ use netloom_engine::END_OF_TIME;
 use netloom_fabric::{FlowControl, NO_INGRESS, Packet, PacketKind};
 use netloom_record::{ChannelRecord, DecisionCount, FlowRecord, PacketCounts, Records, SeriesError, Totals};
 use netloom_routing::{Decisions, FlowKey, Placement};
-use netloom_transport::Receiver;
 use netloom_units::Time;
 use rustc_hash::FxHashMap;
 
-use crate::meter::Meter;
+use crate::host::receivers::Reception;
 use crate::model::{Message, Node, World};
 use crate::stall::{channel_name, find_deadlock};
 
@@ -114,13 +113,10 @@ pub enum ConservationError {
 }
 
 /// Where a flow's data packets went.
-#[derive(Clone, Default)]
+#[derive(Clone, Copy, Default)]
 struct Balance {
-    delivered: u64,
     dropped: u64,
     in_flight: u64,
-    /// Where the receiver is, what it saw, and what it measured over time.
-    receiver: Option<(u32, Receiver, Option<Meter>)>,
 }
 
 /// What a run leaves behind.
@@ -165,18 +161,12 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
     for packet in &in_flight {
         count_in_flight(packet, &mut balances, &mut control);
     }
-    for (id, node) in (0..).zip(&mut nodes) {
+    for node in &mut nodes {
         match node {
             Node::Host(host) => {
                 host.give_up();
                 control.sent += host.control_sent;
                 control.delivered += host.control_received;
-                let mut meters = host.meters.drain(..);
-                for (key, receiver) in host.receivers.drain(..) {
-                    let balance = balances.entry(key).or_default();
-                    balance.delivered += receiver.packets;
-                    balance.receiver = Some((id, receiver, meters.next()));
-                }
                 last_event = last_event.max(host.last_event);
             }
             Node::Switch(switch) => {
@@ -209,13 +199,23 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
 
     let mut records = Records { groups, ..Records::default() };
     let mut data = PacketCounts::default();
-    for (host, node) in nodes.iter_mut().enumerate() {
-        let Node::Host(node) = node else { break };
-        records.flows.reserve(node.records.len());
-        for mut flow in node.records.drain(..) {
-            flow.src = host as u32;
-            let balance = balances.remove(&FlowKey { src: flow.src, flow: flow.flow }).unwrap_or_default();
-            let Balance { delivered, dropped, in_flight, receiver } = balance;
+    let finished = nodes.iter().map(|node| if let Node::Host(host) = node { host.records.len() } else { 0 });
+    records.flows.reserve_exact(finished.sum());
+    for host in 0..world.network.hosts() {
+        // Taken out, so that the memory of one host's records is free when the next host's are made.
+        let flows = match &mut nodes[host as usize] {
+            Node::Host(node) => std::mem::take(&mut node.records),
+            Node::Switch(_) => continue,
+        };
+        for mut flow in flows {
+            flow.src = host;
+            let key = FlowKey { src: host, flow: flow.flow };
+            let Balance { dropped, in_flight } = balances.remove(&key).unwrap_or_default();
+            let reception = match &mut nodes[flow.dst as usize] {
+                Node::Host(node) => node.receivers.take(key),
+                Node::Switch(_) => None,
+            };
+            let delivered = reception.as_ref().map_or(0, |reception| reception.seen.packets);
             if flow.packets != delivered + dropped + in_flight {
                 let (src, sent) = (flow.src, flow.packets);
                 let flow = flow.flow;
@@ -225,13 +225,17 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
             data.delivered += delivered;
             data.dropped += dropped;
             data.in_flight += in_flight;
-            if let Some(receiver) = receiver {
-                add_receiver(world, &mut flow, receiver, end, &mut records);
+            if let Some(reception) = reception {
+                add_reception(world, &mut flow, reception, end, &mut records);
             }
             records.flows.push(flow);
         }
     }
-    if let Some(key) = balances.keys().min() {
+    let left = nodes.iter().filter_map(|node| match node {
+        Node::Host(host) => host.receivers.first_left(),
+        Node::Switch(_) => None,
+    });
+    if let Some(key) = left.chain(balances.keys().copied()).min() {
         return Err(ConservationError::Stray { src: key.src, flow: key.flow }.into());
     }
     if control.sent != control.delivered + control.in_flight {
@@ -260,25 +264,26 @@ fn count_in_flight(packet: &Packet, balances: &mut FxHashMap<FlowKey, Balance>, 
     }
 }
 
-fn add_receiver(
+fn add_reception(
     world: &World,
     flow: &mut FlowRecord,
-    (host, receiver, meter): (u32, Receiver, Option<Meter>),
+    reception: Reception,
     end: Time,
     records: &mut Records,
 ) {
-    flow.fct = receiver.completed.map(|at| at - flow.start);
-    flow.ooo_packets = receiver.ooo_packets;
-    flow.max_ood = receiver.max_ood;
-    flow.max_resequencing = receiver.max_resequencing;
-    flow.ecn_marks = receiver.marks;
-    flow.path_changes = receiver.path_changes;
-    flow.delivered = receiver.delivered;
-    flow.delivered_after_warm_up = receiver.delivered;
+    let Reception { seen, resequencing, meter } = reception;
+    flow.fct = seen.completed.map(|at| at - flow.start);
+    flow.ooo_packets = seen.ooo_packets;
+    flow.max_ood = seen.max_ood;
+    flow.max_resequencing = seen.max_resequencing;
+    flow.ecn_marks = seen.marks;
+    flow.path_changes = seen.path_changes;
+    flow.delivered = seen.delivered;
+    flow.delivered_after_warm_up = seen.delivered;
     if let Some(meter) = meter {
         flow.delivered_after_warm_up = meter.after_warm_up;
         let key = FlowKey { src: flow.src, flow: flow.flow };
-        let windows = meter.finish(&world.watch, end, receiver.resequencing(), (key, host, flow.group));
+        let windows = meter.finish(&world.watch, end, resequencing, (key, flow.dst, flow.group));
         records.window_flows.extend(windows);
     }
 }

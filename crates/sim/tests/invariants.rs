@@ -9,7 +9,8 @@ use netloom_routing::granularity::flowcut::Flowcut;
 use netloom_routing::{Granularity, Selector, preset};
 use netloom_sim::{Cut, Degrade, Fault, SimConfig, SimError, Simulation};
 use netloom_topology::{FatTree, Network, Topology};
-use netloom_transport::{Congestion, Reliability, Transport, congestion};
+use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
+use netloom_transport::{Congestion, Reliability, Shaping, Transport, congestion};
 use netloom_units::{Bytes, Time};
 use netloom_workload::{AllToAll, Incast, Pattern, Permutation, Plan, Uniform};
 use proptest::prelude::*;
@@ -61,15 +62,22 @@ fn transports() -> impl Strategy<Value = Transport> {
             ..Default::default()
         })),
         Just(Congestion::Dctcp(Default::default())),
+        Just(Congestion::NewReno(Default::default())),
+        // Windows below one packet.
+        Just(Congestion::Dctcp(congestion::dctcp::Dctcp { min_window: 0.1, ..Default::default() })),
     ];
     let reliability = prop_oneof![
-        Just(Reliability::SelectiveRepeat(Default::default())),
+        (1..6u32, any::<bool>()).prop_map(|(reorder_threshold, rack)| {
+            Reliability::SelectiveRepeat(SelectiveRepeat { reorder_threshold, rack })
+        }),
         Just(Reliability::GoBackN(Default::default())),
     ];
     (congestion, reliability, 1..5u32, any::<bool>(), 500..9000u64).prop_map(
         |(congestion, reliability, ack_every, paced, mtu)| {
             let mut transport = Transport { congestion, reliability, ..Transport::default() };
-            transport.options.paced = paced && !matches!(transport.congestion, Congestion::None(_));
+            if paced && !matches!(transport.congestion, Congestion::None(_)) {
+                transport.shaping = Shaping::Paced(Default::default());
+            }
             transport.options.ack_every = ack_every;
             transport.options.mtu = Bytes(mtu);
             transport

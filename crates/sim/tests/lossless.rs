@@ -89,7 +89,7 @@ fn transports() -> impl Strategy<Value = Transport> {
     ];
     (pairs, 1000..3000u64).prop_map(|((reliability, congestion), mtu)| {
         let options = TransportOptions { mtu: Bytes(mtu), ..TransportOptions::default() };
-        Transport { options, reliability, congestion }
+        Transport { options, reliability, congestion, ..Transport::default() }
     })
 }
 
@@ -328,6 +328,7 @@ fn rate_limiters_share_a_bottleneck_and_hold_its_queue_near_the_set_point() {
         options: TransportOptions { mtu: Bytes(1500), header: Bytes(0), ..TransportOptions::default() },
         reliability: Reliability::None(Default::default()),
         congestion: Congestion::Qcn(Default::default()),
+        ..Transport::default()
     };
     let measure = Measure {
         until: Some(Time::from_ms(1500)),
@@ -382,6 +383,7 @@ fn spraying_over_four_slow_ways_runs_at_four_times_the_slowest() {
         options: TransportOptions { mtu: Bytes(1500), header: Bytes(0), ..TransportOptions::default() },
         reliability: Reliability::None(Default::default()),
         congestion: Congestion::None(Default::default()),
+        ..Transport::default()
     };
     let measure =
         Measure { until: Some(Time::from_ms(50)), warm_up: Time::from_ms(10), ..Measure::default() };
@@ -419,6 +421,7 @@ fn a_deterministic_path_keeps_streams_in_order_and_groups_apart() {
         options: TransportOptions { mtu: Bytes(1500), header: Bytes(0), ..TransportOptions::default() },
         reliability: Reliability::None(Default::default()),
         congestion: Congestion::None(Default::default()),
+        ..Transport::default()
     };
     let flow_control = FlowControl::Pfc(pfc::Pfc { buffer: Bytes(200_000), ..Default::default() });
     let measure = Measure { until: Some(Time::from_ms(12)), ..Measure::default() };

@@ -5,8 +5,9 @@ use netloom_units::{Bytes, Time, kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::congestion::{dctcp, fixed_window, none, qcn};
+use crate::congestion::{dctcp, fixed_window, newreno, none, qcn};
 use crate::reliability::{go_back_n, none as no_reliability, selective_repeat};
+use crate::shaping::{none as no_shaping, paced};
 
 kinds! {
     /// How losses and reordering are dealt with.
@@ -21,25 +22,36 @@ kinds! {
     /// How much a flow may have in flight, or how fast it may send.
     pub enum Congestion: "congestion" {
         "fixed-window" => FixedWindow(fixed_window::FixedWindow),
+        "newreno" => NewReno(newreno::NewReno),
         "dctcp" => Dctcp(dctcp::Dctcp),
         "none" => None(none::None),
         "qcn" => Qcn(qcn::Qcn),
     }
 }
 
-/// A host's transport: reliability × congestion control, and the sizes of what goes on the wire.
+kinds! {
+    /// How packets that may leave are spread over time.
+    pub enum Shaping: "shaping" {
+        "none" => None(no_shaping::None),
+        "paced" => Paced(paced::Paced),
+    }
+}
+
+/// A host's transport: reliability × congestion control × shaping, and the sizes of what goes on the wire.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Transport {
-    /// Sizes, acknowledgement and pacing.
+    /// Sizes, acknowledgement and timeouts.
     #[serde(flatten)]
     pub options: TransportOptions,
     /// How losses and reordering are dealt with.
     pub reliability: Reliability,
     /// How much a flow may have in flight, or how fast it may send.
     pub congestion: Congestion,
+    /// How packets that may leave are spread over time.
+    pub shaping: Shaping,
 }
 
-/// Sizes on the wire, acknowledgement, pacing and timeouts; common to all transports.
+/// Sizes on the wire, acknowledgement and timeouts; common to all transports.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TransportOptions {
@@ -49,14 +61,13 @@ pub struct TransportOptions {
     pub header: Bytes,
     /// Size of an ACK or NACK on the wire.
     pub ack_size: Bytes,
-    /// One ACK per so many packets. Last, out-of-order and newly (un)marked packets are acknowledged at once.
+    /// One ACK per so many packets. Last and out-of-order packets are acknowledged at once, and when marks begin or end, the packets before
+    /// that are (RFC 8257, section 3.2).
     pub ack_every: u32,
     /// A packet is acknowledged after this long even if too few have come since; matters only if `ack_every` is above 1.
     pub ack_delay: Time,
-    /// Whether a flow spaces its packets by window / round-trip time instead of sending bursts.
-    pub paced: bool,
-    /// Least retransmission timeout. The timeout follows RFC 6298; it is armed only where the
-    /// fabric can lose packets or a go-back-N receiver may discard them.
+    /// Least retransmission timeout. The timeout follows RFC 6298 and counts from the departure of the oldest packet under way. It is armed
+    /// only where the fabric can lose packets or a go-back-N receiver may discard them.
     pub rto_min: Time,
     /// Retransmission timeout before the first round-trip time is known.
     pub rto_initial: Time,
@@ -71,7 +82,6 @@ impl Default for TransportOptions {
             ack_size: Bytes(64),
             ack_every: 1,
             ack_delay: Time::from_us(20),
-            paced: false,
             rto_min: Time::from_ms(1),
             rto_initial: Time::from_ms(10),
         }
@@ -85,6 +95,7 @@ impl Default for Transport {
             options: TransportOptions::default(),
             reliability: Reliability::SelectiveRepeat(Default::default()),
             congestion: Congestion::FixedWindow(Default::default()),
+            shaping: Shaping::None(Default::default()),
         }
     }
 }
@@ -149,22 +160,31 @@ impl Transport {
                 return refuse(field, "expected more than 0".into());
             }
         }
-        if !self.has_acks() && matches!(self.congestion, Congestion::FixedWindow(_) | Congestion::Dctcp(_)) {
+        let is_windowed = matches!(
+            self.congestion,
+            Congestion::FixedWindow(_) | Congestion::NewReno(_) | Congestion::Dctcp(_)
+        );
+        if !self.has_acks() && is_windowed {
             let name = self.congestion.name();
             return refuse(
                 "congestion",
                 format!("\"{name}\" needs ACKs, and reliability \"none\" has none; use \"none\" or \"qcn\""),
             );
         }
+        if matches!(self.shaping, Shaping::Paced(_)) && !is_windowed {
+            return refuse(
+                "shaping",
+                "\"paced\" needs a window to spread; use the congestion \"fixed-window\", \"newreno\" or \"dctcp\""
+                    .into(),
+            );
+        }
+        if let Reliability::SelectiveRepeat(config) = &self.reliability {
+            config.check().map_err(|reason| TransportError { field: "reliability", reason })?;
+        }
         let congestion = match &self.congestion {
             Congestion::FixedWindow(window) => window.check(),
+            Congestion::NewReno(newreno) => newreno.check(),
             Congestion::Dctcp(dctcp) => dctcp.check(),
-            Congestion::None(_) | Congestion::Qcn(_) if options.paced => {
-                return refuse(
-                    "paced",
-                    "pacing needs a window to spread; use \"fixed-window\" or \"dctcp\"".into(),
-                );
-            }
             Congestion::None(_) => Ok(()),
             Congestion::Qcn(qcn) => qcn.check(),
         };
@@ -179,18 +199,25 @@ mod tests {
     #[test]
     fn what_needs_acks_is_refused_without_them() {
         let check = |congestion, paced| {
-            let options = TransportOptions { paced, ..TransportOptions::default() };
-            Transport { options, reliability: Reliability::None(Default::default()), congestion }.check()
+            let shaping = match paced {
+                true => Shaping::Paced(Default::default()),
+                false => Shaping::None(Default::default()),
+            };
+            let reliability = Reliability::None(Default::default());
+            Transport { reliability, congestion, shaping, ..Transport::default() }.check()
         };
-        for congestion in [Congestion::FixedWindow(Default::default()), Congestion::Dctcp(Default::default())]
-        {
+        for congestion in [
+            Congestion::FixedWindow(Default::default()),
+            Congestion::NewReno(Default::default()),
+            Congestion::Dctcp(Default::default()),
+        ] {
             let name = congestion.name();
             let error = check(congestion, false).unwrap_err().to_string();
             assert!(error.starts_with(&format!("transport.congestion: \"{name}\" needs ACKs")), "{error}");
         }
         for congestion in [Congestion::None(Default::default()), Congestion::Qcn(Default::default())] {
             assert_eq!(check(congestion.clone(), false), Ok(()));
-            assert_eq!(check(congestion, true).unwrap_err().field, "paced");
+            assert_eq!(check(congestion, true).unwrap_err().field, "shaping");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a host does: reliability × congestion control × pacing.
+//! What a host does: reliability × congestion control × shaping.
 //!
 //! Protocol logic is sans-I/O: a [`Sender`] is asked whether and what it may send and is told of ACKs and timeouts; a [`Receiver`]
 //! is given packets and says what to acknowledge. Neither knows of engines, ports or packets' other fields, so both are
@@ -9,7 +9,7 @@
 //! use netloom_units::{Bytes, Rate, Time};
 //!
 //! let transport = Transport::default();
-//! let path = PathFacts { base_rtt: Time::from_us(13), rate: Rate::from_gbps(200), lossy: false };
+//! let path = PathFacts { base_rtt: Time::from_us(13), rate: Rate::from_gbps(200), lossy: false, reorders: false };
 //! let mut sender = Sender::new(&transport, Bytes(10_000), path, Time::ZERO);
 //! let first = sender.take(&transport, Time::ZERO).unwrap();
 //! assert_eq!((first.seq, first.payload, first.last), (0, 4096, false));
@@ -18,15 +18,19 @@
 mod config;
 pub mod congestion;
 mod feedback;
+pub mod preset;
 mod receiver;
+mod recovery;
 pub mod reliability;
+mod rtt;
 mod sender;
 mod seq;
+pub mod shaping;
 mod stream;
 
-pub use config::{Congestion, Reliability, Transport, TransportError, TransportOptions};
+pub use config::{Congestion, Reliability, Shaping, Transport, TransportError, TransportOptions};
 pub use congestion::qcn::ReactionPoint;
 pub use feedback::{Ack, Cause, Feedback};
-pub use receiver::{Arrival, Receiver, Reply};
+pub use receiver::{Answer, Arrival, Receiver, Reply, Seen};
 pub use sender::{Outgoing, PathFacts, SendCounts, Sender};
 pub use seq::SeqSet;

@@ -22,7 +22,7 @@ pub struct Arrival {
     pub path: u32,
 }
 
-/// What the receiver answers.
+/// What the receiver answers to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// Nothing yet.
@@ -33,7 +33,47 @@ pub enum Reply {
     Nack(u32),
 }
 
-/// The receiving side of one flow, and what it has seen.
+/// What the receiver sends when a packet arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// First, if ECN marks begin or end with the packet: the ACK that earlier packets still wait for, with their mark.
+    pub earlier: Option<u32>,
+    /// Then, the answer to the packet itself.
+    pub reply: Reply,
+}
+
+/// What a receiver has seen of its flow. All that is left of it once everything has arrived.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seen {
+    /// When the last missing packet arrived. Never, if the last packet is not marked as such: streams closed late.
+    pub completed: Option<Time>,
+    /// Payload bytes that arrived, each packet's once.
+    pub delivered: u64,
+    /// Packets that arrived, duplicates and discarded ones included.
+    pub packets: u64,
+    /// Packets that carried an ECN mark.
+    pub marks: u64,
+    /// Packets whose number was above the next expected one.
+    pub ooo_packets: u64,
+    /// Largest distance of such a packet from the expected number.
+    pub max_ood: u32,
+    /// Most packets that waited at once for one with a lower number: what a resequencing buffer must hold.
+    pub max_resequencing: u32,
+    /// How often a packet came along another path than the one before it.
+    pub path_changes: u32,
+}
+
+impl Seen {
+    /// A packet of a flow of which everything has arrived came again, though there is no receiver any more; `count` is the flow's number of
+    /// packets. Returns what to answer.
+    pub fn on_duplicate(&mut self, transport: &Transport, count: u32, marked: bool) -> Reply {
+        self.packets += 1;
+        self.marks += u64::from(marked);
+        if transport.has_acks() { Reply::Ack(count) } else { Reply::None }
+    }
+}
+
+/// The receiving side of one flow.
 #[derive(Clone, Debug, Default)]
 pub struct Receiver {
     received: SeqSet,
@@ -46,44 +86,32 @@ pub struct Receiver {
     last_path: Option<u32>,
     /// Packets that wait for one with a lower number.
     resequencing: u32,
-    /// Most packets that waited at once for one with a lower number: what a resequencing buffer must hold.
-    pub max_resequencing: u32,
-    /// Payload bytes that arrived, each packet's once.
-    pub delivered: u64,
-    /// When the last missing packet arrived. Never, if the last packet is not marked as such: streams closed late.
-    pub completed: Option<Time>,
-    /// Packets that arrived, duplicates and discarded ones included.
-    pub packets: u64,
-    /// Packets whose number was above the next expected one.
-    pub ooo_packets: u64,
-    /// Largest distance of such a packet from the expected number.
-    pub max_ood: u32,
-    /// Packets that carried an ECN mark.
-    pub marks: u64,
-    /// How often a packet came along another path than the one before it.
-    pub path_changes: u32,
+    /// What it has seen.
+    pub seen: Seen,
 }
 
 impl Receiver {
     /// A data packet arrived.
     #[inline]
-    pub fn on_data(&mut self, transport: &Transport, arrival: Arrival) -> Reply {
-        self.packets += 1;
-        self.marks += u64::from(arrival.marked);
+    pub fn on_data(&mut self, transport: &Transport, arrival: Arrival) -> Answer {
+        let seen = &mut self.seen;
+        seen.packets += 1;
+        seen.marks += u64::from(arrival.marked);
         let path_changed = self.last_path.replace(arrival.path).is_some_and(|path| path != arrival.path);
-        self.path_changes += u32::from(path_changed);
+        seen.path_changes += u32::from(path_changed);
 
+        let expected = self.received.base();
         let mut at_once = arrival.last;
         let mut new = true;
         if self.received.insert_in_order(arrival.seq) {
-            self.delivered += u64::from(arrival.payload);
+            seen.delivered += u64::from(arrival.payload);
         } else {
-            let early = arrival.seq > self.received.base();
+            let early = arrival.seq > expected;
             if early {
-                self.ooo_packets += 1;
-                self.max_ood = self.max_ood.max(arrival.seq - self.received.base());
+                seen.ooo_packets += 1;
+                seen.max_ood = seen.max_ood.max(arrival.seq - expected);
                 if let Reliability::GoBackN(_) = transport.reliability {
-                    return self.refuse();
+                    return Answer { earlier: None, reply: self.refuse() };
                 }
             }
             new = self.resequence(arrival);
@@ -93,26 +121,35 @@ impl Receiver {
             self.count = Some(arrival.seq + 1);
         }
         if new && self.count == Some(self.received.base()) {
-            self.completed = Some(arrival.now);
+            self.seen.completed = Some(arrival.now);
+            at_once = true;
         }
         if !transport.has_acks() {
-            return Reply::None;
+            return Answer { earlier: None, reply: Reply::None };
         }
-        self.unacknowledged += 1;
+        // RFC 8257, section 3.2: the old state is echoed for the packets before.
         let mark_changed = std::mem::replace(&mut self.last_marked, arrival.marked) != arrival.marked;
-        at_once |= mark_changed || self.completed.is_some();
-        if at_once || self.unacknowledged >= transport.options.ack_every {
-            self.unacknowledged = 0;
-            Reply::Ack(self.received.base())
-        } else {
-            Reply::None
-        }
+        let earlier = (mark_changed && self.unacknowledged > 0).then_some(expected);
+        self.unacknowledged = if earlier.is_some() { 1 } else { self.unacknowledged + 1 };
+        let is_due = at_once || self.unacknowledged >= transport.options.ack_every;
+        let reply = match is_due {
+            true => {
+                self.unacknowledged = 0;
+                Reply::Ack(self.received.base())
+            }
+            false => Reply::None,
+        };
+        Answer { earlier, reply }
     }
 
-    /// Asks for the next packet in order, once per gap.
+    /// Asks for the next packet in order, once per gap. That acknowledges everything before.
     fn refuse(&mut self) -> Reply {
         let expected = self.received.base();
-        if self.asked.replace(expected) == Some(expected) { Reply::None } else { Reply::Nack(expected) }
+        if self.asked.replace(expected) == Some(expected) {
+            return Reply::None;
+        }
+        self.unacknowledged = 0;
+        Reply::Nack(expected)
     }
 
     /// Takes a packet that does not simply follow the others; returns whether it is new.
@@ -120,10 +157,10 @@ impl Receiver {
         let expected = self.received.base();
         let new = self.received.insert(arrival.seq);
         if new {
-            self.delivered += u64::from(arrival.payload);
+            self.seen.delivered += u64::from(arrival.payload);
             // One joins the buffer, and what it makes complete leaves.
             self.resequencing = self.resequencing + 1 - (self.received.base() - expected);
-            self.max_resequencing = self.max_resequencing.max(self.resequencing);
+            self.seen.max_resequencing = self.seen.max_resequencing.max(self.resequencing);
         }
         new
     }
@@ -131,6 +168,12 @@ impl Receiver {
     /// Packets that wait for one with a lower number now.
     pub fn resequencing(&self) -> u32 {
         self.resequencing
+    }
+
+    /// The number of packets, once all of them have arrived: nothing is left to do for this receiver.
+    #[inline]
+    pub fn finished(&self) -> Option<u32> {
+        self.count.filter(|_| self.seen.completed.is_some())
     }
 
     /// Whether no packet waits for its ACK.
@@ -158,7 +201,7 @@ mod tests {
     fn replies(transport: &Transport, order: &[u32], last: u32) -> (Vec<Reply>, Receiver) {
         let mut receiver = Receiver::default();
         let replies =
-            order.iter().map(|&seq| receiver.on_data(transport, arrival(seq, seq == last))).collect();
+            order.iter().map(|&seq| receiver.on_data(transport, arrival(seq, seq == last)).reply).collect();
         (replies, receiver)
     }
 
@@ -166,8 +209,8 @@ mod tests {
     fn a_late_packet_makes_the_early_ones_out_of_order_but_not_itself() {
         let (replies, receiver) = replies(&Transport::default(), &[0, 2, 3, 1, 4], 4);
         assert_eq!(replies, [1, 1, 1, 4, 5].map(Reply::Ack));
-        assert_eq!((receiver.ooo_packets, receiver.max_ood), (2, 2));
-        assert!(receiver.completed.is_some());
+        assert_eq!((receiver.seen.ooo_packets, receiver.seen.max_ood), (2, 2));
+        assert!(receiver.seen.completed.is_some());
     }
 
     #[test]
@@ -177,7 +220,7 @@ mod tests {
         let (replies, receiver) = replies(&transport, &[0, 2, 3, 1, 3, 2, 3], 3);
         use Reply::*;
         assert_eq!(replies, [Ack(1), Nack(1), None, Ack(2), Nack(2), Ack(3), Ack(4)]);
-        assert!(receiver.completed.is_some());
+        assert!(receiver.seen.completed.is_some());
     }
 
     #[test]
@@ -197,10 +240,45 @@ mod tests {
     }
 
     #[test]
+    fn a_change_of_marks_first_acknowledges_the_packets_before_it() {
+        let options = TransportOptions { ack_every: 3, ..TransportOptions::default() };
+        let transport = Transport { options, ..Transport::default() };
+        let mut receiver = Receiver::default();
+        let marks = [false, false, true, true, false, false, false, true];
+        let answers = (0..).zip(marks).map(|(seq, marked)| {
+            let Answer { earlier, reply } =
+                receiver.on_data(&transport, Arrival { marked, ..arrival(seq, false) });
+            (earlier, reply)
+        });
+        use Reply::*;
+        let expected = [
+            (Option::None, None),
+            (Option::None, None),
+            (Some(2), None),
+            (Option::None, None),
+            (Some(4), None),
+            (Option::None, None),
+            // The third unmarked one in a row; then nobody waits.
+            (Option::None, Ack(7)),
+            (Option::None, None),
+        ];
+        assert_eq!(answers.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn what_is_left_of_a_receiver_answers_late_duplicates() {
+        let (_, receiver) = replies(&Transport::default(), &[0, 2, 1], 2);
+        assert_eq!(receiver.finished(), Some(3));
+        let mut seen = receiver.seen;
+        assert_eq!(seen.on_duplicate(&Transport::default(), 3, true), Reply::Ack(3));
+        assert_eq!((seen.packets, seen.marks, seen.completed), (4, 1, Some(Time(1))));
+    }
+
+    #[test]
     fn a_duplicate_is_acknowledged_again_and_completes_nothing_twice() {
         let (replies, receiver) = replies(&Transport::default(), &[0, 1, 0], 1);
         assert_eq!(replies, [1, 2, 2].map(Reply::Ack));
-        assert_eq!(receiver.completed, Some(Time(1)));
+        assert_eq!(receiver.seen.completed, Some(Time(1)));
     }
 
     #[test]
@@ -210,7 +288,7 @@ mod tests {
         let (replies, mut receiver) = replies(&transport, &[0, 2, 1, 3], 3);
         assert_eq!(replies, [Reply::None; 4]);
         assert!(receiver.is_answered() && receiver.on_ack_delay().is_none());
-        assert_eq!((receiver.completed, receiver.ooo_packets), (Some(Time(3)), 1));
+        assert_eq!((receiver.seen.completed, receiver.seen.ooo_packets), (Some(Time(3)), 1));
     }
 
     #[test]
@@ -221,7 +299,7 @@ mod tests {
             receiver.resequencing()
         });
         assert_eq!(occupancy, [0, 1, 2, 2, 3, 1, 0, 0]);
-        assert_eq!((receiver.max_resequencing, receiver.delivered), (3, 700));
+        assert_eq!((receiver.seen.max_resequencing, receiver.seen.delivered), (3, 700));
     }
 
     #[test]
@@ -229,7 +307,10 @@ mod tests {
         let transport =
             Transport { reliability: Reliability::GoBackN(Default::default()), ..Transport::default() };
         let (_, receiver) = replies(&transport, &[0, 2, 3, 1, 2], 3);
-        assert_eq!((receiver.resequencing(), receiver.max_resequencing, receiver.delivered), (0, 0, 300));
+        assert_eq!(
+            (receiver.resequencing(), receiver.seen.max_resequencing, receiver.seen.delivered),
+            (0, 0, 300)
+        );
     }
 
     proptest! {
@@ -248,7 +329,7 @@ mod tests {
                 most = most.max(waiting);
                 prop_assert_eq!(receiver.resequencing(), waiting);
             }
-            prop_assert_eq!((receiver.max_resequencing, receiver.delivered), (most, 100 * seen.len() as u64));
+            prop_assert_eq!((receiver.seen.max_resequencing, receiver.seen.delivered), (most, 100 * seen.len() as u64));
         }
     }
 }

@@ -2,9 +2,11 @@
 
 use netloom_units::{Bytes, Rate, Time};
 
-use crate::config::{Reliability, Transport};
+use crate::config::{Reliability, Shaping, Transport};
 use crate::congestion::Window;
 use crate::feedback::{Ack, Cause, Feedback};
+use crate::recovery::{Due, Recovery};
+use crate::rtt::Rtt;
 use crate::seq::SeqSet;
 use crate::stream::Stream;
 
@@ -15,8 +17,10 @@ pub struct PathFacts {
     pub base_rtt: Time,
     /// Rate of the NIC.
     pub rate: Rate,
-    /// Whether packets can be lost on the way, so that timeouts must be armed.
+    /// Whether packets can be lost on the way, so that losses must be looked for and timers armed.
     pub lossy: bool,
+    /// Whether packets are known to overtake each other on the way.
+    pub reorders: bool,
 }
 
 /// A data packet to send.
@@ -56,49 +60,19 @@ pub struct Sender {
     /// Next number that was never sent.
     next: u32,
     acked: SeqSet,
-    /// Numbers from here up to `resend_end` that are not acknowledged must be sent again.
-    resend: u32,
-    resend_end: u32,
     /// Packets sent and neither acknowledged nor given up.
     in_flight: u32,
     window: Window,
-    /// Earliest departure of the next packet under pacing.
+    /// Earliest departure of the next packet, if packets are spaced.
     pace: Time,
     base_rtt: Time,
-    timeout: Timeout,
+    rtt: Rtt,
+    /// Where packets can be lost.
+    recovery: Option<Box<Recovery>>,
+    /// The next packet leaves whatever the window says: the first repetition of a recovery, or a probe.
+    at_once: bool,
     /// What it has done so far.
     pub counts: SendCounts,
-}
-
-/// Retransmission timeout after RFC 6298.
-#[derive(Clone, Debug)]
-struct Timeout {
-    armed: bool,
-    smoothed: Option<(Time, Time)>,
-    backoff: u32,
-    /// Last time something was sent or acknowledged.
-    progress: Time,
-}
-
-impl Timeout {
-    fn duration(&self, transport: &Transport) -> Time {
-        let options = &transport.options;
-        let base = match self.smoothed {
-            Some((srtt, var)) => (srtt + var * 4).max(options.rto_min),
-            None => options.rto_initial,
-        };
-        base * (1 << self.backoff.min(6))
-    }
-
-    fn sample(&mut self, rtt: Time) {
-        self.smoothed = Some(match self.smoothed {
-            None => (rtt, rtt / 2),
-            Some((srtt, var)) => {
-                let error = Time(srtt.0.abs_diff(rtt.0));
-                ((srtt * 7 + rtt) / 8, (var * 3 + error) / 4)
-            }
-        });
-    }
 }
 
 impl Sender {
@@ -110,13 +84,14 @@ impl Sender {
             stream: None,
             next: 0,
             acked: SeqSet::default(),
-            resend: 0,
-            resend_end: 0,
             in_flight: 0,
             window: Window::new(transport, path),
             pace: now,
             base_rtt: path.base_rtt,
-            timeout: Timeout { armed: path.lossy, smoothed: None, backoff: 0, progress: now },
+            rtt: Rtt::default(),
+            recovery: (path.lossy && transport.has_acks())
+                .then(|| Box::new(Recovery::new(path.reorders, now))),
+            at_once: false,
             counts: SendCounts::default(),
         }
     }
@@ -171,8 +146,9 @@ impl Sender {
     }
 
     /// Whether something given up waits to be sent again.
+    #[inline]
     pub fn must_resend(&self) -> bool {
-        self.resend < self.resend_end
+        self.recovery.as_ref().is_some_and(|recovery| recovery.must_resend())
     }
 
     /// Bytes never sent.
@@ -184,36 +160,39 @@ impl Sender {
     /// Whether there is something to send that the window allows, and from when on pacing allows it.
     #[inline]
     pub fn ready(&self, transport: &Transport) -> Option<Time> {
-        let has_data = self.next < self.count || self.resend < self.resend_end;
-        // A packet may leave if a full packet more still fits the window: windows count whole packets.
-        let packet = transport.packet_size().0;
-        let fits = u64::from(self.in_flight) * packet + packet <= self.window.bytes();
+        let has_data = self.next < self.count || self.must_resend();
+        // A packet may leave if a full packet more still fits the window: windows count whole packets. One that holds less than a packet
+        // lets a single one be in flight, now and then.
+        let (packet, window) = (transport.packet_size().0, self.window.bytes());
+        let fits = u64::from(self.in_flight) * packet + packet <= window.max(packet) || self.at_once;
         (has_data && fits).then_some(self.pace)
     }
 
     /// Takes the next packet to send at `now`; `None` if there is none.
     #[inline]
     pub fn take(&mut self, transport: &Transport, now: Time) -> Option<Outgoing> {
-        while self.resend < self.resend_end && self.acked.contains(self.resend) {
-            self.resend += 1;
-        }
-        let (seq, again) = if self.resend < self.resend_end {
-            self.resend += 1;
-            self.counts.retransmissions += 1;
-            (self.resend - 1, true)
-        } else if self.next < self.count {
-            self.next += 1;
-            (self.next - 1, false)
-        } else {
-            return None;
+        let lost = self.recovery.as_mut().and_then(|recovery| recovery.next_lost());
+        let (seq, again) = match lost {
+            Some(lost) => {
+                self.counts.retransmissions += 1;
+                (lost, true)
+            }
+            None if self.next < self.count => {
+                self.next += 1;
+                (self.next - 1, false)
+            }
+            None => return None,
         };
+        self.at_once = false;
         if transport.has_acks() {
             self.in_flight += 1;
         } else {
             self.acked.insert(seq);
         }
+        if let Some(recovery) = &mut self.recovery {
+            recovery.on_sent(seq, now);
+        }
         self.counts.packets += 1;
-        self.timeout.progress = now;
         let mut last = seq + 1 == self.count;
         let mtu = transport.options.mtu.0;
         let payload = match &mut self.stream {
@@ -226,36 +205,60 @@ impl Sender {
                 payload
             }
         };
-        if transport.options.paced {
-            let rtt = self.timeout.smoothed.map_or(self.base_rtt, |(srtt, _)| srtt);
-            let size = payload + transport.options.header.0;
-            let gap = u128::from(rtt.0) * u128::from(size) / u128::from(self.window.bytes().max(1));
+        let size = payload + transport.options.header.0;
+        let window = self.window.bytes();
+        if matches!(transport.shaping, Shaping::Paced(_)) || window < transport.packet_size().0 {
+            let rtt = self.rtt.smoothed().unwrap_or(self.base_rtt);
+            let gap = u128::from(rtt.0) * u128::from(size) / u128::from(window.max(1));
             self.pace = self.pace.max(now) + Time(gap as u64);
         }
         Some(Outgoing { seq, payload: payload as u16, last })
     }
 
-    /// An ACK arrived.
+    /// An ACK arrived. [`Self::find_losses`] then tells whether it shows that packets are lost.
     #[inline]
     pub fn on_ack(&mut self, transport: &Transport, ack: Ack) -> Feedback {
         let mut newly = 0;
         while self.acked.base() < ack.cumulative {
-            newly += self.acknowledge(self.acked.base());
+            let seq = self.acked.base();
+            newly += self.acknowledge(seq, (seq == ack.seq).then_some(ack.sent), ack.now);
         }
         // Go-back-N acknowledges nothing beyond the cumulative number.
         if ack.seq >= self.acked.base() && matches!(transport.reliability, Reliability::SelectiveRepeat(_)) {
-            newly += self.acknowledge(ack.seq);
+            newly += self.acknowledge(ack.seq, Some(ack.sent), ack.now);
         }
-        if newly > 0 {
-            self.timeout.backoff = 0;
-            self.timeout.progress = ack.now;
+        if let Some(recovery) = &mut self.recovery {
+            recovery.settle(self.acked.base());
         }
-        if self.timeout.armed || transport.options.paced {
-            self.timeout.sample(ack.now - ack.sent);
+        if self.recovery.is_some()
+            || self.window.is_adaptive()
+            || matches!(transport.shaping, Shaping::Paced(_))
+        {
+            self.rtt.sample(ack.now - ack.sent);
         }
         let mut feedback = self.feedback(transport, Cause::Ack, ack);
         (feedback.packets, feedback.bytes) = (newly, u64::from(newly) * transport.packet_size().0);
         feedback.window_cut = self.window.on_feedback(transport, &feedback);
+        feedback
+    }
+
+    /// Looks for packets that are lost by now, because younger ones have arrived. They are to be sent again.
+    #[inline]
+    pub fn find_losses(&mut self, transport: &Transport, now: Time) -> Option<Feedback> {
+        let recovery = self.recovery.as_mut()?;
+        let Reliability::SelectiveRepeat(config) = &transport.reliability else { return None };
+        let losses = recovery.find_losses(config, &self.rtt, now)?;
+        self.in_flight -= losses.packets;
+        Some(self.on_loss(transport, Cause::Loss, now, losses.seq, losses.sent))
+    }
+
+    /// Packets that were lost or refused, the first of them `seq`, are to be sent again.
+    fn on_loss(&mut self, transport: &Transport, cause: Cause, now: Time, seq: u32, sent: Time) -> Feedback {
+        let lost = Ack { now, seq, cumulative: seq, sent, way: Time::ZERO, hops: 0, marked: false, tag: 0 };
+        let mut feedback = self.feedback(transport, cause, lost);
+        feedback.window_cut = self.window.on_feedback(transport, &feedback);
+        // RFC 6675, section 5, step 4.3: the first goes out though more is in flight than the window now holds.
+        self.at_once |= feedback.window_cut;
         feedback
     }
 
@@ -281,13 +284,17 @@ impl Sender {
         }
     }
 
-    fn acknowledge(&mut self, seq: u32) -> u32 {
+    /// Acknowledges a packet, of which the departure at `sent` has arrived, if that is known; returns how many that are: 1 or 0.
+    #[inline]
+    fn acknowledge(&mut self, seq: u32, sent: Option<Time>, now: Time) -> u32 {
         if !self.acked.insert(seq) {
             return 0;
         }
-        // Go-back-N may be overtaken by an ACK for a packet it is about to send again.
-        let given_up = (self.resend..self.resend_end).contains(&seq);
-        self.in_flight -= u32::from(!given_up && self.in_flight > 0);
+        let was_in_flight = match &mut self.recovery {
+            Some(recovery) => recovery.acknowledge(seq, sent, now),
+            None => true,
+        };
+        self.in_flight -= u32::from(was_in_flight);
         1
     }
 
@@ -296,252 +303,52 @@ impl Sender {
         let expected = nack.cumulative;
         let mut newly = 0;
         while self.acked.base() < expected {
-            newly += self.acknowledge(self.acked.base());
+            newly += self.acknowledge(self.acked.base(), None, nack.now);
         }
-        // An old NACK asks for what has been acknowledged since.
-        let is_new = self.acked.base() == expected && expected < self.next;
-        if is_new {
-            self.give_up();
+        let packets = u64::from(newly);
+        let mut lost = None;
+        if let Some(recovery) = &mut self.recovery {
+            recovery.settle(self.acked.base());
+            self.rtt.sample(nack.now - nack.sent);
+            // An old NACK asks for what has been acknowledged or given up since.
+            if self.acked.base() == expected {
+                lost = recovery.sent_at(expected);
+            }
+            if lost.is_some() {
+                self.in_flight -= recovery.give_up(&transport.reliability, &self.rtt, nack.now);
+            }
         }
-        self.timeout.progress = nack.now;
-        let mut feedback = self.feedback(transport, Cause::Nack, Ack { seq: expected, ..nack });
-        (feedback.packets, feedback.bytes) = (newly, u64::from(newly) * transport.packet_size().0);
-        feedback.window_cut = is_new && self.window.on_feedback(transport, &feedback);
-        feedback
+        let feedback = match lost {
+            Some(sent) => self.on_loss(transport, Cause::Nack, nack.now, expected, sent),
+            None => self.feedback(transport, Cause::Nack, Ack { seq: expected, ..nack }),
+        };
+        Feedback { packets: newly, bytes: packets * transport.packet_size().0, ..feedback }
     }
 
-    /// Everything unacknowledged is to be sent again.
-    fn give_up(&mut self) {
-        self.resend = self.acked.base();
-        self.resend_end = self.next;
-        self.in_flight = 0;
-    }
-
-    /// When the retransmission timer expires if nothing happens; `None` while nothing can be lost.
+    /// When to call [`Self::on_timer`] if nothing happens before; `None` while nothing can be lost.
+    #[inline]
     pub fn deadline(&self, transport: &Transport) -> Option<Time> {
-        let waits = self.timeout.armed && self.in_flight > 0;
-        waits.then(|| self.timeout.progress + self.timeout.duration(transport))
+        let recovery = self.recovery.as_ref()?;
+        recovery.due(transport, &self.rtt, self.in_flight).map(|(at, _)| at)
     }
 
-    /// The deadline passed.
-    pub fn on_timeout(&mut self, transport: &Transport, now: Time) -> Feedback {
-        self.counts.timeouts += 1;
-        self.timeout.backoff += 1;
-        self.timeout.progress = now;
-        self.give_up();
-        let seq = self.resend;
-        let nothing =
-            Ack { now, seq, cumulative: seq, sent: now, way: Time::ZERO, hops: 0, marked: false, tag: 0 };
-        let mut feedback = self.feedback(transport, Cause::Timeout, nothing);
-        feedback.window_cut = self.window.on_feedback(transport, &feedback);
-        feedback
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::{Congestion, TransportOptions};
-    use crate::congestion::fixed_window::FixedWindow;
-
-    const RTT: Time = Time::from_us(10);
-
-    fn transport(window_packets: u64, reliability: Reliability) -> Transport {
-        let bytes = Some(Bytes(window_packets * 4160));
-        Transport {
-            reliability,
-            congestion: Congestion::FixedWindow(FixedWindow { bytes, ..FixedWindow::default() }),
-            ..Transport::default()
-        }
-    }
-
-    fn selective(window_packets: u64) -> Transport {
-        transport(window_packets, Reliability::SelectiveRepeat(Default::default()))
-    }
-
-    fn go_back_n(window_packets: u64) -> Transport {
-        transport(window_packets, Reliability::GoBackN(Default::default()))
-    }
-
-    fn sender(transport: &Transport, packets: u64) -> Sender {
-        let path = PathFacts { base_rtt: RTT, rate: Rate::from_gbps(200), lossy: true };
-        Sender::new(transport, Bytes(packets * 4096 - 96), path, Time::ZERO)
-    }
-
-    /// Without ACKs, in packets of up to 1500 B.
-    fn unacknowledged() -> Transport {
-        Transport {
-            options: TransportOptions { mtu: Bytes(1500), ..TransportOptions::default() },
-            reliability: Reliability::None(Default::default()),
-            congestion: Congestion::None(Default::default()),
-        }
-    }
-
-    fn stream(transport: &Transport) -> Sender {
-        let path = PathFacts { base_rtt: RTT, rate: Rate::from_gbps(10), lossy: false };
-        Sender::open(transport, path, Time::ZERO)
-    }
-
-    fn take_all(sender: &mut Sender, transport: &Transport) -> Vec<(u32, u16, bool)> {
-        std::iter::from_fn(|| sender.take(transport, Time::ZERO))
-            .map(|packet| (packet.seq, packet.payload, packet.last))
-            .collect()
-    }
-
-    fn send_all(sender: &mut Sender, transport: &Transport) -> Vec<u32> {
-        let mut sent = Vec::new();
-        while sender.ready(transport).is_some() {
-            match sender.take(transport, Time::ZERO) {
-                Some(packet) => sent.push(packet.seq),
-                None => break,
+    /// The deadline may have passed: finds losses, sends a probe, or gives up what is in flight.
+    pub fn on_timer(&mut self, transport: &Transport, now: Time) -> Option<Feedback> {
+        let recovery = self.recovery.as_mut()?;
+        match recovery.due(transport, &self.rtt, self.in_flight)? {
+            (at, _) if at > now => None,
+            (_, Due::Lateness) => self.find_losses(transport, now),
+            (_, Due::Probe) => {
+                self.in_flight -= recovery.begin_probe(self.next < self.count);
+                self.at_once = true;
+                None
             }
-        }
-        sent
-    }
-
-    fn ack(seq: u32, cumulative: u32) -> Ack {
-        Ack { now: RTT, seq, cumulative, sent: Time::ZERO, way: Time::ZERO, hops: 2, marked: false, tag: 0 }
-    }
-
-    #[test]
-    fn the_window_limits_what_is_in_flight() {
-        let transport = selective(4);
-        let mut sender = sender(&transport, 6);
-        assert_eq!(send_all(&mut sender, &transport), [0, 1, 2, 3]);
-        sender.on_ack(&transport, ack(2, 0));
-        assert_eq!(send_all(&mut sender, &transport), [4]);
-        sender.on_ack(&transport, ack(0, 1));
-        let last = sender.take(&transport, RTT).unwrap();
-        assert_eq!((last.seq, last.payload, last.last), (5, 4000, true));
-    }
-
-    #[test]
-    fn a_timeout_sends_only_what_is_not_acknowledged() {
-        let transport = selective(8);
-        let mut sender = sender(&transport, 5);
-        send_all(&mut sender, &transport);
-        sender.on_ack(&transport, ack(1, 0));
-        sender.on_ack(&transport, ack(3, 0));
-        let deadline = sender.deadline(&transport).unwrap();
-        assert_eq!(deadline, RTT + transport.options.rto_min);
-        sender.on_timeout(&transport, deadline);
-        assert_eq!(send_all(&mut sender, &transport), [0, 2, 4]);
-        assert_eq!((sender.counts.retransmissions, sender.counts.timeouts), (3, 1));
-        for (seq, cumulative) in [(0, 2), (2, 4), (4, 5)] {
-            assert!(!sender.is_done());
-            sender.on_ack(&transport, ack(seq, cumulative));
-        }
-        assert!(sender.is_done());
-        assert_eq!(sender.in_flight(), 0);
-        assert_eq!(sender.deadline(&transport), None);
-    }
-
-    #[test]
-    fn a_nack_rewinds_and_an_old_one_does_not() {
-        let transport = go_back_n(8);
-        let mut sender = sender(&transport, 6);
-        assert_eq!(send_all(&mut sender, &transport), [0, 1, 2, 3, 4, 5]);
-        sender.on_nack(&transport, ack(2, 2));
-        assert_eq!(send_all(&mut sender, &transport), [2, 3, 4, 5]);
-        sender.on_ack(&transport, ack(4, 5));
-        sender.on_nack(&transport, ack(3, 3));
-        assert!(send_all(&mut sender, &transport).is_empty());
-        sender.on_ack(&transport, ack(5, 6));
-        assert!(sender.is_done());
-    }
-
-    #[test]
-    fn timeouts_back_off_exponentially() {
-        let transport = selective(8);
-        let mut sender = sender(&transport, 2);
-        send_all(&mut sender, &transport);
-        let mut now = Time::ZERO;
-        for round in 0..3 {
-            let deadline = sender.deadline(&transport).unwrap();
-            assert_eq!(deadline - now, transport.options.rto_initial * (1 << round));
-            now = deadline;
-            sender.on_timeout(&transport, now);
-            sender.take(&transport, now);
-        }
-    }
-
-    #[test]
-    fn pacing_spreads_a_window_over_a_round_trip() {
-        let mut transport = selective(10);
-        transport.options.paced = true;
-        let mut sender = sender(&transport, 20);
-        for step in 0..10 {
-            let at = sender.ready(&transport).unwrap();
-            assert_eq!(at, RTT / 10 * step);
-            sender.take(&transport, at);
-        }
-    }
-
-    #[test]
-    fn without_acks_a_flow_is_done_when_all_is_sent() {
-        let transport = unacknowledged();
-        let path = PathFacts { base_rtt: RTT, rate: Rate::from_gbps(10), lossy: true };
-        let mut sender = Sender::new(&transport, Bytes(3100), path, Time::ZERO);
-        for last in [false, false, true] {
-            assert!(!sender.is_done());
-            let packet = sender.take(&transport, Time::ZERO).unwrap();
-            assert_eq!((packet.payload, packet.last), (if last { 100 } else { 1500 }, last));
-            assert_eq!((sender.in_flight(), sender.deadline(&transport)), (0, None));
-        }
-        assert!(sender.is_done());
-    }
-
-    #[test]
-    fn a_stream_is_extended_until_it_is_closed() {
-        let transport = unacknowledged();
-        let mut sender = stream(&transport);
-        assert_eq!((sender.ready(&transport), sender.is_done()), (None, false));
-        sender.extend(&transport, Bytes(1500));
-        sender.extend(&transport, Bytes(2000));
-        assert_eq!(sender.remaining(&transport), Bytes(3500));
-        assert_eq!(take_all(&mut sender, &transport), [(0, 1500, false), (1, 1500, false), (2, 500, false)]);
-        assert_eq!((sender.remaining(&transport), sender.is_done()), (Bytes(0), false));
-        sender.extend(&transport, Bytes(64));
-        sender.extend(&transport, Bytes(64));
-        sender.close();
-        assert_eq!(take_all(&mut sender, &transport), [(3, 64, false), (4, 64, true)]);
-        assert!(sender.is_done());
-        sender.extend(&transport, Bytes(64));
-        assert!(sender.is_done() && sender.take(&transport, Time::ZERO).is_none());
-    }
-
-    #[test]
-    fn a_stream_sends_again_what_it_sent() {
-        let transport = selective(8);
-        let mut sender = stream(&transport);
-        for bytes in [4096, 100, 100, 5000] {
-            sender.extend(&transport, Bytes(bytes));
-        }
-        let sent = take_all(&mut sender, &transport);
-        assert_eq!(sent.iter().map(|packet| packet.1).collect::<Vec<_>>(), [4096, 100, 100, 4096, 904]);
-        sender.on_ack(&transport, ack(1, 0));
-        sender.on_timeout(&transport, RTT);
-        // Sizes that are still wanted outlive those that are added.
-        sender.extend(&transport, Bytes(7));
-        assert_eq!(sender.remaining(&transport), Bytes(7));
-        let again = take_all(&mut sender, &transport);
-        let wanted: Vec<_> = [0, 2, 3, 4].map(|seq| sent[seq]).into_iter().chain([(5, 7, false)]).collect();
-        assert_eq!(again, wanted);
-    }
-
-    #[test]
-    fn a_long_stream_is_as_small_as_a_short_one() {
-        for transport in [unacknowledged(), selective(8)] {
-            let mut sender = stream(&transport);
-            for seq in 0..100_000 {
-                sender.extend(&transport, Bytes(1000 + u64::from(seq) % 2));
-                sender.take(&transport, Time::ZERO).unwrap();
-                if transport.has_acks() {
-                    sender.on_ack(&transport, ack(seq, seq + 1));
-                }
-                assert!(sender.acked.is_contiguous());
+            (_, Due::Timeout) => {
+                self.counts.timeouts += 1;
+                recovery.back_off();
+                self.in_flight -= recovery.give_up(&transport.reliability, &self.rtt, now);
+                Some(self.on_loss(transport, Cause::Timeout, now, self.acked.base(), now))
             }
-            assert_eq!((sender.oldest(), sender.in_flight()), (100_000, 0));
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use std::io::Write;
 
-use netloom_routing::preset;
+use netloom_routing::preset as routing;
 use netloom_scenario::{Chapter, Problem, reference, suggest};
+use netloom_transport::preset as transport;
 use netloom_units::kind::KindInfo;
 
 use crate::args::ListArgs;
@@ -89,17 +90,27 @@ fn print_full(chapters: &[Chapter], wanted: impl Fn(&Chapter, &KindInfo) -> bool
                 };
                 writeln!(out, "\n  {}{default}\n{}", field.name, indent(&field.doc, 6))?;
             }
-            if chapter.choice == Some("preset")
-                && let Some(preset) = preset::find(entry.name)
-            {
-                let point =
-                    toml::to_string(&preset.routing()).map_err(|error| Failure::Bug(error.to_string()))?;
+            if let Some(point) = point(chapter, entry)? {
                 writeln!(out, "\n{}", indent(&point, 6))?;
             }
             writeln!(out)?;
         }
     }
     Ok(())
+}
+
+/// What a preset expands to.
+fn point(chapter: &Chapter, entry: &KindInfo) -> Result<Option<String>, Failure> {
+    let point = match (chapter.choice, chapter.path) {
+        (Some("preset"), "routing") => {
+            routing::find(entry.name).map(|preset| toml::to_string(&preset.routing()))
+        }
+        (Some("preset"), "transport") => {
+            transport::find(entry.name).map(|preset| toml::to_string(&preset.transport()))
+        }
+        _ => None,
+    };
+    point.transpose().map_err(|error| Failure::Bug(error.to_string()))
 }
 
 fn print_json(chapters: &[Chapter], wanted: impl Fn(&Chapter, &KindInfo) -> bool) -> Result<(), Failure> {

@@ -5,6 +5,7 @@
 
 mod limit;
 mod receive;
+pub(crate) mod receivers;
 mod start;
 
 use std::cmp::Reverse;
@@ -13,18 +14,18 @@ use std::collections::BinaryHeap;
 use netloom_engine::Scheduler;
 use netloom_fabric::{Credit, Flags, Packet, PacketKind, Ports};
 use netloom_record::FlowRecord;
-use netloom_routing::{Advice, Decider, FlowCounts, FlowKey, FlowRef};
-use netloom_transport::{Ack, Feedback, ReactionPoint, Receiver, Sender};
+use netloom_routing::{Advice, Decider, FlowCounts, FlowRef};
+use netloom_transport::{Ack, Feedback, ReactionPoint, Sender};
 use netloom_units::random::Stream;
 use netloom_units::{Bytes, Time};
 use netloom_workload::{HostWork, Message as Job};
 use rustc_hash::FxHashMap;
 
 use crate::driven::Heard;
-use crate::meter::Meter;
 use crate::model::{Channels, Message, World};
 use crate::sampler::Sampler;
 use crate::turns::{Turn, Turns};
+use receivers::Receivers;
 
 /// The port of a host's NIC.
 const NIC: u16 = 0;
@@ -53,11 +54,7 @@ pub(crate) struct Host {
     leaving: Option<u32>,
     /// The NIC has had nothing to send before this instant.
     checked: Time,
-    pub(crate) receivers: Vec<(FlowKey, Receiver)>,
-    /// Per receiver, if anything is to be measured over time.
-    pub(crate) meters: Vec<Meter>,
-    receiver_of: FxHashMap<FlowKey, u32>,
-    last_receiver: u32,
+    pub(crate) receivers: Receivers,
     /// Absent until first needed, so that an idle host stays small.
     rare: Option<Box<Rare>>,
     /// Flows that ended, and at the run's end also those that did not.
@@ -81,8 +78,17 @@ struct Rare {
     limiters: FxHashMap<u32, Limiter>,
     /// What to tell of flows that were ordered from outside.
     heard: Vec<Heard>,
-    /// Per receiver, the last packet whose ACK was spared.
-    unanswered: FxHashMap<u32, Packet>,
+    /// ACKs that are held back, by receiver.
+    held: FxHashMap<u32, Held>,
+}
+
+/// The ACK that a receiver holds back.
+#[derive(Debug, Default)]
+struct Held {
+    /// The last packet that waits for it, and when it must have it.
+    packet: Option<(Packet, Time)>,
+    /// When its timer fires; another one means nothing.
+    timer: Option<Time>,
 }
 
 /// The limiter of one destination's rate.
@@ -109,7 +115,8 @@ struct Flow {
     idle_fct: Time,
     sender: Sender,
     in_turn: bool,
-    timer_set: bool,
+    /// When its timer fires; another one means nothing. `Time::MAX`: none is set.
+    timer: Time,
 }
 
 impl Host {
@@ -135,10 +142,7 @@ impl Host {
             turns,
             leaving: None,
             checked: Time::ZERO,
-            receivers: Vec::new(),
-            meters: Vec::new(),
-            receiver_of: FxHashMap::default(),
-            last_receiver: 0,
+            receivers: Receivers::default(),
             rare: None,
             records: Vec::new(),
             control_sent: 0,
@@ -347,12 +351,7 @@ impl Host {
             flags: Flags::new(flow.class, next.last),
             ..Packet::EMPTY
         };
-        if !flow.timer_set
-            && let Some(deadline) = flow.sender.deadline(&world.transport)
-        {
-            flow.timer_set = true;
-            out.timer(deadline.max(at + Time(1)), Message::Retransmit { slot, flow: flow.at.key.flow });
-        }
+        flow.arm(world, slot, at + Time(1), out);
         flow.in_turn = flow.ready(world, self.decider.as_deref()).is_some();
         if flow.in_turn {
             self.turns.push(flow.lane, slot);
@@ -376,12 +375,16 @@ impl Host {
         self.control_received += 1;
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
         let feedback = flow.sender.on_ack(&world.transport, answer(now, packet));
+        let losses = flow.sender.find_losses(&world.transport, now);
         let is_done = flow.sender.is_done();
         self.heed(world, id, packet.slot, &feedback, out);
+        if let Some(losses) = losses {
+            self.heed(world, id, packet.slot, &losses, out);
+        }
         if is_done {
             self.finish(world, id, packet.slot, now, out);
         } else {
-            self.take_turns(world, packet.slot);
+            self.go_on(world, packet.slot, now, out);
         }
     }
 
@@ -394,11 +397,19 @@ impl Host {
         out: &mut impl Scheduler<Message>,
     ) {
         self.control_received += 1;
-        if let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) {
-            let feedback = flow.sender.on_nack(&world.transport, answer(now, packet));
-            self.heed(world, id, packet.slot, &feedback, out);
-            self.take_turns(world, packet.slot);
+        let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
+        let feedback = flow.sender.on_nack(&world.transport, answer(now, packet));
+        self.heed(world, id, packet.slot, &feedback, out);
+        self.go_on(world, packet.slot, now, out);
+    }
+
+    /// A flow may be able to send again, and its timer may have to fire earlier than it would.
+    #[inline(always)]
+    fn go_on(&mut self, world: &World, slot: u32, now: Time, out: &mut impl Scheduler<Message>) {
+        if let Some(flow) = &mut self.flows[slot as usize] {
+            flow.arm(world, slot, now, out);
         }
+        self.take_turns(world, slot);
     }
 
     /// What a flow's sender learnt goes to whoever chooses the flow's path.
@@ -443,20 +454,13 @@ impl Host {
         number: u32,
         out: &mut impl Scheduler<Message>,
     ) {
-        let Some(flow) = flow_in(&mut self.flows, slot, number) else { return };
-        flow.timer_set = false;
-        match flow.sender.deadline(&world.transport) {
-            Some(deadline) if deadline <= now => {
-                let feedback = flow.sender.on_timeout(&world.transport, now);
-                self.heed(world, id, slot, &feedback, out);
-            }
-            Some(deadline) => {
-                flow.timer_set = true;
-                out.timer(deadline, Message::Retransmit { slot, flow: number });
-            }
-            None => {}
+        let flow = flow_in(&mut self.flows, slot, number).filter(|flow| flow.timer == now);
+        let Some(flow) = flow else { return };
+        flow.timer = Time::MAX;
+        if let Some(feedback) = flow.sender.on_timer(&world.transport, now) {
+            self.heed(world, id, slot, &feedback, out);
         }
-        self.take_turns(world, slot);
+        self.go_on(world, slot, now, out);
     }
 
     fn on_pause_limit(&mut self, world: &World, now: Time, slot: u32, number: u32) {
@@ -498,6 +502,17 @@ fn flow_in(flows: &mut [Option<Flow>], slot: u32, number: u32) -> Option<&mut Fl
 }
 
 impl Flow {
+    /// Sets the timer if it must fire earlier than it would. One that fires too early is set again then.
+    #[inline(always)]
+    fn arm(&mut self, world: &World, slot: u32, now: Time, out: &mut impl Scheduler<Message>) {
+        if let Some(deadline) = self.sender.deadline(&world.transport)
+            && deadline.max(now) < self.timer
+        {
+            self.timer = deadline.max(now);
+            out.timer(self.timer, Message::Retransmit { slot, flow: self.at.key.flow });
+        }
+    }
+
     /// Whether it can send, and from when on.
     #[inline]
     fn ready(&self, world: &World, decider: Option<&Decider>) -> Option<Time> {

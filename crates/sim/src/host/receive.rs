@@ -3,13 +3,18 @@
 use netloom_engine::Scheduler;
 use netloom_fabric::{FRESH, Moment, NO_INGRESS, Packet, PacketKind};
 use netloom_routing::FlowKey;
-use netloom_transport::{Arrival, Receiver, Reply};
+use netloom_transport::{Answer, Arrival, Reply};
 use netloom_units::Time;
 
+use super::receivers::Place;
 use super::{FIRST_OWN, Host, NIC};
 use crate::driven::Heard;
-use crate::meter::Meter;
 use crate::model::{Channels, Message, World};
+
+/// An answer's moment. Data of this instant waits for the NIC to be asked, so nothing but other answers is in its way.
+fn moment(now: Time, out: &impl Scheduler<Message>) -> Moment {
+    Moment { at: now, is_over: out.is_last_of_instant() }
+}
 
 impl Host {
     pub(super) fn on_data(
@@ -21,45 +26,59 @@ impl Host {
         out: &mut impl Scheduler<Message>,
     ) {
         let key = FlowKey { src: packet.src, flow: packet.flow };
-        let is_metered = world.watch.is_on;
-        let receiver = self.receiver(key, is_metered);
-        let was_complete = receiver.completed.is_some();
-        let before = if is_metered { (receiver.delivered, receiver.resequencing()) } else { (0, 0) };
-        let reply = receiver.on_data(
-            &world.transport,
+        let transport = &world.transport;
+        let is_marked = packet.flags.is_marked();
+        let (slot, active) = match self.receivers.place(key, world.watch.is_on) {
+            Place::Active(slot, active) => (slot, active),
+            Place::Done(done) => {
+                if let Reply::Ack(number) = done.seen.on_duplicate(transport, done.count, is_marked) {
+                    self.answer(world, id, moment(now, out), packet, PacketKind::Ack, number, out);
+                }
+                return;
+            }
+        };
+        let receiver = &mut active.receiver;
+        let before = (receiver.seen.delivered, receiver.resequencing());
+        let Answer { earlier, reply } = receiver.on_data(
+            transport,
             Arrival {
                 now,
                 seq: packet.seq,
-                payload: packet.size - world.transport.options.header.0 as u16,
+                payload: packet.size - transport.options.header.0 as u16,
                 last: packet.flags.is_last(),
-                marked: packet.flags.is_marked(),
+                marked: is_marked,
                 path: packet.aux,
             },
         );
-        let completes = receiver.completed.is_some() && !was_complete;
-        if is_metered {
+        let finished = receiver.finished();
+        if let Some(meter) = &mut active.meter {
             let (delivered, waited) = before;
-            let bytes = receiver.delivered - delivered;
-            let meter = &mut self.meters[self.last_receiver as usize];
+            let bytes = active.receiver.seen.delivered - delivered;
             meter.count(&world.watch, (key, id), now, bytes, waited);
         }
-        if completes && key.flow < FIRST_OWN && self.work.is_program() {
-            self.follow_program(world, id, now, |work, actions| {
-                work.on_received(now, key.src, key.flow, actions);
-            });
+        if let Some(count) = finished {
+            self.receivers.finish(slot, count);
+            if key.flow < FIRST_OWN && self.work.is_program() {
+                self.follow_program(world, id, now, |work, actions| {
+                    work.on_received(now, key.src, key.flow, actions);
+                });
+            }
+            if world.is_driven {
+                self.rare.get_or_insert_default().heard.push(Heard::Received(key));
+            }
         }
-        if completes && world.is_driven {
-            self.rare.get_or_insert_default().heard.push(Heard::Received(key));
+        if transport.options.ack_every > 1 {
+            self.settle_held(world, id, now, slot, earlier, packet, reply, out);
         }
-        let (kind, number) = match reply {
-            Reply::None => return self.delay_ack(world, now, packet, out),
-            Reply::Ack(number) => (PacketKind::Ack, number),
-            Reply::Nack(number) => (PacketKind::Nack, number),
-        };
-        if let Some(rare) = &mut self.rare {
-            rare.unanswered.remove(&self.last_receiver);
+        match reply {
+            Reply::None => {}
+            Reply::Ack(number) => {
+                self.answer(world, id, moment(now, out), packet, PacketKind::Ack, number, out)
+            }
+            Reply::Nack(number) => {
+                self.answer(world, id, moment(now, out), packet, PacketKind::Nack, number, out)
+            }
         }
-        self.answer(world, id, now, packet, kind, number, out);
     }
 
     /// Sends an ACK or NACK in answer to a data packet.
@@ -68,7 +87,7 @@ impl Host {
         &mut self,
         world: &World,
         id: u32,
-        now: Time,
+        moment: Moment,
         packet: &Packet,
         kind: PacketKind,
         number: u32,
@@ -85,58 +104,76 @@ impl Host {
             ..*packet
         };
         self.control_sent += 1;
-        // Data of this instant waits for the NIC to be asked, so nothing else is in the answer's way.
-        let moment = Moment { at: now, is_over: out.is_last_of_instant() };
         self.nic.enqueue(NIC, &mut answer, moment, &world.rules, &mut self.random, &mut Channels(out));
     }
 
-    /// The receiver spares an ACK: remember what to answer, but not for ever.
-    pub(super) fn delay_ack(
+    /// A receiver that spares ACKs has got a packet: what waited for its ACK may have to have it first, and the packet may be the one that
+    /// waits now, but not for ever.
+    #[inline(never)]
+    #[expect(clippy::too_many_arguments, reason = "the parts of one answer")]
+    fn settle_held(
         &mut self,
         world: &World,
+        id: u32,
         now: Time,
+        slot: u32,
+        earlier: Option<u32>,
         packet: &Packet,
+        reply: Reply,
         out: &mut impl Scheduler<Message>,
     ) {
-        let is_delayed = !self.receivers[self.last_receiver as usize].1.is_answered();
-        if !is_delayed {
-            return;
-        }
         let rare = self.rare.get_or_insert_default();
-        if rare.unanswered.insert(self.last_receiver, *packet).is_none() {
-            let due = now + world.transport.options.ack_delay;
-            out.timer(due, Message::AckDelay { receiver: self.last_receiver });
+        let known = rare.held.get_mut(&slot);
+        let waiting = known.and_then(|held| held.packet.take());
+        // While packets wait for their ACK, there is always the last of them.
+        let is_waiting = reply == Reply::None && !self.receivers.active(slot).receiver.is_answered();
+        if is_waiting {
+            let is_refused = waiting.is_some_and(|(before, _)| packet.seq > before.seq.wrapping_add(1));
+            let due = match waiting {
+                Some((_, due)) if earlier.is_none() => due,
+                _ => now + world.transport.options.ack_delay,
+            };
+            // A packet that a go-back-N receiver discards is not the one to be acknowledged.
+            let last = waiting.filter(|_| is_refused).map_or(*packet, |(before, _)| before);
+            let held = rare.held.entry(slot).or_default();
+            held.packet = Some((last, due));
+            if held.timer.is_none() {
+                held.timer = Some(due);
+                out.timer(due, Message::AckDelay { receiver: slot });
+            }
+        }
+        if let (Some(number), Some((before, _))) = (earlier, waiting) {
+            let moment = Moment { is_over: reply == Reply::None && moment(now, out).is_over, at: now };
+            self.answer(world, id, moment, &before, PacketKind::Ack, number, out);
         }
     }
 
+    /// A packet may have waited for its ACK long enough.
     pub(super) fn on_ack_delay(
         &mut self,
         world: &World,
         id: u32,
         now: Time,
-        receiver: u32,
+        slot: u32,
         out: &mut impl Scheduler<Message>,
     ) {
-        let rare = self.rare.as_mut();
-        let Some(packet) = rare.and_then(|rare| rare.unanswered.remove(&receiver)) else { return };
-        if let Some(number) = self.receivers[receiver as usize].1.on_ack_delay() {
-            self.answer(world, id, now, &packet, PacketKind::Ack, number, out);
-        }
-    }
-
-    pub(super) fn receiver(&mut self, key: FlowKey, is_metered: bool) -> &mut Receiver {
-        // Packets of a flow come in runs, so the last receiver is nearly always the right one.
-        let last = self.last_receiver as usize;
-        if self.receivers.get(last).is_none_or(|(known, _)| *known != key) {
-            let Host { receivers, meters, .. } = self;
-            self.last_receiver = *self.receiver_of.entry(key).or_insert_with(|| {
-                receivers.push((key, Receiver::default()));
-                if is_metered {
-                    meters.push(Meter::default());
+        let Some(rare) = &mut self.rare else { return };
+        let Some(held) = rare.held.get_mut(&slot).filter(|held| held.timer == Some(now)) else { return };
+        match held.packet {
+            // The one for which the timer was set has been acknowledged; another waits.
+            Some((_, due)) if due > now => {
+                held.timer = Some(due);
+                out.timer(due, Message::AckDelay { receiver: slot });
+            }
+            Some((packet, _)) => {
+                rare.held.remove(&slot);
+                if let Some(number) = self.receivers.active(slot).receiver.on_ack_delay() {
+                    self.answer(world, id, moment(now, out), &packet, PacketKind::Ack, number, out);
                 }
-                receivers.len() as u32 - 1
-            });
+            }
+            None => {
+                rare.held.remove(&slot);
+            }
         }
-        &mut self.receivers[self.last_receiver as usize].1
     }
 }

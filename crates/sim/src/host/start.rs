@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use netloom_engine::Scheduler;
-use netloom_routing::{FlowKey, FlowRef};
+use netloom_routing::{FlowKey, FlowRef, Granularity};
 use netloom_transport::{PathFacts, Reliability, Sender};
 use netloom_units::{Bytes, Time};
 use netloom_workload::{Action, HostWork, Message as Job};
@@ -90,6 +90,7 @@ impl Host {
             rate: path.nic_rate(),
             // A go-back-N receiver discards what a sender believes delivered, even where the fabric loses nothing.
             lossy: world.fabric.is_lossy() || matches!(world.transport.reliability, Reliability::GoBackN(_)),
+            reorders: matches!(world.routing.granularity, Granularity::Packet(_)),
         };
         let sender = if stream {
             Sender::open(&world.transport, facts, now)
@@ -118,7 +119,7 @@ impl Host {
             idle_fct: path.idle_fct(full_packets, full, last),
             sender,
             in_turn: !stream,
-            timer_set: false,
+            timer: Time::MAX,
         };
         self.flows[slot as usize] = Some(flow);
         if !stream {
@@ -141,6 +142,10 @@ impl Host {
             self.turns.remove(flow.lane, slot);
         }
         let counts = self.decider.as_mut().map(|decider| decider.on_end(flow.at));
+        if self.records.len() == self.records.capacity() {
+            // Doubling would leave half of the memory of many small flows unused.
+            self.records.reserve_exact(8 + self.records.len() / 4);
+        }
         self.records.push(flow.record(Some(now), counts.unwrap_or_default()));
         self.free_slots.push(slot);
         out.tally(1);

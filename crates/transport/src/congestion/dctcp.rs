@@ -4,10 +4,12 @@ use netloom_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::reno::Reno;
 use crate::feedback::{Cause, Feedback};
 
 /// DCTCP (Alizadeh et al., SIGCOMM'10; RFC 8257): per window, alpha ← (1 − g) alpha + g F with F the marked share of acknowledged bytes; a
-/// window with marks ends with cwnd ← cwnd (1 − alpha / 2). Grows as Reno otherwise.
+/// window with marks ends with cwnd ← cwnd (1 − alpha / 2). Grows, and answers losses, as NewReno. A window ends when as many bytes have
+/// been delivered as were in flight at its start, so that a hole does not stop the count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Dctcp {
@@ -17,28 +19,30 @@ pub struct Dctcp {
     pub initial_alpha: f64,
     /// Initial window in full packets.
     pub initial_window: u32,
+    /// Least window in full packets. Below 1 the flow sends single packets, spaced by round-trip time / window.
+    pub min_window: f64,
     /// Largest window; absent: no limit.
     pub max_window: Option<Bytes>,
 }
 
 impl Default for Dctcp {
     fn default() -> Self {
-        Dctcp { g: 1.0 / 16.0, initial_alpha: 1.0, initial_window: 10, max_window: None }
+        Dctcp { g: 1.0 / 16.0, initial_alpha: 1.0, initial_window: 10, min_window: 1.0, max_window: None }
     }
 }
 
-/// The window of one flow, in bytes on the wire.
+/// The window of one flow.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
-    cwnd: f64,
-    ssthresh: f64,
-    packet: f64,
-    limit: f64,
+    reno: Reno,
     alpha: f64,
-    /// The window under observation ends when this packet number is acknowledged.
-    end: u32,
+    /// Bytes of the window under observation that are still to be delivered.
+    left: u64,
+    /// Bytes delivered in it, and those of them that were marked.
     acked: u64,
     marked: u64,
+    /// Whether a loss has cut the window in it.
+    is_cut: bool,
 }
 
 impl Dctcp {
@@ -49,70 +53,61 @@ impl Dctcp {
         if !(0.0..=1.0).contains(&self.initial_alpha) {
             return Err(format!("dctcp.initial_alpha: expected 0 to 1, found {}", self.initial_alpha));
         }
-        if self.initial_window == 0 {
-            return Err("dctcp.initial_window: expected at least 1 packet, found 0".into());
-        }
-        Ok(())
+        super::check_windows("dctcp", self.initial_window, self.min_window)
     }
 
     pub(crate) fn begin(&self, packet: Bytes) -> State {
-        let packet = packet.0 as f64;
         State {
-            cwnd: packet * f64::from(self.initial_window),
-            ssthresh: f64::INFINITY,
-            packet,
-            limit: self.max_window.map_or(f64::INFINITY, |limit| limit.0 as f64).max(packet),
+            reno: Reno::new(packet, self.initial_window, self.min_window, self.max_window),
             alpha: self.initial_alpha,
-            end: 0,
+            left: 0,
             acked: 0,
             marked: 0,
+            is_cut: false,
         }
     }
 }
 
 impl State {
+    #[inline]
     pub(crate) fn window(&self) -> u64 {
-        self.cwnd as u64
+        self.reno.window()
     }
 
     /// Returns whether the window is cut.
     pub(crate) fn on_feedback(&mut self, config: &Dctcp, feedback: &Feedback) -> bool {
-        match feedback.cause {
-            Cause::Ack => self.on_ack(config, feedback),
-            Cause::Nack | Cause::Loss | Cause::Timeout => self.on_loss(feedback.cause == Cause::Timeout),
+        if feedback.cause != Cause::Ack {
+            let is_cut = self.reno.on_loss(feedback);
+            self.is_cut |= is_cut;
+            return is_cut;
         }
+        self.acked += feedback.bytes;
+        if feedback.marked {
+            self.marked += feedback.bytes;
+            self.reno.end_slow_start();
+        } else if self.reno.is_after_cut(feedback) {
+            self.reno.grow(feedback);
+        }
+        self.left = self.left.saturating_sub(feedback.bytes);
+        if self.left > 0 || self.acked == 0 {
+            return false;
+        }
+        self.end_window(config, feedback)
     }
 
-    fn on_ack(&mut self, config: &Dctcp, feedback: &Feedback) -> bool {
-        let &Feedback { bytes, marked, oldest: acked, next, .. } = feedback;
-        let mut is_cut = false;
-        self.acked += bytes;
-        if marked {
-            self.marked += bytes;
-            self.ssthresh = self.ssthresh.min(self.cwnd);
-        } else if self.cwnd < self.ssthresh {
-            self.cwnd += bytes as f64;
-        } else {
-            self.cwnd += self.packet * bytes as f64 / self.cwnd;
+    /// A window's worth of bytes has been delivered; the next is what is in flight.
+    fn end_window(&mut self, config: &Dctcp, feedback: &Feedback) -> bool {
+        let share = self.marked as f64 / self.acked as f64;
+        self.alpha += config.g * (share - self.alpha);
+        // A loss has cut the window already (RFC 8257, section 3.5).
+        let is_cut = self.marked > 0 && !self.is_cut;
+        if is_cut {
+            self.reno.scale(1.0 - self.alpha / 2.0);
         }
-        if acked >= self.end && self.acked > 0 {
-            let share = self.marked as f64 / self.acked as f64;
-            self.alpha += config.g * (share - self.alpha);
-            if self.marked > 0 {
-                self.cwnd *= 1.0 - self.alpha / 2.0;
-                self.ssthresh = self.cwnd;
-                is_cut = true;
-            }
-            (self.acked, self.marked, self.end) = (0, 0, next);
-        }
-        self.cwnd = self.cwnd.clamp(self.packet, self.limit);
+        let packet = feedback.bytes / u64::from(feedback.packets.max(1));
+        self.left = u64::from(feedback.in_flight) * packet;
+        (self.acked, self.marked, self.is_cut) = (0, 0, false);
         is_cut
-    }
-
-    fn on_loss(&mut self, timeout: bool) -> bool {
-        self.ssthresh = (self.cwnd / 2.0).max(2.0 * self.packet);
-        self.cwnd = if timeout { self.packet } else { self.ssthresh.min(self.cwnd) };
-        true
     }
 }
 
@@ -123,69 +118,95 @@ mod tests {
 
     const PACKET: u64 = 1500;
 
-    /// Acknowledges one packet.
-    fn ack(marked: bool, oldest: u32, next: u32) -> Feedback {
+    /// Acknowledges one packet, after which so many are in flight; the oldest unacknowledged one never moves.
+    fn ack(marked: bool, in_flight: u32) -> Feedback {
         Feedback {
-            now: Time::ZERO,
+            now: Time(100),
             cause: Cause::Ack,
-            seq: oldest - 1,
-            rtt: Time::ZERO,
+            seq: 1,
+            rtt: Time(1),
             way: Time::ZERO,
             hops: 0,
             marked,
             tag: 0,
             packets: 1,
             bytes: PACKET,
-            in_flight: next - oldest,
-            oldest,
-            next,
+            in_flight,
+            oldest: 0,
+            next: 200,
             remaining: Bytes(0),
             window_cut: false,
         }
     }
 
-    /// Acknowledges whole windows of 100 packets, `marks` of each marked, and returns the state.
-    fn windows(count: u32, marks: u32, initial_alpha: f64) -> State {
-        let config = Dctcp { initial_alpha, ..Dctcp::default() };
+    /// Windows of 100 packets, `marks` of each marked.
+    fn windows(count: u32, marks: u32) -> State {
+        let config = Dctcp { initial_window: 100, ..Dctcp::default() };
         let mut state = config.begin(Bytes(PACKET));
-        state.ssthresh = 0.0;
-        for window in 0..count {
+        // The first ACK ends a window of its own.
+        state.on_feedback(&config, &ack(false, 100));
+        for _ in 0..count {
             for packet in 0..100 {
-                let acked = window * 100 + packet + 1;
-                state.on_ack(&config, &ack(packet < marks, acked, (window + 1) * 100 + packet + 1));
+                state.on_feedback(&config, &ack(packet < marks, 100));
             }
         }
         state
     }
 
     #[test]
-    fn alpha_tends_to_the_marked_share() {
-        assert!((windows(300, 30, 1.0).alpha - 0.3).abs() < 0.02);
-        assert!(windows(300, 0, 1.0).alpha < 1e-6);
+    fn alpha_tends_to_the_marked_share_though_a_hole_stops_the_cumulative_number() {
+        assert!((windows(300, 30).alpha - 0.3).abs() < 0.02);
+        assert!(windows(300, 0).alpha < 1e-6);
+        // (1 − 1/16) · 1 + 1/16 · 1/2, after the first window of one unmarked packet.
+        assert_eq!(windows(1, 50).alpha, 0.9375 * 0.9375 + 0.5 / 16.0);
     }
 
     #[test]
-    fn a_fully_marked_window_is_halved_once_alpha_is_one() {
-        let config = Dctcp::default();
+    fn marks_cut_a_window_once() {
+        let config = Dctcp { initial_window: 100, ..Dctcp::default() };
         let mut state = config.begin(Bytes(PACKET));
-        (state.cwnd, state.end) = (100_000.0, 10);
-        for acked in 1..=10 {
-            state.on_ack(&config, &ack(true, acked, 20));
+        let cuts: Vec<bool> = (0..200).map(|_| state.on_feedback(&config, &ack(true, 99))).collect();
+        let ends: Vec<usize> = (0..200).filter(|&i| cuts[i]).collect();
+        assert_eq!((ends, state.window()), (vec![0, 99, 198], 100 * PACKET / 8));
+    }
+
+    #[test]
+    fn a_loss_halves_the_window_and_its_marks_do_not_cut_again() {
+        let config = Dctcp { initial_window: 100, ..Dctcp::default() };
+        let mut state = config.begin(Bytes(PACKET));
+        state.on_feedback(&config, &ack(false, 99));
+        let loss = Feedback { cause: Cause::Loss, packets: 0, bytes: 0, next: 100, ..ack(false, 98) };
+        assert!(state.on_feedback(&config, &loss));
+        assert_eq!(state.window(), 50 * PACKET);
+        // Of the same window, and found later.
+        assert!(!state.on_feedback(&config, &Feedback { now: Time(101), rtt: Time(50), ..loss }));
+        for _ in 0..99 {
+            assert!(!state.on_feedback(&config, &ack(true, 98)));
         }
-        assert_eq!(state.window(), 50_000);
+        assert_eq!(state.window(), 50 * PACKET);
     }
 
     #[test]
     fn slow_start_doubles_per_window_until_the_first_mark() {
         let config = Dctcp::default();
         let mut state = config.begin(Bytes(PACKET));
-        for acked in 1..=10 {
-            state.on_ack(&config, &ack(false, acked, 100));
+        for _ in 0..10 {
+            state.on_feedback(&config, &ack(false, 10));
         }
         assert_eq!(state.window(), 20 * PACKET);
-        state.on_ack(&config, &ack(true, 11, 100));
+        state.on_feedback(&config, &ack(true, 20));
         let before = state.window();
-        state.on_ack(&config, &ack(false, 12, 100));
-        assert!(state.window() - before < PACKET / 10);
+        state.on_feedback(&config, &ack(false, 20));
+        assert!(state.window() > before && state.window() - before < PACKET / 10);
+    }
+
+    #[test]
+    fn a_window_that_limits_nothing_does_not_grow() {
+        let config = Dctcp::default();
+        let mut state = config.begin(Bytes(PACKET));
+        for _ in 0..100 {
+            state.on_feedback(&config, &ack(false, 2));
+        }
+        assert_eq!(state.window(), 10 * PACKET);
     }
 }

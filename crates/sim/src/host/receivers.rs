@@ -1,0 +1,134 @@
+//! The receiving ends of a host's flows. Once all of a flow has arrived, only what was seen of it is kept, and that answers late
+//! duplicates.
+
+use netloom_routing::FlowKey;
+use netloom_transport::{Receiver, Seen};
+use rustc_hash::FxHashMap;
+
+use crate::meter::Meter;
+
+/// All receiving ends of a host.
+#[derive(Debug, Default)]
+pub(crate) struct Receivers {
+    active: Vec<Active>,
+    free: Vec<u32>,
+    done: Vec<Done>,
+    /// Where a flow is: among the active ones, or with [`DONE`] set among those that are done.
+    places: FxHashMap<FlowKey, u32>,
+    /// The place last looked up.
+    last: Option<(FlowKey, u32)>,
+}
+
+const DONE: u32 = 1 << 31;
+
+/// A flow of which not everything has arrived.
+#[derive(Debug)]
+pub(crate) struct Active {
+    key: FlowKey,
+    pub(crate) receiver: Receiver,
+    /// Only if something is to be measured over time.
+    pub(crate) meter: Option<Box<Meter>>,
+}
+
+/// A flow of which everything has arrived.
+#[derive(Debug)]
+pub(crate) struct Done {
+    /// Number of its packets.
+    pub(crate) count: u32,
+    pub(crate) seen: Seen,
+    meter: Option<Box<Meter>>,
+}
+
+/// What a host knows of a flow that it receives.
+pub(crate) enum Place<'a> {
+    /// Packets are still missing; the number identifies the flow until all have come.
+    Active(u32, &'a mut Active),
+    /// Everything has arrived.
+    Done(&'a mut Done),
+}
+
+/// What is known of a flow at its receiver when a run is over.
+#[derive(Debug)]
+pub(crate) struct Reception {
+    pub(crate) seen: Seen,
+    /// Packets that wait for one with a lower number.
+    pub(crate) resequencing: u32,
+    pub(crate) meter: Option<Box<Meter>>,
+}
+
+impl Receivers {
+    /// The flow's place; it gets one if it has none.
+    #[inline]
+    pub(crate) fn place(&mut self, key: FlowKey, is_metered: bool) -> Place<'_> {
+        // Packets of a flow come in runs, so the last place is nearly always the right one.
+        let place = match self.last {
+            Some((last, place)) if last == key => place,
+            _ => self.look_up(key, is_metered),
+        };
+        match place & DONE {
+            0 => Place::Active(place, &mut self.active[place as usize]),
+            _ => Place::Done(&mut self.done[(place & !DONE) as usize]),
+        }
+    }
+
+    fn look_up(&mut self, key: FlowKey, is_metered: bool) -> u32 {
+        let Receivers { active, free, places, .. } = self;
+        let place = *places.entry(key).or_insert_with(|| {
+            let meter = is_metered.then(Box::default);
+            let new = Active { key, receiver: Receiver::default(), meter };
+            match free.pop() {
+                Some(slot) => {
+                    active[slot as usize] = new;
+                    slot
+                }
+                None => {
+                    active.push(new);
+                    active.len() as u32 - 1
+                }
+            }
+        });
+        self.last = Some((key, place));
+        place
+    }
+
+    /// The flow in a slot, which must be active.
+    pub(crate) fn active(&mut self, slot: u32) -> &mut Active {
+        &mut self.active[slot as usize]
+    }
+
+    /// Everything of the flow in the slot has arrived, `count` packets: the slot becomes free.
+    pub(crate) fn finish(&mut self, slot: u32, count: u32) {
+        let Active { key, receiver, meter } = &mut self.active[slot as usize];
+        let (key, meter) = (*key, meter.take());
+        if self.done.len() == self.done.capacity() {
+            // Doubling would leave half of the memory of many small flows unused.
+            self.done.reserve_exact(8 + self.done.len() / 4);
+        }
+        self.done.push(Done { count, seen: std::mem::take(receiver).seen, meter });
+        let place = (self.done.len() as u32 - 1) | DONE;
+        self.places.insert(key, place);
+        self.last = Some((key, place));
+        self.free.push(slot);
+    }
+
+    /// Takes out what is known of a flow.
+    pub(crate) fn take(&mut self, key: FlowKey) -> Option<Reception> {
+        let place = self.places.remove(&key)?;
+        Some(match place & DONE {
+            0 => {
+                let Active { receiver, meter, .. } = &mut self.active[place as usize];
+                let resequencing = receiver.resequencing();
+                Reception { seen: receiver.seen, resequencing, meter: meter.take() }
+            }
+            _ => {
+                let Done { seen, meter, .. } = &mut self.done[(place & !DONE) as usize];
+                Reception { seen: *seen, resequencing: 0, meter: meter.take() }
+            }
+        })
+    }
+
+    /// The least of the flows that have not been taken out.
+    pub(crate) fn first_left(&self) -> Option<FlowKey> {
+        self.places.keys().min().copied()
+    }
+}

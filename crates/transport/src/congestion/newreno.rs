@@ -1,0 +1,68 @@
+//! NewReno's window: additive increase, multiplicative decrease.
+
+use netloom_units::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::reno::Reno;
+use crate::feedback::{Cause, Feedback};
+
+/// TCP NewReno: slow start, congestion avoidance, and one halving per window with losses (RFC 5681, RFC 6582); what is in flight is counted
+/// packet by packet (RFC 6675), so that a window of many losses is repaired within few round trips.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct NewReno {
+    /// Initial window in full packets (RFC 6928).
+    pub initial_window: u32,
+    /// Least window in full packets. Below 1 the flow sends single packets, spaced by round-trip time / window.
+    pub min_window: f64,
+    /// Largest window; absent: no limit.
+    pub max_window: Option<Bytes>,
+    /// Whether ECN marks halve the window, too, once per window (RFC 3168).
+    pub ecn: bool,
+}
+
+impl Default for NewReno {
+    fn default() -> Self {
+        NewReno { initial_window: 10, min_window: 1.0, max_window: None, ecn: true }
+    }
+}
+
+/// The window of one flow.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    reno: Reno,
+}
+
+impl NewReno {
+    pub(crate) fn check(&self) -> Result<(), String> {
+        super::check_windows("newreno", self.initial_window, self.min_window)
+    }
+
+    pub(crate) fn begin(&self, packet: Bytes) -> State {
+        State { reno: Reno::new(packet, self.initial_window, self.min_window, self.max_window) }
+    }
+}
+
+impl State {
+    #[inline]
+    pub(crate) fn window(&self) -> u64 {
+        self.reno.window()
+    }
+
+    /// Returns whether the window is cut.
+    pub(crate) fn on_feedback(&mut self, config: &NewReno, feedback: &Feedback) -> bool {
+        if feedback.cause != Cause::Ack {
+            return self.reno.on_loss(feedback);
+        }
+        if !self.reno.is_after_cut(feedback) {
+            return false;
+        }
+        let is_marked = feedback.marked && config.ecn;
+        match is_marked {
+            true => self.reno.halve(feedback.now),
+            false => self.reno.grow(feedback),
+        }
+        is_marked
+    }
+}

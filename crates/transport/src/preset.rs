@@ -1,0 +1,76 @@
+//! Transports by the names of the stacks or the evaluations that they come from: data that expand to a point of the product.
+
+use netloom_units::{Bytes, Time};
+
+use crate::config::{Congestion, Reliability, Shaping, Transport, TransportOptions};
+use crate::reliability::selective_repeat::SelectiveRepeat;
+
+/// A named transport.
+pub struct Preset {
+    /// The name a user writes as `preset = "…"`.
+    pub name: &'static str,
+    /// What it is and where it comes from.
+    pub doc: &'static str,
+    expand: fn() -> Transport,
+}
+
+impl Preset {
+    /// The point of the product it names.
+    pub fn transport(&self) -> Transport {
+        (self.expand)()
+    }
+}
+
+/// The preset of that name.
+pub fn find(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|preset| preset.name == name)
+}
+
+/// 1500-byte packets, three later packets for a fast retransmission, timeouts of at least 200 us: the TCP runs of FatPaths (Besta et al.,
+/// SC'20, section VII).
+fn tcp(congestion: Congestion) -> Transport {
+    Transport {
+        options: TransportOptions {
+            mtu: Bytes(1460),
+            header: Bytes(40),
+            rto_min: Time::from_us(200),
+            ..TransportOptions::default()
+        },
+        reliability: Reliability::SelectiveRepeat(SelectiveRepeat { reorder_threshold: 3, rack: false }),
+        congestion,
+        shaping: Shaping::None(Default::default()),
+    }
+}
+
+/// Every preset, in the order in which `netloom list` shows them. The first holds where none is named.
+pub const PRESETS: &[Preset] = &[
+    Preset {
+        name: "flowcut-evaluation",
+        doc: "4 KiB packets, an ideal reorder buffer, a fixed window of 1.2 bandwidth-delay products: the transport of the Flowcut \
+              evaluation, and the default.",
+        expand: Transport::default,
+    },
+    Preset {
+        name: "tcp",
+        doc: "TCP NewReno with selective ACKs in 1500-byte packets, timeouts of at least 200 us: the TCP runs of FatPaths (Besta et al., SC'20).",
+        expand: || tcp(Congestion::NewReno(Default::default())),
+    },
+    Preset {
+        name: "dctcp",
+        doc: "DCTCP (Alizadeh et al., SIGCOMM'10; RFC 8257) in 1500-byte packets, timeouts of at least 200 us. Needs a fabric with ECN.",
+        expand: || tcp(Congestion::Dctcp(Default::default())),
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_preset_can_be_used() {
+        for preset in PRESETS {
+            assert_eq!(preset.transport().check(), Ok(()), "{}", preset.name);
+            assert!(std::ptr::eq(find(preset.name).unwrap(), preset));
+        }
+    }
+}

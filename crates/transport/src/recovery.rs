@@ -1,0 +1,390 @@
+//! Which packets of a flow are under way, which are lost, and when that is certain.
+//!
+//! Only a flow whose packets can be lost has a [`Recovery`]. It remembers every departure in the order of time. An ACK echoes when its packet
+//! was sent, so it says which departure of a packet has arrived; what departed before it and has not arrived is late. Whether it is
+//! lost is decided for the oldest departure first, since all others have stronger reasons to be on time:
+//!
+//! ```text
+//!   count  so many later departures have arrived (RFC 6675; RFC 9002, section 6.1.1)
+//!   time   it is late by more than a window that grows with the reordering seen (RACK, RFC 8985)
+//!   timer  nothing has come back for a retransmission timeout since it departed (RFC 6298)
+//! ```
+
+use std::collections::VecDeque;
+
+use netloom_units::Time;
+
+use crate::config::{Reliability, Transport};
+use crate::reliability::selective_repeat::SelectiveRepeat;
+use crate::rtt::Rtt;
+
+/// Recoveries without a needless retransmission after which the reordering window shrinks again (RFC 8985, section 6.2).
+const PERSISTENCE: u8 = 16;
+
+/// What a sender remembers of the packets from the oldest unacknowledged one on.
+#[derive(Clone, Debug)]
+pub(crate) struct Recovery {
+    /// Departures in the order of time; the first is under way.
+    departures: VecDeque<Departure>,
+    /// Number of the first of them. Counts on beyond 2³².
+    first: u32,
+    /// How many of them have arrived.
+    arrived: u32,
+    /// The packets from `base` on.
+    packets: VecDeque<Packet>,
+    base: u32,
+    /// Packets that are to be sent again.
+    lost: u32,
+    /// None of them has a lower number.
+    resend: u32,
+    /// The youngest departure that has arrived, and its round-trip time.
+    latest: Time,
+    latest_rtt: Time,
+    /// One above the highest number acknowledged.
+    highest: u32,
+    /// Whether packets are known to overtake each other.
+    reorders: bool,
+    /// The reordering window in quarters of the least round-trip time; where it may next grow; recoveries until it shrinks.
+    window: u32,
+    window_round: u32,
+    persistence: u8,
+    /// A loss is being repaired until everything below is acknowledged.
+    recover: u32,
+    /// Timeouts since something was last acknowledged.
+    backoff: u32,
+    /// When something was last sent or acknowledged.
+    progress: Time,
+    /// A tail loss probe is out until everything below is acknowledged.
+    probed: Option<u32>,
+    /// The packet that was sent again as a probe, and when it had been sent before.
+    probe: Option<(u32, Time)>,
+    /// The same once the probe has arrived and not what it repeats.
+    repaired: Option<(u32, Time)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Departure {
+    at: Time,
+    seq: u32,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    UnderWay,
+    Arrived,
+    /// Means nothing any more.
+    Void,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    /// Number of its last departure. Means nothing if it is to be sent again.
+    departure: u32,
+    is_acked: bool,
+    /// Whether it is to be sent again.
+    is_lost: bool,
+    /// Whether it has been sent again.
+    again: bool,
+}
+
+/// Losses that have just been found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Losses {
+    /// How many packets are in flight no more.
+    pub(crate) packets: u32,
+    /// The first of those lost.
+    pub(crate) seq: u32,
+    /// When that had been sent.
+    pub(crate) sent: Time,
+}
+
+/// What a timer of a sender is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Due {
+    /// A late packet has become too late.
+    Lateness,
+    /// Nothing has come back for two round-trip times.
+    Probe,
+    /// Nothing has come back for a retransmission timeout.
+    Timeout,
+}
+
+impl Recovery {
+    /// `reorders` tells whether packets are known to overtake each other from the start.
+    pub(crate) fn new(reorders: bool, now: Time) -> Self {
+        Recovery {
+            departures: VecDeque::new(),
+            first: 0,
+            arrived: 0,
+            packets: VecDeque::new(),
+            base: 0,
+            lost: 0,
+            resend: 0,
+            latest: Time::ZERO,
+            latest_rtt: Time::ZERO,
+            highest: 0,
+            reorders,
+            window: 1,
+            window_round: 0,
+            persistence: 0,
+            recover: 0,
+            backoff: 0,
+            progress: now,
+            probed: None,
+            probe: None,
+            repaired: None,
+        }
+    }
+
+    /// Whether something is to be sent again.
+    #[inline]
+    pub(crate) fn must_resend(&self) -> bool {
+        self.lost > 0
+    }
+
+    /// The lowest number that is to be sent again.
+    #[inline]
+    pub(crate) fn next_lost(&mut self) -> Option<u32> {
+        if self.lost == 0 {
+            return None;
+        }
+        self.resend = self.resend.max(self.base);
+        while !self.packets[(self.resend - self.base) as usize].is_lost {
+            self.resend += 1;
+        }
+        Some(self.resend)
+    }
+
+    /// A packet departs: a new one, or one that is to be sent again.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, seq: u32, now: Time) {
+        let departure = self.first.wrapping_add(self.departures.len() as u32);
+        self.departures.push_back(Departure { at: now, seq, state: State::UnderWay });
+        match self.packets.get_mut((seq - self.base) as usize) {
+            Some(packet) => {
+                *packet = Packet { departure, is_lost: false, again: true, ..*packet };
+                self.lost -= 1;
+            }
+            None => {
+                self.packets.push_back(Packet { departure, is_acked: false, is_lost: false, again: false })
+            }
+        }
+        self.progress = now;
+    }
+
+    /// A packet is newly acknowledged; `sent` is when the departure that arrived took place, if the ACK says so. Returns whether the
+    /// packet counted as in flight.
+    #[inline]
+    pub(crate) fn acknowledge(&mut self, seq: u32, sent: Option<Time>, now: Time) -> bool {
+        let packet = &mut self.packets[(seq - self.base) as usize];
+        packet.is_acked = true;
+        let was_lost = std::mem::take(&mut packet.is_lost);
+        // A probe is sent on suspicion only: its being needless says nothing about reordering.
+        let probe = self.probe.take_if(|(probe, _)| *probe == seq);
+        let mut is_needless = was_lost;
+        if sent.is_some() && seq < self.highest && !packet.again {
+            self.reorders = true;
+        }
+        self.highest = self.highest.max(seq + 1);
+        let mut arrived = sent;
+        if was_lost {
+            self.lost -= 1;
+        } else {
+            let index = packet.departure.wrapping_sub(self.first) as usize;
+            let departure = &mut self.departures[index];
+            let at = *arrived.get_or_insert(departure.at);
+            if at == departure.at {
+                departure.state = State::Arrived;
+                self.arrived += 1;
+                self.repaired = probe.filter(|_| sent.is_some());
+            } else {
+                departure.state = State::Void;
+                is_needless = true;
+            }
+        }
+        if is_needless && probe.is_none() {
+            self.widen();
+        }
+        if let Some(at) = arrived.filter(|&at| at > self.latest) {
+            (self.latest, self.latest_rtt) = (at, now - at);
+        }
+        self.backoff = 0;
+        self.progress = now;
+        !was_lost
+    }
+
+    /// Everything below `base` is acknowledged.
+    #[inline]
+    pub(crate) fn settle(&mut self, base: u32) {
+        while self.base < base {
+            self.packets.pop_front();
+            self.base += 1;
+        }
+        if self.probed.is_some_and(|end| base >= end) {
+            self.probed = None;
+        }
+        self.forget();
+    }
+
+    /// Forgets departures until the first one is under way.
+    #[inline]
+    fn forget(&mut self) {
+        while let Some(departure) = self.departures.front().filter(|front| front.state != State::UnderWay) {
+            self.arrived -= u32::from(departure.state == State::Arrived);
+            self.departures.pop_front();
+            self.first = self.first.wrapping_add(1);
+        }
+    }
+
+    /// A retransmission was needless: wait longer, but not more than a step per round trip.
+    fn widen(&mut self) {
+        self.reorders = true;
+        self.persistence = PERSISTENCE;
+        if self.base >= self.window_round {
+            self.window += 1;
+            self.window_round = self.base + self.packets.len() as u32;
+        }
+    }
+
+    fn is_recovering(&self) -> bool {
+        self.base < self.recover
+    }
+
+    /// How late a packet may be (RFC 8985, section 6.2, step 4).
+    fn lateness(&self, config: &SelectiveRepeat, rtt: &Rtt) -> Time {
+        let is_certain = self.is_recovering() || self.arrived >= config.reorder_threshold;
+        let (Some(least), Some(smoothed)) = (rtt.least(), rtt.smoothed()) else { return Time::ZERO };
+        match !self.reorders && is_certain {
+            true => Time::ZERO,
+            false => (least * u64::from(self.window) / 4).min(smoothed),
+        }
+    }
+
+    /// When the oldest departure is too late, if younger ones have arrived.
+    fn too_late_at(&self, config: &SelectiveRepeat, rtt: &Rtt) -> Option<Time> {
+        let front = self.departures.front().filter(|front| front.at < self.latest)?;
+        Some(front.at + self.latest_rtt + self.lateness(config, rtt))
+    }
+
+    /// Looks for packets that are lost now.
+    #[inline]
+    pub(crate) fn find_losses(&mut self, config: &SelectiveRepeat, rtt: &Rtt, now: Time) -> Option<Losses> {
+        let mut found: Option<Losses> = None;
+        if let Some((seq, sent)) = self.repaired.take() {
+            found = Some(Losses { packets: 0, seq, sent });
+        }
+        while let Some(&Departure { at, seq, .. }) = self.departures.front()
+            && at < self.latest
+        {
+            let is_lost = match config.rack {
+                true => self.too_late_at(config, rtt).is_some_and(|due| due <= now),
+                false => self.arrived >= config.reorder_threshold,
+            };
+            if !is_lost {
+                break;
+            }
+            self.lose_first();
+            let losses = found.get_or_insert(Losses { packets: 0, seq, sent: at });
+            losses.packets += 1;
+        }
+        if found.is_some() {
+            self.enter();
+        }
+        found
+    }
+
+    /// The first departure is lost.
+    fn lose_first(&mut self) {
+        let Some(departure) = self.departures.front_mut() else { return };
+        departure.state = State::Void;
+        let seq = departure.seq;
+        self.packets[(seq - self.base) as usize].is_lost = true;
+        self.lost += 1;
+        self.resend = self.resend.min(seq);
+        self.forget();
+    }
+
+    /// A loss is to be repaired.
+    fn enter(&mut self) {
+        if !self.is_recovering() && self.persistence > 0 {
+            self.persistence -= 1;
+            if self.persistence == 0 {
+                self.window = 1;
+            }
+        }
+        self.recover = self.base + self.packets.len() as u32;
+        self.probed = None;
+    }
+
+    /// Gives up what is under way: all of it, or with RACK after a timeout only what may be late by now. Returns how many packets that was.
+    pub(crate) fn give_up(&mut self, reliability: &Reliability, rtt: &Rtt, now: Time) -> u32 {
+        let spared = match reliability {
+            Reliability::SelectiveRepeat(config) if config.rack => {
+                Some(self.latest_rtt + self.lateness(config, rtt))
+            }
+            _ => None,
+        };
+        let mut given_up = 0;
+        while let Some(front) = self.departures.front() {
+            if given_up > 0 && spared.is_some_and(|spared| front.at + spared > now) {
+                break;
+            }
+            self.lose_first();
+            given_up += 1;
+        }
+        self.enter();
+        given_up
+    }
+
+    /// A timeout has passed.
+    pub(crate) fn back_off(&mut self) {
+        self.backoff += 1;
+        self.probe = None;
+    }
+
+    /// When a packet that is in flight was last sent.
+    pub(crate) fn sent_at(&self, seq: u32) -> Option<Time> {
+        let packet =
+            self.packets.get(seq.checked_sub(self.base)? as usize).filter(|packet| !packet.is_lost)?;
+        self.departures.get(packet.departure.wrapping_sub(self.first) as usize).map(|departure| departure.at)
+    }
+
+    /// Which timer expires next, and when; `None` while nothing is under way.
+    #[inline]
+    pub(crate) fn due(&self, transport: &Transport, rtt: &Rtt, in_flight: u32) -> Option<(Time, Due)> {
+        let oldest = self.departures.front()?.at;
+        let timeout = (oldest + rtt.timeout(&transport.options, self.backoff), Due::Timeout);
+        let Reliability::SelectiveRepeat(config) = &transport.reliability else { return Some(timeout) };
+        if !config.rack {
+            return Some(timeout);
+        }
+        let late = self.too_late_at(config, rtt).map(|at| (at, Due::Lateness));
+        let probe =
+            rtt.smoothed().filter(|_| self.lost == 0 && self.probed.is_none() && !self.is_recovering());
+        let probe = probe.map(|smoothed| {
+            // The receiver may be holding the only ACK back.
+            let is_held = in_flight == 1 && transport.options.ack_every > 1;
+            let held = if is_held { transport.options.ack_delay } else { Time::ZERO };
+            (self.progress + smoothed * 2 + held, Due::Probe)
+        });
+        [late, probe].into_iter().flatten().fold(Some(timeout), |first, other| first.min(Some(other)))
+    }
+
+    /// Sends a probe: something new if there `is_new`, else the last packet again. Returns how many packets are in flight no more.
+    pub(crate) fn begin_probe(&mut self, is_new: bool) -> u32 {
+        let next = self.base + self.packets.len() as u32;
+        self.probed = Some(next + u32::from(is_new));
+        let last = self.packets.iter().rposition(|packet| !packet.is_acked);
+        let Some(last) = last.filter(|_| !is_new) else { return 0 };
+        let seq = self.base + last as u32;
+        let index = self.packets[last].departure.wrapping_sub(self.first) as usize;
+        self.departures[index].state = State::Void;
+        self.probe = Some((seq, self.departures[index].at));
+        self.packets[last].is_lost = true;
+        self.lost += 1;
+        self.resend = self.resend.min(seq);
+        self.forget();
+        1
+    }
+}

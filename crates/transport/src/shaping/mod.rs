@@ -1,0 +1,4 @@
+//! How packets that may leave are spread over time.
+
+pub mod none;
+pub mod paced;
