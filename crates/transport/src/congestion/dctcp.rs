@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::reno::Reno;
 use crate::feedback::{Cause, Feedback};
 
-/// DCTCP (Alizadeh et al., SIGCOMM'10; RFC 8257): per window, alpha ← (1 − g) alpha + g F with F the marked share of acknowledged bytes; a
-/// window with marks ends with cwnd ← cwnd (1 − alpha / 2). Grows, and answers losses, as NewReno. A window ends when as many bytes have
-/// been delivered as were in flight at its start, so that a hole does not stop the count.
+/// DCTCP (Alizadeh et al., SIGCOMM'10; RFC 8257): per window, alpha ← (1 − g) alpha + g F with F the marked share of acknowledged bytes. A
+/// mark makes the window cwnd (1 − alpha / 2), once per window. Grows, and answers losses, as NewReno. A window for alpha ends when as many
+/// bytes have been delivered as were in flight at its start, so that a hole does not stop the count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Dctcp {
@@ -41,8 +41,6 @@ pub(crate) struct State {
     /// Bytes delivered in it, and those of them that were marked.
     acked: u64,
     marked: u64,
-    /// Whether a loss has cut the window in it.
-    is_cut: bool,
 }
 
 impl Dctcp {
@@ -63,7 +61,6 @@ impl Dctcp {
             left: 0,
             acked: 0,
             marked: 0,
-            is_cut: false,
         }
     }
 }
@@ -77,37 +74,31 @@ impl State {
     /// Returns whether the window is cut.
     pub(crate) fn on_feedback(&mut self, config: &Dctcp, feedback: &Feedback) -> bool {
         if feedback.cause != Cause::Ack {
-            let is_cut = self.reno.on_loss(feedback);
-            self.is_cut |= is_cut;
-            return is_cut;
+            return self.reno.on_loss(feedback);
         }
-        self.acked += feedback.bytes;
-        if feedback.marked {
-            self.marked += feedback.bytes;
-            self.reno.end_slow_start();
-        } else if self.reno.is_after_cut(feedback) {
-            self.reno.grow(feedback);
+        self.observe(config, feedback);
+        let is_cut = feedback.marked && self.reno.is_after_cut(feedback);
+        match is_cut {
+            true => self.reno.scale(1.0 - self.alpha / 2.0, feedback),
+            false => self.reno.on_ack(feedback, feedback.marked),
         }
-        self.left = self.left.saturating_sub(feedback.bytes);
-        if self.left > 0 || self.acked == 0 {
-            return false;
-        }
-        self.end_window(config, feedback)
+        is_cut
     }
 
-    /// A window's worth of bytes has been delivered; the next is what is in flight.
-    fn end_window(&mut self, config: &Dctcp, feedback: &Feedback) -> bool {
+    /// Counts marks; at the end of a window they move alpha.
+    fn observe(&mut self, config: &Dctcp, feedback: &Feedback) {
+        self.acked += feedback.bytes;
+        self.marked += if feedback.marked { feedback.bytes } else { 0 };
+        self.left = self.left.saturating_sub(feedback.bytes);
+        if self.left > 0 || self.acked == 0 {
+            return;
+        }
         let share = self.marked as f64 / self.acked as f64;
         self.alpha += config.g * (share - self.alpha);
-        // A loss has cut the window already (RFC 8257, section 3.5).
-        let is_cut = self.marked > 0 && !self.is_cut;
-        if is_cut {
-            self.reno.scale(1.0 - self.alpha / 2.0);
-        }
+        // The next window is what is in flight.
         let packet = feedback.bytes / u64::from(feedback.packets.max(1));
         self.left = u64::from(feedback.in_flight) * packet;
-        (self.acked, self.marked, self.is_cut) = (0, 0, false);
-        is_cut
+        (self.acked, self.marked) = (0, 0);
     }
 }
 
@@ -165,23 +156,29 @@ mod tests {
     fn marks_cut_a_window_once() {
         let config = Dctcp { initial_window: 100, ..Dctcp::default() };
         let mut state = config.begin(Bytes(PACKET));
-        let cuts: Vec<bool> = (0..200).map(|_| state.on_feedback(&config, &ack(true, 99))).collect();
-        let ends: Vec<usize> = (0..200).filter(|&i| cuts[i]).collect();
-        assert_eq!((ends, state.window()), (vec![0, 99, 198], 100 * PACKET / 8));
+        // A packet a tick, each a hundred ticks under way.
+        let cuts: Vec<u64> = (100..400)
+            .filter(|&now| {
+                let marked = Feedback { now: Time(now), rtt: Time(100), ..ack(true, 99) };
+                state.on_feedback(&config, &marked)
+            })
+            .collect();
+        assert_eq!((cuts, state.alpha), (vec![100, 201, 302], 1.0));
     }
 
     #[test]
-    fn a_loss_halves_the_window_and_its_marks_do_not_cut_again() {
+    fn a_loss_halves_the_window_over_a_round_trip_and_its_marks_do_not_cut_again() {
         let config = Dctcp { initial_window: 100, ..Dctcp::default() };
         let mut state = config.begin(Bytes(PACKET));
-        state.on_feedback(&config, &ack(false, 99));
         let loss = Feedback { cause: Cause::Loss, packets: 0, bytes: 0, next: 100, ..ack(false, 98) };
         assert!(state.on_feedback(&config, &loss));
-        assert_eq!(state.window(), 50 * PACKET);
+        assert_eq!(state.window(), 98 * PACKET);
         // Of the same window, and found later.
         assert!(!state.on_feedback(&config, &Feedback { now: Time(101), rtt: Time(50), ..loss }));
-        for _ in 0..99 {
+        for delivered in 1..=98 {
             assert!(!state.on_feedback(&config, &ack(true, 98)));
+            let expected = 98.0 - f64::from(delivered) * 48.0 / 98.0;
+            assert!((state.window() as f64 / PACKET as f64 - expected).abs() < 0.01);
         }
         assert_eq!(state.window(), 50 * PACKET);
     }
@@ -194,9 +191,15 @@ mod tests {
             state.on_feedback(&config, &ack(false, 10));
         }
         assert_eq!(state.window(), 20 * PACKET);
+        // Nothing is marked any more once the cut to 20 (1 − alpha / 2) packets is through; then it is a packet per round trip.
         state.on_feedback(&config, &ack(true, 20));
+        for _ in 0..20 {
+            state.on_feedback(&config, &ack(false, 20));
+        }
         let before = state.window();
-        state.on_feedback(&config, &ack(false, 20));
+        assert!((10 * PACKET..12 * PACKET).contains(&before));
+        let later = Feedback { now: Time(200), ..ack(false, 20) };
+        state.on_feedback(&config, &later);
         assert!(state.window() > before && state.window() - before < PACKET / 10);
     }
 

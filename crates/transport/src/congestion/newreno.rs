@@ -55,14 +55,11 @@ impl State {
         if feedback.cause != Cause::Ack {
             return self.reno.on_loss(feedback);
         }
-        if !self.reno.is_after_cut(feedback) {
-            return false;
+        let is_cut = feedback.marked && config.ecn && self.reno.is_after_cut(feedback);
+        match is_cut {
+            true => self.reno.scale(0.5, feedback),
+            false => self.reno.on_ack(feedback, feedback.marked && config.ecn),
         }
-        let is_marked = feedback.marked && config.ecn;
-        match is_marked {
-            true => self.reno.halve(feedback.now),
-            false => self.reno.grow(feedback),
-        }
-        is_marked
+        is_cut
     }
 }

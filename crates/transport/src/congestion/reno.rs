@@ -4,11 +4,17 @@ use netloom_units::{Bytes, Time};
 
 use crate::feedback::{Cause, Feedback};
 
-/// Slow start and congestion avoidance, and halving on loss (RFC 5681), in bytes on the wire.
+/// Slow start and congestion avoidance, and at most one cut per window (RFC 5681), in bytes on the wire.
+///
+/// A cut does not take effect at once, which would leave a hole of half a round trip in what the flow sends, and bunch its packets ever
+/// after: the window glides to its new size while what is in flight is delivered, in proportion (RFC 6937).
 #[derive(Clone, Debug)]
 pub(crate) struct Reno {
     cwnd: f64,
+    /// Where slow start ends, and where a cut leads.
     ssthresh: f64,
+    /// By how much the window changes per byte delivered until it reaches `ssthresh`; 0: no cut is under way.
+    glide: f64,
     packet: f64,
     least: f64,
     most: f64,
@@ -23,7 +29,7 @@ impl Reno {
         let least = packet * least;
         let most = most.map_or(f64::INFINITY, |limit| limit.0 as f64).max(least.max(packet));
         let cwnd = (packet * f64::from(initial)).min(most);
-        Reno { cwnd, ssthresh: f64::INFINITY, packet, least, most, cut: None }
+        Reno { cwnd, ssthresh: f64::INFINITY, glide: 0.0, packet, least, most, cut: None }
     }
 
     #[inline]
@@ -36,14 +42,20 @@ impl Reno {
         self.cut.is_none_or(|cut| feedback.sent() > cut)
     }
 
-    /// No more slow start.
-    pub(crate) fn end_slow_start(&mut self) {
-        self.ssthresh = self.ssthresh.min(self.cwnd);
+    /// Packets were acknowledged, the last of them marked if `marked`.
+    pub(crate) fn on_ack(&mut self, feedback: &Feedback, marked: bool) {
+        let bytes = feedback.bytes as f64;
+        if self.glide != 0.0 {
+            let cwnd = self.cwnd + self.glide * bytes;
+            let is_there = if self.glide < 0.0 { cwnd <= self.ssthresh } else { cwnd >= self.ssthresh };
+            (self.cwnd, self.glide) = if is_there { (self.ssthresh, 0.0) } else { (cwnd, self.glide) };
+        } else if !marked && self.is_after_cut(feedback) {
+            self.grow(feedback, bytes);
+        }
     }
 
-    /// Unmarked packets were acknowledged. A window that is not what limits the flow does not grow (RFC 9002, section 7.8).
-    pub(crate) fn grow(&mut self, feedback: &Feedback) {
-        let bytes = feedback.bytes as f64;
+    /// A window that is not what limits the flow does not grow (RFC 9002, section 7.8).
+    fn grow(&mut self, feedback: &Feedback, bytes: f64) {
         let in_flight = f64::from(feedback.in_flight + feedback.packets) * self.packet;
         if self.cwnd < self.ssthresh {
             if in_flight * 2.0 >= self.cwnd {
@@ -55,36 +67,35 @@ impl Reno {
         self.cwnd = self.cwnd.min(self.most);
     }
 
-    /// Multiplies the window.
-    pub(crate) fn scale(&mut self, factor: f64) {
-        self.cwnd = (self.cwnd * factor).max(self.least);
-        self.ssthresh = self.cwnd;
+    /// Multiplies the window because of a mark.
+    pub(crate) fn scale(&mut self, factor: f64, feedback: &Feedback) {
+        self.cut_to(self.cwnd * factor, feedback);
     }
 
-    /// Halves the window because of a mark.
-    pub(crate) fn halve(&mut self, now: Time) {
-        self.scale(0.5);
-        self.cut = Some(now);
+    fn cut_to(&mut self, target: f64, feedback: &Feedback) {
+        self.ssthresh = target.max(self.least);
+        self.cwnd = (f64::from(feedback.in_flight) * self.packet).max(self.packet.min(self.ssthresh));
+        self.glide = if self.cwnd > self.ssthresh { self.ssthresh / self.cwnd - 1.0 } else { 1.0 };
+        self.cut = Some(feedback.now);
     }
 
     /// Packets were lost: halves the window unless it was cut since they were sent; a timeout leaves one packet. Returns whether it is cut.
     pub(crate) fn on_loss(&mut self, feedback: &Feedback) -> bool {
         let outstanding = f64::from(feedback.next - feedback.oldest) * self.packet;
-        let half = (self.cwnd.min(outstanding) / 2.0).max(2.0 * self.packet);
+        let half = (self.cwnd.min(outstanding) / 2.0).max(2.0 * self.packet).min(self.most);
         if feedback.cause == Cause::Timeout {
             // A second timeout in a row tells nothing about the path (RFC 5681, section 3.1).
             if self.cwnd > self.packet {
                 self.ssthresh = half;
             }
             self.cwnd = self.packet.max(self.least).min(self.most);
+            self.glide = 0.0;
             self.cut = Some(feedback.now);
             return true;
         }
         let is_new = self.is_after_cut(feedback);
         if is_new {
-            self.ssthresh = half;
-            self.cwnd = self.cwnd.min(half).max(self.least);
-            self.cut = Some(feedback.now);
+            self.cut_to(half, feedback);
         }
         is_new
     }
