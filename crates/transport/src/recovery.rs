@@ -368,7 +368,8 @@ impl Recovery {
             let held = if is_held { transport.options.ack_delay } else { Time::ZERO };
             (self.progress + smoothed * 2 + held, Due::Probe)
         });
-        [late, probe].into_iter().flatten().fold(Some(timeout), |first, other| first.min(Some(other)))
+        let first = late.map_or(timeout, |late| late.min(timeout));
+        Some(probe.map_or(first, |probe| probe.min(first)))
     }
 
     /// Sends a probe: something new if there `is_new`, else the last packet again. Returns how many packets are in flight no more.
