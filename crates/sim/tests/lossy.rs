@@ -91,6 +91,8 @@ fn pipe(latency: Time) -> f64 {
 fn mean_queue(records: &Records) -> f64 {
     let samples: Vec<u64> = records
         .samples
+        .to_vec()
+        .unwrap()
         .iter()
         .filter(|sample| sample.time >= Time::from_ms(20))
         .map(|sample| sample.queue)
