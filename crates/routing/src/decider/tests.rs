@@ -1,4 +1,5 @@
 use netloom_units::Bytes;
+use netloom_units::kind::Kind;
 use rand_pcg::Pcg64Mcg;
 
 use super::*;
@@ -272,4 +273,25 @@ fn a_flow_for_which_there_is_no_room_goes_by_its_hash_and_is_not_decided() {
     // Once the first flow is forgotten, the other one is decided like any.
     switch.route(&other, Time::from_ms(5));
     assert_eq!(switch.decider.decisions.taken, 2);
+}
+
+#[test]
+fn a_selector_of_ones_own_is_one_file_and_one_line() {
+    let guide = include_str!("../../../../docs/architecture.md");
+    assert!(guide.contains(include_str!("../selector/neighbour.rs")), "the guide shows the file");
+    let table = serde_json::json!({ "distance": 2 });
+    let mut switch = Place::switch("spray");
+    switch.scheme.selector = Selector::read("neighbour", table).unwrap().unwrap();
+    assert_eq!(switch.scheme.check(), Ok(()));
+    for (granularity, decided) in [("packet", 40), ("flow", 10)] {
+        switch.scheme.granularity = Granularity::read(granularity, serde_json::json!({})).unwrap().unwrap();
+        switch.decider = Decider::of_switch(&switch.scheme, 1, &mut switch.random);
+        for packet in 0..40 {
+            let flow = packet % 10;
+            let port = PORTS[(flow as usize + 2) % 4];
+            assert_eq!(switch.route(&header(flow, 0), Time(u64::from(packet))), port);
+        }
+        assert_eq!(switch.decider.decisions.taken, decided, "per {granularity}");
+        assert!(switch.decider.decisions.deviating > 0);
+    }
 }

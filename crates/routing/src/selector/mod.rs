@@ -102,20 +102,37 @@ macro_rules! selectors {
     };
 }
 
-selectors! {
-    "hash" => Hash(hash::Hash),
-    "random" => Random(random::Random),
-    "round-robin" => RoundRobin(round_robin::RoundRobin),
-    "least-loaded" => LeastLoaded(least_loaded::LeastLoaded),
-    "drill" => Drill(drill::Drill),
-    "d-mod-k" => DModK(mod_k::DModK),
-    "s-mod-k" => SModK(mod_k::SModK),
-    "weighted" => Weighted(weighted::Weighted),
-    "switch-ar" => SwitchAr(switch_ar::SwitchAr),
-    "switch-ar-fractional" => SwitchArFractional(switch_ar_fractional::SwitchArFractional),
-    "switch-ar-stable" => SwitchArStable(switch_ar_stable::SwitchArStable),
-    "valiant" => Valiant(valiant::Valiant),
-    "layer" => Layer(Box<layer::Layer>),
+/// The list of kinds.
+macro_rules! list {
+    ($($more:tt)*) => {
+        selectors! {
+            "hash" => Hash(hash::Hash),
+            "random" => Random(random::Random),
+            "round-robin" => RoundRobin(round_robin::RoundRobin),
+            "least-loaded" => LeastLoaded(least_loaded::LeastLoaded),
+            "drill" => Drill(drill::Drill),
+            "d-mod-k" => DModK(mod_k::DModK),
+            "s-mod-k" => SModK(mod_k::SModK),
+            "weighted" => Weighted(weighted::Weighted),
+            "switch-ar" => SwitchAr(switch_ar::SwitchAr),
+            "switch-ar-fractional" => SwitchArFractional(switch_ar_fractional::SwitchArFractional),
+            "switch-ar-stable" => SwitchArStable(switch_ar_stable::SwitchArStable),
+            "valiant" => Valiant(valiant::Valiant),
+            "layer" => Layer(Box<layer::Layer>),
+            $($more)*
+        }
+    };
+}
+
+#[cfg(not(test))]
+list! {}
+
+// The example of docs/architecture.md.
+#[cfg(test)]
+mod neighbour;
+#[cfg(test)]
+list! {
+    "neighbour" => Neighbour(neighbour::Neighbour),
 }
 
 impl Selector {
