@@ -48,8 +48,8 @@ browser:
 lint: $(VENV)/installed
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
-	$(VENV)/bin/ruff check tests python
-	$(VENV)/bin/ruff format --check tests python
+	$(VENV)/bin/ruff check tests python examples
+	$(VENV)/bin/ruff format --check tests python examples
 
 # Long: every study in full, one after the other; fails at the end if a gate of any of them does not hold.
 studies: build

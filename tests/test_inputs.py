@@ -1,11 +1,12 @@
 """Networks, flows, sizes and driven runs from Python."""
 
-import netloom
 import networkx as nx
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+
+import netloom
 
 TREE = {"kind": "fat-tree", "k": 4}
 

@@ -12,12 +12,13 @@ import time
 from pathlib import Path
 
 import duckdb
-import netloom
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+
+import netloom
 
 ROOT = Path(__file__).parent.parent
 NETLOOM = ROOT / "target" / "release" / "netloom"

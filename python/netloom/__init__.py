@@ -17,6 +17,7 @@ from netloom._netloom import Scenario, Table
 from netloom._outcome import Outcome, Summary
 from netloom._route import Route
 from netloom._run import run
+from netloom._study import Study
 from netloom._topology import Topology, topology
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "ScenarioError",
     "Simulation",
     "SimulationError",
+    "Study",
     "Summary",
     "Table",
     "Topology",

@@ -1,8 +1,8 @@
-"""Pictures of outcomes, by matplotlib."""
+"""Pictures of outcomes and studies, by matplotlib."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from netloom._netloom import Table
     from netloom._outcome import Outcome
+    from netloom._study import Study
 
 #: Axis labels of what can be drawn.
 LABELS = {"slowdown": "slowdown", "fct": "flow completion time [us]"}
@@ -60,3 +61,77 @@ class OutcomePlots:
         ax = _axes(ax)
         _cdf(ax, _values(self._outcome.flows, metric), label)
         return _finish_cdf(ax, metric)
+
+
+class StudyPlots:
+    """Pictures of a study: one line per combination of labels, over all seeds."""
+
+    def __init__(self, study: Study) -> None:
+        """Takes the study."""
+        self._study = study
+
+    def _groups(self, axis: str | None) -> tuple[Table, dict[str, np.ndarray]]:
+        """The flows, and which of them belong to each label, in order of their first cells."""
+        flows, axes = self._study.flows(), self._study.axes
+        if axis is not None and axis not in axes:
+            raise ValueError(f"axis: expected one of {', '.join(axes)}, found {axis!r}")
+        chosen = axes if axis is None else [axis]
+        columns = [flows[name].astype(str) for name in chosen]
+        names = columns[0] if columns else np.full(len(flows), "all")
+        for column in columns[1:]:
+            names = np.char.add(np.char.add(names.astype(str), " "), column.astype(str))
+        labels = list(dict.fromkeys(names.tolist()))
+        return flows, {label: names == label for label in labels}
+
+    def cdf(self, metric: str = "slowdown", *, axis: str | None = None, ax: Axes | None = None) -> Axes:
+        """Distribution functions of the flows' ``slowdown`` or ``fct`` (in microseconds), by label of an axis or of all."""
+        ax = _axes(ax)
+        flows, groups = self._groups(axis)
+        values = _values(flows, metric)
+        for label, rows in groups.items():
+            _cdf(ax, values[rows], label)
+        return _finish_cdf(ax, metric)
+
+    def slowdown_by_size(
+        self, quantile: float = 0.99, *, axis: str | None = None, bins: int = 12, ax: Axes | None = None
+    ) -> Axes:
+        """A quantile of the slowdown over the flows' size, in bins of equally many flows."""
+        ax = _axes(ax)
+        flows, groups = self._groups(axis)
+        slowdown, size = _values(flows, "slowdown"), flows["bytes"].astype(float)
+        for label, rows in groups.items():
+            rows = rows & ~np.isnan(slowdown)
+            x, y = _by_size(size[rows], slowdown[rows], quantile, bins)
+            ax.plot(x, y, marker="o", markersize=3, label=label)
+        ax.set(xscale="log", yscale="log", xlabel="flow size [B]", ylabel=f"slowdown, quantile {quantile:g}")
+        ax.grid(alpha=0.3)
+        if groups:
+            ax.legend()
+        return ax
+
+    def bars(self, metric: str = "slowdown.p99", *, axis: str | None = None, ax: Axes | None = None) -> Axes:
+        """A number of the summary by label, the mean over the seeds, with the least and largest as whiskers."""
+        ax = _axes(ax)
+        frame, axes = self._study.frame(), self._study.axes
+        chosen = axes if axis is None else [axis]
+        values = frame[metric]
+        rows: dict[str, list[float]] = {}
+        for place, value in enumerate(values):
+            rows.setdefault(" ".join(str(frame[name][place]) for name in chosen) or "all", []).append(value)
+        mean: list[Any] = [np.mean(found) for found in rows.values()]
+        low = [m - min(found) for m, found in zip(mean, rows.values(), strict=True)]
+        high = [max(found) - m for m, found in zip(mean, rows.values(), strict=True)]
+        ax.bar(list(rows), mean, yerr=[low, high], capsize=3)
+        ax.set_ylabel(metric)
+        return ax
+
+
+def _by_size(size: np.ndarray, slowdown: np.ndarray, quantile: float, bins: int) -> tuple[list, list]:
+    order = np.argsort(size, kind="stable")
+    size, slowdown = size[order], slowdown[order]
+    # Flows of one size stay together.
+    edges = np.unique(
+        np.searchsorted(size, np.quantile(size, np.linspace(0, 1, bins + 1)[1:-1]), side="right")
+    )
+    parts = [part for part in np.split(np.arange(len(size)), edges) if len(part)] if len(size) else []
+    return [size[part].mean() for part in parts], [np.quantile(slowdown[part], quantile) for part in parts]

@@ -5,6 +5,7 @@ mod error;
 mod outcome;
 mod run;
 mod scenario;
+mod study;
 mod table;
 mod topology;
 mod value;
@@ -22,6 +23,8 @@ mod _netloom {
     use crate::run::run;
     #[pymodule_export]
     use crate::scenario::Scenario;
+    #[pymodule_export]
+    use crate::study::{Study, perform_parcel, store_result};
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]

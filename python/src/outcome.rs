@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use netloom_record::{OutcomeTable, Performance, Records, SeriesError, Summary, Window};
+use netloom_record::{OutcomeError, OutcomeTable, Performance, Records, SeriesError, Summary, Window};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
@@ -28,6 +28,9 @@ pub(crate) struct Outcome {
     tables: Vec<Table>,
 }
 
+/// Series that were read need no temporary files.
+const IN_MEMORY: &str = "the rows are in memory";
+
 const AS_JSON: &str = "what was computed or read can be written as JSON";
 
 impl Outcome {
@@ -48,23 +51,15 @@ impl Outcome {
         })
     }
 
-    fn read_folder(dir: &Path) -> Result<Self, netloom_record::OutcomeError> {
+    fn read_folder(dir: &Path) -> Result<Self, OutcomeError> {
         let outcome = netloom_record::Outcome::read(dir)?;
-        // Only the names of groups and windows stand in the tables.
-        let window = |name: &String| Window {
-            name: name.clone(),
-            from: Default::default(),
-            until: Default::default(),
-        };
         let records = Records {
-            groups: outcome.summary.groups.keys().cloned().collect(),
-            windows: outcome.summary.windows.keys().map(window).collect(),
             flows: outcome.flows()?,
             channels: outcome.channels()?,
             samples: outcome.samples()?.into(),
             flow_samples: outcome.flow_samples()?.into(),
             window_flows: outcome.window_flows()?,
-            ..Records::default()
+            ..records_with_names(&outcome)
         };
         let made = Outcome::new(
             outcome.scenario,
@@ -73,7 +68,32 @@ impl Outcome {
             &records,
             Some(dir.to_owned()),
         );
-        Ok(made.expect("the rows are in memory"))
+        Ok(made.expect(IN_MEMORY))
+    }
+}
+
+/// Reads one table of an outcome folder.
+pub(crate) fn read_table(dir: &Path, table: OutcomeTable) -> Result<Table, OutcomeError> {
+    let outcome = netloom_record::Outcome::read(dir)?;
+    let mut records = records_with_names(&outcome);
+    match table {
+        OutcomeTable::Flows => records.flows = outcome.flows()?,
+        OutcomeTable::Links => records.channels = outcome.channels()?,
+        OutcomeTable::Series => records.samples = outcome.samples()?.into(),
+        OutcomeTable::FlowSeries => records.flow_samples = outcome.flow_samples()?.into(),
+        OutcomeTable::Windows => records.window_flows = outcome.window_flows()?,
+    }
+    Ok(Table::of_columns(records.columns(table).expect(IN_MEMORY)))
+}
+
+/// Records with nothing but the names that stand in the tables: those of groups and windows.
+fn records_with_names(outcome: &netloom_record::Outcome) -> Records {
+    let window =
+        |name: &String| Window { name: name.clone(), from: Default::default(), until: Default::default() };
+    Records {
+        groups: outcome.summary.groups.keys().cloned().collect(),
+        windows: outcome.summary.windows.keys().map(window).collect(),
+        ..Records::default()
     }
 }
 

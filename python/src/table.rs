@@ -29,6 +29,16 @@ pub(crate) struct Table {
     batches: Vec<RecordBatch>,
 }
 
+/// A column under a name that the user chose.
+pub(crate) enum Column {
+    /// Words.
+    Text(Vec<Option<String>>),
+    /// Whole numbers.
+    Count(Vec<u64>),
+    /// Numbers that some rows lack.
+    Real(Vec<Option<f64>>),
+}
+
 /// The unit that a column's name tells.
 fn unit(name: &str) -> Option<&'static str> {
     let last = name.rsplit(['_', '.']).next()?;
@@ -69,6 +79,44 @@ impl Table {
             arrays.push(array);
         }
         Table::of_arrays(fields, arrays)
+    }
+
+    /// Columns under names that the user chose.
+    pub(crate) fn of_named(columns: Vec<(String, Column)>) -> Self {
+        let (mut fields, mut arrays) = (Vec::new(), Vec::new());
+        for (name, column) in columns {
+            let array: ArrayRef = match column {
+                Column::Text(texts) => Arc::new(StringArray::from(texts)),
+                Column::Count(counts) => Arc::new(UInt64Array::from(counts)),
+                Column::Real(numbers) => Arc::new(Float64Array::from(numbers)),
+            };
+            fields.push(field(&name, &array, true, None));
+            arrays.push(array);
+        }
+        Table::of_arrays(fields, arrays)
+    }
+
+    /// The same rows with a cell's labels and seed before them.
+    pub(crate) fn with_labels(self, labels: Vec<(String, Option<String>)>, seed: u64) -> Self {
+        let rows = self.rows();
+        let mut columns: Vec<(String, Column)> =
+            labels.into_iter().map(|(axis, label)| (axis, Column::Text(vec![label; rows]))).collect();
+        columns.push(("seed".to_owned(), Column::Count(vec![seed; rows])));
+        let named = Table::of_named(columns);
+        let mut fields: Vec<Field> =
+            named.schema.fields().iter().map(|field| field.as_ref().clone()).collect();
+        fields.extend(self.schema.fields().iter().map(|field| field.as_ref().clone()));
+        let mut arrays: Vec<ArrayRef> =
+            named.batches.iter().flat_map(|batch| batch.columns().to_vec()).collect();
+        arrays.extend(self.batches.iter().flat_map(|batch| batch.columns().to_vec()));
+        Table::of_arrays(fields, arrays)
+    }
+
+    /// Tables of the same columns, one below the other; `none` if there are none.
+    pub(crate) fn stacked(parts: Vec<Table>, none: impl FnOnce() -> Table) -> Self {
+        let Some(first) = parts.first() else { return none() };
+        let schema = Arc::clone(&first.schema);
+        Table { schema, batches: parts.into_iter().flat_map(|part| part.batches).collect() }
     }
 
     fn of_arrays(fields: Vec<Field>, arrays: Vec<ArrayRef>) -> Self {

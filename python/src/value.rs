@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 
 use crate::error::{PYTHON, scenario_error};
+use crate::scenario::Scenario;
 
 /// Where everything lies that was written in Python.
 pub(crate) fn place() -> Place {
@@ -17,6 +18,9 @@ pub(crate) fn to_node(value: &Bound<'_, PyAny>, field: &str) -> PyResult<Node> {
     let py = value.py();
     let refuse = |message: String| scenario_error(py, &Problem::new(field, message).at(&place()).into());
     let below = |step: &str| if field.is_empty() { step.to_owned() } else { format!("{field}.{step}") };
+    if let Ok(scenario) = value.cast::<Scenario>() {
+        return Ok(scenario.borrow().document.clone());
+    }
     let value = if let Ok(text) = value.cast::<PyString>() {
         Value::String(text.to_str()?.to_owned())
     } else if let Ok(truth) = value.cast::<PyBool>() {

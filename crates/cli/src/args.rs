@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
+use netloom_study::Shard;
 
 /// The largest whole number that TOML can write.
 const LARGEST_SEED: u64 = i64::MAX as u64;
@@ -92,6 +93,9 @@ pub(crate) struct StudyArgs {
     /// Folder of the cells' outcomes and the results [default: runs/FOLDER-NAME of the study file, with -small for the small form].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Run the I-th of N parts of the cells, and judge nothing; the same without --shard then finishes the study.
+    #[arg(long, value_name = "I/N")]
+    pub(crate) shard: Option<Shard>,
     /// Print claims and results as JSON instead of tables.
     #[arg(long)]
     pub(crate) json: bool,

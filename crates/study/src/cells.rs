@@ -37,6 +37,20 @@ pub struct Shard {
     pub of: NonZeroU32,
 }
 
+impl std::str::FromStr for Shard {
+    type Err = String;
+
+    /// Reads `2/8`: the second of eight parts.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('/').and_then(|(number, of)| {
+            Some(Shard { number: number.trim().parse().ok()?, of: of.trim().parse().ok()? })
+        });
+        parts
+            .filter(|shard| shard.number <= shard.of)
+            .ok_or_else(|| format!("expected I/N with 1 <= I <= N, such as 2/8, found {text}"))
+    }
+}
+
 impl Shard {
     fn has(self, position: usize) -> bool {
         position as u64 % u64::from(self.of.get()) == u64::from(self.number.get() - 1)
@@ -295,6 +309,15 @@ mod tests {
         assert!(
             reports.iter().all(|report| report.numbers().is_some() && report.folder == reports[0].folder)
         );
+    }
+
+    #[test]
+    fn a_part_is_written_as_one_of_several() {
+        let shard: Shard = "2/8".parse().unwrap();
+        assert_eq!((shard.number.get(), shard.of.get()), (2, 8));
+        for wrong in ["0/2", "3/2", "2", "a/b", "1/0", ""] {
+            assert!(wrong.parse::<Shard>().unwrap_err().contains("expected I/N"), "{wrong}");
+        }
     }
 
     #[test]

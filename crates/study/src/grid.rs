@@ -16,6 +16,8 @@ use crate::work::Work;
 pub struct Plan {
     /// Every cell: all combinations of the axes' values, each with every seed.
     pub cells: Vec<Cell>,
+    /// About how much work each cell is: an estimate that tells which should start first.
+    pub costs: Vec<f64>,
     /// The numbers that each point will have, by name; they have no values yet.
     pub(crate) outline: Results,
 }
@@ -31,9 +33,13 @@ impl Study {
         let points = self.points()?;
         let mut problems = Vec::new();
         let mut outlines = Vec::with_capacity(points.len());
+        let mut costs = Vec::new();
         for point in &points {
             match point.work.check() {
-                Ok(names) => outlines.push((Arc::clone(point), names)),
+                Ok((names, cost)) => {
+                    outlines.push((Arc::clone(point), names));
+                    costs.extend(std::iter::repeat_n(cost, self.repetitions as usize));
+                }
                 Err(found) => problems.extend(found.0),
             }
         }
@@ -46,7 +52,7 @@ impl Study {
         let cells = points.iter().flat_map(|point| {
             repetitions.clone().map(|repetition| Cell { point: Arc::clone(point), repetition })
         });
-        Ok(Plan { cells: cells.collect(), outline })
+        Ok(Plan { cells: cells.collect(), costs, outline })
     }
 
     /// Refuses more cells than anybody waits for, before any of them takes up room.

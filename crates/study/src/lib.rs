@@ -28,7 +28,8 @@
 //! | `grid`, `cell` | which cells is that, and are they and the claims sound? |
 //! | `work`, `analysis`, `measure` | what does a cell do? |
 //! | `cells`, `folder`, `fingerprint` | how are they run, where do the results lie, what is done already? |
-//! | `numbers`, `results` | what came out, by name? |
+//! | `remote` | what does a cell need to be done on another machine? |
+//! | `numbers`, `results`, `tables` | what came out, by name, and in files? |
 //! | `claims` | what do the claims say about it? |
 //!
 //! ```
@@ -70,7 +71,9 @@ mod folder;
 mod grid;
 mod measure;
 mod numbers;
+mod remote;
 mod results;
+mod tables;
 mod work;
 
 pub use analysis::Analysis;
@@ -87,5 +90,7 @@ pub use measure::{
     Collisions, Conflicts, Diversity, LayerCounts, LayerPaths, Measurement, Structure, ThroughputOf,
 };
 pub use numbers::numbers;
+pub use remote::{Parcel, ResultFiles, store};
 pub use results::{PointResults, Results};
+pub use tables::{Unwritable, write_results};
 pub use work::{Numbers, Work, WorkError};

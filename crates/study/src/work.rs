@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use netloom_record::{Existing, Outcome, OutcomeWriter, Status};
-use netloom_scenario::{Node, Problem, Problems, RunError, Scenario, finish, prepare};
+use netloom_scenario::{Node, Problem, Problems, Scenario, Value, prepare, simulate};
+use netloom_units::{Bytes, Time};
 
 use crate::analysis::Analysis;
 use crate::folder::write_folder;
@@ -77,19 +78,22 @@ impl Work {
         }
     }
 
-    /// Finds out before anything runs whether the parts fit each other, and which numbers there will be.
+    /// Finds out before anything runs whether the parts fit each other, which numbers there will be, and about how much work it is (in
+    /// bytes that cross the network; the same for all measurements).
     ///
     /// # Errors
     /// What does not fit, placed where it is written.
-    pub(crate) fn check(&self) -> Result<Vec<String>, Problems> {
+    pub(crate) fn check(&self) -> Result<(Vec<String>, f64), Problems> {
         match self {
             Work::Run(scenario, document) => {
                 let ready = prepare(scenario, document)?;
-                Ok(numbers(&ready.outline).into_keys().collect())
+                let hosts = ready.simulation.network().hosts();
+                let cost = bytes(scenario, hosts, ready.total_messages);
+                Ok((numbers(&ready.outline).into_keys().collect(), cost))
             }
             Work::Measure(analysis, document) => {
                 analysis.check(document)?;
-                Ok(analysis.measurement.quantities())
+                Ok((analysis.measurement.quantities(), 1.0))
             }
         }
     }
@@ -110,23 +114,55 @@ impl Work {
     /// Does the work and writes the result to `folder`, which comes into being only when it is complete. A run ends early when
     /// `stop` becomes true; a measurement does not.
     pub(crate) fn perform(&self, folder: &Path, stop: &AtomicBool) -> Result<(), WorkError> {
+        let text = self.to_toml().map_err(|problem| WorkError::Failed(problem.to_string()))?;
+        self.perform_as(&text, folder, stop)
+    }
+
+    /// The same; the result says that `text` was done.
+    pub(crate) fn perform_as(&self, text: &str, folder: &Path, stop: &AtomicBool) -> Result<(), WorkError> {
         match self {
-            Work::Run(scenario, document) => simulate(scenario, document, folder, stop),
-            Work::Measure(analysis, _) => measure(analysis, folder),
+            Work::Run(scenario, document) => run(scenario, document, text, folder, stop),
+            Work::Measure(analysis, _) => measure(analysis, text, folder),
         }
     }
 }
 
-fn simulate(scenario: &Scenario, document: &Node, folder: &Path, stop: &AtomicBool) -> Result<(), WorkError> {
+/// About how many bytes a run sends: an estimate by which long runs can be told from short ones, no more.
+fn bytes(scenario: &Scenario, hosts: u32, messages: Option<u64>) -> f64 {
+    let written = Node::from_value("scenario", &scenario.workload.pattern).ok();
+    let field = |name: &str| written.as_ref()?.at([name])?.as_str().map(str::to_owned);
+    let number = |name: &str| match written.as_ref()?.at([name])?.value {
+        Value::Float(number) => Some(number),
+        Value::Integer(number) => Some(number as f64),
+        _ => None,
+    };
+    let size = field("size").and_then(|size| size.parse::<Bytes>().ok()).unwrap_or(Bytes(1 << 20));
+    let duration = field("duration").and_then(|duration| duration.parse::<Time>().ok());
+    match (messages, duration) {
+        (Some(messages), _) => messages as f64 * size.0 as f64,
+        // Open loops last, at their share of a usual link's rate.
+        (None, Some(duration)) => {
+            f64::from(hosts) * number("load").unwrap_or(1.0) * duration.as_secs_f64() * 25e9
+        }
+        (None, None) => f64::from(hosts) * size.0 as f64,
+    }
+}
+
+fn run(
+    scenario: &Scenario,
+    document: &Node,
+    text: &str,
+    folder: &Path,
+    stop: &AtomicBool,
+) -> Result<(), WorkError> {
     let unwritable = |error: netloom_record::OutcomeError| WorkError::Unwritable(error.to_string());
     let writer = OutcomeWriter::prepare(folder, Existing::Replace).map_err(unwritable)?;
     let ready = prepare(scenario, document).map_err(|problems| WorkError::Failed(problems.to_string()))?;
     let observe =
         |_| if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-    let ran = finish(scenario, ready, 1, &writer, observe).map_err(|error| match error {
-        RunError::Outcome(error) => unwritable(error),
-        other => WorkError::Failed(other.to_string()),
-    })?;
+    let (ran, records) =
+        simulate(scenario, ready, 1, observe).map_err(|error| WorkError::Failed(error.to_string()))?;
+    writer.write(text, &ran.summary, &records, &ran.performance).map_err(unwritable)?;
     match ran.summary.status {
         Status::Complete => Ok(()),
         Status::Interrupted => {
@@ -137,12 +173,11 @@ fn simulate(scenario: &Scenario, document: &Node, folder: &Path, stop: &AtomicBo
     }
 }
 
-fn measure(analysis: &Analysis, folder: &Path) -> Result<(), WorkError> {
+fn measure(analysis: &Analysis, text: &str, folder: &Path) -> Result<(), WorkError> {
     let quantities = analysis.take().map_err(WorkError::Failed)?;
     // JSON has no word for what is no number; such a quantity has no value.
     let quantities: Numbers = quantities.into_iter().filter(|(_, value)| value.is_finite()).collect();
     let failed = |error: &dyn std::fmt::Display| WorkError::Failed(error.to_string());
-    let text = analysis.to_toml().map_err(|error| failed(&error))?;
     let json = serde_json::to_string_pretty(&quantities).map_err(|error| failed(&error))?;
     write_folder(folder, &[(ANALYSIS, text.as_bytes()), (QUANTITIES, json.as_bytes())])
         .map_err(|error| WorkError::Unwritable(format!("cannot write {}: {error}", folder.display())))

@@ -13,12 +13,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 use netloom_scenario::{Node, Source};
 use netloom_study::{
     Base, Cell, CellEvent, CellFolders, CellReport, Results, Running, Study, Verdict, WorkError, digest,
-    judge, run_cells,
+    judge, run_cells, write_results,
 };
 
 use crate::args::StudyArgs;
 use crate::failure::{Failure, complain};
-use crate::files::{unwritable, write_file};
+use crate::files::unwritable;
 use crate::interrupt;
 
 /// Reads the study, checks all of it, runs what is not done yet, judges the claims, writes and shows the results.
@@ -43,10 +43,19 @@ pub(crate) fn study(args: &StudyArgs) -> Result<(), Failure> {
         return Err(ending.incomplete());
     }
 
+    if args.shard.is_some() && ending.done < ending.all && !ending.stopped && ending.failures.is_empty() {
+        writeln!(
+            std::io::stdout().lock(),
+            "{} of {} cells are done, this part among them",
+            ending.done,
+            ending.all
+        )?;
+        return Ok(());
+    }
     let results = plan.results(&reports);
     let verdicts = judge(&study.claims, &results);
-    write_results(&folder, cells, &reports, &results)?;
-    write_verdicts(&folder, &verdicts)?;
+    write_results(&folder, cells, &reports, &results, &verdicts)
+        .map_err(|error| Failure::Output(error.to_string()))?;
     for (cell, message) in &ending.failures {
         let (point, seed) = (cell.point.name(), cell.seed());
         complain(&format!("error: the cell {point} (seed {seed}) failed: {message}\n"));
@@ -86,7 +95,7 @@ fn run(
         CellEvent::Ended(..) => bar.inc(1),
     };
     let program = program();
-    let running = Running { program: &program, workers, shard: None, stop };
+    let running = Running { program: &program, workers, shard: args.shard, stop };
     let reports = run_cells(cells, folders, &running, &news);
     bar.finish_and_clear();
     Ok(reports?)
@@ -138,37 +147,6 @@ impl<'a> Ending<'a> {
     }
 }
 
-/// `results.csv`: one row per cell, all labels, the seed, the cell's folder, and all metrics.
-fn write_results(
-    folder: &Path,
-    cells: &[Cell],
-    reports: &[CellReport],
-    results: &Results,
-) -> Result<(), Failure> {
-    let axes: Vec<&str> = results.axes().collect();
-    let metrics = results.occurring();
-    let heading = axes.iter().chain(&["seed", "folder"]).chain(&metrics);
-    let heading = heading.map(|name| (*name).to_owned()).collect();
-    let mut rows: Vec<Vec<String>> = vec![heading];
-    for (cell, report) in cells.iter().zip(reports) {
-        let Some(numbers) = report.numbers() else { continue };
-        let label = |axis: &&str| {
-            let labels = &cell.point.labels;
-            labels.iter().find(|(name, _)| name == axis).map(|(_, label)| label.clone()).unwrap_or_default()
-        };
-        let number = |metric: &&str| numbers.get(*metric).map(f64::to_string).unwrap_or_default();
-        let place = report.folder.strip_prefix(folder).unwrap_or(&report.folder).display().to_string();
-        let named = axes.iter().map(label).chain([cell.seed().to_string(), place]);
-        rows.push(named.chain(metrics.iter().map(number)).collect());
-    }
-    write_file(&folder.join("results.csv"), csv(&rows).as_bytes())
-}
-
-fn write_verdicts(folder: &Path, verdicts: &[Verdict]) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(verdicts).map_err(|error| Failure::Bug(error.to_string()))?;
-    write_file(&folder.join("claims.json"), text.as_bytes())
-}
-
 /// Prints tables, or JSON.
 fn show(
     args: &StudyArgs,
@@ -208,22 +186,4 @@ fn default_folder(study: &Path, small: bool) -> PathBuf {
         None => stem,
     };
     PathBuf::from("runs").join(if small { format!("{name}-small") } else { name })
-}
-
-/// Rows as CSV.
-fn csv(rows: &[Vec<String>]) -> String {
-    let line = |row: &Vec<String>| {
-        let fields: Vec<String> = row.iter().map(|field| quote(field)).collect();
-        fields.join(",") + "\n"
-    };
-    rows.iter().map(line).collect()
-}
-
-/// A CSV field (RFC 4180).
-fn quote(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.to_owned()
-    }
 }

@@ -1,0 +1,60 @@
+"""``python -m netloom study FILE``: a study on a Dask cluster, or here."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from netloom import ScenarioError, Study
+
+
+def main() -> int:
+    """Runs the study and prints its claims; 1 if a gate does not hold or a cell failed, 2 if the study is wrong."""
+    parser = argparse.ArgumentParser(prog="python -m netloom", description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    study = commands.add_parser("study", help="run a study file")
+    study.add_argument("file", help="the study file")
+    study.add_argument("--dask", metavar="ADDRESS", help="run on the Dask cluster of this scheduler")
+    study.add_argument(
+        "--out", metavar="FOLDER", help="where the results go; default as by the netloom command"
+    )
+    study.add_argument("--small", action="store_true", help="run the small form")
+    study.add_argument("--workers", type=int, metavar="N", help="cells at a time, if not on a cluster")
+    arguments = parser.parse_args()
+    try:
+        return run(arguments)
+    except ScenarioError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except (OSError, RuntimeError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted; the same command goes on from here", file=sys.stderr)
+        return 130
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs what the command line asks for."""
+    study = Study.from_file(arguments.file, small=arguments.small)
+    client = None
+    if arguments.dask:
+        try:
+            from distributed import Client
+        except ImportError as error:
+            raise RuntimeError("--dask needs Dask: pip install 'netloom[dask]'") from error
+        client = Client(arguments.dask, timeout="10s")
+    try:
+        study.run(arguments.out, workers=arguments.workers, client=client)
+    finally:
+        if client is not None:
+            client.close()
+    for claim in study.claims:
+        holds = {True: "yes", False: "NO", None: "not measured"}[claim["holds"]]
+        print(f"{claim['id']}  {holds:<12}  {claim['measured']}  {claim['text']}")
+    print(f"results in {study.folder}")
+    return int(any(claim["gate"] and claim["holds"] is not True for claim in study.claims))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,160 @@
+"""Studies from Python: run here, stopped and continued, on a Dask cluster that loses a worker."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib
+import polars as pl
+import pytest
+
+import netloom
+
+matplotlib.use("Agg")
+
+CELLS = 12
+
+
+def study(size="200KB", repetitions=3, topology=None):
+    return netloom.Study(
+        "Schemes",
+        {"topology": topology or {"kind": "fat-tree", "k": 4}},
+        axes={
+            "scheme": {
+                "ecmp": {"routing.preset": "ecmp"},
+                "flowcut": {"routing.preset": "flowcut-nic"},
+            },
+            "size": ("workload.size", ["10KB", size]),
+        },
+        repetitions=repetitions,
+        claims=[{"id": "C1", "text": "it holds", "expression": "p99_fct('ecmp', '10KB') > 0"}],
+    )
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Everything below a folder but what depends on the machine."""
+    kept = (file for file in folder.rglob("*") if file.is_file() and not file.name.startswith("."))
+    kept = (file for file in kept if file.name != "performance.json")
+    return {str(file.relative_to(folder)): file.read_bytes() for file in kept}
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("study") / "out"
+    return study().run(folder, workers=2)
+
+
+def test_a_frame_has_a_row_per_cell(here):
+    frame = pl.DataFrame(here.frame())
+    assert frame.height == len(here) == CELLS
+    assert frame.columns[:4] == ["scheme", "size", "seed", "folder"]
+    assert set(frame["scheme"]) == {"ecmp", "flowcut"} and set(frame["seed"]) == {1, 2, 3}
+    for row in frame.iter_rows(named=True):
+        summary = netloom.Outcome.read(here.folder / row["folder"]).summary
+        assert row["slowdown.p99"] == summary["slowdown"]["p99"]
+    assert here.claims[0]["holds"] is True
+
+
+def test_flows_carry_their_labels(here):
+    flows = pl.DataFrame(here.flows())
+    assert flows.columns[:3] == ["scheme", "size", "seed"] and flows.height == CELLS * 16
+    means = flows.group_by("scheme", "size", "seed").agg(pl.col("fct_ps").mean())
+    frame = pl.DataFrame(here.frame()).join(means, on=["scheme", "size", "seed"])
+    assert (frame["fct.mean"] - frame["fct_ps"] / 1e6).abs().max() < 1e-6
+    assert here.flows().units["fct_ps"] == "ps"
+
+
+def test_a_study_goes_on_where_it_was(here, tmp_path):
+    first = study()
+
+    def enough(progress):
+        if progress["done"] == 4:
+            raise StopIteration
+
+    with pytest.raises(StopIteration):
+        first.run(tmp_path / "out", workers=1, progress=enough)
+    again = study()
+    assert 4 <= again.open(tmp_path / "out") < CELLS
+    ran = []
+    again.run(workers=2, progress=ran.append)
+    assert ran[-1] == {"done": CELLS, "cells": CELLS}
+    assert files(tmp_path / "out") == files(here.folder)
+
+
+def test_parts_make_the_whole(here, tmp_path):
+    for part in (1, 2, 3):
+        study().run(tmp_path / "out", shard=(part, 3))
+    assert files(tmp_path / "out") == files(here.folder)
+    with pytest.raises(netloom.ScenarioError, match="shard: expected i of n"):
+        study().run(tmp_path / "out", shard=(4, 3))
+
+
+def test_pictures_have_a_line_per_label(here):
+    assert len(here.plot.cdf().lines) == 4
+    assert len(here.plot.cdf("fct", axis="scheme").lines) == 2
+    assert len(here.plot.slowdown_by_size(axis="scheme").lines) == 2
+    assert len(here.plot.bars("slowdown.p99", axis="size").patches) == 2
+    assert len(netloom.run({"topology": {"kind": "fat-tree", "k": 4}}).plot.cdf(label="one").lines) == 1
+    with pytest.raises(ValueError, match="axis: expected one of scheme, size"):
+        here.plot.cdf(axis="load")
+
+
+def test_what_is_wrong_is_found_before_the_first_cell():
+    with pytest.raises(netloom.ScenarioError, match="routing.preset: there is no .*`ecpm`"):
+        netloom.Study("x", {}, axes={"scheme": {"e": {"routing.preset": "ecpm"}}})
+    with pytest.raises(TypeError, match="axis load: expected a dict of cases, or a field with its values"):
+        netloom.Study("x", {}, axes={"load": [1, 2]})
+
+
+def test_study_files_are_read(tmp_path):
+    (tmp_path / "s.toml").write_text(
+        'title = "t"\nscenario = { topology = { kind = "fat-tree", k = 4 } }\n[small]\nrepetitions = 2\n'
+    )
+    assert len(netloom.Study.from_file(tmp_path / "s.toml")) == 1
+    assert len(netloom.Study.from_file(tmp_path / "s.toml", small=True)) == 2
+    with pytest.raises(netloom.ScenarioError, match="cannot read"):
+        netloom.Study.from_file(tmp_path / "absent.toml")
+
+
+# Dask
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
+        yield cluster
+
+
+def test_a_cluster_that_loses_a_worker_gives_the_same_bytes(cluster, tmp_path):
+    from distributed import Client
+
+    # A network from a file, so that tasks have files to carry.
+    ring = [(a, (a + 1) % 8) for a in range(8)]
+    network = netloom.network(ring, hosts_per_switch=2, file=tmp_path / "ring.txt")
+    study("20MB", topology=network).run(tmp_path / "local", workers=2)
+    remote = study("20MB", topology=network)
+    killed = []
+
+    def kill_one(progress):
+        if progress["done"] == 3 and not killed:
+            killed.append(next(iter(cluster.workers.values())).process.pid)
+            os.kill(killed[0], signal.SIGKILL)
+
+    with Client(cluster) as client:
+        remote.run(tmp_path / "dask", client=client, progress=kill_one)
+    assert killed
+    assert files(tmp_path / "dask") == files(tmp_path / "local")
+    # Nothing is left to do, here or there.
+    assert study("20MB", topology=network).open(tmp_path / "dask") == CELLS
+
+
+def test_an_address_that_nobody_answers_is_one_message(tmp_path):
+    (tmp_path / "s.toml").write_text('title = "t"\nscenario = {}\n')
+    command = [sys.executable, "-m", "netloom", "study", "s.toml", "--dask", "tcp://127.0.0.1:9"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.returncode == 1 and run.stderr.startswith("error: ") and "Traceback" not in run.stderr
