@@ -5,9 +5,6 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use netloom_study::Shard;
 
-/// The largest whole number that TOML can write.
-const LARGEST_SEED: u64 = i64::MAX as u64;
-
 /// Which path should each packet take, and what does that choice cost?
 ///
 /// netloom simulates datacenter and HPC fabrics packet by packet and puts routing schemes side by side on the same work.
@@ -38,6 +35,12 @@ pub(crate) enum Command {
     Throughput(ThroughputArgs),
     /// Show the candidates at every hop from one host to another, and why one is chosen.
     Route(RouteArgs),
+    /// Print the JSON schema of scenarios, by which editors complete and check them.
+    Schema,
+    /// Print what a shell needs to complete netloom's commands and options.
+    Completions(CompletionsArgs),
+    /// Print netloom's manual page, or write those of all commands.
+    Man(ManArgs),
 }
 
 /// A scenario and the changes made to it.
@@ -52,11 +55,11 @@ pub(crate) struct ScenarioArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Changes {
     /// Set a field, e.g. --set routing.granularity.gap=50us; may be given several times.
-    #[arg(long = "set", value_name = "FIELD=VALUE")]
+    #[arg(long = "set", value_name = "FIELD=VALUE", allow_hyphen_values = true)]
     pub(crate) set: Vec<String>,
     /// Seed of every random choice; short for --set seed=N.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=LARGEST_SEED))]
-    pub(crate) seed: Option<u64>,
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) seed: Option<String>,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -85,7 +88,7 @@ pub(crate) struct StudyArgs {
     #[arg(long)]
     pub(crate) small: bool,
     /// Set a field of the study's scenario or analysis, before its axes do; may be given several times.
-    #[arg(long = "set", value_name = "FIELD=VALUE")]
+    #[arg(long = "set", value_name = "FIELD=VALUE", allow_hyphen_values = true)]
     pub(crate) set: Vec<String>,
     /// Cells run at the same time [default: one per core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -116,7 +119,8 @@ pub(crate) struct ReportArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ListArgs {
-    /// An axis (e.g. selector), a kind (e.g. flowlet) or a preset (e.g. ecmp); all axes if absent.
+    /// An axis (e.g. selector), a kind (e.g. flowlet), a preset (e.g. ecmp), a field (e.g. ecn) or a value (e.g. web-search); all axes
+    /// if absent.
     pub(crate) name: Option<String>,
     /// Print as JSON.
     #[arg(long)]
@@ -128,8 +132,8 @@ pub(crate) struct TopologyArgs {
     /// A scenario file, or a kind with parameters such as fat-tree:k=16,rate=400Gbps.
     pub(crate) spec: String,
     /// Seed of random networks.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=LARGEST_SEED))]
-    pub(crate) seed: Option<u64>,
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) seed: Option<String>,
     /// Print as JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -152,8 +156,8 @@ pub(crate) struct PathsArgs {
     #[arg(long, value_name = "N", default_value_t = 5000)]
     pub(crate) samples: u32,
     /// Seed of the samples and of random networks.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=LARGEST_SEED))]
-    pub(crate) seed: u64,
+    #[arg(long, value_name = "N", default_value = "1", allow_hyphen_values = true)]
+    pub(crate) seed: String,
     /// Longest paths counted, in hops [default: the length at which 99% of the pairs have three disjoint paths].
     #[arg(long, value_name = "HOPS")]
     pub(crate) max_length: Option<u16>,
@@ -185,18 +189,18 @@ pub(crate) struct ThroughputArgs {
     #[arg(long, value_name = "GAP", default_value_t = 0.05)]
     pub(crate) gap: f64,
     /// Seed of layers, traffic and random networks.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=LARGEST_SEED))]
-    pub(crate) seed: u64,
+    #[arg(long, value_name = "N", default_value = "1", allow_hyphen_values = true)]
+    pub(crate) seed: String,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RouteArgs {
     /// Scenario file (TOML).
     pub(crate) scenario: PathBuf,
-    /// Source host.
-    pub(crate) src: u32,
-    /// Destination host.
-    pub(crate) dst: u32,
+    /// Source host: its number, or its name in the network's file.
+    pub(crate) src: String,
+    /// Destination host: its number, or its name in the network's file.
+    pub(crate) dst: String,
     #[command(flatten)]
     pub(crate) changes: Changes,
     /// Which flow of the source, from 0.
@@ -205,4 +209,20 @@ pub(crate) struct RouteArgs {
     /// Entropy value that the packet carries.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) entropy: u32,
+    /// Print as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CompletionsArgs {
+    /// The shell.
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ManArgs {
+    /// Write the pages of all commands to this folder, instead of printing that of netloom.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
 }

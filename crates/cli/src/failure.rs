@@ -68,7 +68,12 @@ fn report_problems(problems: &Problems) {
 /// A problem with the lines it stands in, as Rust's compiler shows them.
 fn render(problem: &Problem, renderer: &Renderer) -> String {
     let lines = problem.place.as_ref().map(|place| {
-        let here = AnnotationKind::Primary.span(place.span.clone());
+        // Whoever sees where it begins finds the end.
+        const LONGEST: usize = 60;
+        let text = place.source.text();
+        let end =
+            (place.span.start..=place.span.end).take(LONGEST).filter(|&at| text.is_char_boundary(at)).last();
+        let here = AnnotationKind::Primary.span(place.span.start..end.unwrap_or(place.span.end));
         Element::from(Snippet::source(place.source.text()).path(place.source.name()).annotation(here))
     });
     let help = problem.help.as_ref().map(|help| Element::from(Level::HELP.message(help)));

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use netloom_scenario::{Node, Problems, Scenario, load_network as read_network, one_word, read};
+use netloom_scenario::{
+    Node, Problems, Scenario, apply_option, load_network as read_network, one_word, read,
+};
 use netloom_units::kind::Kind;
 
 use crate::args::Changes;
@@ -24,19 +26,20 @@ impl Loaded {
 
 /// Reads a scenario file and applies the overrides.
 pub(crate) fn load(file: &Path, changes: &Changes) -> Result<Loaded, Failure> {
-    let mut overrides = changes.set.clone();
-    overrides.extend(changes.seed.map(set_seed));
-    Loaded::read(netloom_scenario::load(file, &overrides)?)
+    let document = netloom_scenario::load(file, &changes.set)?;
+    with_seed(document, changes.seed.as_deref())
 }
 
 /// Reads what describes a network: a scenario file, or `kind:field=value,…`.
-pub(crate) fn load_network(spec: &str, seed: Option<u64>) -> Result<Loaded, Failure> {
-    let overrides: Vec<String> = seed.map(set_seed).into_iter().collect();
-    Loaded::read(read_network(spec, &overrides)?)
+pub(crate) fn load_network(spec: &str, seed: Option<&str>) -> Result<Loaded, Failure> {
+    with_seed(read_network(spec, &[])?, seed)
 }
 
-fn set_seed(seed: u64) -> String {
-    format!("seed={seed}")
+fn with_seed(mut document: Node, seed: Option<&str>) -> Result<Loaded, Failure> {
+    if let Some(seed) = seed {
+        apply_option(&mut document, "--seed", "seed", seed)?;
+    }
+    Loaded::read(document)
 }
 
 /// Reads a kind from one word of the command line, e.g. `worst-case:intensity=0.55`.

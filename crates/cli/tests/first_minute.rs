@@ -194,6 +194,106 @@ fn list_shows_every_axis_and_each_kind_in_full() {
     assert_says(&stderr(&unknown), &["did you mean `flowlet`?"]);
 }
 
+/// Whatever stands in a scenario can be asked for.
+#[test]
+fn list_finds_fields_and_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = |name: &str| {
+        let output = netloom(folder.path(), &["list", name]);
+        assert!(output.status.success(), "{name}: {}", stderr(&output));
+        stdout(&output)
+    };
+    assert_says(&list("web-search"), &["[workload] size = \"web-search\"", "DCTCP", "Mean 1.711MB"]);
+    assert_says(&list("size"), &["vl2", "VL2", "google-rpc-2008"]);
+    assert_says(&list("ecn"), &["fabric.ecn", "kmin", "kmax", "pmax"]);
+    assert_says(&list("fabric.ecn.kmin"), &["fabric.ecn.kmin"]);
+    assert_says(
+        &list("placement"),
+        &["workload.placement", "\"linear\"", "routing.placement", "\"ingress\""],
+    );
+    assert_says(
+        &list("other-rack"),
+        &["workload.destination with kind = \"uniform\"", "\"other-rack\" means: Hosts of other edge"],
+    );
+    assert_says(&list("size_bins"), &["measure.size_bins"]);
+    assert_says(&list("windows"), &["measure.windows", "until"]);
+    assert_says(&list("worst-case"), &["intensity"]);
+    let json = stdout(&netloom(folder.path(), &["list", "--json", "ecn"]));
+    assert_says(&json, &["\"path\": \"fabric.ecn\"", "\"name\": \"kmin\""]);
+    let unknown = stderr(&netloom(folder.path(), &["list", "web-serch"]));
+    assert_says(&unknown, &["did you mean `web-search`?", " more"]);
+    assert!(unknown.len() < 1000, "{unknown}");
+}
+
+#[test]
+fn route_speaks_json_and_the_names_of_the_file() {
+    let folder = folder_with("[topology]\nkind = \"edge-list\"\npath = \"net\"\n");
+    std::fs::write(folder.path().join("net"), "alice tor1\nbob tor2\ntor1 tor2\n").unwrap();
+    let output = netloom(folder.path(), &["route", "s.toml", "alice", "1", "--json"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let route: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&route["src"], &route["dst"]), (&"alice".into(), &"bob".into()));
+    assert_eq!((&route["hops"][0]["at"], &route["hops"][0]["takes"]), (&"tor1".into(), &"tor2".into()));
+    let output = netloom(folder.path(), &["route", "s.toml", "alice", "bob"]);
+    assert_says(&stdout(&output), &["host alice to host bob", "switch tor1"]);
+    let output = netloom(folder.path(), &["route", "s.toml", "alice", "rob"]);
+    assert_says(&stderr(&output), &["DST: expected a node", "did you mean `bob`?"]);
+}
+
+#[test]
+fn numbers_with_a_sign_reach_the_reader() {
+    let message = refused(SMALL, &["--seed", "-1"]);
+    assert_says(&message, &["seed: expected a whole number from 0", "found number `-1`", "--seed:1:1"]);
+    let message = refused(SMALL, &["--set", "workload.class=-1"]);
+    assert_says(&message, &["workload.class: expected a whole number from 0 to 255, found number `-1`"]);
+    let message = refused(SMALL, &["--set", "workload.class=2.5"]);
+    assert_says(&message, &["expected a whole number from 0 to 255, found number `2.5`"]);
+    let message = refused(SMALL, &["--set", "-workload.class=1"]);
+    assert_says(&message, &["unknown field `-workload`"]);
+    let folder = tempfile::tempdir().unwrap();
+    let output = netloom(folder.path(), &["paths", "crossbar", "--seed", "-1"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_says(&stderr(&output), &["--seed:1:1", "seed: expected a whole number"]);
+}
+
+#[test]
+fn what_an_override_breaks_is_pointed_at_in_the_override() {
+    let message = refused(SMALL, &["--set", "topology.kind=edge-list"]);
+    assert_says(&message, &["`path` is missing of `edge-list`", "--set:1:1"]);
+    let message = refused(SMALL, &["--set", "routing.preset=d-mod-k", "--set", "topology.kind=complete"]);
+    assert_says(&message, &["routing.selector: expected a tree", "--set:1:1"]);
+}
+
+#[test]
+fn long_input_is_cut_in_messages() {
+    let long = "x".repeat(100_000);
+    for text in [
+        format!("[topology]\nkind = {long:?}\n"),
+        format!("[workload]\nsize = {long:?}\n"),
+        format!("{long} = 1\n"),
+        format!("seed = {}\n", "9".repeat(100_000)),
+        format!("seed = {long:?}\n"),
+    ] {
+        let message = refused(&text, &[]);
+        assert!(message.len() < 4000, "{} bytes: {}", message.len(), &message[..1000]);
+    }
+}
+
+#[test]
+fn shells_manuals_and_editors_are_served() {
+    let folder = tempfile::tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = stdout(&netloom(folder.path(), &["completions", shell]));
+        assert_says(&script, &["netloom", "throughput", "export"]);
+    }
+    assert_says(&stdout(&netloom(folder.path(), &["man"])), &[".TH netloom 1", "study"]);
+    assert!(netloom(folder.path(), &["man", "--out", "man1"]).status.success());
+    assert!(folder.path().join("man1/netloom-run.1").is_file());
+    let schema: serde_json::Value =
+        serde_json::from_slice(&netloom(folder.path(), &["schema"]).stdout).unwrap();
+    assert_eq!(schema["properties"]["seed"]["type"], "integer");
+}
+
 #[test]
 fn route_shows_the_candidates_and_the_reason() {
     let folder = folder_with(SMALL);

@@ -3,6 +3,7 @@
 //! A scenario is put together from several texts (the file, overrides on the command line, presets), so each word
 //! carries its own [`Source`].
 
+use netloom_units::names::shorten;
 use toml::de::{DeTable, DeValue};
 
 use crate::source::{Place, Problem, Problems, Source};
@@ -145,7 +146,7 @@ impl Node {
     /// What the value is, for messages: `string "abc"`, `table`.
     pub fn describe(&self) -> String {
         match &self.value {
-            Value::String(text) => format!("string {text:?}"),
+            Value::String(text) => format!("string {:?}", shorten(text)),
             Value::Integer(number) => format!("number {number}"),
             Value::Float(number) => format!("number {number:?}"),
             Value::Boolean(value) => format!("`{value}`"),
@@ -258,6 +259,8 @@ impl Node {
                 Value::Table(table) => {
                     if last && (*step == "kind" || names_preset(path)) {
                         table.0.clear();
+                        // What the table lacks now, it lacks because of this.
+                        node.place = path_place.clone();
                     }
                     if table.get(step).is_none() {
                         let empty = Node { value: Value::Table(Table::default()), place: path_place.clone() };
@@ -347,6 +350,17 @@ fn names_preset(path: &[&str]) -> bool {
     matches!(path, [table, "preset"] if has_presets(table))
 }
 
+/// Sets a field to the value of an option of the command line, e.g. `--seed 7`, so that problems point at the option.
+///
+/// # Errors
+/// A number that does not fit 64 bits.
+pub fn apply_option(document: &mut Node, option: &str, field: &str, value: &str) -> Result<(), Problem> {
+    let source = Source::new(option, value);
+    let node = Node::parse_value(value, &source, 0).map_err(|mut problems| problems.0.remove(0))?;
+    let place = node.place.clone();
+    document.set(&field.split('.').collect::<Vec<_>>(), &place, node)
+}
+
 fn syntax_problem(error: &toml::de::Error, source: &Source) -> Problem {
     let problem = Problem::new("", format!("this is not TOML: {}", error.message()));
     match error.span() {
@@ -374,6 +388,7 @@ fn read_value(value: &DeValue<'_>, span: std::ops::Range<usize>, source: &Source
         DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
             Ok(number) => Value::Integer(number),
             Err(_) => {
+                let number = shorten(number.as_str());
                 let message = format!("the number {number} does not fit 64 bits with a sign");
                 return Err(Problem::new("", message).at(&place).into());
             }

@@ -1,6 +1,6 @@
 //! Tables that start from a named preset: `[routing]` and `[transport]`.
 
-use netloom_units::names::suggest;
+use netloom_units::names::{shorten, suggest};
 use serde::Serialize;
 
 use crate::document::Node;
@@ -56,7 +56,7 @@ impl<T: Serialize> Presets<T> {
         };
         let found = self.names.iter().find(|known| **known == text).copied();
         if found.is_none() {
-            let problem = Problem::new(path, format!("there is no preset `{text}`"));
+            let problem = Problem::new(path, format!("there is no preset `{}`", shorten(text)));
             problems.push(problem.at(&name.place).help(suggest(text, self.names.iter().copied())));
         }
         found

@@ -197,14 +197,14 @@ impl Error {
         let owner = kind.map(|kind| format!(" of `{kind}`")).unwrap_or_default();
         let (message, help) = match &what {
             What::UnknownField { found, valid } if valid.is_empty() => {
-                (format!("unknown field `{found}`{owner}"), Some("it has no fields".to_owned()))
+                (format!("unknown field `{}`{owner}", shorten(found)), Some("it has no fields".to_owned()))
             }
             What::UnknownField { found, valid } => (
-                format!("unknown field `{found}`{owner}"),
+                format!("unknown field `{}`{owner}", shorten(found)),
                 Some(suggest(found, valid.iter().map(String::as_str))),
             ),
             What::UnknownKind { axis, found, valid } => (
-                format!("there is no {axis} `{found}`"),
+                format!("there is no {axis} `{}`", shorten(found)),
                 Some(suggest(found, valid.iter().map(String::as_str))),
             ),
             What::Missing { field } => (format!("`{field}` is missing{owner}"), None),

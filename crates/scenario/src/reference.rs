@@ -8,8 +8,9 @@ use netloom_sim::{Fault, Measure};
 use netloom_topology::Topology;
 use netloom_transport::preset as transport;
 use netloom_transport::{Congestion, Reliability, Shaping, TransportOptions};
+use netloom_units::Bytes;
 use netloom_units::kind::{Kind, KindInfo, describe};
-use netloom_workload::{Options, Pattern};
+use netloom_workload::{Options, Pattern, PlanContext, Size, Table};
 
 use crate::routing::RoutingFields;
 
@@ -60,6 +61,7 @@ pub fn reference() -> Vec<Chapter> {
         axis::<Shaping>("transport.shaping", "How packets that may leave are spread over time."),
         axis::<Pattern>("workload", "Which host sends to which, and by what rule."),
         table::<Options>("workload-options", "workload", "Fields that every workload has."),
+        sizes(),
         axis::<Fault>("faults", "Links that are slow or gone; each [[faults]] table is one."),
         table::<Measure>("measure", "measure", "What to measure, and for how long."),
     ]
@@ -90,6 +92,20 @@ fn presets(
 ) -> Chapter {
     let entries = presets.map(|(name, doc)| KindInfo { name, doc: doc.to_owned(), fields: Vec::new() });
     Chapter { name: "preset", path, doc, choice: Some("preset"), entries: entries.collect() }
+}
+
+/// The published distributions of message sizes.
+fn sizes() -> Chapter {
+    let entry = |table: &Table| {
+        let mean = Size::from(*table).mean(&PlanContext::new(0)).unwrap_or_default();
+        // Three digits are what the figures of the papers let one read.
+        let mean = Bytes((mean / 1000.0).round() as u64 * 1000);
+        let doc = format!("{}. Mean {mean}.", table.source().trim_end_matches('.'));
+        KindInfo { name: table.name(), doc, fields: Vec::new() }
+    };
+    let entries = Table::ALL.iter().map(entry).collect();
+    let doc = "How large messages are: the published distributions that a workload's `size` may name.";
+    Chapter { name: "size", path: "workload", doc, choice: Some("size"), entries }
 }
 
 #[cfg(test)]

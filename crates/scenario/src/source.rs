@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use netloom_units::memory;
+use netloom_units::names::shorten;
 
 /// Bytes of the largest file that is read as TOML. Every word of it is kept with its place.
 const LARGEST: u64 = 4 << 20;
@@ -131,7 +132,7 @@ impl Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.field.is_empty() {
-            write!(f, "{}: ", self.field)?;
+            write!(f, "{}: ", shorten(&self.field))?;
         }
         f.write_str(&self.message)
     }

@@ -75,6 +75,19 @@ pub struct FieldInfo {
     pub doc: String,
     /// The default as JSON, or an empty string where the field is required or absent by default.
     pub default: String,
+    /// The words that can be written, where it is a choice among words.
+    pub values: Vec<ValueInfo>,
+    /// The fields of its table, or of each of its tables, where it is one.
+    pub fields: Vec<FieldInfo>,
+}
+
+/// The reference entry of a word that is the value of a parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueInfo {
+    /// The word.
+    pub name: String,
+    /// What it means.
+    pub doc: String,
 }
 
 /// An axis: a closed set of named kinds. Implemented by [`kinds!`](crate::kinds).
@@ -264,19 +277,70 @@ impl<'de, S: DeserializeSeed<'de>, B: Beside> DeserializeSeed<'de> for Key<S, B>
 
 /// Extracts the reference entry of a config struct from its schema.
 pub fn describe<T: JsonSchema>(name: &'static str) -> KindInfo {
-    let schema = schemars::schema_for!(T).to_value();
-    let text =
-        |value: &Value, key: &str| value.get(key).and_then(|v| v.as_str()).unwrap_or_default().to_owned();
-    let properties = schema.get("properties").and_then(|p| p.as_object());
-    let fields = properties.into_iter().flatten().map(|(name, field)| FieldInfo {
-        name: name.clone(),
-        doc: text(field, "description"),
-        default: match field.get("default") {
-            None | Some(Value::Null) => String::new(),
-            Some(value) => value.to_string(),
-        },
-    });
-    KindInfo { name, doc: text(&schema, "description"), fields: fields.collect() }
+    let root = schemars::schema_for!(T).to_value();
+    KindInfo { name, doc: text(&root, "description"), fields: fields(&root, &root, 0) }
+}
+
+/// Tables within tables are described so deep.
+const DEEPEST: usize = 3;
+
+fn text(value: &Value, key: &str) -> String {
+    value.get(key).and_then(|v| v.as_str()).unwrap_or_default().to_owned()
+}
+
+/// The fields of a struct's schema; `root` is where references lead.
+fn fields(root: &Value, schema: &Value, depth: usize) -> Vec<FieldInfo> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let field = |(name, field): (&String, &Value)| {
+        let (mut values, mut inner) = (Vec::new(), Vec::new());
+        if depth < DEEPEST {
+            look_into(root, field, depth, &mut values, &mut inner);
+        }
+        FieldInfo {
+            name: name.clone(),
+            doc: text(field, "description"),
+            default: match field.get("default") {
+                None | Some(Value::Null) => String::new(),
+                Some(value) => value.to_string(),
+            },
+            values,
+            fields: inner,
+        }
+    };
+    properties.into_iter().flatten().map(field).collect()
+}
+
+/// Gathers the words and the fields that a field's schema allows, itself or in one of its alternatives. Kinds are left out: they are
+/// an axis of their own, and may hold each other.
+fn look_into(
+    root: &Value,
+    schema: &Value,
+    depth: usize,
+    values: &mut Vec<ValueInfo>,
+    inner: &mut Vec<FieldInfo>,
+) {
+    if let Some(path) = schema.get("$ref").and_then(Value::as_str) {
+        if let Some(target) = root.pointer(path.trim_start_matches('#')) {
+            look_into(root, target, depth, values, inner);
+        }
+        return;
+    }
+    let is_axis = |alternative: &Value| !alternative["properties"]["kind"]["const"].is_null();
+    let alternatives = |key: &str| schema.get(key).and_then(Value::as_array).into_iter().flatten();
+    if alternatives("anyOf").any(is_axis) {
+        return;
+    }
+    for alternative in alternatives("anyOf").chain(schema.get("items")) {
+        look_into(root, alternative, depth, values, inner);
+    }
+    for value in alternatives("enum") {
+        values.extend(value.as_str().map(|name| ValueInfo { name: name.to_owned(), doc: String::new() }));
+    }
+    for value in alternatives("oneOf") {
+        let name = value.get("const").and_then(Value::as_str);
+        values.extend(name.map(|name| ValueInfo { name: name.to_owned(), doc: text(value, "description") }));
+    }
+    inner.extend(fields(root, schema, depth + 1));
 }
 
 /// The schema of an axis from those of its config structs: any kind's table, or the bare name of a kind that requires

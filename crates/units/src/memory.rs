@@ -8,15 +8,28 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::OnceLock;
 
+use crate::Bytes;
+
 /// The variable by which a user sets how much memory there is, e.g. `NETLOOM_MEMORY=4GiB`.
 pub const VARIABLE: &str = "NETLOOM_MEMORY";
+
+/// What the user or the program has set, once that was asked for.
+static SET: OnceLock<Option<Bytes>> = OnceLock::new();
+
+/// Sets how much memory may be used from now on, unless that was asked for already.
+///
+/// # Errors
+/// What was set before.
+pub fn set_available(bytes: Bytes) -> Result<(), Option<Bytes>> {
+    SET.set(Some(bytes)).map_err(|_| *SET.get_or_init(|| None))
+}
 
 /// Memory that may be used, in bytes: what the variable [`VARIABLE`] says; otherwise what can be had without swapping, in the
 /// machine and in the control group of this process; 8 GiB where the system does not say.
 pub fn available() -> u64 {
-    static SET: OnceLock<Option<u64>> = OnceLock::new();
-    let set = SET.get_or_init(|| Some(std::env::var(VARIABLE).ok()?.parse::<crate::Bytes>().ok()?.0));
-    set.unwrap_or_else(|| of_machine().unwrap_or(8 << 30).min(of_group().unwrap_or(u64::MAX)))
+    let set = SET.get_or_init(|| std::env::var(VARIABLE).ok()?.parse().ok());
+    set.map(|Bytes(set)| set)
+        .unwrap_or_else(|| of_machine().unwrap_or(8 << 30).min(of_group().unwrap_or(u64::MAX)))
 }
 
 fn of_machine() -> Option<u64> {

@@ -24,7 +24,7 @@ pub struct Bytes(pub u64);
 
 /// Text that is not a quantity: what was found and what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected {expected}, found \"{found}\"")]
+#[error("expected {expected}, found \"{}\"", crate::names::shorten(found))]
 pub struct ParseQuantityError {
     expected: &'static str,
     found: String,
@@ -78,6 +78,10 @@ impl Time {
 }
 
 impl Rate {
+    /// The highest rate that can be read from text: 100 Tb/s, sixty times the fastest Ethernet. The rates of 180,000 such links
+    /// can be added up.
+    pub const HIGHEST: Rate = Rate(100_000_000_000_000);
+
     /// Whole gigabits per second.
     pub const fn from_gbps(gbps: u64) -> Self {
         Rate(gbps * 1_000_000_000)
@@ -108,6 +112,12 @@ impl Rate {
     pub fn scale(self, fraction: f64) -> Rate {
         Rate((self.0 as f64 * fraction).round() as u64)
     }
+}
+
+impl Bytes {
+    /// The largest size that can be read from text: 8 PiB. Sizes up to here are exact as floating-point numbers too, and
+    /// two thousand of them can be added up.
+    pub const LARGEST: Bytes = Bytes(1 << 53);
 }
 
 impl Add for Time {
@@ -186,6 +196,8 @@ const BYTE_UNITS: [Unit; 7] = [
 const TIME_EXPECTED: &str = "a time such as \"10us\" (units: s, ms, us, ns, ps)";
 const TOO_LONG: &str = "a time of at most 20 hours (72000s)";
 const RATE_EXPECTED: &str = "a rate such as \"200Gbps\" (units: Tbps, Gbps, Mbps, kbps, bps)";
+const TOO_FAST: &str = "a rate of at most 100Tbps";
+const TOO_MUCH: &str = "a size of at most 8PiB (9007199254740992 bytes)";
 const BYTES_EXPECTED: &str =
     "a size such as \"8MiB\" (units: GiB, GB, MiB, MB, KiB, KB, B) or a whole number of bytes";
 
@@ -244,14 +256,22 @@ impl FromStr for Time {
 impl FromStr for Rate {
     type Err = ParseQuantityError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        parse(text, &RATE_UNITS, RATE_EXPECTED).map(Rate)
+        let rate = parse(text, &RATE_UNITS, RATE_EXPECTED).map(Rate)?;
+        if rate > Rate::HIGHEST {
+            return Err(ParseQuantityError { expected: TOO_FAST, found: text.to_owned() });
+        }
+        Ok(rate)
     }
 }
 
 impl FromStr for Bytes {
     type Err = ParseQuantityError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        parse(text, &BYTE_UNITS, BYTES_EXPECTED).map(Bytes)
+        let size = parse(text, &BYTE_UNITS, BYTES_EXPECTED).map(Bytes)?;
+        if size > Bytes::LARGEST {
+            return Err(ParseQuantityError { expected: TOO_MUCH, found: text.to_owned() });
+        }
+        Ok(size)
     }
 }
 
@@ -282,13 +302,13 @@ macro_rules! quantity {
                     }
                     fn visit_i64<E: de::Error>(self, number: i64) -> Result<$type, E> {
                         match u64::try_from(number) {
-                            Ok(number) if $plain => Ok($type(number)),
+                            Ok(number) if $plain => self.visit_u64(number),
                             _ => Err(E::invalid_type(de::Unexpected::Signed(number), &self)),
                         }
                     }
                     fn visit_u64<E: de::Error>(self, number: u64) -> Result<$type, E> {
                         if $plain {
-                            return Ok($type(number));
+                            return format!("{number}{}", $units[$units.len() - 1].0[0]).parse().map_err(E::custom);
                         }
                         Err(E::invalid_type(de::Unexpected::Unsigned(number), &self))
                     }
@@ -370,13 +390,26 @@ mod tests {
         }
     }
 
+    #[test]
+    fn no_rate_and_no_size_is_beyond_what_can_be_added_up() {
+        assert_eq!("100Tbps".parse(), Ok(Rate::HIGHEST));
+        assert_eq!("8388608GiB".parse(), Ok(Bytes::LARGEST));
+        let error = "101Tbps".parse::<Rate>().unwrap_err().to_string();
+        assert_eq!(error, "expected a rate of at most 100Tbps, found \"101Tbps\"");
+        let error = "9007199254740993B".parse::<Bytes>().unwrap_err().to_string();
+        assert!(error.starts_with("expected a size of at most 8PiB"), "{error}");
+        assert!(serde_json::from_str::<Bytes>("9007199254740993").is_err());
+        assert_eq!(serde_json::from_str::<Bytes>("1500").unwrap(), Bytes(1500));
+    }
+
     proptest! {
         #[test]
         fn what_is_written_reads_back(value in prop_oneof![0..5000u64, any::<u64>(), (0..10_000u64).prop_map(|x| x * 100_000)]) {
             let time = Time(value.min(Time::LONGEST.0));
             prop_assert_eq!(time.to_string().parse(), Ok(time));
-            prop_assert_eq!(Rate(value).to_string().parse(), Ok(Rate(value)));
-            prop_assert_eq!(Bytes(value).to_string().parse(), Ok(Bytes(value)));
+            let (rate, size) = (Rate(value.min(Rate::HIGHEST.0)), Bytes(value.min(Bytes::LARGEST.0)));
+            prop_assert_eq!(rate.to_string().parse(), Ok(rate));
+            prop_assert_eq!(size.to_string().parse(), Ok(size));
         }
     }
 }

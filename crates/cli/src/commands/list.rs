@@ -5,44 +5,192 @@ use std::io::Write;
 use netloom_routing::preset as routing;
 use netloom_scenario::{Chapter, Problem, reference, suggest};
 use netloom_transport::preset as transport;
-use netloom_units::kind::KindInfo;
+use netloom_units::kind::{FieldInfo, Kind, KindInfo, ValueInfo};
+use netloom_units::names::shorten;
 
 use crate::args::ListArgs;
 use crate::failure::Failure;
 
-/// Shows all axes in short, or one axis or kind in full.
+/// Shows all axes in short, or one thing in full: an axis, a kind, a preset, a field, or a word that is a field's value.
 pub(crate) fn list(args: &ListArgs) -> Result<(), Failure> {
-    let chapters = reference();
+    let chapters = chapters();
     let Some(name) = args.name.as_deref() else {
         return match args.json {
             true => print_json(&chapters, |_, _| true),
             false => print_overview(&chapters),
         };
     };
-    // A path such as `workload` is asked for only where nothing is called so.
-    let is_name = chapters
-        .iter()
-        .any(|chapter| chapter.name == name || chapter.entries.iter().any(|entry| entry.name == name));
-    let wanted = |chapter: &Chapter, entry: &KindInfo| match is_name {
-        true => entry.name == name || chapter.name == name,
-        false => chapter.path == name,
+    // A path such as `workload` is asked for only where nothing is called so, a field only where no path is, and so on.
+    let entries = || chapters.iter().flat_map(|c| c.entries.iter().map(move |entry| (c, entry)));
+    let wanted = |chapter: &Chapter, entry: &KindInfo| entry.name == name || chapter.name == name;
+    if entries().any(|(chapter, entry)| wanted(chapter, entry)) {
+        return match args.json {
+            true => print_json(&chapters, wanted),
+            false => print_full(&chapters, wanted),
+        };
+    }
+    let below = |chapter: &Chapter, _: &KindInfo| chapter.path == name;
+    if entries().any(|(chapter, entry)| below(chapter, entry)) {
+        return match args.json {
+            true => print_json(&chapters, below),
+            false => print_full(&chapters, below),
+        };
+    }
+    let places = places(&chapters);
+    let is_asked = |place: &Place| {
+        place.path == name || place.field.name == name || place.path.ends_with(&format!(".{name}"))
     };
-    let names = || {
-        let entries = chapters.iter().flat_map(|chapter| chapter.entries.iter().map(|entry| entry.name));
-        chapters.iter().flat_map(|chapter| [chapter.name, chapter.path]).chain(entries)
-    };
-    if !names().any(|known| known == name) {
-        let problem = Problem::new("", format!("there is no axis, kind or preset `{name}`"));
-        // A field's name serves several chapters.
-        let mut known: Vec<&str> = names().collect();
-        known.sort_unstable();
-        known.dedup();
-        return Err(problem.help(suggest(name, known)).into());
+    let mut fields: Vec<&Place> = places.iter().filter(|place| is_asked(place)).collect();
+    if fields.is_empty() {
+        fields =
+            places.iter().filter(|place| place.field.values.iter().any(|value| value.name == name)).collect();
+    }
+    if fields.is_empty() {
+        return Err(unknown(name, &chapters, &places).into());
     }
     match args.json {
-        true => print_json(&chapters, wanted),
-        false => print_full(&chapters, wanted),
+        true => print_fields_json(&fields),
+        false => print_fields(&fields, name),
     }
+}
+
+/// The reference of scenarios, and the kinds that only options of commands take.
+fn chapters() -> Vec<Chapter> {
+    fn option<K: Kind>(name: &'static str, path: &'static str, doc: &'static str) -> Chapter {
+        Chapter { name, path, doc, choice: Some("kind"), entries: K::kinds() }
+    }
+    let mut chapters = reference();
+    let doc = "Which paths the traffic may take, for `netloom throughput` and studies of networks.";
+    chapters.push(option::<netloom_throughput::Routing>("throughput --routing", "--routing", doc));
+    let doc = "The traffic a network is asked to carry, for `netloom throughput` and studies of networks.";
+    chapters.push(option::<netloom_throughput::Traffic>("throughput --traffic", "--traffic", doc));
+    chapters
+}
+
+/// Where a field is written.
+struct Place<'a> {
+    chapter: &'a Chapter,
+    entry: &'a KindInfo,
+    /// Its dotted path in a scenario, e.g. `fabric.ecn.kmin`.
+    path: String,
+    field: &'a FieldInfo,
+}
+
+/// Every field of the reference, those of tables within tables too.
+fn places(chapters: &[Chapter]) -> Vec<Place<'_>> {
+    fn add<'a>(
+        places: &mut Vec<Place<'a>>,
+        (chapter, entry): (&'a Chapter, &'a KindInfo),
+        above: &str,
+        fields: &'a [FieldInfo],
+    ) {
+        for field in fields {
+            let path = format!("{above}.{}", field.name);
+            add(places, (chapter, entry), &path, &field.fields);
+            places.push(Place { chapter, entry, path, field });
+        }
+    }
+    let mut places = Vec::new();
+    for chapter in chapters {
+        for entry in &chapter.entries {
+            add(&mut places, (chapter, entry), chapter.path, &entry.fields);
+        }
+    }
+    places
+}
+
+fn unknown(name: &str, chapters: &[Chapter], places: &[Place]) -> Problem {
+    let entries = chapters.iter().flat_map(|chapter| chapter.entries.iter().map(|entry| entry.name));
+    let names = chapters.iter().flat_map(|chapter| [chapter.name, chapter.path]).chain(entries);
+    let fields = places.iter().map(|place| place.field.name.as_str());
+    let values = places.iter().flat_map(|place| place.field.values.iter().map(|value| value.name.as_str()));
+    let problem = Problem::new("", format!("nothing that can be written is called `{}`", shorten(name)));
+    problem.help(suggest(name, names.chain(fields).chain(values)))
+}
+
+/// Shows fields in full, those that are alike (the same field of several kinds) once.
+fn print_fields(fields: &[&Place], name: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    let mut alike: Vec<(&FieldInfo, Vec<String>)> = Vec::new();
+    for place in fields {
+        let kind = match place.chapter.choice {
+            Some(choice) => format!(" with {choice} = {:?}", place.entry.name),
+            None => String::new(),
+        };
+        let whereabouts = format!("{}{kind}", place.path);
+        match alike.iter_mut().find(|(field, _)| *field == place.field) {
+            Some((_, all)) => all.push(whereabouts),
+            None => alike.push((place.field, vec![whereabouts])),
+        }
+    }
+    for (field, whereabouts) in alike {
+        for whereabouts in whereabouts {
+            writeln!(out, "{whereabouts}")?;
+        }
+        print_field(&mut out, field, 2)?;
+        if let Some(value) = field.values.iter().find(|value| value.name == name) {
+            writeln!(
+                out,
+                "\n  {:?} means: {}",
+                value.name,
+                if value.doc.is_empty() { "see above" } else { &value.doc }
+            )?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// A field with its default, its words and the fields of its table.
+fn print_field(out: &mut impl Write, field: &FieldInfo, spaces: usize) -> std::io::Result<()> {
+    let default = match field.default.as_str() {
+        "" => String::new(),
+        default => format!(" = {default}"),
+    };
+    writeln!(out, "\n{:spaces$}{}{default}\n{}", "", field.name, indent(&field.doc, spaces + 4))?;
+    let explained = field.values.iter().filter(|value| !value.doc.is_empty());
+    for value in explained {
+        writeln!(out, "{}", indent(&format!("{:?}: {}", value.name, value.doc), spaces + 6))?;
+    }
+    let bare: Vec<String> = field
+        .values
+        .iter()
+        .filter(|value| value.doc.is_empty())
+        .map(|value| format!("{:?}", value.name))
+        .collect();
+    if !bare.is_empty() {
+        writeln!(out, "{}", indent(&format!("one of {}", bare.join(", ")), spaces + 6))?;
+    }
+    field.fields.iter().try_for_each(|inner| print_field(out, inner, spaces + 4))
+}
+
+fn print_fields_json(fields: &[&Place]) -> Result<(), Failure> {
+    let place = |place: &&Place| {
+        let mut json = field_json(place.field);
+        json["path"] = place.path.clone().into();
+        json["axis"] = place.chapter.name.into();
+        json["of"] = place.entry.name.into();
+        json
+    };
+    print(&fields.iter().map(place).collect::<Vec<_>>())
+}
+
+fn field_json(field: &FieldInfo) -> serde_json::Value {
+    let default: Option<serde_json::Value> = serde_json::from_str(&field.default).ok();
+    let value = |value: &ValueInfo| serde_json::json!({ "name": value.name, "doc": value.doc });
+    serde_json::json!({
+        "name": field.name,
+        "doc": field.doc,
+        "default": default,
+        "values": field.values.iter().map(value).collect::<Vec<_>>(),
+        "fields": field.fields.iter().map(field_json).collect::<Vec<_>>(),
+    })
+}
+
+fn print(json: &[serde_json::Value]) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(json).map_err(std::io::Error::from)?;
+    writeln!(std::io::stdout(), "{text}")?;
+    Ok(())
 }
 
 fn print_overview(chapters: &[Chapter]) -> Result<(), Failure> {
@@ -69,7 +217,7 @@ fn print_overview(chapters: &[Chapter]) -> Result<(), Failure> {
     }
     writeln!(
         out,
-        "netloom list NAME shows the parameters, defaults and sources of an axis, a kind or a preset."
+        "netloom list NAME shows the parameters, defaults and sources of an axis, a kind, a preset, a field or a value."
     )?;
     Ok(())
 }
@@ -84,11 +232,7 @@ fn print_full(chapters: &[Chapter], wanted: impl Fn(&Chapter, &KindInfo) -> bool
             }
             writeln!(out, "{}", indent(&entry.doc, 2))?;
             for field in &entry.fields {
-                let default = match field.default.as_str() {
-                    "" => String::new(),
-                    default => format!(" = {default}"),
-                };
-                writeln!(out, "\n  {}{default}\n{}", field.name, indent(&field.doc, 6))?;
+                print_field(&mut out, field, 2)?;
             }
             if let Some(point) = point(chapter, entry)? {
                 writeln!(out, "\n{}", indent(&point, 6))?;
@@ -114,10 +258,6 @@ fn point(chapter: &Chapter, entry: &KindInfo) -> Result<Option<String>, Failure>
 }
 
 fn print_json(chapters: &[Chapter], wanted: impl Fn(&Chapter, &KindInfo) -> bool) -> Result<(), Failure> {
-    let field = |field: &netloom_units::kind::FieldInfo| {
-        let default: Option<serde_json::Value> = serde_json::from_str(&field.default).ok();
-        serde_json::json!({ "name": field.name, "doc": field.doc, "default": default })
-    };
     let entries: Vec<serde_json::Value> = chapters
         .iter()
         .flat_map(|chapter| chapter.entries.iter().map(move |entry| (chapter, entry)))
@@ -128,13 +268,11 @@ fn print_json(chapters: &[Chapter], wanted: impl Fn(&Chapter, &KindInfo) -> bool
                 "path": chapter.path,
                 "name": entry.name,
                 "doc": entry.doc,
-                "fields": entry.fields.iter().map(field).collect::<Vec<_>>(),
+                "fields": entry.fields.iter().map(field_json).collect::<Vec<_>>(),
             })
         })
         .collect();
-    let text = serde_json::to_string_pretty(&entries).map_err(std::io::Error::from)?;
-    writeln!(std::io::stdout(), "{text}")?;
-    Ok(())
+    print(&entries)
 }
 
 fn first_sentence(doc: &str) -> String {

@@ -2,10 +2,12 @@
 
 pub(crate) mod explain;
 pub(crate) mod list;
+pub(crate) mod manual;
 pub(crate) mod paths;
 pub(crate) mod report;
 pub(crate) mod route;
 pub(crate) mod run;
+pub(crate) mod schema;
 pub(crate) mod study;
 pub(crate) mod throughput;
 pub(crate) mod topology;

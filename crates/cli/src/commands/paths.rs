@@ -16,14 +16,14 @@ use crate::parquet_file;
 
 /// Measures path diversity and prints its tables.
 pub(crate) fn paths(args: &PathsArgs) -> Result<(), Failure> {
-    let loaded = load_network(&args.spec, Some(args.seed))?;
+    let loaded = load_network(&args.spec, Some(&args.seed))?;
     let network = build_network(&loaded.scenario, &loaded.document)?;
     if let Some(folder) = &args.out {
         fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
     }
     let config = PathsConfig {
         samples: args.samples,
-        seed: args.seed,
+        seed: loaded.scenario.seed,
         max_length: args.max_length,
         exact: !args.no_exact,
         interference: !args.no_interference,

@@ -2,38 +2,106 @@
 
 use std::io::Write;
 
+use netloom_routing::Routing;
 use netloom_scenario::{Problem, prepare};
-use netloom_topology::{Network, NodeId};
+use netloom_sim::Trace;
+use netloom_topology::{HostId, Network, NodeId};
 use netloom_units::kind::Kind;
+use netloom_units::names::shorten;
+use serde::Serialize;
 
 use crate::args::RouteArgs;
 use crate::failure::Failure;
 use crate::input::load;
 use crate::show;
 
+/// A route as programs read it.
+#[derive(Debug, Serialize)]
+struct Route<'a> {
+    network: &'a str,
+    placement: &'a str,
+    granularity: &'a str,
+    selector: &'a str,
+    src: String,
+    dst: String,
+    flow: u32,
+    entropy: u32,
+    hops: Vec<Hop<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Hop<'a> {
+    at: String,
+    candidates: Vec<String>,
+    takes: String,
+    why: &'a str,
+}
+
 /// Follows the first packet of a flow through the idle fabric.
 pub(crate) fn route(args: &RouteArgs) -> Result<(), Failure> {
     let loaded = load(&args.scenario, &args.changes)?;
     let ready = prepare(&loaded.scenario, &loaded.document)?;
     let network = ready.simulation.network();
-    for (name, host) in [("SRC", args.src), ("DST", args.dst)] {
-        if host >= network.hosts() {
-            let message = format!("expected a host from 0 to {}, found {host}", network.hosts() - 1);
-            return Err(Problem::new(name, message).into());
-        }
-    }
-    if args.src == args.dst {
+    let (src, dst) = (host("SRC", &args.src, network)?, host("DST", &args.dst, network)?);
+    if src == dst {
         return Err(Problem::new("DST", "a host sends nothing to itself; give two hosts").into());
     }
+    let trace = ready.simulation.trace(src, dst, args.flow, args.entropy);
+    match args.json {
+        true => print_json(args, &loaded.scenario.routing, network, &trace),
+        false => print_table(args, &loaded.scenario.routing, network, &trace),
+    }
+}
 
-    let trace = ready.simulation.trace(args.src, args.dst, args.flow, args.entropy);
-    let routing = &loaded.scenario.routing;
+/// A host by its number, or by its name.
+fn host(argument: &str, text: &str, network: &Network) -> Result<HostId, Problem> {
+    let hosts = network.hosts();
+    let found = match text.parse::<HostId>() {
+        Ok(number) => Some(number).filter(|&number| number < hosts),
+        Err(_) => match network.find_node(text) {
+            Ok(node) => Some(node).filter(|&node| node < hosts),
+            Err(reason) => return Err(Problem::new(argument, reason)),
+        },
+    };
+    found.ok_or_else(|| {
+        let message = format!("expected a host from 0 to {}, found {}", hosts - 1, shorten(text));
+        Problem::new(argument, message)
+    })
+}
+
+fn print_json(args: &RouteArgs, routing: &Routing, network: &Network, trace: &Trace) -> Result<(), Failure> {
+    let mut hops = Vec::with_capacity(trace.hops.len());
+    for hop in &trace.hops {
+        hops.push(Hop {
+            at: network.node_name(hop.switch),
+            candidates: hop.candidates.iter().map(|&(_, node)| network.node_name(node)).collect(),
+            takes: network.node_name(network.neighbour(hop.switch, hop.chosen)),
+            why: &hop.reason,
+        });
+    }
+    let route = Route {
+        network: network.name(),
+        placement: routing.placement.name(),
+        granularity: routing.granularity.name(),
+        selector: routing.selector.name(),
+        src: network.node_name(trace.src),
+        dst: network.node_name(trace.dst),
+        flow: args.flow,
+        entropy: args.entropy,
+        hops,
+    };
+    let text = serde_json::to_string_pretty(&route).map_err(std::io::Error::from)?;
+    writeln!(std::io::stdout(), "{text}")?;
+    Ok(())
+}
+
+fn print_table(args: &RouteArgs, routing: &Routing, network: &Network, trace: &Trace) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
-        "host {} to host {} on {}, scheme ({}, {}, {}), flow {}, entropy value {}, idle fabric",
-        trace.src,
-        trace.dst,
+        "{} to {} on {}, scheme ({}, {}, {}), flow {}, entropy value {}, idle fabric",
+        node_name(network, trace.src),
+        node_name(network, trace.dst),
         network.name(),
         routing.placement.name(),
         routing.granularity.name(),
@@ -60,8 +128,12 @@ pub(crate) fn route(args: &RouteArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `host 3`, or `switch 17 (level 2, pod 1)`.
+/// `host 3`, or `switch 17 (level 2)`; with the name in the network's file instead of the number where there is one.
 fn node_name(network: &Network, node: NodeId) -> String {
+    if network.has_own_names() {
+        let kind = if network.is_host(node) { "host" } else { "switch" };
+        return format!("{kind} {}", network.node_name(node));
+    }
     if network.is_host(node) {
         return format!("host {node}");
     }

@@ -13,19 +13,19 @@ use crate::input::{kind_in_one_word, load_network};
 
 /// Computes and prints the maximum achievable throughput.
 pub(crate) fn throughput(args: &ThroughputArgs) -> Result<(), Failure> {
+    if !(args.gap > 0.0 && args.gap < 1.0) {
+        let message = format!("expected a number above 0 and below 1, found {}", args.gap);
+        return Err(Problem::new("--gap", message).into());
+    }
+    let loaded = load_network(&args.spec, Some(&args.seed))?;
     let config = ThroughputConfig {
         routing: kind_in_one_word("--routing", &args.routing)?,
         traffic: kind_in_one_word("--traffic", &args.traffic)?,
         method: method(&args.method)?,
         gap: args.gap,
-        seed: args.seed,
+        seed: loaded.scenario.seed,
         ..ThroughputConfig::default()
     };
-    if !(args.gap > 0.0 && args.gap < 1.0) {
-        let message = format!("expected a number above 0 and below 1, found {}", args.gap);
-        return Err(Problem::new("--gap", message).into());
-    }
-    let loaded = load_network(&args.spec, Some(args.seed))?;
     let network = build_network(&loaded.scenario, &loaded.document)?;
     let report = solve(&network.router_graph(), &config, Path::new("")).map_err(|error| match error {
         ThroughputError::Parameter(invalid) => Problem::new(&*invalid.field, invalid.reason()),

@@ -34,7 +34,7 @@ struct Tier {
 
 /// Builds the network, prints what it is, and exports it if asked to.
 pub(crate) fn topology(args: &TopologyArgs) -> Result<(), Failure> {
-    let loaded = load_network(&args.spec, args.seed)?;
+    let loaded = load_network(&args.spec, args.seed.as_deref())?;
     let format =
         args.export.as_deref().map(|file| export_format(file, args.format.as_deref())).transpose()?;
     let network = build_network(&loaded.scenario, &loaded.document)?;

@@ -1,0 +1,170 @@
+//! The scenario as a JSON schema, by which editors complete and check what is written.
+
+use netloom_fabric::{FabricOptions, FlowControl};
+use netloom_routing::{Granularity, Selector, preset};
+use netloom_sim::{Fault, Measure};
+use netloom_topology::Topology;
+use netloom_transport::preset as transport;
+use netloom_transport::{Congestion, Reliability, Shaping, TransportOptions};
+use netloom_units::kind::Kind;
+use netloom_workload::Workload;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use crate::routing::RoutingFields;
+
+/// The schema of a scenario file (JSON Schema, draft 2020-12).
+///
+/// It allows what [`Scenario::read`](crate::Scenario::read) reads, one table at a time. Whether the tables fit each other, and
+/// a number its network, is left to the reader.
+pub fn schema() -> Value {
+    let mut generator = SchemaSettings::draft2020_12().into_generator();
+    let properties = properties(&mut generator);
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "netloom scenario",
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": false,
+        "$defs": generator.take_definitions(true),
+    })
+}
+
+/// The schemas of a scenario's fields; what they refer to is left in the generator.
+pub fn properties(generator: &mut SchemaGenerator) -> Map<String, Value> {
+    let name = json!({
+        "description": "What people call it; names the outcome folder.",
+        "type": "string",
+        "pattern": "^[^/\\\\]+$",
+    });
+    let seed = json!({
+        "description": "Seed of every random choice.",
+        "type": "integer", "minimum": 0, "maximum": i64::MAX,
+    });
+    let fields = [
+        ("name", name),
+        ("seed", seed),
+        ("topology", changes(Topology::json_schema(generator).to_value())),
+        ("fabric", fabric(generator)),
+        ("routing", routing(generator)),
+        ("transport", transport_table(generator)),
+        ("workload", changes(Workload::json_schema(generator).to_value())),
+        ("faults", json!({ "type": "array", "items": generator.subschema_for::<Fault>() })),
+        ("measure", generator.subschema_for::<Measure>().to_value()),
+    ];
+    fields.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect()
+}
+
+fn fabric(generator: &mut SchemaGenerator) -> Value {
+    let flow_control = changes_of::<FlowControl>(generator);
+    with::<FabricOptions>(generator, [("flow_control", flow_control)])
+}
+
+fn transport_table(generator: &mut SchemaGenerator) -> Value {
+    let names: Vec<&str> = transport::PRESETS.iter().map(|preset| preset.name).collect();
+    let preset = json!({ "description": "A transport by the name that its users know.", "enum": names });
+    let reliability = changes_of::<Reliability>(generator);
+    let congestion = changes_of::<Congestion>(generator);
+    let shaping = changes_of::<Shaping>(generator);
+    let fields = [
+        ("preset", preset.clone()),
+        ("reliability", reliability),
+        ("congestion", congestion),
+        ("shaping", shaping),
+    ];
+    let table = with::<TransportOptions>(generator, fields);
+    json!({ "anyOf": [preset, table] })
+}
+
+fn routing(generator: &mut SchemaGenerator) -> Value {
+    let names: Vec<&str> = preset::PRESETS.iter().map(|preset| preset.name).collect();
+    let preset = json!({ "description": "A scheme by the name of its paper.", "enum": names });
+    let granularity = changes_of::<Granularity>(generator);
+    let selector = changes_of::<Selector>(generator);
+    let fields = [("preset", preset.clone()), ("granularity", granularity), ("selector", selector)];
+    let table = with::<RoutingFields>(generator, fields);
+    json!({ "anyOf": [preset, table] })
+}
+
+/// The table of a struct with further fields; none is required, as all have defaults.
+fn with<T: JsonSchema>(
+    generator: &mut SchemaGenerator,
+    fields: impl IntoIterator<Item = (&'static str, Value)>,
+) -> Value {
+    let mut table = T::json_schema(generator).to_value();
+    table["required"] = json!([]);
+    for (name, schema) in fields {
+        table["properties"][name] = schema;
+    }
+    table
+}
+
+fn changes_of<K: Kind>(generator: &mut SchemaGenerator) -> Value {
+    changes(K::json_schema(generator).to_value())
+}
+
+/// A kind where one holds by default: a table without a `kind` changes that one.
+fn changes(mut kind: Value) -> Value {
+    for table in kind["anyOf"].as_array_mut().into_iter().flatten() {
+        if let Some(required) = table.get_mut("required").and_then(Value::as_array_mut) {
+            required.retain(|field| field != "kind");
+        }
+    }
+    kind
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Scenario;
+    use crate::document::Node;
+    use crate::source::Source;
+
+    /// Every field that the reader knows, by what it says where one is misspelt.
+    #[test]
+    fn the_schema_has_the_fields_of_the_reader() {
+        let schema = schema();
+        for table in ["", "fabric", "routing", "transport", "measure"] {
+            let text =
+                if table.is_empty() { "xyzzy = 1\n".to_owned() } else { format!("[{table}]\nxyzzy = 1\n") };
+            let document = Node::parse(&Source::new("s.toml", text)).unwrap();
+            let problems = Scenario::read(&document).unwrap_err();
+            let help = problems.0[0].help.clone().unwrap();
+            let at = |value: &Value, name: &str| match value.get("$ref").and_then(Value::as_str) {
+                Some(path) => {
+                    schema.pointer(path.trim_start_matches('#')).unwrap()["properties"][name].clone()
+                }
+                None => match value["anyOf"].as_array() {
+                    Some(alternatives) => alternatives[1]["properties"][name].clone(),
+                    None => value["properties"][name].clone(),
+                },
+            };
+            let holder = if table.is_empty() { &schema } else { &schema["properties"][table] };
+            for field in help.rsplit(": ").next().unwrap().split(" and ").next().unwrap().split(", ") {
+                assert!(!at(holder, field).is_null(), "{table}.{field}\n{help}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_reference_leads_somewhere() {
+        let schema = schema();
+        let mut open = vec![&schema];
+        let mut references = 0;
+        while let Some(value) = open.pop() {
+            match value {
+                Value::Object(fields) => {
+                    if let Some(Value::String(path)) = fields.get("$ref") {
+                        assert!(schema.pointer(path.trim_start_matches('#')).is_some(), "{path}");
+                        references += 1;
+                    }
+                    open.extend(fields.values());
+                }
+                Value::Array(items) => open.extend(items),
+                _ => {}
+            }
+        }
+        assert!(references > 20, "{references}");
+    }
+}

@@ -1,0 +1,55 @@
+"""The schema that editors use accepts every scenario in the repository, and refuses mistakes."""
+
+import json
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+ROOT = Path(__file__).parent.parent
+NETLOOM = ROOT / "target" / "release" / "netloom"
+SCENARIOS = sorted(
+    path for path in (ROOT / "examples").glob("*.toml") if "[[axis]]" not in path.read_text()
+)
+
+
+@pytest.fixture(scope="module")
+def validator():
+    schema = json.loads(subprocess.run([NETLOOM, "schema"], check=True, capture_output=True).stdout)
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_every_example_is_valid(validator, path):
+    validator.validate(tomllib.loads(path.read_text()))
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_what_explain_prints_is_valid(validator, path):
+    printed = subprocess.run([NETLOOM, "explain", path], check=True, capture_output=True, text=True)
+    validator.validate(tomllib.loads(printed.stdout))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sede = 3",
+        "seed = -1",
+        "[topology]\nkind = 'fat-treee'",
+        "[topology]\nkind = 'fat-tree'\nkk = 3",
+        "[routing]\npreset = 'ecpm'",
+        "[routing]\nselector = { kind = 'hash', d = 3 }",
+        "[workload]\nkind = 'mix'\nparts = [{ kind = 'incast', sender = 3 }]",
+        "faults = [{ kind = 'cutt' }]",
+        "[measure]\nsampel = '1us'",
+    ],
+)
+def test_mistakes_are_refused(validator, text):
+    assert list(validator.iter_errors(tomllib.loads(text)))
+
+
+def test_scenarios_were_found():
+    assert len(SCENARIOS) >= 4
