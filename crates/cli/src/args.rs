@@ -75,6 +75,9 @@ pub(crate) struct RunArgs {
     /// Replace an outcome that is there already.
     #[arg(long)]
     pub(crate) force: bool,
+    /// Take what is probably a mistake for an error.
+    #[arg(long)]
+    pub(crate) strict: bool,
     /// Print the summary as JSON instead of a table.
     #[arg(long)]
     pub(crate) json: bool,

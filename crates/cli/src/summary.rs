@@ -90,6 +90,9 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
         time(performance.wall_s),
         count(performance.packet_hops as f64)
     );
+    for warning in &summary.warnings {
+        text += &format!("warning    {warning}\n");
+    }
     if summary.status == Status::Interrupted {
         text += "INTERRUPTED: these numbers cover only what had happened until then.\n";
     }

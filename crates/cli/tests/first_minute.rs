@@ -418,12 +418,34 @@ fn paths_and_throughput_take_a_network_in_one_word() {
 }
 
 #[test]
+fn what_is_probably_a_mistake_is_said_and_refused_if_asked() {
+    let text = format!("{SMALL}[transport]\ncongestion = \"dctcp\"\n");
+    let folder = folder_with(&text);
+    let output = netloom(folder.path(), &["run", "s.toml"]);
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", stderr(&output));
+    let told = stdout(&output).matches("DCTCP reacts to ECN marks").count();
+    assert_eq!(told, 1, "{}", stdout(&output));
+    let summary = std::fs::read_to_string(folder.path().join("runs/s/summary.json")).unwrap();
+    assert_says(&summary, &["\"warnings\": [", "set `fabric.ecn`"]);
+    assert_says(
+        &refused(&text, &["--strict"]),
+        &["--strict", "transport.congestion: DCTCP reacts to ECN marks"],
+    );
+    // What only the run can tell: the outcome is there, the exit code says no.
+    let folder = folder_with(&format!("{SMALL}[measure]\nuntil = \"1us\"\n"));
+    let output = netloom(folder.path(), &["run", "s.toml", "--strict"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_says(&stderr(&output), &["--strict", "16 of 16 flows did not finish"]);
+    assert!(folder.path().join("runs/s/summary.json").is_file());
+}
+
+#[test]
 fn a_network_is_drawn_unless_it_is_too_large() {
     let folder = tempfile::tempdir().unwrap();
     let output = netloom(folder.path(), &["topology", "fat-tree:k=4", "--draw", "net.svg"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let svg = std::fs::read_to_string(folder.path().join("net.svg")).unwrap();
-    assert_says(&svg, &["<title>h15</title>", "<title>s19</title>", "agg-core: 16 links of 400Gbps"]);
+    assert_says(&svg, &["<title>h15</title>", "<title>s19</title>", "agg-core: 16 links of 200Gbps"]);
     let output = netloom(folder.path(), &["topology", "fat-tree:k=32", "--draw", "large.svg"]);
     assert_eq!(output.status.code(), Some(2));
     assert_says(&stderr(&output), &["--draw", "1280 switches; a picture shows at most 600"]);

@@ -43,6 +43,9 @@ pub enum Status {
 pub struct Summary {
     /// Whether the run came to its end.
     pub status: Status,
+    /// What is probably a mistake in the scenario, or makes these numbers say less than they seem to; a sentence each.
+    #[serde(default)]
+    pub warnings: Vec<String>,
     /// The flows that count.
     pub flows: FlowSummary,
     /// Flow completion time at the receiver, in picoseconds, of completed flows.
@@ -186,6 +189,7 @@ impl Summary {
         let completed: Vec<Completed> = counted.iter().filter_map(|flow| Completed::of(flow)).collect();
         Summary {
             status,
+            warnings: Vec::new(),
             flows: FlowSummary::new(records.flows.len(), &counted, &completed, warm_up),
             fct_ps: Completed::fct(&completed),
             sender_fct_ps: Statistics::of(

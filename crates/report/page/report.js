@@ -16,7 +16,7 @@
     if (size >= 1e6 || size < 1e-4) return value.toExponential(2).replace("e+", "e");
     return size >= 1000 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(4)));
   };
-  const percent = (share) => `${number(share * 100)} %`;
+  const percent = (share) => `${number(share * 100)}\u00a0%`;
   const estimate = (value) => {
     if (!value) return "–";
     const spread = !value.plus_minus ? null : el("small", {}, ` ± ${number(Number(value.plus_minus.toPrecision(2)))}`);
@@ -153,7 +153,7 @@
     return {
       animation: false,
       textStyle: { fontFamily: "system-ui, 'Liberation Sans', Arial, sans-serif", color: css("--ink") },
-      grid: { left: 26, right: 16, top: 16, bottom: 28, containLabel: true },
+      grid: { left: 32, right: 16, top: 16, bottom: 28, containLabel: true },
       toolbox: {
         right: 0, top: -6, itemSize: 12, iconStyle: { borderColor: css("--quiet") },
         feature: { dataZoom: { title: { zoom: "Zoom: drag a box", back: "Zoom back" } }, restore: { title: "Show all" }, saveAsImage: { title: "Save", name: "netloom" } },
@@ -271,7 +271,7 @@
     document.getElementById("colophon").textContent =
       `Made by netloom ${report.version}. Flows of the warm-up, streams and unfinished flows are in no distribution. Charts: Apache ECharts, Apache License 2.0.`;
     const interrupted = points.flatMap((point, i) => (point.interrupted ? [`${names[i]}: ${point.interrupted} of ${point.folders.length} runs were interrupted`] : []));
-    const warnings = points.flatMap((point, i) => (point.warnings ?? []).map((warning) => (points.length > 1 ? `${names[i]}: ${warning}` : warning)));
+    const warnings = points.flatMap((point, i) => point.warnings.map((warning) => (points.length > 1 ? `${names[i]}: ${warning}` : warning)));
     const notes = [...interrupted, ...warnings];
     if (notes.length) {
       main.append(el("div", { class: "notice", id: "warnings", role: "note" }, el("strong", {}, "What is probably a mistake, or incomplete"),
@@ -442,7 +442,7 @@
           option: {
             tooltip: tooltip({ trigger: "axis", axisPointer: { type: "none" }, formatter: (items) => tip(items[0].name, items.map((item) => [item.color, item.seriesName, `${number(item.value)} %`])) }),
             toolbox: { show: false },
-            grid: { left: 26, right: 16, top: 16, bottom: 4, containLabel: true },
+            grid: { left: 32, right: 16, top: 16, bottom: 4, containLabel: true },
             xAxis: axis("", { type: "category", data: all }),
             yAxis: axis("% of the time", { type: "value", min: 0, nameGap: 36 }),
             series: shown().map((i) => ({ name: names[i], type: "bar", barMaxWidth: 26, itemStyle: { color: colour(i) }, emphasis: { disabled: true }, data: all.map((tier) => 100 * (of(i, tier)?.[field] ?? 0)) })),
@@ -501,9 +501,9 @@
           option: {
             tooltip: tooltip({ trigger: "axis", formatter: (items) => tip(`${number(items[0].axisValue)} us`, items.map((item) => [item.color, item.seriesName, `${number(item.value[1])} ${unit}`])) }),
             legend: { top: 0, left: 0, itemHeight: 8, textStyle: { color: css("--ink") }, icon: "rect" },
-            grid: { left: 26, right: 16, top: 36, bottom: 28, containLabel: true },
+            grid: { left: 36, right: 16, top: 36, bottom: 28, containLabel: true },
             xAxis: axis("time [us]", { type: "value", min: 0, max: "dataMax" }),
-            yAxis: axis(unit, { type: "value", min: 0, nameGap: 44 }),
+            yAxis: axis(unit, { type: "value", min: 0, nameGap: 54 }),
             dataZoom: [{ type: "inside", zoomOnMouseWheel: "ctrl", moveOnMouseWheel: false, filterMode: "none" }],
             series: lines.map((line, k) => ({
               name: line.name, type: "line", showSymbol: false, step: field === "gbps" ? "start" : false, emphasis: { disabled: true },
@@ -530,7 +530,7 @@
         option: {
           tooltip: tooltip({ trigger: "axis", formatter: (items) => tip(`${number(items[0].axisValue)} us`, items.map((item) => [item.color, item.seriesName, number(item.value[1])])) }),
           xAxis: axis("time [us]", { type: "value", min: 0, max: "dataMax" }),
-          yAxis: axis("Gbit/s", { type: "value", min: 0, nameGap: 44 }),
+          yAxis: axis("Gbit/s", { type: "value", min: 0, nameGap: 54 }),
           series: [{ name: "Gbit/s", type: "line", step: "start", showSymbol: false, data: current().gbps.map((value, k) => [current().time_us[k], value]), itemStyle: { color: COLOURS[theme()][0] }, lineStyle: { width: 1.6 } }],
         },
       }),
@@ -571,8 +571,9 @@
         const hot = ([, , , channel]) => Math.max(used[channel] ?? 0, used[channel + 1] ?? 0);
         const links = network.links.slice().sort((a, b) => hot(a) - hot(b));
         const switches = network.nodes.filter((node) => !node.host).length;
-        const isSmall = switches <= 90;
         const width = box.clientWidth || 1000;
+        const isRoomy = switches <= 90 && width >= 700;
+        const dot = network.nodes.length > 400 || width < 700 ? 2 : 5;
         return {
           height: Math.min(760, Math.max(320, (network.height / network.width) * Math.min(width, 820) * (network.tree ? 1.3 : 0.85))),
           option: {
@@ -590,9 +591,9 @@
             series: [{
               type: "graph", layout: "none", roam: "move", zoom, left: 20, right: 20, top: 20, bottom: 20, animation: false,
               nodes: network.nodes.map((node) => ({
-                name: node.name, x: node.x, y: node.y, symbol: node.host ? "circle" : "rect", symbolSize: node.host ? (network.nodes.length > 400 ? 3 : 5) : isSmall ? 16 : 6,
+                name: node.name, x: node.x, y: node.y, symbol: node.host ? "circle" : "rect", symbolSize: node.host ? dot : isRoomy ? 16 : 6,
                 itemStyle: { color: node.host ? css("--quiet") : css("--paper"), borderColor: css("--quiet"), borderWidth: node.host ? 0 : 1 },
-                label: { show: !node.host && isSmall, fontSize: 9, color: css("--ink") },
+                label: { show: !node.host && isRoomy, fontSize: 9, color: css("--ink") },
               })),
               links: links.map((link, index) => ({
                 source: link[0], target: link[1], index,

@@ -20,6 +20,8 @@ pub(crate) struct Point {
     pub(crate) folders: Vec<String>,
     /// Runs that were stopped early.
     interrupted: usize,
+    /// What is probably a mistake; of several runs each only once.
+    warnings: Vec<String>,
     /// Flows of all runs together, in microseconds.
     fct_us: Option<Curve>,
     slowdown: Option<Curve>,
@@ -163,6 +165,7 @@ pub(crate) fn reduce(labels: &[String], folders: &[&Path]) -> Result<Reduced, Re
         labels: labels.to_vec(),
         folders: folders.iter().map(|folder| folder.display().to_string()).collect(),
         interrupted: summaries.iter().filter(|summary| summary.status == Status::Interrupted).count(),
+        warnings: warnings(&summaries),
         fct_us: Curve::of(&fct_us),
         slowdown: Curve::of(&slowdowns),
         metrics: METRICS
@@ -176,6 +179,16 @@ pub(crate) fn reduce(labels: &[String], folders: &[&Path]) -> Result<Reduced, Re
     };
     let map = map(&point.scenario, links.channels());
     Ok(Reduced { point, by_size, map })
+}
+
+fn warnings(summaries: &[Summary]) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for warning in summaries.iter().flat_map(|summary| &summary.warnings) {
+        if !all.contains(warning) {
+            all.push(warning.clone());
+        }
+    }
+    all
 }
 
 fn tiers(summaries: &[Summary]) -> Vec<TierUse> {

@@ -31,6 +31,7 @@ mod schema;
 mod section;
 mod source;
 mod transport;
+mod warnings;
 
 pub use document::{Entry, Node, Table, Value, apply_option, apply_override};
 pub use load::{load, load_network, one_word};

@@ -16,6 +16,7 @@ use crate::document::Node;
 use crate::outline::outline;
 use crate::scenario::Scenario;
 use crate::source::{Problem, Problems};
+use crate::warnings;
 
 /// Why there is no outcome.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +67,10 @@ pub struct Ready {
     /// A summary in which everything has a value that may have one after the run. Its names are those of the run, its numbers mean
     /// nothing.
     pub outline: Summary,
+    /// What is probably a mistake, each in one sentence.
+    pub warnings: Vec<String>,
+    /// How many switches the network has.
+    switches: u32,
 }
 
 /// Builds the network, lays the work, the faults and the routes on it, and makes the nodes.
@@ -93,6 +98,7 @@ pub fn prepare(scenario: &Scenario, document: &Node) -> Result<Ready, Problems> 
     }
     let total_messages = plan.total_messages;
     let outline = outline(scenario, &network, &plan.groups);
+    let (warnings, switches) = (warnings::before(scenario, &network), network.switches());
     let config = SimConfig {
         fabric: scenario.fabric.clone(),
         routing: scenario.routing.clone(),
@@ -102,7 +108,7 @@ pub fn prepare(scenario: &Scenario, document: &Node) -> Result<Ready, Problems> 
         seed: scenario.seed,
     };
     let simulation = Simulation::new(network, config, plan).map_err(|error| sim_problem(&error, document))?;
-    Ok(Ready { simulation, total_messages, outline })
+    Ok(Ready { simulation, total_messages, outline, warnings, switches })
 }
 
 /// The largest message whose packets have numbers of their own, of 32 bits.
@@ -205,7 +211,9 @@ pub fn simulate(
     let wall_s = started.elapsed().as_secs_f64();
 
     let status = if finished.interrupted { Status::Interrupted } else { Status::Complete };
-    let summary = Summary::new(&finished.records, &summary_options(scenario), status);
+    let mut summary = Summary::new(&finished.records, &summary_options(scenario), status);
+    summary.warnings = ready.warnings;
+    summary.warnings.extend(warnings::after(scenario, ready.switches, &summary));
     let hops = finished.records.totals.packet_hops;
     let performance = Performance::new(env!("CARGO_PKG_VERSION"), threads as u32, wall_s, hops);
     Ok((Ran { summary, performance }, finished.records))

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use netloom_record::{Existing, OutcomeWriter, Status};
-use netloom_scenario::{finish, prepare};
+use netloom_scenario::{Problem, Problems, finish, prepare};
 
 use crate::args::RunArgs;
 use crate::failure::Failure;
@@ -21,6 +21,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let folder = args.out.clone().unwrap_or_else(|| PathBuf::from("runs").join(&scenario.name));
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let ready = prepare(scenario, &loaded.document)?;
+    if args.strict && !ready.warnings.is_empty() {
+        return Err(Problems(
+            ready.warnings.iter().map(|warning| Problem::new("--strict", warning)).collect(),
+        )
+        .into());
+    }
     let writer = OutcomeWriter::prepare(&folder, existing).map_err(|error| {
         let hint = match error {
             netloom_record::OutcomeError::Exists(_) => {
@@ -49,6 +55,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         writeln!(out, "outcome    {}", folder.display())?;
     }
     match ran.summary.status {
+        Status::Complete if args.strict && !ran.summary.warnings.is_empty() => {
+            Err(Failure::Output(format!("--strict: {}", ran.summary.warnings.join("; "))))
+        }
         Status::Complete => Ok(()),
         Status::Interrupted => Err(Failure::Interrupted),
     }

@@ -1,0 +1,390 @@
+//! What can be run, but is probably a mistake: before the run from the scenario and its network, after it from what happened.
+//!
+//! A warning is one sentence that begins with the field it is about. It is no error: there are good reasons to run any of these.
+
+use netloom_fabric::FlowControl;
+use netloom_record::Summary;
+use netloom_routing::Granularity;
+use netloom_topology::{Network, NodeId};
+use netloom_transport::{Congestion, Reliability};
+use netloom_units::{Bytes, Rate, Time};
+use netloom_workload::{Destination, Pattern, Traffic};
+
+use crate::scenario::Scenario;
+
+/// What is suspicious before anything has run.
+pub(crate) fn before(scenario: &Scenario, network: &Network) -> Vec<String> {
+    let farthest = Farthest::of(scenario, network);
+    let mut found = Vec::new();
+    found.extend(dctcp_without_ecn(scenario));
+    found.extend(early_timeouts(scenario, &farthest));
+    found.extend(small_pause_buffers(scenario, &farthest));
+    found.extend(overload(scenario, network));
+    found
+}
+
+/// What is suspicious about what happened.
+pub(crate) fn after(scenario: &Scenario, switches: u32, summary: &Summary) -> Vec<String> {
+    let mut found = Vec::new();
+    found.extend(late_warm_up(summary));
+    found.extend(unfinished(summary));
+    found.extend(no_decision(scenario, switches, summary));
+    found.extend(no_reaction(scenario, summary));
+    found
+}
+
+fn dctcp_without_ecn(scenario: &Scenario) -> Option<String> {
+    let is_deaf = matches!(scenario.transport.congestion, Congestion::Dctcp(_))
+        && scenario.fabric.options.ecn.is_none();
+    is_deaf.then(|| {
+        "transport.congestion: DCTCP reacts to ECN marks, and no switch marks; set `fabric.ecn`".to_owned()
+    })
+}
+
+/// A timeout below the round trip of an idle network sends again what has not been lost.
+fn early_timeouts(scenario: &Scenario, farthest: &Farthest) -> Option<String> {
+    let is_armed =
+        scenario.fabric.is_lossy() || matches!(scenario.transport.reliability, Reliability::GoBackN(_));
+    let options = &scenario.transport.options;
+    let (field, timeout) = [("rto_min", options.rto_min), ("rto_initial", options.rto_initial)]
+        .into_iter()
+        .find(|(_, timeout)| *timeout < farthest.round_trip)?;
+    is_armed.then(|| {
+        format!(
+            "transport.{field}: {timeout} is below the idle round trip from h0 to h{}, {}: packets are sent again that were not lost",
+            farthest.host, farthest.round_trip
+        )
+    })
+}
+
+/// The part of a sender's bandwidth-delay product that a buffer does not hold is paused before any congestion control has heard of it.
+fn small_pause_buffers(scenario: &Scenario, farthest: &Farthest) -> Option<String> {
+    let buffer = match &scenario.fabric.flow_control {
+        FlowControl::Pfc(pfc) => pfc.buffer,
+        _ => return None,
+    };
+    let product = farthest.rate.bytes_in(farthest.round_trip);
+    (buffer < product).then(|| {
+        format!(
+            "fabric.flow_control.buffer: {buffer} is below the bandwidth-delay product from h0 to h{}, {product}: \
+             switches pause before any congestion control can react",
+            farthest.host
+        )
+    })
+}
+
+/// An open loop that offers a level of a tree more than its up links carry.
+fn overload(scenario: &Scenario, network: &Network) -> Option<String> {
+    if !network.is_tree() || scenario.workload.options.ranks.is_some() {
+        return None;
+    }
+    let (field, load, destination) = open_loop(&scenario.workload.pattern)?;
+    let hosts = f64::from(network.hosts());
+    let offered: f64 = (0..network.hosts()).map(|host| host_rate(network, host).0 as f64).sum::<f64>() * load;
+    let top = (network.hosts()..network.nodes()).map(|switch| network.level(switch)).max()?;
+    for level in 1..top {
+        let up = network
+            .links()
+            .iter()
+            .filter(|link| network.level(link.a) == level && network.level(link.b) == level + 1);
+        let (mut capacity, mut tier) = (0.0, None);
+        for link in up {
+            capacity += link.rate.0 as f64;
+            tier.get_or_insert(link.tier);
+        }
+        // Destinations that are excluded make the rest likelier.
+        let excluded = f64::from(match destination {
+            Destination::Any => 1,
+            Destination::OtherRack => hosts_below(network, 1),
+            Destination::OtherPod => hosts_below(network, top - 1),
+        });
+        let below = f64::from(hosts_below(network, level)).max(excluded);
+        let upwards = offered * (hosts - below) / (hosts - excluded).max(1.0);
+        if upwards > capacity {
+            let tier = tier.map_or("", |tier| network.tiers()[usize::from(tier)].as_str());
+            return Some(format!(
+                "workload.{field}: a load of {load} offers the tier {tier} {:.0}% of what its up links carry: queues grow as long as it lasts",
+                100.0 * upwards / capacity
+            ));
+        }
+    }
+    None
+}
+
+/// The load of an open loop whose destinations are drawn, and where it is written.
+fn open_loop(pattern: &Pattern) -> Option<(String, f64, Destination)> {
+    let is_drawn = |traffic: Traffic| matches!(traffic, Traffic::Uniform | Traffic::RandomPermutation);
+    match pattern {
+        Pattern::Poisson(poisson) => Some(("load".to_owned(), poisson.load, poisson.destination)),
+        Pattern::Bernoulli(frames) if is_drawn(frames.traffic) => {
+            Some(("load".to_owned(), frames.load, frames.destination))
+        }
+        Pattern::Bursty(frames) if is_drawn(frames.traffic) => {
+            Some(("load".to_owned(), frames.load, frames.destination))
+        }
+        // Of several open loops the first that is too much by itself is found; their sum is not formed.
+        Pattern::Mix(mix) => mix.parts.iter().enumerate().find_map(|(i, part)| {
+            let (field, load, destination) =
+                open_loop(&part.pattern).filter(|_| part.options.ranks.is_none())?;
+            Some((format!("parts.{i}.{field}"), load, destination))
+        }),
+        _ => None,
+    }
+}
+
+fn host_rate(network: &Network, host: NodeId) -> Rate {
+    network.channel(network.ports(host)[0]).rate
+}
+
+/// Most hosts below one switch of a level.
+fn hosts_below(network: &Network, level: u8) -> u32 {
+    let mut below = vec![0u32; network.nodes() as usize];
+    below[..network.hosts() as usize].fill(1);
+    for at in 1..=level {
+        for switch in (network.hosts()..network.nodes()).filter(|&switch| network.level(switch) == at) {
+            let mut children: Vec<NodeId> =
+                network.ports(switch).iter().map(|&port| network.channel(port).to).collect();
+            children.retain(|&child| network.level(child) < at);
+            children.sort_unstable();
+            children.dedup();
+            below[switch as usize] = children.iter().map(|&child| below[child as usize]).sum();
+        }
+    }
+    let of_level = (network.hosts()..network.nodes()).filter(|&switch| network.level(switch) == level);
+    // Edge switches of a pod share no hosts, but several switches above share the same: no more than all.
+    of_level.map(|switch| below[switch as usize]).max().unwrap_or(0).min(network.hosts())
+}
+
+/// The host that is the most hops away from the first, and what lies between.
+struct Farthest {
+    host: NodeId,
+    /// Of a full packet there and its ACK back, on the idle network.
+    round_trip: Time,
+    /// Rate of the first host's link.
+    rate: Rate,
+}
+
+impl Farthest {
+    fn of(scenario: &Scenario, network: &Network) -> Self {
+        let packet = scenario.transport.packet_size();
+        let ack = scenario.transport.options.ack_size;
+        let cut = scenario.fabric.options.cut_through;
+        let mut reached: Vec<Option<Time>> = vec![None; network.nodes() as usize];
+        reached[0] = Some(Time::ZERO);
+        let mut queue = std::collections::VecDeque::from([0]);
+        let mut host = 0;
+        // Breadth first: the last host reached is one of the farthest.
+        while let Some(node) = queue.pop_front() {
+            let so_far = reached[node as usize].unwrap_or(Time::ZERO);
+            if network.is_host(node) {
+                host = node;
+            }
+            for &port in network.ports(node) {
+                let channel = network.channel(port);
+                if reached[channel.to as usize].is_none() {
+                    // A switch that cuts through waits for a part of the packet only.
+                    let waits = |size: Bytes| match cut {
+                        Some(part) if !network.is_host(channel.to) => Bytes(size.0.min(part.0)),
+                        _ => size,
+                    };
+                    let there = channel.rate.serialize(waits(packet)).saturating_add(channel.latency);
+                    let back = channel.rate.serialize(waits(ack)).saturating_add(channel.latency);
+                    let switching = if network.is_host(channel.to) {
+                        Time::ZERO
+                    } else {
+                        scenario.fabric.options.switch_latency
+                    };
+                    let hop = there.saturating_add(back).saturating_add(switching).saturating_add(switching);
+                    reached[channel.to as usize] = Some(so_far.saturating_add(hop));
+                    queue.push_back(channel.to);
+                }
+            }
+        }
+        Farthest {
+            host,
+            round_trip: reached[host as usize].unwrap_or(Time::ZERO),
+            rate: host_rate(network, 0),
+        }
+    }
+}
+
+fn late_warm_up(summary: &Summary) -> Option<String> {
+    let (warm_up, end) = (summary.flows.warm_up, summary.totals.simulated);
+    (warm_up > Time::ZERO && warm_up >= end)
+        .then(|| format!("measure.warm_up: {warm_up} is beyond the end of the run at {end}: no flow counts"))
+}
+
+/// The flows that did not finish are not a random sample: they are the slow and the large ones.
+fn unfinished(summary: &Summary) -> Option<String> {
+    let flows = &summary.flows;
+    (flows.unfinished > 0).then(|| {
+        format!(
+            "measure: {} of {} flows did not finish and are in no FCT or slowdown; those are the slowest, so mean and percentiles are too low",
+            flows.unfinished,
+            flows.unfinished + flows.completed
+        )
+    })
+}
+
+/// A scheme that never had anything to choose. One switch has no paths to choose from, and a function of the header decides nothing.
+fn no_decision(scenario: &Scenario, switches: u32, summary: &Summary) -> Option<String> {
+    let decisions = &summary.totals.decisions;
+    let is_idle = !scenario.routing.selector.is_static()
+        && switches > 1
+        && summary.totals.data.sent > 0
+        && decisions.values().all(|count| count.taken == 0);
+    is_idle.then(|| {
+        let selectors: Vec<&str> = decisions.keys().map(String::as_str).collect();
+        format!("routing: {} took no decision: no packet had several ways to go", selectors.join(", "))
+    })
+}
+
+/// A control loop that could have acted and never did: what is compared is then something else.
+fn no_reaction(scenario: &Scenario, summary: &Summary) -> Option<String> {
+    if summary.totals.data.sent == 0 {
+        return None;
+    }
+    let packets = &summary.packets;
+    if matches!(scenario.transport.congestion, Congestion::Dctcp(_))
+        && scenario.fabric.options.ecn.is_some()
+        && packets.ecn_marks == 0
+        && packets.retransmissions == 0
+    {
+        return Some("transport.congestion: DCTCP never acted: no packet was marked or lost".to_owned());
+    }
+    if matches!(scenario.transport.congestion, Congestion::Qcn(_)) && packets.cnms == 0 {
+        return Some(
+            "transport.congestion: the rate limiter never acted: no congestion notification arrived"
+                .to_owned(),
+        );
+    }
+    if matches!(scenario.routing.granularity, Granularity::Flowcut(_)) && summary.draining.drains == 0 {
+        return Some(
+            "routing.granularity: flowcut never drained a path: no flow was found congested".to_owned(),
+        );
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use crate::document::Node;
+    use crate::run::{prepare, simulate};
+    use crate::scenario::Scenario;
+    use crate::source::Source;
+
+    /// What is said about a scenario before the run and after it.
+    fn warnings(text: &str) -> Vec<String> {
+        let document = Node::parse(&Source::new("s.toml", text)).unwrap();
+        let scenario = Scenario::read(&document).unwrap();
+        let ready = prepare(&scenario, &document).unwrap_or_else(|problems| panic!("{text}: {problems}"));
+        let (ran, _) = simulate(&scenario, ready, 1, |_| ControlFlow::Continue(())).unwrap();
+        ran.summary.warnings
+    }
+
+    /// A warning shows where it should, and the same scenario without the mistake has none at all.
+    fn check(wrong: &str, right: &str, expected: &str) {
+        let found = warnings(wrong);
+        assert!(found.iter().any(|warning| warning.contains(expected)), "{expected}\n{found:#?}");
+        assert_eq!(warnings(right), Vec::<String>::new(), "{right}");
+    }
+
+    const TREE: &str = "topology = { kind = \"fat-tree\", k = 4, rate = \"10Gbps\" }\n";
+
+    /// Three hosts send to one, so that queues grow and marks occur.
+    const INCAST: &str = "workload = { kind = \"incast\", senders = 8, size = \"1MiB\" }\n";
+
+    #[test]
+    fn dctcp_needs_ecn() {
+        let wrong = format!("{TREE}{INCAST}transport = {{ congestion = \"dctcp\" }}\n");
+        let right = format!("{wrong}fabric = {{ ecn = {{ kmin = \"30KB\", kmax = \"30KB\" }} }}\n");
+        check(&wrong, &right, "transport.congestion: DCTCP reacts to ECN marks");
+    }
+
+    #[test]
+    fn a_loop_that_never_acts_is_named() {
+        let dctcp = |ecn: &str| {
+            format!(
+                "{TREE}{INCAST}transport = {{ congestion = \"dctcp\" }}\nfabric = {{ ecn = {{ kmin = \"{ecn}\", kmax = \"{ecn}\" }} }}\n"
+            )
+        };
+        check(&dctcp("100MB"), &dctcp("30KB"), "DCTCP never acted");
+        let quiet = format!(
+            "{TREE}routing = \"flowcut-nic\"\nworkload = {{ kind = \"permutation\", size = \"1KB\" }}\n"
+        );
+        let busy = format!("{TREE}routing = \"flowcut-nic\"\n{INCAST}");
+        check(&quiet, &busy, "flowcut never drained");
+    }
+
+    #[test]
+    fn timeouts_below_the_round_trip_are_named() {
+        let with = |rto: &str| {
+            format!(
+                "{TREE}workload = {{ kind = \"permutation\", size = \"64KiB\" }}\nfabric = {{ buffer = \"10MB\" }}\ntransport = {{ rto_min = \"{rto}\" }}\n"
+            )
+        };
+        check(
+            &with("10us"),
+            &with("1ms"),
+            "transport.rto_min: 10us is below the idle round trip from h0 to h15",
+        );
+    }
+
+    #[test]
+    fn pause_buffers_below_the_bandwidth_delay_product_are_named() {
+        let with = |buffer: &str| {
+            format!(
+                "{TREE}workload = {{ kind = \"permutation\", size = \"64KiB\" }}\nfabric = {{ flow_control = {{ kind = \"pfc\", buffer = \"{buffer}\" }} }}\n"
+            )
+        };
+        check(
+            &with("20KB"),
+            &with("200KB"),
+            "fabric.flow_control.buffer: 20KB is below the bandwidth-delay product",
+        );
+    }
+
+    #[test]
+    fn a_load_that_an_oversubscribed_tier_cannot_carry_is_named() {
+        let with = |load: f64, spines: u32| {
+            format!(
+                "topology = {{ kind = \"leaf-spine\", leaves = 4, spines = {spines}, hosts_per_leaf = 4 }}\n\
+                 workload = {{ kind = \"poisson\", load = {load}, size = \"10KB\", messages_per_host = 3 }}\n"
+            )
+        };
+        check(&with(0.8, 2), &with(0.8, 4), "workload.load: a load of 0.8 offers the tier leaf-spine 128%");
+        assert_eq!(warnings(&with(0.5, 2)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_warm_up_beyond_the_end_is_named() {
+        let with = |warm_up: &str| {
+            format!("{TREE}workload = {{ size = \"64KiB\" }}\nmeasure = {{ warm_up = \"{warm_up}\" }}\n")
+        };
+        check(&with("1s"), &with("0us"), "measure.warm_up: 1s is beyond the end of the run");
+    }
+
+    #[test]
+    fn unfinished_flows_and_their_bias_are_named() {
+        let with = |until: &str| {
+            format!("{TREE}workload = {{ size = \"1MiB\" }}\nmeasure = {{ until = \"{until}\" }}\n")
+        };
+        check(&with("100us"), &with("1s"), "16 of 16 flows did not finish and are in no FCT or slowdown");
+    }
+
+    #[test]
+    fn a_scheme_without_a_choice_is_named() {
+        let with = |spines: u32| {
+            format!(
+                "topology = {{ kind = \"leaf-spine\", leaves = 4, spines = {spines}, hosts_per_leaf = 4 }}\nrouting = \"spray\"\nworkload = {{ size = \"64KiB\" }}\n"
+            )
+        };
+        check(&with(1), &with(2), "routing: random took no decision");
+        assert_eq!(
+            warnings("topology = { kind = \"crossbar\", hosts = 4 }\nworkload = { size = \"64KiB\" }\n"),
+            Vec::<String>::new()
+        );
+    }
+}
