@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: run build test wheel installed lint studies bench browser kill-test
+.PHONY: run build test wheel installed lint studies bench browser picture book kill-test
 
 run: build
 	./target/release/netloom study examples/compare.toml
@@ -48,8 +48,16 @@ browser:
 lint: $(VENV)/installed
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
-	$(VENV)/bin/ruff check tests python examples
-	$(VENV)/bin/ruff format --check tests python examples
+	$(VENV)/bin/ruff check tests python examples docs benches
+	$(VENV)/bin/ruff format --check tests python examples docs benches
+
+# The documentation as a small book in target/book.
+book: $(VENV)/installed
+	$(VENV)/bin/mkdocs build --quiet
+
+# The picture at the top of the README, and the sample output below it.
+picture: $(VENV)/installed browser build
+	$(VENV)/bin/python docs/picture.py
 
 # Long: every study in full, one after the other; fails at the end if a gate of any of them does not hold.
 studies: build
