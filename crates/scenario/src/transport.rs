@@ -67,8 +67,11 @@ mod tests {
 
     #[test]
     fn mistakes_are_pointed_at() {
-        let problem = transport("[transport]\npreset = \"dtcp\"\n").unwrap_err();
-        assert!(problem.starts_with("s.toml:2:10: transport.preset: there is no preset `dtcp`"), "{problem}");
+        let problem = transport("[transport]\npreset = \"dctcpp\"\n").unwrap_err();
+        assert!(
+            problem.starts_with("s.toml:2:10: transport.preset: there is no preset `dctcpp`"),
+            "{problem}"
+        );
         assert!(problem.contains("did you mean `dctcp`?"), "{problem}");
         let problem = transport("[transport]\npaced = true\n").unwrap_err();
         assert!(problem.starts_with("s.toml:2:1: transport.paced: unknown field `paced`"), "{problem}");
