@@ -37,6 +37,7 @@ def enlarged(flows, factor, rng):
 
 
 def main():
+    """Makes the study, its report, and opens it three times."""
     with tempfile.TemporaryDirectory() as folder:
         small, large = Path(folder, "small"), Path(folder, "large")
         study = [NETLOOM, "study", ROOT / "examples" / "compare.toml", "--out", small]

@@ -70,6 +70,7 @@ def drawn(folder):
 
 
 def main():
+    """Writes both."""
     with tempfile.TemporaryDirectory() as folder:
         sample = compared(Path(folder))
         README.write_text(SAMPLE.sub(lambda _: sample, README.read_text(), count=1))
