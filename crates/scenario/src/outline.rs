@@ -21,15 +21,17 @@ pub(crate) fn outline(scenario: &Scenario, network: &Network, groups: &[String])
         .chain(options.size_bins.iter().map(|end| end.0))
         .map(|above| above.saturating_add(1))
         .collect();
-    let flow = |(group, bytes): (u16, u64)| FlowRecord {
+    let flow = |(group, bytes, fct): (u16, u64, Time)| FlowRecord {
         group,
         bytes,
         start: options.warm_up,
-        fct: Some(Time(1)),
-        sender_fct: Some(Time(1)),
+        fct: Some(fct),
+        sender_fct: Some(fct),
         idle_fct: Time(1),
         ..FlowRecord::default()
     };
+    // Two different times, so that there is something beyond every percentile.
+    let times = [Time(1), Time(2)];
     let channel = |(channel, tier): (u32, &String)| ChannelRecord {
         channel,
         tier: tier.clone(),
@@ -49,7 +51,7 @@ pub(crate) fn outline(scenario: &Scenario, network: &Network, groups: &[String])
             .map(|named| NamedChannel { name: named.name.clone(), channel: 0 })
             .collect(),
         flows: (0..groups.len() as u16)
-            .flat_map(|group| sizes.iter().map(move |&size| (group, size)))
+            .flat_map(|group| sizes.iter().flat_map(move |&size| times.map(|time| (group, size, time))))
             .map(flow)
             .collect(),
         channels: (0..).zip(network.tiers()).map(channel).collect(),

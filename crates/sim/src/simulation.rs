@@ -265,7 +265,7 @@ impl Simulation {
         }
     }
 
-    fn sampler(&self, node: NodeId) -> Option<Sampler> {
+    fn sampler(&self, node: NodeId) -> Option<Box<Sampler>> {
         let network = &self.world.network;
         let Measure { sample: interval, windows, .. } = &self.measure;
         // Windows are reported for channels with names.
@@ -283,7 +283,8 @@ impl Simulation {
         });
         let ports: Vec<_> = ports.map(|(port, &channel)| (port as u16, channel)).collect();
         let windows = if has_windows { windows.as_slice() } else { &[] };
-        (!ports.is_empty()).then(|| Sampler::new(*interval, windows, ports, self.world.watch.series.clone()))
+        let series = self.world.watch.series.clone();
+        (!ports.is_empty()).then(|| Box::new(Sampler::new(*interval, windows, ports, series)))
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct Switch {
     /// Congestion notifications made here.
     pub(crate) control_sent: u64,
     pub(crate) duties: Duties,
-    pub(crate) sampler: Option<Sampler>,
+    pub(crate) sampler: Option<Box<Sampler>>,
     /// Last time a packet came.
     pub(crate) last_event: Time,
 }

@@ -61,7 +61,7 @@ pub(crate) struct Host {
     pub(crate) records: Vec<FlowRecord>,
     pub(crate) control_sent: u64,
     pub(crate) control_received: u64,
-    pub(crate) sampler: Option<Sampler>,
+    pub(crate) sampler: Option<Box<Sampler>>,
     /// Last time a packet came or a calculation ended. Timers that find nothing to do are no events of the run.
     pub(crate) last_event: Time,
 }
@@ -127,7 +127,7 @@ impl Host {
         work: HostWork,
         turns: Turns,
         first_number: u32,
-        sampler: Option<Sampler>,
+        sampler: Option<Box<Sampler>>,
     ) -> Self {
         Host {
             nic,
