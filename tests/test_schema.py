@@ -2,17 +2,15 @@
 
 import json
 import subprocess
-import tomllib
 from pathlib import Path
 
 import pytest
+import tomllib
 from jsonschema import Draft202012Validator
 
 ROOT = Path(__file__).parent.parent
 NETLOOM = ROOT / "target" / "release" / "netloom"
-SCENARIOS = sorted(
-    path for path in (ROOT / "examples").glob("*.toml") if "[[axis]]" not in path.read_text()
-)
+SCENARIOS = sorted(path for path in (ROOT / "examples").glob("*.toml") if "[[axis]]" not in path.read_text())
 
 
 @pytest.fixture(scope="module")
