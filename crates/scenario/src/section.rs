@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 
 use crate::document::{Node, Table, Value};
 use crate::read::{read, read_beside};
-use netloom_units::names::suggest;
+use netloom_units::names::{shorten, suggest};
 
 use crate::source::{Place, Problem};
 
@@ -84,7 +84,7 @@ impl<'a> Section<'a> {
     /// Reports all that is left as unknown.
     pub fn finish(self) {
         for entry in &self.rest.0 {
-            let message = format!("unknown field `{}`", entry.key);
+            let message = format!("unknown field `{}`", shorten(&entry.key));
             let problem = Problem::new(self.below(&entry.key), message).at(&entry.key_place);
             let help = suggest(&entry.key, self.asked.iter().copied());
             self.problems.push(problem.help(help));
