@@ -122,7 +122,8 @@ proptest! {
         }
         link.run(span + span + Time(50_000_000), |_, _| {});
         prop_assert_eq!(link.lost, 0);
-        prop_assert!(is_short || repeats == 40 || link.pauses.len() > 1);
+        // If nothing ever leaves, a burst that no set of buffers holds must be paused; a class that goes on may spare that.
+        prop_assert!(is_short || repeats == 40 || !stops.is_empty() || !link.pauses.is_empty());
         // A lane that the neighbour has paused does not start another packet.
         if !cut_through {
             for (start, packet) in link.starts() {

@@ -13,7 +13,7 @@
 //! ```
 //! use netloom_topology::{BuildContext, FatTree, Topology};
 //!
-//! let topology = Topology::FatTree(FatTree { k: 4, ..Default::default() });
+//! let topology = Topology::FatTree(FatTree { k: Some(4), ..Default::default() });
 //! let network = topology.build(&BuildContext { seed: 1, base_dir: ".".as_ref() }).unwrap();
 //! let svg = netloom_report::draw(&network).unwrap();
 //! assert!(svg.starts_with("<svg") && svg.contains("<title>s0</title>"));

@@ -21,17 +21,16 @@ pub(crate) fn outline(scenario: &Scenario, network: &Network, groups: &[String])
         .chain(options.size_bins.iter().map(|end| end.0))
         .map(|above| above.saturating_add(1))
         .collect();
-    let flow = |(group, bytes, fct): (u16, u64, Time)| FlowRecord {
+    // Different times, so that there is something beyond every percentile.
+    let flow = |(fct, (group, bytes)): (u64, (u16, u64))| FlowRecord {
         group,
         bytes,
         start: options.warm_up,
-        fct: Some(fct),
-        sender_fct: Some(fct),
+        fct: Some(Time(fct)),
+        sender_fct: Some(Time(fct)),
         idle_fct: Time(1),
         ..FlowRecord::default()
     };
-    // Two different times, so that there is something beyond every percentile.
-    let times = [Time(1), Time(2)];
     let channel = |(channel, tier): (u32, &String)| ChannelRecord {
         channel,
         tier: tier.clone(),
@@ -50,8 +49,11 @@ pub(crate) fn outline(scenario: &Scenario, network: &Network, groups: &[String])
             .iter()
             .map(|named| NamedChannel { name: named.name.clone(), channel: 0 })
             .collect(),
-        flows: (0..groups.len() as u16)
-            .flat_map(|group| sizes.iter().flat_map(move |&size| times.map(|time| (group, size, time))))
+        flows: (1..)
+            .zip((0..groups.len() as u16).flat_map(|group| {
+                // Two of each.
+                sizes.iter().flat_map(move |&size| [(group, size); 2])
+            }))
             .map(flow)
             .collect(),
         channels: (0..).zip(network.tiers()).map(channel).collect(),

@@ -325,7 +325,8 @@ macro_rules! quantity {
                 true
             }
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({ "type": "string", "format": stringify!($type) })
+                let types: &[&str] = if $plain { &["string", "integer"] } else { &["string"] };
+                schemars::json_schema!({ "type": types, "format": stringify!($type) })
             }
         }
     };
