@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use netloom_record::{Performance, Status, Summary};
-use netloom_scenario::{Problems, prepare, summary_options};
+use netloom_record::{Performance, Status};
+use netloom_scenario::{Problems, prepare, sum_up};
 use netloom_sim::{Completion, Driven, Order, RunProgress};
 use netloom_units::{Bytes, Time};
 use pyo3::exceptions::PyRuntimeError;
@@ -20,6 +20,9 @@ pub(crate) struct Simulation {
     /// Absent once the run has ended.
     run: Option<Driven>,
     scenario: netloom_scenario::Scenario,
+    /// What was probably a mistake before the run, and how many switches the network has.
+    warnings: Vec<String>,
+    switches: u32,
     /// Seconds spent in the run.
     wall_s: f64,
 }
@@ -67,7 +70,9 @@ impl Simulation {
         }
         let ready = py.detach(|| prepare(&checked, &scenario.document));
         let ready = ready.map_err(|problems| scenario_error(py, &problems))?;
-        Ok(Simulation { run: Some(ready.simulation.drive()), scenario: checked, wall_s: 0.0 })
+        let (warnings, switches) = (ready.warnings, ready.switches);
+        let run = Some(ready.simulation.drive());
+        Ok(Simulation { run, scenario: checked, warnings, switches, wall_s: 0.0 })
     }
 
     fn now(&mut self) -> PyResult<u64> {
@@ -107,9 +112,10 @@ impl Simulation {
         self.run()?;
         let Some(run) = self.run.take() else { unreachable!("it was there") };
         let (scenario, wall_s) = (&self.scenario, self.wall_s);
+        let (warnings, switches) = (std::mem::take(&mut self.warnings), self.switches);
         py.detach(|| {
             let finished = run.finish()?;
-            let summary = Summary::new(&finished.records, &summary_options(scenario), Status::Complete);
+            let summary = sum_up(scenario, warnings, switches, &finished.records, Status::Complete);
             let hops = finished.records.totals.packet_hops;
             let performance = Performance::new(env!("CARGO_PKG_VERSION"), 1, wall_s, hops);
             let text = scenario.to_toml().map_err(Problems::from)?;

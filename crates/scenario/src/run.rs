@@ -70,7 +70,7 @@ pub struct Ready {
     /// What is probably a mistake, each in one sentence.
     pub warnings: Vec<String>,
     /// How many switches the network has.
-    switches: u32,
+    pub switches: u32,
 }
 
 /// Builds the network, lays the work, the faults and the routes on it, and makes the nodes.
@@ -211,16 +211,28 @@ pub fn simulate(
     let wall_s = started.elapsed().as_secs_f64();
 
     let status = if finished.interrupted { Status::Interrupted } else { Status::Complete };
-    let mut summary = Summary::new(&finished.records, &summary_options(scenario), status);
-    summary.warnings = ready.warnings;
-    summary.warnings.extend(warnings::after(scenario, ready.switches, &summary));
+    let summary = sum_up(scenario, ready.warnings, ready.switches, &finished.records, status);
     let hops = finished.records.totals.packet_hops;
     let performance = Performance::new(env!("CARGO_PKG_VERSION"), threads as u32, wall_s, hops);
     Ok((Ran { summary, performance }, finished.records))
 }
 
+/// The summary of a run, with what was probably a mistake: the `warnings` from before the run, and those that its numbers give rise to.
+pub fn sum_up(
+    scenario: &Scenario,
+    warnings: Vec<String>,
+    switches: u32,
+    records: &Records,
+    status: Status,
+) -> Summary {
+    let mut summary = Summary::new(records, &summary_options(scenario), status);
+    summary.warnings = warnings;
+    summary.warnings.extend(warnings::after(scenario, switches, &summary));
+    summary
+}
+
 /// What the summary of a scenario's run counts.
-pub fn summary_options(scenario: &Scenario) -> SummaryOptions {
+pub(crate) fn summary_options(scenario: &Scenario) -> SummaryOptions {
     let measure = &scenario.measure;
     let defaults = SummaryOptions::default();
     SummaryOptions {

@@ -4,7 +4,7 @@
 
 use netloom_fabric::FlowControl;
 use netloom_record::Summary;
-use netloom_routing::Granularity;
+use netloom_routing::{Granularity, Placement};
 use netloom_topology::{Network, NodeId};
 use netloom_transport::{Congestion, Reliability};
 use netloom_units::{Bytes, Rate, Time};
@@ -235,7 +235,11 @@ fn no_decision(scenario: &Scenario, switches: u32, summary: &Summary) -> Option<
         && decisions.values().all(|count| count.taken == 0);
     is_idle.then(|| {
         let selectors: Vec<&str> = decisions.keys().map(String::as_str).collect();
-        format!("routing: {} took no decision: no packet had several ways to go", selectors.join(", "))
+        let reason = match scenario.routing.placement {
+            Placement::Nic => "no flow was given another path than its first",
+            Placement::Ingress | Placement::Switch => "no packet had several ways to go",
+        };
+        format!("routing: {} took no decision: {reason}", selectors.join(", "))
     })
 }
 
