@@ -16,6 +16,7 @@
 
 mod buffers;
 mod config;
+mod faults;
 pub mod flow_control;
 mod inputs;
 mod packet;
@@ -29,6 +30,7 @@ mod rules;
 
 pub use buffers::check_switch;
 pub use config::{Ecn, Fabric, FabricError, FabricOptions, TrafficClass};
+pub use faults::{ChannelFaults, DropCause, Dropped, LossySpell};
 pub use flow_control::FlowControl;
 pub use packet::{FRESH, Flags, NO_INGRESS, Packet, PacketKind};
 pub use port::{Credit, Departure, Fate, Moment, Port, PortSpec, PortStats, Wire};

@@ -3,6 +3,7 @@
 use netloom_units::{Bytes, Rate, Time};
 use rand::Rng;
 
+use crate::faults::{ChannelFaults, Start};
 use crate::packet::{Packet, PacketKind};
 use crate::rules::Rules;
 
@@ -21,6 +22,8 @@ pub struct PortSpec {
     pub rate: Rate,
     /// Changes of the rate, ascending: from each instant on, the new rate holds for packets that start then.
     pub changes: Vec<(Time, Rate)>,
+    /// What goes wrong on the channel.
+    pub faults: Option<Box<ChannelFaults>>,
     /// Cut-through: a packet sent at this rate or above is forwarded by the other end while it arrives. `None`: it is stored first.
     pub cut_through_from: Option<Rate>,
     /// The opposite channel's delay, and its highest rate; what comes through it fills this port's input buffer.
@@ -103,6 +106,8 @@ pub struct PortStats {
     pub max_queue: u64,
     /// Packets dropped: at the output queue or, in a lossless fabric, at the input buffer of this port.
     pub drops: u64,
+    /// Packets lost on the channel because it was cut, or at random.
+    pub lost: u64,
     /// Packets marked.
     pub marks: u64,
     /// Time during which flow control held back data that waited; at a NIC, which keeps no queue, during which it held back a lane.
@@ -164,8 +169,11 @@ pub struct Port {
     pub(crate) peer: u16,
     /// Serialisation of the last size sent, for PAUSE frames, control and data; a division saved nearly always.
     pub(crate) known: [Serialisation; KNOWN],
+    /// From when on a packet that starts must look at the two below.
+    watch_from: Time,
     /// Rate changes to come, latest first.
     pub(crate) changes: Vec<(Time, Rate)>,
+    pub(crate) faults: Option<Box<ChannelFaults>>,
     pub(crate) cut_through: Option<(Rate, Bytes)>,
     /// Since when flow control holds data back; `Time::MAX` while it does not.
     pub(crate) held_since: Time,
@@ -191,7 +199,9 @@ impl Port {
             sending: 0,
             peer: spec.peer,
             known: [UNKNOWN; KNOWN],
+            watch_from: Time::ZERO,
             changes,
+            faults: spec.faults,
             cut_through,
             held_since: Time::MAX,
             stats: PortStats::default(),
@@ -243,12 +253,17 @@ impl Port {
         }
     }
 
-    /// Starts sending a packet of a lane at `free_at`.
+    /// Starts sending a packet of a lane, which `has_waited` in its queue or not, at `free_at`. `None` if a fault takes it.
     #[inline(always)]
-    pub(crate) fn start<'p>(&mut self, packet: &'p mut Packet, lane: usize) -> Departure<'p> {
+    pub(crate) fn start<'p>(
+        &mut self,
+        packet: &'p mut Packet,
+        lane: usize,
+        has_waited: bool,
+    ) -> Option<Departure<'p>> {
         let start = self.free_at;
-        if self.changes.last().is_some_and(|&(from, _)| from <= start) {
-            self.change_rate(start);
+        if self.watch_from <= start && self.watch(packet, start, has_waited) {
+            return None;
         }
         let known = &mut self.known[lane % KNOWN];
         if known.size != packet.size {
@@ -259,6 +274,7 @@ impl Port {
         let Serialisation { way, duration, .. } = *known;
         self.free_at = start + duration;
         self.sending = packet.size;
+        packet.ingress = self.peer;
         self.stats.bytes += u64::from(packet.size);
         self.stats.packets += 1;
         self.stats.busy += duration;
@@ -267,7 +283,53 @@ impl Port {
             packet.way = packet.way.saturating_add(way);
         }
         let arrival = start + duration.min(self.head) + self.latency;
-        Departure { channel: self.channel, to: self.to, arrival, packet }
+        Some(Departure { channel: self.channel, to: self.to, arrival, packet })
+    }
+
+    /// Looks at what changes on the channel when a packet starts. Returns whether the packet is lost.
+    #[cold]
+    #[inline(never)]
+    fn watch(&mut self, packet: &Packet, start: Time, has_waited: bool) -> bool {
+        self.change_rate(start);
+        let next_change = self.changes.last().map_or(Time::MAX, |&(from, _)| from);
+        let Some(faults) = &mut self.faults else {
+            self.watch_from = next_change;
+            return false;
+        };
+        let duration = self.rate.serialize(Bytes(u64::from(packet.size)));
+        let verdict = faults.judge(start, start + duration + self.latency, has_waited);
+        match verdict {
+            Start::Arrives => return false,
+            Start::IsCut => {}
+            Start::LostOnTheWay => {
+                self.free_at = start + duration;
+                self.sending = packet.size;
+                self.stats.bytes += u64::from(packet.size);
+                self.stats.packets += 1;
+                self.stats.busy += duration;
+            }
+            Start::Flush(cut) => {
+                // It waited until the cut only.
+                let too_long = u128::from(packet.size) * u128::from(start.0 - cut.0);
+                self.stats.waiting = self.stats.waiting.wrapping_sub(too_long);
+                faults.flush = Some(cut);
+                self.end_transmission(cut);
+            }
+        }
+        self.stats.lost += 1;
+        true
+    }
+
+    /// Lets the time of a packet pass that a fault took as it started at `at`: a NIC that pulls its data goes on at its pace.
+    #[cold]
+    pub(crate) fn pass(&mut self, packet: &Packet, at: Time) {
+        self.free_at = at + self.rate.serialize(Bytes(u64::from(packet.size)));
+    }
+
+    /// A cut ends the transmission under way.
+    pub(crate) fn end_transmission(&mut self, cut: Time) {
+        self.stats.busy = self.stats.busy.saturating_sub(self.free_at.saturating_sub(cut));
+        self.free_at = self.free_at.min(cut);
     }
 
     #[cold]

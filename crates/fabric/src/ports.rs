@@ -4,9 +4,10 @@ use netloom_units::Time;
 use rand::Rng;
 
 use crate::buffers::{Accounts, Buffers, Charge};
+use crate::faults::{DropCause, Dropped};
 use crate::inputs::Inputs;
 use crate::packet::{NO_INGRESS, Packet, PacketKind};
-use crate::port::{Credit, Fate, Moment, Port, PortSpec, PortStats, Wire};
+use crate::port::{Credit, Departure, Fate, Moment, Port, PortSpec, PortStats, Wire};
 use crate::queues::Queues;
 use crate::round_robin::RoundRobin;
 use crate::rules::{DATA, LINK, Rules};
@@ -21,6 +22,8 @@ pub struct Ports {
     /// Per port, the state of the lanes served in turn. Empty if there are none.
     turns: Vec<RoundRobin>,
     buffers: Buffers,
+    /// What was dropped here, or lost on the channels that these ports feed.
+    dropped: Option<Box<Dropped>>,
     /// If output queues are bounded although nothing is lost: what waits at the inputs.
     inputs: Option<Box<Inputs>>,
     /// A host: its NIC pulls data instead of queueing it, and its input takes whatever comes.
@@ -44,6 +47,7 @@ impl Ports {
             waiting: vec![0; count.div_ceil(64)],
             turns,
             buffers,
+            dropped: None,
             is_host,
         }
     }
@@ -65,10 +69,10 @@ impl Ports {
             return self.enqueue_lossless(port, packet, moment, rules, random, wire);
         }
         let index = usize::from(port);
-        let Ports { ports, queues, turns, waiting, .. } = self;
+        let Ports { ports, queues, turns, waiting, dropped, .. } = self;
         let state = &mut ports[index];
         while state.occupied != 0 && state.free_at < moment.at {
-            start_next(state, index, queues, turns, rules, wire);
+            start_next(state, index, queues, turns, rules, dropped, wire);
         }
         let lane = rules.lane_out(packet);
         if state.occupied == 0 {
@@ -77,24 +81,58 @@ impl Ports {
             if state.free_at <= moment.at && goes_first {
                 state.free_at = moment.at;
                 state.stats.max_queue = state.stats.max_queue.max(u64::from(packet.size));
-                wire.depart(state.start(packet, lane));
+                match state.start(packet, lane, false) {
+                    Some(departure) => wire.depart(departure),
+                    None => dropped.get_or_insert_default().note(packet, DropCause::Fault),
+                }
                 return Fate::Queued;
             }
             waiting[index / 64] |= 1 << (index % 64);
             // Nothing waited, so the port was idle from its last transmission until now.
             state.free_at = state.free_at.max(moment.at);
         }
-        if rules.watches_queues && packet.kind == PacketKind::Data {
-            let queued = queues.bytes(state.lane(lane));
-            if queued + u64::from(packet.size) > rules.buffer {
-                state.stats.drops += 1;
+        if rules.watches_queues {
+            if state.faults.is_some() && self.is_taken(index, packet, moment.at, rules) {
                 return Fate::Dropped;
             }
-            state.mark(packet, queued, rules, random);
+            if packet.kind.is_data() {
+                let state = &mut self.ports[index];
+                let queued = self.queues.bytes(state.lane(lane));
+                if queued + u64::from(packet.size) > rules.buffer {
+                    state.stats.drops += 1;
+                    self.dropped.get_or_insert_default().note(packet, DropCause::Full);
+                    return Fate::Dropped;
+                }
+                state.mark(packet, queued, rules, random);
+            }
         }
+        let state = &mut self.ports[index];
         state.note_arrival(packet.size, lane, moment.at);
-        queues.push(state.lane(lane), packet);
+        self.queues.push(state.lane(lane), packet);
         Fate::Queued
+    }
+
+    /// Whether a cut of the channel takes a packet that comes to a port which is not idle. If one has come since the port was last touched,
+    /// it has taken what waited.
+    #[cold]
+    #[inline(never)]
+    fn is_taken(&mut self, index: usize, packet: &Packet, now: Time, rules: &Rules) -> bool {
+        let Ports { ports, queues, waiting, dropped, .. } = self;
+        let state = &mut ports[index];
+        let Some(faults) = &mut state.faults else { return false };
+        let (flush, is_cut) = (faults.take_flush(now), faults.is_cut(now));
+        if let Some(cut) = flush {
+            state.end_transmission(cut);
+            throw_away(state, queues, cut, rules, dropped);
+        }
+        if is_cut {
+            state.stats.lost += 1;
+            dropped.get_or_insert_default().note(packet, DropCause::Fault);
+        } else if state.occupied == 0 {
+            waiting[index / 64] |= 1 << (index % 64);
+            state.free_at = state.free_at.max(now);
+        }
+        is_cut
     }
 
     #[inline(never)]
@@ -207,7 +245,7 @@ impl Ports {
     #[inline(always)]
     pub fn advance_port(&mut self, port: u16, until: Time, rules: &Rules, wire: &mut impl Wire) {
         let index = usize::from(port);
-        let Ports { ports, queues, turns, .. } = self;
+        let Ports { ports, queues, turns, dropped, .. } = self;
         let state = &mut ports[index];
         if state.occupied == 0 || state.free_at >= until {
             return;
@@ -217,7 +255,7 @@ impl Ports {
             return;
         }
         while state.occupied != 0 && state.free_at < until {
-            start_next(state, index, queues, turns, rules, wire);
+            start_next(state, index, queues, turns, rules, dropped, wire);
         }
     }
 
@@ -259,19 +297,22 @@ impl Ports {
         let state = &mut self.ports[usize::from(port)];
         let (at, ingress, size) = (state.free_at, packet.ingress, packet.size);
         let lane_in = if ingress == NO_INGRESS { 0 } else { rules.lane_in(packet) };
-        packet.ingress = state.peer;
         if lane == LINK {
             packet.aux = self.buffers.paused_lanes(port);
             // A PAUSE frame is obeyed when its last bit has come.
-            let mut departure = state.start(packet, lane);
-            departure.arrival = state.free_at + state.latency + rules.response;
-            wire.depart(departure);
+            let late = state.latency + rules.response;
+            if let Some(departure) = state.start(packet, lane, true) {
+                let arrival = state.free_at + late;
+                wire.depart(Departure { arrival, ..departure });
+            }
             return;
         }
         if lane >= DATA && !self.is_host {
             packet.vc = rules.vc_of(lane);
         }
-        wire.depart(state.start(packet, lane));
+        // Faults that lose packets are for lossy fabrics.
+        let Some(departure) = state.start(packet, lane, true) else { return };
+        wire.depart(departure);
         if lane < DATA {
             return;
         }
@@ -317,6 +358,7 @@ impl Ports {
         let admission = self.buffers.charge_settled(ingress, lane, packet.size);
         if admission.is_lost {
             self.ports[usize::from(ingress)].stats.drops += 1;
+            self.dropped.get_or_insert_default().note(packet, DropCause::Full);
             return Fate::Dropped;
         }
         if admission.pauses {
@@ -516,7 +558,13 @@ impl Ports {
             let lane = rules.lane_out(packet);
             self.depart_lossless(port, lane, packet, rules, wire);
         } else {
-            wire.depart(state.start(packet, DATA));
+            match state.start(packet, DATA, false) {
+                Some(departure) => wire.depart(departure),
+                None => {
+                    state.pass(packet, at);
+                    self.dropped.get_or_insert_default().note(packet, DropCause::Fault);
+                }
+            }
         }
     }
 
@@ -565,6 +613,11 @@ impl Ports {
         self.ports.is_empty()
     }
 
+    /// What was dropped here, or lost on the channels that these ports feed.
+    pub fn dropped(&self) -> Dropped {
+        self.dropped.as_deref().cloned().unwrap_or_default()
+    }
+
     /// The channel that a port feeds.
     pub fn channel(&self, port: u16) -> u32 {
         self.ports[usize::from(port)].channel
@@ -605,10 +658,41 @@ fn start_next(
     queues: &mut Queues,
     turns: &mut [RoundRobin],
     rules: &Rules,
+    dropped: &mut Option<Box<Dropped>>,
     wire: &mut impl Wire,
 ) {
     let lane = next_lane(state.occupied, index, queues, turns, rules);
     let (packet, is_empty) = queues.pop(state.lane(lane));
     state.note_start(packet.size, lane, is_empty);
-    wire.depart(state.start(packet, lane));
+    match state.start(packet, lane, true) {
+        Some(departure) => wire.depart(departure),
+        None => {
+            dropped.get_or_insert_default().note(packet, DropCause::Fault);
+            if let Some(cut) = state.faults.as_mut().and_then(|faults| faults.flush.take()) {
+                throw_away(state, queues, cut, rules, dropped);
+            }
+        }
+    }
+}
+
+/// A cut takes what waits at a port.
+#[cold]
+#[inline(never)]
+fn throw_away(
+    state: &mut Port,
+    queues: &mut Queues,
+    cut: Time,
+    rules: &Rules,
+    dropped: &mut Option<Box<Dropped>>,
+) {
+    let free_at = std::mem::replace(&mut state.free_at, cut);
+    for lane in 0..rules.lanes {
+        while state.occupied >> lane & 1 == 1 {
+            let (packet, is_empty) = queues.pop(state.lane(lane));
+            state.note_start(packet.size, lane, is_empty);
+            state.stats.lost += 1;
+            dropped.get_or_insert_default().note(packet, DropCause::Fault);
+        }
+    }
+    state.free_at = free_at;
 }

@@ -37,7 +37,7 @@ pub struct Rules {
     /// Most bytes in an output lane.
     pub(crate) buffer: u64,
     pub(crate) ecn: Option<Ecn>,
-    /// Whether it matters how long an output lane is.
+    /// Whether it matters how long an output lane is, or whether its channel is cut.
     pub(crate) watches_queues: bool,
     /// Bytes after which a packet is forwarded.
     pub(crate) cut_through: Option<Bytes>,
@@ -98,6 +98,12 @@ impl Rules {
             },
             flow_control: fabric.flow_control.clone(),
         }
+    }
+
+    /// The same for channels of which some are cut or lose packets.
+    #[must_use]
+    pub fn with_faults(self) -> Self {
+        Rules { watches_queues: true, ..self }
     }
 
     /// Whether flow control keeps data packets from being lost.

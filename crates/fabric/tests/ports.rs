@@ -330,3 +330,19 @@ proptest! {
         prop_assert_eq!(&expected, &run(&fabric, vcs, &arrivals, 73, &looks, true));
     }
 }
+
+#[test]
+fn a_packet_tells_the_next_node_by_which_port_it_comes() {
+    let controls = [
+        FlowControl::Lossy(Lossy::default()),
+        FlowControl::Pfc(Pfc::default()),
+        FlowControl::Credits(Credits::default()),
+    ];
+    for control in controls {
+        let mut node = Node::new(&with(control), 1, vec![spec(0)]);
+        node.put(ns(0), 0, data(0, 100), true);
+        node.put(ns(10), 0, ack(1), true);
+        node.advance(ns(5000));
+        assert!(node.left.packets.iter().all(|(_, _, packet)| packet.ingress == 7));
+    }
+}

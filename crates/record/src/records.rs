@@ -182,6 +182,8 @@ pub struct ChannelRecord {
     pub mean_queue: f64,
     /// Packets dropped at the port.
     pub drops: u64,
+    /// Packets lost because the channel was cut, or at random; not among `drops`.
+    pub lost: u64,
     /// Packets marked (ECN) at the port.
     pub marks: u64,
     /// Time in which packets waited that flow control forbade to send: some data lane of the port was paused or without
@@ -284,6 +286,9 @@ pub struct PacketCounts {
     pub dropped: u64,
     /// On the way when the run ended.
     pub in_flight: u64,
+    /// Those of `dropped` that a fault took: on a link that was cut, or at random.
+    #[serde(default)]
+    pub lost: u64,
 }
 
 /// What a selector did.

@@ -33,6 +33,7 @@ pub(crate) fn channel(channel: u32, tier: &str) -> ChannelRecord {
         max_queue: 1024,
         mean_queue: 12.5,
         drops: 0,
+        lost: 0,
         marks: 1,
         paused: Time::ZERO,
         pauses: 0,
@@ -118,8 +119,8 @@ pub(crate) fn records() -> Records {
         totals: Totals {
             simulated: Time::from_us(10),
             packet_hops: 240,
-            data: PacketCounts { sent: 40, delivered: 38, dropped: 1, in_flight: 1 },
-            control: PacketCounts { sent: 38, delivered: 38, dropped: 0, in_flight: 0 },
+            data: PacketCounts { sent: 40, delivered: 38, dropped: 1, in_flight: 1, lost: 0 },
+            control: PacketCounts { sent: 38, delivered: 38, dropped: 0, in_flight: 0, lost: 0 },
             decisions: [("least-loaded".to_owned(), decision)].into(),
         },
     }

@@ -344,7 +344,10 @@ mod tests {
                 "[transport]\ncongestion = \"qcn\"\n",
                 "s.toml:2:14: transport.congestion: a rate limiter hears of congestion",
             ),
-            ("[[faults]]\nkind = \"cut\"\n", "faults.0.links: expected either `links` or `share`"),
+            (
+                "[[faults]]\nkind = \"cut\"\n",
+                "faults.0.links: expected one of `links`, `share`, `channels` or `switches`",
+            ),
             (
                 "[workload]\nsize = \"1000000GB\"\n",
                 "s.toml:2:8: workload.size: expected at most 17179869180KiB, whose packets",

@@ -367,10 +367,11 @@ mod tests {
             |number| FULL.split("```toml").nth(number).and_then(|rest| rest.split("```").next()).unwrap();
         let scenario = read(block(1)).unwrap();
         assert_eq!((scenario.name.as_str(), scenario.faults.len()), ("my-run", 1));
-        let scenario = read(block(2)).unwrap();
+        assert!(read(block(2)).unwrap().faults.len() > 3);
+        let scenario = read(block(3)).unwrap();
         assert_eq!((scenario.measure.windows.len(), scenario.measure.channels.len()), (2, 2));
         assert_eq!(read(&scenario.to_toml().unwrap()).unwrap(), scenario);
-        let mixed = block(3);
+        let mixed = block(4);
         let Pattern::Mix(mix) = read(mixed).unwrap().workload.pattern else { panic!("{mixed}") };
         assert_eq!(mix.parts.len(), 2);
     }

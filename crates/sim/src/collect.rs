@@ -1,7 +1,7 @@
 //! After the run: every packet is accounted for, then the nodes' memories become records.
 
 use netloom_engine::END_OF_TIME;
-use netloom_fabric::{FlowControl, NO_INGRESS, Packet, PacketKind};
+use netloom_fabric::{DropCause, FlowControl, NO_INGRESS, Packet, PacketKind};
 use netloom_record::{ChannelRecord, DecisionCount, FlowRecord, PacketCounts, Records, SeriesError, Totals};
 use netloom_routing::{Decisions, FlowKey, Placement};
 use netloom_units::Time;
@@ -75,13 +75,16 @@ pub enum ConservationError {
     },
     /// ACKs do not add up.
     #[error(
-        "conservation violated: {sent} control packets were sent, but {delivered} delivered and {in_flight} are in flight"
+        "conservation violated: {sent} control packets were sent, but {delivered} were delivered, {dropped} dropped and {in_flight} are in \
+         flight"
     )]
     Control {
         /// Control packets sent.
         sent: u64,
         /// Control packets delivered.
         delivered: u64,
+        /// Control packets dropped.
+        dropped: u64,
         /// Control packets under way.
         in_flight: u64,
     },
@@ -154,7 +157,7 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
     }
 
     let mut balances: FxHashMap<FlowKey, Balance> = FxHashMap::default();
-    let mut control = PacketCounts::default();
+    let (mut data, mut control) = (PacketCounts::default(), PacketCounts::default());
     let mut switching = Decisions::default();
     let mut last_event = Time::ZERO;
     let (mut waiting, mut sent) = (0, 0);
@@ -170,9 +173,6 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
                 last_event = last_event.max(host.last_event);
             }
             Node::Switch(switch) => {
-                for (&key, &count) in &switch.dropped {
-                    balances.entry(key).or_default().dropped += count;
-                }
                 control.sent += switch.control_sent;
                 switching.taken += switch.decider.decisions.taken;
                 switching.deviating += switch.decider.decisions.deviating;
@@ -180,6 +180,13 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
             }
         }
         let ports = node.ports();
+        let dropped = ports.dropped();
+        for (&(src, flow), &count) in &dropped.flows {
+            balances.entry(FlowKey { src, flow }).or_default().dropped += count;
+        }
+        data.lost += dropped.data(DropCause::Fault);
+        control.lost += dropped.control(DropCause::Fault);
+        control.dropped += dropped.control(DropCause::Full) + dropped.control(DropCause::Fault);
         for (_, _, packet) in ports.waiting_packets(&world.rules) {
             waiting += 1;
             count_in_flight(packet, &mut balances, &mut control);
@@ -198,7 +205,6 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
     let end = if is_cut && until < Time::MAX && !is_stopped { until } else { last_event };
 
     let mut records = Records { groups, ..Records::default() };
-    let mut data = PacketCounts::default();
     let finished = nodes.iter().map(|node| if let Node::Host(host) = node { host.records.len() } else { 0 });
     records.flows.reserve_exact(finished.sum());
     for host in 0..world.network.hosts() {
@@ -238,9 +244,9 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
     if let Some(key) = left.chain(balances.keys().copied()).min() {
         return Err(ConservationError::Stray { src: key.src, flow: key.flow }.into());
     }
-    if control.sent != control.delivered + control.in_flight {
-        let PacketCounts { sent, delivered, in_flight, .. } = control;
-        return Err(ConservationError::Control { sent, delivered, in_flight }.into());
+    if control.sent != control.delivered + control.dropped + control.in_flight {
+        let PacketCounts { sent, delivered, dropped, in_flight, .. } = control;
+        return Err(ConservationError::Control { sent, delivered, dropped, in_flight }.into());
     }
 
     let decisions = count_decisions(world, &records.flows, switching);
@@ -404,6 +410,7 @@ fn collect_channels(world: &World, nodes: &mut [Node], end: Time, records: &mut 
                 max_queue: stats.max_queue,
                 mean_queue: stats.mean_queue(end),
                 drops: stats.drops,
+                lost: stats.lost,
                 marks: stats.marks,
                 paused: stats.paused,
                 pauses: stats.pauses,

@@ -1,5 +1,6 @@
-//! Links that are slow or gone.
+//! Links that are slow, lossy or gone, for a while or for good.
 
+use netloom_fabric::{ChannelFaults, LossySpell};
 use netloom_topology::{ChannelId, LinkId, Network};
 use netloom_units::random;
 use netloom_units::{Rate, Time, kinds};
@@ -13,6 +14,7 @@ kinds! {
     pub enum Fault: "fault" {
         "degrade" => Degrade(Degrade),
         "cut" => Cut(Cut),
+        "loss" => Loss(Loss),
     }
 }
 
@@ -51,16 +53,46 @@ impl Default for Degrade {
     }
 }
 
-/// Links that do not exist during the whole run; minimal paths are computed without them.
+/// Links or switches that are gone. Without `from` and `until` they do not exist during the whole run, and paths are computed without
+/// them. Otherwise they are cut at one moment and perhaps repaired at another, and routing is not told: what is sent to them, waits for
+/// them or is on their wires at the cut is lost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Cut {
     /// Link tier to choose from; absent: all links between switches.
     pub tier: Option<String>,
-    /// Number of links, chosen at random. Give this or `share`.
+    /// Number of links, chosen at random. Give this, `share`, `channels` or `switches`.
     pub links: Option<u32>,
     /// Share of the links, 0 to 1, rounded up to whole links.
     pub share: Option<f64>,
+    /// The links to which these channels belong, named as in a `degrade`; both directions are cut.
+    pub channels: Vec<ChannelEnds>,
+    /// All links of these switches, by their names (`s0`).
+    pub switches: Vec<String>,
+    /// From when.
+    pub from: Time,
+    /// Until when; absent: for good.
+    pub until: Option<Time>,
+}
+
+/// Links that lose packets at random for a while, in both directions, or single channels of them. Nobody is told.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Loss {
+    /// Link tier to choose from; absent: all links between switches.
+    pub tier: Option<String>,
+    /// Number of links, chosen at random. Give this, `share` or `channels`.
+    pub links: Option<u32>,
+    /// Share of the links, 0 to 1, rounded up to whole links.
+    pub share: Option<f64>,
+    /// These channels, one direction of a link each, named as in a `degrade`.
+    pub channels: Vec<ChannelEnds>,
+    /// Probability that a packet is lost on such a channel, data and control alike, each packet for itself.
+    pub probability: f64,
+    /// From when.
+    pub from: Time,
+    /// Until when; absent: for ever.
+    pub until: Option<Time>,
 }
 
 /// A fault that cannot be laid on the network.
@@ -75,58 +107,173 @@ pub struct FaultError {
     pub reason: String,
 }
 
+/// The field that should change, and why.
+type Refusal = (String, String);
+
 /// Faults laid on a network.
 #[derive(Clone, Debug)]
 pub(crate) struct Faults {
+    /// Per link, whether it does not exist, as routing knows.
     pub(crate) cut: Vec<bool>,
     /// Per channel, the spells of reduced rate: from, until, fraction.
     spells: Vec<Vec<(Time, Time, f64)>>,
+    /// Per channel, when it is cut without routing knowing: from, until.
+    cuts: Vec<Vec<(Time, Time)>>,
+    losses: Vec<Vec<LossySpell>>,
+    /// The first fault that loses packets.
+    losing: Option<usize>,
+    /// The first cut of the run's middle that nobody repairs.
+    endless: Option<usize>,
 }
 
 impl Faults {
     /// Chooses the links of every fault.
     pub(crate) fn lay(faults: &[Fault], network: &Network, seed: u64) -> Result<Self, FaultError> {
         let links = network.links().len();
-        let mut laid = Faults { cut: vec![false; links], spells: vec![Vec::new(); 2 * links] };
+        let mut laid = Faults {
+            cut: vec![false; links],
+            spells: vec![Vec::new(); 2 * links],
+            cuts: vec![Vec::new(); 2 * links],
+            losses: vec![Vec::new(); 2 * links],
+            losing: None,
+            endless: None,
+        };
         for (index, fault) in faults.iter().enumerate() {
-            let choose = |tier: &Option<String>, count, share| {
-                choose_links(network, seed, index, tier.as_deref(), count, share)
-                    .map_err(|(field, reason)| FaultError { index, field: field.to_owned(), reason })
+            let result = match fault {
+                Fault::Cut(cut) => laid.cut(cut, index, network, seed),
+                Fault::Degrade(degrade) => laid.degrade(degrade, index, network, seed),
+                Fault::Loss(loss) => laid.lose(loss, index, network, seed),
             };
-            match fault {
-                Fault::Cut(cut) => {
-                    for link in choose(&cut.tier, cut.links, cut.share)? {
-                        laid.cut[link as usize] = true;
-                    }
-                }
-                Fault::Degrade(degrade) => {
-                    degrade.check().map_err(|(field, reason)| FaultError {
-                        index,
-                        field: field.to_owned(),
-                        reason,
-                    })?;
-                    let until = degrade.until.unwrap_or(Time::MAX);
-                    let spell = (degrade.from, until, degrade.fraction);
-                    for (position, ends) in degrade.channels.iter().enumerate() {
-                        let channel = ends.find(network).map_err(|(field, reason)| FaultError {
-                            index,
-                            field: format!("channels.{position}.{field}"),
-                            reason,
-                        })?;
-                        laid.spells[channel as usize].push(spell);
-                    }
-                    if !degrade.channels.is_empty() {
-                        continue;
-                    }
-                    for link in choose(&degrade.tier, degrade.links, degrade.share)? {
-                        for channel in [2 * link, 2 * link + 1] {
-                            laid.spells[channel as usize].push(spell);
-                        }
-                    }
-                }
-            }
+            result.map_err(|(field, reason)| FaultError { index, field, reason })?;
         }
         Ok(laid)
+    }
+
+    fn cut(&mut self, cut: &Cut, index: usize, network: &Network, seed: u64) -> Result<(), Refusal> {
+        check_spell(cut.from, cut.until)?;
+        let choice = Choice {
+            tier: cut.tier.as_deref(),
+            links: cut.links,
+            share: cut.share,
+            channels: &cut.channels,
+            switches: Some(&cut.switches),
+        };
+        let channels = choice.channels(network, seed, index, true)?;
+        if cut.from == Time::ZERO && cut.until.is_none() {
+            for channel in channels {
+                let link = network.links()[channel as usize / 2];
+                if let Some(&host) = [link.a, link.b].iter().find(|&&node| network.is_host(node)) {
+                    let field = choice.field();
+                    let reason = format!(
+                        "the link of {} cannot be cut for the whole run: leave the host out of the workload, or give `from` and `until`",
+                        network.node_name(host)
+                    );
+                    return Err((field.to_owned(), reason));
+                }
+                self.cut[channel as usize / 2] = true;
+            }
+            return Ok(());
+        }
+        for channel in channels {
+            self.cuts[channel as usize].push((cut.from, cut.until.unwrap_or(Time::MAX)));
+        }
+        self.losing = self.losing.or(Some(index));
+        if cut.until.is_none() {
+            self.endless = self.endless.or(Some(index));
+        }
+        Ok(())
+    }
+
+    fn degrade(
+        &mut self,
+        degrade: &Degrade,
+        index: usize,
+        network: &Network,
+        seed: u64,
+    ) -> Result<(), Refusal> {
+        if !(degrade.fraction > 0.0 && degrade.fraction <= 1.0) {
+            let reason = format!(
+                "expected a number above 0 and at most 1, found {}; to remove links use kind \"cut\"",
+                degrade.fraction
+            );
+            return Err(("fraction".into(), reason));
+        }
+        check_spell(degrade.from, degrade.until)?;
+        let choice = Choice {
+            tier: degrade.tier.as_deref(),
+            links: degrade.links,
+            share: degrade.share,
+            channels: &degrade.channels,
+            switches: None,
+        };
+        let until = degrade.until.unwrap_or(Time::MAX);
+        for channel in choice.channels(network, seed, index, false)? {
+            self.spells[channel as usize].push((degrade.from, until, degrade.fraction));
+        }
+        Ok(())
+    }
+
+    fn lose(&mut self, loss: &Loss, index: usize, network: &Network, seed: u64) -> Result<(), Refusal> {
+        if !(loss.probability > 0.0 && loss.probability < 1.0) {
+            let reason = format!(
+                "expected a number above 0 and below 1, found {}; to lose everything use kind \"cut\"",
+                loss.probability
+            );
+            return Err(("probability".into(), reason));
+        }
+        check_spell(loss.from, loss.until)?;
+        let choice = Choice {
+            tier: loss.tier.as_deref(),
+            links: loss.links,
+            share: loss.share,
+            channels: &loss.channels,
+            switches: None,
+        };
+        let spell = LossySpell {
+            from: loss.from,
+            until: loss.until.unwrap_or(Time::MAX),
+            // Saturates where the product is beyond the range, and a probability is never rounded to none.
+            probability: ((loss.probability * 2f64.powi(32)).round() as u32).max(1),
+        };
+        for channel in choice.channels(network, seed, index, false)? {
+            self.losses[channel as usize].push(spell);
+        }
+        self.losing = self.losing.or(Some(index));
+        Ok(())
+    }
+
+    /// Whether packets are lost because of a fault.
+    pub(crate) fn lose_packets(&self) -> bool {
+        self.losing.is_some()
+    }
+
+    /// Refuses what the rest of the run cannot bear: packets lost in a lossless fabric, and a cut for good in a run without an end, in
+    /// which flows that nobody can serve would be repeated for ever.
+    pub(crate) fn check(&self, is_lossless: bool, until: Option<Time>) -> Result<(), FaultError> {
+        let refuse = |index, field: &str, reason: &str| {
+            Err(FaultError { index, field: field.into(), reason: reason.into() })
+        };
+        if let Some(index) = self.losing.filter(|_| is_lossless) {
+            let reason = "loses packets while the run goes on, and the fabric is lossless: expected fabric.flow_control.kind = \"lossy\", or a \
+                          cut of the whole run (no `from`, no `until`)";
+            return refuse(index, "kind", reason);
+        }
+        if let Some(index) = self.endless.filter(|_| until.is_none()) {
+            let reason = "expected the moment of the repair: flows that need the link would never end; or give the run an end (`until` in \
+                          [measure])";
+            return refuse(index, "until", reason);
+        }
+        Ok(())
+    }
+
+    /// What the port that feeds a channel must know of its faults.
+    pub(crate) fn of_channel(&self, channel: ChannelId, seed: u64) -> Option<Box<ChannelFaults>> {
+        let (cuts, losses) = (&self.cuts[channel as usize], &self.losses[channel as usize]);
+        if cuts.is_empty() && losses.is_empty() {
+            return None;
+        }
+        let random = random::Node::Losses.stream(seed, u64::from(channel));
+        ChannelFaults::new(cuts.clone(), losses.clone(), random).map(Box::new)
     }
 
     /// The rate at time zero and its later changes. Overlapping spells multiply.
@@ -145,31 +292,82 @@ impl Faults {
     }
 }
 
-impl Degrade {
-    fn check(&self) -> Result<(), (&'static str, String)> {
-        if !(self.fraction > 0.0 && self.fraction <= 1.0) {
-            let reason = format!(
-                "expected a number above 0 and at most 1, found {}; to remove links use kind \"cut\"",
-                self.fraction
-            );
-            return Err(("fraction", reason));
+fn check_spell(from: Time, until: Option<Time>) -> Result<(), Refusal> {
+    match until {
+        Some(until) if until <= from => {
+            Err(("until".into(), format!("expected a time after from = {from}, found {until}")))
         }
-        if !self.channels.is_empty() {
+        _ => Ok(()),
+    }
+}
+
+/// Which links a fault concerns, as written.
+struct Choice<'a> {
+    tier: Option<&'a str>,
+    links: Option<u32>,
+    share: Option<f64>,
+    channels: &'a [ChannelEnds],
+    /// `None` where switches cannot be chosen.
+    switches: Option<&'a [String]>,
+}
+
+impl Choice<'_> {
+    /// The field that decides.
+    fn field(&self) -> &'static str {
+        match self {
+            Choice { switches: Some([_, ..]), .. } => "switches",
+            Choice { channels: [_, ..], .. } => "channels",
+            Choice { tier: Some(_), .. } => "tier",
+            Choice { share: Some(_), .. } => "share",
+            _ => "links",
+        }
+    }
+
+    /// The channels chosen: both of every link, or single ones if they are named and not `whole` links are wanted.
+    fn channels(
+        &self,
+        network: &Network,
+        seed: u64,
+        index: usize,
+        whole: bool,
+    ) -> Result<Vec<ChannelId>, Refusal> {
+        let has_switches = self.switches.is_some_and(|switches| !switches.is_empty());
+        if has_switches || !self.channels.is_empty() {
             let others = [
                 ("tier", self.tier.is_some()),
                 ("links", self.links.is_some()),
                 ("share", self.share.is_some()),
+                ("channels", has_switches && !self.channels.is_empty()),
             ];
             if let Some((field, _)) = others.into_iter().find(|&(_, is_given)| is_given) {
-                return Err((field, "has no meaning with `channels`, which are the ones degraded".into()));
+                let named = if has_switches { "switches" } else { "channels" };
+                return Err((field.into(), format!("has no meaning with `{named}`, which say which ones")));
             }
         }
-        match self.until {
-            Some(until) if until <= self.from => {
-                Err(("until", format!("expected a time after from = {}, found {until}", self.from)))
+        let mut chosen = Vec::new();
+        for (position, name) in self.switches.unwrap_or_default().iter().enumerate() {
+            let field = || format!("switches.{position}");
+            let node = network.find_node(name).map_err(|reason| (field(), reason))?;
+            if network.is_host(node) {
+                return Err((field(), format!("expected a switch, found host {name}")));
             }
-            _ => Ok(()),
+            chosen.extend(network.ports(node).iter().flat_map(|&channel| [channel, channel ^ 1]));
         }
+        for (position, ends) in self.channels.iter().enumerate() {
+            let channel = ends
+                .find(network)
+                .map_err(|(field, reason)| (format!("channels.{position}.{field}"), reason))?;
+            chosen.push(channel);
+            chosen.extend(whole.then_some(channel ^ 1));
+        }
+        if chosen.is_empty() && !has_switches && self.channels.is_empty() {
+            let links = choose_links(network, seed, index, self)
+                .map_err(|(field, reason)| (field.to_owned(), reason))?;
+            chosen.extend(links.into_iter().flat_map(|link| [2 * link, 2 * link + 1]));
+        }
+        chosen.sort_unstable();
+        chosen.dedup();
+        Ok(chosen)
     }
 }
 
@@ -177,10 +375,9 @@ fn choose_links(
     network: &Network,
     seed: u64,
     index: usize,
-    tier: Option<&str>,
-    count: Option<u32>,
-    share: Option<f64>,
+    choice: &Choice<'_>,
 ) -> Result<Vec<LinkId>, (&'static str, String)> {
+    let &Choice { tier, links: count, share, switches, .. } = choice;
     let is_wanted: Box<dyn Fn(LinkId) -> bool> = match tier {
         None => Box::new(|link| {
             let link = network.links()[link as usize];
@@ -202,7 +399,10 @@ fn choose_links(
         (Some(count), None) => count as usize,
         (None, Some(share)) if (0.0..=1.0).contains(&share) => (share * pool.len() as f64).ceil() as usize,
         (None, Some(share)) => return Err(("share", format!("expected 0 to 1, found {share}"))),
-        _ => return Err(("links", "expected either `links` or `share`, or for `degrade` `channels`".into())),
+        _ => {
+            let more = if switches.is_some() { "`channels` or `switches`" } else { "or `channels`" };
+            return Err(("links", format!("expected one of `links`, `share`, {more}")));
+        }
     };
     if count > pool.len() {
         return Err((

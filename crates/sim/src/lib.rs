@@ -41,7 +41,7 @@ pub use channel::ChannelEnds;
 pub use collect::{ConservationError, RunError};
 pub use config::SimConfig;
 pub use driven::{Completion, Driven, Order, OrderError, Ticket};
-pub use fault::{Cut, Degrade, Fault, FaultError};
+pub use fault::{Cut, Degrade, Fault, FaultError, Loss};
 pub use measure::{ChannelName, Measure};
 pub use path::PathProfile;
 pub use simulation::{Finished, RunProgress, SimError, Simulation};

@@ -1,5 +1,7 @@
 //! The simulation as the engine sees it: what all nodes share, and which node does what.
 
+use std::sync::atomic::AtomicU64;
+
 use netloom_engine::{Model, NodeIndex, Scheduler, TIMER};
 use netloom_fabric::{Credit, Departure, Fabric, Packet, PacketKind, Ports, Rules, Wire};
 use netloom_routing::{Forwarding, Routing};
@@ -24,6 +26,10 @@ pub(crate) struct World {
     pub(crate) watch: Watch,
     /// Whether flows are started from outside, too, so that hosts tell of them.
     pub(crate) is_driven: bool,
+    /// Whether a data packet can be lost, in a queue or by a fault.
+    pub(crate) is_lossy: bool,
+    /// Calculations of programs under way.
+    pub(crate) calculations: AtomicU64,
 }
 
 /// A host or a switch.

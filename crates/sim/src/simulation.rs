@@ -1,6 +1,7 @@
 //! From a network and a plan to records.
 
 use std::ops::ControlFlow;
+use std::sync::atomic::AtomicU64;
 
 use netloom_engine::{Engine, NodeIndex, Setup, contiguous, reference};
 use netloom_fabric::{Fabric, FabricError, PortSpec, Ports, Rules, check_switch};
@@ -21,7 +22,7 @@ use crate::measure::Measure;
 use crate::meter::Watch;
 use crate::model::{Node, World};
 use crate::sampler::Sampler;
-use crate::stall::channel_name;
+use crate::stall::{Stall, channel_name};
 use crate::switch::{CongestionPoints, Duties, Switch};
 use crate::turns::Turns;
 
@@ -116,8 +117,11 @@ impl Simulation {
             return Err(TransportError { field: "ack_every", reason }.into());
         }
         let watches_acks = matches!(routing.granularity, Granularity::Flowcut(_));
-        if !transport.has_acks() && (fabric.is_lossy() || watches_acks) {
-            let who = if watches_acks { "flowcut watches ACKs" } else { "the fabric can lose packets" };
+        let faults = Faults::lay(&faults, &network, seed)?;
+        faults.check(fabric.is_lossless(), measure.until)?;
+        let is_lossy = fabric.is_lossy() || faults.lose_packets();
+        if !transport.has_acks() && (is_lossy || watches_acks) {
+            let who = if watches_acks { "flowcut watches ACKs" } else { "packets can get lost" };
             let reason = format!("{who}: expected a reliability with ACKs, found \"none\"");
             return Err(TransportError { field: "reliability", reason }.into());
         }
@@ -126,14 +130,25 @@ impl Simulation {
                 format!("expected a tree topology for {}, found {}", routing.selector_name(), network.name());
             return Err(SimError::NeedsTree(reason));
         }
-        let faults = Faults::lay(&faults, &network, seed)?;
         let layers_seed = random::Node::Layers.stream(seed, 0).next_u64();
         let is_cut = |channel| faults.cut[channel as usize / 2];
         let forwarding = Forwarding::build(&routing, &network, is_cut, layers_seed)?;
         let vcs = virtual_channels(&fabric, &network, &forwarding)?;
         let rules = Rules::new(&fabric, transport.packet_size(), vcs);
+        let rules = if faults.lose_packets() { rules.with_faults() } else { rules };
         let watch = Watch::new(measure.warm_up, measure.sample_flows, measure.windows.clone());
-        let world = World { network, fabric, rules, routing, forwarding, transport, watch, is_driven: false };
+        let world = World {
+            network,
+            fabric,
+            rules,
+            routing,
+            forwarding,
+            transport,
+            watch,
+            is_driven: false,
+            is_lossy,
+            calculations: AtomicU64::new(0),
+        };
         let groups = plan.groups.clone();
         let mut simulation =
             Simulation { world, faults, measure, named_channels, groups, seed, nodes: Vec::new() };
@@ -176,7 +191,7 @@ impl Simulation {
             Engine::new(&world, nodes, setup).expect("packets take time: the lookahead is never zero");
         let mut stall = Stall::new(&world);
         let run = engine.run_observed(|progress| {
-            if stall.is_seen(progress.time, progress.messages) || world.watch.is_broken() {
+            if stall.is_seen(&world, progress.time, progress.messages) || world.watch.is_broken() {
                 return ControlFlow::Break(());
             }
             observe(RunProgress {
@@ -220,7 +235,7 @@ impl Simulation {
 
     fn make_nodes(&self, plan: Plan) -> Result<Vec<Node>, FabricError> {
         let (network, rules) = (&self.world.network, &self.world.rules);
-        let specs = PortSpecs::new(&self.world, &self.faults);
+        let specs = PortSpecs::new(&self.world, &self.faults, self.seed);
         let first_number = if plan.hosts.iter().any(HostWork::is_program) { FIRST_OWN } else { 0 };
         let hosts = plan.hosts.into_iter().enumerate().map(|(id, work)| {
             let id = id as NodeId;
@@ -243,7 +258,6 @@ impl Simulation {
                 draws,
                 row: self.world.forwarding.table().row(id),
                 random: random::Node::Marking.stream(self.seed, u64::from(id)),
-                dropped: Default::default(),
                 points: CongestionPoints::new(&self.world, specs_len),
                 control_sent: 0,
                 duties: self.duties(sampler.is_some()),
@@ -288,31 +302,6 @@ impl Simulation {
     }
 }
 
-/// Notices that nothing moves any more although timers still fire, as those of go-back-N senders do in a deadlock.
-struct Stall {
-    /// Only a user who allows deadlocks gets one; others may calculate for as long as they like.
-    is_possible: bool,
-    messages: u64,
-    since: Time,
-}
-
-impl Stall {
-    /// Longer than any timeout.
-    const PATIENCE: Time = Time::from_ms(10_000);
-
-    fn new(world: &World) -> Self {
-        let is_possible = world.rules.is_lossless() && world.fabric.flow_control.may_deadlock();
-        Stall { is_possible, messages: 0, since: Time::ZERO }
-    }
-
-    fn is_seen(&mut self, now: Time, messages: u64) -> bool {
-        if messages != self.messages {
-            (self.messages, self.since) = (messages, now);
-        }
-        self.is_possible && now > self.since + Self::PATIENCE
-    }
-}
-
 /// Virtual channels per class of a fabric, such that its routes cannot deadlock.
 fn virtual_channels(fabric: &Fabric, network: &Network, forwarding: &Forwarding) -> Result<u8, FabricError> {
     let flow_control = &fabric.flow_control;
@@ -344,6 +333,7 @@ fn virtual_channels(fabric: &Fabric, network: &Network, forwarding: &Forwarding)
 struct PortSpecs<'a> {
     world: &'a World,
     faults: &'a Faults,
+    seed: u64,
     /// The port of its node that feeds each channel.
     port_of: Vec<PortId>,
     /// Per switch, the rate of its fastest link.
@@ -351,7 +341,7 @@ struct PortSpecs<'a> {
 }
 
 impl<'a> PortSpecs<'a> {
-    fn new(world: &'a World, faults: &'a Faults) -> Self {
+    fn new(world: &'a World, faults: &'a Faults, seed: u64) -> Self {
         let network = &world.network;
         let mut port_of = vec![0; network.links().len() * 2];
         for node in 0..network.nodes() {
@@ -363,7 +353,7 @@ impl<'a> PortSpecs<'a> {
             let rates = network.ports(switch).iter().map(|&channel| network.channel(channel).rate);
             rates.max().unwrap_or(Rate(1))
         });
-        PortSpecs { world, faults, port_of, fastest: fastest.collect() }
+        PortSpecs { world, faults, seed, port_of, fastest: fastest.collect() }
     }
 
     fn of(&self, node: NodeId) -> impl Iterator<Item = PortSpec> {
@@ -382,6 +372,7 @@ impl<'a> PortSpecs<'a> {
                 latency: self.latency(id),
                 rate,
                 changes,
+                faults: self.faults.of_channel(id, self.seed),
                 cut_through_from,
                 inward: (self.latency(id ^ 1), fastest),
             }

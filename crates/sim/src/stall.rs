@@ -1,14 +1,53 @@
-//! Why a run stands still: deadlocks of lossless fabrics, found in the nodes that a run leaves behind.
+//! Whether and why a run stands still: deadlocks of lossless fabrics, found in the nodes that a run leaves behind.
 //!
 //! A lane that flow control has stopped goes on when packets leave the input buffer at its channel's end. It is *dead* if every
 //! packet in that buffer waits in a dead lane itself. That is the greatest set with this property: lanes for which something can
 //! still happen are taken out until none is left to take out.
 
+use std::sync::atomic::Ordering;
+
 use netloom_fabric::Ports;
 use netloom_topology::{ChannelId, Network};
+use netloom_units::Time;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::model::{Node, World};
+
+/// Notices that nothing moves any more although timers still fire, as those of go-back-N senders do in a deadlock.
+///
+/// That no message has crossed a channel for long does not suffice: a program may be calculating, or the next message be meant to start
+/// much later. So no calculation may be under way, and something must have happened many times without a message coming of it.
+pub(crate) struct Stall {
+    /// Only a user who allows deadlocks gets one.
+    is_possible: bool,
+    messages: u64,
+    since: Time,
+    /// How often something has happened since the last message.
+    looks: u32,
+}
+
+impl Stall {
+    /// Longer than any timeout.
+    const PATIENCE: Time = Time::from_ms(10_000);
+    const LOOKS: u32 = 100;
+
+    pub(crate) fn new(world: &World) -> Self {
+        let is_possible = world.rules.is_lossless() && world.fabric.flow_control.may_deadlock();
+        Stall { is_possible, messages: 0, since: Time::ZERO, looks: 0 }
+    }
+
+    /// Whether the run, at `now` and after so many messages, stands still. Asked whenever something has happened.
+    pub(crate) fn is_seen(&mut self, world: &World, now: Time, messages: u64) -> bool {
+        if !self.is_possible {
+            return false;
+        }
+        if messages != self.messages || world.calculations.load(Ordering::Relaxed) > 0 {
+            *self = Stall { messages, since: now, looks: 0, ..*self };
+        }
+        self.looks += 1;
+        self.looks > Self::LOOKS && now > self.since + Self::PATIENCE
+    }
+}
 
 /// A data lane (from 0) of a channel.
 type Lane = (ChannelId, usize);

@@ -1,12 +1,11 @@
 //! A switch: route, enqueue, send.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{CongestionPoint, Credit, Fate, Flags, Moment, Packet, PacketKind, Ports};
-use netloom_routing::{Carries, Decider, FlowKey, Header, Hop, Notice, Tag, View};
+use netloom_fabric::{CongestionPoint, Credit, Flags, Moment, Packet, PacketKind, Ports};
+use netloom_routing::{Carries, Decider, Header, Hop, Notice, Tag, View};
 use netloom_topology::PortId;
 use netloom_units::Time;
 use netloom_units::random::Stream;
-use rustc_hash::FxHashMap;
 
 use crate::model::{Channels, Message, World};
 use crate::sampler::Sampler;
@@ -22,8 +21,6 @@ pub(crate) struct Switch {
     pub(crate) row: usize,
     /// Decides on ECN marks.
     pub(crate) random: Stream,
-    /// Packets dropped, per flow. Empty unless something is lost.
-    pub(crate) dropped: FxHashMap<FlowKey, u64>,
     pub(crate) points: CongestionPoints,
     /// Congestion notifications made here.
     pub(crate) control_sent: u64,
@@ -251,10 +248,7 @@ impl Switch {
         out: &mut impl Scheduler<Message>,
     ) {
         let Switch { ports, random, .. } = self;
-        let fate = ports.enqueue(port, packet, moment, &world.rules, random, &mut Channels(out));
-        if fate == Fate::Dropped {
-            *self.dropped.entry(FlowKey { src: packet.src, flow: packet.flow }).or_default() += 1;
-        }
+        ports.enqueue(port, packet, moment, &world.rules, random, &mut Channels(out));
     }
 
     #[inline]

@@ -326,7 +326,7 @@ fn d_mod_k_has_no_conflict_on_down_links_and_a_shift_runs_at_full_speed() {
 #[test]
 fn a_cut_link_is_routed_around_and_carries_nothing() {
     let network = leaf_spine(2, 2, 4);
-    let fault = Fault::Cut(Cut { tier: Some("leaf-spine".into()), links: Some(1), share: None });
+    let fault = Fault::Cut(Cut { tier: Some("leaf-spine".into()), links: Some(1), ..Cut::default() });
     let config = SimConfig { faults: vec![fault], ..scheme("spray") };
     let records = run(network.clone(), config, permutation(100_000, &network, 3));
     let unused =
@@ -338,7 +338,7 @@ fn a_cut_link_is_routed_around_and_carries_nothing() {
 #[test]
 fn cutting_everything_is_refused() {
     let network = leaf_spine(2, 2, 4);
-    let fault = Fault::Cut(Cut { tier: Some("leaf-spine".into()), share: Some(1.0), links: None });
+    let fault = Fault::Cut(Cut { tier: Some("leaf-spine".into()), share: Some(1.0), ..Cut::default() });
     let config = SimConfig { faults: vec![fault], ..scheme("ecmp") };
     let plan = permutation(1000, &network, 3);
     let error = Simulation::new(network, config, plan).unwrap_err().to_string();

@@ -12,8 +12,8 @@ use netloom_topology::{KaryNTree, LeafSpine, Network, NetworkBuilder, SlimFly, T
 use netloom_transport::{Congestion, Reliability, Transport, TransportOptions, congestion};
 use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::{
-    Bernoulli, Hotspot, Incast, OffDiagonal, Options, Pattern, Permutation, Plan, PlanContext, Uniform,
-    Workload,
+    Bernoulli, Hotspot, Incast, OffDiagonal, Options, Pattern, Permutation, Plan, PlanContext, Stencil,
+    Uniform, Workload,
 };
 use proptest::prelude::*;
 
@@ -439,4 +439,18 @@ fn a_deterministic_path_keeps_streams_in_order_and_groups_apart() {
     };
     assert_eq!((of("hot").count(), of("victim").count()), (4, 1));
     assert!(of("hot").all(|flow| flow.start >= Time::from_ms(10)));
+}
+
+#[test]
+fn a_program_may_calculate_for_long_where_deadlocks_are_allowed() {
+    let network = ring(5);
+    let pfc = pfc::Pfc { vcs: Some(1), allow_deadlock: true, ..pfc::Pfc::default() };
+    let fabric = Fabric { flow_control: FlowControl::Pfc(pfc), ..Fabric::default() };
+    let compute = Time::from_ms(30_000);
+    let stencil = Stencil { offsets: Some(vec![1]), repeat: 3, barrier: true, compute, ..Stencil::default() };
+    let config = SimConfig { fabric, ..scheme("ecmp") };
+    let simulation = Simulation::new(network.clone(), config, plan(Pattern::Stencil(stencil), &network, 1));
+    let finished = simulation.unwrap().run(1).unwrap();
+    assert!(!finished.interrupted);
+    assert!(finished.records.totals.simulated > compute * 3);
 }

@@ -37,6 +37,8 @@ pub enum Node {
     Faults = 4,
     /// The layers of layered routing. Index: 0.
     Layers = 5,
+    /// Which packets a faulty channel loses. Index: the channel.
+    Losses = 6,
 }
 
 impl Node {
@@ -166,7 +168,7 @@ mod tests {
 
     #[test]
     fn streams_differ_in_every_coordinate() {
-        let nodes = [Node::Host, Node::Router, Node::Marking, Node::Faults, Node::Layers];
+        let nodes = [Node::Host, Node::Router, Node::Marking, Node::Faults, Node::Layers, Node::Losses];
         let work =
             [Work::Placement, Work::Partners, Work::Host, Work::Start, Work::Phase, Work::Source, Work::Part];
         let analysis = [

@@ -26,6 +26,7 @@ pub fn spec(port: u16) -> PortSpec {
         latency: ns(1000),
         rate: Rate::from_gbps(8),
         changes: vec![],
+        faults: None,
         cut_through_from: None,
         inward: (ns(1000), Rate::from_gbps(8)),
     }

@@ -131,6 +131,7 @@ table!(ChannelRecord {
     marks: Plain("marks"),
     paused: Plain("paused_ps"),
     pauses: Plain("pauses"),
+    lost: Plain("lost"),
 });
 
 table!(SampleRecord {

@@ -10,6 +10,7 @@ mod start;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::atomic::Ordering;
 
 use netloom_engine::Scheduler;
 use netloom_fabric::{Credit, Flags, Packet, PacketKind, Ports};
@@ -42,7 +43,7 @@ pub(crate) struct Host {
     pub(crate) random: Stream,
     pub(crate) work: HostWork,
     /// The next message that starts by the clock.
-    upcoming: Option<Job>,
+    upcoming: Option<Box<Job>>,
     /// Whether the program, if the work is one, has begun.
     has_begun: bool,
     flows: Vec<Option<Flow>>,
@@ -153,11 +154,11 @@ impl Host {
     }
 
     pub(crate) fn start(&mut self, out: &mut impl Scheduler<Message>) {
-        self.upcoming = self.work.next_timed();
+        self.upcoming = self.work.next_timed().map(Box::new);
         if self.work.is_program() {
             out.timer(Time::ZERO, Message::Start);
         }
-        if let Some(job) = self.upcoming {
+        if let Some(job) = &self.upcoming {
             out.timer(job.start, Message::Start);
         }
     }
@@ -304,6 +305,7 @@ impl Host {
             self.finish(world, id, slot, now, out);
         } else if let Some(Reverse((_, _, op))) = self.rare.as_mut().and_then(|rare| rare.wakes.pop()) {
             self.last_event = now;
+            world.calculations.fetch_sub(1, Ordering::Relaxed);
             self.follow_program(world, id, now, |work, actions| work.on_wake(now, op, actions));
         }
     }

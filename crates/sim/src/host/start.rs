@@ -1,6 +1,7 @@
 //! How flows begin and end: by the clock, in a closed loop, as a stream that is fed, or as a program wants.
 
 use std::cmp::Reverse;
+use std::sync::atomic::Ordering;
 
 use netloom_engine::Scheduler;
 use netloom_routing::{FlowKey, FlowRef, Granularity};
@@ -24,7 +25,7 @@ impl Host {
         if self.work.is_program() && !std::mem::replace(&mut self.has_begun, true) {
             self.follow_program(world, id, now, |work, actions| work.begin(now, actions));
         }
-        while let Some(job) = self.upcoming {
+        while let Some(job) = self.upcoming.as_deref().copied() {
             if job.start > now {
                 out.timer(job.start, Message::Start);
                 break;
@@ -35,7 +36,7 @@ impl Host {
                 let number = self.number();
                 self.begin(world, id, now, job, number);
             }
-            self.upcoming = self.work.next_timed();
+            self.upcoming = self.work.next_timed().map(Box::new);
         }
     }
 
@@ -89,7 +90,7 @@ impl Host {
             base_rtt: path.one_way(full) + path.one_way(options.ack_size),
             rate: path.nic_rate(),
             // A go-back-N receiver discards what a sender believes delivered, even where the fabric loses nothing.
-            lossy: world.fabric.is_lossy() || matches!(world.transport.reliability, Reliability::GoBackN(_)),
+            lossy: world.is_lossy || matches!(world.transport.reliability, Reliability::GoBackN(_)),
             reorders: matches!(world.routing.granularity, Granularity::Packet(_)),
         };
         let sender = if stream {
@@ -172,6 +173,7 @@ impl Host {
                 Action::Wake { at, op } => {
                     let rare = self.rare.get_or_insert_default();
                     rare.wakes_asked += 1;
+                    world.calculations.fetch_add(1, Ordering::Relaxed);
                     rare.wakes.push(Reverse((at, rare.wakes_asked, op)));
                 }
                 Action::Send { dst, bytes, number, class, group } => {

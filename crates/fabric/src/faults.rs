@@ -1,0 +1,164 @@
+//! What goes wrong on a channel, and the book of what is lost.
+//!
+//! Faults are known before a run. A cut ends the transmission under way, takes what is on the wire and what waits for the channel, and
+//! everything that comes until the channel is repaired. A lossy spell takes each packet with a probability. Nobody is told: whether routing
+//! and hosts react is not a port's business.
+//!
+//! A port looks at its faults when a packet starts: whether the wire is cut before that packet has arrived is known by then. What waits
+//! when a cut comes is thrown away when the port is next touched, as of the moment of the cut; so faults need no events of their own.
+
+use std::collections::BTreeMap;
+
+use netloom_units::Time;
+use netloom_units::random::Stream;
+use rand::Rng;
+
+use crate::packet::Packet;
+
+/// The faults of one channel.
+#[derive(Clone, Debug)]
+pub struct ChannelFaults {
+    /// When it is cut: from and until, in order of time and apart from each other. The latest first.
+    cuts: Vec<(Time, Time)>,
+    /// Whether what waited at the beginning of the last of `cuts` has been thrown away.
+    is_flushed: bool,
+    /// A cut at which the port has met a packet too late: what waits goes as of then.
+    pub(crate) flush: Option<Time>,
+    losses: Vec<LossySpell>,
+    random: Stream,
+}
+
+/// A time in which a channel loses packets at random.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LossySpell {
+    /// First instant at which a packet that starts may be lost.
+    pub from: Time,
+    /// First instant at which none is any more.
+    pub until: Time,
+    /// Probability of losing a packet, in units of 2⁻³².
+    pub probability: u32,
+}
+
+/// What faults do to a packet that starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// Nothing.
+    Arrives,
+    /// It is lost on the wire.
+    LostOnTheWay,
+    /// The channel is cut; the packet goes nowhere.
+    IsCut,
+    /// It waited when the channel was cut, and is lost with all that wait.
+    Flush(Time),
+}
+
+impl ChannelFaults {
+    /// The faults of a channel that is cut in some spells, which may overlap, and loses packets in others; `None` if there are none.
+    pub fn new(mut cuts: Vec<(Time, Time)>, losses: Vec<LossySpell>, random: Stream) -> Option<Self> {
+        cuts.sort_unstable();
+        let mut apart: Vec<(Time, Time)> = Vec::new();
+        for (from, until) in cuts {
+            match apart.last_mut() {
+                Some(last) if from <= last.1 => last.1 = last.1.max(until),
+                _ => apart.push((from, until)),
+            }
+        }
+        apart.reverse();
+        let has_any = !apart.is_empty() || !losses.is_empty();
+        has_any.then_some(ChannelFaults { cuts: apart, is_flushed: false, flush: None, losses, random })
+    }
+
+    /// Forgets the cuts that were repaired by `now`; returns the one that has come by then, if one has.
+    fn current(&mut self, now: Time) -> Option<(Time, Time)> {
+        while let Some(&(from, until)) = self.cuts.last() {
+            if from > now {
+                return None;
+            }
+            if !self.is_flushed || now < until {
+                return Some((from, until));
+            }
+            self.cuts.pop();
+            self.is_flushed = false;
+        }
+        None
+    }
+
+    /// The first cut that has come by `now` and that what waits does not know of yet. Whoever asks throws it away.
+    pub(crate) fn take_flush(&mut self, now: Time) -> Option<Time> {
+        let mut first = None;
+        while let Some((from, _)) = self.current(now) {
+            if std::mem::replace(&mut self.is_flushed, true) {
+                break;
+            }
+            first = first.or(Some(from));
+        }
+        first
+    }
+
+    /// Whether the channel is cut at `now`.
+    pub(crate) fn is_cut(&mut self, now: Time) -> bool {
+        self.current(now).is_some_and(|(_, until)| now < until)
+    }
+
+    /// What becomes of a packet that starts at `start` and would have arrived at `end`.
+    pub(crate) fn judge(&mut self, start: Time, end: Time, has_waited: bool) -> Start {
+        if let Some(cut) = self.take_flush(start)
+            && has_waited
+        {
+            return Start::Flush(cut);
+        }
+        if self.is_cut(start) {
+            return Start::IsCut;
+        }
+        let random = &mut self.random;
+        let spells = self.losses.iter().filter(|spell| spell.from <= start && start < spell.until);
+        // Every spell draws, so that what one takes does not shift the draws of another.
+        let is_unlucky = spells.fold(false, |lost, spell| lost | (random.next_u32() < spell.probability));
+        let is_cut_off = self.cuts.last().is_some_and(|&(from, _)| from < end);
+        if is_unlucky || is_cut_off { Start::LostOnTheWay } else { Start::Arrives }
+    }
+}
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropCause {
+    /// There was no room in a queue or buffer.
+    Full,
+    /// The link was cut, or lost it at random.
+    Fault,
+}
+
+/// The packets that were dropped at a node or on its channels.
+#[derive(Clone, Debug, Default)]
+pub struct Dropped {
+    /// Data packets, by source and flow.
+    pub flows: BTreeMap<(u32, u32), u64>,
+    /// Data packets, by cause.
+    data: [u64; 2],
+    /// Control packets, by cause.
+    control: [u64; 2],
+}
+
+impl Dropped {
+    /// Enters a packet.
+    #[cold]
+    #[inline(never)]
+    pub fn note(&mut self, packet: &Packet, cause: DropCause) {
+        if packet.is_data() {
+            *self.flows.entry((packet.src, packet.flow)).or_default() += 1;
+            self.data[cause as usize] += 1;
+        } else if !packet.kind.is_of_the_link() {
+            self.control[cause as usize] += 1;
+        }
+    }
+
+    /// Data packets dropped for a reason.
+    pub fn data(&self, cause: DropCause) -> u64 {
+        self.data[cause as usize]
+    }
+
+    /// Control packets dropped for a reason.
+    pub fn control(&self, cause: DropCause) -> u64 {
+        self.control[cause as usize]
+    }
+}

@@ -1,0 +1,123 @@
+//! Channels that are cut or lose packets.
+
+mod common;
+
+use common::*;
+use netloom_fabric::{ChannelFaults, DropCause, Fabric, FabricOptions, LossySpell, PortSpec};
+use netloom_units::{Bytes, Time};
+use proptest::prelude::*;
+use rand_pcg::Pcg64Mcg;
+
+fn faulty(cuts: Vec<(Time, Time)>, losses: Vec<LossySpell>) -> PortSpec {
+    let faults = ChannelFaults::new(cuts, losses, Pcg64Mcg::new(7)).map(Box::new);
+    PortSpec { faults, ..spec(0) }
+}
+
+fn node(spec: PortSpec) -> Node {
+    let mut node = Node::new(&Fabric::default(), 1, vec![spec]);
+    node.rules = node.rules.with_faults();
+    node
+}
+
+#[test]
+fn a_cut_takes_what_waits_what_is_sent_and_what_is_on_the_wire() {
+    // A byte per nanosecond, a microsecond of cable, cut from 1250 ns to 3 us.
+    let mut node = node(faulty(vec![(ns(1250), ns(3000))], vec![]));
+    // Arrives at 1100 ns.
+    node.put(ns(0), 0, data(0, 100), true);
+    // Starts at 300 ns and would arrive at 1400: on the wire.
+    node.put(ns(300), 0, data(1, 100), true);
+    // Being sent from 1200 to 1600 ns, and two that wait for it.
+    node.put(ns(1200), 0, data(2, 400), true);
+    node.put(ns(1210), 0, data(3, 100), true);
+    node.put(ns(1220), 0, ack(4), true);
+    // Come while the channel is cut.
+    node.put(ns(1300), 0, data(5, 100), true);
+    node.put(ns(2999), 0, ack(6), true);
+    // The wire is whole again: at once.
+    node.put(ns(3000), 0, data(7, 100), true);
+    assert_eq!(node.advance(ns(9000)), None);
+    assert_eq!(node.left.at(10), [(0, 1100), (7, 4100)]);
+    let dropped = node.ports.dropped();
+    assert_eq!((dropped.data(DropCause::Fault), dropped.control(DropCause::Fault)), (4, 2));
+    assert_eq!(dropped.data(DropCause::Full), 0);
+    let stats = node.ports.stats_of(0, ns(9000));
+    assert_eq!((stats.lost, stats.drops, stats.packets), (6, 0, 4));
+    // 100 + 100 + 50 of the 400 that the cut ended + 100.
+    assert_eq!(stats.busy, ns(350));
+    // Two waited from their arrival to the cut: 100 × 40 + 64 × 30 byte-nanoseconds.
+    assert_eq!(stats.queue_integral(), (100 * 40 + 64 * 30) * 1000);
+}
+
+#[test]
+fn cuts_that_overlap_are_one() {
+    let mut node = node(faulty(vec![(ns(500), ns(600)), (ns(100), ns(300)), (ns(200), ns(400))], vec![]));
+    for (seq, at) in [(0, 0), (1, 150), (2, 350), (3, 400), (4, 550), (5, 600)] {
+        node.put(ns(at), 0, data(seq, 10), true);
+    }
+    node.advance(ns(9000));
+    // All that start before the last cut are on the wire when it comes.
+    assert_eq!(node.left.at(10), [(5, 1610)]);
+}
+
+#[test]
+fn packets_are_lost_at_random_at_the_rate_that_was_written() {
+    let probability = (0.25 * 2f64.powi(32)) as u32;
+    let mut node = node(faulty(vec![], vec![LossySpell { from: ns(0), until: ns(4_000_000), probability }]));
+    for seq in 0..40_000u32 {
+        node.put(ns(u64::from(seq) * 200), 0, data(seq, 100), true);
+    }
+    node.advance(ns(9_000_000));
+    let lost = node.ports.dropped().data(DropCause::Fault);
+    assert_eq!(lost as usize + node.left.packets.len(), 40_000);
+    // 20,000 packets within the spell, three standard deviations: 3 × √(20,000 × 3/16) = 184.
+    assert!(lost.abs_diff(5_000) < 184, "{lost}");
+    assert!(node.left.packets.iter().filter(|packet| packet.2.seq >= 20_000).count() == 20_000);
+}
+
+/// What comes to a port: after how long, how large, and whether the port is looked at before.
+fn arrivals() -> impl Strategy<Value = Vec<(u64, u16, bool)>> {
+    prop::collection::vec((0..400u64, 1..400u16, any::<bool>()), 1..80)
+}
+
+proptest! {
+    /// A port is advanced when it is touched, and what is touched may not change what happens.
+    #[test]
+    fn looking_changes_nothing_and_every_packet_arrives_or_is_dropped(
+        arrivals in arrivals(),
+        cuts in prop::collection::vec((0..12_000u64, 1..3_000u64), 0..4),
+        probability in prop::option::of(any::<u32>()),
+        buffer in prop::option::of(400..2_000u64),
+    ) {
+        let cuts: Vec<_> = cuts.into_iter().map(|(from, long)| (ns(from), ns(from + long))).collect();
+        let losses: Vec<_> =
+            probability.map(|probability| LossySpell { from: ns(2_000), until: ns(9_000), probability }).into_iter().collect();
+        let run = |looks: bool| {
+            let options = FabricOptions { buffer: buffer.map(Bytes), ..FabricOptions::default() };
+            let fabric = Fabric { options, ..Fabric::default() };
+            let mut node = Node::new(&fabric, 1, vec![faulty(cuts.clone(), losses.clone())]);
+            node.rules = node.rules.with_faults();
+            let mut now = 0;
+            for (seq, &(later, size, look)) in (0..).zip(&arrivals) {
+                now += later;
+                if looks && look {
+                    node.advance(ns(now));
+                }
+                node.put(ns(now), 0, data(seq, size), false);
+            }
+            node.advance(ns(1_000_000));
+            node
+        };
+        let (often, seldom) = (run(true), run(false));
+        prop_assert_eq!(often.left.at(10), seldom.left.at(10));
+        prop_assert_eq!(often.ports.stats_of(0, ns(1_000_000)), seldom.ports.stats_of(0, ns(1_000_000)));
+        let dropped = seldom.ports.dropped();
+        let lost = dropped.data(DropCause::Fault) + dropped.data(DropCause::Full);
+        prop_assert_eq!(lost as usize + seldom.left.packets.len(), arrivals.len());
+        // Nothing is on the wire while it is cut.
+        for (_, arrival, packet) in &seldom.left.packets {
+            let start = *arrival - ns(1_000 + u64::from(packet.size));
+            prop_assert!(cuts.iter().all(|&(from, until)| *arrival <= from || until <= start));
+        }
+    }
+}
