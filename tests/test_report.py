@@ -145,6 +145,8 @@ def test_numbers_stand_beside_the_charts(page):
     details = page.locator("figure:has(#slowdown) details")
     details.locator("summary").focus()
     page.keyboard.press("Enter")
+    # The table is made when it is first shown.
+    details.locator("tbody td").first.wait_for()
     head = details.locator("thead th").all_inner_texts()
     first = details.locator("tbody tr").first.locator("td").all_inner_texts()
     assert dict(zip(head[1:], first, strict=True)) == {
