@@ -96,7 +96,7 @@ impl Decider {
     /// The decider of a switch without any flow. `stride` is the topology's up-stride at the switch's level; the salt of its hash is drawn
     /// from `random`.
     pub fn of_switch(scheme: &Routing, stride: u32, random: &mut impl Rng) -> Self {
-        let salt = if scheme.salt { random.next_u32() } else { 0 };
+        let (salt, stride) = (if scheme.salt { random.next_u32() } else { 0 }, stride.max(1));
         let (per_packet, random_port) = (
             matches!(scheme.granularity, Granularity::Packet(_)),
             matches!(scheme.selector, Selector::Random(_)),
@@ -125,7 +125,7 @@ impl Decider {
             _ => Quick::No,
         };
         let chooser = Some(Box::new(scheme.selector.at(Place { stride })));
-        Decider { quick, roles, flows, chooser, ..Decider::bare(scheme, salt, stride.max(1)) }
+        Decider { quick, roles, flows, chooser, ..Decider::bare(scheme, salt, stride) }
     }
 
     /// One that leaves everything to the hash.
