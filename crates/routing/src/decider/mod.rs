@@ -226,26 +226,40 @@ impl Decider {
         now: Time,
         random: &mut impl Rng,
     ) -> Hop {
-        let mut header = *header;
-        let plain = header;
-        let is_new = forwarding.is_tagged_by_switch() && header.is_first() && {
-            let (flow, payload) = (FlowRef { key: header.key(), slot: 0 }, header.payload);
-            let kept = each!(&mut self.flows, table => table.kept(flow, now, payload), None);
-            header.tag = match kept {
-                Some(hop) => hop.tag,
-                None => forwarding.tags(header.src, header.dst).another(header.tag, random),
-            };
-            let hop = Hop { port: PortId::MAX, tag: header.tag };
-            if kept.is_none() {
-                each!(&mut self.flows, table => table.keep(flow, hop, now, payload), ());
-            }
-            kept.is_none() && header.tag != Tag::DIRECT
-        };
-        let hop = forwarding.onward(here, &header, |ports| self.hashed(&header, ports));
-        if is_new {
-            let minimal = forwarding.table().candidates(here, header.dst).ports;
-            self.decisions.count(hop.port != minimal[self.hashed(&plain, minimal.len())]);
+        if forwarding.is_tagged_by_switch() && header.is_first() {
+            return self.set_out(forwarding, here, header, now, random);
         }
+        forwarding.onward(here, header, |ports| self.hashed(header, ports))
+    }
+
+    /// The way of a packet at its first switch, which chooses whether it goes over an intermediate one, and keeps that for the run.
+    fn set_out(
+        &mut self,
+        forwarding: &Forwarding,
+        here: NodeId,
+        header: &Header,
+        now: Time,
+        random: &mut impl Rng,
+    ) -> Hop {
+        let (flow, payload) = (FlowRef { key: header.key(), slot: 0 }, header.payload);
+        if let Some(hop) = each!(&mut self.flows, table => table.kept(flow, now, payload), None) {
+            return hop;
+        }
+        let has_room = each!(&mut self.flows, table => table.has_room(flow, now), true);
+        let tag = match has_room {
+            true => forwarding.tags(header.src, header.dst).another(header.tag, random),
+            false => Tag::DIRECT,
+        };
+        let tagged = Header { tag, ..*header };
+        let hop = forwarding.onward(here, &tagged, |ports| self.hashed(&tagged, ports));
+        if !has_room {
+            return hop;
+        }
+        if hop.tag != Tag::DIRECT {
+            let minimal = forwarding.table().candidates(here, header.dst).ports;
+            self.decisions.count(hop.port != minimal[self.hashed(header, minimal.len())]);
+        }
+        each!(&mut self.flows, table => table.keep(flow, hop, now, payload), ());
         hop
     }
 

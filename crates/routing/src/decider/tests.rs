@@ -1,3 +1,6 @@
+use std::path::Path;
+
+use netloom_topology::{BuildContext, SlimFly, Topology};
 use netloom_units::Bytes;
 use netloom_units::kind::Kind;
 use rand_pcg::Pcg64Mcg;
@@ -273,6 +276,31 @@ fn a_flow_for_which_there_is_no_room_goes_by_its_hash_and_is_not_decided() {
     // Once the first flow is forgotten, the other one is decided like any.
     switch.route(&other, Time::from_ms(5));
     assert_eq!(switch.decider.decisions.taken, 2);
+}
+
+#[test]
+fn a_flow_for_which_there_is_no_room_takes_no_intermediate_switch() {
+    let slim_fly = Topology::SlimFly(SlimFly { q: Some(5), ..SlimFly::default() });
+    let network = slim_fly.build(&BuildContext { seed: 1, base_dir: Path::new("") }).unwrap();
+    let mut switch = Place::switch("valiant");
+    switch.scheme.granularity = Granularity::Flow(Default::default());
+    switch.scheme.entries = Some(1);
+    switch.decider = Decider::of_switch(&switch.scheme, 1, &mut switch.random);
+    let forwarding = Forwarding::build(&switch.scheme, &network, |_| false, 1).unwrap();
+    let (here, dst) = (network.edge_switch(0), network.hosts() - 1);
+    let mut onward = |number, now| {
+        let header = Header { src: 0, dst, ..header(number, 0) };
+        switch.decider.onward(&forwarding, here, &header, Time(now), &mut switch.random)
+    };
+    let first = onward(3, 0);
+    assert_ne!(first.tag, Tag::DIRECT);
+    let direct = onward(4, 1);
+    assert_eq!(direct.tag, Tag::DIRECT);
+    assert!(forwarding.table().candidates(here, dst).ports.contains(&direct.port));
+    for now in 2..40 {
+        assert_eq!((onward(3, now), onward(4, now)), (first, direct), "flows keep together");
+    }
+    assert_eq!(switch.decider.decisions.taken, 1);
 }
 
 #[test]
