@@ -7,8 +7,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use netloom_record::{OutcomeTable, Records};
 use netloom_scenario::{Node, Problems, Source};
 use netloom_study::{
-    Cell, CellEvent, CellFolders, CellReport, Parcel, Plan, ResultFiles, Running, Shard, WorkError, digest,
-    judge, run_cells, store, write_results,
+    Cell, CellEvent, CellFolders, CellReport, Findings, Parcel, Plan, ResultFiles, Running, Shard, WorkError,
+    digest, judge, run_cells, store, write_results,
 };
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -227,23 +227,23 @@ impl Study {
         self.reports[cell].result = Some(Err(WorkError::Failed(message)));
     }
 
-    /// Writes `results.csv` and `claims.json`; returns the claims with what was measured, as JSON.
+    /// Writes `results.csv`, `results.parquet` and `study.json`; returns the claims with what was measured, as JSON.
     fn judge(&self) -> PyResult<String> {
         let (folder, _) = self.cell_folders()?;
         let results = self.plan.results(&self.reports);
         let verdicts = judge(&self.study.claims, &results);
-        write_results(folder, &self.plan.cells, &self.reports, &results, &verdicts)
+        let (cells, reports) = (&self.plan.cells, &self.reports);
+        let findings = Findings::new(&self.study, cells, reports, &results, verdicts, folder);
+        write_results(folder, cells, reports, &results, &findings)
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
-        serde_json::to_string(&verdicts).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+        serde_json::to_string(&findings.claims).map_err(|error| PyRuntimeError::new_err(error.to_string()))
     }
 
     /// One row per cell that is done, as in `results.csv`: its labels, its seed, its folder, its numbers.
     fn frame(&self) -> PyResult<Table> {
         let (place, _) = self.cell_folders()?;
         let done: Vec<_> = self.done().collect();
-        let folder = |report: &CellReport| {
-            Some(report.folder.strip_prefix(place).unwrap_or(&report.folder).display().to_string())
-        };
+        let folder = |report: &CellReport| Some(report.place(place));
         let mut columns = Vec::new();
         for axis in self.axes() {
             let labels = done.iter().map(|(cell, _)| label(cell, &axis)).collect();

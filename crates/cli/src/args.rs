@@ -21,6 +21,10 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Run a study: a grid of runs, or of measurements of networks, held against its claims.
     Study(StudyArgs),
+    /// Print the tables of an outcome or a study again.
+    Show(ShowArgs),
+    /// Show what differs between two outcomes, or between two studies.
+    Compare(CompareArgs),
     /// Make one page with charts of outcomes and studies.
     Report(ReportArgs),
     /// Print a scenario with every default filled in and the routing preset expanded.
@@ -81,6 +85,9 @@ pub(crate) struct RunArgs {
     /// Print the summary as JSON instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print nothing and show no progress unless something is wrong.
+    #[arg(long, short, conflicts_with = "json")]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -102,9 +109,35 @@ pub(crate) struct StudyArgs {
     /// Run the I-th of N parts of the cells, and judge nothing; the same without --shard then finishes the study.
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
+    /// Remove the folders of cells that the study has no use for any more: those of another build of netloom, or of another text of the
+    /// study or its scenario.
+    #[arg(long, conflicts_with = "shard")]
+    pub(crate) clean: bool,
     /// Print claims and results as JSON instead of tables.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print nothing and show no progress unless something is wrong; the exit code says whether the gates hold.
+    #[arg(long, short, conflicts_with = "json")]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ShowArgs {
+    /// Folder of an outcome or of a study.
+    pub(crate) dir: PathBuf,
+    /// Print as JSON what `run --json` or `study --json` printed.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CompareArgs {
+    /// Folder of an outcome or of a study.
+    #[arg(value_name = "DIR")]
+    pub(crate) first: PathBuf,
+    /// Folder of another one.
+    #[arg(value_name = "DIR")]
+    pub(crate) second: PathBuf,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -12,6 +12,7 @@ mod args;
 mod commands;
 mod failure;
 mod files;
+mod findings;
 mod input;
 mod interrupt;
 mod parquet_file;
@@ -29,6 +30,8 @@ fn main() -> ExitCode {
     let result = match Args::parse().command {
         Command::Run(args) => commands::run::run(&args),
         Command::Study(args) => commands::study::study(&args),
+        Command::Show(args) => commands::show::show(&args),
+        Command::Compare(args) => commands::compare::compare(&args),
         Command::Report(args) => commands::report::report(&args),
         Command::Explain(args) => commands::explain::explain(&args),
         Command::List(args) => commands::list::list(&args),

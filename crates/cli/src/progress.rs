@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use netloom_sim::RunProgress;
 use netloom_units::Time;
 
@@ -22,9 +22,9 @@ pub(crate) struct RunLine {
 const INTERVAL: Duration = Duration::from_millis(100);
 
 impl RunLine {
-    /// A line for a run of so many flows, or until a time.
-    pub(crate) fn new(total_flows: Option<u64>, until: Option<Time>) -> Self {
-        let bar = ProgressBar::new_spinner();
+    /// A line for a run of so many flows, or until a time; nothing if it is to be quiet.
+    pub(crate) fn new(total_flows: Option<u64>, until: Option<Time>, quiet: bool) -> Self {
+        let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
         if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {msg}") {
             bar.set_style(style);
         }
@@ -47,7 +47,8 @@ impl RunLine {
         let share = self.share(progress);
         let eta = match share {
             Some(share) if share > 0.02 => {
-                format!(", about {:.0} s left", elapsed * (1.0 - share).max(0.0) / share)
+                let left = Duration::from_secs_f64(elapsed * (1.0 - share).max(0.0) / share);
+                format!(", about {} left", HumanDuration(left))
             }
             _ => String::new(),
         };

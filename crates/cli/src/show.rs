@@ -1,20 +1,67 @@
 //! Tables and numbers as people read them.
 
+use console::Term;
 use netloom_study::significant;
 use tabled::builder::Builder;
 use tabled::settings::object::Columns;
-use tabled::settings::{Alignment, Style};
+use tabled::settings::peaker::Priority;
+use tabled::settings::{Alignment, Style, Width};
 
-/// Rows as a table whose first row is the header; all columns but the first are numbers.
+/// Rows as a table whose first row is the header; all columns but the first are numbers. Where it would be wider than the terminal, it
+/// becomes several tables, one below the other.
 pub(crate) fn table(rows: Vec<Vec<String>>) -> String {
+    let of_block = |columns: Vec<usize>| {
+        let row = |row: &Vec<String>| {
+            columns.iter().map(|&column| row.get(column).cloned().unwrap_or_default()).collect::<Vec<_>>()
+        };
+        let mut table = Builder::from_iter(rows.iter().map(row)).build();
+        table.with(Style::rounded()).modify(Columns::new(1..), Alignment::right());
+        table.to_string()
+    };
+    blocks(&rows, width()).into_iter().map(of_block).collect::<Vec<_>>().join("\n")
+}
+
+/// Which columns stand in which table, so that none is wider than `width` characters: each table has the first column and as many of the
+/// others as fit, but at least one.
+fn blocks(rows: &[Vec<String>], width: Option<usize>) -> Vec<Vec<usize>> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    // A border before every column, a space on both of its sides.
+    let wide = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| console::measure_text_width(cell) + 3).max().unwrap_or(3)
+    };
+    let all = width.unwrap_or(usize::MAX).saturating_sub(wide(0) + 1);
+    let (mut blocks, mut room) = (vec![vec![0]], all);
+    for column in 1..columns {
+        let needed = wide(column);
+        if needed > room && blocks.last().is_some_and(|block| block.len() > 1) {
+            blocks.push(vec![0]);
+            room = all;
+        }
+        blocks.last_mut().expect("there is a first").push(column);
+        room = room.saturating_sub(needed);
+    }
+    blocks
+}
+
+/// Rows of words as a table whose first row is the header, wrapped where it would be wider than the terminal.
+pub(crate) fn text_table(rows: Vec<Vec<String>>) -> String {
+    text_table_within(rows, width())
+}
+
+fn text_table_within(rows: Vec<Vec<String>>, width: Option<usize>) -> String {
     let mut table = Builder::from_iter(rows).build();
-    table.with(Style::rounded()).modify(Columns::new(1..), Alignment::right());
+    table.with(Style::rounded());
+    if let Some(width) = width {
+        table.with(Width::wrap(width).priority(Priority::max(true)).keep_words(true));
+    }
     table.to_string()
 }
 
-/// Rows of words as a table whose first row is the header.
-pub(crate) fn text_table(rows: Vec<Vec<String>>) -> String {
-    Builder::from_iter(rows).build().with(Style::rounded()).to_string()
+/// How wide a line of standard output may be: as wide as the terminal, or as `COLUMNS` says; `None` where it goes elsewhere.
+fn width() -> Option<usize> {
+    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    said.or_else(|| Term::stdout().size_checked().map(|(_, width)| usize::from(width)))
 }
 
 /// Seconds in the unit that suits them.
@@ -59,6 +106,29 @@ pub(crate) fn percent(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_that_do_not_fit_stand_in_another_table() {
+        let rows: Vec<Vec<String>> =
+            vec![["name", "12345", "1", "1234567890", "12"].map(str::to_owned).to_vec()];
+        // Widths with borders: 7, 8, 4, 13, 5, and one for the last border.
+        assert_eq!(blocks(&rows, None), [[0, 1, 2, 3, 4]]);
+        assert_eq!(blocks(&rows, Some(38)), [[0, 1, 2, 3, 4]]);
+        assert_eq!(blocks(&rows, Some(37)), [vec![0, 1, 2, 3], vec![0, 4]]);
+        assert_eq!(blocks(&rows, Some(21)), [vec![0, 1, 2], vec![0, 3], vec![0, 4]]);
+        assert_eq!(blocks(&rows, Some(5)), [[0, 1], [0, 2], [0, 3], [0, 4]]);
+    }
+
+    #[test]
+    fn words_are_wrapped_to_the_width() {
+        let rows = vec![
+            ["a", "a long statement that goes on and on for more than a line"].map(str::to_owned).to_vec(),
+        ];
+        for width in [20, 40, 80] {
+            let text = text_table_within(rows.clone(), Some(width));
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}:\n{text}");
+        }
+    }
 
     #[test]
     fn numbers_get_the_unit_that_suits_them() {

@@ -45,9 +45,9 @@ fn studies_of_the_repository_run_in_their_small_form() {
         assert!(matches!(output.status.code(), Some(0 | 1)), "{study:?}: {}", text(&output.stderr));
         let csv = std::fs::read_to_string(folder.path().join("out/results.csv")).unwrap();
         assert!(csv.starts_with("network,") && csv.lines().count() > 3, "{study:?}: {csv}");
-        let claims = std::fs::read_to_string(folder.path().join("out/claims.json")).unwrap();
+        let claims = std::fs::read_to_string(folder.path().join("out/study.json")).unwrap();
         let claims: serde_json::Value = serde_json::from_str(&claims).unwrap();
-        for claim in claims.as_array().unwrap() {
+        for claim in claims["claims"].as_array().unwrap() {
             assert!(claim["holds"].is_boolean(), "{study:?}: {claim}");
         }
         count += 1;

@@ -188,9 +188,9 @@ fn an_interrupted_study_keeps_its_finished_cells_and_goes_on() {
         assert!(text(&output.stderr).contains("1 of 2 cells are done"), "{}", text(&output.stderr));
 
         // Nobody knows yet whether the claims hold.
-        let claims = std::fs::read_to_string(folder.path().join("out/claims.json")).unwrap();
+        let claims = std::fs::read_to_string(folder.path().join("out/study.json")).unwrap();
         let claims: serde_json::Value = serde_json::from_str(&claims).unwrap();
-        for claim in claims.as_array().unwrap() {
+        for claim in claims["claims"].as_array().unwrap() {
             assert!(claim["holds"].is_null(), "{claim}");
             assert_eq!(claim["measured"], "0 of 1 cells of scheme=spray are done");
         }

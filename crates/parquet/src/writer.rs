@@ -1,10 +1,12 @@
 //! Writing a table, row group by row group.
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::sync::Arc;
 
 use parquet::basic::{Compression, Repetition};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType};
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
@@ -14,24 +16,24 @@ use crate::{Cell, Error};
 /// Name and type of a column.
 #[derive(Clone, Debug)]
 pub struct Field {
-    name: &'static str,
+    name: Cow<'static, str>,
     repetition: Repetition,
     build: fn(&Field) -> Result<Type, Error>,
 }
 
 impl Field {
     /// A column with a value in every row.
-    pub fn of<C: Cell>(name: &'static str) -> Self {
-        Field { name, repetition: Repetition::REQUIRED, build: Field::build::<C> }
+    pub fn of<C: Cell>(name: impl Into<Cow<'static, str>>) -> Self {
+        Field { name: name.into(), repetition: Repetition::REQUIRED, build: Field::build::<C> }
     }
 
     /// A column that may lack values.
-    pub fn optional<C: Cell>(name: &'static str) -> Self {
-        Field { name, repetition: Repetition::OPTIONAL, build: Field::build::<C> }
+    pub fn optional<C: Cell>(name: impl Into<Cow<'static, str>>) -> Self {
+        Field { name: name.into(), repetition: Repetition::OPTIONAL, build: Field::build::<C> }
     }
 
     fn build<C: Cell>(&self) -> Result<Type, Error> {
-        let kind = Type::primitive_type_builder(self.name, C::Stored::get_physical_type());
+        let kind = Type::primitive_type_builder(&self.name, C::Stored::get_physical_type());
         Ok(kind.with_repetition(self.repetition).with_logical_type(C::meaning()).build()?)
     }
 }
@@ -45,10 +47,23 @@ impl<W: Write + Send> Writer<W> {
     /// # Errors
     /// If the output fails.
     pub fn new(output: W, fields: &[Field]) -> Result<Self, Error> {
+        Writer::with_metadata(output, fields, &[])
+    }
+
+    /// Starts a table of these columns with words about it, by key, in the file's metadata.
+    ///
+    /// # Errors
+    /// If the output fails.
+    pub fn with_metadata(output: W, fields: &[Field], metadata: &[(&str, &str)]) -> Result<Self, Error> {
+        let metadata: Vec<KeyValue> = metadata
+            .iter()
+            .map(|(key, value)| KeyValue::new((*key).to_owned(), (*value).to_owned()))
+            .collect();
         let properties = WriterProperties::builder()
             // The library's default names its version, which would change the bytes with every update of it.
             .set_created_by("netloom".to_owned())
             .set_compression(Compression::SNAPPY)
+            .set_key_value_metadata((!metadata.is_empty()).then_some(metadata))
             .build();
         let fields: Result<_, Error> =
             fields.iter().map(|field| (field.build)(field).map(Arc::new)).collect();

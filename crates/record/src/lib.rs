@@ -37,6 +37,7 @@
 //! ```
 
 mod breakdown;
+mod estimate;
 mod outcome;
 mod performance;
 mod records;
@@ -48,6 +49,7 @@ mod tables;
 mod testing;
 
 pub use breakdown::{ChannelSummary, ChannelWindowSummary, GroupSummary, WindowGroupSummary, WindowSummary};
+pub use estimate::Estimate;
 pub use outcome::{Existing, Outcome, OutcomeError, OutcomeWriter};
 pub use performance::{Performance, peak_memory};
 pub use records::{

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// Written by `netloom study`: one row per cell.
 const RESULTS: &str = "results.csv";
-/// Written by `netloom study`: the claims as they were judged.
-const CLAIMS: &str = "claims.json";
+/// Written by `netloom study`: the claims as they were judged, and more.
+const STUDY: &str = "study.json";
 /// The file of a cell that measured a network.
 const QUANTITIES: &str = "quantities.json";
 /// Every outcome has it.
@@ -58,6 +58,12 @@ pub(crate) struct Run {
     pub(crate) folder: PathBuf,
     /// Label by axis, in the order of the axes; empty where the run is not varied along it.
     pub(crate) labels: Vec<String>,
+}
+
+/// What a report takes from [`STUDY`].
+#[derive(Default, Deserialize)]
+struct Judged {
+    claims: Vec<Claim>,
 }
 
 /// A claim as `netloom study` judged it.
@@ -142,10 +148,10 @@ fn study(dir: &Path) -> Result<Folders, ReportError> {
     let heading = reader.headers().map_err(|error| wrong(error.to_string()))?.clone();
     let rows: Vec<csv::StringRecord> =
         reader.records().collect::<Result<_, _>>().map_err(|error| wrong(error.to_string()))?;
-    let claims = match fs::read_to_string(dir.join(CLAIMS)) {
+    let Judged { claims } = match fs::read_to_string(dir.join(STUDY)) {
         Ok(text) => serde_json::from_str(&text)
-            .map_err(|error| ReportError::Study { path: dir.join(CLAIMS), problem: error.to_string() })?,
-        Err(_) => Vec::new(),
+            .map_err(|error| ReportError::Study { path: dir.join(STUDY), problem: error.to_string() })?,
+        Err(_) => Judged::default(),
     };
     let column = |name: &str| heading.iter().position(|column| column == name);
     let (Some(seed), Some(folder)) = (column("seed"), column("folder")) else {

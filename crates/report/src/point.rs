@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use netloom_record::{Outcome, Status, Summary};
+use netloom_record::{Estimate, Outcome, Status, Summary};
 use serde::Serialize;
 
 use crate::curve::{Curve, round};
@@ -41,14 +41,6 @@ pub(crate) struct Reduced {
     pub(crate) point: Point,
     pub(crate) by_size: BySize,
     pub(crate) map: Option<Map>,
-}
-
-/// A mean over seeds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-struct Estimate {
-    mean: f64,
-    /// Half of the 95% confidence interval by Student's t; `None` with one seed.
-    plus_minus: Option<f64>,
 }
 
 /// Link use of a tier, mean over the runs.
@@ -170,7 +162,7 @@ pub(crate) fn reduce(labels: &[String], folders: &[&Path]) -> Result<Reduced, Re
         slowdown: Curve::of(&slowdowns),
         metrics: METRICS
             .iter()
-            .map(|metric| estimate(summaries.iter().filter_map(metric.of).collect()))
+            .map(|metric| estimate(&summaries.iter().filter_map(metric.of).collect::<Vec<_>>()))
             .collect(),
         tiers: tiers(&summaries),
         link_use: links.link_use(),
@@ -213,40 +205,8 @@ fn tiers(summaries: &[Summary]) -> Vec<TierUse> {
     (0..first.tiers.len()).map(tier).collect()
 }
 
-/// Mean and 95% confidence interval of the mean; `None` without values.
-fn estimate(values: Vec<f64>) -> Option<Estimate> {
-    let count = values.len() as f64;
-    if values.is_empty() {
-        return None;
-    }
-    let mean = values.iter().sum::<f64>() / count;
-    let plus_minus = (values.len() > 1).then(|| {
-        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
-        round(student_t(values.len() - 1) * (variance / count).sqrt())
-    });
-    Some(Estimate { mean: round(mean), plus_minus })
-}
-
-/// The 97.5th percentile of Student's t distribution.
-fn student_t(degrees_of_freedom: usize) -> f64 {
-    const TABLE: [f64; 30] = [
-        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
-        2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048,
-        2.045, 2.042,
-    ];
-    TABLE.get(degrees_of_freedom.wrapping_sub(1)).copied().unwrap_or(1.96)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn seeds_give_an_interval() {
-        // t(0.975, 2) = 4.303, s = 1, n = 3.
-        let three = estimate(vec![1.0, 2.0, 3.0]).unwrap();
-        assert_eq!((three.mean, three.plus_minus), (2.0, Some(2.484_34)));
-        assert_eq!(estimate(vec![7.0]), Some(Estimate { mean: 7.0, plus_minus: None }));
-        assert_eq!(estimate(Vec::new()), None);
-    }
+/// Mean and 95% confidence interval, as precisely as a page needs them.
+fn estimate(values: &[f64]) -> Option<Estimate> {
+    let Estimate { mean, plus_minus } = Estimate::of(values)?;
+    Some(Estimate { mean: round(mean), plus_minus: plus_minus.map(round) })
 }

@@ -95,6 +95,11 @@ impl CellReport {
     pub fn numbers(&self) -> Option<&Numbers> {
         self.result.as_ref()?.as_ref().ok()
     }
+
+    /// Where its result lies, from the study's folder.
+    pub fn place(&self, study: &Path) -> String {
+        self.folder.strip_prefix(study).unwrap_or(&self.folder).display().to_string()
+    }
 }
 
 /// News while cells run.

@@ -29,8 +29,9 @@
 //! | `work`, `analysis`, `measure` | what does a cell do? |
 //! | `cells`, `folder`, `fingerprint` | how are they run, where do the results lie, what is done already? |
 //! | `remote` | what does a cell need to be done on another machine? |
-//! | `numbers`, `results`, `tables` | what came out, by name, and in files? |
+//! | `numbers`, `results` | what came out, by name? |
 //! | `claims` | what do the claims say about it? |
+//! | `findings`, `columns`, `tables` | what of it is shown, and what is written? |
 //!
 //! ```
 //! use netloom_scenario::{Node, Source};
@@ -65,7 +66,9 @@ mod analysis;
 mod cell;
 mod cells;
 mod claims;
+mod columns;
 mod file;
+mod findings;
 mod fingerprint;
 mod folder;
 mod grid;
@@ -82,14 +85,16 @@ pub use cells::{CellEvent, CellReport, Running, Shard, run_cells};
 pub use claims::{
     Binding, Expression, ExpressionError, Metrics, Outcome, Sample, Verdict, judge, significant,
 };
+pub use columns::Column;
 pub use file::{Axis, Base, Case, Claim, Formula, Setting, Study, Use};
+pub use findings::{CellKind, Findings, PointFindings};
 pub use fingerprint::digest;
 pub use folder::{CellFolders, write_file};
 pub use grid::Plan;
 pub use measure::{
     Collisions, Conflicts, Diversity, LayerCounts, LayerPaths, Measurement, Structure, ThroughputOf,
 };
-pub use numbers::numbers;
+pub use numbers::{numbers, unit};
 pub use remote::{Parcel, ResultFiles, store};
 pub use results::{PointResults, Results};
 pub use tables::{Unwritable, write_results};

@@ -18,6 +18,28 @@ pub fn numbers(summary: &Summary) -> BTreeMap<String, f64> {
     found
 }
 
+/// The unit of a metric, by its name; `1` for counts and shares.
+pub fn unit(metric: &str) -> &'static str {
+    const TIMES: [&str; 7] =
+        ["fct", "sender_fct", "last_completion", "warm_up", "simulated", "from", "until"];
+    let last = metric.rsplit('.').next().unwrap_or_default();
+    if last == "count" {
+        "1"
+    } else if last.ends_with("_bps") {
+        "bit/s"
+    } else if last == "bytes" || last.ends_with("_bytes") {
+        "B"
+    } else if last.starts_with("dollars") || last.starts_with("cable_dollars") {
+        "USD"
+    } else if last.starts_with("watts") {
+        "W"
+    } else if metric.split('.').any(|step| TIMES.contains(&step)) {
+        "us"
+    } else {
+        "1"
+    }
+}
+
 const MICROSECONDS_PER_PICOSECOND: f64 = 1e-6;
 
 fn flatten(path: &str, value: &Value, scale: f64, found: &mut BTreeMap<String, f64>) {
@@ -93,7 +115,8 @@ mod tests {
             channels: vec![ChannelRecord { tier: "edge-agg".to_owned(), ..ChannelRecord::default() }],
             ..Records::default()
         };
-        let numbers = numbers(&Summary::new(&records, &SummaryOptions::default(), Status::Complete));
+        let summary = Summary::new(&records, &SummaryOptions::default(), Status::Complete);
+        let numbers = numbers(&summary);
         let expected = [
             ("fct.mean", 15.0),
             ("fct.count", 2.0),
@@ -111,6 +134,42 @@ mod tests {
         for (name, number) in expected {
             let found = numbers[name];
             assert!((found - number).abs() < 1e-9, "{name} = {found}");
+        }
+        // Times lose their suffix, so their names have to be known.
+        let mut times = std::collections::BTreeSet::new();
+        collect_times("", &serde_json::to_value(&summary).unwrap(), false, &mut times);
+        for name in numbers.keys() {
+            assert_eq!(unit(name) == "us", times.contains(name), "{name}");
+        }
+        assert_eq!(
+            ["channels.c.max_queue_bytes", "throughput_bps", "flows.completed"].map(unit),
+            ["B", "bit/s", "1"]
+        );
+    }
+
+    /// The names of all numbers that stand below a `_ps`.
+    fn collect_times(
+        path: &str,
+        value: &Value,
+        is_time: bool,
+        found: &mut std::collections::BTreeSet<String>,
+    ) {
+        match value {
+            Value::Number(_) if is_time => {
+                found.insert(path.to_owned());
+            }
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    let is_time = name != "count" && (is_time || name.ends_with("_ps"));
+                    collect_times(&join(path, name.trim_end_matches("_ps")), value, is_time, found);
+                }
+            }
+            Value::Array(items) => {
+                items
+                    .iter()
+                    .for_each(|item| collect_times(&join(path, &name_of(item)), item, is_time, found));
+            }
+            _ => {}
         }
     }
 }

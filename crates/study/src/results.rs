@@ -91,6 +91,13 @@ impl Results {
         results
     }
 
+    /// The numbers of one run that belongs to no study.
+    pub(crate) fn of_one(name: &str, numbers: Numbers) -> Self {
+        let metrics = numbers.keys().cloned().collect();
+        let point = PointResults { name: name.to_owned(), labels: Vec::new(), runs: vec![Some(numbers)] };
+        Results { points: vec![point], metrics, ..Results::default() }
+    }
+
     /// The same results with the metrics that the plan expects beside those that occurred: a name means the same before and after.
     pub(crate) fn with_names_of(mut self, outline: &Results) -> Self {
         self.metrics.extend(outline.metrics.iter().cloned());

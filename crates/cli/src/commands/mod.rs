@@ -1,5 +1,6 @@
 //! One command, one file.
 
+pub(crate) mod compare;
 pub(crate) mod explain;
 pub(crate) mod list;
 pub(crate) mod manual;
@@ -8,6 +9,7 @@ pub(crate) mod report;
 pub(crate) mod route;
 pub(crate) mod run;
 pub(crate) mod schema;
+pub(crate) mod show;
 pub(crate) mod study;
 pub(crate) mod throughput;
 pub(crate) mod topology;

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     })?;
 
     let stop = interrupt::flag();
-    let mut line = RunLine::new(ready.total_messages, scenario.measure.until);
+    let mut line = RunLine::new(ready.total_messages, scenario.measure.until, args.quiet);
     let result = finish(scenario, ready, usize::from(args.threads), &writer, |progress| {
         line.update(progress);
         if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     if args.json {
         let text = serde_json::to_string_pretty(&ran.summary).map_err(std::io::Error::from)?;
         writeln!(out, "{text}")?;
-    } else {
+    } else if !args.quiet {
         write!(out, "{}", summary::show(&ran.summary, &ran.performance))?;
         writeln!(out, "outcome    {}", folder.display())?;
     }

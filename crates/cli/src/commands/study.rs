@@ -1,8 +1,5 @@
 //! `netloom study`: cells on all cores, held against claims.
 
-mod claims;
-mod table;
-
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,14 +9,14 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use netloom_scenario::{Node, Source};
 use netloom_study::{
-    Base, Cell, CellEvent, CellFolders, CellReport, Results, Running, Study, Verdict, WorkError, digest,
-    judge, run_cells, write_results,
+    Cell, CellEvent, CellFolders, CellReport, Findings, Running, Study, Verdict, WorkError, digest, judge,
+    run_cells, write_results,
 };
 
 use crate::args::StudyArgs;
 use crate::failure::{Failure, complain};
 use crate::files::unwritable;
-use crate::interrupt;
+use crate::{findings, interrupt};
 
 /// Reads the study, checks all of it, runs what is not done yet, judges the claims, writes and shows the results.
 pub(crate) fn study(args: &StudyArgs) -> Result<(), Failure> {
@@ -44,17 +41,16 @@ pub(crate) fn study(args: &StudyArgs) -> Result<(), Failure> {
     }
 
     if args.shard.is_some() && ending.done < ending.all && !ending.stopped && ending.failures.is_empty() {
-        writeln!(
-            std::io::stdout().lock(),
-            "{} of {} cells are done, this part among them",
-            ending.done,
-            ending.all
-        )?;
+        if !args.quiet {
+            let (done, all) = (ending.done, ending.all);
+            writeln!(std::io::stdout().lock(), "{done} of {all} cells are done, this part among them")?;
+        }
         return Ok(());
     }
     let results = plan.results(&reports);
     let verdicts = judge(&study.claims, &results);
-    write_results(&folder, cells, &reports, &results, &verdicts)
+    let found = Findings::new(&study, cells, &reports, &results, verdicts, &folder);
+    write_results(&folder, cells, &reports, &results, &found)
         .map_err(|error| Failure::Output(error.to_string()))?;
     for (cell, message) in &ending.failures {
         let (point, seed) = (cell.point.name(), cell.seed());
@@ -64,8 +60,9 @@ pub(crate) fn study(args: &StudyArgs) -> Result<(), Failure> {
         return Err(ending.incomplete());
     }
 
-    show(args, &study, &results, &verdicts, &folder)?;
-    if ending.failures.is_empty() && !verdicts.iter().any(Verdict::fails) {
+    print(args, &found, &folder)?;
+    care_for_stale(args, &folders, &reports)?;
+    if ending.failures.is_empty() && !found.claims.iter().any(Verdict::fails) {
         Ok(())
     } else {
         Err(Failure::Gate)
@@ -82,7 +79,7 @@ fn run(
         Some(workers) => usize::from(workers),
         None => std::thread::available_parallelism().map_or(1, usize::from),
     };
-    let bar = ProgressBar::new(cells.len() as u64);
+    let bar = if args.quiet { ProgressBar::hidden() } else { ProgressBar::new(cells.len() as u64) };
     if let Ok(style) =
         ProgressStyle::with_template("{bar:30} {pos} of {len} cells, {elapsed}, {eta} left {msg}")
     {
@@ -148,31 +145,42 @@ impl<'a> Ending<'a> {
 }
 
 /// Prints tables, or JSON.
-fn show(
-    args: &StudyArgs,
-    study: &Study,
-    results: &Results,
-    verdicts: &[Verdict],
-    folder: &Path,
-) -> Result<(), Failure> {
+fn print(args: &StudyArgs, found: &Findings, folder: &Path) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    let table = match study.base {
-        Base::Scenario(_) => table::Layout::PointsDown,
-        Base::Analysis(_) => table::Layout::MetricsDown,
-    };
     if args.json {
-        let value = serde_json::json!({
-            "title": study.title,
-            "claims": verdicts,
-            "results": table.json(results),
-        });
-        writeln!(out, "{}", serde_json::to_string_pretty(&value).map_err(std::io::Error::from)?)?;
-    } else {
-        writeln!(out, "{}\n{}", study.title, table.text(results))?;
-        if !verdicts.is_empty() {
-            writeln!(out, "{}", claims::table(verdicts))?;
+        writeln!(out, "{}", serde_json::to_string_pretty(found).map_err(std::io::Error::from)?)?;
+    } else if !args.quiet {
+        writeln!(out, "{}results in {}", findings::text(found), folder.display())?;
+    }
+    Ok(())
+}
+
+/// Lists cells of former builds or texts of the study, or removes them.
+fn care_for_stale(args: &StudyArgs, folders: &CellFolders, reports: &[CellReport]) -> Result<(), Failure> {
+    /// As many names as people read.
+    const MOST: usize = 5;
+    let stale = folders.stale(reports.iter().map(|report| report.folder.as_path()));
+    if stale.is_empty() {
+        return Ok(());
+    }
+    let mut out = std::io::stdout().lock();
+    let is_silent = args.quiet || args.json;
+    if args.clean {
+        let failed = |error| Failure::Output(format!("cannot remove stale cells: {error}"));
+        folders.remove(&stale).map_err(failed)?;
+        if !is_silent {
+            writeln!(out, "{} stale cells removed", stale.len())?;
         }
-        writeln!(out, "results in {}", folder.display())?;
+    } else if !is_silent {
+        let heading =
+            "belong to another build of netloom or another text of the study; --clean removes them:";
+        writeln!(out, "{} stale cells {heading}", stale.len())?;
+        for cell in stale.iter().take(MOST) {
+            writeln!(out, "  {}", cell.display())?;
+        }
+        if stale.len() > MOST {
+            writeln!(out, "  … and {} more", stale.len() - MOST)?;
+        }
     }
     Ok(())
 }

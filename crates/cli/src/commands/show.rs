@@ -1,0 +1,53 @@
+//! `netloom show`: an outcome or a study, printed again.
+
+use std::io::Write;
+use std::path::Path;
+
+use netloom_record::Outcome;
+use netloom_study::Findings;
+
+use crate::args::ShowArgs;
+use crate::failure::Failure;
+use crate::{findings, summary};
+
+/// What lies in a folder.
+pub(super) enum Shown {
+    Study(Findings),
+    Run(Box<Outcome>),
+}
+
+impl Shown {
+    /// Reads what a run or a study wrote.
+    pub(super) fn read(dir: &Path) -> Result<Self, Failure> {
+        let found = Findings::read(dir).map_err(|error| {
+            Failure::Output(format!("cannot read {}: {error}", dir.join("study.json").display()))
+        })?;
+        if let Some(found) = found {
+            return Ok(Shown::Study(found));
+        }
+        if !dir.join("summary.json").exists() {
+            return Err(Failure::Output(format!(
+                "{} is no outcome and no study: it holds neither summary.json nor study.json",
+                dir.display()
+            )));
+        }
+        Ok(Shown::Run(Box::new(Outcome::read(dir)?)))
+    }
+}
+
+/// Prints what the run or the study printed when it ended.
+pub(crate) fn show(args: &ShowArgs) -> Result<(), Failure> {
+    let text = match (Shown::read(&args.dir)?, args.json) {
+        (Shown::Study(found), true) => json(&found)?,
+        (Shown::Study(found), false) => findings::text(&found),
+        (Shown::Run(outcome), true) => json(&outcome.summary)?,
+        (Shown::Run(outcome), false) => summary::show(&outcome.summary, &outcome.performance),
+    };
+    write!(std::io::stdout().lock(), "{text}")?;
+    Ok(())
+}
+
+fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| Failure::Bug(error.to_string()))?;
+    Ok(text + "\n")
+}
