@@ -28,6 +28,8 @@ pub struct PortSpec {
     pub cut_through_from: Option<Rate>,
     /// The opposite channel's delay, and its highest rate; what comes through it fills this port's input buffer.
     pub inward: (Time, Rate),
+    /// A packet that comes by a channel of lower rank than the one on which it leaves keeps its virtual channel; others take the next one.
+    pub rank: u8,
 }
 
 /// A packet that has left a port.
@@ -167,6 +169,7 @@ pub struct Port {
     /// Size of the packet being sent until `free_at`.
     pub(crate) sending: u16,
     pub(crate) peer: u16,
+    pub(crate) rank: u8,
     /// Serialisation of the last size sent, for PAUSE frames, control and data; a division saved nearly always.
     pub(crate) known: [Serialisation; KNOWN],
     /// From when on a packet that starts must look at the two below.
@@ -198,6 +201,7 @@ impl Port {
             to: spec.to,
             sending: 0,
             peer: spec.peer,
+            rank: spec.rank,
             known: [UNKNOWN; KNOWN],
             watch_from: Time::ZERO,
             changes,

@@ -74,7 +74,8 @@ impl Ports {
         while state.occupied != 0 && state.free_at < moment.at {
             start_next(state, index, queues, turns, rules, dropped, wire);
         }
-        let lane = rules.lane_out(packet);
+        // Without flow control there is one virtual channel.
+        let lane = rules.lane_out(packet, || false);
         if state.occupied == 0 {
             // A packet of a lane that is served in turn must be seen by the round robin.
             let goes_first = lane <= rules.top || moment.is_over && lane < rules.first_shared;
@@ -153,7 +154,7 @@ impl Ports {
         {
             return Fate::Dropped;
         }
-        let lane = rules.lane_out(packet);
+        let lane = self.lane_out(index, packet, rules);
         if self.inputs.is_some() && self.waits_at_input(index, lane, packet, moment, rules, random, wire) {
             return Fate::Queued;
         }
@@ -537,7 +538,20 @@ impl Ports {
         wire: &mut impl Wire,
     ) -> u64 {
         self.advance_port(port, now, rules, wire);
-        self.queues.bytes(self.ports[usize::from(port)].lane(rules.lane_out(packet)))
+        let lane = self.lane_out(usize::from(port), packet, rules);
+        self.queues.bytes(self.ports[usize::from(port)].lane(lane))
+    }
+
+    /// The data lane, from 0, in which a data packet leaves through a port.
+    pub fn data_lane_out(&self, port: u16, packet: &Packet, rules: &Rules) -> usize {
+        self.lane_out(usize::from(port), packet, rules) - DATA
+    }
+
+    /// The lane in which a packet leaves through a port.
+    #[inline(always)]
+    fn lane_out(&self, index: usize, packet: &Packet, rules: &Rules) -> usize {
+        let rank = |port: usize| self.ports.get(port).map_or(0, |port| port.rank);
+        rules.lane_out(packet, || rank(index) > rank(usize::from(packet.ingress)))
     }
 
     /// Sends a data packet at `at` through an idle port at which nothing waits and whose lane is open, when that instant is over: a
@@ -555,7 +569,7 @@ impl Ports {
         debug_assert!(state.ready() == 0 && state.free_at <= at);
         state.free_at = at;
         if rules.is_lossless {
-            let lane = rules.lane_out(packet);
+            let lane = self.lane_out(usize::from(port), packet, rules);
             self.depart_lossless(port, lane, packet, rules, wire);
         } else {
             match state.start(packet, DATA, false) {

@@ -158,27 +158,20 @@ impl Rules {
         self.lane_of_kind(packet.kind) >= DATA
     }
 
-    /// The lane in which a packet leaves a node.
+    /// The lane in which a packet leaves a node. `rises` tells whether it goes to a channel of higher rank than the one by which it came.
     #[inline(always)]
-    pub(crate) fn lane_out(&self, packet: &Packet) -> usize {
+    pub(crate) fn lane_out(&self, packet: &Packet, rises: impl FnOnce() -> bool) -> usize {
         let lane = self.lane_of_kind(packet.kind);
         // One data lane is the rule, and then there is nothing more to look up.
         if self.has_one_data_lane || lane < DATA {
             return lane;
         }
-        self.lane_among_several(packet)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn lane_among_several(&self, packet: &Packet) -> usize {
-        let vc = if packet.vc == FRESH { 0 } else { (packet.vc + 1).min(self.vcs - 1) };
+        let vc = match packet.vc {
+            FRESH => 0,
+            vc if rises() => vc,
+            vc => (vc + 1).min(self.vcs - 1),
+        };
         usize::from(self.lane_of_class[usize::from(packet.flags.class())] + vc)
-    }
-
-    /// The data lane, from 0, in which a data packet leaves a node.
-    pub fn data_lane_out(&self, packet: &Packet) -> usize {
-        self.lane_out(packet) - DATA
     }
 
     /// The data lane, from 0, whose input buffer a data packet occupies.

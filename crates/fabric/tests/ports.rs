@@ -133,6 +133,23 @@ fn a_packet_crosses_k_links_in_one_serialisation_and_k_minus_1_heads() {
 }
 
 #[test]
+fn a_packet_keeps_its_virtual_channel_only_on_the_way_to_a_link_of_higher_rank() {
+    let fabric = with(FlowControl::Pfc(Pfc { buffer: Bytes(100_000), ..Pfc::default() }));
+    let leaves_on = |came: Option<u8>, from: u8, to: u8| {
+        let specs = [from, to].map(|rank| netloom_fabric::PortSpec { rank, ..spec(0) });
+        let mut node = Node::new(&fabric, 4, specs.to_vec());
+        let came = came.unwrap_or(netloom_fabric::FRESH);
+        node.put(ns(0), 1, Packet { ingress: 0, vc: came, ..data(0, 100) }, true);
+        node.advance(ns(1000));
+        node.left.packets[0].2.vc
+    };
+    assert_eq!([leaves_on(None, 0, 0), leaves_on(None, 0, 1)], [0, 0], "the first link after a host's");
+    let after_first = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(from, to)| leaves_on(Some(0), from, to));
+    assert_eq!(after_first, [1, 0, 1, 1]);
+    assert_eq!([leaves_on(Some(3), 0, 0), leaves_on(Some(3), 0, 1)], [3, 3], "there is no further one");
+}
+
+#[test]
 fn what_finds_a_full_output_waits_at_its_input_and_holds_back_what_follows() {
     let mut fabric = with(FlowControl::Pfc(Pfc { buffer: Bytes(100_000), ..Pfc::default() }));
     fabric.options.buffer = Some(Bytes(400));

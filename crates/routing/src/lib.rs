@@ -32,7 +32,8 @@ mod testing;
 
 pub use decider::Decider;
 pub use forwarding::{
-    Forwarding, ForwardingError, Intermediates, Layers, RouteTable, TagSpace, Unreachable, dependency,
+    Forwarding, ForwardingError, Intermediates, Layers, RouteTable, TagSpace, Unreachable, channels,
+    dependency,
 };
 pub use granularity::Granularity;
 pub use hash::hash_in_words;

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use netloom_engine::{Engine, NodeIndex, Setup, contiguous, reference};
 use netloom_fabric::{Fabric, FabricError, PortSpec, Ports, Rules, check_switch};
 use netloom_record::{NamedChannel, Records};
-use netloom_routing::{Decider, Forwarding, ForwardingError, Granularity, Layers, RoutingError};
+use netloom_routing::{Decider, Forwarding, ForwardingError, Granularity, Layers, RoutingError, channels};
 use netloom_topology::{ChannelId, Network, NodeId, PortId};
 use netloom_transport::TransportError;
 use netloom_units::random;
@@ -312,7 +312,7 @@ fn virtual_channels(fabric: &Fabric, network: &Network, forwarding: &Forwarding)
     let Some(cycle) = forwarding.find_cycle(network, flow_control.vcs().unwrap_or(1)) else {
         return Ok(flow_control.vcs().unwrap_or(1));
     };
-    let (needed, most) = (forwarding.longest_route(network), flow_control.most_vcs(fabric.classes()));
+    let (needed, most) = (forwarding.vcs_needed(network), flow_control.most_vcs(fabric.classes()));
     if flow_control.vcs().is_none() && needed <= most {
         return Ok(needed);
     }
@@ -375,6 +375,7 @@ impl<'a> PortSpecs<'a> {
                 faults: self.faults.of_channel(id, self.seed),
                 cut_through_from,
                 inward: (self.latency(id ^ 1), fastest),
+                rank: channels::rank(network, id),
             }
         })
     }

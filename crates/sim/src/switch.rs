@@ -54,8 +54,9 @@ impl CongestionPoints {
         CongestionPoints(points.unwrap_or_default())
     }
 
-    fn at(&mut self, world: &World, port: PortId, packet: &Packet) -> &mut CongestionPoint {
-        &mut self.0[usize::from(port) * world.rules.data_lanes() + world.rules.data_lane_out(packet)]
+    fn at(&mut self, world: &World, ports: &Ports, port: PortId, packet: &Packet) -> &mut CongestionPoint {
+        let lane = ports.data_lane_out(port, packet, &world.rules);
+        &mut self.0[usize::from(port) * world.rules.data_lanes() + lane]
     }
 }
 
@@ -182,7 +183,7 @@ impl Switch {
         let Switch { ports, points, random, .. } = self;
         let queued = ports.lane_bytes(port, packet, now, &world.rules, &mut Channels(out));
         let size = u64::from(packet.size);
-        points.at(world, port, packet).on_arrival(config, size, queued + size, random)
+        points.at(world, ports, port, packet).on_arrival(config, size, queued + size, random)
     }
 
     /// Tells the source of a packet about the congestion that it meets at a port. The notification is here before the packet, so it

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 pub struct Credits {
     /// Input buffer of one port and virtual channel.
     pub buffer: Bytes,
-    /// Virtual channels per class: a packet on its i-th hop between switches uses the i-th, and the last one for all later hops.
-    /// Absent: as many as the longest route needs, which is free of deadlocks; on trees 1.
+    /// Virtual channels per class: a packet takes the next one on each hop between switches, on a Dragonfly on each hop but those from a
+    /// local to a global link; the last one serves all further hops. Absent: as many as the routes need to be free of deadlocks; on trees 1.
     pub vcs: Option<u8>,
     /// Credits go back once so many bytes have left the buffer. Absent: a sixteenth of the buffer, or less where the buffer holds few
     /// packets; 0: with every packet.

@@ -34,7 +34,7 @@ kinds! {
 const MOST_VCS: u8 = 24;
 
 impl FlowControl {
-    /// Virtual channels per class, if the user fixes their number; `None` leaves it to the longest route.
+    /// Virtual channels per class, if the user fixes their number; `None` leaves it to the routes.
     pub fn vcs(&self) -> Option<u8> {
         match self {
             FlowControl::Lossy(_) => Some(1),

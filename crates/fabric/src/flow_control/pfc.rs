@@ -22,8 +22,8 @@ pub struct Pfc {
     pub pause_size: Bytes,
     /// Time from a PAUSE frame's arrival to its effect; the standard allows 60 quanta of 512 bits (3.07 us at 10 Gb/s).
     pub response: Time,
-    /// Virtual channels (priorities) per class: a packet on its i-th hop between switches uses the i-th, and the last one for all later hops.
-    /// Absent: as many as the longest route needs, which is free of deadlocks; on trees 1.
+    /// Virtual channels (priorities) per class: a packet takes the next one on each hop between switches, on a Dragonfly on each hop but those from a
+    /// local to a global link; the last one serves all further hops. Absent: as many as the routes need to be free of deadlocks; on trees 1.
     pub vcs: Option<u8>,
     /// Run even if the routes' channel dependencies form a cycle.
     pub allow_deadlock: bool,

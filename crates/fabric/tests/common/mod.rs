@@ -29,6 +29,7 @@ pub fn spec(port: u16) -> PortSpec {
         faults: None,
         cut_through_from: None,
         inward: (ns(1000), Rate::from_gbps(8)),
+        rank: 0,
     }
 }
 

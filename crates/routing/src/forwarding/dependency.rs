@@ -2,9 +2,9 @@
 //!
 //! A channel depends on the next channel of a route: its packets leave their buffer only when that one takes them. Without loss, a
 //! cycle of such dependencies can stand still for ever; without cycles it cannot (Dally and Seitz, IEEE Trans. Computers
-//! 1987). Channels are divided into virtual ones with buffers of their own: a packet on its i-th hop between switches, counted from
-//! 0, uses virtual channel min(i, vcs − 1). With one virtual channel this is plain PFC; with as many as the [`longest_route`] has hops
-//! every dependency leads to a higher virtual channel, so there is no cycle.
+//! 1987). Channels are divided into virtual ones with buffers of their own, which packets use by the rule in [`channels`]: by hop, or by global
+//! hop where links rank. With one virtual channel this is plain PFC; with as many as the routes can use ([`vcs_needed`]) every dependency
+//! leads to a higher virtual channel or rank, so there is no cycle.
 //!
 //! A dependency counts only if some route causes it: for each destination, traffic is followed from the switches with hosts over the ports
 //! it may take. Channels from and to hosts are left out, since nothing waits behind a host.
@@ -18,7 +18,7 @@
 //! let ecmp = preset::find("ecmp").unwrap().routing();
 //! let forwarding = Forwarding::build(&ecmp, &network, |_| false, 1).unwrap();
 //! assert!(forwarding.find_cycle(&network, 1).is_some());
-//! let vcs = forwarding.longest_route(&network);
+//! let vcs = forwarding.vcs_needed(&network);
 //! assert_eq!((vcs, forwarding.find_cycle(&network, vcs)), (2, None));
 //! ```
 
@@ -26,6 +26,7 @@ use std::collections::VecDeque;
 
 use netloom_topology::{ChannelId, Network, NodeId, PortId};
 
+use super::channels::{self, rank};
 use super::layers::Layers;
 use super::minimal::RouteTable;
 use super::via::Intermediates;
@@ -56,12 +57,16 @@ pub(crate) fn find_cycle(
     graph.cycle()
 }
 
-/// Hops between switches of the longest route: the number of virtual channels with which there is never a cycle. At least 1,
-/// at most 255.
-pub(crate) fn longest_route(network: &Network, table: &RouteTable, ways: Ways<'_>) -> u8 {
-    let mut longest = 1;
-    follow(network, table, ways, u8::MAX, |_, at, _| longest = longest.max(at.highest().saturating_add(2)));
-    longest
+/// The virtual channels that the routes use where there are enough of them. At least 1, at most 255.
+pub(crate) fn vcs_needed(network: &Network, table: &RouteTable, ways: Ways<'_>) -> u8 {
+    let mut highest = 0;
+    follow(network, table, ways, u8::MAX, |channel, at, ports| {
+        let here = network.ports(network.channel(channel).to);
+        let ranks = ports.iter().map(|&port| rank(network, here[usize::from(port)]));
+        let lowest = ranks.min().unwrap_or(0);
+        highest = highest.max(channels::next(at.highest(), rank(network, channel), lowest, u8::MAX));
+    });
+    highest.saturating_add(1)
 }
 
 /// A set of virtual channels.
@@ -97,11 +102,11 @@ impl VcSet {
         })
     }
 
-    /// The virtual channels one hop later.
-    fn next(self, vcs: u8) -> Self {
+    /// The virtual channels one hop later, where the links have these ranks.
+    fn next(self, from: u8, to: u8, vcs: u8) -> Self {
         let mut next = VcSet::default();
         self.iter().for_each(|vc| {
-            next.merge(VcSet::of(next_vc(vc, vcs)));
+            next.merge(VcSet::of(channels::next(vc, from, to, vcs)));
         });
         next
     }
@@ -109,10 +114,6 @@ impl VcSet {
     fn highest(self) -> u8 {
         self.iter().last().unwrap_or(0)
     }
-}
-
-fn next_vc(vc: u8, vcs: u8) -> u8 {
-    vc.saturating_add(1).min(vcs - 1)
 }
 
 /// The traffic to one target, as far as it was followed.
@@ -188,17 +189,22 @@ impl<'a> Traffic<'a> {
             if out.is_empty() {
                 continue;
             }
-            let mut leaving = if self.starts[here as usize] { VcSet::of(0) } else { VcSet::default() };
+            // By the rank of the link on which they leave.
+            let mut leaving = [if self.starts[here as usize] { VcSet::of(0) } else { VcSet::default() }; 2];
             for &channel in self.network.ports(here) {
                 // A link's two channels differ in their last bit.
                 let at = self.arriving[(channel ^ 1) as usize];
                 if !at.is_empty() {
                     depend(channel ^ 1, at, out);
-                    leaving.merge(at.next(self.vcs));
+                    let from = rank(self.network, channel);
+                    (0..).zip(&mut leaving).for_each(|(to, leaving)| {
+                        leaving.merge(at.next(from, to, self.vcs));
+                    });
                 }
             }
             for &port in out {
-                self.arrive(self.network.ports(here)[usize::from(port)], leaving);
+                let channel = self.network.ports(here)[usize::from(port)];
+                self.arrive(channel, leaving[usize::from(rank(self.network, channel))]);
             }
         }
     }
@@ -376,7 +382,8 @@ impl<'a> Dependencies<'a> {
         let ports = self.network.ports(self.network.channel(channel).to);
         let set = &self.ports[node * self.words..(node + 1) * self.words];
         let port = (skip..ports.len()).find(|port| set[port / 64] >> (port % 64) & 1 == 1)?;
-        Some((self.node(ports[port], next_vc(vc, self.vcs)), port))
+        let (from, to) = (rank(self.network, channel), rank(self.network, ports[port]));
+        Some((self.node(ports[port], channels::next(vc, from, to, self.vcs)), port))
     }
 
     fn cycle(&self) -> Option<Vec<(ChannelId, u8)>> {

@@ -2,9 +2,10 @@
 //!
 //! [`Forwarding`] knows the minimal ports of every switch ([`RouteTable`]; each topology has its own notion of minimal) and, for schemes that
 //! need them, [`Layers`] or the intermediate switches of Valiant's paths ([`Intermediates`]). It says which tags a sender may choose from
-//! ([`TagSpace`]), where a packet with a tag goes on ([`Forwarding::onward`]), in which channels its packets may wait for each other
-//! ([`dependency`]), and how to put that into words.
+//! ([`TagSpace`]), where a packet with a tag goes on ([`Forwarding::onward`]), which virtual channel it uses on each hop
+//! ([`channels`]), in which channels its packets may wait for each other ([`dependency`]), and how to put that into words.
 
+pub mod channels;
 pub mod dependency;
 mod layers;
 mod minimal;
@@ -22,7 +23,7 @@ use crate::scheme::{Placement, Routing, RoutingError};
 use crate::selector::Selector;
 use crate::selector::random::below;
 use crate::tag::{Phase, Tag};
-use dependency::{Ways, find_cycle, longest_route};
+use dependency::{Ways, find_cycle, vcs_needed};
 
 /// The paths of a scheme on a network.
 #[derive(Clone, Debug)]
@@ -222,10 +223,10 @@ impl Forwarding {
         find_cycle(network, &self.table, self.ways(), vcs)
     }
 
-    /// Hops between switches of the longest route: the number of virtual channels with which there is never a cycle. At least 1,
-    /// at most 255.
-    pub fn longest_route(&self, network: &Network) -> u8 {
-        longest_route(network, &self.table, self.ways())
+    /// How many virtual channels the routes use where there are enough, so that there is never a cycle: by [`channels`]' rule, as many as the
+    /// longest route has hops, or on a Dragonfly one more than it has global hops. At least 1, at most 255.
+    pub fn vcs_needed(&self, network: &Network) -> u8 {
+        vcs_needed(network, &self.table, self.ways())
     }
 
     fn ways(&self) -> Ways<'_> {

@@ -25,19 +25,28 @@ fn dragonfly() -> Network {
 
 /// Switches with one host each, where `groups` of them follow each other, and links between them.
 fn wired(groups: &[u32], links: &[(u32, u32)]) -> Network {
+    wired_with(groups, links, false)
+}
+
+/// The same; links between groups may be global ones.
+fn wired_with(groups: &[u32], links: &[(u32, u32)], has_ranks: bool) -> Network {
     let mut builder = NetworkBuilder::new("wired");
     let hosts = builder.add_hosts(groups.len() as u32);
     let count = hosts.len() as u32;
     groups.iter().for_each(|&group| {
         builder.add_switch(0, group);
     });
-    let tier = builder.tier("all");
-    let mut link = |a, b| builder.link(a, b, Rate::from_gbps(1), Time(1), tier);
+    let (tier, global) = (builder.tier("all"), builder.tier("global"));
+    if has_ranks {
+        builder.global_tier(global);
+    }
+    let mut link = |a, b, tier| builder.link(a, b, Rate::from_gbps(1), Time(1), tier);
     hosts.for_each(|host| {
-        link(host, count + host);
+        link(host, count + host, tier);
     });
     links.iter().for_each(|&(a, b)| {
-        link(count + a, count + b);
+        let is_between = has_ranks && groups[a as usize] != groups[b as usize];
+        link(count + a, count + b, if is_between { global } else { tier });
     });
     builder.build().unwrap()
 }
@@ -61,7 +70,7 @@ fn a_ring_deadlocks_with_one_virtual_channel_and_the_cycle_is_named() {
         for (&(channel, vc), &(next, _)) in cycle.iter().zip(cycle.iter().cycle().skip(1)) {
             assert_eq!((network.channel(channel).to, vc), (network.channel(next).from, 0));
         }
-        let longest = longest_route(&network, &table, Ways::Minimal);
+        let longest = vcs_needed(&network, &table, Ways::Minimal);
         assert_eq!(u32::from(longest), switches / 2);
         assert_eq!(find_cycle(&network, &table, Ways::Minimal, longest), None);
     }
@@ -73,7 +82,7 @@ fn a_ring_deadlocks_with_one_virtual_channel_and_the_cycle_is_named() {
 fn long_rings_need_many_virtual_channels() {
     let network = ring(160);
     let table = minimal(&network);
-    assert_eq!(longest_route(&network, &table, Ways::Minimal), 80);
+    assert_eq!(vcs_needed(&network, &table, Ways::Minimal), 80);
     assert_eq!(find_cycle(&network, &table, Ways::Minimal, 80), None);
     let cycle = find_cycle(&network, &table, Ways::Minimal, 79).unwrap();
     assert!(cycle.iter().all(|&(_, vc)| vc == 78), "packets on their last two hops wait for each other");
@@ -90,20 +99,31 @@ fn trees_need_one_virtual_channel() {
         let table = minimal(&network);
         assert_eq!(find_cycle(&network, &table, Ways::Minimal, 1), None, "{}", network.name());
         let levels = network.level(network.nodes() - 1);
-        assert_eq!(longest_route(&network, &table, Ways::Minimal), 2 * (levels - 1));
+        assert_eq!(vcs_needed(&network, &table, Ways::Minimal), 2 * (levels - 1));
     }
 }
 
 #[test]
-fn low_diameter_networks_need_as_many_as_their_diameter() {
-    // Two global links would reach as far as local, global, local in fewer hops, but a minimal path crosses one.
-    for (network, diameter) in
-        [(slim_fly(), 2), (dragonfly(), 3), (build(Topology::HyperX(HyperX::default())), 3)]
+fn low_diameter_networks_need_as_many_as_their_diameter_and_a_dragonfly_one_per_side_of_a_global_link() {
+    for (network, needed) in
+        [(slim_fly(), 2), (dragonfly(), 2), (build(Topology::HyperX(HyperX::default())), 3)]
     {
         let table = minimal(&network);
-        assert_eq!(longest_route(&network, &table, Ways::Minimal), diameter);
-        assert!(find_cycle(&network, &table, Ways::Minimal, 1).is_some(), "{}", network.name());
-        assert_eq!(find_cycle(&network, &table, Ways::Minimal, diameter), None, "{}", network.name());
+        assert_eq!(vcs_needed(&network, &table, Ways::Minimal), needed);
+        assert!(find_cycle(&network, &table, Ways::Minimal, needed - 1).is_some(), "{}", network.name());
+        assert_eq!(find_cycle(&network, &table, Ways::Minimal, needed), None, "{}", network.name());
+    }
+}
+
+#[test]
+fn a_dragonflys_packets_need_three_over_a_group_and_four_over_a_switch() {
+    let network = dragonfly();
+    let table = minimal(&network);
+    for (intermediate, needed) in [(Intermediate::Group, 3), (Intermediate::Switch, 4)] {
+        let via = Intermediates::build(&Valiant { intermediate }, &network, &table).unwrap();
+        assert_eq!(vcs_needed(&network, &table, Ways::Via(&via)), needed);
+        assert!(find_cycle(&network, &table, Ways::Via(&via), needed - 1).is_some());
+        assert_eq!(find_cycle(&network, &table, Ways::Via(&via), needed), None);
     }
 }
 
@@ -117,14 +137,14 @@ fn layers_and_intermediate_switches_need_more() {
     let dragonfly_table = minimal(&dragonfly);
     let by_group = Valiant { intermediate: Intermediate::Group };
     let groups = Intermediates::build(&by_group, &dragonfly, &dragonfly_table).unwrap();
-    assert_eq!(longest_route(&network, &table, Ways::Via(&via)), 4);
-    assert!(longest_route(&network, &table, Ways::Layers(&layers)) > 2);
+    assert_eq!(vcs_needed(&network, &table, Ways::Via(&via)), 4);
+    assert!(vcs_needed(&network, &table, Ways::Layers(&layers)) > 2);
     for (network, table, ways) in [
         (&network, &table, Ways::Layers(&layers)),
         (&network, &table, Ways::Via(&via)),
         (&dragonfly, &dragonfly_table, Ways::Via(&groups)),
     ] {
-        let longest = longest_route(network, table, ways);
+        let longest = vcs_needed(network, table, ways);
         assert!(find_cycle(network, table, ways, 1).is_some());
         assert_eq!(find_cycle(network, table, ways, longest), None);
     }
@@ -146,19 +166,19 @@ fn one_layer_that_is_a_tree_has_no_cycle() {
     assert_eq!(find_cycle(&tree, &minimal(&tree), Ways::Layers(&layers), 1), None);
 }
 
-/// Connected graphs of switches in up to three groups.
+/// Connected graphs of switches in up to three groups; in some of them the links between groups are global.
 fn graphs() -> impl Strategy<Value = Network> {
     (3..9u32)
         .prop_flat_map(|switches| {
             let parents: Vec<_> = (1..switches).map(|i| 0..i).collect();
             let more = prop::collection::vec((0..switches, 1..switches), 0..8);
             let groups = prop::collection::vec(0..4u32, switches as usize);
-            (Just(switches), parents, more, groups)
+            (Just(switches), parents, more, groups, any::<bool>())
         })
-        .prop_map(|(switches, parents, more, groups)| {
+        .prop_map(|(switches, parents, more, groups, has_ranks)| {
             let mut links: Vec<_> = (1..).zip(parents).collect();
             links.extend(more.into_iter().map(|(a, offset)| (a, (a + offset) % switches)));
-            wired(&groups, &links)
+            wired_with(&groups, &links, has_ranks)
         })
 }
 
@@ -171,7 +191,8 @@ fn followed(network: &Network, table: &RouteTable, ways: Ways<'_>, vcs: u8) -> B
         let here = network.channel(channel).to;
         for (vc, &port) in at.iter().flat_map(|vc| ports.iter().map(move |port| (vc, port))) {
             let next = network.ports(here)[usize::from(port)];
-            found.insert(((channel, vc), (next, next_vc(vc, vcs))));
+            let ranks = (rank(network, channel), rank(network, next));
+            found.insert(((channel, vc), (next, channels::next(vc, ranks.0, ranks.1, vcs))));
         }
     });
     found
@@ -190,7 +211,8 @@ fn walked<S: Clone>(
     while let Some((here, mut state, came)) = open.pop() {
         for port in ports(here, &mut state) {
             let channel = network.ports(here)[usize::from(port)];
-            let now = (channel, came.map_or(0, |(_, vc)| next_vc(vc, vcs)));
+            let after = |(came, vc)| channels::next(vc, rank(network, came), rank(network, channel), vcs);
+            let now = (channel, came.map_or(0, after));
             found.extend(came.map(|came| (came, now)));
             open.push((network.channel(channel).to, state.clone(), Some(now)));
         }
@@ -234,12 +256,12 @@ proptest! {
     }
 
     #[test]
-    fn as_many_virtual_channels_as_hops_never_have_a_cycle(network in graphs(), more in 0..3u8) {
+    fn as_many_virtual_channels_as_routes_use_never_have_a_cycle(network in graphs(), more in 0..3u8) {
         let table = minimal(&network);
         let via = Intermediates::build(&Valiant::default(), &network, &table).unwrap();
         let layers = Layers::build(&Layer::default(), &network, |_| false, 3).unwrap();
         for ways in [Ways::Minimal, Ways::Via(&via), Ways::Layers(&layers)] {
-            let longest = longest_route(&network, &table, ways);
+            let longest = vcs_needed(&network, &table, ways);
             prop_assert_eq!(find_cycle(&network, &table, ways, longest + more), None);
         }
     }
