@@ -100,6 +100,11 @@ impl ChannelFaults {
         self.current(now).is_some_and(|(_, until)| now < until)
     }
 
+    /// When the channel will be cut next, as of the last packet's start; `Time::MAX`: never.
+    pub(crate) fn next_cut(&self) -> Time {
+        self.cuts.last().map_or(Time::MAX, |&(from, _)| from)
+    }
+
     /// What becomes of a packet that starts at `start` and would have arrived at `end`.
     pub(crate) fn judge(&mut self, start: Time, end: Time, has_waited: bool) -> Start {
         if let Some(cut) = self.take_flush(start)

@@ -306,18 +306,18 @@ impl Port {
             Start::Arrives => return false,
             Start::IsCut => {}
             Start::LostOnTheWay => {
-                self.free_at = start + duration;
+                // A cut ends the transmission.
+                self.free_at = (start + duration).min(faults.next_cut());
                 self.sending = packet.size;
                 self.stats.bytes += u64::from(packet.size);
                 self.stats.packets += 1;
-                self.stats.busy += duration;
+                self.stats.busy += self.free_at - start;
             }
             Start::Flush(cut) => {
                 // It waited until the cut only.
                 let too_long = u128::from(packet.size) * u128::from(start.0 - cut.0);
                 self.stats.waiting = self.stats.waiting.wrapping_sub(too_long);
                 faults.flush = Some(cut);
-                self.end_transmission(cut);
             }
         }
         self.stats.lost += 1;
@@ -328,12 +328,6 @@ impl Port {
     #[cold]
     pub(crate) fn pass(&mut self, packet: &Packet, at: Time) {
         self.free_at = at + self.rate.serialize(Bytes(u64::from(packet.size)));
-    }
-
-    /// A cut ends the transmission under way.
-    pub(crate) fn end_transmission(&mut self, cut: Time) {
-        self.stats.busy = self.stats.busy.saturating_sub(self.free_at.saturating_sub(cut));
-        self.free_at = self.free_at.min(cut);
     }
 
     #[cold]

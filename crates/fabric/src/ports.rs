@@ -123,7 +123,6 @@ impl Ports {
         let Some(faults) = &mut state.faults else { return false };
         let (flush, is_cut) = (faults.take_flush(now), faults.is_cut(now));
         if let Some(cut) = flush {
-            state.end_transmission(cut);
             throw_away(state, queues, cut, rules, dropped);
         }
         if is_cut {

@@ -50,6 +50,19 @@ fn a_cut_takes_what_waits_what_is_sent_and_what_is_on_the_wire() {
 }
 
 #[test]
+fn a_cut_ends_a_transmission_also_where_nothing_follows() {
+    for is_looked_at in [false, true] {
+        let mut node = node(faulty(vec![(ns(250), ns(900))], vec![]));
+        node.put(ns(200), 0, data(0, 400), true);
+        if is_looked_at {
+            node.put(ns(300), 0, data(1, 100), true);
+        }
+        node.advance(ns(9000));
+        assert_eq!(node.ports.stats_of(0, ns(9000)).busy, ns(50));
+    }
+}
+
+#[test]
 fn cuts_that_overlap_are_one() {
     let mut node = node(faulty(vec![(ns(500), ns(600)), (ns(100), ns(300)), (ns(200), ns(400))], vec![]));
     for (seq, at) in [(0, 0), (1, 150), (2, 350), (3, 400), (4, 550), (5, 600)] {

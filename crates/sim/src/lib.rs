@@ -31,6 +31,8 @@ mod model;
 mod mutation;
 mod path;
 mod sampler;
+#[cfg(test)]
+mod shortest;
 mod simulation;
 mod stall;
 mod switch;

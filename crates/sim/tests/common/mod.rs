@@ -1,6 +1,8 @@
 //! Small networks and workloads that the tests share.
 #![allow(dead_code, unreachable_pub)]
 
+pub mod families;
+
 use std::path::Path;
 
 use netloom_record::{FlowRecord, Records};

@@ -1,0 +1,217 @@
+//! No packet strays: on every family of networks, under every scheme whose packets keep to minimal paths, every hop of every packet leads
+//! nearer to its destination, so that its hops are the minimal distance.
+
+#[path = "../tests/common/families.rs"]
+mod families;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+
+use netloom_engine::{Model, NodeIndex, Scheduler, reference};
+use netloom_fabric::Qcn;
+use netloom_record::Records;
+use netloom_routing::{Placement, Routing, preset};
+use netloom_topology::{ChannelId, Network, NodeId, Topology};
+use netloom_units::kind::Kind;
+use netloom_units::{Bytes, Time};
+use netloom_workload::{Pattern, Plan, PlanContext, Uniform, Workload};
+
+use crate::collect::{Remains, collect};
+use crate::config::SimConfig;
+use crate::fault::{Cut, Fault, Loss};
+use crate::model::{Message, Node, World};
+use crate::simulation::{SimError, Simulation};
+
+/// Links between groups, and hops. Fewer of the first are nearer whatever the second.
+type Distance = (u32, u32);
+
+/// The distances of all nodes of a network to its hosts: an implementation of its own, one search per host.
+struct Distances(Vec<Vec<Distance>>);
+
+impl Distances {
+    fn new(network: &Network, is_cut: impl Fn(ChannelId) -> bool) -> Self {
+        let to = |host| {
+            let mut to_host = vec![(u32::MAX, u32::MAX); network.nodes() as usize];
+            let mut heap = BinaryHeap::from([Reverse(((0, 0), host))]);
+            while let Some(Reverse((distance, here))) = heap.pop() {
+                if to_host[here as usize] <= distance {
+                    continue;
+                }
+                to_host[here as usize] = distance;
+                // Hosts forward nothing.
+                if here != host && network.is_host(here) {
+                    continue;
+                }
+                for &channel in network.ports(here).iter().filter(|&&channel| !is_cut(channel)) {
+                    heap.push(Reverse((longer(distance, network, channel), network.channel(channel).to)));
+                }
+            }
+            to_host
+        };
+        Distances((0..network.hosts()).map(to).collect())
+    }
+
+    fn of(&self, from: NodeId, host: NodeId) -> Distance {
+        self.0[host as usize][from as usize]
+    }
+}
+
+/// A distance and the channel behind it.
+fn longer((groups, hops): Distance, network: &Network, channel: ChannelId) -> Distance {
+    (groups + u32::from(Some(network.channel(channel).tier) == network.global_tier()), hops + 1)
+}
+
+/// The model, but somebody looks at every packet that crosses a channel.
+struct Watched<'a> {
+    world: &'a World,
+    distances: &'a Distances,
+}
+
+impl Model for Watched<'_> {
+    type Node = Node;
+    type Payload = Message;
+
+    fn start(&self, node: &mut Node, id: NodeIndex, out: &mut impl Scheduler<Message>) {
+        self.world.start(node, id, out);
+    }
+
+    fn handle(
+        &self,
+        node: &mut Node,
+        id: NodeIndex,
+        at: Time,
+        source: u32,
+        message: &mut Message,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        if let Some(packet) = message.packet().filter(|packet| !packet.is_of_the_link()) {
+            let from = self.world.network.channel(source).from;
+            let (before, after) = (self.distances.of(from, packet.dst), self.distances.of(id, packet.dst));
+            assert_eq!(longer(after, &self.world.network, source), before, "{packet:?} strays at {from}");
+            if packet.is_data() {
+                let way = self.distances.of(packet.src, packet.dst).1;
+                assert_eq!(u32::from(packet.hops) + after.1, way, "{packet:?}");
+            }
+        }
+        self.world.handle(node, id, at, source, message, out);
+    }
+
+    fn advance(
+        &self,
+        node: &mut Node,
+        id: NodeIndex,
+        until: Time,
+        out: &mut impl Scheduler<Message>,
+    ) -> Option<Time> {
+        self.world.advance(node, id, until, out)
+    }
+}
+
+/// Runs to the end and looks at every packet. `None` if the scheme does not keep to minimal paths.
+fn run(simulation: Simulation) -> Option<Records> {
+    let Simulation { world, nodes, groups, faults, .. } = simulation;
+    if !world.forwarding.is_minimal() {
+        return None;
+    }
+    let distances = Distances::new(&world.network, |channel| faults.cut[channel as usize / 2]);
+    let (nodes, _) = reference::run(&Watched { world: &world, distances: &distances }, nodes);
+    let remains = Remains {
+        nodes,
+        pending: Vec::new(),
+        groups,
+        until: Time::MAX,
+        is_stopped: false,
+        is_out_of_time: false,
+    };
+    Some(collect(&world, remains).unwrap())
+}
+
+/// Every preset at every place where it may stand.
+fn schemes() -> Vec<(&'static str, Routing)> {
+    let places = [Placement::Nic, Placement::Ingress, Placement::Switch];
+    let presets = preset::PRESETS
+        .iter()
+        .flat_map(|preset| places.map(|placement| (preset.name, Routing { placement, ..preset.routing() })));
+    presets.filter(|(_, routing)| routing.check().is_ok()).collect()
+}
+
+fn uniform(bytes: u64, network: &Network, seed: u64) -> Plan {
+    let pattern = Pattern::Uniform(Uniform {
+        size: Bytes(bytes).into(),
+        messages_per_host: Some(2),
+        ..Uniform::default()
+    });
+    Workload::new(pattern).plan(network, &PlanContext::new(seed)).unwrap()
+}
+
+/// The simulation of a scheme, unless it is not meant for the network.
+fn simulation(network: &Network, routing: Routing, faults: Vec<Fault>, bytes: u64) -> Option<Simulation> {
+    let mut config = SimConfig { routing, faults, ..SimConfig::default() };
+    config.transport.options.ack_every = 1;
+    if config.routing.selector.uncongested().is_some() {
+        // Eager to notify.
+        let qcn = Qcn { q_eq: Some(Bytes(8_000)), sample_base: Bytes(16_000), ..Qcn::default() };
+        config.fabric.options.qcn = Some(qcn);
+    }
+    match Simulation::new(network.clone(), config, uniform(bytes, network, 5)) {
+        Err(SimError::NeedsTree(_) | SimError::Routing(_)) => None,
+        simulation => Some(simulation.unwrap()),
+    }
+}
+
+#[test]
+fn all_families_are_there() {
+    let files = ["edge-list", "graphml", "dot", "json", "htsim-topo", "ns3-topology"];
+    let generated: BTreeSet<_> = Topology::NAMES.iter().filter(|name| !files.contains(name)).collect();
+    let topologies = families::all();
+    let names: BTreeSet<_> = topologies.iter().map(|topology| topology.name()).collect();
+    assert_eq!(names.iter().collect::<BTreeSet<_>>(), generated);
+    assert!(topologies.iter().all(|topology| families::build(topology, 1).hosts() <= 64));
+}
+
+#[test]
+fn hops_are_minimal_and_everything_arrives_under_every_scheme_on_every_family() {
+    for topology in families::all() {
+        let network = families::build(&topology, 1);
+        for (name, routing) in schemes() {
+            let place = routing.placement.name();
+            let Some(simulation) = simulation(&network, routing, Vec::new(), 30_000) else { continue };
+            let Some(records) = run(simulation) else { continue };
+            let is_done = records.flows.iter().all(|flow| flow.fct.is_some());
+            assert!(is_done, "{name} at {place} on {}: unfinished", network.name());
+        }
+    }
+}
+
+#[test]
+fn hops_are_minimal_among_the_links_that_are_left_and_while_links_come_and_go() {
+    let cut = |from, until| Fault::Cut(Cut { links: Some(2), from, until, ..Cut::default() });
+    let faults = vec![
+        cut(Time::ZERO, None),
+        cut(Time::from_us(2), Some(Time::from_us(30))),
+        Fault::Loss(Loss { share: Some(0.3), probability: 0.02, ..Loss::default() }),
+    ];
+    for topology in families::all().into_iter().filter(|topology| topology.name() != "crossbar") {
+        let network = families::build(&topology, 2);
+        for (name, routing) in schemes() {
+            let place = routing.placement.name();
+            let faults = faults.clone();
+            let Some(simulation) = simulation(&network, routing, faults, 20_000) else { continue };
+            let Some(records) = run(simulation) else { continue };
+            let is_done = records.flows.iter().all(|flow| flow.fct.is_some());
+            assert!(is_done, "{name} at {place} on {}: unfinished", network.name());
+        }
+    }
+}
+
+#[test]
+fn drill_ends_on_a_hyperx_of_three_dimensions() {
+    let hyperx = families::all().into_iter().find(|topology| topology.name() == "hyperx").unwrap();
+    let network = families::build(&hyperx, 1);
+    assert_eq!((network.hosts(), network.switches()), (64, 64));
+    let routing = preset::find("drill").unwrap().routing();
+    let records = run(simulation(&network, routing, Vec::new(), 65_536).unwrap()).unwrap();
+    assert!(records.flows.iter().all(|flow| flow.fct.is_some()));
+    let decisions = &records.totals.decisions["drill"];
+    assert!(decisions.taken > 0 && decisions.deviated > 0, "{decisions:?}");
+}
