@@ -75,6 +75,14 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
             drains.time_share.map(|share| format!(", {} of the time", percent(share))).unwrap_or_default();
         text += &format!("draining   {} drains in {} flows{share}\n", drains.drains, drains.flows);
     }
+    if let Some(entries) = &summary.totals.flowcut_entries {
+        text += &format!(
+            "entries    at most {} flowcuts at a switch, {} on average at {} switches\n",
+            entries.peak,
+            count(entries.mean),
+            entries.switches
+        );
+    }
     for tier in &summary.tiers {
         text += &show_tier(tier);
     }

@@ -16,6 +16,14 @@ pub enum PacketKind {
     /// Congestion notification message (IEEE 802.1Qau): from a congestion point to the source of a sampled packet. Its
     /// [`Packet::src`] is the congested destination, [`Packet::aux`] the quantised feedback (1 to 63).
     Cnm,
+    /// Flowcut's acknowledgement by a data packet's last switch to the switches before it. [`Packet::src`] is the data's destination, [`Packet::aux`]
+    /// the data packet's size.
+    FlowAck,
+    /// Fine-grained flow control: the source of a flow may send [`Packet::aux`] more packets of it and must then stop. Flags with
+    /// [`Flags::is_of_class`] mean all flows of its class.
+    Xoff,
+    /// The source of a flow may go on.
+    Xon,
     /// The first of a link's signals. Priority-based flow control (IEEE 802.1Qbb): [`Packet::aux`] has a bit per data lane, set for those that
     /// must pause. Crosses one channel.
     Pause,
@@ -88,6 +96,8 @@ pub struct Flags(u8);
 impl Flags {
     const MARKED: u8 = 1;
     const LAST: u8 = 1 << 1;
+    const MORE: u8 = 1 << 3;
+    const OF_CLASS: u8 = 1 << 4;
     const CLASS: u32 = 5;
 
     /// The flags of a data packet that sets out in a traffic class, of which there are at most eight.
@@ -112,6 +122,32 @@ impl Flags {
     #[inline(always)]
     pub const fn is_last(self) -> bool {
         self.0 & Flags::LAST != 0
+    }
+
+    /// Data: its source has enough left to send that draining its flow may be worth it.
+    #[inline]
+    pub const fn has_more(self) -> bool {
+        self.0 & Flags::MORE != 0
+    }
+
+    /// Says so, or leaves it as it is.
+    #[inline]
+    pub fn hint(&mut self, has_more: bool) {
+        if has_more {
+            self.0 |= Flags::MORE;
+        }
+    }
+
+    /// A signal to a source: all flows of the class are meant.
+    #[inline]
+    pub const fn is_of_class(self) -> bool {
+        self.0 & Flags::OF_CLASS != 0
+    }
+
+    /// The same for all flows of the class.
+    #[must_use]
+    pub const fn of_class(self) -> Self {
+        Flags(self.0 | Flags::OF_CLASS)
     }
 
     /// Traffic class of its flow.

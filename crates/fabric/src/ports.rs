@@ -400,7 +400,7 @@ impl Ports {
         }
     }
 
-    /// A host has taken a data packet out of its input at once: credits go back.
+    /// A packet ends here and leaves its input at once: credits go back. All ports are at `now`, or are a host's.
     #[inline]
     pub fn absorb(&mut self, packet: &Packet, now: Time, rules: &Rules, wire: &mut impl Wire) {
         let (ingress, lane) = (packet.ingress, rules.lane_in(packet));

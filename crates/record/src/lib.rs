@@ -53,8 +53,8 @@ pub use estimate::Estimate;
 pub use outcome::{Existing, Outcome, OutcomeError, OutcomeWriter};
 pub use performance::{Performance, peak_memory};
 pub use records::{
-    ChannelRecord, ChannelWindowRecord, DecisionCount, FlowRecord, FlowSampleRecord, NamedChannel,
-    PacketCounts, Records, SampleRecord, Totals, Window, WindowRecord,
+    ChannelRecord, ChannelWindowRecord, DecisionCount, EntryCount, FlowRecord, FlowSampleRecord,
+    NamedChannel, PacketCounts, Records, SampleRecord, Totals, Window, WindowRecord,
 };
 pub use series::{MOST_ROWS, Series, SeriesError, SeriesRow, SeriesWriter};
 pub use statistics::Statistics;

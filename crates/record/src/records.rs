@@ -258,7 +258,7 @@ pub struct ChannelWindowRecord {
 }
 
 /// Totals of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Totals {
     /// Simulated time.
@@ -272,6 +272,21 @@ pub struct Totals {
     pub control: PacketCounts,
     /// Decisions by the name of the selector that took them.
     pub decisions: BTreeMap<String, DecisionCount>,
+    /// Flows that switches kept an entry for, where they count flowcuts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flowcut_entries: Option<EntryCount>,
+}
+
+/// How many flows the switches kept an entry for.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EntryCount {
+    /// Switches that had an entry at some time.
+    pub switches: u64,
+    /// Most entries of a switch at a time.
+    pub peak: u64,
+    /// Mean over time and over those switches.
+    pub mean: f64,
 }
 
 /// Where packets went: `sent = delivered + dropped + in_flight`.

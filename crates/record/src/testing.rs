@@ -3,8 +3,8 @@
 use netloom_units::{Rate, Time};
 
 use crate::{
-    ChannelRecord, ChannelWindowRecord, DecisionCount, FlowRecord, FlowSampleRecord, NamedChannel,
-    PacketCounts, Records, SampleRecord, Totals, Window, WindowRecord,
+    ChannelRecord, ChannelWindowRecord, DecisionCount, EntryCount, FlowRecord, FlowSampleRecord,
+    NamedChannel, PacketCounts, Records, SampleRecord, Totals, Window, WindowRecord,
 };
 
 /// An unfinished flow of 10 packets with an idle FCT of 1 µs.
@@ -122,6 +122,7 @@ pub(crate) fn records() -> Records {
             data: PacketCounts { sent: 40, delivered: 38, dropped: 1, in_flight: 1, lost: 0 },
             control: PacketCounts { sent: 38, delivered: 38, dropped: 0, in_flight: 0, lost: 0 },
             decisions: [("least-loaded".to_owned(), decision)].into(),
+            flowcut_entries: Some(EntryCount { switches: 4, peak: 9, mean: 2.5 }),
         },
     }
 }

@@ -128,6 +128,60 @@ pub struct Notice {
     pub is_local: bool,
 }
 
+/// What the last switch of a data packet tells those before it: the packet has come so far (Flowcut Switching, §II-A).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// The packet's flow.
+    pub flow: FlowKey,
+    /// When the packet left its host.
+    pub sent: Time,
+    /// Its bytes on the wire.
+    pub bytes: u32,
+    /// What serialisation added to its way so far.
+    pub way: Time,
+    /// Channels it had crossed.
+    pub hops: u8,
+    /// Whether its source has enough left to send that draining the flow may be worth it.
+    pub has_more: bool,
+    /// At the packet's first switch: the delay of the link by which it came there. Absent elsewhere.
+    pub access: Option<Time>,
+}
+
+/// What a flow's first switch tells its source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// Send no more than your credit until you are told to go on (XOFF).
+    Stop,
+    /// Go on (XON).
+    GoOn,
+}
+
+/// How full a table was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Occupancy {
+    /// Most entries at a time.
+    pub peak: usize,
+    entries: usize,
+    since: Time,
+    /// Entries × picoseconds until `since`.
+    area: u128,
+}
+
+impl Occupancy {
+    /// From now on there are so many entries.
+    pub(crate) fn is(&mut self, entries: usize, now: Time) {
+        self.area += self.entries as u128 * u128::from((now - self.since).0);
+        (self.entries, self.since, self.peak) = (entries, now, self.peak.max(entries));
+    }
+
+    /// Mean number of entries over time, from the beginning until `end`.
+    pub fn mean(&self, end: Time) -> f64 {
+        let mut until = *self;
+        until.is(self.entries, end.max(self.since));
+        if until.since == Time::ZERO { 0.0 } else { until.area as f64 / until.since.0 as f64 }
+    }
+}
+
 /// What a sender should do upon feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {

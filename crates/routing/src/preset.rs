@@ -55,6 +55,11 @@ fn flowcut_nic(config: flowcut::Flowcut) -> Routing {
     scheme(Placement::Nic, Granularity::Flowcut(config), Selector::Random(random::Random {}))
 }
 
+fn flowcut(placement: Placement) -> Routing {
+    let granularity = Granularity::Flowcut(flowcut::Flowcut::default());
+    scheme(placement, granularity, Selector::LeastLoaded(least_loaded::LeastLoaded {}))
+}
+
 fn fatpaths(layers: u32) -> Routing {
     let random = RandomLayers { layers, ..RandomLayers::default() };
     let granularity = Granularity::Flowlet(flowlet::Flowlet { gap: Time::from_us(50) });
@@ -185,6 +190,16 @@ pub const PRESETS: &[Preset] = &[
             let granularity = Granularity::Flowcell(flowcell::Flowcell::default());
             scheme(Placement::Nic, granularity, Selector::RoundRobin(round_robin::RoundRobin {}))
         },
+    },
+    Preset {
+        name: "flowcut",
+        doc: "Flowcut Switching at every switch: the least loaded port per flowcut, wherever nothing of a flow is in flight behind it.",
+        expand: || flowcut(Placement::Switch),
+    },
+    Preset {
+        name: "flowcut-ingress",
+        doc: "Flowcut Switching at a flow's first switch: its least loaded port and a new entropy value per flowcut.",
+        expand: || flowcut(Placement::Ingress),
     },
     Preset {
         name: "flowcut-nic",

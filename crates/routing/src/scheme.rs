@@ -6,6 +6,7 @@ use netloom_units::kind::Kind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::granularity::flowcut::Flowcut;
 use crate::hash::HashFunction;
 use crate::selector::layer::First;
 use crate::selector::mod_k;
@@ -84,6 +85,14 @@ impl Routing {
         has_labels || self.selector.facts().needs_tree
     }
 
+    /// How flows fall into flowcuts that switches count, if they do.
+    pub fn counted_flowcuts(&self) -> Option<&Flowcut> {
+        match &self.granularity {
+            Granularity::Flowcut(flowcut) if self.placement != Placement::Nic => Some(flowcut),
+            _ => None,
+        }
+    }
+
     /// The divisor by which a switch reads its digit of a host's number or of a path label, for [`Decider::of_switch`](crate::Decider::of_switch);
     /// 1 on networks that are no trees.
     pub fn stride(&self, network: &Network, switch: NodeId) -> u32 {
@@ -143,14 +152,8 @@ impl Routing {
                 return refuse("selector", reason.into());
             }
         }
-        if !nic && matches!(granularity, Granularity::Flowcut(_)) {
-            return refuse(
-                "granularity",
-                format!(
-                    "\"flowcut\" is built for placement \"nic\" only, found placement \"{}\"",
-                    self.placement.name()
-                ),
-            );
+        if let Granularity::Flowcut(flowcut) = granularity {
+            flowcut.check_place(nic).map_err(|reason| RoutingError { field: "granularity", reason })?;
         }
         if selector.is_static() && !matches!(granularity, Granularity::Flow(_)) {
             return refuse(
@@ -215,8 +218,16 @@ mod tests {
     #[test]
     fn senseless_products_are_refused_with_a_way_out() {
         let mut scheme = preset::find("flowcut-nic").unwrap().routing();
+        scheme.granularity = Granularity::Flowcut(Flowcut { max_ood: 3, ..Flowcut::default() });
+        assert_eq!(scheme.check(), Ok(()));
         scheme.placement = Placement::Switch;
         assert_eq!(scheme.check().unwrap_err().field, "granularity");
+        scheme.granularity = Granularity::Flowcut(Flowcut { credit: 3, ..Flowcut::default() });
+        assert_eq!(scheme.check(), Ok(()));
+        scheme.placement = Placement::Nic;
+        assert_eq!(scheme.check().unwrap_err().field, "granularity");
+        scheme.granularity = Granularity::Flowcut(Flowcut { threshold: 0.9, ..Flowcut::default() });
+        assert!(scheme.check().unwrap_err().to_string().contains("at least 1"));
 
         let mut scheme = preset::find("adaptive").unwrap().routing();
         scheme.placement = Placement::Nic;

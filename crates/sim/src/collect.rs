@@ -2,7 +2,9 @@
 
 use netloom_engine::END_OF_TIME;
 use netloom_fabric::{DropCause, FlowControl, NO_INGRESS, Packet, PacketKind};
-use netloom_record::{ChannelRecord, DecisionCount, FlowRecord, PacketCounts, Records, SeriesError, Totals};
+use netloom_record::{
+    ChannelRecord, DecisionCount, EntryCount, FlowRecord, PacketCounts, Records, SeriesError, Totals,
+};
 use netloom_routing::{Decisions, FlowKey, Placement};
 use netloom_units::Time;
 use rustc_hash::FxHashMap;
@@ -174,6 +176,7 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
             }
             Node::Switch(switch) => {
                 control.sent += switch.control_sent;
+                control.delivered += switch.control_received;
                 switching.taken += switch.decider.decisions.taken;
                 switching.deviating += switch.decider.decisions.deviating;
                 last_event = last_event.max(switch.last_event);
@@ -250,12 +253,27 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
     }
 
     let decisions = count_decisions(world, &records.flows, switching);
-    records.totals = Totals { simulated: end, packet_hops: sent - crossing, data, control, decisions };
+    let flowcut_entries = count_entries(&nodes, end);
+    records.totals =
+        Totals { simulated: end, packet_hops: sent - crossing, data, control, decisions, flowcut_entries };
     collect_channels(world, &mut nodes, end, &mut records);
     records.samples = world.watch.series.finish()?;
     records.flow_samples = world.watch.flow_series.finish()?;
     records.sort();
     Ok(records)
+}
+
+/// How many flows the switches counted, where they count any.
+fn count_entries(nodes: &[Node], end: Time) -> Option<EntryCount> {
+    let occupancy = |node: &Node| match node {
+        Node::Switch(switch) => switch.decider.occupancy(),
+        Node::Host(_) => None,
+    };
+    let tables: Vec<_> = nodes.iter().filter_map(occupancy).collect();
+    let used: Vec<_> = tables.iter().filter(|table| table.peak > 0).collect();
+    let mean = used.iter().map(|table| table.mean(end)).sum::<f64>() / used.len().max(1) as f64;
+    let peak = used.iter().map(|table| table.peak as u64).max().unwrap_or(0);
+    (!tables.is_empty()).then_some(EntryCount { switches: used.len() as u64, peak, mean })
 }
 
 fn count_in_flight(packet: &Packet, balances: &mut FxHashMap<FlowKey, Balance>, control: &mut PacketCounts) {

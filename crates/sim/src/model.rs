@@ -28,6 +28,8 @@ pub(crate) struct World {
     pub(crate) is_driven: bool,
     /// Whether a data packet can be lost, in a queue or by a fault.
     pub(crate) is_lossy: bool,
+    /// Packets say whether at least so much of their flow is still to be sent. Absent: nobody asks.
+    pub(crate) hint: Option<Bytes>,
     /// Calculations of programs under way.
     pub(crate) calculations: AtomicU64,
 }
@@ -54,6 +56,10 @@ pub(crate) enum Message {
     AckDelay { receiver: u32 },
     /// The time limit of a flow that its decider has paused.
     PauseLimit { slot: u32, flow: u32 },
+    /// How long a flow that its first switch has stopped waits to be told to go on.
+    StopLimit { slot: u32, flow: u32 },
+    /// The same for a traffic class.
+    ClassStopLimit { class: u8 },
     /// The timer of a destination's rate limiter.
     Limiter { dst: u32 },
 }

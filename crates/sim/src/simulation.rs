@@ -6,7 +6,9 @@ use std::sync::atomic::AtomicU64;
 use netloom_engine::{Engine, NodeIndex, Setup, contiguous, reference};
 use netloom_fabric::{Fabric, FabricError, PortSpec, Ports, Rules, check_switch};
 use netloom_record::{NamedChannel, Records};
-use netloom_routing::{Decider, Forwarding, ForwardingError, Granularity, Layers, RoutingError, channels};
+use netloom_routing::{
+    Decider, Forwarding, ForwardingError, Granularity, Layers, Placement, RoutingError, channels,
+};
 use netloom_topology::{ChannelId, Network, NodeId, PortId};
 use netloom_transport::TransportError;
 use netloom_units::random;
@@ -109,14 +111,15 @@ impl Simulation {
         fabric.check(transport.packet_size())?;
         routing.check()?;
         let named_channels = measure.check(&network)?;
-        if matches!(routing.granularity, Granularity::Flowcut(_)) && transport.options.ack_every != 1 {
+        let watches_acks =
+            matches!(routing.granularity, Granularity::Flowcut(_)) && routing.placement == Placement::Nic;
+        if watches_acks && transport.options.ack_every != 1 {
             let reason = format!(
                 "flowcut needs an ACK for every packet: expected 1, found {}",
                 transport.options.ack_every
             );
             return Err(TransportError { field: "ack_every", reason }.into());
         }
-        let watches_acks = matches!(routing.granularity, Granularity::Flowcut(_));
         let faults = Faults::lay(&faults, &network, seed)?;
         faults.check(fabric.is_lossless(), measure.until)?;
         let is_lossy = fabric.is_lossy() || faults.lose_packets();
@@ -137,6 +140,7 @@ impl Simulation {
         let rules = Rules::new(&fabric, transport.packet_size(), vcs);
         let rules = if faults.lose_packets() { rules.with_faults() } else { rules };
         let watch = Watch::new(measure.warm_up, measure.sample_flows, measure.windows.clone());
+        let least = routing.counted_flowcuts().map(|flowcut| flowcut.min_remaining);
         let world = World {
             network,
             fabric,
@@ -147,6 +151,7 @@ impl Simulation {
             watch,
             is_driven: false,
             is_lossy,
+            hint: least.filter(|&least| least > Bytes(0)),
             calculations: AtomicU64::new(0),
         };
         let groups = plan.groups.clone();
@@ -254,12 +259,13 @@ impl Simulation {
             let specs_len = specs.len();
             Ok(Node::Switch(Box::new(Switch {
                 ports: Ports::new(specs, rules, false),
-                decider: Decider::of_switch(&self.world.routing, stride, &mut draws),
+                decider: Decider::of_switch(&self.world.routing, stride, self.world.is_lossy, &mut draws),
                 draws,
                 row: self.world.forwarding.table().row(id),
                 random: random::Node::Marking.stream(self.seed, u64::from(id)),
                 points: CongestionPoints::new(&self.world, specs_len),
                 control_sent: 0,
+                control_received: 0,
                 duties: self.duties(sampler.is_some()),
                 sampler,
                 last_event: Time::ZERO,
@@ -269,8 +275,9 @@ impl Simulation {
     }
 
     fn duties(&self, has_sampler: bool) -> Duties {
-        let World { fabric, forwarding, rules, .. } = &self.world;
-        if has_sampler || fabric.options.qcn.is_some() || !forwarding.is_minimal() {
+        let World { fabric, forwarding, routing, rules, .. } = &self.world;
+        let decides_only = forwarding.is_minimal() && routing.counted_flowcuts().is_none();
+        if has_sampler || fabric.options.qcn.is_some() || !decides_only {
             Duties::Special
         } else if rules.is_lossless() {
             Duties::Lossless
@@ -394,6 +401,8 @@ fn setup(world: &World, threads: usize, until: Time) -> Setup {
     let options = &world.transport.options;
     // The smallest packet is an ACK, a data packet with one byte, or whatever else the fabric sends.
     let smallest = Bytes(options.ack_size.0.min(options.header.0 + 1)).min(world.fabric.smallest());
+    let flowcut = world.routing.counted_flowcuts();
+    let smallest = flowcut.map_or(smallest, |flowcut| smallest.min(flowcut.ack_size).min(flowcut.frame_size));
     let largest = world.transport.packet_size();
     let channels = || network.links().iter();
     let lookahead = channels().map(|link| link.latency + link.rate.serialize(smallest)).min();

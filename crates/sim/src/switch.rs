@@ -1,5 +1,7 @@
 //! A switch: route, enqueue, send.
 
+mod flowcut;
+
 use netloom_engine::Scheduler;
 use netloom_fabric::{CongestionPoint, Credit, Flags, Moment, Packet, PacketKind, Ports};
 use netloom_routing::{Carries, Decider, Header, Hop, Notice, Tag, View};
@@ -22,8 +24,10 @@ pub(crate) struct Switch {
     /// Decides on ECN marks.
     pub(crate) random: Stream,
     pub(crate) points: CongestionPoints,
-    /// Congestion notifications made here.
+    /// Congestion notifications, acknowledgements and stop signals made here.
     pub(crate) control_sent: u64,
+    /// Acknowledgements that ended here.
+    pub(crate) control_received: u64,
     pub(crate) duties: Duties,
     pub(crate) sampler: Option<Box<Sampler>>,
     /// Last time a packet came.
@@ -37,7 +41,7 @@ pub(crate) enum Duties {
     Plain,
     /// It obeys flow control.
     Lossless,
-    /// It may obey flow control, takes samples, notifies of congestion, or knows ways other than minimal ones.
+    /// It may obey flow control, takes samples, notifies of congestion, counts flowcuts, or knows ways other than minimal ones.
     Special,
 }
 
@@ -124,7 +128,8 @@ impl Switch {
         }
     }
 
-    /// [`Self::forward`] with all that few runs need: samples that are due, congestion notification, and ways other than minimal ones.
+    /// [`Self::forward`] with all that few runs need: samples that are due, congestion notification, flowcuts, and ways other than minimal
+    /// ones.
     #[inline(never)]
     fn forward_specially(
         &mut self,
@@ -143,7 +148,13 @@ impl Switch {
         if packet.kind == PacketKind::Cnm {
             self.learn(world, id, now, packet, packet.ingress, false);
         }
-        let port = self.choose_specially(world, id, now, packet, out);
+        if packet.kind == PacketKind::FlowAck {
+            return self.on_flow_ack(world, id, now, packet, out);
+        }
+        let port = match packet.kind == PacketKind::Data && self.decider.counts_flight() {
+            true => self.pass(world, id, now, packet, out),
+            false => self.choose_specially(world, id, now, packet, out),
+        };
         if packet.kind == PacketKind::Data
             && let Some(feedback) = self.sample_queue(world, now, port, packet, out)
         {

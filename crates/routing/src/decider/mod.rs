@@ -14,9 +14,13 @@ use rand::Rng;
 
 use crate::Granularity;
 use crate::forwarding::{Forwarding, TagSpace};
+use crate::granularity::passing::{Passed, Passing, Way};
 use crate::granularity::{Flows, Limits, each};
 use crate::hash::{HashFunction, hash_in_words, region};
-use crate::header::{Advice, Candidates, Carries, Decisions, FlowCounts, FlowRef, Header, Hop, Notice, View};
+use crate::header::{
+    Advice, Candidates, Carries, Decisions, FlowCounts, FlowRef, Header, Hop, Notice, Occupancy, Receipt,
+    Signal, View,
+};
 use crate::scheme::{Placement, Routing};
 use crate::selector::congestion::Uncongested;
 use crate::selector::random::below;
@@ -37,6 +41,10 @@ pub struct Decider {
     /// The selector; a NIC chooses among tags, which need none.
     chooser: Option<Box<Chooser>>,
     flows: Flows,
+    /// The flowcuts that pass, at a switch that counts them.
+    passing: Option<Box<Passing>>,
+    /// Whether it counts them only where it is a flow's first switch.
+    at_first: bool,
     /// A flow's sender takes another path when its window is cut or its timer expires.
     redraws_on_loss: bool,
     /// The granularity learns from feedback, and may stop flows because of it.
@@ -94,8 +102,8 @@ impl Decider {
     }
 
     /// The decider of a switch without any flow. `stride` is the topology's up-stride at the switch's level; the salt of its hash is drawn
-    /// from `random`.
-    pub fn of_switch(scheme: &Routing, stride: u32, random: &mut impl Rng) -> Self {
+    /// from `random`. `is_lossy`: packets can be lost.
+    pub fn of_switch(scheme: &Routing, stride: u32, is_lossy: bool, random: &mut impl Rng) -> Self {
         let (salt, stride) = (if scheme.salt { random.next_u32() } else { 0 }, stride.max(1));
         let (per_packet, random_port) = (
             matches!(scheme.granularity, Granularity::Packet(_)),
@@ -116,7 +124,9 @@ impl Decider {
         let notification = if scheme.selector.uncongested().is_some() { Role::Scatter } else { control };
         let entries = scheme.entries.map_or(usize::MAX, |entries| entries as usize);
         let limits = Limits { ageing: scheme.ageing, entries };
-        let remembers = matches!(data, Role::Run | Role::RunAtFirst);
+        let passing =
+            scheme.counted_flowcuts().map(|flowcut| Box::new(Passing::new(flowcut, limits, is_lossy)));
+        let remembers = matches!(data, Role::Run | Role::RunAtFirst) && passing.is_none();
         let flows = if remembers { scheme.granularity.at_switch(limits) } else { Flows::None };
         let roles = [data, control, notification];
         let quick = match roles {
@@ -125,7 +135,8 @@ impl Decider {
             _ => Quick::No,
         };
         let chooser = Some(Box::new(scheme.selector.at(Place { stride })));
-        Decider { quick, roles, flows, chooser, ..Decider::bare(scheme, salt, stride) }
+        let at_first = scheme.placement == Placement::Ingress;
+        Decider { quick, roles, flows, passing, at_first, chooser, ..Decider::bare(scheme, salt, stride) }
     }
 
     /// One that leaves everything to the hash.
@@ -139,6 +150,8 @@ impl Decider {
             uncongested: scheme.selector.uncongested(),
             chooser: None,
             flows: Flows::None,
+            passing: None,
+            at_first: false,
             redraws_on_loss: false,
             heeds: false,
             decisions: Decisions::default(),
@@ -261,6 +274,86 @@ impl Decider {
         }
         each!(&mut self.flows, table => table.keep(flow, hop, now, payload), ());
         hop
+    }
+
+    /// Whether it counts what is in flight of the flows that pass, so that [`Self::counted`] says the way of their data.
+    pub fn counts_flight(&self) -> bool {
+        self.passing.is_some()
+    }
+
+    /// The way of a data packet that is counted here if its flow is: it came by port `back` and had left its host at `sent`.
+    #[expect(clippy::too_many_arguments, reason = "a packet, its place and what is known there")]
+    pub fn counted(
+        &mut self,
+        forwarding: &Forwarding,
+        candidates: Candidates<'_>,
+        here: NodeId,
+        header: &Header,
+        back: PortId,
+        sent: Time,
+        now: Time,
+        mut view: impl View,
+        random: &mut impl Rng,
+    ) -> Hop {
+        let passed = Passed { flow: header.key(), back, sent, bytes: header.bytes };
+        let is_counted = !self.at_first || header.is_first();
+        let Some(passing) = self.passing.as_mut().filter(|_| is_counted) else {
+            return self.uncounted(forwarding, candidates, here, header);
+        };
+        let hop = match passing.pass(&passed, now) {
+            Way::Kept(hop) => return hop,
+            Way::Uncounted => return self.uncounted(forwarding, candidates, here, header),
+            Way::Home => self.uncounted(forwarding, candidates, here, header),
+            Way::Any => {
+                let tags = forwarding.tags(header.src, header.dst);
+                let tag = if self.at_first { tags.another(header.tag, random) } else { header.tag };
+                match candidates.ports {
+                    _ if !forwarding.is_minimal() => {
+                        let header = Header { tag, ..*header };
+                        let hop = forwarding.onward(here, &header, |ports| self.hashed(&header, ports));
+                        let home = candidates.ports[self.hashed(&header, candidates.ports.len())];
+                        self.decisions.count(hop.port != home);
+                        hop
+                    }
+                    [only] => Hop { port: *only, tag },
+                    ports => {
+                        Hop { port: ports[self.decide(header, candidates, now, &mut view, random)], tag }
+                    }
+                }
+            }
+        };
+        if let Some(passing) = &mut self.passing {
+            passing.open(&passed, hop, now);
+        }
+        hop
+    }
+
+    /// By the header's hash, on a minimal path unless the packet's first switch has said otherwise.
+    fn uncounted(
+        &self,
+        forwarding: &Forwarding,
+        candidates: Candidates<'_>,
+        here: NodeId,
+        header: &Header,
+    ) -> Hop {
+        if forwarding.is_minimal() {
+            let ports = candidates.ports;
+            return Hop { port: ports[self.hashed(header, ports.len())], tag: header.tag };
+        }
+        let tag = if header.is_first() { Tag::DIRECT } else { header.tag };
+        let header = Header { tag, ..*header };
+        forwarding.onward(here, &header, |ports| self.hashed(&header, ports))
+    }
+
+    /// The last switch of a data packet says that it has come so far. Returns the port by which the packet had come here and, at its
+    /// flow's first switch, what the source is to be told; none if it was not counted here.
+    pub fn on_receipt(&mut self, receipt: &Receipt, now: Time) -> Option<(PortId, Option<Signal>)> {
+        self.passing.as_mut()?.on_receipt(receipt, now)
+    }
+
+    /// How many flows it counted at a time; none if it counts none.
+    pub fn occupancy(&self) -> Option<Occupancy> {
+        self.passing.as_ref().map(|passing| passing.occupancy())
     }
 
     /// A congestion notification was made here or passes by. `ports` lead to its [`Notice::destination`]. Only the selectors of Switch AR

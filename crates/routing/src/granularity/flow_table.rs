@@ -112,6 +112,14 @@ impl<T> FlowTable<T> {
         entries.len() < limits.entries || entries.contains_key(&flow.key)
     }
 
+    /// Number of entries.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            FlowTable::Slots(entries) => entries.iter().flatten().count(),
+            FlowTable::Names { entries, .. } => entries.len(),
+        }
+    }
+
     /// Forgets a flow.
     pub(crate) fn remove(&mut self, flow: FlowRef) {
         match self {

@@ -1,9 +1,9 @@
 //! Flowcuts: a flow is re-routed only when nothing of it is in flight, which keeps it in order by construction.
 //!
-//! While a flow is open, its packets follow one path. The sender watches round-trip times; when their moving average,
-//! relative to the least ever seen over as many hops, exceeds a threshold, it *drains* the flow: it sends nothing
+//! While a flow is open, its packets follow one path. Whoever watches it (its sender, or its first switch) compares round-trip times: when
+//! their moving average, relative to the least ever seen over as many hops, exceeds a threshold, the flow is *drained*: nothing is sent
 //! until every packet is acknowledged. Whenever nothing of a flow is in flight, drained or not, the flowcut is over: the next packet
-//! begins another one, on a new path and with fresh averages (Flowcut Switching, §II).
+//! begins another one, on a new path and with fresh averages (Flowcut Switching, §II). [`super::passing`] holds what switches count of it.
 //!
 //! ```text
 //!            ┌───────────── nothing in flight ─────────────┐
@@ -21,9 +21,9 @@ use serde::{Deserialize, Serialize};
 use super::runs::Runs;
 use crate::header::Advice;
 
-/// A new decision when nothing of the flow is in flight; a congested flow is drained to get there. Flowcut Switching, §II, NIC-only
-/// variant (the one its evaluation uses). The sender's retransmissions do not break the order: a path is left only once
-/// it is empty.
+/// A new decision when nothing of the flow is in flight; a congested flow is drained to get there. Flowcut Switching, §II. At a NIC the
+/// transport's ACKs tell what is in flight. At switches the last switch acknowledges every packet to those before it, which count: the
+/// first switch alone (placement `ingress`), or every switch, each of which re-routes what has nothing in flight behind it (`switch`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Flowcut {
@@ -48,6 +48,49 @@ pub struct Flowcut {
     pub reset: bool,
     /// Whether the least RTT is kept per flow, as in the authors' simulator, instead of per NIC and hop count.
     pub rtt_min_per_flow: bool,
+    /// How exactly times are measured.
+    pub timestamps: Timestamps,
+    /// At switches: size on the wire of the last switch's acknowledgement of a packet.
+    pub ack_size: Bytes,
+    /// At switches: size on the wire of the frame by which the first switch stops a source or lets it go on.
+    pub frame_size: Bytes,
+    /// At switches: what a source is told to stop.
+    pub stops: Stops,
+    /// At switches: packets that a stopped flow may still send, so that its path does not run dry while it empties (XOFF with credit).
+    pub credit: u32,
+}
+
+/// How exactly round-trip times are measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Timestamps {
+    /// To the picosecond.
+    #[default]
+    Exact,
+    /// In whole nanoseconds of 16 bits, as in the paper's header: what takes longer than 65.535 us counts as that.
+    #[serde(rename = "16-bit-ns")]
+    Nanoseconds,
+}
+
+/// What a switch tells a source to stop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stops {
+    /// The flow alone: fine-grained flow control.
+    #[default]
+    Flow,
+    /// The flow's whole traffic class: what a NIC without fine-grained flow control knows.
+    Class,
+}
+
+impl Timestamps {
+    /// A time as it is measured.
+    fn measure(self, time: Time) -> Time {
+        match self {
+            Timestamps::Exact => time.max(Time(1)),
+            Timestamps::Nanoseconds => Time((time.0 / 1000).clamp(1, u64::from(u16::MAX)) * 1000),
+        }
+    }
 }
 
 impl Default for Flowcut {
@@ -62,6 +105,37 @@ impl Default for Flowcut {
             max_ood: 0,
             reset: true,
             rtt_min_per_flow: false,
+            timestamps: Timestamps::Exact,
+            ack_size: Bytes(20),
+            frame_size: Bytes(64),
+            stops: Stops::Flow,
+            credit: 0,
+        }
+    }
+}
+
+impl Flowcut {
+    /// Refuses what has no meaning at switches, or at a NIC.
+    pub(crate) fn check_place(&self, at_nic: bool) -> Result<(), String> {
+        let default = Flowcut::default();
+        let parts: &[(&str, bool)] = match at_nic {
+            true => &[
+                ("ack_size", self.ack_size != default.ack_size),
+                ("frame_size", self.frame_size != default.frame_size),
+                ("stops", self.stops != default.stops),
+                ("credit", self.credit != default.credit),
+            ],
+            false => &[
+                ("max_ood", self.max_ood != default.max_ood),
+                ("reset", self.reset != default.reset),
+                ("rtt_min_per_flow", self.rtt_min_per_flow != default.rtt_min_per_flow),
+            ],
+        };
+        let places =
+            if at_nic { "the placements \"ingress\" and \"switch\"" } else { "the placement \"nic\"" };
+        match parts.iter().find(|(_, is_set)| *is_set) {
+            Some((field, _)) => Err(format!("flowcut.{field}: has a meaning only at {places}")),
+            None => Ok(()),
         }
     }
 }
@@ -130,6 +204,11 @@ impl Default for FlowcutState {
 }
 
 impl FlowcutState {
+    /// Whether the flow is being drained.
+    pub(super) fn is_draining(&self) -> bool {
+        matches!(self.phase, Phase::Draining { .. })
+    }
+
     /// Whether the flow may send packet number `next` while `oldest` is the oldest one not acknowledged.
     fn may_send(&self, config: &Flowcut, next: u32, oldest: u32) -> bool {
         match self.phase {
@@ -148,12 +227,17 @@ impl FlowcutState {
     }
 
     /// Something came back. Only ACKs say something of the path (§II-B: correct the RTT, normalise it, average it, compare).
-    fn on_feedback(&mut self, config: &Flowcut, shared: &mut RttMin, feedback: &Feedback) -> Advice {
+    pub(super) fn on_feedback(
+        &mut self,
+        config: &Flowcut,
+        shared: &mut RttMin,
+        feedback: &Feedback,
+    ) -> Advice {
         if feedback.cause != Cause::Ack {
             return Advice::Continue;
         }
         // Large and small packets, long and short paths compare by what is left without the packet's own serialisation.
-        let rtt = feedback.rtt.saturating_sub(feedback.way).max(Time(1));
+        let rtt = config.timestamps.measure(feedback.rtt.saturating_sub(feedback.way));
         let table =
             if config.rtt_min_per_flow { &mut **self.own_min.get_or_insert_default() } else { shared };
         let ratio = rtt.0 as f64 / table.update(feedback.hops, rtt).0 as f64;
@@ -251,7 +335,10 @@ impl Runs for Flowcut {
                 Err(format!("flowcut.{name}: expected a number above 0 and at most 1, found {value}"))
             }
         };
-        positive("threshold", self.threshold)?;
+        // Round-trip times are compared with the least one: no average is below 1.
+        if self.threshold.is_nan() || self.threshold < 1.0 {
+            return Err(format!("flowcut.threshold: expected at least 1, found {}", self.threshold));
+        }
         weight("alpha", self.alpha)?;
         self.beta.map_or(Ok(()), |beta| weight("beta", beta))?;
         if self.beta.is_some() && self.trend_threshold.is_none() {
@@ -260,6 +347,14 @@ impl Runs for Flowcut {
         self.trend_threshold.map_or(Ok(()), |trend| positive("trend_threshold", trend))?;
         if self.drain_timeout == Time::ZERO {
             return Err("flowcut.drain_timeout: expected more than 0".into());
+        }
+        if self.stops == Stops::Class && self.credit > 0 {
+            return Err("flowcut.credit: a pause of a whole class has none; use `stops = \"flow\"`".into());
+        }
+        for (field, size) in [("ack_size", self.ack_size), ("frame_size", self.frame_size)] {
+            if !(1..=u64::from(u16::MAX)).contains(&size.0) {
+                return Err(format!("flowcut.{field}: expected 1 to {} bytes, found {}", u16::MAX, size.0));
+            }
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ pub mod flowcell;
 pub mod flowcut;
 pub mod flowlet;
 pub mod packet;
+pub(crate) mod passing;
 mod runs;
 mod table;
 

@@ -24,10 +24,9 @@ impl Host {
         let Some(limiter) = rare.limiters.get(&dst) else { return };
         // Whether something waits matters only to a limiter that is back at the line's rate.
         let backlog = || {
-            self.flows
-                .iter()
-                .flatten()
-                .any(|flow| flow.dst == dst && flow.ready(world, self.decider.as_deref()).is_some())
+            self.flows.iter().flatten().any(|flow| {
+                flow.dst == dst && flow.ready(world, self.decider.as_deref(), self.stopped).is_some()
+            })
         };
         if limiter.point.is_released(false) && !backlog() {
             rare.limiters.remove(&dst);

@@ -7,6 +7,7 @@ mod limit;
 mod receive;
 pub(crate) mod receivers;
 mod start;
+mod stop;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -27,6 +28,7 @@ use crate::model::{Channels, Message, World};
 use crate::sampler::Sampler;
 use crate::turns::{Turn, Turns};
 use receivers::Receivers;
+use stop::{Halt, Stopped};
 
 /// The port of a host's NIC.
 const NIC: u16 = 0;
@@ -53,6 +55,8 @@ pub(crate) struct Host {
     turns: Turns,
     /// A flow without ACKs whose last packet is leaving: it ends when that is out.
     leaving: Option<u32>,
+    /// The traffic classes that switches have stopped, a bit each.
+    stopped: u8,
     /// The NIC has had nothing to send before this instant.
     checked: Time,
     pub(crate) receivers: Receivers,
@@ -81,6 +85,8 @@ struct Rare {
     heard: Vec<Heard>,
     /// ACKs that are held back, by receiver.
     held: FxHashMap<u32, Held>,
+    /// Why traffic classes are stopped.
+    classes: Vec<Stopped>,
 }
 
 /// The ACK that a receiver holds back.
@@ -118,6 +124,8 @@ struct Flow {
     in_turn: bool,
     /// When its timer fires; another one means nothing. `Time::MAX`: none is set.
     timer: Time,
+    /// What switches have told it to do.
+    halt: Option<Box<Halt>>,
 }
 
 impl Host {
@@ -142,6 +150,7 @@ impl Host {
             next_flow: first_number,
             turns,
             leaving: None,
+            stopped: 0,
             checked: Time::ZERO,
             receivers: Receivers::default(),
             rare: None,
@@ -192,6 +201,9 @@ impl Host {
                     PacketKind::Ack => self.on_ack(world, id, now, packet, out),
                     PacketKind::Nack => self.on_nack(world, id, now, packet, out),
                     PacketKind::Cnm => self.on_notification(world, id, now, packet, out),
+                    PacketKind::Xoff => self.on_xoff(world, now, packet, out),
+                    PacketKind::Xon => self.on_xon(world, now, packet),
+                    PacketKind::FlowAck => unreachable!("it ends at a switch"),
                     PacketKind::Pause => {
                         self.nic.on_pause(packet, now, &world.rules, &mut Channels(out));
                     }
@@ -209,6 +221,8 @@ impl Host {
             Message::Retransmit { slot, flow } => self.on_retransmit_timer(world, id, now, *slot, *flow, out),
             Message::AckDelay { receiver } => self.on_ack_delay(world, id, now, *receiver, out),
             Message::PauseLimit { slot, flow } => self.on_pause_limit(world, now, *slot, *flow),
+            Message::StopLimit { slot, flow } => self.on_stop_limit(world, now, *slot, *flow),
+            Message::ClassStopLimit { class } => self.on_class_stop_limit(world, now, *class),
             Message::Limiter { dst } => self.on_limiter_timer(world, now, *dst, out),
         }
     }
@@ -312,12 +326,12 @@ impl Host {
 
     /// Which flow sends next, at `at`.
     fn next_turn(&mut self, world: &World, at: Time) -> Turn {
-        let Host { turns, flows, nic, decider, rare, .. } = self;
+        let Host { turns, flows, nic, decider, rare, stopped, .. } = self;
         let limiters = rare.as_ref().map(|rare| &rare.limiters).filter(|limiters| !limiters.is_empty());
         let is_open = |lane| nic.is_open(NIC, lane);
         turns.next(&world.rules, at, is_open, |slot| {
             let flow = flows[slot as usize].as_mut()?;
-            let pace = flow.ready(world, decider.as_deref());
+            let pace = flow.ready(world, decider.as_deref(), *stopped);
             flow.in_turn = pace.is_some();
             let Some(limiters) = limiters else { return pace };
             let limit = limiters.get(&flow.dst).map_or(Time::ZERO, |limiter| limiter.point.ready_at());
@@ -353,8 +367,14 @@ impl Host {
             flags: Flags::new(flow.class, next.last),
             ..Packet::EMPTY
         };
+        if let Some(halt) = &mut flow.halt {
+            halt.on_sent();
+        }
+        if let Some(least) = world.hint {
+            packet.flags.hint(flow.sender.remaining(&world.transport) >= least);
+        }
         flow.arm(world, slot, at + Time(1), out);
-        flow.in_turn = flow.ready(world, self.decider.as_deref()).is_some();
+        flow.in_turn = flow.ready(world, self.decider.as_deref(), self.stopped).is_some();
         if flow.in_turn {
             self.turns.push(flow.lane, slot);
         } else if flow.sender.is_done() {
@@ -440,7 +460,7 @@ impl Host {
     fn take_turns(&mut self, world: &World, slot: u32) {
         if let Some(flow) = &mut self.flows[slot as usize]
             && !flow.in_turn
-            && flow.ready(world, self.decider.as_deref()).is_some()
+            && flow.ready(world, self.decider.as_deref(), self.stopped).is_some()
         {
             flow.in_turn = true;
             self.turns.push(flow.lane, slot);
@@ -477,7 +497,8 @@ impl Host {
     pub(crate) fn give_up(&mut self) {
         for flow in self.flows.drain(..).flatten() {
             let counts = self.decider.as_ref().map(|decider| decider.counts(flow.at));
-            self.records.push(flow.record(None, counts.unwrap_or_default()));
+            let counts = flow.counts(counts, None);
+            self.records.push(flow.record(None, counts));
         }
     }
 }
@@ -517,12 +538,23 @@ impl Flow {
 
     /// Whether it can send, and from when on.
     #[inline]
-    fn ready(&self, world: &World, decider: Option<&Decider>) -> Option<Time> {
+    fn ready(&self, world: &World, decider: Option<&Decider>, stopped: u8) -> Option<Time> {
+        if self.halt.as_ref().is_some_and(|halt| halt.credit == 0) || stopped >> self.class & 1 != 0 {
+            return None;
+        }
         // A draining flow still repeats what was lost: otherwise it would never be empty.
         let may_send = self.sender.must_resend()
             || decider
                 .is_none_or(|decider| decider.may_send(self.at, self.sender.next(), self.sender.oldest()));
         if may_send { self.sender.ready(&world.transport) } else { None }
+    }
+
+    /// What was done with it, by the host's decider or by switches.
+    fn counts(&self, counts: Option<FlowCounts>, now: Option<Time>) -> FlowCounts {
+        let counts = counts.unwrap_or_default();
+        let Some(halt) = &self.halt else { return counts };
+        let (drains, drain_time) = halt.counts(now);
+        FlowCounts { drains: counts.drains + drains, drain_time: counts.drain_time + drain_time, ..counts }
     }
 
     /// What is known at the sender; the receiver's part is added later.

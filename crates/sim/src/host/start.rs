@@ -121,6 +121,7 @@ impl Host {
             sender,
             in_turn: !stream,
             timer: Time::MAX,
+            halt: None,
         };
         self.flows[slot as usize] = Some(flow);
         if !stream {
@@ -147,7 +148,8 @@ impl Host {
             // Doubling would leave half of the memory of many small flows unused.
             self.records.reserve_exact(8 + self.records.len() / 4);
         }
-        self.records.push(flow.record(Some(now), counts.unwrap_or_default()));
+        let counts = flow.counts(counts, Some(now));
+        self.records.push(flow.record(Some(now), counts));
         self.free_slots.push(slot);
         out.tally(1);
         if self.work.is_program() && flow.at.key.flow < FIRST_OWN {

@@ -1,0 +1,396 @@
+//! Flowcuts as switches see them: an entry for each flow of which something is in flight behind the switch.
+//!
+//! Every data packet that passes is counted; the last switch acknowledges it, and what the acknowledgement says is counted off. When nothing
+//! is left the entry is removed, and the flow's next packet may take any way: nothing of it can be overtaken (Flowcut Switching, §II-A). The
+//! first switch of a flow measures besides, and has the source stopped while the flow drains.
+//!
+//! Where packets can be lost, a count may never come to nothing. But a flowcut has one path, on which nothing overtakes anything: once the
+//! packet that passed last is acknowledged, all before it have arrived or are lost, and the flow has nothing in flight. If that packet or
+//! its acknowledgement is lost too, the next one that passes does it; and a flow that is not seen again ages.
+//!
+//! A table of bounded size lets the packets of flows without an entry go by the header's hash, uncounted. A flow that may still have such
+//! packets in flight begins its entry on that same way.
+
+use netloom_topology::PortId;
+use netloom_transport::{Cause, Feedback};
+use netloom_units::{Bytes, Time};
+
+use super::flow_table::{FlowTable, Limits};
+use super::flowcut::{Flowcut, FlowcutState, RttMin};
+use super::runs::Runs;
+use crate::header::{Advice, FlowKey, FlowRef, Hop, Occupancy, Receipt, Signal};
+
+/// The flowcuts that pass a switch.
+#[derive(Clone, Debug)]
+pub(crate) struct Passing {
+    config: Flowcut,
+    flows: FlowTable<Entry>,
+    least: RttMin,
+    /// Only where the table is bounded.
+    uncounted: Option<Box<Uncounted>>,
+    occupancy: Occupancy,
+}
+
+/// A flow of which something is in flight: 11 bytes in the paper, more here for exactness.
+#[derive(Clone, Debug)]
+struct Entry {
+    hop: Hop,
+    /// The port by which it comes.
+    back: PortId,
+    packets: u32,
+    bytes: u64,
+    /// When its first and its last packet that passed had left their host.
+    sent: (Time, Time),
+    state: FlowcutState,
+}
+
+/// A data packet that passes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Passed {
+    pub(crate) flow: FlowKey,
+    /// The port by which it came.
+    pub(crate) back: PortId,
+    /// When it left its host.
+    pub(crate) sent: Time,
+    pub(crate) bytes: u32,
+}
+
+/// The way of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// That of its flowcut, which has counted it.
+    Kept(Hop),
+    /// It begins a flowcut, which may take any way.
+    Any,
+    /// It begins a flowcut by the header's hash.
+    Home,
+    /// By the header's hash; nobody counts it.
+    Uncounted,
+}
+
+impl Passing {
+    /// Nothing has passed yet. `is_lossy`: packets can be lost.
+    pub(crate) fn new(config: &Flowcut, limits: Limits, is_lossy: bool) -> Self {
+        let is_bounded = limits.entries != usize::MAX;
+        let uncounted = is_bounded.then(|| Box::new(Uncounted::new(is_lossy.then_some(limits.ageing))));
+        // Where nothing is lost, every entry comes to its end.
+        let ageing = if is_lossy { limits.ageing } else { Time::MAX };
+        Passing {
+            config: config.clone(),
+            flows: FlowTable::of_switch(Limits { ageing, ..limits }),
+            least: RttMin::default(),
+            uncounted,
+            occupancy: Occupancy::default(),
+        }
+    }
+
+    /// A data packet passes.
+    #[inline]
+    pub(crate) fn pass(&mut self, passed: &Passed, now: Time) -> Way {
+        let flow = FlowRef { key: passed.flow, slot: 0 };
+        if let Some(entry) = self.flows.see(flow, now) {
+            entry.count(passed);
+            // The source has waited long enough and goes on.
+            self.config.on_deadline(&mut entry.state, now);
+            return Way::Kept(entry.hop);
+        }
+        let Some(uncounted) = &mut self.uncounted else { return Way::Any };
+        if !self.flows.has_room(flow, now) {
+            uncounted.count(passed.flow, now);
+            return Way::Uncounted;
+        }
+        if uncounted.may_hold(passed.flow, now) { Way::Home } else { Way::Any }
+    }
+
+    /// A flowcut begins with a packet that takes this way.
+    pub(crate) fn open(&mut self, passed: &Passed, hop: Hop, now: Time) {
+        let mut state = self.config.open();
+        self.config.continues(&mut state, now, 0);
+        let sent = (passed.sent, passed.sent);
+        let mut entry = Entry { hop, back: passed.back, packets: 0, bytes: 0, sent, state };
+        entry.count(passed);
+        self.flows.insert(FlowRef { key: passed.flow, slot: 0 }, now, entry);
+        self.occupancy.is(self.flows.len(), now);
+    }
+
+    /// The last switch says that a packet has come so far. Returns the port by which that packet came and, if this switch is the flow's
+    /// first, what its source is to be told; none if the packet was not counted here.
+    pub(crate) fn on_receipt(&mut self, receipt: &Receipt, now: Time) -> Option<(PortId, Option<Signal>)> {
+        let flow = FlowRef { key: receipt.flow, slot: 0 };
+        let known = self.flows.see(flow, now).filter(|entry| receipt.sent >= entry.sent.0);
+        let Some(entry) = known else {
+            if let Some(uncounted) = &mut self.uncounted {
+                uncounted.count_off(receipt.flow);
+            }
+            return None;
+        };
+        entry.count_off(receipt);
+        let back = entry.back;
+        let signal = receipt.access.and_then(|access| {
+            let feedback = entry.feedback(receipt, access, now);
+            let was_draining = entry.state.is_draining();
+            match entry.state.on_feedback(&self.config, &mut self.least, &feedback) {
+                Advice::PauseUntil(_) => Some(Signal::Stop),
+                Advice::Continue if was_draining && !entry.state.is_draining() => Some(Signal::GoOn),
+                Advice::Continue => None,
+            }
+        });
+        if entry.packets == 0 {
+            self.flows.remove(flow);
+            self.occupancy.is(self.flows.len(), now);
+        }
+        Some((back, signal))
+    }
+
+    /// How many entries there were.
+    pub(crate) fn occupancy(&self) -> Occupancy {
+        self.occupancy
+    }
+}
+
+impl Entry {
+    fn count(&mut self, passed: &Passed) {
+        self.packets += 1;
+        self.bytes += u64::from(passed.bytes);
+        self.sent.1 = passed.sent;
+    }
+
+    fn count_off(&mut self, receipt: &Receipt) {
+        if receipt.sent == self.sent.1 {
+            (self.packets, self.bytes) = (0, 0);
+        } else {
+            self.packets = self.packets.saturating_sub(1);
+            self.bytes = self.bytes.saturating_sub(u64::from(receipt.bytes));
+        }
+    }
+
+    /// What the flow's first switch learns; `access` is the delay of the link by which the packet came to it.
+    fn feedback(&self, receipt: &Receipt, access: Time, now: Time) -> Feedback {
+        Feedback {
+            now,
+            cause: Cause::Ack,
+            seq: 0,
+            rtt: now - receipt.sent,
+            way: receipt.way + access,
+            hops: receipt.hops,
+            marked: false,
+            tag: self.hop.tag.bits(),
+            packets: 1,
+            bytes: u64::from(receipt.bytes),
+            in_flight: self.packets,
+            oldest: 0,
+            next: 0,
+            remaining: if receipt.has_more { Bytes(u64::MAX) } else { Bytes(0) },
+            window_cut: false,
+        }
+    }
+}
+
+/// Packets in flight that nobody counted, by a hash of their flow.
+#[derive(Clone, Debug)]
+struct Uncounted {
+    packets: Vec<u32>,
+    last: Vec<Option<Time>>,
+    /// Where packets can be lost: how long one may be in flight.
+    patience: Option<Time>,
+}
+
+impl Uncounted {
+    const PLACES: usize = 1024;
+
+    fn new(patience: Option<Time>) -> Self {
+        Uncounted { packets: vec![0; Self::PLACES], last: vec![None; Self::PLACES], patience }
+    }
+
+    fn place(flow: FlowKey) -> usize {
+        let mixed = (u64::from(flow.src) << 32 | u64::from(flow.flow)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 54) as usize
+    }
+
+    fn count(&mut self, flow: FlowKey, now: Time) {
+        let place = Self::place(flow);
+        self.packets[place] += 1;
+        self.last[place] = Some(now);
+    }
+
+    fn count_off(&mut self, flow: FlowKey) {
+        let packets = &mut self.packets[Self::place(flow)];
+        *packets = packets.saturating_sub(1);
+    }
+
+    fn may_hold(&self, flow: FlowKey, now: Time) -> bool {
+        let place = Self::place(flow);
+        match self.patience {
+            None => self.packets[place] > 0,
+            Some(patience) => self.last[place].is_some_and(|last| now.saturating_sub(last) <= patience),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tag::Tag;
+
+    const FLOW: FlowKey = FlowKey { src: 1, flow: 7 };
+
+    fn limits(entries: usize) -> Limits {
+        Limits { ageing: Time(1_000_000), entries }
+    }
+
+    fn passed(flow: FlowKey, sent: u64) -> Passed {
+        Passed { flow, back: 3, sent: Time(sent), bytes: 1000 }
+    }
+
+    fn receipt(flow: FlowKey, sent: u64) -> Receipt {
+        Receipt {
+            flow,
+            sent: Time(sent),
+            bytes: 1000,
+            way: Time::ZERO,
+            hops: 4,
+            has_more: true,
+            access: Some(Time(10)),
+        }
+    }
+
+    fn hop(port: PortId) -> Hop {
+        Hop { port, tag: Tag::default() }
+    }
+
+    #[test]
+    fn a_flowcut_ends_when_the_last_packet_in_flight_is_acknowledged() {
+        let mut passing = Passing::new(&Flowcut::default(), limits(usize::MAX), false);
+        assert_eq!(passing.pass(&passed(FLOW, 0), Time(10)), Way::Any);
+        passing.open(&passed(FLOW, 0), hop(5), Time(10));
+        assert_eq!(passing.pass(&passed(FLOW, 100), Time(110)), Way::Kept(hop(5)));
+        assert_eq!(passing.on_receipt(&receipt(FLOW, 0), Time(200)), Some((3, None)));
+        assert_eq!(passing.pass(&passed(FLOW, 250), Time(260)), Way::Kept(hop(5)), "one is in flight");
+        assert_eq!(passing.on_receipt(&receipt(FLOW, 100), Time(300)), Some((3, None)));
+        assert_eq!(passing.on_receipt(&receipt(FLOW, 250), Time(450)), Some((3, None)));
+        assert_eq!(passing.pass(&passed(FLOW, 500), Time(510)), Way::Any);
+        let occupancy = passing.occupancy();
+        assert_eq!((occupancy.peak, occupancy.mean(Time(880))), (1, 0.5));
+    }
+
+    #[test]
+    fn a_congested_flow_is_stopped_and_goes_on_when_it_is_empty() {
+        let mut passing = Passing::new(&Flowcut::default(), limits(usize::MAX), false);
+        passing.open(&passed(FLOW, 0), hop(5), Time(10));
+        passing.on_receipt(&receipt(FLOW, 0), Time(110));
+        passing.open(&passed(FLOW, 1000), hop(5), Time(1010));
+        for sent in [1001, 1002] {
+            passing.pass(&passed(FLOW, sent), Time(sent + 10));
+        }
+        // The least RTT is 100. 1 → 2.75 → 4.06 of it, with weight 1/4 for each 8: the second one drains.
+        assert_eq!(passing.on_receipt(&receipt(FLOW, 1000), Time(1810)), Some((3, None)));
+        assert_eq!(passing.on_receipt(&receipt(FLOW, 1001), Time(1811)), Some((3, Some(Signal::Stop))));
+        assert_eq!(passing.on_receipt(&receipt(FLOW, 1002), Time(1812)), Some((3, Some(Signal::GoOn))));
+        assert_eq!(passing.pass(&passed(FLOW, 3000), Time(3010)), Way::Any);
+    }
+
+    #[test]
+    fn a_switch_behind_the_first_one_counts_and_does_not_measure() {
+        let mut passing = Passing::new(&Flowcut::default(), limits(usize::MAX), false);
+        let behind = |sent| Receipt { access: None, ..receipt(FLOW, sent) };
+        passing.open(&passed(FLOW, 0), hop(5), Time(10));
+        for sent in 1..50 {
+            passing.pass(&passed(FLOW, sent), Time(sent + 10));
+        }
+        for sent in 0..49 {
+            assert_eq!(passing.on_receipt(&behind(sent), Time(100_000 * sent)), Some((3, None)));
+        }
+    }
+
+    #[test]
+    fn nothing_is_drained_of_which_too_little_remains() {
+        let mut passing = Passing::new(&Flowcut::default(), limits(usize::MAX), false);
+        passing.open(&passed(FLOW, 0), hop(5), Time(10));
+        passing.on_receipt(&receipt(FLOW, 0), Time(110));
+        passing.open(&passed(FLOW, 1000), hop(5), Time(1010));
+        for sent in 1001..1010 {
+            passing.pass(&passed(FLOW, sent), Time(sent + 10));
+        }
+        for sent in 1000..1009 {
+            let last = Receipt { has_more: false, ..receipt(FLOW, sent) };
+            assert_eq!(passing.on_receipt(&last, Time(9000)), Some((3, None)));
+        }
+    }
+
+    #[test]
+    fn the_acknowledgement_of_the_last_packet_counts_off_the_lost_ones_too() {
+        let mut passing = Passing::new(&Flowcut::default(), limits(usize::MAX), true);
+        passing.open(&passed(FLOW, 0), hop(5), Time(10));
+        for sent in [20, 40, 60] {
+            passing.pass(&passed(FLOW, sent), Time(sent + 10));
+        }
+        passing.on_receipt(&receipt(FLOW, 20), Time(100));
+        assert_eq!(passing.pass(&passed(FLOW, 110), Time(120)), Way::Kept(hop(5)));
+        passing.on_receipt(&receipt(FLOW, 110), Time(200));
+        assert_eq!(passing.pass(&passed(FLOW, 210), Time(220)), Way::Any);
+        passing.open(&passed(FLOW, 210), hop(6), Time(220));
+        // An acknowledgement that comes late says nothing of the new flowcut.
+        assert_eq!(passing.on_receipt(&receipt(FLOW, 60), Time(230)), None);
+        assert_eq!(passing.pass(&passed(FLOW, 240), Time(250)), Way::Kept(hop(6)));
+    }
+
+    #[test]
+    fn a_flow_whose_last_packet_was_lost_ages_where_packets_can_be_lost() {
+        for is_lossy in [true, false] {
+            let mut passing = Passing::new(&Flowcut::default(), limits(usize::MAX), is_lossy);
+            passing.open(&passed(FLOW, 0), hop(5), Time(10));
+            let late = passing.pass(&passed(FLOW, 2_000_000), Time(2_000_010));
+            assert_eq!(late, if is_lossy { Way::Any } else { Way::Kept(hop(5)) });
+        }
+    }
+
+    #[test]
+    fn a_drain_that_the_source_gives_up_goes_on_along_the_old_path() {
+        let config = Flowcut { drain_timeout: Time(500), ..Flowcut::default() };
+        let mut passing = Passing::new(&config, limits(usize::MAX), true);
+        passing.open(&passed(FLOW, 0), hop(5), Time(10));
+        passing.on_receipt(&receipt(FLOW, 0), Time(110));
+        passing.open(&passed(FLOW, 1000), hop(5), Time(1010));
+        for sent in [1001, 1002, 1003] {
+            passing.pass(&passed(FLOW, sent), Time(sent + 10));
+        }
+        let signals = [1000, 1001].map(|sent| passing.on_receipt(&receipt(FLOW, sent), Time(2000)));
+        assert_eq!(signals[1], Some((3, Some(Signal::Stop))));
+        assert_eq!(passing.pass(&passed(FLOW, 2600), Time(2610)), Way::Kept(hop(5)));
+        // It is open again: congested as it is, it is stopped again.
+        let again = passing.on_receipt(&receipt(FLOW, 1002), Time(3400));
+        assert_eq!(again, Some((3, Some(Signal::Stop))));
+    }
+
+    #[test]
+    fn a_full_table_sends_further_flows_home_until_nothing_uncounted_is_in_flight() {
+        let other = FlowKey { src: 2, flow: 9 };
+        let mut passing = Passing::new(&Flowcut::default(), limits(1), false);
+        passing.open(&passed(FLOW, 0), hop(5), Time(10));
+        assert_eq!(passing.pass(&passed(other, 5), Time(15)), Way::Uncounted);
+        passing.on_receipt(&receipt(FLOW, 0), Time(100));
+        assert_eq!(passing.pass(&passed(other, 110), Time(120)), Way::Home);
+        passing.open(&passed(other, 110), hop(4), Time(120));
+        assert_eq!(passing.on_receipt(&receipt(other, 5), Time(130)), None);
+        passing.on_receipt(&receipt(other, 110), Time(140));
+        assert_eq!(passing.pass(&passed(other, 200), Time(210)), Way::Any);
+    }
+
+    #[test]
+    fn sixteen_bits_of_nanoseconds_saturate() {
+        use super::super::flowcut::Timestamps;
+        let config = Flowcut { timestamps: Timestamps::Nanoseconds, threshold: 2.0, ..Flowcut::default() };
+        let mut passing = Passing::new(&config, limits(usize::MAX), false);
+        passing.open(&passed(FLOW, 0), hop(5), Time(10));
+        // 60 us, then 200 us, which count as 65.535: hardly more than the least.
+        passing.on_receipt(&receipt(FLOW, 0), Time::from_us(60));
+        passing.open(&passed(FLOW, 70_000_000), hop(5), Time::from_us(70));
+        for n in 1..20 {
+            passing.pass(&passed(FLOW, 70_000_000 + n), Time::from_us(70));
+        }
+        for n in 0..19 {
+            let signal = passing.on_receipt(&receipt(FLOW, 70_000_000 + n), Time::from_us(270));
+            assert_eq!(signal, Some((3, None)));
+        }
+    }
+}

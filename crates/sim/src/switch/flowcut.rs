@@ -1,0 +1,162 @@
+//! Flowcut Switching at switches: data are counted as they pass, the last switch acknowledges them to those before it, and the first one
+//! has their source stopped while a flow drains.
+
+use netloom_engine::Scheduler;
+use netloom_fabric::{FRESH, Flags, Moment, NO_INGRESS, Packet, PacketKind};
+use netloom_routing::granularity::flowcut::Stops;
+use netloom_routing::{FlowKey, Placement, Receipt, Signal};
+use netloom_topology::PortId;
+use netloom_units::{Bytes, Time};
+
+use super::{PortsAt, Switch, header, take};
+use crate::model::{Channels, Message, World};
+
+impl Switch {
+    /// The way of a data packet, which is counted on the way and acknowledged at its end.
+    pub(super) fn pass(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &mut Packet,
+        out: &mut impl Scheduler<Message>,
+    ) -> PortId {
+        if is_edge_of(world, id, packet.dst) {
+            // Where the first switch is the last one, there is one way only.
+            if packet.hops > 1 {
+                self.acknowledge(world, id, now, packet, out);
+            }
+            return self.choose_specially(world, id, now, packet, out);
+        }
+        let Switch { ports, decider, draws, .. } = self;
+        let candidates = world.forwarding.table().candidates_in_row(self.row, id, packet.dst);
+        let view = PortsAt { ports, world, id, now, out };
+        let (header, back, sent) = (header(world, packet), packet.ingress, packet.sent);
+        let hop = decider.counted(&world.forwarding, candidates, id, &header, back, sent, now, view, draws);
+        take(packet, hop)
+    }
+
+    /// Tells the switches before this one that a packet has come so far: all of them along its way, or the first one along any.
+    fn acknowledge(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &Packet,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        let Some(flowcut) = world.routing.counted_flowcuts() else { return };
+        let mut ack = Packet {
+            src: packet.dst,
+            dst: packet.src,
+            aux: u32::from(packet.size),
+            size: flowcut.ack_size.0 as u16,
+            kind: PacketKind::FlowAck,
+            ingress: NO_INGRESS,
+            vc: FRESH,
+            ..*packet
+        };
+        self.control_sent += 1;
+        let port = match world.routing.placement {
+            Placement::Switch => packet.ingress,
+            Placement::Nic | Placement::Ingress => self.choose_specially(world, id, now, &mut ack, out),
+        };
+        // The packet itself is still to come, and may make its port pause in this instant.
+        self.enqueue(world, Moment { at: now, is_over: false }, port, &mut ack, out);
+    }
+
+    /// An acknowledgement of a data packet that has passed here.
+    pub(super) fn on_flow_ack(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        ack: &mut Packet,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        let Some(flowcut) = world.routing.counted_flowcuts() else { return };
+        let is_first = is_edge_of(world, id, ack.dst);
+        let counted = match is_first || world.routing.placement == Placement::Switch {
+            true => {
+                let has_more = match flowcut.min_remaining {
+                    Bytes(0) => !ack.flags.is_last(),
+                    _ => ack.flags.has_more(),
+                };
+                let receipt = Receipt {
+                    flow: FlowKey { src: ack.dst, flow: ack.flow },
+                    sent: ack.sent,
+                    bytes: ack.aux,
+                    way: Time(u64::from(ack.way)),
+                    hops: ack.hops,
+                    has_more,
+                    access: is_first.then(|| access(world, ack.dst)),
+                };
+                self.decider.on_receipt(&receipt, now)
+            }
+            false => None,
+        };
+        if is_first {
+            self.control_received += 1;
+            if world.rules.is_lossless() {
+                // It leaves its input buffer here; what has left before goes first.
+                self.ports.advance(now, &world.rules, &mut Channels(out));
+                self.ports.absorb(ack, now, &world.rules, &mut Channels(out));
+            }
+            if let Some((back, Some(signal))) = counted {
+                self.tell(world, now, ack, back, signal, out);
+            }
+            return;
+        }
+        let port = match counted {
+            Some((back, _)) => back,
+            None => self.choose_specially(world, id, now, ack, out),
+        };
+        let moment = Moment { at: now, is_over: out.is_last_of_instant() };
+        self.enqueue(world, moment, port, ack, out);
+    }
+
+    /// Stops the source of a flow, or lets it go on.
+    fn tell(
+        &mut self,
+        world: &World,
+        now: Time,
+        ack: &Packet,
+        port: PortId,
+        signal: Signal,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        let Some(flowcut) = world.routing.counted_flowcuts() else { return };
+        let flags = Flags::new(ack.flags.class(), false);
+        let mut frame = Packet {
+            sent: now,
+            src: ack.src,
+            dst: ack.dst,
+            flow: ack.flow,
+            slot: ack.slot,
+            aux: flowcut.credit,
+            size: flowcut.frame_size.0 as u16,
+            kind: match signal {
+                Signal::Stop => PacketKind::Xoff,
+                Signal::GoOn => PacketKind::Xon,
+            },
+            flags: if flowcut.stops == Stops::Class { flags.of_class() } else { flags },
+            ..Packet::EMPTY
+        };
+        self.control_sent += 1;
+        let moment = Moment { at: now, is_over: out.is_last_of_instant() };
+        self.enqueue(world, moment, port, &mut frame, out);
+    }
+}
+
+/// Whether a host is connected to this switch.
+#[inline]
+fn is_edge_of(world: &World, id: u32, host: u32) -> bool {
+    let table = world.forwarding.table();
+    table.edge_switch(table.edge_of(host)) == id
+}
+
+/// The delay of a host's link to its switch.
+fn access(world: &World, host: u32) -> Time {
+    let network = &world.network;
+    network.channel(network.ports(host)[0]).latency + world.fabric.options.switch_latency
+}
