@@ -18,6 +18,7 @@
 mod config;
 pub mod congestion;
 mod feedback;
+mod gate;
 pub mod preset;
 mod receiver;
 mod recovery;

@@ -3,8 +3,9 @@
 use netloom_units::{Bytes, Rate, Time};
 
 use crate::config::{Reliability, Shaping, Transport};
-use crate::congestion::Window;
+use crate::congestion::Control;
 use crate::feedback::{Ack, Cause, Feedback};
+use crate::gate::Gate;
 use crate::recovery::{Due, Recovery};
 use crate::rtt::Rtt;
 use crate::seq::SeqSet;
@@ -21,6 +22,13 @@ pub struct PathFacts {
     pub lossy: bool,
     /// Whether packets are known to overtake each other on the way.
     pub reorders: bool,
+}
+
+impl PathFacts {
+    /// The bandwidth-delay product.
+    pub(crate) fn bdp(&self) -> Bytes {
+        self.rate.bytes_in(self.base_rtt)
+    }
 }
 
 /// A data packet to send.
@@ -62,9 +70,9 @@ pub struct Sender {
     acked: SeqSet,
     /// Packets sent and neither acknowledged nor given up.
     in_flight: u32,
-    window: Window,
-    /// Earliest departure of the next packet, if packets are spaced.
-    pace: Time,
+    /// What it may do, and what changes that.
+    gate: Gate,
+    control: Control,
     base_rtt: Time,
     rtt: Rtt,
     /// Where packets can be lost.
@@ -78,6 +86,7 @@ pub struct Sender {
 impl Sender {
     /// A flow of `bytes` (at least 1) that begins at `now`.
     pub fn new(transport: &Transport, bytes: Bytes, path: PathFacts, now: Time) -> Self {
+        let (control, gate) = Control::begin(transport, path, now);
         Sender {
             bytes: bytes.0,
             count: bytes.0.div_ceil(transport.options.mtu.0) as u32,
@@ -85,8 +94,8 @@ impl Sender {
             next: 0,
             acked: SeqSet::default(),
             in_flight: 0,
-            window: Window::new(transport, path),
-            pace: now,
+            gate,
+            control,
             base_rtt: path.base_rtt,
             rtt: Rtt::default(),
             recovery: (path.lossy && transport.has_acks())
@@ -157,15 +166,12 @@ impl Sender {
         Bytes(self.stream.as_ref().map_or(self.bytes.saturating_sub(sent), |stream| stream.unsent))
     }
 
-    /// Whether there is something to send that the window allows, and from when on pacing allows it.
+    /// Whether there is something to send that the gate admits, and from when on it is open.
     #[inline]
     pub fn ready(&self, transport: &Transport) -> Option<Time> {
         let has_data = self.next < self.count || self.must_resend();
-        // A packet may leave if a full packet more still fits the window: windows count whole packets. One that holds less than a packet
-        // lets a single one be in flight, now and then.
-        let (packet, window) = (transport.packet_size().0, self.window.bytes());
-        let fits = u64::from(self.in_flight) * packet + packet <= window.max(packet) || self.at_once;
-        (has_data && fits).then_some(self.pace)
+        let fits = self.gate.admits(self.in_flight, transport.packet_size().0) || self.at_once;
+        (has_data && fits).then_some(self.gate.opens_at())
     }
 
     /// Takes the next packet to send at `now`; `None` if there is none.
@@ -206,11 +212,11 @@ impl Sender {
             }
         };
         let size = payload + transport.options.header.0;
-        let window = self.window.bytes();
+        let window = self.gate.window();
         if matches!(transport.shaping, Shaping::Paced(_)) || window < transport.packet_size().0 {
             let rtt = self.rtt.smoothed().unwrap_or(self.base_rtt);
             let gap = u128::from(rtt.0) * u128::from(size) / u128::from(window.max(1));
-            self.pace = self.pace.max(now) + Time(gap as u64);
+            self.gate.space(now, Time(gap as u64));
         }
         Some(Outgoing { seq, payload: payload as u16, last })
     }
@@ -231,14 +237,14 @@ impl Sender {
             recovery.settle(self.acked.base());
         }
         if self.recovery.is_some()
-            || self.window.is_adaptive()
+            || self.control.is_adaptive()
             || matches!(transport.shaping, Shaping::Paced(_))
         {
             self.rtt.sample(ack.now - ack.sent);
         }
         let mut feedback = self.feedback(transport, Cause::Ack, ack);
         (feedback.packets, feedback.bytes) = (newly, u64::from(newly) * transport.packet_size().0);
-        feedback.window_cut = self.window.on_feedback(transport, &feedback);
+        feedback.window_cut = self.control.on_feedback(transport, &feedback, &mut self.gate);
         feedback
     }
 
@@ -256,7 +262,7 @@ impl Sender {
     fn on_loss(&mut self, transport: &Transport, cause: Cause, now: Time, seq: u32, sent: Time) -> Feedback {
         let lost = Ack { now, seq, cumulative: seq, sent, way: Time::ZERO, hops: 0, marked: false, tag: 0 };
         let mut feedback = self.feedback(transport, cause, lost);
-        feedback.window_cut = self.window.on_feedback(transport, &feedback);
+        feedback.window_cut = self.control.on_feedback(transport, &feedback, &mut self.gate);
         // RFC 6675, section 5, step 4.3: the first goes out though more is in flight than the window now holds.
         self.at_once |= feedback.window_cut;
         feedback

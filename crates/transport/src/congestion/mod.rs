@@ -1,4 +1,4 @@
-//! How much a flow may have in flight.
+//! How much a flow may have in flight, or how fast it may send.
 
 pub mod dctcp;
 pub mod fixed_window;
@@ -7,64 +7,75 @@ pub mod none;
 pub mod qcn;
 mod reno;
 
-use netloom_units::{Bytes, Rate, Time};
+use netloom_units::Time;
 
 use crate::config::{Congestion, Transport};
 use crate::feedback::Feedback;
+use crate::gate::Gate;
 use crate::sender::PathFacts;
 
-/// The congestion control of one flow.
+/// The congestion control of one flow: what moves its gate.
 #[derive(Clone, Debug)]
-pub(crate) enum Window {
-    Unlimited,
-    Fixed(u64),
+pub(crate) enum Control {
+    /// Nothing does.
+    Still,
     NewReno(Box<newreno::State>),
     Dctcp(Box<dctcp::State>),
 }
 
-impl Window {
-    pub(crate) fn new(transport: &Transport, path: PathFacts) -> Self {
-        match &transport.congestion {
-            Congestion::None(_) | Congestion::Qcn(_) => Window::Unlimited,
+impl Control {
+    /// The control of a flow that begins at `now`, and its gate.
+    pub(crate) fn begin(transport: &Transport, path: PathFacts, now: Time) -> (Self, Gate) {
+        let packet = transport.packet_size();
+        let mut gate = Gate::new(now);
+        let control = match &transport.congestion {
+            Congestion::None(_) | Congestion::Qcn(_) => Control::Still,
             Congestion::FixedWindow(config) => {
-                Window::Fixed(config.bytes(bdp(path.rate, path.base_rtt), transport.packet_size()).0)
+                gate.set_window(config.bytes(path.bdp(), packet).0);
+                Control::Still
             }
-            Congestion::NewReno(config) => Window::NewReno(Box::new(config.begin(transport.packet_size()))),
-            Congestion::Dctcp(config) => Window::Dctcp(Box::new(config.begin(transport.packet_size()))),
-        }
+            Congestion::NewReno(config) => {
+                let state = config.begin(packet);
+                gate.set_window(state.window());
+                Control::NewReno(Box::new(state))
+            }
+            Congestion::Dctcp(config) => {
+                let state = config.begin(packet);
+                gate.set_window(state.window());
+                Control::Dctcp(Box::new(state))
+            }
+        };
+        (control, gate)
     }
 
-    /// Bytes on the wire that may be unacknowledged.
-    #[inline]
-    pub(crate) fn bytes(&self) -> u64 {
-        match self {
-            Window::Unlimited => u64::MAX,
-            Window::Fixed(bytes) => *bytes,
-            Window::NewReno(state) => state.window(),
-            Window::Dctcp(state) => state.window(),
-        }
-    }
-
-    /// Whether it can shrink below a packet, so that round-trip times matter.
+    /// Whether its window can shrink below a packet, so that round-trip times matter.
     #[inline]
     pub(crate) fn is_adaptive(&self) -> bool {
-        matches!(self, Window::NewReno(_) | Window::Dctcp(_))
+        !matches!(self, Control::Still)
     }
 
     /// The sender learnt something. Returns whether that cuts the window.
     #[inline]
-    pub(crate) fn on_feedback(&mut self, transport: &Transport, feedback: &Feedback) -> bool {
+    pub(crate) fn on_feedback(
+        &mut self,
+        transport: &Transport,
+        feedback: &Feedback,
+        gate: &mut Gate,
+    ) -> bool {
         match (self, &transport.congestion) {
-            (Window::NewReno(state), Congestion::NewReno(config)) => state.on_feedback(config, feedback),
-            (Window::Dctcp(state), Congestion::Dctcp(config)) => state.on_feedback(config, feedback),
+            (Control::NewReno(state), Congestion::NewReno(config)) => {
+                let is_cut = state.on_feedback(config, feedback);
+                gate.set_window(state.window());
+                is_cut
+            }
+            (Control::Dctcp(state), Congestion::Dctcp(config)) => {
+                let is_cut = state.on_feedback(config, feedback);
+                gate.set_window(state.window());
+                is_cut
+            }
             _ => false,
         }
     }
-}
-
-/// Bandwidth-delay product.
-fn bdp(rate: Rate, rtt: Time) -> Bytes {
-    rate.bytes_in(rtt)
 }
 
 /// Refuses windows that could never send anything.

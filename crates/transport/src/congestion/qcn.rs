@@ -11,6 +11,8 @@ use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::gate::RateLimit;
+
 /// Quantized congestion notification, the hosts' part (IEEE 802.1Qau, QCN 2.2): no window; a rate limiter per destination that the
 /// notifications of the fabric's congestion points slow down. Works with any reliability.
 ///
@@ -80,8 +82,6 @@ impl Default for Qcn {
 const ONE: u64 = 1 << 32;
 /// Highest severity of a notification: 6 bits.
 const FULL_SCALE: u8 = 63;
-/// A debt of one bit: one bit per second pays one unit per picosecond.
-const BIT: u64 = 1_000_000_000_000;
 
 impl Qcn {
     pub(crate) fn check(&self) -> Result<(), String> {
@@ -157,7 +157,7 @@ fn jittered(nominal: u64, jitter: f64, random: &mut impl Rng) -> u64 {
 pub struct ReactionPoint {
     line: u64,
     /// Current rate: least rate ≤ current ≤ target, and ≤ line.
-    current: u64,
+    limit: RateLimit,
     /// Target rate. Beyond the line's rate only on the way there.
     target: u64,
     byte_stage: u32,
@@ -165,12 +165,6 @@ pub struct ReactionPoint {
     bytes_left: i64,
     /// End of the timer's cycle; none until the first notification, and none once the line's rate is reached.
     timer: Option<Time>,
-    /// What has been sent ahead of the rate: bits, in units of 10⁻¹² bit.
-    debt: u64,
-    /// When the debt was that.
-    settled: Time,
-    /// When it will have been paid at the current rate.
-    ready: Time,
     /// Notifications that cut the rate.
     pub decreases: u64,
 }
@@ -180,15 +174,12 @@ impl ReactionPoint {
     pub fn new(config: &Qcn, line: Rate) -> Self {
         ReactionPoint {
             line: line.0,
-            current: line.0,
+            limit: RateLimit::new(line),
             target: line.0,
             byte_stage: 0,
             time_stage: 0,
             bytes_left: config.byte_limit.0 as i64,
             timer: None,
-            debt: 0,
-            settled: Time::ZERO,
-            ready: Time::ZERO,
             decreases: 0,
         }
     }
@@ -198,40 +189,35 @@ impl ReactionPoint {
         if severity == 0 {
             return;
         }
-        self.settle(now);
+        let current = self.rate().0;
         if !config.extra_fast_recovery || self.byte_stage != 0 {
-            self.target = self.current;
+            self.target = current;
         }
-        let cut = (u128::from(self.current) * u128::from(config.cut(severity)) / u128::from(ONE)) as u64;
-        self.current = cut.max(config.least_rate().0).min(self.current);
+        let cut = (u128::from(current) * u128::from(config.cut(severity)) / u128::from(ONE)) as u64;
+        self.limit.set_rate(now, Rate(cut.max(config.least_rate().0).min(current)));
         (self.byte_stage, self.time_stage) = (0, 0);
         self.bytes_left = config.next_bytes(0, random);
         self.timer = Some(config.next_time(now, 0, random));
         self.decreases += 1;
-        self.reckon();
     }
 
     /// A packet of so many bytes (on the wire) leaves; not before [`ready_at`](Self::ready_at).
     pub fn on_sent(&mut self, config: &Qcn, now: Time, bytes: u64, random: &mut impl Rng) {
-        self.settle(now);
-        self.debt = self.debt.saturating_add(bytes.saturating_mul(8 * BIT));
+        self.limit.on_sent(now, bytes);
         self.bytes_left -= bytes as i64;
         if self.bytes_left <= 0 {
             self.byte_stage = self.byte_stage.saturating_add(1);
             self.bytes_left = config.next_bytes(self.byte_stage, random);
-            self.increase(config);
+            self.increase(config, now);
         }
-        self.reckon();
     }
 
     /// A timer of the host went off: ends a cycle if that is due, and says when to come again. Coming too early does nothing.
     pub fn on_timer(&mut self, config: &Qcn, now: Time, random: &mut impl Rng) -> Option<Time> {
         if self.timer.is_some_and(|due| due <= now) {
-            self.settle(now);
             self.time_stage = self.time_stage.saturating_add(1);
             self.timer = Some(config.next_time(now, self.time_stage, random));
-            self.increase(config);
-            self.reckon();
+            self.increase(config, now);
         }
         self.timer
     }
@@ -244,12 +230,12 @@ impl ReactionPoint {
     /// The earliest instant for the next packet.
     #[inline]
     pub fn ready_at(&self) -> Time {
-        self.ready
+        self.limit.ready_at()
     }
 
     /// The current rate.
     pub fn rate(&self) -> Rate {
-        Rate(self.current)
+        self.limit.rate()
     }
 
     /// The rate that the limiter is on its way back to.
@@ -259,16 +245,17 @@ impl ReactionPoint {
 
     /// Whether the limiter may be forgotten: it limits nothing, and no packet waits for it.
     pub fn is_released(&self, backlog: bool) -> bool {
-        self.current == self.line && !backlog
+        self.rate().0 == self.line && !backlog
     }
 
     /// A cycle of one of the clocks is over.
-    fn increase(&mut self, config: &Qcn) {
+    fn increase(&mut self, config: &Qcn, now: Time) {
+        let current = self.rate().0;
         let ahead = self.byte_stage.max(self.time_stage);
         let behind = self.byte_stage.min(self.time_stage);
         let threshold = config.fr_threshold;
         let is_first = (behind, ahead) == (0, 1);
-        if config.target_guard && is_first && self.target > self.current.saturating_mul(10) {
+        if config.target_guard && is_first && self.target > current.saturating_mul(10) {
             self.target /= 8;
         } else if behind > threshold {
             let add = config.r_hai.0.saturating_mul(u64::from(behind - threshold));
@@ -276,22 +263,11 @@ impl ReactionPoint {
         } else if ahead > threshold {
             self.target += config.r_ai.0;
         }
-        self.current = self.current.midpoint(self.target);
-        if self.current >= self.line {
-            (self.current, self.target, self.timer) = (self.line, self.line, None);
+        let mut next = current.midpoint(self.target);
+        if next >= self.line {
+            (next, self.target, self.timer) = (self.line, self.line, None);
         }
-    }
-
-    /// Pays at the rate that held until now.
-    fn settle(&mut self, now: Time) {
-        let elapsed = now.saturating_sub(self.settled).0;
-        self.debt = self.debt.saturating_sub(self.current.saturating_mul(elapsed));
-        self.settled = self.settled.max(now);
-    }
-
-    /// The debt or the rate has changed.
-    fn reckon(&mut self) {
-        self.ready = Time(self.settled.0.saturating_add(self.debt.div_ceil(self.current)));
+        self.limit.set_rate(now, Rate(next));
     }
 }
 

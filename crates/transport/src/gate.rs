@@ -1,0 +1,167 @@
+//! What a sender may do: between what a flow has to send and its NIC stands a gate.
+
+use netloom_units::{Rate, Time};
+
+/// Lets the packets of one flow out as far as its congestion control allows:
+///
+/// ```text
+///   window    so many bytes on the wire may be unacknowledged at once
+///   spacing   nothing leaves before an instant, a part of a round trip after the packet before, say
+/// ```
+///
+/// Several may hold at once; what a congestion control never sets limits nothing and costs a comparison.
+#[derive(Clone, Debug)]
+pub(crate) struct Gate {
+    /// `u64::MAX`: as much as one likes.
+    window: u64,
+    /// Earliest departure of the next packet.
+    opens: Time,
+}
+
+impl Gate {
+    /// A gate that lets everything out from `now` on.
+    pub(crate) fn new(now: Time) -> Self {
+        Gate { window: u64::MAX, opens: now }
+    }
+
+    /// From now on so many bytes on the wire may be unacknowledged.
+    #[inline]
+    pub(crate) fn set_window(&mut self, bytes: u64) {
+        self.window = bytes;
+    }
+
+    /// Bytes on the wire that may be unacknowledged.
+    #[inline]
+    pub(crate) fn window(&self) -> u64 {
+        self.window
+    }
+
+    /// Whether one more packet of this size may join those in flight, each counted as that large. A window that holds less than a packet lets a
+    /// single one be in flight, now and then.
+    #[inline]
+    pub(crate) fn admits(&self, in_flight: u32, packet: u64) -> bool {
+        u64::from(in_flight) * packet + packet <= self.window.max(packet)
+    }
+
+    /// From when on the next packet may leave, if the window admits it.
+    #[inline]
+    pub(crate) fn opens_at(&self) -> Time {
+        self.opens
+    }
+
+    /// The packet after the one that leaves now follows no sooner than `gap` later.
+    pub(crate) fn space(&mut self, now: Time, gap: Time) {
+        self.opens = self.opens.max(now) + gap;
+    }
+}
+
+/// A debt of one bit: one bit per second pays one unit per picosecond.
+const BIT: u64 = 1_000_000_000_000;
+
+/// A rate in whole bits per second, kept exactly however often it changes: each packet is owed until the rates since have paid for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RateLimit {
+    rate: u64,
+    /// What has been sent ahead of the rate: bits, in units of 10⁻¹² bit.
+    debt: u64,
+    /// When the debt was that.
+    settled: Time,
+    /// When it will have been paid at the present rate.
+    ready: Time,
+}
+
+impl RateLimit {
+    /// A rate, which must not be zero, and no debt.
+    pub(crate) fn new(rate: Rate) -> Self {
+        RateLimit { rate: rate.0, debt: 0, settled: Time::ZERO, ready: Time::ZERO }
+    }
+
+    /// The present rate.
+    pub(crate) fn rate(&self) -> Rate {
+        Rate(self.rate)
+    }
+
+    /// The earliest instant for the next packet.
+    #[inline]
+    pub(crate) fn ready_at(&self) -> Time {
+        self.ready
+    }
+
+    /// The rate changes.
+    pub(crate) fn set_rate(&mut self, now: Time, rate: Rate) {
+        self.settle(now);
+        self.rate = rate.0;
+        self.reckon();
+    }
+
+    /// A packet of so many bytes leaves; not before [`ready_at`](Self::ready_at).
+    pub(crate) fn on_sent(&mut self, now: Time, bytes: u64) {
+        self.settle(now);
+        self.debt = self.debt.saturating_add(bytes.saturating_mul(8 * BIT));
+        self.reckon();
+    }
+
+    /// Pays at the rate that held until now.
+    fn settle(&mut self, now: Time) {
+        let elapsed = now.saturating_sub(self.settled).0;
+        self.debt = self.debt.saturating_sub(self.rate.saturating_mul(elapsed));
+        self.settled = self.settled.max(now);
+    }
+
+    /// The debt or the rate has changed.
+    fn reckon(&mut self) {
+        self.ready = Time(self.settled.0.saturating_add(self.debt.div_ceil(self.rate)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_admits_whole_packets_and_at_least_one() {
+        let mut gate = Gate::new(Time::ZERO);
+        assert!(gate.admits(u32::MAX, 1000));
+        gate.set_window(2999);
+        assert_eq!([0, 1, 2].map(|in_flight| gate.admits(in_flight, 1000)), [true, true, false]);
+        gate.set_window(10);
+        assert_eq!([0, 1].map(|in_flight| gate.admits(in_flight, 1000)), [true, false]);
+    }
+
+    #[test]
+    fn packets_at_a_rate_leave_size_over_rate_apart() {
+        let mut limit = RateLimit::new(Rate(8_000_000_000));
+        for _ in 0..10 {
+            let now = limit.ready_at();
+            limit.on_sent(now, 1250);
+            assert_eq!(limit.ready_at() - now, Time::from_ns(1250));
+        }
+    }
+
+    #[test]
+    fn a_packet_that_leaves_late_moves_all_that_follow() {
+        let mut limit = RateLimit::new(Rate(8_000_000_000));
+        limit.on_sent(Time::ZERO, 1000);
+        limit.on_sent(Time::from_us(5), 1000);
+        assert_eq!(limit.ready_at(), Time::from_us(6));
+    }
+
+    #[test]
+    fn what_is_owed_is_paid_at_the_rates_that_held() {
+        let mut limit = RateLimit::new(Rate(8_000_000_000));
+        limit.on_sent(Time::ZERO, 1000);
+        // 400 bytes are paid in 400 ns, the other 600 at half the rate.
+        limit.set_rate(Time::from_ns(400), Rate(4_000_000_000));
+        assert_eq!(limit.ready_at(), Time::from_ns(400 + 1200));
+        limit.set_rate(Time::from_ns(1000), Rate(80_000_000_000));
+        assert_eq!(limit.ready_at(), Time::from_ns(1000 + 30));
+    }
+
+    #[test]
+    fn spacing_counts_from_the_departure() {
+        let mut gate = Gate::new(Time::ZERO);
+        gate.space(Time(100), Time(10));
+        gate.space(Time(105), Time(10));
+        assert_eq!(gate.opens_at(), Time(120));
+    }
+}
