@@ -74,7 +74,7 @@ def test_polars_and_duckdb_read_the_same(outcome):
 def test_new_columns_stand_behind_the_old_ones_and_groups_go_by_name(outcome):
     flows = pl.read_parquet(outcome / "flows.parquet")
     assert flows.columns[:3] == ["src", "dst", "flow"]
-    assert flows.columns[-7:] == [
+    assert flows.columns[-8:] == [
         "group",
         "class",
         "stream",
@@ -82,6 +82,7 @@ def test_new_columns_stand_behind_the_old_ones_and_groups_go_by_name(outcome):
         "delivered_after_warm_up_bytes",
         "max_resequencing",
         "cnms",
+        "cnps",
     ]
     assert flows.schema["group"] == pl.String and flows.schema["stream"] == pl.Boolean
     groups = duckdb.sql(f"select distinct \"group\" from '{outcome}/flows.parquet'").fetchall()

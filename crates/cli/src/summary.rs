@@ -46,9 +46,9 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
     }
     text += &format!("flows      {}\n", kinds.join(", "));
     let packets = &summary.packets;
-    let notified = match packets.cnms {
+    let notified = match packets.cnms + packets.cnps {
         0 => String::new(),
-        cnms => format!(", {} congestion notifications", count(cnms as f64)),
+        notifications => format!(", {} congestion notifications", count(notifications as f64)),
     };
     let waited = match packets.max_resequencing {
         0 => String::new(),

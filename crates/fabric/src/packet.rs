@@ -24,6 +24,8 @@ pub enum PacketKind {
     Xoff,
     /// The source of a flow may go on.
     Xon,
+    /// Congestion notification packet of RoCEv2: from a flow's receiver, which has got marked packets, to its sender.
+    Cnp,
     /// The first of a link's signals. Priority-based flow control (IEEE 802.1Qbb): [`Packet::aux`] has a bit per data lane, set for those that
     /// must pause. Crosses one channel.
     Pause,

@@ -142,6 +142,8 @@ pub struct FlowRecord {
     pub ecn_marks: u64,
     /// Congestion notifications about this flow that reached its sender (IEEE 802.1Qau CNMs).
     pub cnms: u64,
+    /// Congestion notification packets of the flow's receiver that reached its sender (CNPs of RoCEv2).
+    pub cnps: u32,
     /// How often a packet arrived along another path than the one that arrived before it, whoever chose the path: one detour of a packet
     /// counts twice.
     pub path_changes: u32,

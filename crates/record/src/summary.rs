@@ -133,8 +133,11 @@ pub struct PacketSummary {
     pub timeouts: u64,
     /// Data packets that arrived with an ECN mark.
     pub ecn_marks: u64,
-    /// Congestion notifications that reached senders.
+    /// Congestion notifications of switches that reached senders (CNMs of IEEE 802.1Qau).
     pub cnms: u64,
+    /// Congestion notifications of receivers that reached senders (CNPs of RoCEv2).
+    #[serde(default)]
+    pub cnps: u64,
     /// Changes of path by senders.
     pub path_changes: u64,
     /// Routing decisions.
@@ -302,6 +305,7 @@ impl PacketSummary {
             timeouts: sum(|f| f.timeouts.into()),
             ecn_marks: sum(|f| f.ecn_marks),
             cnms: sum(|f| f.cnms),
+            cnps: sum(|f| f.cnps.into()),
             path_changes: sum(|f| f.path_changes.into()),
             decisions: sum(|f| f.decisions),
             deviations: sum(|f| f.deviations),

@@ -259,7 +259,7 @@ fn sim_problem(error: &SimError, document: &Node) -> Problem {
     match error {
         SimError::Fabric(error) => located(document, "fabric", error.field, &error.reason),
         SimError::Routing(error) => located(document, "routing", error.field, &error.reason),
-        SimError::Transport(error) => located(document, "transport", error.field, &error.reason),
+        SimError::Transport(error) => invalid_problem(error, "transport", document),
         SimError::Fault(error) => {
             located(document, &format!("faults.{}", error.index), &error.field, &error.reason)
         }

@@ -262,6 +262,9 @@ fn no_reaction(scenario: &Scenario, summary: &Summary) -> Option<String> {
                 .to_owned(),
         );
     }
+    if matches!(scenario.transport.congestion, Congestion::Dcqcn(_)) && packets.cnps == 0 {
+        return Some("transport.congestion: DCQCN never acted: no packet was marked".to_owned());
+    }
     if matches!(scenario.routing.granularity, Granularity::Flowcut(_)) && summary.draining.drains == 0 {
         return Some(
             "routing.granularity: flowcut never drained a path: no flow was found congested".to_owned(),
@@ -315,6 +318,13 @@ mod tests {
             )
         };
         check(&dctcp("100MB"), &dctcp("30KB"), "DCTCP never acted");
+        let roce = |ecn: &str| {
+            let ecn = format!("ecn = {{ kmin = \"{ecn}\", kmax = \"{ecn}\" }}");
+            format!(
+                "{TREE}{INCAST}transport = \"roce\"\nfabric = {{ {ecn}, flow_control = {{ kind = \"pfc\", buffer = \"200KB\" }} }}\n"
+            )
+        };
+        check(&roce("100MB"), &roce("30KB"), "DCQCN never acted");
         let quiet = format!(
             "{TREE}routing = \"flowcut-nic\"\nworkload = {{ kind = \"permutation\", size = \"1KB\" }}\n"
         );

@@ -10,9 +10,9 @@ use netloom_routing::{
     Decider, Forwarding, ForwardingError, Granularity, Layers, Placement, RoutingError, channels,
 };
 use netloom_topology::{ChannelId, Network, NodeId, PortId};
-use netloom_transport::TransportError;
-use netloom_units::random;
+use netloom_transport::Congestion;
 use netloom_units::{Bytes, Rate, Time};
+use netloom_units::{Invalid, random};
 use netloom_workload::{HostWork, Plan};
 use rand::Rng;
 
@@ -38,8 +38,8 @@ pub enum SimError {
     #[error(transparent)]
     Routing(#[from] RoutingError),
     /// The transport makes no sense.
-    #[error(transparent)]
-    Transport(#[from] TransportError),
+    #[error("transport.{0}")]
+    Transport(Invalid),
     /// A fault does not fit the network.
     #[error(transparent)]
     Fault(#[from] FaultError),
@@ -107,26 +107,31 @@ impl Simulation {
     /// If a part of the configuration makes no sense, does not fit the network or another part, or is not built.
     pub fn new(network: Network, config: SimConfig, plan: Plan) -> Result<Self, SimError> {
         let SimConfig { fabric, routing, transport, faults, measure, seed } = config;
-        transport.check()?;
+        transport.check().map_err(SimError::Transport)?;
         fabric.check(transport.packet_size())?;
         routing.check()?;
         let named_channels = measure.check(&network)?;
         let watches_acks =
             matches!(routing.granularity, Granularity::Flowcut(_)) && routing.placement == Placement::Nic;
         if watches_acks && transport.options.ack_every != 1 {
-            let reason = format!(
-                "flowcut needs an ACK for every packet: expected 1, found {}",
-                transport.options.ack_every
-            );
-            return Err(TransportError { field: "ack_every", reason }.into());
+            let expected = "1, as flowcut needs an ACK for every packet";
+            return Err(SimError::Transport(Invalid::new(
+                "ack_every",
+                expected,
+                transport.options.ack_every,
+            )));
         }
         let faults = Faults::lay(&faults, &network, seed)?;
         faults.check(fabric.is_lossless(), measure.until)?;
         let is_lossy = fabric.is_lossy() || faults.lose_packets();
         if !transport.has_acks() && (is_lossy || watches_acks) {
             let who = if watches_acks { "flowcut watches ACKs" } else { "packets can get lost" };
-            let reason = format!("{who}: expected a reliability with ACKs, found \"none\"");
-            return Err(TransportError { field: "reliability", reason }.into());
+            let expected = format!("a reliability with ACKs, as {who}");
+            return Err(SimError::Transport(Invalid::new("reliability", expected, "\"none\"")));
+        }
+        if matches!(transport.congestion, Congestion::Dcqcn(_)) && fabric.options.ecn.is_none() {
+            let expected = "a fabric that marks packets (fabric.ecn) with \"dcqcn\"";
+            return Err(SimError::Transport(Invalid::new("congestion", expected, "none")));
         }
         if routing.needs_tree() && !network.is_tree() {
             let reason =

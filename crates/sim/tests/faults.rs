@@ -185,7 +185,7 @@ fn what_could_never_work_is_refused() {
     config.transport.reliability = Reliability::None(Default::default());
     config.transport.congestion = unlimited().congestion;
     let error = refusal(&network, config.clone());
-    assert!(error.contains("packets can get lost: expected a reliability with ACKs"), "{error}");
+    assert!(error.contains("expected a reliability with ACKs, as packets can get lost, found"), "{error}");
     config.transport = transport();
     config.fabric.flow_control = FlowControl::Pfc(flow_control::pfc::Pfc {
         buffer: Bytes(200_000),

@@ -69,6 +69,24 @@ fn patterns() -> impl Strategy<Value = Pattern> {
     ]
 }
 
+/// Timers short enough to matter in short runs.
+fn dcqcn() -> impl Strategy<Value = Congestion> {
+    use congestion::dcqcn::{Dcqcn, DcqcnPreset::*};
+    let presets = prop_oneof![Just(Paper), Just(HpccPaper), Just(Hpcc), Just(Conweave), Just(Uet)];
+    (presets, prop::option::of(1..50u64), prop::option::of(0.3..2.0f64)).prop_map(
+        |(preset, timer, window_bdp)| {
+            let timer = timer.map(Time::from_us);
+            let config = Dcqcn { increase_timer: timer, cnp_interval: timer, ..Dcqcn::default() };
+            Congestion::Dcqcn(Dcqcn {
+                preset,
+                byte_counter: timer.map(|_| Bytes(30_000)),
+                window_bdp,
+                ..config
+            })
+        },
+    )
+}
+
 fn transports() -> impl Strategy<Value = Transport> {
     let congestion = prop_oneof![
         Just(Congestion::None(Default::default())),
@@ -80,6 +98,7 @@ fn transports() -> impl Strategy<Value = Transport> {
         Just(Congestion::NewReno(Default::default())),
         // Windows below one packet.
         Just(Congestion::Dctcp(congestion::dctcp::Dctcp { min_window: 0.1, ..Default::default() })),
+        dcqcn(),
     ];
     let reliability = prop_oneof![
         (1..6u32, any::<bool>()).prop_map(|(reorder_threshold, rack)| {
@@ -90,7 +109,7 @@ fn transports() -> impl Strategy<Value = Transport> {
     (congestion, reliability, 1..5u32, any::<bool>(), 500..9000u64).prop_map(
         |(congestion, reliability, ack_every, paced, mtu)| {
             let mut transport = Transport { congestion, reliability, ..Transport::default() };
-            if paced && !matches!(transport.congestion, Congestion::None(_)) {
+            if paced && !matches!(transport.congestion, Congestion::None(_) | Congestion::Dcqcn(_)) {
                 transport.shaping = Shaping::Paced(Default::default());
             }
             transport.options.ack_every = ack_every;
@@ -218,13 +237,24 @@ fn flowcuts() -> impl Strategy<Value = Flowcut> {
         })
 }
 
+/// DCQCN needs a fabric that marks.
+fn mark(config: &mut SimConfig) {
+    if matches!(config.transport.congestion, Congestion::Dcqcn(_)) {
+        let ecn = Ecn { kmin: Bytes(5_000), kmax: Bytes(50_000), pmax: 0.1 };
+        config.fabric.options.ecn.get_or_insert(ecn);
+    }
+}
+
 fn simulate(network: &Network, config: &SimConfig, pattern: &Pattern, seed: u64) -> Option<Simulation> {
     let plan: Plan = netloom_workload::Workload::new(pattern.clone())
         .plan(network, &netloom_workload::PlanContext::new(seed))
         .ok()?;
-    match Simulation::new(network.clone(), config.clone(), plan) {
+    let mut config = config.clone();
+    mark(&mut config);
+    let may_hang = !config.faults.is_empty();
+    match Simulation::new(network.clone(), config, plan) {
         // A tapered tree may hang on the one link that was cut.
-        Err(SimError::Unreachable(_)) if !config.faults.is_empty() => None,
+        Err(SimError::Unreachable(_)) if may_hang => None,
         ready => Some(ready.unwrap()),
     }
 }

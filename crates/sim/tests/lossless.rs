@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use netloom_fabric::flow_control::{credits, pfc, pfc_shared};
-use netloom_fabric::{Fabric, FabricOptions, FlowControl, Qcn, TrafficClass};
+use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Qcn, TrafficClass};
 use netloom_record::{Records, Window};
 use netloom_routing::{Granularity, Selector, preset};
 use netloom_sim::{ChannelEnds, Degrade, Fault, Measure, RunError, SimConfig, SimError, Simulation};
@@ -77,6 +77,13 @@ fn transports() -> impl Strategy<Value = Transport> {
         prop_oneof![
             Just(Congestion::None(Default::default())),
             Just(Congestion::Qcn(congestion::qcn::Qcn { timer: Time::from_us(20), ..Default::default() })),
+            Just(Congestion::Dcqcn(congestion::dcqcn::Dcqcn {
+                increase_timer: Some(Time::from_us(20)),
+                cnp_interval: Some(Time::from_us(5)),
+                // Slower flows make runs long, of which every flow is sampled.
+                min_rate: Some(Rate::from_gbps(5)),
+                ..Default::default()
+            })),
         ]
     };
     let pairs = prop_oneof![
@@ -142,6 +149,14 @@ fn fabrics() -> impl Strategy<Value = Fabric> {
     )
 }
 
+/// DCQCN needs a fabric that marks.
+fn mark(config: &mut SimConfig) {
+    if matches!(config.transport.congestion, Congestion::Dcqcn(_)) {
+        let ecn = Ecn { kmin: Bytes(5_000), kmax: Bytes(50_000), pmax: 0.1 };
+        config.fabric.options.ecn.get_or_insert(ecn);
+    }
+}
+
 fn simulate(network: &Network, config: &SimConfig, pattern: &Pattern, seed: u64) -> Option<Simulation> {
     let plan: Plan = Workload::new(pattern.clone()).plan(network, &PlanContext::new(seed)).ok()?;
     Some(Simulation::new(network.clone(), config.clone(), plan).unwrap())
@@ -173,7 +188,7 @@ proptest! {
         let faults = degraded.map(|(share, fraction)| {
             Fault::Degrade(Degrade { share: Some(share), fraction, ..Degrade::default() })
         });
-        let config = SimConfig {
+        let mut config = SimConfig {
             routing,
             transport,
             fabric,
@@ -186,6 +201,7 @@ proptest! {
                 ..Measure::default()
             },
         };
+        mark(&mut config);
         let plan = Workload::new(pattern.clone()).plan(&network, &PlanContext::new(seed));
         let Ok(plan) = plan else { return Ok(()) };
         // Some schemes want another network, and some routes more virtual channels than there are.

@@ -49,8 +49,10 @@ pub(crate) fn of_runs(results: &Results) -> Vec<Column> {
     .collect();
     columns.push(Column::new("OOO share", "packets.ooo_share", 1.0));
     columns.push(Column::new("unfinished", "flows.unfinished", 1.0));
-    if occurs("packets.cnms") {
-        columns.push(Column::new("CNMs", "packets.cnms", 1.0));
+    for (heading, metric) in [("CNMs", "packets.cnms"), ("CNPs", "packets.cnps")] {
+        if occurs(metric) {
+            columns.push(Column::new(heading, metric, 1.0));
+        }
     }
     for (tier, metric) in between("tiers.", &metrics, ".paused_share") {
         if occurs(metric) {

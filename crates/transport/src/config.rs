@@ -1,11 +1,11 @@
 //! The transport as the user writes it.
 
 use netloom_units::kind::Kind;
-use netloom_units::{Bytes, Time, kinds};
+use netloom_units::{Bytes, Invalid, Time, kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::congestion::{dctcp, fixed_window, newreno, none, qcn};
+use crate::congestion::{dcqcn, dctcp, fixed_window, newreno, none, qcn};
 use crate::reliability::{go_back_n, none as no_reliability, selective_repeat};
 use crate::shaping::{none as no_shaping, paced};
 
@@ -26,6 +26,7 @@ kinds! {
         "dctcp" => Dctcp(dctcp::Dctcp),
         "none" => None(none::None),
         "qcn" => Qcn(qcn::Qcn),
+        "dcqcn" => Dcqcn(dcqcn::Dcqcn),
     }
 }
 
@@ -100,16 +101,6 @@ impl Default for Transport {
     }
 }
 
-/// A transport that makes no sense.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("transport.{field}: {reason}")]
-pub struct TransportError {
-    /// The field that should change.
-    pub field: &'static str,
-    /// Why.
-    pub reason: String,
-}
-
 impl Transport {
     /// Size of a full data packet on the wire.
     pub fn packet_size(&self) -> Bytes {
@@ -127,68 +118,82 @@ impl Transport {
         matches!(self.reliability, Reliability::None(_))
     }
 
+    /// Least time between two notifications of a flow that its receiver sends when packets are marked; `None`: it sends none.
+    #[inline]
+    pub(crate) fn cnp_interval(&self) -> Option<Time> {
+        match &self.congestion {
+            Congestion::Dcqcn(config) => Some(config.cnp_interval()),
+            _ => None,
+        }
+    }
+
     /// Refuses values without meaning, and parts that do not fit together.
     ///
     /// # Errors
     /// Names the field to change.
-    pub fn check(&self) -> Result<(), TransportError> {
-        let options = &self.options;
-        let refuse = |field, reason| Err(TransportError { field, reason });
-        if options.mtu == Bytes(0) {
-            return refuse("mtu", "expected at least 1 byte, found 0".into());
+    pub fn check(&self) -> Result<(), Invalid> {
+        self.options.check()?;
+        match &self.reliability {
+            Reliability::SelectiveRepeat(config) => config.check(),
+            Reliability::GoBackN(_) | Reliability::None(_) => Ok(()),
         }
-        let limit = u64::from(u16::MAX);
-        if self.packet_size().0 > limit {
-            return refuse(
-                "mtu",
-                format!("expected mtu + header of at most {limit} bytes, found {}", self.packet_size().0),
-            );
-        }
-        if !(1..=limit).contains(&options.ack_size.0) {
-            return refuse("ack_size", format!("expected 1 to {limit} bytes, found {}", options.ack_size.0));
-        }
-        if options.ack_every == 0 {
-            return refuse("ack_every", "expected at least 1, found 0".into());
-        }
-        let times = [
-            ("ack_delay", options.ack_delay),
-            ("rto_min", options.rto_min),
-            ("rto_initial", options.rto_initial),
-        ];
-        for (field, time) in times {
-            if time == Time::ZERO {
-                return refuse(field, "expected more than 0".into());
-            }
-        }
-        let is_windowed = matches!(
-            self.congestion,
-            Congestion::FixedWindow(_) | Congestion::NewReno(_) | Congestion::Dctcp(_)
-        );
-        if !self.has_acks() && is_windowed {
-            let name = self.congestion.name();
-            return refuse(
-                "congestion",
-                format!("\"{name}\" needs ACKs, and reliability \"none\" has none; use \"none\" or \"qcn\""),
-            );
-        }
-        if matches!(self.shaping, Shaping::Paced(_)) && !is_windowed {
-            return refuse(
-                "shaping",
-                "\"paced\" needs a window to spread; use the congestion \"fixed-window\", \"newreno\" or \"dctcp\""
-                    .into(),
-            );
-        }
-        if let Reliability::SelectiveRepeat(config) = &self.reliability {
-            config.check().map_err(|reason| TransportError { field: "reliability", reason })?;
-        }
-        let congestion = match &self.congestion {
+        .map_err(|error| error.within("reliability"))?;
+        match &self.congestion {
             Congestion::FixedWindow(window) => window.check(),
             Congestion::NewReno(newreno) => newreno.check(),
             Congestion::Dctcp(dctcp) => dctcp.check(),
             Congestion::None(_) => Ok(()),
             Congestion::Qcn(qcn) => qcn.check(),
-        };
-        congestion.map_err(|reason| TransportError { field: "congestion", reason })
+            Congestion::Dcqcn(dcqcn) => dcqcn.check(),
+        }
+        .map_err(|error| error.within("congestion"))?;
+        self.check_parts()
+    }
+
+    /// Refuses parts that do not fit together.
+    fn check_parts(&self) -> Result<(), Invalid> {
+        let name = self.congestion.name();
+        if !self.has_acks() {
+            if let Congestion::Dcqcn(config) = &self.congestion
+                && let Some(bdp) = config.window_bdp
+            {
+                let expected = "no window with reliability \"none\", which has no ACKs";
+                return Err(Invalid::new("congestion.window_bdp", expected, bdp));
+            }
+            let expected = "\"none\", \"qcn\" or \"dcqcn\" with reliability \"none\", which has no ACKs";
+            Invalid::unless(!self.is_windowed(), "congestion", expected, format!("\"{name}\""))?;
+        }
+        if matches!(self.shaping, Shaping::Paced(_)) && !self.is_windowed() {
+            let expected = "a congestion with a window to spread: \"fixed-window\", \"newreno\" or \"dctcp\"";
+            return Err(Invalid::new("shaping", expected, format!("\"paced\" with \"{name}\"")));
+        }
+        Ok(())
+    }
+
+    /// Whether a window is what limits a flow.
+    fn is_windowed(&self) -> bool {
+        match &self.congestion {
+            Congestion::FixedWindow(_) | Congestion::NewReno(_) | Congestion::Dctcp(_) => true,
+            Congestion::None(_) | Congestion::Qcn(_) | Congestion::Dcqcn(_) => false,
+        }
+    }
+}
+
+impl TransportOptions {
+    fn check(&self) -> Result<(), Invalid> {
+        let limit = u64::from(u16::MAX);
+        Invalid::at_least("mtu", self.mtu, Bytes(1))?;
+        let packet = self.mtu.0.saturating_add(self.header.0);
+        Invalid::unless(packet <= limit, "mtu", format!("mtu + header of at most {limit} bytes"), packet)?;
+        let is_valid = (1..=limit).contains(&self.ack_size.0);
+        Invalid::unless(is_valid, "ack_size", format!("1 to {limit} bytes"), self.ack_size)?;
+        Invalid::at_least("ack_every", self.ack_every, 1)?;
+        let times =
+            [("ack_delay", self.ack_delay), ("rto_min", self.rto_min), ("rto_initial", self.rto_initial)];
+        for (field, time) in times {
+            Invalid::unless(time > Time::ZERO, field, "more than 0", time)?;
+        }
+        Ok(())
     }
 }
 
@@ -213,11 +218,18 @@ mod tests {
         ] {
             let name = congestion.name();
             let error = check(congestion, false).unwrap_err().to_string();
-            assert!(error.starts_with(&format!("transport.congestion: \"{name}\" needs ACKs")), "{error}");
+            assert!(error.starts_with("congestion: expected \"none\", \"qcn\" or \"dcqcn\""), "{error}");
+            assert!(error.ends_with(&format!("found \"{name}\"")), "{error}");
         }
-        for congestion in [Congestion::None(Default::default()), Congestion::Qcn(Default::default())] {
+        for congestion in [
+            Congestion::None(Default::default()),
+            Congestion::Qcn(Default::default()),
+            Congestion::Dcqcn(Default::default()),
+        ] {
             assert_eq!(check(congestion.clone(), false), Ok(()));
             assert_eq!(check(congestion, true).unwrap_err().field, "shaping");
         }
+        let windowed = dcqcn::Dcqcn { window_bdp: Some(1.0), ..Default::default() };
+        assert_eq!(check(Congestion::Dcqcn(windowed), false).unwrap_err().field, "congestion.window_bdp");
     }
 }

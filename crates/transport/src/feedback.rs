@@ -34,18 +34,22 @@ pub enum Cause {
     Loss,
     /// The retransmission timer expired.
     Timeout,
+    /// The receiver's notifications of congestion cut the rate.
+    Notification,
 }
 
 /// Something that a sender learnt, and where its flow stands after it.
 ///
-/// `rtt`, `way`, `hops`, `marked` and `tag` are those of packet `seq`; after a timeout they say nothing, because nothing came back.
+/// `rtt`, `way`, `hops`, `marked` and `tag` are those of packet `seq`; after a timeout or a notification they say nothing, because no
+/// packet is acknowledged.
 #[derive(Clone, Copy, Debug)]
 pub struct Feedback {
     /// When.
     pub now: Time,
     /// Why.
     pub cause: Cause,
-    /// The packet that it is about: the one acknowledged or asked for; after a loss or a timeout the oldest that is to be sent again.
+    /// The packet that it is about: the one acknowledged or asked for; after a loss or a timeout the oldest that is to be sent again;
+    /// after a notification the oldest that is not acknowledged.
     pub seq: u32,
     /// From the moment when that packet was last sent until now.
     pub rtt: Time,

@@ -6,6 +6,7 @@ use netloom_units::{Rate, Time};
 ///
 /// ```text
 ///   window    so many bytes on the wire may be unacknowledged at once
+///   rate      so many bits per second leave; what left ahead of that is a debt that time pays
 ///   spacing   nothing leaves before an instant, a part of a round trip after the packet before, say
 /// ```
 ///
@@ -16,12 +17,13 @@ pub(crate) struct Gate {
     window: u64,
     /// Earliest departure of the next packet.
     opens: Time,
+    limit: Option<Box<RateLimit>>,
 }
 
 impl Gate {
     /// A gate that lets everything out from `now` on.
     pub(crate) fn new(now: Time) -> Self {
-        Gate { window: u64::MAX, opens: now }
+        Gate { window: u64::MAX, opens: now, limit: None }
     }
 
     /// From now on so many bytes on the wire may be unacknowledged.
@@ -36,6 +38,13 @@ impl Gate {
         self.window
     }
 
+    /// From now on packets leave at this rate, which must not be zero.
+    pub(crate) fn set_rate(&mut self, now: Time, rate: Rate) {
+        let limit = self.limit.get_or_insert_with(|| Box::new(RateLimit::new(rate)));
+        limit.set_rate(now, rate);
+        self.opens = limit.ready_at();
+    }
+
     /// Whether one more packet of this size may join those in flight, each counted as that large. A window that holds less than a packet lets a
     /// single one be in flight, now and then.
     #[inline]
@@ -47,6 +56,14 @@ impl Gate {
     #[inline]
     pub(crate) fn opens_at(&self) -> Time {
         self.opens
+    }
+
+    /// A packet of so many bytes on the wire leaves; what does not limit the rate need not tell.
+    pub(crate) fn on_sent(&mut self, now: Time, bytes: u64) {
+        if let Some(limit) = &mut self.limit {
+            limit.on_sent(now, bytes);
+            self.opens = limit.ready_at();
+        }
     }
 
     /// The packet after the one that leaves now follows no sooner than `gap` later.
@@ -130,31 +147,35 @@ mod tests {
 
     #[test]
     fn packets_at_a_rate_leave_size_over_rate_apart() {
-        let mut limit = RateLimit::new(Rate(8_000_000_000));
+        let mut gate = Gate::new(Time(7));
+        gate.set_rate(Time(7), Rate(8_000_000_000));
+        assert_eq!(gate.opens_at(), Time(7));
         for _ in 0..10 {
-            let now = limit.ready_at();
-            limit.on_sent(now, 1250);
-            assert_eq!(limit.ready_at() - now, Time::from_ns(1250));
+            let now = gate.opens_at();
+            gate.on_sent(now, 1250);
+            assert_eq!(gate.opens_at() - now, Time::from_ns(1250));
         }
     }
 
     #[test]
     fn a_packet_that_leaves_late_moves_all_that_follow() {
-        let mut limit = RateLimit::new(Rate(8_000_000_000));
-        limit.on_sent(Time::ZERO, 1000);
-        limit.on_sent(Time::from_us(5), 1000);
-        assert_eq!(limit.ready_at(), Time::from_us(6));
+        let mut gate = Gate::new(Time::ZERO);
+        gate.set_rate(Time::ZERO, Rate(8_000_000_000));
+        gate.on_sent(Time::ZERO, 1000);
+        gate.on_sent(Time::from_us(5), 1000);
+        assert_eq!(gate.opens_at(), Time::from_us(6));
     }
 
     #[test]
     fn what_is_owed_is_paid_at_the_rates_that_held() {
-        let mut limit = RateLimit::new(Rate(8_000_000_000));
-        limit.on_sent(Time::ZERO, 1000);
+        let mut gate = Gate::new(Time::ZERO);
+        gate.set_rate(Time::ZERO, Rate(8_000_000_000));
+        gate.on_sent(Time::ZERO, 1000);
         // 400 bytes are paid in 400 ns, the other 600 at half the rate.
-        limit.set_rate(Time::from_ns(400), Rate(4_000_000_000));
-        assert_eq!(limit.ready_at(), Time::from_ns(400 + 1200));
-        limit.set_rate(Time::from_ns(1000), Rate(80_000_000_000));
-        assert_eq!(limit.ready_at(), Time::from_ns(1000 + 30));
+        gate.set_rate(Time::from_ns(400), Rate(4_000_000_000));
+        assert_eq!(gate.opens_at(), Time::from_ns(400 + 1200));
+        gate.set_rate(Time::from_ns(1000), Rate(80_000_000_000));
+        assert_eq!(gate.opens_at(), Time::from_ns(1000 + 30));
     }
 
     #[test]

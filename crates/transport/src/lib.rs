@@ -29,7 +29,7 @@ mod seq;
 pub mod shaping;
 mod stream;
 
-pub use config::{Congestion, Reliability, Shaping, Transport, TransportError, TransportOptions};
+pub use config::{Congestion, Reliability, Shaping, Transport, TransportOptions};
 pub use congestion::qcn::ReactionPoint;
 pub use feedback::{Ack, Cause, Feedback};
 pub use receiver::{Answer, Arrival, Receiver, Reply, Seen};

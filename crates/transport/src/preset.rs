@@ -3,6 +3,7 @@
 use netloom_units::{Bytes, Time};
 
 use crate::config::{Congestion, Reliability, Shaping, Transport, TransportOptions};
+use crate::congestion::dcqcn::Dcqcn;
 use crate::reliability::selective_repeat::SelectiveRepeat;
 
 /// A named transport.
@@ -42,6 +43,22 @@ fn tcp(congestion: Congestion) -> Transport {
     }
 }
 
+/// Packets of 1000 B and an ACK for each, as the public simulators of RDMA fabrics (those of HPCC and ConWeave), and DCQCN.
+fn rdma(reliability: Reliability, window_bdp: Option<f64>, rto_min: Time, rto_initial: Time) -> Transport {
+    Transport {
+        options: TransportOptions {
+            mtu: Bytes(1000),
+            header: Bytes(48),
+            rto_min,
+            rto_initial,
+            ..TransportOptions::default()
+        },
+        reliability,
+        congestion: Congestion::Dcqcn(Dcqcn { window_bdp, ..Dcqcn::default() }),
+        shaping: Shaping::None(Default::default()),
+    }
+}
+
 /// Every preset, in the order in which `netloom list` shows them. The first holds where none is named.
 pub const PRESETS: &[Preset] = &[
     Preset {
@@ -59,6 +76,26 @@ pub const PRESETS: &[Preset] = &[
         name: "dctcp",
         doc: "DCTCP (Alizadeh et al., SIGCOMM'10; RFC 8257) in 1500-byte packets, timeouts of at least 200 us. Needs a fabric with ECN.",
         expand: || tcp(Congestion::Dctcp(Default::default())),
+    },
+    Preset {
+        name: "roce",
+        doc: "RoCEv2 with DCQCN (Zhu et al., SIGCOMM'15): 1000-byte packets, go-back-N, a rate per flow from the line's downwards, timeouts of \
+              InfiniBand's 4.096 us x 2^10. Needs a fabric with ECN; meant for one with PFC.",
+        expand: || {
+            let timeout = Time::from_ns(4_194_304);
+            rdma(Reliability::GoBackN(Default::default()), None, timeout, timeout)
+        },
+    },
+    Preset {
+        name: "irn",
+        doc: "IRN (Mittal et al., SIGCOMM'18) with DCQCN: as roce, but selective repeat, at most one bandwidth-delay product in flight, and a loss \
+              assumed as soon as a later packet has arrived: the ACK of a packet behind a hole is IRN's NACK. Timeouts of its RTO_high, 320 us. \
+              Needs a fabric with ECN, and none with PFC.",
+        expand: || {
+            let reliability = SelectiveRepeat { reorder_threshold: 1, rack: false };
+            let timeout = Time::from_us(320);
+            rdma(Reliability::SelectiveRepeat(reliability), Some(1.0), timeout, timeout)
+        },
     },
 ];
 

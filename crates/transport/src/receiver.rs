@@ -40,6 +40,8 @@ pub struct Answer {
     pub earlier: Option<u32>,
     /// Then, the answer to the packet itself.
     pub reply: Reply,
+    /// Whether the sender is also told of congestion, by a notification (CNP) that leaves before any ACK.
+    pub notify: bool,
 }
 
 /// What a receiver has seen of its flow. All that is left of it once everything has arrived.
@@ -83,6 +85,8 @@ pub struct Receiver {
     /// Go-back-N: the number last asked for.
     asked: Option<u32>,
     last_marked: bool,
+    /// When a congestion notification was last sent.
+    notified: Option<Time>,
     last_path: Option<u32>,
     /// Packets that wait for one with a lower number.
     resequencing: u32,
@@ -100,6 +104,8 @@ impl Receiver {
         let path_changed = self.last_path.replace(arrival.path).is_some_and(|path| path != arrival.path);
         seen.path_changes += u32::from(path_changed);
 
+        let notify = arrival.marked && self.notifies(transport, arrival.now);
+        let seen = &mut self.seen;
         let expected = self.received.base();
         let mut at_once = arrival.last;
         let mut new = true;
@@ -111,7 +117,7 @@ impl Receiver {
                 seen.ooo_packets += 1;
                 seen.max_ood = seen.max_ood.max(arrival.seq - expected);
                 if let Reliability::GoBackN(_) = transport.reliability {
-                    return Answer { earlier: None, reply: self.refuse() };
+                    return Answer { earlier: None, reply: self.refuse(), notify };
                 }
             }
             new = self.resequence(arrival);
@@ -125,7 +131,7 @@ impl Receiver {
             at_once = true;
         }
         if !transport.has_acks() {
-            return Answer { earlier: None, reply: Reply::None };
+            return Answer { earlier: None, reply: Reply::None, notify };
         }
         // RFC 8257, section 3.2: the old state is echoed for the packets before.
         let mark_changed = std::mem::replace(&mut self.last_marked, arrival.marked) != arrival.marked;
@@ -139,7 +145,17 @@ impl Receiver {
             }
             false => Reply::None,
         };
-        Answer { earlier, reply }
+        Answer { earlier, reply, notify }
+    }
+
+    /// A marked packet arrived: whether the sender is told, which is at most once per interval (Zhu et al., SIGCOMM'15, section 3.1).
+    fn notifies(&mut self, transport: &Transport, now: Time) -> bool {
+        let Some(interval) = transport.cnp_interval() else { return false };
+        let is_due = self.notified.is_none_or(|last| now - last >= interval);
+        if is_due {
+            self.notified = Some(now);
+        }
+        is_due
     }
 
     /// Asks for the next packet in order, once per gap. That acknowledges everything before.
@@ -190,7 +206,7 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::TransportOptions;
+    use crate::config::{Congestion, TransportOptions};
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
@@ -246,7 +262,7 @@ mod tests {
         let mut receiver = Receiver::default();
         let marks = [false, false, true, true, false, false, false, true];
         let answers = (0..).zip(marks).map(|(seq, marked)| {
-            let Answer { earlier, reply } =
+            let Answer { earlier, reply, .. } =
                 receiver.on_data(&transport, Arrival { marked, ..arrival(seq, false) });
             (earlier, reply)
         });
@@ -263,6 +279,34 @@ mod tests {
             (Option::None, None),
         ];
         assert_eq!(answers.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn marks_are_notified_at_most_once_per_interval_of_the_flow() {
+        let congestion = Congestion::Dcqcn(Default::default());
+        let mut receiver = Receiver::default();
+        let mut notified = |transport: &Transport, us, marked| {
+            let arrival = Arrival { marked, now: Time::from_us(us), ..arrival(0, false) };
+            receiver.on_data(transport, arrival).notify
+        };
+        let transport = Transport { congestion, ..Transport::default() };
+        let marked = [1, 2, 50, 51, 52, 100, 101].map(|us| notified(&transport, us, true));
+        assert_eq!(marked, [true, false, false, true, false, false, true]);
+        assert!(!notified(&transport, 500, false));
+        assert!(!notified(&Transport::default(), 600, true), "only a rate that heeds it needs it");
+    }
+
+    /// A go-back-N receiver discards what comes early, and its mark counts all the same.
+    #[test]
+    fn a_refused_packet_that_is_marked_notifies() {
+        let transport = Transport {
+            reliability: Reliability::GoBackN(Default::default()),
+            congestion: Congestion::Dcqcn(Default::default()),
+            ..Transport::default()
+        };
+        let early = Arrival { marked: true, ..arrival(3, false) };
+        let answer = Receiver::default().on_data(&transport, early);
+        assert_eq!(answer, Answer { earlier: None, reply: Reply::Nack(0), notify: true });
     }
 
     #[test]

@@ -212,6 +212,7 @@ impl Sender {
             }
         };
         let size = payload + transport.options.header.0;
+        self.control.on_sent(now, size, &mut self.gate);
         let window = self.gate.window();
         if matches!(transport.shaping, Shaping::Paced(_)) || window < transport.packet_size().0 {
             let rtt = self.rtt.smoothed().unwrap_or(self.base_rtt);
@@ -331,15 +332,39 @@ impl Sender {
         Feedback { packets: newly, bytes: packets * transport.packet_size().0, ..feedback }
     }
 
-    /// When to call [`Self::on_timer`] if nothing happens before; `None` while nothing can be lost.
-    #[inline]
-    pub fn deadline(&self, transport: &Transport) -> Option<Time> {
-        let recovery = self.recovery.as_ref()?;
-        recovery.due(transport, &self.rtt, self.in_flight).map(|(at, _)| at)
+    /// The receiver notifies of congestion (CNP). Returns something if that cuts the rate at once.
+    pub fn on_cnp(&mut self, transport: &Transport, now: Time) -> Option<Feedback> {
+        self.control.on_cnp(now, &mut self.gate).then(|| self.rate_cut(transport, now))
     }
 
-    /// The deadline may have passed: finds losses, sends a probe, or gives up what is in flight.
+    fn rate_cut(&self, transport: &Transport, now: Time) -> Feedback {
+        let seq = self.acked.base();
+        let about =
+            Ack { now, seq, cumulative: seq, sent: now, way: Time::ZERO, hops: 0, marked: false, tag: 0 };
+        Feedback { window_cut: true, ..self.feedback(transport, Cause::Notification, about) }
+    }
+
+    /// When to call [`Self::on_timer`] if nothing happens before; `None` while nothing can be lost and no rate is on its way back.
+    #[inline]
+    pub fn deadline(&self, transport: &Transport) -> Option<Time> {
+        let control = self.control.due();
+        let Some(recovery) = &self.recovery else { return control };
+        let recovery = recovery.due(transport, &self.rtt, self.in_flight).map(|(at, _)| at);
+        control.into_iter().chain(recovery).min()
+    }
+
+    /// The deadline may have passed: moves the rate, finds losses, sends a probe, or gives up what is in flight.
     pub fn on_timer(&mut self, transport: &Transport, now: Time) -> Option<Feedback> {
+        let is_due = self.control.due().is_some_and(|due| due <= now);
+        let rate_cut = is_due && self.control.on_timer(now, &mut self.gate);
+        let losses = self.on_recovery_timer(transport, now);
+        match losses {
+            Some(losses) => Some(Feedback { window_cut: losses.window_cut || rate_cut, ..losses }),
+            None => rate_cut.then(|| self.rate_cut(transport, now)),
+        }
+    }
+
+    fn on_recovery_timer(&mut self, transport: &Transport, now: Time) -> Option<Feedback> {
         let recovery = self.recovery.as_mut()?;
         match recovery.due(transport, &self.rtt, self.in_flight)? {
             (at, _) if at > now => None,

@@ -114,6 +114,7 @@ table!(FlowRecord {
     delivered_after_warm_up: Plain("delivered_after_warm_up_bytes"),
     max_resequencing: Plain("max_resequencing"),
     cnms: Plain("cnms"),
+    cnps: Plain("cnps"),
 });
 
 table!(ChannelRecord {
@@ -289,7 +290,7 @@ mod tests {
     fn flow() -> impl Strategy<Value = FlowRecord> {
         let times = (any::<u64>(), any::<Option<u64>>(), any::<Option<u64>>(), any::<u64>(), any::<u64>());
         let kind = (0..2u16, any::<u8>(), any::<bool>());
-        (any::<[u32; 8]>(), any::<[u64; 10]>(), times, kind).prop_map(|(small, large, times, kind)| {
+        (any::<[u32; 9]>(), any::<[u64; 10]>(), times, kind).prop_map(|(small, large, times, kind)| {
             FlowRecord {
                 group: kind.0,
                 class: kind.1,
@@ -298,6 +299,7 @@ mod tests {
                 delivered_after_warm_up: large[8],
                 max_resequencing: small[7],
                 cnms: large[9],
+                cnps: small[8],
                 src: small[0],
                 dst: small[1],
                 flow: small[2],

@@ -117,6 +117,7 @@ struct Flow {
     lane: u8,
     is_stream: bool,
     cnms: u64,
+    cnps: u32,
     bytes: Bytes,
     start: Time,
     idle_fct: Time,
@@ -204,6 +205,7 @@ impl Host {
                     PacketKind::Xoff => self.on_xoff(world, now, packet, out),
                     PacketKind::Xon => self.on_xon(world, now, packet),
                     PacketKind::FlowAck => unreachable!("it ends at a switch"),
+                    PacketKind::Cnp => self.on_cnp(world, id, now, packet, out),
                     PacketKind::Pause => {
                         self.nic.on_pause(packet, now, &world.rules, &mut Channels(out));
                     }
@@ -218,7 +220,7 @@ impl Host {
                 let job = Job { class: *class, ..Job::new(*dst, *bytes, now) };
                 self.follow_order(world, id, now, job, *ticket);
             }
-            Message::Retransmit { slot, flow } => self.on_retransmit_timer(world, id, now, *slot, *flow, out),
+            Message::FlowTimer { slot, flow } => self.on_flow_timer(world, id, now, *slot, *flow, out),
             Message::AckDelay { receiver } => self.on_ack_delay(world, id, now, *receiver, out),
             Message::PauseLimit { slot, flow } => self.on_pause_limit(world, now, *slot, *flow),
             Message::StopLimit { slot, flow } => self.on_stop_limit(world, now, *slot, *flow),
@@ -425,6 +427,25 @@ impl Host {
         self.go_on(world, packet.slot, now, out);
     }
 
+    /// The receiver of a flow tells of congestion.
+    #[inline(never)]
+    fn on_cnp(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &Packet,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        self.control_received += 1;
+        let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
+        flow.cnps += 1;
+        if let Some(feedback) = flow.sender.on_cnp(&world.transport, now) {
+            self.heed(world, id, packet.slot, &feedback, out);
+        }
+        self.go_on(world, packet.slot, now, out);
+    }
+
     /// A flow may be able to send again, and its timer may have to fire earlier than it would.
     #[inline(always)]
     fn go_on(&mut self, world: &World, slot: u32, now: Time, out: &mut impl Scheduler<Message>) {
@@ -467,7 +488,7 @@ impl Host {
         }
     }
 
-    fn on_retransmit_timer(
+    fn on_flow_timer(
         &mut self,
         world: &World,
         id: u32,
@@ -532,7 +553,7 @@ impl Flow {
             && deadline.max(now) < self.timer
         {
             self.timer = deadline.max(now);
-            out.timer(self.timer, Message::Retransmit { slot, flow: self.at.key.flow });
+            out.timer(self.timer, Message::FlowTimer { slot, flow: self.at.key.flow });
         }
     }
 
@@ -567,6 +588,7 @@ impl Flow {
             class: self.class,
             stream: self.is_stream,
             cnms: self.cnms,
+            cnps: self.cnps,
             bytes: self.bytes.0,
             start: self.start,
             sender_fct: done.map(|now| now - self.start),

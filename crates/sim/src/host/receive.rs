@@ -39,7 +39,7 @@ impl Host {
         };
         let receiver = &mut active.receiver;
         let before = (receiver.seen.delivered, receiver.resequencing());
-        let Answer { earlier, reply } = receiver.on_data(
+        let Answer { earlier, reply, notify } = receiver.on_data(
             transport,
             Arrival {
                 now,
@@ -67,6 +67,11 @@ impl Host {
                 self.rare.get_or_insert_default().heard.push(Heard::Received(key));
             }
         }
+        if notify {
+            let is_last = earlier.is_none() && reply == Reply::None;
+            let moment = Moment { is_over: is_last && moment(now, out).is_over, at: now };
+            self.answer(world, id, moment, packet, PacketKind::Cnp, packet.seq, out);
+        }
         if transport.options.ack_every > 1 {
             self.settle_held(world, id, now, slot, earlier, packet, reply, out);
         }
@@ -81,7 +86,7 @@ impl Host {
         }
     }
 
-    /// Sends an ACK or NACK in answer to a data packet.
+    /// Sends an ACK, NACK or notification in answer to a data packet.
     #[expect(clippy::too_many_arguments, reason = "the parts of one packet")]
     pub(super) fn answer(
         &mut self,

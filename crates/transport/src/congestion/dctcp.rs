@@ -1,6 +1,6 @@
 //! DCTCP's window: cut in proportion to the share of marked bytes.
 
-use netloom_units::Bytes;
+use netloom_units::{Bytes, Invalid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -44,14 +44,11 @@ pub(crate) struct State {
 }
 
 impl Dctcp {
-    pub(crate) fn check(&self) -> Result<(), String> {
-        if !(self.g > 0.0 && self.g <= 1.0) {
-            return Err(format!("dctcp.g: expected a number above 0 and at most 1, found {}", self.g));
-        }
-        if !(0.0..=1.0).contains(&self.initial_alpha) {
-            return Err(format!("dctcp.initial_alpha: expected 0 to 1, found {}", self.initial_alpha));
-        }
-        super::check_windows("dctcp", self.initial_window, self.min_window)
+    pub(crate) fn check(&self) -> Result<(), Invalid> {
+        let (g, alpha) = (self.g, self.initial_alpha);
+        Invalid::unless(g > 0.0 && g <= 1.0, "g", "a number above 0 and at most 1", g)?;
+        Invalid::unless((0.0..=1.0).contains(&alpha), "initial_alpha", "0 to 1", alpha)?;
+        super::check_windows(self.initial_window, self.min_window)
     }
 
     pub(crate) fn begin(&self, packet: Bytes) -> State {

@@ -1,6 +1,6 @@
 //! A window that never changes.
 
-use netloom_units::Bytes;
+use netloom_units::{Bytes, Invalid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,14 +22,9 @@ impl Default for FixedWindow {
 }
 
 impl FixedWindow {
-    pub(crate) fn check(&self) -> Result<(), String> {
-        if !(self.bdp > 0.0 && self.bdp.is_finite()) {
-            return Err(format!("fixed-window.bdp: expected a number above 0, found {}", self.bdp));
-        }
-        if self.bytes == Some(Bytes(0)) {
-            return Err("fixed-window.bytes: expected at least 1 byte, found 0".into());
-        }
-        Ok(())
+    pub(crate) fn check(&self) -> Result<(), Invalid> {
+        Invalid::positive("bdp", self.bdp)?;
+        Invalid::at_least("bytes", self.bytes.unwrap_or(Bytes(1)), Bytes(1))
     }
 
     /// The window for a path; never less than one packet, or nothing could be sent.

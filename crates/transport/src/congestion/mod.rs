@@ -1,5 +1,6 @@
 //! How much a flow may have in flight, or how fast it may send.
 
+pub mod dcqcn;
 pub mod dctcp;
 pub mod fixed_window;
 pub mod newreno;
@@ -7,7 +8,7 @@ pub mod none;
 pub mod qcn;
 mod reno;
 
-use netloom_units::Time;
+use netloom_units::{Invalid, Time};
 
 use crate::config::{Congestion, Transport};
 use crate::feedback::Feedback;
@@ -21,6 +22,7 @@ pub(crate) enum Control {
     Still,
     NewReno(Box<newreno::State>),
     Dctcp(Box<dctcp::State>),
+    Dcqcn(Box<dcqcn::State>),
 }
 
 impl Control {
@@ -44,6 +46,13 @@ impl Control {
                 gate.set_window(state.window());
                 Control::Dctcp(Box::new(state))
             }
+            Congestion::Dcqcn(config) => {
+                if let Some(bdp) = config.window_bdp {
+                    gate.set_window((path.bdp().0 as f64 * bdp).round() as u64);
+                }
+                gate.set_rate(now, path.rate);
+                Control::Dcqcn(Box::new(dcqcn::State::new(config, path.rate)))
+            }
         };
         (control, gate)
     }
@@ -51,7 +60,43 @@ impl Control {
     /// Whether its window can shrink below a packet, so that round-trip times matter.
     #[inline]
     pub(crate) fn is_adaptive(&self) -> bool {
-        !matches!(self, Control::Still)
+        matches!(self, Control::NewReno(_) | Control::Dctcp(_))
+    }
+
+    /// When to call [`Self::on_timer`].
+    #[inline]
+    pub(crate) fn due(&self) -> Option<Time> {
+        match self {
+            Control::Dcqcn(state) => state.due(),
+            _ => None,
+        }
+    }
+
+    /// A timer may be due. Returns whether that cuts the rate.
+    pub(crate) fn on_timer(&mut self, now: Time, gate: &mut Gate) -> bool {
+        let Control::Dcqcn(state) = self else { return false };
+        let is_cut = state.on_timer(now);
+        gate.set_rate(now, state.rate());
+        is_cut
+    }
+
+    /// A packet of so many bytes (on the wire) leaves.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, now: Time, bytes: u64, gate: &mut Gate) {
+        if let Control::Dcqcn(state) = self {
+            gate.on_sent(now, bytes);
+            if state.on_sent(bytes) {
+                gate.set_rate(now, state.rate());
+            }
+        }
+    }
+
+    /// A congestion notification packet arrived. Returns whether that cuts the rate at once.
+    pub(crate) fn on_cnp(&mut self, now: Time, gate: &mut Gate) -> bool {
+        let Control::Dcqcn(state) = self else { return false };
+        let is_cut = state.on_cnp(now);
+        gate.set_rate(now, state.rate());
+        is_cut
     }
 
     /// The sender learnt something. Returns whether that cuts the window.
@@ -79,14 +124,8 @@ impl Control {
 }
 
 /// Refuses windows that could never send anything.
-fn check_windows(kind: &str, initial: u32, least: f64) -> Result<(), String> {
-    if initial == 0 {
-        return Err(format!("{kind}.initial_window: expected at least 1 packet, found 0"));
-    }
-    if !(least > 0.0 && least <= f64::from(initial)) {
-        return Err(format!(
-            "{kind}.min_window: expected a number above 0 and at most the initial window, found {least}"
-        ));
-    }
-    Ok(())
+fn check_windows(initial: u32, least: f64) -> Result<(), Invalid> {
+    Invalid::at_least("initial_window", initial, 1)?;
+    let is_valid = least > 0.0 && least <= f64::from(initial);
+    Invalid::unless(is_valid, "min_window", "a number above 0, at most the initial window", least)
 }

@@ -1,6 +1,6 @@
 //! NewReno's window: additive increase, multiplicative decrease.
 
-use netloom_units::Bytes;
+use netloom_units::{Bytes, Invalid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,8 +35,8 @@ pub(crate) struct State {
 }
 
 impl NewReno {
-    pub(crate) fn check(&self) -> Result<(), String> {
-        super::check_windows("newreno", self.initial_window, self.min_window)
+    pub(crate) fn check(&self) -> Result<(), Invalid> {
+        super::check_windows(self.initial_window, self.min_window)
     }
 
     pub(crate) fn begin(&self, packet: Bytes) -> State {

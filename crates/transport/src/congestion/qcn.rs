@@ -6,7 +6,7 @@
 //! target (fast recovery), after that while the target itself grows, slowly once one clock is through its five cycles (active
 //! increase) and ever faster once both are (hyper-active increase).
 
-use netloom_units::{Bytes, Rate, Time};
+use netloom_units::{Bytes, Invalid, Rate, Time};
 use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -84,37 +84,25 @@ const ONE: u64 = 1 << 32;
 const FULL_SCALE: u8 = 63;
 
 impl Qcn {
-    pub(crate) fn check(&self) -> Result<(), String> {
-        if self.least_rate() == Rate(0) {
-            return Err("qcn.r_min: expected at least 1 bps, found 0".into());
+    pub(crate) fn check(&self) -> Result<(), Invalid> {
+        Invalid::at_least("r_min", self.least_rate(), Rate(1))?;
+        for (field, share) in [("g_d", self.g_d), ("min_dec", self.min_dec)] {
+            Invalid::unless(share > 0.0 && share <= 1.0, field, "a number above 0 and at most 1", share)?;
         }
-        if !(self.g_d > 0.0 && self.g_d <= 1.0) {
-            return Err(format!("qcn.g_d: expected a number above 0 and at most 1, found {}", self.g_d));
-        }
-        if !(self.min_dec > 0.0 && self.min_dec <= 1.0) {
-            return Err(format!(
-                "qcn.min_dec: expected a number above 0 and at most 1, found {}",
-                self.min_dec
-            ));
-        }
-        let tebibyte = Bytes(1 << 40);
-        if !(Bytes(2)..=tebibyte).contains(&self.byte_limit) {
-            return Err(format!("qcn.byte_limit: expected 2 B to 1 TiB, found {}", self.byte_limit));
-        }
-        let day = Time::from_ms(86_400_000);
-        if !(Time(2)..=day).contains(&self.timer) {
-            return Err(format!("qcn.timer: expected 2 ps to a day, found {}", self.timer));
-        }
+        let (bytes, tebibyte) = (self.byte_limit, Bytes(1 << 40));
+        Invalid::unless((Bytes(2)..=tebibyte).contains(&bytes), "byte_limit", "2 B to 1 TiB", bytes)?;
+        let (timer, day) = (self.timer, Time::from_ms(86_400_000));
+        Invalid::unless((Time(2)..=day).contains(&timer), "timer", "2 ps to a day", timer)?;
+        let limit = Rate::from_gbps(1_000_000);
         for (field, rate) in [("r_ai", self.r_ai), ("r_hai", self.r_hai)] {
-            let limit = Rate::from_gbps(1_000_000);
-            if rate > limit {
-                return Err(format!("qcn.{field}: expected at most {limit}, found {rate}"));
-            }
+            Invalid::unless(rate <= limit, field, format!("at most {limit}"), rate)?;
         }
-        if !(0.0..1.0).contains(&self.jitter) {
-            return Err(format!("qcn.jitter: expected a number from 0 to below 1, found {}", self.jitter));
-        }
-        Ok(())
+        Invalid::unless(
+            (0.0..1.0).contains(&self.jitter),
+            "jitter",
+            "a number from 0 to below 1",
+            self.jitter,
+        )
     }
 
     /// Least rate of a limiter.
@@ -289,8 +277,7 @@ mod tests {
             (Qcn { r_hai: Rate(u64::MAX), ..config() }, "r_hai"),
             (Qcn { jitter: 1.0, ..config() }, "jitter"),
         ] {
-            let error = config.check().unwrap_err();
-            assert!(error.starts_with(&format!("qcn.{field}: ")), "{error}");
+            assert_eq!(config.check().unwrap_err().field, field);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Selective repeat with an ideal reorder buffer.
 
+use netloom_units::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,10 +27,7 @@ impl Default for SelectiveRepeat {
 }
 
 impl SelectiveRepeat {
-    pub(crate) fn check(&self) -> Result<(), String> {
-        match self.reorder_threshold {
-            0 => Err("selective-repeat.reorder_threshold: expected at least 1 packet, found 0".into()),
-            _ => Ok(()),
-        }
+    pub(crate) fn check(&self) -> Result<(), Invalid> {
+        Invalid::at_least("reorder_threshold", self.reorder_threshold, 1)
     }
 }

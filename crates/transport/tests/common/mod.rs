@@ -73,7 +73,7 @@ impl Pipe {
                 let Some(Reverse((_, index))) = events.pop() else { break };
                 match contents[index as usize] {
                     Event::Data { departure, arrival, sent } => {
-                        let Answer { earlier, reply } = receiver.on_data(transport, arrival);
+                        let Answer { earlier, reply, .. } = receiver.on_data(transport, arrival);
                         assert_eq!(earlier, None);
                         if reply != Reply::None && !self.lost_acks.contains(&departure) {
                             events.push(Reverse((now + DELAY, contents.len() as u64)));

@@ -1,0 +1,488 @@
+//! DCQCN's reaction point: a rate per flow that notifications cut and that recovers by itself.
+//!
+//! A receiver that gets marked packets sends congestion notification packets (CNPs), one per interval and flow. A CNP makes the flow's
+//! current rate its target and cuts it by alpha / 2, where alpha remembers how often CNPs came of late. Then a timer, and in the paper
+//! a byte counter, take the rate back: first halfway to the target (fast recovery), later while the target itself grows
+//! (additive, then hyper increase).
+
+use std::cmp::Ordering;
+
+use netloom_units::{Bytes, Invalid, Rate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// DCQCN (Zhu et al., SIGCOMM'15): a rate per flow, from the line's downwards, that congestion notification packets cut. Works with any
+/// reliability; needs a fabric that marks (`fabric.ecn`). A field that is absent is that of the preset.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Dcqcn {
+    /// Published settings: `paper`; `hpcc-paper` and `hpcc`, the two of HPCC's public simulator, the latter like Mellanox's NICs; `conweave`,
+    /// those of ConWeave's; `uet`, those of the Ultra Ethernet simulator.
+    pub preset: DcqcnPreset,
+    /// Weight of the newest interval in alpha, g; 1/256 in all presets.
+    pub g: Option<f64>,
+    /// Interval after which alpha shrinks unless a CNP came: 55 us, or 50 us (`hpcc-paper`) or 1 us (`hpcc`, `conweave`).
+    pub alpha_timer: Option<Time>,
+    /// Interval at which the flow looks whether CNPs came, and cuts: 50 us (`hpcc-paper`), 4 us (`hpcc`, `conweave`). With the other presets, and
+    /// if 0, every CNP cuts at once.
+    pub cut_timer: Option<Time>,
+    /// Cycle of the timer that takes the rate back: 55 us, or 300 us (`hpcc`, `conweave`).
+    pub increase_timer: Option<Time>,
+    /// Bytes (on the wire) per cycle of the byte counter: 10 MB (`paper`, `uet`). With the other presets, and if 0, there is none.
+    pub byte_counter: Option<Bytes>,
+    /// Cycles of fast recovery, F: 5 (`paper`, `uet`), or 1. With a byte counter either clock ends it by counting so many; without one the timer
+    /// adds nothing for F cycles, `r_ai` in the next, and `r_hai` in each after that, as the public code does.
+    pub fast_recovery: Option<u32>,
+    /// What additive increase adds to the target: 40 Mb/s; 1/5000 of the line (`hpcc-paper`, `hpcc`), 1/2500 (`conweave`), 1/20 (`uet`).
+    pub r_ai: Option<Rate>,
+    /// What hyper increase adds to the target: 400 Mb/s; 1/500 of the line (`hpcc-paper`, `hpcc`), 1/1000 (`conweave`), 1/10 (`uet`).
+    pub r_hai: Option<Rate>,
+    /// Least rate; 100 Mb/s in all presets, as in the public code.
+    pub min_rate: Option<Rate>,
+    /// Whether every cut makes the current rate the target. Otherwise (`hpcc-paper`, `hpcc`, `conweave`) only one after which the rate has risen.
+    pub clamp_target: Option<bool>,
+    /// Least time between two CNPs of a flow: 50 us, or 1 us (`hpcc`, `conweave`, whose code echoes marks in every ACK).
+    pub cnp_interval: Option<Time>,
+    /// Most that may be in flight, in bandwidth-delay products of the idle path; absent: as much as the rate allows. IRN takes 1.
+    pub window_bdp: Option<f64>,
+}
+
+const DAY: Time = Time::from_ms(86_400_000);
+
+/// Published settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DcqcnPreset {
+    /// Zhu et al., SIGCOMM'15.
+    #[default]
+    Paper,
+    /// The paper's in HPCC's public simulator, scaled to the line's rate.
+    HpccPaper,
+    /// HPCC's public simulator, like Mellanox's NICs.
+    Hpcc,
+    /// ConWeave's public simulator.
+    Conweave,
+    /// The Ultra Ethernet simulator.
+    Uet,
+}
+
+/// The settings in force on a line.
+#[derive(Clone, Debug, PartialEq)]
+struct Settings {
+    g: f64,
+    alpha_timer: Time,
+    /// Zero: every CNP cuts at once.
+    cut_timer: Time,
+    increase_timer: Time,
+    /// Zero: none.
+    byte_counter: Bytes,
+    fast_recovery: u32,
+    r_ai: u64,
+    r_hai: u64,
+    min_rate: u64,
+    clamp_target: bool,
+}
+
+impl Dcqcn {
+    pub(crate) fn check(&self) -> Result<(), Invalid> {
+        if let Some(g) = self.g {
+            Invalid::unless(g > 0.0 && g <= 1.0, "g", "a number above 0 and at most 1", g)?;
+        }
+        let times = [
+            ("alpha_timer", self.alpha_timer),
+            ("increase_timer", self.increase_timer),
+            ("cnp_interval", self.cnp_interval),
+        ];
+        for (field, time) in times {
+            if let Some(time) = time {
+                let is_valid = time > Time::ZERO && time <= DAY;
+                Invalid::unless(is_valid, field, "more than 0 and at most a day", time)?;
+            }
+        }
+        if let Some(time) = self.cut_timer {
+            Invalid::unless(time <= DAY, "cut_timer", "at most a day", time)?;
+        }
+        if let Some(cycles) = self.fast_recovery {
+            Invalid::at_least("fast_recovery", cycles, 1)?;
+        }
+        if let Some(rate) = self.min_rate {
+            Invalid::at_least("min_rate", rate, Rate(1))?;
+        }
+        let limit = Rate::from_gbps(1_000_000);
+        for (field, rate) in [("r_ai", self.r_ai), ("r_hai", self.r_hai)] {
+            if let Some(rate) = rate {
+                Invalid::unless(rate <= limit, field, format!("at most {limit}"), rate)?;
+            }
+        }
+        match self.window_bdp {
+            Some(bdp) => Invalid::positive("window_bdp", bdp),
+            None => Ok(()),
+        }
+    }
+
+    /// Least time between two CNPs of a flow.
+    #[inline]
+    pub(crate) fn cnp_interval(&self) -> Time {
+        self.cnp_interval.unwrap_or(match self.preset {
+            DcqcnPreset::Paper | DcqcnPreset::HpccPaper | DcqcnPreset::Uet => Time::from_us(50),
+            DcqcnPreset::Hpcc | DcqcnPreset::Conweave => Time::from_us(1),
+        })
+    }
+
+    fn settings(&self, line: Rate) -> Settings {
+        use DcqcnPreset::{Conweave, Hpcc, HpccPaper, Paper, Uet};
+        let by_bytes = matches!(self.preset, Paper | Uet);
+        let (alpha_us, cut_us, increase_us) = match self.preset {
+            Paper | Uet => (55, 0, 55),
+            HpccPaper => (50, 50, 55),
+            Hpcc | Conweave => (1, 4, 300),
+        };
+        let (r_ai, r_hai) = match self.preset {
+            Paper => (40_000_000, 400_000_000),
+            HpccPaper | Hpcc => (line.0 / 5000, line.0 / 500),
+            Conweave => (line.0 / 2500, line.0 / 1000),
+            Uet => (line.0 / 20, line.0 / 10),
+        };
+        let rate = |field: Option<Rate>, default| field.map_or(default, |rate| rate.0);
+        Settings {
+            g: self.g.unwrap_or(1.0 / 256.0),
+            alpha_timer: self.alpha_timer.unwrap_or(Time::from_us(alpha_us)),
+            cut_timer: self.cut_timer.unwrap_or(Time::from_us(cut_us)),
+            increase_timer: self.increase_timer.unwrap_or(Time::from_us(increase_us)),
+            byte_counter: self.byte_counter.unwrap_or(Bytes(if by_bytes { 10_000_000 } else { 0 })),
+            fast_recovery: self.fast_recovery.unwrap_or(if by_bytes { 5 } else { 1 }),
+            r_ai: rate(self.r_ai, r_ai),
+            r_hai: rate(self.r_hai, r_hai),
+            min_rate: rate(self.min_rate, 100_000_000).min(line.0),
+            clamp_target: self.clamp_target.unwrap_or(by_bytes),
+        }
+    }
+}
+
+/// The rate of one flow, in whole bits per second.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    settings: Settings,
+    line: u64,
+    current: u64,
+    target: u64,
+    alpha: f64,
+    /// Since when alpha's intervals count; none before the first CNP.
+    alpha_since: Option<Time>,
+    /// Whether a CNP came in alpha's present interval. Matters only with a timer for cuts; otherwise CNPs move alpha themselves.
+    alpha_cnp: bool,
+    /// When the timer for cuts looks again, if it has something to see; since when it counts.
+    cut_due: Option<Time>,
+    cut_since: Time,
+    /// End of the increase timer's cycle; none at the line's rate.
+    increase_due: Option<Time>,
+    time_stage: u32,
+    byte_stage: u32,
+    bytes_left: i64,
+}
+
+impl State {
+    /// A flow that starts at the line's rate, which must not be zero.
+    pub(crate) fn new(config: &Dcqcn, line: Rate) -> Self {
+        let settings = config.settings(line);
+        State {
+            line: line.0,
+            current: line.0,
+            target: line.0,
+            alpha: 1.0,
+            alpha_since: None,
+            alpha_cnp: false,
+            cut_due: None,
+            cut_since: Time::ZERO,
+            increase_due: None,
+            time_stage: 0,
+            byte_stage: 0,
+            bytes_left: settings.byte_counter.0 as i64,
+            settings,
+        }
+    }
+
+    /// The current rate.
+    #[inline]
+    pub(crate) fn rate(&self) -> Rate {
+        Rate(self.current)
+    }
+
+    /// When to call [`Self::on_timer`].
+    #[inline]
+    pub(crate) fn due(&self) -> Option<Time> {
+        match (self.cut_due, self.increase_due) {
+            (Some(cut), Some(increase)) => Some(cut.min(increase)),
+            (cut, increase) => cut.or(increase),
+        }
+    }
+
+    /// A CNP arrived. Returns whether it cuts the rate at once.
+    pub(crate) fn on_cnp(&mut self, now: Time) -> bool {
+        self.settle_alpha(now);
+        if self.settings.cut_timer == Time::ZERO {
+            self.cut(now);
+            self.alpha += self.settings.g * (1.0 - self.alpha);
+            self.alpha_since = Some(now);
+            return true;
+        }
+        // The first CNP sets the timers going, and finds alpha at 1.
+        match self.alpha_since {
+            Some(_) => self.alpha_cnp = true,
+            None => (self.alpha_since, self.cut_since) = (Some(now), now),
+        }
+        let interval = self.settings.cut_timer.0;
+        let intervals = (now - self.cut_since).0 / interval + 1;
+        self.cut_due.get_or_insert(self.cut_since + Time(intervals * interval));
+        false
+    }
+
+    /// A timer may be due. Returns whether the rate was cut.
+    pub(crate) fn on_timer(&mut self, now: Time) -> bool {
+        if self.increase_due.is_some_and(|due| due <= now) {
+            self.increase_due = Some(now + self.settings.increase_timer);
+            self.time_stage = self.time_stage.saturating_add(1);
+            self.increase();
+        }
+        let is_cut = self.cut_due.is_some_and(|due| due <= now);
+        if is_cut {
+            self.cut_due = None;
+            self.settle_alpha(now);
+            self.cut(now);
+        }
+        is_cut
+    }
+
+    /// A packet of so many bytes (on the wire) leaves. Returns whether that ends a cycle of the byte counter, so that the rate rises.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, bytes: u64) -> bool {
+        if self.settings.byte_counter == Bytes(0) || self.increase_due.is_none() {
+            return false;
+        }
+        self.bytes_left -= bytes as i64;
+        let is_over = self.bytes_left <= 0;
+        if is_over {
+            self.bytes_left += self.settings.byte_counter.0 as i64;
+            self.byte_stage = self.byte_stage.saturating_add(1);
+            self.increase();
+        }
+        is_over
+    }
+
+    /// Ends the intervals of alpha that are over by `now`.
+    fn settle_alpha(&mut self, now: Time) {
+        let Some(since) = self.alpha_since else { return };
+        let intervals = (now - since).0 / self.settings.alpha_timer.0;
+        if intervals == 0 {
+            return;
+        }
+        let keep = 1.0 - self.settings.g;
+        if std::mem::take(&mut self.alpha_cnp) {
+            self.alpha = self.alpha * keep + self.settings.g;
+            self.alpha *= keep.powi((intervals - 1).min(1 << 20) as i32);
+        } else {
+            self.alpha *= keep.powi(intervals.min(1 << 20) as i32);
+        }
+        self.alpha_since = Some(since + self.settings.alpha_timer * intervals);
+    }
+
+    fn cut(&mut self, now: Time) {
+        if self.settings.clamp_target || self.time_stage > 0 || self.increase_due.is_none() {
+            self.target = self.current;
+        }
+        let cut = self.current as f64 * (1.0 - self.alpha / 2.0);
+        self.current = (cut.round() as u64).max(self.settings.min_rate);
+        (self.time_stage, self.byte_stage) = (0, 0);
+        self.bytes_left = self.settings.byte_counter.0 as i64;
+        self.increase_due = Some(now + self.settings.increase_timer);
+    }
+
+    /// A cycle of the timer or of the byte counter is over.
+    fn increase(&mut self) {
+        let Settings { fast_recovery, r_ai, r_hai, byte_counter, .. } = self.settings;
+        let add = if byte_counter == Bytes(0) {
+            // The public code looks at the cycles before this one, and its hyper increase does not accelerate.
+            match (self.time_stage - 1).cmp(&fast_recovery) {
+                Ordering::Less => 0,
+                Ordering::Equal => r_ai,
+                Ordering::Greater => r_hai,
+            }
+        } else {
+            let ahead = self.time_stage.max(self.byte_stage);
+            let behind = self.time_stage.min(self.byte_stage);
+            match (ahead < fast_recovery, behind > fast_recovery) {
+                (true, _) => 0,
+                (false, true) => r_hai.saturating_mul(u64::from(behind - fast_recovery)),
+                (false, false) => r_ai,
+            }
+        };
+        self.target = self.target.saturating_add(add).min(self.line);
+        self.current = self.current.midpoint(self.target);
+        // Halving a distance of whole bits never ends by itself.
+        if self.target == self.line && self.line - self.current <= 1 {
+            (self.current, self.increase_due) = (self.line, None);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const US: u64 = 1_000_000;
+
+    fn preset(preset: DcqcnPreset) -> Dcqcn {
+        Dcqcn { preset, ..Dcqcn::default() }
+    }
+
+    fn mbps(state: &State) -> f64 {
+        state.current as f64 / 1e6
+    }
+
+    /// Lets the timers run until then, and says what the rate was after each.
+    fn run_until(state: &mut State, us: u64) -> Vec<(u64, f64)> {
+        let mut seen = Vec::new();
+        while let Some(due) = state.due().filter(|due| due.0 <= us * US) {
+            state.on_timer(due);
+            seen.push((due.0 / US, mbps(state)));
+        }
+        seen
+    }
+
+    /// By hand, on a line of 40 Gb/s: the first notification halves the rate, since alpha is 1; with notifications every 50 us alpha stays there.
+    #[test]
+    fn notifications_halve_and_the_timer_takes_the_rate_back_as_in_the_paper() {
+        let mut state = State::new(&preset(DcqcnPreset::Paper), Rate::from_gbps(40));
+        assert_eq!((state.rate(), state.due()), (Rate::from_gbps(40), None));
+        assert!(state.on_cnp(Time(0)));
+        assert_eq!((state.current, state.target), (20_000_000_000, 40_000_000_000));
+        assert!(state.on_cnp(Time(50 * US)));
+        assert_eq!((state.current, state.target), (10_000_000_000, 20_000_000_000));
+        // Four cycles of fast recovery; from the fifth on the target grows by 40 Mb/s.
+        let recovered = run_until(&mut state, 50 + 7 * 55);
+        let expected = [
+            (105, 15_000.0),
+            (160, 17_500.0),
+            (215, 18_750.0),
+            (270, 19_375.0),
+            (325, 19_707.5),
+            (380, 19_893.75),
+            (435, 20_006.875),
+        ];
+        assert_eq!(recovered, expected);
+        // Seven intervals of 55 us without a notification; the cut takes half of alpha.
+        let alpha = (255.0f64 / 256.0).powi(7);
+        let before = state.current;
+        state.on_cnp(Time((50 + 7 * 55) * US));
+        assert_eq!(state.target, before);
+        assert_eq!(state.current, (20_006_875_000.0 * (1.0 - alpha / 2.0)).round() as u64);
+        assert!((state.alpha - (alpha * 255.0 / 256.0 + 1.0 / 256.0)).abs() < 1e-15);
+    }
+
+    #[test]
+    fn both_clocks_beyond_fast_recovery_increase_ever_faster() {
+        let mut state = State::new(&preset(DcqcnPreset::Paper), Rate::from_gbps(40));
+        for cnp in 0..4 {
+            state.on_cnp(Time(cnp * 50 * US));
+        }
+        assert_eq!((state.current, state.target), (2_500_000_000, 5_000_000_000));
+        let cycle = |state: &mut State| assert!(state.on_sent(10_000_000));
+        // Four cycles of the byte counter: 2.5 → 3.75 → 4.375 → 4.6875 → 4.84375 Gb/s, then two with 40 Mb/s more each.
+        (0..4).for_each(|_| cycle(&mut state));
+        assert_eq!(state.current, 4_843_750_000);
+        (0..2).for_each(|_| cycle(&mut state));
+        assert_eq!((state.current, state.target), (5_010_937_500, 5_080_000_000));
+        // The timer's first five cycles leave the slower clock within fast recovery: 40 Mb/s each. With its sixth both are one cycle beyond.
+        run_until(&mut state, 150 + 5 * 55);
+        assert_eq!(state.target, 5_280_000_000);
+        run_until(&mut state, 150 + 6 * 55);
+        assert_eq!(state.target, 5_680_000_000);
+        cycle(&mut state);
+        assert_eq!(state.target, 6_080_000_000);
+        run_until(&mut state, 150 + 7 * 55);
+        assert_eq!(state.target, 6_880_000_000);
+        // Less than a cycle's bytes end no cycle.
+        assert!(!state.on_sent(9_999_999) && state.on_sent(1));
+    }
+
+    /// HPCC's public code: cuts are looked for every 4 us, alpha is reckoned every microsecond, the rate rises every 300 us.
+    #[test]
+    fn the_mellanox_like_set_cuts_by_a_timer_and_keeps_its_target_until_the_rate_has_risen() {
+        let mut state = State::new(&preset(DcqcnPreset::Hpcc), Rate::from_gbps(100));
+        assert!(!state.on_cnp(Time(10 * US)));
+        assert_eq!(state.due(), Some(Time(14 * US)));
+        // The first notification finds alpha at 1, and it shrinks four times before the cut: 255⁴ / 256⁴.
+        assert!(state.on_timer(Time(14 * US)));
+        let first: f64 = 100e9 * (1.0 - 4_228_250_625.0 / 4_294_967_296.0 / 2.0);
+        assert_eq!((state.current, state.target), (first.round() as u64, 100_000_000_000));
+        assert_eq!(state.due(), Some(Time(314 * US)));
+        // A cut before the rate has risen leaves the target.
+        state.on_cnp(Time(15 * US));
+        assert!(state.on_timer(Time(18 * US)));
+        assert_eq!(state.target, 100_000_000_000);
+        let low = state.current;
+        assert_eq!(run_until(&mut state, 318).len(), 1);
+        assert_eq!(state.current, low.midpoint(100_000_000_000));
+        let risen = state.current;
+        // One after it does not.
+        state.on_cnp(Time(319 * US));
+        state.on_timer(Time(322 * US));
+        assert_eq!((state.target, state.due()), (risen, Some(Time(622 * US))));
+        // 20 Mb/s in the second cycle, 200 Mb/s in each after that: 1/5000 and 1/500 of the line.
+        let targets = [622, 922, 1222, 1522].map(|us| {
+            run_until(&mut state, us);
+            state.target - risen
+        });
+        assert_eq!(targets, [0, 20_000_000, 220_000_000, 420_000_000]);
+    }
+
+    #[test]
+    fn sets_scale_with_the_line_where_they_say_so() {
+        let increases = |set, gbps| {
+            let settings = preset(set).settings(Rate::from_gbps(gbps));
+            (settings.r_ai / 1_000_000, settings.r_hai / 1_000_000)
+        };
+        use DcqcnPreset::*;
+        assert_eq!([40, 100].map(|gbps| increases(Paper, gbps)), [(40, 400); 2]);
+        for set in [HpccPaper, Hpcc] {
+            assert_eq!([25, 100].map(|gbps| increases(set, gbps)), [(5, 50), (20, 200)]);
+        }
+        assert_eq!([25, 100].map(|gbps| increases(Conweave, gbps)), [(10, 25), (40, 100)]);
+        assert_eq!([100, 400].map(|gbps| increases(Uet, gbps)), [(5_000, 10_000), (20_000, 40_000)]);
+        assert_eq!([Paper, HpccPaper, Hpcc].map(|set| preset(set).cnp_interval().0 / US), [50, 50, 1]);
+    }
+
+    #[test]
+    fn no_rate_falls_below_the_least_nor_rises_beyond_the_line() {
+        let mut state = State::new(&preset(DcqcnPreset::Paper), Rate::from_gbps(10));
+        (0..20).for_each(|cnp| {
+            state.on_cnp(Time(cnp * 50 * US));
+        });
+        assert_eq!(state.current, 100_000_000);
+        // Back at the line the clocks stop.
+        let last = run_until(&mut state, 1_000_000).last().copied();
+        assert!(last.is_some_and(|(us, _)| us < 200_000), "{last:?}");
+        assert_eq!((state.current, state.due()), (10_000_000_000, None));
+        assert!(!state.on_sent(100_000_000));
+    }
+
+    #[test]
+    fn senseless_values_name_their_field() {
+        let config = Dcqcn::default;
+        assert_eq!(config().check(), Ok(()));
+        for (config, field) in [
+            (Dcqcn { g: Some(0.0), ..config() }, "g"),
+            (Dcqcn { alpha_timer: Some(Time::ZERO), ..config() }, "alpha_timer"),
+            (Dcqcn { increase_timer: Some(Time::ZERO), ..config() }, "increase_timer"),
+            (Dcqcn { cnp_interval: Some(Time::MAX), ..config() }, "cnp_interval"),
+            (Dcqcn { cut_timer: Some(Time::MAX), ..config() }, "cut_timer"),
+            (Dcqcn { fast_recovery: Some(0), ..config() }, "fast_recovery"),
+            (Dcqcn { min_rate: Some(Rate(0)), ..config() }, "min_rate"),
+            (Dcqcn { r_ai: Some(Rate(u64::MAX)), ..config() }, "r_ai"),
+            (Dcqcn { r_hai: Some(Rate(u64::MAX)), ..config() }, "r_hai"),
+            (Dcqcn { window_bdp: Some(0.0), ..config() }, "window_bdp"),
+        ] {
+            assert_eq!(config.check().unwrap_err().field, field);
+        }
+    }
+}
