@@ -129,7 +129,7 @@ impl ChannelFaults {
 pub enum DropCause {
     /// There was no room in a queue or buffer.
     Full,
-    /// The link was cut, or lost it at random.
+    /// The link was cut, or lost it at random, or cuts left it without a route.
     Fault,
 }
 

@@ -81,10 +81,19 @@ impl Ports {
             let goes_first = lane <= rules.top || moment.is_over && lane < rules.first_shared;
             if state.free_at <= moment.at && goes_first {
                 state.free_at = moment.at;
-                state.stats.max_queue = state.stats.max_queue.max(u64::from(packet.size));
+                let size = u64::from(packet.size);
                 match state.start(packet, lane, false) {
-                    Some(departure) => wire.depart(departure),
-                    None => dropped.get_or_insert_default().note(packet, DropCause::Fault),
+                    Some(departure) => {
+                        state.stats.max_queue = state.stats.max_queue.max(size);
+                        wire.depart(departure);
+                    }
+                    None => {
+                        // At a channel that is cut it does not even wait.
+                        if state.free_at > moment.at {
+                            state.stats.max_queue = state.stats.max_queue.max(size);
+                        }
+                        dropped.get_or_insert_default().note(packet, DropCause::Fault);
+                    }
                 }
                 return Fate::Queued;
             }
@@ -579,6 +588,12 @@ impl Ports {
                 }
             }
         }
+    }
+
+    /// A packet ends here, as no route leads on.
+    #[cold]
+    pub fn discard(&mut self, packet: &Packet) {
+        self.dropped.get_or_insert_default().note(packet, DropCause::Fault);
     }
 
     /// When a port's transmitter is next free, and whether something is ready to go then, as of the last advance.

@@ -63,6 +63,17 @@ fn a_cut_ends_a_transmission_also_where_nothing_follows() {
 }
 
 #[test]
+fn nothing_waits_for_a_channel_that_is_cut() {
+    for is_over in [false, true] {
+        let mut node = node(faulty(vec![(ns(100), ns(900))], vec![]));
+        node.put(ns(200), 0, data(0, 400), is_over);
+        node.advance(ns(9000));
+        let stats = node.ports.stats_of(0, ns(9000));
+        assert_eq!((stats.max_queue, stats.lost, stats.busy), (0, 1, ns(0)));
+    }
+}
+
+#[test]
 fn cuts_that_overlap_are_one() {
     let mut node = node(faulty(vec![(ns(500), ns(600)), (ns(100), ns(300)), (ns(200), ns(400))], vec![]));
     for (seq, at) in [(0, 0), (1, 150), (2, 350), (3, 400), (4, 550), (5, 600)] {

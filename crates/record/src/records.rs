@@ -303,7 +303,7 @@ pub struct PacketCounts {
     pub dropped: u64,
     /// On the way when the run ended.
     pub in_flight: u64,
-    /// Those of `dropped` that a fault took: on a link that was cut, or at random.
+    /// Those of `dropped` that a fault took: on a link that was cut, at random, or because cuts left no route.
     #[serde(default)]
     pub lost: u64,
 }

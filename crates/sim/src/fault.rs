@@ -1,6 +1,7 @@
 //! Links that are slow, lossy or gone, for a while or for good.
 
 use netloom_fabric::{ChannelFaults, LossySpell};
+use netloom_routing::{RouteTable, Routing};
 use netloom_topology::{ChannelId, LinkId, Network};
 use netloom_units::random;
 use netloom_units::{Rate, Time, kinds};
@@ -8,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::channel::ChannelEnds;
+use crate::epochs::Withdrawal;
 
 kinds! {
     /// Something wrong with some links.
@@ -54,8 +56,8 @@ impl Default for Degrade {
 }
 
 /// Links or switches that are gone. Without `from` and `until` they do not exist during the whole run, and paths are computed without
-/// them. Otherwise they are cut at one moment and perhaps repaired at another, and routing is not told: what is sent to them, waits for
-/// them or is on their wires at the cut is lost.
+/// them. Otherwise they are cut at one moment and perhaps repaired at another: what is sent to them, waits for them or is on their wires at
+/// the cut is lost. Routing learns of both after `reroute_after`, or never.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Cut {
@@ -73,6 +75,9 @@ pub struct Cut {
     pub from: Time,
     /// Until when; absent: for good.
     pub until: Option<Time>,
+    /// Time from the cut, and from the repair, until all switches and hosts go by new routes, which a packet under way follows from its next
+    /// switch on. Absent: never.
+    pub reroute_after: Option<Time>,
 }
 
 /// Links that lose packets at random for a while, in both directions, or single channels of them. Nobody is told.
@@ -122,8 +127,12 @@ pub(crate) struct Faults {
     losses: Vec<Vec<LossySpell>>,
     /// The first fault that loses packets.
     losing: Option<usize>,
-    /// The first cut of the run's middle that nobody repairs.
+    /// The first cut of the run's middle that nobody repairs and that routing does not get around.
     endless: Option<usize>,
+    /// The first one that routing may get around.
+    rerouted: Option<usize>,
+    /// The spells in which routes do without links.
+    pub(crate) withdrawals: Vec<Withdrawal>,
 }
 
 impl Faults {
@@ -137,6 +146,8 @@ impl Faults {
             losses: vec![Vec::new(); 2 * links],
             losing: None,
             endless: None,
+            rerouted: None,
+            withdrawals: Vec::new(),
         };
         for (index, fault) in faults.iter().enumerate() {
             let result = match fault {
@@ -160,6 +171,11 @@ impl Faults {
         };
         let channels = choice.channels(network, seed, index, true)?;
         if cut.from == Time::ZERO && cut.until.is_none() {
+            if cut.reroute_after.is_some() {
+                let reason =
+                    "has no meaning where a cut lasts for the whole run, of which routing knows; give `from`";
+                return Err(("reroute_after".into(), reason.into()));
+            }
             for channel in channels {
                 let link = network.links()[channel as usize / 2];
                 if let Some(&host) = [link.a, link.b].iter().find(|&&node| network.is_host(node)) {
@@ -174,12 +190,23 @@ impl Faults {
             }
             return Ok(());
         }
+        let until = cut.until.unwrap_or(Time::MAX);
+        let links: Vec<LinkId> = channels.iter().map(|&channel| channel / 2).collect();
         for channel in channels {
-            self.cuts[channel as usize].push((cut.from, cut.until.unwrap_or(Time::MAX)));
+            self.cuts[channel as usize].push((cut.from, until));
         }
         self.losing = self.losing.or(Some(index));
-        if cut.until.is_none() {
+        // No route gets around a host's own link.
+        let ends = |link: LinkId| [network.links()[link as usize].a, network.links()[link as usize].b];
+        let takes_hosts = links.iter().any(|&link| ends(link).iter().any(|&node| network.is_host(node)));
+        if cut.until.is_none() && (cut.reroute_after.is_none() || takes_hosts) {
             self.endless = self.endless.or(Some(index));
+        } else if cut.until.is_none() {
+            self.rerouted = self.rerouted.or(Some(index));
+        }
+        if let Some(after) = cut.reroute_after {
+            let (from, until) = (cut.from.saturating_add(after), until.saturating_add(after));
+            self.withdrawals.push(Withdrawal { fault: index, links, from, until });
         }
         Ok(())
     }
@@ -259,11 +286,38 @@ impl Faults {
             return refuse(index, "kind", reason);
         }
         if let Some(index) = self.endless.filter(|_| until.is_none()) {
-            let reason = "expected the moment of the repair: flows that need the link would never end; or give the run an end (`until` in \
-                          [measure])";
+            let reason = "expected the moment of the repair: flows that need the link would never end; or let routes get around it \
+                          (`reroute_after`; no route gets around a host's link), or give the run an end (`until` in [measure])";
             return refuse(index, "until", reason);
         }
         Ok(())
+    }
+
+    /// Refuses a cut for good that leaves hosts out of reach of each other, in a run without an end. `last`: the routes after the last
+    /// change.
+    pub(crate) fn check_last(&self, last: &RouteTable, until: Option<Time>) -> Result<(), FaultError> {
+        match (self.rerouted.filter(|_| until.is_none()), last.unreachable()) {
+            (Some(index), Some(unreachable)) => {
+                let reason = format!(
+                    "expected the moment of the repair: {unreachable}, so that some flows would never end; or give the run an end (`until` in \
+                     [measure])"
+                );
+                Err(FaultError { index, field: "until".into(), reason })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses new routes where switches hold on to the way of what is in flight.
+    pub(crate) fn check_scheme(&self, routing: &Routing) -> Result<(), FaultError> {
+        match (self.withdrawals.first(), routing.counted_flowcuts()) {
+            (Some(&Withdrawal { fault: index, .. }), Some(_)) => {
+                let reason = "flowcuts that switches count keep their path while anything is in flight: expected none, or routing.placement = \
+                              \"nic\"";
+                Err(FaultError { index, field: "reroute_after".into(), reason: reason.into() })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// What the port that feeds a channel must know of its faults.

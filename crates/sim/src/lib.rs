@@ -22,6 +22,7 @@ mod channel;
 mod collect;
 mod config;
 mod driven;
+mod epochs;
 mod fault;
 mod host;
 mod measure;

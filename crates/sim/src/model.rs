@@ -9,6 +9,7 @@ use netloom_topology::Network;
 use netloom_transport::Transport;
 use netloom_units::{Bytes, Time};
 
+use crate::epochs::Epochs;
 use crate::host::Host;
 use crate::meter::Watch;
 use crate::switch::Switch;
@@ -21,7 +22,10 @@ pub(crate) struct World {
     /// The fabric as ports see it.
     pub(crate) rules: Rules,
     pub(crate) routing: Routing,
+    /// The routes by which the run begins, unless `epochs` says otherwise.
     pub(crate) forwarding: Forwarding,
+    /// The routes that follow faults.
+    pub(crate) epochs: Epochs,
     pub(crate) transport: Transport,
     pub(crate) watch: Watch,
     /// Whether flows are started from outside, too, so that hosts tell of them.
@@ -32,6 +36,14 @@ pub(crate) struct World {
     pub(crate) hint: Option<Bytes>,
     /// Calculations of programs under way.
     pub(crate) calculations: AtomicU64,
+}
+
+impl World {
+    /// The routes at an instant.
+    #[inline]
+    pub(crate) fn routes(&self, now: Time) -> &Forwarding {
+        self.epochs.at(now, &self.forwarding)
+    }
 }
 
 /// A host or a switch.

@@ -18,6 +18,7 @@ use rand::Rng;
 
 use crate::collect::{Remains, RunError, collect};
 use crate::config::SimConfig;
+use crate::epochs::Epochs;
 use crate::fault::{FaultError, Faults};
 use crate::host::{FIRST_OWN, Host};
 use crate::measure::Measure;
@@ -141,6 +142,10 @@ impl Simulation {
         let layers_seed = random::Node::Layers.stream(seed, 0).next_u64();
         let is_cut = |channel| faults.cut[channel as usize / 2];
         let forwarding = Forwarding::build(&routing, &network, is_cut, layers_seed)?;
+        faults.check_scheme(&routing)?;
+        let scheme = (&routing, &network, layers_seed);
+        let epochs = Epochs::lay(&faults.withdrawals, &faults.cut, &forwarding, scheme)?;
+        faults.check_last(epochs.last(&forwarding).table(), measure.until)?;
         let vcs = virtual_channels(&fabric, &network, &forwarding)?;
         let rules = Rules::new(&fabric, transport.packet_size(), vcs);
         let rules = if faults.lose_packets() { rules.with_faults() } else { rules };
@@ -152,6 +157,7 @@ impl Simulation {
             rules,
             routing,
             forwarding,
+            epochs,
             transport,
             watch,
             is_driven: false,
@@ -267,6 +273,7 @@ impl Simulation {
                 decider: Decider::of_switch(&self.world.routing, stride, self.world.is_lossy, &mut draws),
                 draws,
                 row: self.world.forwarding.table().row(id),
+                epoch: 0,
                 random: random::Node::Marking.stream(self.seed, u64::from(id)),
                 points: CongestionPoints::new(&self.world, specs_len),
                 control_sent: 0,
@@ -280,8 +287,9 @@ impl Simulation {
     }
 
     fn duties(&self, has_sampler: bool) -> Duties {
-        let World { fabric, forwarding, routing, rules, .. } = &self.world;
-        let decides_only = forwarding.is_minimal() && routing.counted_flowcuts().is_none();
+        let World { fabric, forwarding, epochs, routing, rules, .. } = &self.world;
+        let decides_only =
+            forwarding.is_minimal() && epochs.is_empty() && routing.counted_flowcuts().is_none();
         if has_sampler || fabric.options.qcn.is_some() || !decides_only {
             Duties::Special
         } else if rules.is_lossless() {

@@ -4,7 +4,7 @@ mod flowcut;
 
 use netloom_engine::Scheduler;
 use netloom_fabric::{CongestionPoint, Credit, Flags, Moment, Packet, PacketKind, Ports};
-use netloom_routing::{Carries, Decider, Header, Hop, Notice, Tag, View};
+use netloom_routing::{Carries, Decider, Forwarding, Header, Hop, Notice, Tag, View};
 use netloom_topology::PortId;
 use netloom_units::Time;
 use netloom_units::random::Stream;
@@ -19,8 +19,10 @@ pub(crate) struct Switch {
     pub(crate) decider: Decider,
     /// What the decider draws from.
     pub(crate) draws: Stream,
-    /// Its row of the route table.
+    /// Its row of the route tables.
     pub(crate) row: usize,
+    /// How often routes have changed by what it knows.
+    pub(crate) epoch: usize,
     /// Decides on ECN marks.
     pub(crate) random: Stream,
     pub(crate) points: CongestionPoints,
@@ -41,7 +43,8 @@ pub(crate) enum Duties {
     Plain,
     /// It obeys flow control.
     Lossless,
-    /// It may obey flow control, takes samples, notifies of congestion, counts flowcuts, or knows ways other than minimal ones.
+    /// It may obey flow control, takes samples, notifies of congestion, counts flowcuts, or knows ways other than minimal ones or other ones
+    /// at other times.
     Special,
 }
 
@@ -85,7 +88,7 @@ impl Switch {
             // Loads are those of this instant.
             self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
         }
-        let port = self.choose(world, id, now, packet, out);
+        let port = self.choose(world, &world.forwarding, id, now, packet, out);
         let moment = Moment { at: now, is_over: out.is_last_of_instant() };
         self.enqueue(world, moment, port, packet, out);
     }
@@ -95,20 +98,21 @@ impl Switch {
     fn choose(
         &mut self,
         world: &World,
+        forwarding: &Forwarding,
         id: u32,
         now: Time,
         packet: &mut Packet,
         out: &mut impl Scheduler<Message>,
     ) -> PortId {
         let Switch { ports, decider, draws, .. } = self;
-        let candidates = world.forwarding.table().candidates_in_row(self.row, id, packet.dst);
+        let candidates = forwarding.table().candidates_in_row(self.row, id, packet.dst);
         if let [only] = *candidates.ports {
             return only;
         }
         let header = header(world, packet);
         let view = PortsAt { ports, world, id, now, out };
         let (src, dst) = (packet.src, packet.dst);
-        let tags = move || world.forwarding.tags(src, dst);
+        let tags = move || forwarding.tags(src, dst);
         let hop = decider.port(header, candidates, now, view, tags, draws);
         take(packet, hop)
     }
@@ -145,6 +149,12 @@ impl Switch {
         if world.rules.is_lossless() {
             self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
         }
+        if !world.epochs.is_empty() {
+            self.take_new_routes(world, id, now);
+            if !self.leads_to(world, id, packet.dst) {
+                return self.ports.discard(packet);
+            }
+        }
         if packet.kind == PacketKind::Cnm {
             self.learn(world, id, now, packet, packet.ingress, false);
         }
@@ -173,12 +183,30 @@ impl Switch {
         packet: &mut Packet,
         out: &mut impl Scheduler<Message>,
     ) -> PortId {
-        if world.forwarding.is_minimal() {
-            return self.choose(world, id, now, packet, out);
+        let forwarding = world.epochs.forwarding(self.epoch, &world.forwarding);
+        if forwarding.is_minimal() {
+            return self.choose(world, forwarding, id, now, packet, out);
         }
         let header = header(world, packet);
-        let hop = self.decider.onward(&world.forwarding, id, &header, now, &mut self.draws);
+        let hop = self.decider.onward(forwarding, id, &header, now, &mut self.draws);
         take(packet, hop)
+    }
+
+    /// Goes by the routes of `now`. Where its ports have become other ones, what it knew of them is gone.
+    fn take_new_routes(&mut self, world: &World, id: u32, now: Time) {
+        while world.epochs.begins(self.epoch + 1).is_some_and(|from| from <= now) {
+            let table = |epoch| world.epochs.forwarding(epoch, &world.forwarding).table();
+            if !table(self.epoch).agrees_at(id, table(self.epoch + 1)) {
+                self.decider.forget(&world.routing);
+            }
+            self.epoch += 1;
+        }
+    }
+
+    /// Whether its routes lead to a host.
+    fn leads_to(&self, world: &World, id: u32, host: u32) -> bool {
+        let table = world.epochs.forwarding(self.epoch, &world.forwarding).table();
+        !table.candidates_in_row(self.row, id, host).ports.is_empty()
     }
 
     /// Lets the congestion point of the queue that a data packet is about to enter look at it.
@@ -228,6 +256,9 @@ impl Switch {
         };
         self.control_sent += 1;
         self.learn(world, id, now, &notification, port, true);
+        if !self.leads_to(world, id, notification.dst) {
+            return self.ports.discard(&notification);
+        }
         let way = self.choose_specially(world, id, now, &mut notification, out);
         // The packet itself is still to come, and may make its port pause in this instant.
         let moment = Moment { at: now, is_over: false };
@@ -245,7 +276,8 @@ impl Switch {
         is_local: bool,
     ) {
         let destination = notification.src;
-        let candidates = world.forwarding.table().candidates_in_row(self.row, id, destination);
+        let table = world.epochs.forwarding(self.epoch, &world.forwarding).table();
+        let candidates = table.candidates_in_row(self.row, id, destination);
         let notice = Notice { destination, port, feedback: notification.aux as u8, is_local };
         self.decider.on_notice(&notice, candidates.ports, now);
     }

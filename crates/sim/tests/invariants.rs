@@ -9,7 +9,7 @@ use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Qcn, flow_control}
 use netloom_record::{DecisionCount, FlowRecord};
 use netloom_routing::granularity::flowcut::Flowcut;
 use netloom_routing::{Granularity, Placement, Routing, preset};
-use netloom_sim::{Cut, Degrade, Fault, Loss, SimConfig, SimError, Simulation};
+use netloom_sim::{Cut, Degrade, Fault, FaultError, Loss, SimConfig, SimError, Simulation};
 use netloom_topology::{FatTree, Network, Topology};
 use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
 use netloom_transport::{Congestion, Reliability, Shaping, Transport, congestion};
@@ -135,12 +135,16 @@ fn degradations() -> impl Strategy<Value = Vec<Fault>> {
 
 /// Cuts that are repaired, of links and of hosts', and random losses: in all fewer than senders give up at.
 fn interruptions() -> impl Strategy<Value = Vec<Fault>> {
-    let cut = (any::<bool>(), 1..3u32, 0..40u64, 1..100u64).prop_map(|(host, links, from, lasts)| {
+    let reroute_after = prop::option::of((0..30_000u64).prop_map(Time::from_ns));
+    let cut = (any::<bool>(), 1..3u32, 0..40u64, 1..100u64, any::<bool>(), reroute_after);
+    let cut = cut.prop_map(|(host, links, from, lasts, is_repaired, reroute_after)| {
+        let is_repaired = is_repaired || host || reroute_after.is_none();
         Fault::Cut(Cut {
             tier: host.then(|| "host".into()),
             links: Some(links),
-            from: Time::from_us(from),
-            until: Some(Time::from_us(from + lasts)),
+            from: Time::from_us(from + u64::from(!is_repaired)),
+            until: is_repaired.then(|| Time::from_us(from + lasts)),
+            reroute_after,
             ..Cut::default()
         })
     });
@@ -255,6 +259,10 @@ fn simulate(network: &Network, config: &SimConfig, pattern: &Pattern, seed: u64)
     match Simulation::new(network.clone(), config, plan) {
         // A tapered tree may hang on the one link that was cut.
         Err(SimError::Unreachable(_)) if may_hang => None,
+        // Or on one that is cut for good, and some schemes cannot follow.
+        Err(SimError::Fault(FaultError { field, .. })) if ["reroute_after", "until"].contains(&&*field) => {
+            None
+        }
         ready => Some(ready.unwrap()),
     }
 }

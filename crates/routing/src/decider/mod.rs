@@ -122,8 +122,7 @@ impl Decider {
         let control = if data == Role::Static { Role::Static } else { Role::Hash };
         // Switch AR's notifications tell the switches on all ways about the congestion.
         let notification = if scheme.selector.uncongested().is_some() { Role::Scatter } else { control };
-        let entries = scheme.entries.map_or(usize::MAX, |entries| entries as usize);
-        let limits = Limits { ageing: scheme.ageing, entries };
+        let limits = limits(scheme);
         let passing =
             scheme.counted_flowcuts().map(|flowcut| Box::new(Passing::new(flowcut, limits, is_lossy)));
         let remembers = matches!(data, Role::Run | Role::RunAtFirst) && passing.is_none();
@@ -137,6 +136,16 @@ impl Decider {
         let chooser = Some(Box::new(scheme.selector.at(Place { stride })));
         let at_first = scheme.placement == Placement::Ingress;
         Decider { quick, roles, flows, passing, at_first, chooser, ..Decider::bare(scheme, salt, stride) }
+    }
+
+    /// The ports of this switch are other ones now: what was learnt of them is no more, nor are the runs that kept to them.
+    pub fn forget(&mut self, scheme: &Routing) {
+        if let Some(chooser) = &mut self.chooser {
+            **chooser = scheme.selector.at(Place { stride: self.stride });
+        }
+        if !matches!(self.flows, Flows::None) {
+            self.flows = scheme.granularity.at_switch(limits(scheme));
+        }
     }
 
     /// One that leaves everything to the hash.
@@ -534,6 +543,11 @@ impl Decider {
             Uncongested::Hash => hash_in_words(header),
         }
     }
+}
+
+/// What the flow table of a switch may hold.
+fn limits(scheme: &Routing) -> Limits {
+    Limits { ageing: scheme.ageing, entries: scheme.entries.map_or(usize::MAX, |entries| entries as usize) }
 }
 
 #[cfg(test)]

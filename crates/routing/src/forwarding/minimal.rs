@@ -53,6 +53,17 @@ impl RouteTable {
     /// # Errors
     /// If some switch to which a host is attached cannot reach some host.
     pub fn minimal(network: &Network, is_cut: impl Fn(ChannelId) -> bool) -> Result<Self, Unreachable> {
+        let table = RouteTable::in_part(network, is_cut, None);
+        table.unreachable().map_or(Ok(table), Err)
+    }
+
+    /// The same where some hosts may be out of reach: no port leads there. Sets of ports keep the numbers that they have in the table
+    /// before it, if there is one.
+    pub fn in_part(
+        network: &Network,
+        is_cut: impl Fn(ChannelId) -> bool,
+        before: Option<&RouteTable>,
+    ) -> Self {
         let (hosts, switches) = (network.hosts(), network.switches() as usize);
         let mut edge_switch: Vec<NodeId> = Vec::new();
         let mut edge_of = vec![u32::MAX; switches];
@@ -69,12 +80,11 @@ impl RouteTable {
             let port = port.expect("a link has two ends") as PortId;
             attachment.push(Attachment { switch, edge: *slot, port });
         }
-        let first_host = |edge: usize| attachment.iter().position(|at| at.edge as usize == edge).unwrap_or(0);
-
         let edges = edge_switch.len();
         let mut set_of = vec![0u32; switches * edges];
-        let mut known: FxHashMap<Vec<PortId>, u32> = FxHashMap::default();
-        let mut sets = Vec::new();
+        let mut sets = before.map_or_else(Vec::new, |before| before.sets.clone());
+        let mut known: FxHashMap<Vec<PortId>, u32> =
+            (0..).zip(&sets).map(|(index, set)| (set.to_vec(), index)).collect();
         let mut set = Vec::new();
         let mut distances = Distances::new(network, is_cut);
         for (edge, &root) in edge_switch.iter().enumerate() {
@@ -82,10 +92,6 @@ impl RouteTable {
             for here in 0..switches {
                 set.clear();
                 set.extend(distances.closer(here));
-                if distances.to_root[here] == u32::MAX && edge_of[here] != u32::MAX {
-                    let host = first_host(edge) as HostId;
-                    return Err(Unreachable { switch: here as NodeId + hosts, host });
-                }
                 let index = known.get(&set).copied().unwrap_or_else(|| {
                     sets.push(set.as_slice().into());
                     known.insert(set.clone(), sets.len() as u32 - 1);
@@ -95,7 +101,26 @@ impl RouteTable {
             }
         }
 
-        Ok(RouteTable { hosts, edge_switch, edges, attachment, set_of, sets })
+        RouteTable { hosts, edge_switch, edges, attachment, set_of, sets }
+    }
+
+    /// A switch with hosts, and a host that it does not reach.
+    pub fn unreachable(&self) -> Option<Unreachable> {
+        (0..self.edges() as usize).find_map(|edge| {
+            let root = self.edge_switch[edge];
+            let is_lost = |&&switch: &&NodeId| {
+                switch != root && self.towards_edge(switch, edge as u32).ports.is_empty()
+            };
+            let switch = *self.edge_switch.iter().filter(is_lost).min()?;
+            let host = self.attachment.iter().position(|at| at.edge as usize == edge)? as HostId;
+            Some(Unreachable { switch, host })
+        })
+    }
+
+    /// Whether a switch forwards alike by both tables.
+    pub fn agrees_at(&self, switch: NodeId, other: &RouteTable) -> bool {
+        let ports = |table: &RouteTable, edge| table.towards_edge(switch, edge).ports.to_vec();
+        (0..self.edges()).all(|edge| ports(self, edge) == ports(other, edge))
     }
 
     /// Number of hosts.

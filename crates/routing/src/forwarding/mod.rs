@@ -116,6 +116,31 @@ impl Forwarding {
     ) -> Result<Self, ForwardingError> {
         routing.fits(network)?;
         let table = RouteTable::minimal(network, &is_cut)?;
+        Self::lay(routing, network, table, is_cut, seed)
+    }
+
+    /// The paths of the same scheme once other links are cut. Hosts may be out of reach ([`RouteTable::in_part`]).
+    ///
+    /// # Errors
+    /// If the scheme needs something that the rest of the network does not have.
+    pub fn rebuild(
+        &self,
+        routing: &Routing,
+        network: &Network,
+        is_cut: impl Fn(ChannelId) -> bool,
+        seed: u64,
+    ) -> Result<Self, ForwardingError> {
+        let table = RouteTable::in_part(network, &is_cut, Some(&self.table));
+        Self::lay(routing, network, table, is_cut, seed)
+    }
+
+    fn lay(
+        routing: &Routing,
+        network: &Network,
+        table: RouteTable,
+        is_cut: impl Fn(ChannelId) -> bool,
+        seed: u64,
+    ) -> Result<Self, ForwardingError> {
         let beyond = match &routing.selector {
             Selector::Layer(config) => {
                 Beyond::Layers(Box::new(Layers::build(config, network, is_cut, seed)?))
@@ -213,7 +238,11 @@ impl Forwarding {
             {
                 (minimal, tag.passed())
             }
-            Phase::Towards(edge) => (self.table.towards_edge(here, edge).ports, tag),
+            Phase::Towards(edge) => match self.table.towards_edge(here, edge).ports {
+                // It is out of reach; the destination may not be.
+                [] => (minimal, tag.passed()),
+                ports => (ports, tag),
+            },
         }
     }
 

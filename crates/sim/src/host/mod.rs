@@ -350,7 +350,7 @@ impl Host {
         };
         let size = u32::from(next.payload) + world.transport.options.header.0 as u32;
         let (payload, dst) = (u32::from(next.payload), flow.dst);
-        let tags = || world.forwarding.tags(id, dst);
+        let tags = || world.routes(at).tags(id, dst);
         let tag = match &mut self.decider {
             Some(decider) => decider.tag(flow.at, payload, at, tags, &mut self.random).bits(),
             None => 0,
@@ -467,7 +467,7 @@ impl Host {
     ) {
         let Some(decider) = self.decider.as_mut().filter(|decider| decider.listens()) else { return };
         let Some(flow) = &self.flows[slot as usize] else { return };
-        let tags = || world.forwarding.tags(id, flow.dst);
+        let tags = || world.routes(feedback.now).tags(id, flow.dst);
         match decider.on_feedback(flow.at, feedback, tags, &mut self.random) {
             Advice::Continue => {}
             Advice::PauseUntil(limit) => {

@@ -105,7 +105,7 @@ impl Host {
         });
         let at = FlowRef { key: FlowKey { src: id, flow: number }, slot };
         if let Some(decider) = &mut self.decider {
-            decider.begin(at, world.forwarding.tags(id, dst), &mut self.random);
+            decider.begin(at, world.routes(now).tags(id, dst), &mut self.random);
         }
         let flow = Flow {
             at,

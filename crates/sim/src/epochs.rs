@@ -1,0 +1,124 @@
+//! Routes that follow faults.
+//!
+//! When links are cut and repaired is known before a run, and so is when routing learns of it. So the routes of every spell between two such
+//! moments, an *epoch*, are laid before the run, and switches and hosts look up those of now: all change at the same instant, and whoever
+//! is under way then goes on by the new ones from the next switch.
+
+use std::collections::BTreeMap;
+
+use netloom_routing::{Forwarding, Routing};
+use netloom_topology::{LinkId, Network};
+use netloom_units::Time;
+
+use crate::fault::FaultError;
+
+/// The routes of a run after those that it begins by. Empty in nearly all runs.
+#[derive(Debug, Default)]
+pub(crate) struct Epochs {
+    /// From when, in order of time, and which of `forwardings`; none: those by which the run begins.
+    begin: Vec<(Time, Option<usize>)>,
+    forwardings: Vec<Forwarding>,
+}
+
+/// A spell in which routes do without some links.
+#[derive(Clone, Debug)]
+pub(crate) struct Withdrawal {
+    /// Which fault of the list, from 0.
+    pub(crate) fault: usize,
+    pub(crate) links: Vec<LinkId>,
+    pub(crate) from: Time,
+    pub(crate) until: Time,
+}
+
+/// The largest route tables that a run lays: 8 GiB.
+const LIMIT: u64 = 8 << 30;
+
+impl Epochs {
+    /// Lays the routes of all epochs, beside `first`, those without any withdrawal. `gone`: per link, whether it does not exist. `seed` is
+    /// that of `first`.
+    ///
+    /// # Errors
+    /// If the scheme cannot do without the links of an epoch, or the tables would be too large.
+    pub(crate) fn lay(
+        withdrawals: &[Withdrawal],
+        gone: &[bool],
+        first: &Forwarding,
+        (routing, network, seed): (&Routing, &Network, u64),
+    ) -> Result<Self, FaultError> {
+        let mut epochs = Epochs::default();
+        let mut begin: Vec<Time> = withdrawals.iter().flat_map(|spell| [spell.from, spell.until]).collect();
+        begin.retain(|&instant| instant < Time::MAX);
+        begin.sort_unstable();
+        begin.dedup();
+        let refuse = |instant, reason: String| {
+            let is_cause = |spell: &&Withdrawal| spell.from <= instant && instant < spell.until;
+            let index = withdrawals.iter().find(is_cause).map_or(0, |spell| spell.fault);
+            FaultError { index, field: "reroute_after".into(), reason }
+        };
+        let mut known: BTreeMap<Vec<bool>, Option<usize>> = BTreeMap::from([(gone.to_vec(), None)]);
+        for instant in begin {
+            let mut cut = gone.to_vec();
+            for spell in withdrawals.iter().filter(|spell| spell.from <= instant && instant < spell.until) {
+                spell.links.iter().for_each(|&link| cut[link as usize] = true);
+            }
+            let laid = match known.get(&cut) {
+                Some(&laid) => laid,
+                None => {
+                    let tables = epochs.forwardings.len() as u64 + 1;
+                    let table = u64::from(first.table().edges()) * u64::from(network.switches()) * 4;
+                    if tables * table > LIMIT {
+                        let reason = format!(
+                            "{tables} route tables of {table} bytes each are more than the {LIMIT} bytes that a simulation lays: expected fewer \
+                             moments at which routes change"
+                        );
+                        return Err(refuse(instant, reason));
+                    }
+                    // Sets of ports keep their numbers from one to the next.
+                    let before = epochs.forwardings.last().unwrap_or(first);
+                    let forwarding = before
+                        .rebuild(routing, network, |channel| cut[channel as usize / 2], seed)
+                        .map_err(|error| refuse(instant, format!("from {instant} on, {error}")))?;
+                    epochs.forwardings.push(forwarding);
+                    known.insert(cut, Some(epochs.forwardings.len() - 1));
+                    Some(epochs.forwardings.len() - 1)
+                }
+            };
+            epochs.begin.push((instant, laid));
+        }
+        Ok(epochs)
+    }
+
+    /// When epoch `number` begins, where 0 is the one before the first change; none if there is none.
+    #[inline]
+    pub(crate) fn begins(&self, number: usize) -> Option<Time> {
+        number.checked_sub(1).map_or(Some(Time::ZERO), |number| self.begin.get(number).map(|&(from, _)| from))
+    }
+
+    /// The routes of epoch `number`.
+    #[inline]
+    pub(crate) fn forwarding<'a>(&'a self, number: usize, first: &'a Forwarding) -> &'a Forwarding {
+        if number == 0 {
+            return first;
+        }
+        self.begin[number - 1].1.map_or(first, |laid| &self.forwardings[laid])
+    }
+
+    /// The routes at an instant.
+    #[inline]
+    pub(crate) fn at<'a>(&'a self, now: Time, first: &'a Forwarding) -> &'a Forwarding {
+        if self.begin.is_empty() {
+            return first;
+        }
+        self.forwarding(self.begin.partition_point(|&(from, _)| from <= now), first)
+    }
+
+    /// The routes after the last change.
+    pub(crate) fn last<'a>(&'a self, first: &'a Forwarding) -> &'a Forwarding {
+        self.forwarding(self.begin.len(), first)
+    }
+
+    /// Whether routes never change.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.begin.is_empty()
+    }
+}
