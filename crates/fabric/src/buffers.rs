@@ -3,7 +3,7 @@
 //! Packets wait in output queues; an account says how much of an input buffer they hold. [`Buffers`] answers three questions: may
 //! this packet come in, must the upstream port pause (or go on), and may a port send.
 
-use netloom_units::{Bytes, Time};
+use netloom_units::{Bytes, Invalid, Time};
 
 use crate::flow_control::credits::Credits;
 use crate::flow_control::pfc::Pfc;
@@ -227,32 +227,21 @@ impl Buffers {
 ///
 /// # Errors
 /// Says what would have to be larger.
-pub fn check_switch(specs: &[PortSpec], rules: &Rules) -> Result<(), String> {
+pub fn check_switch(specs: &[PortSpec], rules: &Rules) -> Result<(), Invalid> {
+    let refuse_unless =
+        |valid, expected, found: Bytes| Invalid::unless(valid, "flow_control.buffer", expected, found);
     match &rules.flow_control {
         FlowControl::Lossy(_) | FlowControl::Credits(_) => Ok(()),
         FlowControl::Pfc(config) => {
-            let most =
-                specs.iter().map(|spec| headroom(config.headroom, config.pause_size, spec, rules)).max();
-            match most {
-                Some(headroom) if headroom > config.buffer.0 => Err(format!(
-                    "buffer: expected more than the headroom of {} that a cable needs, found {}",
-                    Bytes(headroom),
-                    config.buffer
-                )),
-                _ => Ok(()),
-            }
+            let headroom = |spec| headroom(config.headroom, config.pause_size, spec, rules);
+            let most = Bytes(specs.iter().map(headroom).max().unwrap_or(0));
+            let expected = format!("more than the headroom of {most} that a cable needs");
+            refuse_unless(most <= config.buffer, expected, config.buffer)
         }
         FlowControl::PfcShared(config) => {
-            let taken = Shared::taken(config, specs, rules);
-            if taken >= config.buffer.0 {
-                let message = format!(
-                    "buffer: expected more than {}, the reserves and headrooms of a switch, found {}",
-                    Bytes(taken),
-                    config.buffer
-                );
-                return Err(message);
-            }
-            Ok(())
+            let taken = Bytes(Shared::taken(config, specs, rules));
+            let expected = format!("more than {taken}, the reserves and headrooms of a switch");
+            refuse_unless(taken < config.buffer, expected, config.buffer)
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The fabric as the user writes it.
 
-use netloom_units::{Bytes, Time};
+use netloom_units::{Bytes, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -90,16 +90,6 @@ fn one() -> f64 {
     1.0
 }
 
-/// A fabric that makes no sense.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("fabric.{field}: {reason}")]
-pub struct FabricError {
-    /// The field that should change.
-    pub field: &'static str,
-    /// Why.
-    pub reason: String,
-}
-
 /// Most traffic classes, and most lanes of a PFC fabric (IEEE 802.1Qbb has eight priorities).
 pub(crate) const MOST_CLASSES: usize = 8;
 
@@ -134,46 +124,39 @@ impl Fabric {
     /// Refuses values without meaning. `packet` is the largest packet on the wire.
     ///
     /// # Errors
-    /// Names the field to change.
-    pub fn check(&self, packet: Bytes) -> Result<(), FabricError> {
-        let refuse = |field, reason| Err(FabricError { field, reason });
+    /// Names the field to change, from the fabric's table on.
+    pub fn check(&self, packet: Bytes) -> Result<(), Invalid> {
         let options = &self.options;
-        if let Some(buffer) = options.buffer.filter(|&buffer| buffer < packet) {
-            return refuse("buffer", format!("expected room for a packet of {packet}, found {buffer}"));
+        if let Some(buffer) = options.buffer {
+            let room = format!("room for a packet of {packet}");
+            Invalid::unless(buffer >= packet, "buffer", room, buffer)?;
         }
-        if options.cut_through == Some(Bytes(0)) {
-            return refuse("cut_through", "expected at least 1 byte, found 0".into());
+        if let Some(head) = options.cut_through {
+            Invalid::at_least("cut_through", head, Bytes(1))?;
         }
-        if options.classes.len() > MOST_CLASSES {
-            return refuse(
-                "classes",
-                format!("expected at most {MOST_CLASSES}, found {}", options.classes.len()),
-            );
-        }
-        if let Some(class) = options.classes.iter().position(|class| class.share == Some(0)) {
-            return refuse("classes", format!("share of class {class}: expected at least 1, found 0"));
+        let classes = options.classes.len();
+        Invalid::unless(classes <= MOST_CLASSES, "classes", format!("at most {MOST_CLASSES}"), classes)?;
+        for (class, TrafficClass { share }) in options.classes.iter().enumerate() {
+            if let Some(share) = *share {
+                Invalid::at_least(format!("classes.{class}.share"), share, 1)?;
+            }
         }
         if let Some(ecn) = &options.ecn {
-            if ecn.kmin > ecn.kmax {
-                return refuse(
-                    "ecn.kmin",
-                    format!("expected at most kmax = {}, found {}", ecn.kmax, ecn.kmin),
-                );
-            }
-            if !(0.0..=1.0).contains(&ecn.pmax) {
-                return refuse("ecn.pmax", format!("expected a probability from 0 to 1, found {}", ecn.pmax));
-            }
+            ecn.check().map_err(|invalid| invalid.within("ecn"))?;
         }
         if let Some(qcn) = &options.qcn {
-            qcn.check()?;
+            qcn.check().map_err(|invalid| invalid.within("qcn"))?;
         }
-        self.flow_control
-            .check(packet, self.classes())
-            .map_err(|reason| FabricError { field: "flow_control", reason })
+        self.flow_control.check(packet, self.classes()).map_err(|invalid| invalid.within("flow_control"))
     }
 }
 
 impl Ecn {
+    fn check(&self) -> Result<(), Invalid> {
+        Invalid::unless(self.kmin <= self.kmax, "kmin", format!("at most kmax = {}", self.kmax), self.kmin)?;
+        Invalid::unless((0.0..=1.0).contains(&self.pmax), "pmax", "a probability from 0 to 1", self.pmax)
+    }
+
     /// Whether to mark a packet that finds `queued` data bytes.
     #[inline(never)]
     pub(crate) fn decide(&self, queued: u64, random: &mut impl rand::Rng) -> bool {
@@ -227,6 +210,6 @@ mod tests {
         assert_eq!(check(FabricOptions { buffer: Some(Bytes(4159)), ..Default::default() }), "buffer");
         assert_eq!(check(FabricOptions { cut_through: Some(Bytes(0)), ..Default::default() }), "cut_through");
         let classes = vec![TrafficClass { share: Some(0) }];
-        assert_eq!(check(FabricOptions { classes, ..Default::default() }), "classes");
+        assert_eq!(check(FabricOptions { classes, ..Default::default() }), "classes.0.share");
     }
 }

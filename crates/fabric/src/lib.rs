@@ -29,7 +29,7 @@ mod round_robin;
 mod rules;
 
 pub use buffers::check_switch;
-pub use config::{Ecn, Fabric, FabricError, FabricOptions, TrafficClass};
+pub use config::{Ecn, Fabric, FabricOptions, TrafficClass};
 pub use faults::{ChannelFaults, DropCause, Dropped, LossySpell};
 pub use flow_control::FlowControl;
 pub use packet::{FRESH, Flags, NO_INGRESS, Packet, PacketKind};

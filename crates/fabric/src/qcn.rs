@@ -4,12 +4,12 @@
 //! if the queue stands above its set point or grows fast, the source of the frame that ended the interval is notified.
 //! The worse the congestion, the shorter the next interval.
 
-use netloom_units::Bytes;
+use netloom_units::{Bytes, Invalid};
 use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::FabricError;
+use crate::flow_control::check_packet_size;
 
 /// Quantized congestion notification, the switches' part (IEEE 802.1Qau). A sampled frame finds q bytes queued, itself included;
 /// with q' at the sample before, the severity (q − q_eq) + w (q − q') is cut to 0 … (2 w + 1) q_eq and quantised to 6 bits. Above 0, its
@@ -93,24 +93,17 @@ impl Qcn {
     ///
     /// # Errors
     /// Names the field to change.
-    pub fn check(&self) -> Result<(), FabricError> {
-        let refuse = |field, expected: &str, found: String| {
-            Err(FabricError { field, reason: format!("expected {expected}, found {found}") })
-        };
-        let tebibyte = Bytes(1 << 40);
-        if !(Bytes(1)..=tebibyte).contains(&self.set_point()) {
-            return refuse("qcn.q_eq", "1 B to 1 TiB", self.set_point().to_string());
-        }
-        if !(Bytes(1)..=tebibyte).contains(&self.sample_base) {
-            return refuse("qcn.sample_base", "1 B to 1 TiB", self.sample_base.to_string());
-        }
-        if !(0.0..1.0).contains(&self.jitter) {
-            return refuse("qcn.jitter", "a number from 0 to below 1", self.jitter.to_string());
-        }
-        if !(1..=u64::from(u16::MAX)).contains(&self.cnm_size.0) {
-            return refuse("qcn.cnm_size", "1 to 65535 bytes", self.cnm_size.to_string());
-        }
-        Ok(())
+    pub fn check(&self) -> Result<(), Invalid> {
+        let sizes = Bytes(1)..=Bytes(1 << 40);
+        Invalid::unless(sizes.contains(&self.set_point()), "q_eq", "1 B to 1 TiB", self.set_point())?;
+        Invalid::unless(sizes.contains(&self.sample_base), "sample_base", "1 B to 1 TiB", self.sample_base)?;
+        Invalid::unless(
+            (0.0..1.0).contains(&self.jitter),
+            "jitter",
+            "a number from 0 to below 1",
+            self.jitter,
+        )?;
+        check_packet_size("cnm_size", self.cnm_size)
     }
 
     /// The severity, 0 to 63, of a sample that finds `queued` bytes where the one before found `before`.
@@ -307,11 +300,11 @@ mod tests {
     #[test]
     fn senseless_values_name_their_field() {
         let field = |config: Qcn| config.check().unwrap_err().field;
-        assert_eq!(field(Qcn { q_eq: Some(Bytes(0)), ..Qcn::default() }), "qcn.q_eq");
-        assert_eq!(field(Qcn { sample_base: Bytes(0), ..Qcn::default() }), "qcn.sample_base");
-        assert_eq!(field(Qcn { jitter: 1.0, ..Qcn::default() }), "qcn.jitter");
-        assert_eq!(field(Qcn { jitter: f64::NAN, ..Qcn::default() }), "qcn.jitter");
-        assert_eq!(field(Qcn { cnm_size: Bytes(65_536), ..Qcn::default() }), "qcn.cnm_size");
+        assert_eq!(field(Qcn { q_eq: Some(Bytes(0)), ..Qcn::default() }), "q_eq");
+        assert_eq!(field(Qcn { sample_base: Bytes(0), ..Qcn::default() }), "sample_base");
+        assert_eq!(field(Qcn { jitter: 1.0, ..Qcn::default() }), "jitter");
+        assert_eq!(field(Qcn { jitter: f64::NAN, ..Qcn::default() }), "jitter");
+        assert_eq!(field(Qcn { cnm_size: Bytes(65_536), ..Qcn::default() }), "cnm_size");
         assert_eq!(Qcn::default().check(), Ok(()));
     }
 }

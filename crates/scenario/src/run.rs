@@ -257,7 +257,8 @@ fn workload_problem(error: &WorkloadError, document: &Node) -> Problem {
 
 fn sim_problem(error: &SimError, document: &Node) -> Problem {
     match error {
-        SimError::Fabric(error) => located(document, "fabric", error.field, &error.reason),
+        SimError::Fabric(invalid) => invalid_problem(invalid, "fabric", document),
+        SimError::MayDeadlock(reason) => located(document, "fabric", "flow_control.vcs", reason),
         SimError::Routing(error) => located(document, "routing", error.field, &error.reason),
         SimError::Transport(error) => invalid_problem(error, "transport", document),
         SimError::Fault(error) => {

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::AtomicU64;
 
 use netloom_engine::{Engine, NodeIndex, Setup, contiguous, reference};
-use netloom_fabric::{Fabric, FabricError, PortSpec, Ports, Rules, check_switch};
+use netloom_fabric::{Fabric, PortSpec, Ports, Rules, check_switch};
 use netloom_record::{NamedChannel, Records};
 use netloom_routing::{
     Decider, Forwarding, ForwardingError, Granularity, Layers, Placement, RoutingError, channels,
@@ -33,8 +33,11 @@ use crate::turns::Turns;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SimError {
     /// The fabric makes no sense.
-    #[error(transparent)]
-    Fabric(#[from] FabricError),
+    #[error("fabric.{0}")]
+    Fabric(Invalid),
+    /// A lossless fabric has too few virtual channels for its routes.
+    #[error("fabric.flow_control.vcs: {0}")]
+    MayDeadlock(String),
     /// The routing scheme makes no sense or is not built.
     #[error(transparent)]
     Routing(#[from] RoutingError),
@@ -109,7 +112,7 @@ impl Simulation {
     pub fn new(network: Network, config: SimConfig, plan: Plan) -> Result<Self, SimError> {
         let SimConfig { fabric, routing, transport, faults, measure, seed } = config;
         transport.check().map_err(SimError::Transport)?;
-        fabric.check(transport.packet_size())?;
+        fabric.check(transport.packet_size()).map_err(SimError::Fabric)?;
         routing.check()?;
         let named_channels = measure.check(&network)?;
         let watches_acks =
@@ -168,7 +171,7 @@ impl Simulation {
         let groups = plan.groups.clone();
         let mut simulation =
             Simulation { world, faults, measure, named_channels, groups, seed, nodes: Vec::new() };
-        simulation.nodes = simulation.make_nodes(plan)?;
+        simulation.nodes = simulation.make_nodes(plan).map_err(SimError::Fabric)?;
         Ok(simulation)
     }
 
@@ -249,7 +252,7 @@ impl Simulation {
         Ok(Finished { records, interrupted: false })
     }
 
-    fn make_nodes(&self, plan: Plan) -> Result<Vec<Node>, FabricError> {
+    fn make_nodes(&self, plan: Plan) -> Result<Vec<Node>, Invalid> {
         let (network, rules) = (&self.world.network, &self.world.rules);
         let specs = PortSpecs::new(&self.world, &self.faults, self.seed);
         let first_number = if plan.hosts.iter().any(HostWork::is_program) { FIRST_OWN } else { 0 };
@@ -266,7 +269,7 @@ impl Simulation {
             let mut draws = random::Node::Router.stream(self.seed, u64::from(id));
             let sampler = self.sampler(id);
             let specs: Vec<PortSpec> = specs.of(id).collect();
-            check_switch(&specs, rules).map_err(|reason| FabricError { field: "flow_control", reason })?;
+            check_switch(&specs, rules)?;
             let specs_len = specs.len();
             Ok(Node::Switch(Box::new(Switch {
                 ports: Ports::new(specs, rules, false),
@@ -323,9 +326,8 @@ impl Simulation {
 }
 
 /// Virtual channels per class of a fabric, such that its routes cannot deadlock.
-fn virtual_channels(fabric: &Fabric, network: &Network, forwarding: &Forwarding) -> Result<u8, FabricError> {
+fn virtual_channels(fabric: &Fabric, network: &Network, forwarding: &Forwarding) -> Result<u8, SimError> {
     let flow_control = &fabric.flow_control;
-    let refuse = |reason| Err(FabricError { field: "flow_control", reason });
     if flow_control.may_deadlock() {
         return Ok(flow_control.vcs().unwrap_or(1));
     }
@@ -342,11 +344,11 @@ fn virtual_channels(fabric: &Fabric, network: &Network, forwarding: &Forwarding)
         names.push(channel_name(network, channel) + &vc);
     }
     let more = if cycle.len() > names.len() { ", …" } else { "" };
-    refuse(format!(
-        "vcs: the routes can deadlock: channels {}{more} wait for each other in a cycle; expected {needed} virtual channels (at most \
+    Err(SimError::MayDeadlock(format!(
+        "the routes can deadlock: channels {}{more} wait for each other in a cycle; expected {needed} virtual channels (at most \
          {most} here), or `allow_deadlock = true` to run all the same",
         names.join(", ")
-    ))
+    )))
 }
 
 /// What every port of a network is wired to.

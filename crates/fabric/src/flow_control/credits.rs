@@ -1,6 +1,6 @@
 //! Credit-based flow control.
 
-use netloom_units::Bytes;
+use netloom_units::{Bytes, Invalid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,18 +43,14 @@ impl Credits {
         self.batch.map_or(default, |batch| batch.0) as u32
     }
 
-    pub(crate) fn check(&self, packet: Bytes) -> Result<(), String> {
-        if self.buffer < packet || self.buffer.0 > u64::from(u32::MAX) {
-            return Err(format!("buffer: expected {packet} to 4 GiB, found {}", self.buffer));
-        }
+    pub(crate) fn check(&self, packet: Bytes) -> Result<(), Invalid> {
+        let fits = self.buffer >= packet && self.buffer.0 <= u64::from(u32::MAX);
+        Invalid::unless(fits, "buffer", format!("{packet} to 4 GiB"), self.buffer)?;
         let most = Bytes(self.buffer.0 - packet.0);
-        if let Some(batch) = self.batch.filter(|&batch| batch > most) {
-            let why = "what the buffer holds beyond the largest packet";
-            return Err(format!("batch: expected at most {most}, {why}, found {batch}"));
+        if let Some(batch) = self.batch {
+            let expected = format!("at most {most}, what the buffer holds beyond the largest packet");
+            Invalid::unless(batch <= most, "batch", expected, batch)?;
         }
-        if self.credit_size == Bytes(0) {
-            return Err("credit_size: expected at least 1 byte, found 0".into());
-        }
-        Ok(())
+        Invalid::at_least("credit_size", self.credit_size, Bytes(1))
     }
 }

@@ -16,7 +16,7 @@ pub mod lossy;
 pub mod pfc;
 pub mod pfc_shared;
 
-use netloom_units::{Bytes, Rate, Time, kinds};
+use netloom_units::{Bytes, Invalid, Rate, Time, kinds};
 
 use crate::config::MOST_CLASSES;
 
@@ -65,14 +65,12 @@ impl FlowControl {
         }
     }
 
-    pub(crate) fn check(&self, packet: Bytes, classes: usize) -> Result<(), String> {
+    /// Refuses values without meaning. `packet` is the largest packet on the wire.
+    pub(crate) fn check(&self, packet: Bytes, classes: usize) -> Result<(), Invalid> {
         if let Some(vcs) = self.vcs() {
             let most = self.most_vcs(classes);
-            if !(1..=most).contains(&vcs) {
-                let why =
-                    if classes > 1 { " (with several traffic classes every class has one)" } else { "" };
-                return Err(format!("vcs: expected 1 to {most}{why}, found {vcs}"));
-            }
+            let why = if classes > 1 { " (with several traffic classes every class has one)" } else { "" };
+            Invalid::unless((1..=most).contains(&vcs), "vcs", format!("1 to {most}{why}"), vcs)?;
         }
         match self {
             FlowControl::Lossy(_) => Ok(()),
@@ -81,6 +79,16 @@ impl FlowControl {
             FlowControl::Credits(credits) => credits.check(packet),
         }
     }
+}
+
+/// Packets count their size in 16 bits.
+pub(crate) fn check_packet_size(field: &'static str, size: Bytes) -> Result<(), Invalid> {
+    Invalid::unless((1..=0xffff).contains(&size.0), field, "1 to 65535 bytes", size)
+}
+
+/// A buffer that holds a packet of the largest size.
+fn check_buffer(buffer: Bytes, packet: Bytes) -> Result<(), Invalid> {
+    Invalid::unless(buffer >= packet, "buffer", format!("room for a packet of {packet}"), buffer)
 }
 
 /// What decides how much may still arrive after a port has asked its upstream neighbour to pause.

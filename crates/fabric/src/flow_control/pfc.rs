@@ -1,8 +1,10 @@
 //! Priority-based flow control with fixed thresholds.
 
-use netloom_units::{Bytes, Time};
+use netloom_units::{Bytes, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::{check_buffer, check_packet_size};
 
 /// Priority-based flow control (IEEE 802.1Qbb) with an input buffer per port and lane and fixed thresholds: above the buffer less its
 /// headroom the upstream port is told to pause the lane, `resume` bytes below that to go on. A pause lasts until it is ended; timers
@@ -44,24 +46,11 @@ impl Default for Pfc {
 }
 
 impl Pfc {
-    pub(crate) fn check(&self, packet: Bytes) -> Result<(), String> {
-        check_pause_size(self.pause_size)?;
-        if self.buffer < packet {
-            return Err(format!("buffer: expected room for a packet of {packet}, found {}", self.buffer));
-        }
-        match self.headroom {
-            Some(headroom) if headroom > self.buffer => {
-                Err(format!("headroom: expected at most the buffer of {}, found {headroom}", self.buffer))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-/// PAUSE frames are packets and count their size in 16 bits.
-pub(crate) fn check_pause_size(size: Bytes) -> Result<(), String> {
-    match size.0 {
-        1..=0xffff => Ok(()),
-        _ => Err(format!("pause_size: expected 1 to 65535 bytes, found {}", size.0)),
+    pub(crate) fn check(&self, packet: Bytes) -> Result<(), Invalid> {
+        check_packet_size("pause_size", self.pause_size)?;
+        check_buffer(self.buffer, packet)?;
+        let headroom = self.headroom.unwrap_or(Bytes(0));
+        let expected = format!("at most the buffer of {}", self.buffer);
+        Invalid::unless(headroom <= self.buffer, "headroom", expected, headroom)
     }
 }

@@ -1,10 +1,10 @@
 //! Priority-based flow control with a threshold that moves with the switch's free memory.
 
-use netloom_units::{Bytes, Time};
+use netloom_units::{Bytes, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::pfc::check_pause_size;
+use super::{check_buffer, check_packet_size};
 
 /// Priority-based flow control (IEEE 802.1Qbb) in a switch whose ports share one buffer, as in the ns-3 models of RDMA switches: a port and
 /// lane has a reserve of its own, then takes from the shared pool up to `alpha` times what is free there, and beyond that pauses its
@@ -49,15 +49,11 @@ impl Default for PfcShared {
 }
 
 impl PfcShared {
-    pub(crate) fn check(&self, packet: Bytes) -> Result<(), String> {
-        check_pause_size(self.pause_size)?;
-        if self.buffer < packet {
-            return Err(format!("buffer: expected room for a packet of {packet}, found {}", self.buffer));
-        }
+    pub(crate) fn check(&self, packet: Bytes) -> Result<(), Invalid> {
+        check_packet_size("pause_size", self.pause_size)?;
+        check_buffer(self.buffer, packet)?;
         // 2⁻²⁰ steps, so that thresholds are integers.
-        if !(self.alpha >= 1.0 / f64::from(1 << 20) && self.alpha <= 64.0) {
-            return Err(format!("alpha: expected a number from 1e-6 to 64, found {}", self.alpha));
-        }
-        Ok(())
+        let is_possible = self.alpha >= 1.0 / f64::from(1 << 20) && self.alpha <= 64.0;
+        Invalid::unless(is_possible, "alpha", "a number from 1e-6 to 64", self.alpha)
     }
 }
