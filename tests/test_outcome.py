@@ -74,7 +74,7 @@ def test_polars_and_duckdb_read_the_same(outcome):
 def test_new_columns_stand_behind_the_old_ones_and_groups_go_by_name(outcome):
     flows = pl.read_parquet(outcome / "flows.parquet")
     assert flows.columns[:3] == ["src", "dst", "flow"]
-    assert flows.columns[-8:] == [
+    assert flows.columns[-10:] == [
         "group",
         "class",
         "stream",
@@ -83,11 +83,13 @@ def test_new_columns_stand_behind_the_old_ones_and_groups_go_by_name(outcome):
         "max_resequencing",
         "cnms",
         "cnps",
+        "trims",
+        "returns",
     ]
     assert flows.schema["group"] == pl.String and flows.schema["stream"] == pl.Boolean
     groups = duckdb.sql(f"select distinct \"group\" from '{outcome}/flows.parquet'").fetchall()
     assert groups == [("all",)] == [(name,) for name in summary(outcome)["groups"]]
-    assert pl.read_parquet(outcome / "links.parquet").columns[-3:] == ["paused_ps", "pauses", "lost"]
+    assert pl.read_parquet(outcome / "links.parquet").columns[-4:] == ["pauses", "lost", "trims", "returns"]
     series = pd.read_parquet(outcome / "series.parquet")
     assert list(series.columns) == ["time_ps", "channel", "queue_bytes", "bytes", "paused_ps"]
     assert series.paused_ps.sum() == 0

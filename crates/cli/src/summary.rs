@@ -114,8 +114,12 @@ fn show_tier(tier: &TierSummary) -> String {
             format!("; paused {} of the time, {} times", percent(tier.paused_share), count(pauses as f64))
         }
     };
+    let trims = match tier.trims {
+        0 => String::new(),
+        trims => format!(", {} packets trimmed", count(trims as f64)),
+    };
     format!(
-        "{:<10} {} mean use, {} at most; queue at most {}; {} drops{paused}\n",
+        "{:<10} {} mean use, {} at most; queue at most {}; {} drops{trims}{paused}\n",
         tier.tier,
         percent(tier.mean_utilisation),
         percent(tier.max_utilisation),

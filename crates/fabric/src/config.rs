@@ -1,11 +1,13 @@
 //! The fabric as the user writes it.
 
+use netloom_units::kind::Kind;
 use netloom_units::{Bytes, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::flow_control::FlowControl;
 use crate::qcn::Qcn;
+use crate::queue::Queue;
 
 /// What a switch does: queues, classes, marking, and how a full buffer holds its upstream neighbour back.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -13,6 +15,8 @@ pub struct Fabric {
     /// Queues, classes and marking.
     #[serde(flatten)]
     pub options: FabricOptions,
+    /// What becomes of a packet that finds its output queue full.
+    pub queue: Queue,
     /// What happens when buffers fill.
     pub flow_control: FlowControl,
 }
@@ -22,9 +26,10 @@ pub struct Fabric {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FabricOptions {
-    /// Bytes that may wait in one output queue (of one port, class and virtual channel), the packet being sent not counted. Absent: unlimited.
-    /// In a lossy fabric data that does not fit is dropped, and control packets always fit. In a lossless one a packet that does not fit
-    /// waits at its input, one queue per port and lane, and with it all behind; the one that came first moves on when there is room.
+    /// Bytes that may wait in one output queue (of one port, class and virtual channel), the packet being sent not counted. Absent: unlimited,
+    /// and with trimming eight of the largest packets. In a lossy fabric `queue` says what becomes of data that does not fit. In a lossless one
+    /// a packet that does not fit waits at its input, one queue per port and lane, and with it all behind; the one that came first moves on
+    /// when there is room.
     pub buffer: Option<Bytes>,
     /// Whether ACKs and congestion notifications overtake data at every port. Off: they queue with the data of their class, and
     /// flow control holds for them, too.
@@ -58,7 +63,11 @@ impl Default for FabricOptions {
 
 impl Default for Fabric {
     fn default() -> Self {
-        Fabric { options: FabricOptions::default(), flow_control: FlowControl::Lossy(Default::default()) }
+        Fabric {
+            options: FabricOptions::default(),
+            queue: Queue::TailDrop(Default::default()),
+            flow_control: FlowControl::Lossy(Default::default()),
+        }
     }
 }
 
@@ -96,7 +105,7 @@ pub(crate) const MOST_CLASSES: usize = 8;
 impl Fabric {
     /// Whether a data packet can be lost.
     pub fn is_lossy(&self) -> bool {
-        !self.is_lossless() && self.options.buffer.is_some()
+        !self.is_lossless() && (self.options.buffer.is_some() || self.queue.trims())
     }
 
     /// Whether flow control keeps data packets from being lost.
@@ -113,7 +122,11 @@ impl Fabric {
             FlowControl::Credits(credits) => credits.credit_size,
         };
         let notification = self.options.qcn.as_ref().map_or(signal, |qcn| qcn.cnm_size);
-        signal.min(notification).min(self.options.cut_through.unwrap_or(signal))
+        let header = match &self.queue {
+            Queue::TailDrop(_) => signal,
+            Queue::Trimming(trimming) => trimming.header_size,
+        };
+        signal.min(notification).min(header).min(self.options.cut_through.unwrap_or(signal))
     }
 
     /// Number of traffic classes.
@@ -147,6 +160,10 @@ impl Fabric {
         if let Some(qcn) = &options.qcn {
             qcn.check().map_err(|invalid| invalid.within("qcn"))?;
         }
+        self.queue.check().map_err(|invalid| invalid.within("queue"))?;
+        let expected = "\"tail-drop\" where flow control keeps packets from being lost";
+        let fits = !(self.queue.trims() && self.is_lossless());
+        Invalid::unless(fits, "queue", expected, format!("\"{}\"", self.queue.name()))?;
         self.flow_control.check(packet, self.classes()).map_err(|invalid| invalid.within("flow_control"))
     }
 }
@@ -193,6 +210,20 @@ mod tests {
     fn a_step_marks_above_it_only() {
         let ecn = Ecn { kmin: Bytes(100), kmax: Bytes(100), pmax: 1.0 };
         assert_eq!((ecn.probability(100), ecn.probability(101)), (0, 1 << 32));
+    }
+
+    #[test]
+    fn trimming_is_refused_where_flow_control_keeps_queues_from_filling() {
+        let queue = Queue::Trimming(Default::default());
+        let pfc = FlowControl::Pfc(Default::default());
+        let error =
+            Fabric { queue: queue.clone(), flow_control: pfc, ..Fabric::default() }.check(Bytes(4160));
+        assert!(error.unwrap_err().to_string().starts_with("queue: expected \"tail-drop\" where"));
+        assert_eq!(Fabric { queue, ..Fabric::default() }.check(Bytes(4160)), Ok(()));
+        let small =
+            crate::queue::trimming::Trimming { control_buffer: Some(Bytes(63)), ..Default::default() };
+        let fabric = Fabric { queue: Queue::Trimming(small), ..Fabric::default() };
+        assert_eq!(fabric.check(Bytes(4160)).unwrap_err().field, "queue.control_buffer");
     }
 
     #[test]

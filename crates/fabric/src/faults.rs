@@ -149,8 +149,8 @@ impl Dropped {
     #[cold]
     #[inline(never)]
     pub fn note(&mut self, packet: &Packet, cause: DropCause) {
-        if packet.is_data() {
-            *self.flows.entry((packet.src, packet.flow)).or_default() += 1;
+        if let Some(source) = packet.data_source() {
+            *self.flows.entry((source, packet.flow)).or_default() += 1;
             self.data[cause as usize] += 1;
         } else if !packet.kind.is_of_the_link() {
             self.control[cause as usize] += 1;

@@ -11,6 +11,8 @@
 //! buffer: from then on a PAUSE frame takes its turn at the port towards the upstream neighbour. While some input buffer of a switch is paused,
 //! and only then, its ports are therefore advanced together, in order of time.
 //!
+//! A full queue drops what comes, or trims it to its header, see [`queue`]; the header goes on, or back.
+//!
 //! A port's queues are lanes: PAUSE frames before control packets before data, and data in one lane per traffic class and virtual
 //! channel, see [`Rules`].
 
@@ -23,6 +25,7 @@ mod packet;
 mod port;
 mod ports;
 mod qcn;
+pub mod queue;
 mod queues;
 mod returns;
 mod round_robin;
@@ -36,5 +39,6 @@ pub use packet::{FRESH, Flags, NO_INGRESS, Packet, PacketKind};
 pub use port::{Credit, Departure, Fate, Moment, Port, PortSpec, PortStats, Wire};
 pub use ports::Ports;
 pub use qcn::{CongestionPoint, Qcn, QcnPreset, Sampling};
+pub use queue::Queue;
 pub use round_robin::RoundRobin;
 pub use rules::Rules;

@@ -9,9 +9,14 @@ use netloom_units::Time;
 pub enum PacketKind {
     /// Payload of a flow.
     Data,
+    /// What is left of a data packet that was trimmed: all but its payload.
+    Header,
+    /// The header of a trimmed packet on its way back to the sender, with source and destination exchanged.
+    Returned,
     /// Acknowledges a data packet, and everything before [`Packet::aux`].
     Ack,
-    /// Go-back-N: asks for everything from [`Packet::aux`] on.
+    /// Go-back-N: asks for everything from [`Packet::aux`] on. Otherwise: the packet has come as a header only, and everything before
+    /// [`Packet::aux`] is acknowledged.
     Nack,
     /// Congestion notification message (IEEE 802.1Qau): from a congestion point to the source of a sampled packet. Its
     /// [`Packet::src`] is the congested destination, [`Packet::aux`] the quantised feedback (1 to 63).
@@ -56,7 +61,7 @@ pub const FRESH: u8 = u8::MAX;
 /// A packet, 48 bytes of plain data: with its arrival time and address it fills one cache line.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// Data: when it left its NIC. ACK: that time, echoed.
+    /// Data: when it left its NIC. ACK, NACK and what was trimmed: that time, echoed.
     pub sent: Time,
     /// Host that sent this packet.
     pub src: u32,
@@ -195,6 +200,34 @@ impl Packet {
     #[inline]
     pub fn is_data(&self) -> bool {
         self.kind.is_data()
+    }
+
+    /// Whether it is what is left of a trimmed packet, on its way to the receiver.
+    #[inline]
+    pub fn is_header(&self) -> bool {
+        self.kind == PacketKind::Header
+    }
+
+    /// The source of the flow of which it is a data packet, or what is left of one; none if it is a control packet or a signal.
+    pub fn data_source(&self) -> Option<u32> {
+        match self.kind {
+            PacketKind::Data | PacketKind::Header => Some(self.src),
+            PacketKind::Returned => Some(self.dst),
+            _ => None,
+        }
+    }
+
+    /// Takes a data packet's payload away. `size` is that of a header.
+    pub(crate) fn trim(&mut self, size: u16) {
+        self.kind = PacketKind::Header;
+        self.size = self.size.min(size);
+    }
+
+    /// Turns a header round, back to its source.
+    pub(crate) fn turn_round(&mut self) {
+        self.kind = PacketKind::Returned;
+        (self.src, self.dst) = (self.dst, self.src);
+        self.ingress = NO_INGRESS;
     }
 }
 

@@ -93,6 +93,8 @@ pub enum Fate {
     Queued,
     /// There was no room for it.
     Dropped,
+    /// There was no room for a header. The packet is now one that goes back to its sender, and still has to be sent on its way.
+    Returned,
 }
 
 /// What a port has seen.
@@ -112,6 +114,10 @@ pub struct PortStats {
     pub lost: u64,
     /// Packets marked.
     pub marks: u64,
+    /// Packets that lost their payload.
+    pub trims: u64,
+    /// Headers sent back to their source.
+    pub returns: u64,
     /// Time during which flow control held back data that waited; at a NIC, which keeps no queue, during which it held back a lane.
     pub paused: Time,
     /// How often flow control stopped a lane.
@@ -234,6 +240,13 @@ impl Port {
         self.stats.max_queue = self.stats.max_queue.max(self.queued);
         let weight = u128::from(size) * u128::from(now.0);
         self.stats.waiting = self.stats.waiting.wrapping_sub(weight);
+    }
+
+    /// A packet of `went` bytes that waited gives its place to one of `came` bytes.
+    pub(crate) fn note_exchange(&mut self, went: u16, came: u16, now: Time) {
+        self.queued = self.queued + u64::from(came) - u64::from(went);
+        let weight = |size| u128::from(size) * u128::from(now.0);
+        self.stats.waiting = self.stats.waiting.wrapping_add(weight(went)).wrapping_sub(weight(came));
     }
 
     /// A packet has been taken out of a lane to be sent at `free_at`.

@@ -1,5 +1,7 @@
 //! Output ports without events: queues that are advanced when touched.
 
+mod trimming;
+
 use netloom_units::Time;
 use rand::Rng;
 
@@ -10,7 +12,16 @@ use crate::packet::{NO_INGRESS, Packet, PacketKind};
 use crate::port::{Credit, Departure, Fate, Moment, Port, PortSpec, PortStats, Wire};
 use crate::queues::Queues;
 use crate::round_robin::RoundRobin;
-use crate::rules::{DATA, LINK, Rules};
+use crate::rules::{CONTROL, DATA, LINK, Rules};
+
+/// Whose turn it is at a port.
+#[derive(Clone, Debug)]
+struct Turns {
+    /// Among the data lanes that share the link.
+    shared: RoundRobin,
+    /// Control packets sent since data last was, or last had nothing to send. Counted only where they must not starve data.
+    control: u32,
+}
 
 /// The output side of a node, and the accounts of its input buffers.
 #[derive(Clone, Debug)]
@@ -20,7 +31,7 @@ pub struct Ports {
     /// One bit per port: something may be ready to go. Set by an enqueue, cleared at the end of the node's turn.
     waiting: Vec<u64>,
     /// Per port, the state of the lanes served in turn. Empty if there are none.
-    turns: Vec<RoundRobin>,
+    turns: Vec<Turns>,
     buffers: Buffers,
     /// What was dropped here, or lost on the channels that these ports feed.
     dropped: Option<Box<Dropped>>,
@@ -36,8 +47,8 @@ impl Ports {
         let specs: Vec<PortSpec> = specs.into_iter().collect();
         let buffers = Buffers::new(&specs, rules, is_host);
         let count = specs.len();
-        let has_turns = rules.first_shared < rules.lanes;
-        let turns = if has_turns { vec![RoundRobin::new(rules.quanta.len()); count] } else { Vec::new() };
+        let turns = Turns { shared: RoundRobin::new(rules.quanta.len()), control: 0 };
+        let turns = if rules.first_in_turn < rules.lanes { vec![turns; count] } else { Vec::new() };
         let is_bounded = rules.is_lossless && !is_host && rules.buffer != u64::MAX;
         let inputs = is_bounded.then(|| Box::new(Inputs::new(count, rules.data_lanes(), rules.buffer)));
         Ports {
@@ -52,7 +63,7 @@ impl Ports {
         }
     }
 
-    /// Puts a packet into its lane's queue, marking or dropping it as configured and charging the input buffer by which it came.
+    /// Puts a packet into its lane's queue, marking, dropping or trimming it as configured and charging the input buffer by which it came.
     ///
     /// Hands on whatever starts before that moment; and the packet itself, if it is certain that it goes first.
     #[inline(always)]
@@ -65,8 +76,8 @@ impl Ports {
         random: &mut impl Rng,
         wire: &mut impl Wire,
     ) -> Fate {
-        if rules.is_lossless {
-            return self.enqueue_lossless(port, packet, moment, rules, random, wire);
+        if !rules.drops_tail {
+            return self.enqueue_specially(port, packet, moment, rules, random, wire);
         }
         let index = usize::from(port);
         let Ports { ports, queues, turns, waiting, dropped, .. } = self;
@@ -144,8 +155,9 @@ impl Ports {
         is_cut
     }
 
+    /// [`Self::enqueue`] where packets are trimmed or flow control keeps them from being lost.
     #[inline(never)]
-    fn enqueue_lossless(
+    fn enqueue_specially(
         &mut self,
         port: u16,
         packet: &mut Packet,
@@ -154,6 +166,9 @@ impl Ports {
         random: &mut impl Rng,
         wire: &mut impl Wire,
     ) -> Fate {
+        if let Some(trims) = &rules.trims {
+            return self.enqueue_trimming(port, packet, moment, rules, trims, random, wire);
+        }
         let index = usize::from(port);
         self.advance_port(port, moment.at, rules, wire);
         if packet.ingress != NO_INGRESS
@@ -664,17 +679,32 @@ impl Ports {
 
 /// The lane that sends next, of those with a bit in `ready`.
 #[inline(always)]
-fn next_lane(ready: u32, index: usize, queues: &Queues, turns: &mut [RoundRobin], rules: &Rules) -> usize {
+fn next_lane(ready: u32, index: usize, queues: &Queues, turns: &mut [Turns], rules: &Rules) -> usize {
     let lane = ready.trailing_zeros() as usize;
-    if lane < rules.first_shared { lane } else { take_turn(ready, index, queues, turns, rules) }
+    if lane < rules.first_in_turn { lane } else { take_turn(ready, index, queues, turns, rules) }
 }
 
 /// Which of the lanes that are served in turn sends next.
 #[inline(never)]
-fn take_turn(ready: u32, index: usize, queues: &Queues, turns: &mut [RoundRobin], rules: &Rules) -> usize {
+fn take_turn(mut ready: u32, index: usize, queues: &Queues, turns: &mut [Turns], rules: &Rules) -> usize {
+    let turns = &mut turns[index];
+    if let Some(trims) = &rules.trims {
+        let has_data = ready >> DATA != 0;
+        if ready >> CONTROL & 1 == 1 && !(has_data && turns.control == trims.control_weight) {
+            turns.control = if has_data { turns.control + 1 } else { 0 };
+            return CONTROL;
+        }
+        turns.control = 0;
+        ready &= !(1 << CONTROL);
+        let lane = ready.trailing_zeros() as usize;
+        if lane < rules.first_shared {
+            return lane;
+        }
+    }
     let first = rules.first_shared;
     first
-        + turns[index]
+        + turns
+            .shared
             .pick(ready >> first, &rules.quanta, |lane| queues.first_size(index * rules.lanes + first + lane))
 }
 
@@ -684,7 +714,7 @@ fn start_next(
     state: &mut Port,
     index: usize,
     queues: &mut Queues,
-    turns: &mut [RoundRobin],
+    turns: &mut [Turns],
     rules: &Rules,
     dropped: &mut Option<Box<Dropped>>,
     wire: &mut impl Wire,

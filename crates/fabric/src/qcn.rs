@@ -9,7 +9,7 @@ use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::flow_control::check_packet_size;
+use crate::queue::check_packet_size;
 
 /// Quantized congestion notification, the switches' part (IEEE 802.1Qau). A sampled frame finds q bytes queued, itself included;
 /// with q' at the sample before, the severity (q − q_eq) + w (q − q') is cut to 0 … (2 w + 1) q_eq and quantised to 6 bits. Above 0, its

@@ -64,6 +64,20 @@ impl Queues {
         (packet, queue.head == NONE)
     }
 
+    /// The last packet of a queue that is not empty.
+    pub(crate) fn last(&self, lane: usize) -> Option<&Packet> {
+        let Lane { head, tail, .. } = self.lanes[lane];
+        (head != NONE).then(|| &self.store[tail as usize].0)
+    }
+
+    /// Puts a packet in the place of the last one of a queue that is not empty, which comes out.
+    pub(crate) fn replace_last(&mut self, lane: usize, packet: &Packet) -> Packet {
+        let queue = &mut self.lanes[lane];
+        let last = std::mem::replace(&mut self.store[queue.tail as usize].0, *packet);
+        queue.bytes = queue.bytes + u64::from(packet.size) - u64::from(last.size);
+        last
+    }
+
     /// Bytes in a queue.
     #[inline(always)]
     pub(crate) fn bytes(&self, lane: usize) -> u64 {

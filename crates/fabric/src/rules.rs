@@ -5,6 +5,8 @@ use netloom_units::{Bytes, Time};
 use crate::config::{Ecn, Fabric, MOST_CLASSES};
 use crate::flow_control::FlowControl;
 use crate::packet::{FRESH, Packet, PacketKind};
+use crate::queue::Queue;
+use crate::queue::trimming::Trimming;
 
 /// The lane of PAUSE frames, before everything else.
 pub(crate) const LINK: usize = 0;
@@ -12,6 +14,17 @@ pub(crate) const LINK: usize = 0;
 pub(crate) const CONTROL: usize = 1;
 /// The first data lane.
 pub(crate) const DATA: usize = 2;
+
+/// How packets are trimmed.
+#[derive(Clone, Debug)]
+pub(crate) struct Trims {
+    /// Control packets per data packet while both wait.
+    pub(crate) control_weight: u32,
+    /// Most bytes in the control lane.
+    pub(crate) control_buffer: u64,
+    pub(crate) header_size: u16,
+    pub(crate) return_to_sender: bool,
+}
 
 /// What the ports of all nodes have in common.
 ///
@@ -22,8 +35,10 @@ pub struct Rules {
     /// Lanes of a port.
     pub(crate) lanes: usize,
     has_one_data_lane: bool,
-    /// First lane that is served in turn; those before are served by strict priority.
+    /// First data lane that is served in turn; those before are served by strict priority.
     pub(crate) first_shared: usize,
+    /// First lane that does not simply go before all that follow: the same, or that of control packets if they may have to wait for data.
+    pub(crate) first_in_turn: usize,
     /// Bytes per turn of the lanes served in turn.
     pub(crate) quanta: Vec<u32>,
     /// The lane of control packets.
@@ -45,6 +60,9 @@ pub struct Rules {
     pub(crate) packet: u64,
     pub(crate) flow_control: FlowControl,
     pub(crate) is_lossless: bool,
+    /// Whether a data packet without room is simply dropped.
+    pub(crate) drops_tail: bool,
+    pub(crate) trims: Option<Trims>,
     /// PAUSE frames: added to their arrival.
     pub(crate) response: Time,
 }
@@ -75,22 +93,35 @@ impl Rules {
             _ => vec![packet.0 as u32; lanes - DATA],
         };
         let control = if options.control_priority { CONTROL } else { DATA } as u8;
+        let (mut buffer, mut trims) = (options.buffer.map_or(u64::MAX, |buffer| buffer.0), None);
+        if let Queue::Trimming(config) = &fabric.queue {
+            buffer = options.buffer.map_or(Trimming::PACKETS * packet.0, |buffer| buffer.0);
+            trims = Some(Trims {
+                control_weight: config.control_weight,
+                control_buffer: config.control_buffer.map_or(buffer.saturating_mul(2), |buffer| buffer.0),
+                header_size: config.header_size.0 as u16,
+                return_to_sender: config.return_to_sender,
+            });
+        }
         let pauses = matches!(fabric.flow_control, FlowControl::Pfc(_) | FlowControl::PfcShared(_));
         Rules {
             lanes,
             has_one_data_lane: lanes == DATA + 1,
             first_shared,
+            first_in_turn: if trims.is_some() { CONTROL } else { first_shared },
             quanta,
             control,
             lane_of_class,
             vcs,
             top: if options.control_priority && !pauses { CONTROL } else { LINK },
-            buffer: options.buffer.map_or(u64::MAX, |buffer| buffer.0),
+            buffer,
             ecn: options.ecn.clone(),
             watches_queues: options.ecn.is_some() || options.buffer.is_some(),
             cut_through: options.cut_through,
             packet: packet.0,
             is_lossless: fabric.is_lossless(),
+            drops_tail: trims.is_none() && !fabric.is_lossless(),
+            trims,
             response: match &fabric.flow_control {
                 FlowControl::Pfc(pfc) => pfc.response,
                 FlowControl::PfcShared(pfc) => pfc.response,

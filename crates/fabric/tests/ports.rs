@@ -4,8 +4,10 @@ mod common;
 
 use common::*;
 use netloom_fabric::flow_control::{credits::Credits, lossy::Lossy, pfc::Pfc, pfc_shared::PfcShared};
+use netloom_fabric::queue::{Queue, tail_drop::TailDrop, trimming::Trimming};
 use netloom_fabric::{
-    Credit, Ecn, Fabric, FabricOptions, Fate, Flags, FlowControl, NO_INGRESS, Packet, PacketKind, PortStats,
+    Credit, DropCause, Ecn, Fabric, FabricOptions, Fate, Flags, FlowControl, NO_INGRESS, Packet, PacketKind,
+    PortStats,
 };
 use netloom_units::{Bytes, Rate, Time};
 use proptest::prelude::*;
@@ -62,6 +64,92 @@ fn a_full_queue_drops_data_and_never_control() {
     let fates: Vec<Fate> = (1..4).map(|seq| node.put(ns(1), 0, data(seq, 200), false)).collect();
     assert_eq!(fates, [Fate::Queued, Fate::Queued, Fate::Dropped]);
     assert_eq!(node.put(ns(1), 0, ack(9), false), Fate::Queued);
+}
+
+#[test]
+fn a_full_queue_trims_what_comes_or_its_last_packet_by_a_fair_coin() {
+    let options = FabricOptions { buffer: Some(Bytes(800)), ..options() };
+    let queue = Queue::Trimming(Trimming { control_buffer: Some(Bytes(1 << 30)), ..Trimming::default() });
+    let mut node = Node::new(&Fabric { options, queue, ..Fabric::default() }, 1, vec![spec(0)]);
+    // One is being sent, and four wait when the others come.
+    node.put(ns(0), 0, data(0, 200), true);
+    for seq in 1..=1000 {
+        assert_eq!(node.put(ns(10), 0, data(seq, 200), false), Fate::Queued);
+    }
+    node.advance(ns(1_000_000));
+    let left: Vec<_> =
+        node.left.packets.iter().map(|(_, _, packet)| (packet.seq, packet.kind, packet.size)).collect();
+    let headers = left.iter().filter(|packet| (packet.1, packet.2) == (PacketKind::Header, 64)).count();
+    assert_eq!((left.len(), headers, node.ports.stats_of(0, ns(0)).trims), (1001, 996, 996));
+    // The first three places are never touched; in the last one waits the last of those that won their coin.
+    let data: Vec<u32> =
+        left.iter().filter(|packet| packet.1 == PacketKind::Data).map(|packet| packet.0).collect();
+    assert_eq!(data[..4], [0, 1, 2, 3]);
+    assert!(data[4] > 990, "{}", data[4]);
+    // Who lost, though it had come first, was trimmed by the next winner: two trims in a row are in order of arrival for half of the pairs.
+    let trimmed: Vec<u32> =
+        left.iter().filter(|packet| packet.1 == PacketKind::Header).map(|packet| packet.0).collect();
+    let out_of_order = trimmed.windows(2).filter(|pair| pair[1] < pair[0]).count();
+    assert!((200..300).contains(&out_of_order), "{out_of_order}");
+}
+
+#[test]
+fn ten_headers_go_before_each_data_packet_while_both_wait() {
+    let queue = Queue::Trimming(Trimming { control_buffer: Some(Bytes(1 << 30)), ..Trimming::default() });
+    let options = FabricOptions { buffer: Some(Bytes(1 << 20)), ..options() };
+    let mut node = Node::new(&Fabric { options, queue, ..Fabric::default() }, 1, vec![spec(0)]);
+    for seq in 0..30 {
+        node.put(ns(0), 0, ack(1000 + seq), false);
+    }
+    for seq in 0..4 {
+        node.put(ns(0), 0, data(seq, 200), false);
+    }
+    node.advance(ns(1_000_000));
+    let places: Vec<usize> = node
+        .left
+        .packets
+        .iter()
+        .enumerate()
+        .filter(|(_, left)| left.2.is_data())
+        .map(|(place, _)| place)
+        .collect();
+    // With no control packet left, data follows data.
+    assert_eq!(places, [10, 21, 32, 33]);
+}
+
+#[test]
+fn a_header_without_room_goes_back_once_and_other_control_packets_are_dropped() {
+    for return_to_sender in [true, false] {
+        let queue = Trimming { control_buffer: Some(Bytes(128)), return_to_sender, ..Trimming::default() };
+        let options = FabricOptions { buffer: Some(Bytes(400)), ..options() };
+        let queue = Queue::Trimming(queue);
+        let mut node = Node::new(&Fabric { options, queue, ..Fabric::default() }, 1, vec![spec(0)]);
+        node.put(ns(0), 0, data(0, 400), true);
+        let fates: Vec<Fate> = (1..=4).map(|seq| node.put(ns(1), 0, data(seq, 400), true)).collect();
+        let without_room = if return_to_sender { Fate::Returned } else { Fate::Dropped };
+        assert_eq!(fates, [Fate::Queued, Fate::Queued, Fate::Queued, without_room]);
+        assert_eq!(node.put(ns(2), 0, ack(9), true), Fate::Dropped);
+        let returned = Packet { kind: PacketKind::Returned, ..ack(10) };
+        assert_eq!(node.put(ns(2), 0, returned, true), Fate::Dropped);
+        let (stats, dropped) = (node.ports.stats_of(0, ns(2)), node.ports.dropped());
+        let returns = u64::from(return_to_sender);
+        assert_eq!((stats.trims, stats.returns, stats.drops), (3, returns, 3 - returns));
+        assert_eq!((dropped.data(DropCause::Full), dropped.control(DropCause::Full)), (2 - returns, 1));
+    }
+}
+
+#[test]
+fn without_control_priority_headers_wait_behind_the_data() {
+    let options = FabricOptions { buffer: Some(Bytes(400)), control_priority: false, ..options() };
+    let queue = Queue::Trimming(Trimming::default());
+    let mut node = Node::new(&Fabric { options, queue, ..Fabric::default() }, 1, vec![spec(0)]);
+    node.put(ns(0), 0, data(0, 200), true);
+    for seq in 1..=3 {
+        node.put(ns(1), 0, data(seq, 200), true);
+    }
+    node.advance(ns(10_000));
+    let kinds: Vec<PacketKind> = node.left.packets.iter().map(|left| left.2.kind).collect();
+    assert_eq!(kinds, [PacketKind::Data, PacketKind::Data, PacketKind::Data, PacketKind::Header]);
 }
 
 #[test]
@@ -256,7 +344,7 @@ fn run(fabric: &Fabric, vcs: u8, arrivals: &[Arrival], window: u64, looks: &[u64
             came += usize::from(!matches!(arrival.packet.kind, PacketKind::Pause | PacketKind::Credit));
             let is_over = is_eager && agenda.keys().next().is_none_or(|next| (next.0, next.1) > (key.0, 1));
             let fate = node.put(at, arrival.port, arrival.packet, is_over);
-            fates.push((arrival.packet.seq, fate == Fate::Dropped));
+            fates.push((arrival.packet.seq, fate != Fate::Queued));
         } else {
             node.advance(at);
         }
@@ -291,6 +379,16 @@ fn run(fabric: &Fabric, vcs: u8, arrivals: &[Arrival], window: u64, looks: &[u64
     fates.sort_unstable();
     let stats = (0..PORTS).map(|port| node.ports.stats_of(port, ns(500_000))).collect();
     Seen { crossed, credits, stats, fates }
+}
+
+/// How a full queue behaves where nothing keeps it from filling.
+fn queues() -> impl Strategy<Value = Queue> {
+    let trimming = (1..5u32, prop::option::of(64..600u64), any::<bool>());
+    let trimming = trimming.prop_map(|(control_weight, room, return_to_sender)| {
+        let control_buffer = room.map(Bytes);
+        Queue::Trimming(Trimming { control_weight, control_buffer, return_to_sender, ..Trimming::default() })
+    });
+    prop_oneof![Just(Queue::TailDrop(TailDrop::default())), trimming]
 }
 
 fn flow_controls() -> impl Strategy<Value = FlowControl> {
@@ -331,10 +429,14 @@ proptest! {
         arrivals in arrivals(),
         looks in prop::collection::vec(0..8000u64, 0..60),
         flow_control in flow_controls(),
+        queue in queues(),
         (shares, vcs) in lanes(),
         (buffer, has_ecn, control_priority, is_bounded) in (400..3000u64, any::<bool>(), any::<bool>(), any::<bool>()),
     ) {
         let mut fabric = with(flow_control);
+        if !fabric.is_lossless() {
+            fabric.queue = queue;
+        }
         fabric.options.classes = classes(&shares);
         fabric.options.control_priority = control_priority;
         // A threshold: the random numbers are drawn in the order of arrivals, but ports would take them from one stream.

@@ -134,6 +134,10 @@ pub struct FlowRecord {
     pub max_ood: u32,
     /// Most packets that waited at the receiver at a time for one with a lower sequence number.
     pub max_resequencing: u32,
+    /// Data packets that arrived as headers only: they had been trimmed.
+    pub trims: u64,
+    /// Data packets whose header came back to the sender.
+    pub returns: u32,
     /// Data packets sent again.
     pub retransmissions: u64,
     /// Retransmission timeouts.
@@ -186,6 +190,10 @@ pub struct ChannelRecord {
     pub drops: u64,
     /// Packets lost because the channel was cut, or at random; not among `drops`.
     pub lost: u64,
+    /// Data packets that lost their payload at the port; not among `drops`.
+    pub trims: u64,
+    /// Headers of trimmed packets sent back to their source, because there was no room for them either.
+    pub returns: u64,
     /// Packets marked (ECN) at the port.
     pub marks: u64,
     /// Time in which packets waited that flow control forbade to send: some data lane of the port was paused or without
@@ -291,7 +299,7 @@ pub struct EntryCount {
     pub mean: f64,
 }
 
-/// Where packets went: `sent = delivered + dropped + in_flight`.
+/// Where packets went: `sent = delivered + trimmed + dropped + in_flight`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PacketCounts {
@@ -306,6 +314,9 @@ pub struct PacketCounts {
     /// Those of `dropped` that a fault took: on a link that was cut, at random, or because cuts left no route.
     #[serde(default)]
     pub lost: u64,
+    /// Data packets of which a host received the header only: at the receiver, or back at the sender.
+    #[serde(default)]
+    pub trimmed: u64,
 }
 
 /// What a selector did.

@@ -127,6 +127,12 @@ pub struct PacketSummary {
     pub max_ood: u32,
     /// Most packets of a flow that waited at its receiver at a time for one with a lower sequence number.
     pub max_resequencing: u32,
+    /// Data packets that arrived as headers only, because they had been trimmed.
+    #[serde(default)]
+    pub trims: u64,
+    /// Data packets whose header came back to the sender.
+    #[serde(default)]
+    pub returns: u64,
     /// Data packets sent again.
     pub retransmissions: u64,
     /// Retransmission timeouts.
@@ -176,6 +182,9 @@ pub struct TierSummary {
     pub max_queue_bytes: u64,
     /// Packets dropped.
     pub drops: u64,
+    /// Packets that lost their payload.
+    #[serde(default)]
+    pub trims: u64,
     /// Packets marked (ECN).
     pub marks: u64,
     /// Share of the simulated time in which flow control kept packets from being sent, averaged over the channels.
@@ -301,6 +310,8 @@ impl PacketSummary {
             ooo_share: share(ooo, sent),
             max_ood: flows.iter().map(|flow| flow.max_ood).max().unwrap_or(0),
             max_resequencing: flows.iter().map(|flow| flow.max_resequencing).max().unwrap_or(0),
+            trims: sum(|f| f.trims),
+            returns: sum(|f| f.returns.into()),
             retransmissions: sum(|f| f.retransmissions),
             timeouts: sum(|f| f.timeouts.into()),
             ecn_marks: sum(|f| f.ecn_marks),
@@ -349,6 +360,7 @@ fn by_tier(channels: &[ChannelRecord], simulated: Time) -> Vec<TierSummary> {
             mean_queue_bytes: members.iter().map(|c| c.mean_queue).sum::<f64>() / count,
             max_queue_bytes: members.iter().map(|c| c.max_queue).max().unwrap_or(0),
             drops: members.iter().map(|c| c.drops).sum(),
+            trims: members.iter().map(|c| c.trims).sum(),
             marks: members.iter().map(|c| c.marks).sum(),
             paused_share: mean_share(&|channel| channel.paused),
             pauses: members.iter().map(|c| c.pauses).sum(),

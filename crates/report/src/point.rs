@@ -111,6 +111,9 @@ pub(crate) const METRICS: &[Metric] = &[
     metric("drops", "packets", Place::Event, |s| {
         Some(s.tiers.iter().map(|tier| tier.drops).sum::<u64>() as f64)
     }),
+    metric("trimmed", "packets", Place::Event, |s| {
+        Some(s.tiers.iter().map(|tier| tier.trims).sum::<u64>() as f64)
+    }),
     metric("ECN marks", "packets", Place::Event, |s| Some(s.packets.ecn_marks as f64)),
     metric("congestion notifications", "", Place::Event, |s| Some((s.packets.cnms + s.packets.cnps) as f64)),
     metric("pauses", "of channels", Place::Event, |s| {

@@ -1,6 +1,6 @@
 //! Everything a user may write, as a reference: axes with their kinds, presets, and the tables without kinds.
 
-use netloom_fabric::{FabricOptions, FlowControl};
+use netloom_fabric::{FabricOptions, FlowControl, Queue};
 use netloom_routing::preset as routing;
 use netloom_routing::selector::layer::Construction;
 use netloom_routing::{Granularity, Selector};
@@ -34,6 +34,7 @@ pub fn reference() -> Vec<Chapter> {
     vec![
         axis::<Topology>("topology", "What is wired to what."),
         table::<FabricOptions>("fabric", "fabric", "What a switch does: queues, classes, marking."),
+        axis::<Queue>("fabric.queue", "What becomes of a packet that finds its output queue full."),
         axis::<FlowControl>("fabric.flow_control", "What happens when buffers fill."),
         routing_presets(),
         table::<RoutingFields>(

@@ -171,9 +171,10 @@ fn read_name(node: &Node, problems: &mut Vec<Problem>) -> Option<String> {
 
 fn read_fabric(node: &Node, problems: &mut Vec<Problem>) -> Option<Fabric> {
     let mut section = Section::new(node, "fabric", problems)?;
+    let queue = section.required("queue");
     let flow_control = section.required("flow_control");
     let options: Option<FabricOptions> = section.rest();
-    Some(Fabric { options: options?, flow_control: flow_control? })
+    Some(Fabric { options: options?, queue: queue?, flow_control: flow_control? })
 }
 
 fn read_faults(node: &Node, problems: &mut Vec<Problem>) -> Option<Vec<Fault>> {

@@ -1,6 +1,6 @@
 //! The scenario as a JSON schema, by which editors complete and check what is written.
 
-use netloom_fabric::{FabricOptions, FlowControl};
+use netloom_fabric::{FabricOptions, FlowControl, Queue};
 use netloom_routing::{Granularity, Selector, preset};
 use netloom_sim::{Fault, Measure};
 use netloom_topology::Topology;
@@ -58,7 +58,8 @@ pub fn properties(generator: &mut SchemaGenerator) -> Map<String, Value> {
 
 fn fabric(generator: &mut SchemaGenerator) -> Value {
     let flow_control = changes_of::<FlowControl>(generator);
-    with::<FabricOptions>(generator, [("flow_control", flow_control)])
+    let queue = changes_of::<Queue>(generator);
+    with::<FabricOptions>(generator, [("queue", queue), ("flow_control", flow_control)])
 }
 
 fn transport_table(generator: &mut SchemaGenerator) -> Value {

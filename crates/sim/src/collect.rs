@@ -58,7 +58,7 @@ pub enum RunError {
 pub enum ConservationError {
     /// A flow's data packets do not add up.
     #[error(
-        "conservation violated: flow {flow} of host {src} sent {sent} data packets, but {delivered} were delivered, \
+        "conservation violated: flow {flow} of host {src} sent {sent} data packets, but {delivered} were delivered, {trimmed} trimmed, \
          {dropped} dropped and {in_flight} are in flight"
     )]
     Flow {
@@ -70,6 +70,8 @@ pub enum ConservationError {
         sent: u64,
         /// Data packets delivered.
         delivered: u64,
+        /// Data packets of which only the header was.
+        trimmed: u64,
         /// Data packets dropped.
         dropped: u64,
         /// Data packets under way.
@@ -225,13 +227,17 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
                 Node::Switch(_) => None,
             };
             let delivered = reception.as_ref().map_or(0, |reception| reception.seen.packets);
-            if flow.packets != delivered + dropped + in_flight {
-                let (src, sent) = (flow.src, flow.packets);
-                let flow = flow.flow;
-                return Err(ConservationError::Flow { src, flow, sent, delivered, dropped, in_flight }.into());
+            flow.trims = reception.as_ref().map_or(0, |reception| u64::from(reception.seen.headers));
+            let trimmed = flow.trims + u64::from(flow.returns);
+            if flow.packets != delivered + trimmed + dropped + in_flight {
+                let (src, flow, sent) = (flow.src, flow.flow, flow.packets);
+                let error =
+                    ConservationError::Flow { src, flow, sent, delivered, trimmed, dropped, in_flight };
+                return Err(error.into());
             }
             data.sent += flow.packets;
             data.delivered += delivered;
+            data.trimmed += trimmed;
             data.dropped += dropped;
             data.in_flight += in_flight;
             if let Some(reception) = reception {
@@ -277,14 +283,11 @@ fn count_entries(nodes: &[Node], end: Time) -> Option<EntryCount> {
 }
 
 fn count_in_flight(packet: &Packet, balances: &mut FxHashMap<FlowKey, Balance>, control: &mut PacketCounts) {
-    match packet.kind {
-        PacketKind::Data => {
-            let key = FlowKey { src: packet.src, flow: packet.flow };
-            balances.entry(key).or_default().in_flight += 1;
-        }
-        // Of the link, not of the fabric: switches send and receive them.
-        kind if kind.is_of_the_link() => {}
-        _ => control.in_flight += 1,
+    if let Some(src) = packet.data_source() {
+        balances.entry(FlowKey { src, flow: packet.flow }).or_default().in_flight += 1;
+    } else if !packet.is_of_the_link() {
+        // Those of the link are not of the fabric: switches send and receive them.
+        control.in_flight += 1;
     }
 }
 
@@ -429,6 +432,8 @@ fn collect_channels(world: &World, nodes: &mut [Node], end: Time, records: &mut 
                 mean_queue: stats.mean_queue(end),
                 drops: stats.drops,
                 lost: stats.lost,
+                trims: stats.trims,
+                returns: stats.returns,
                 marks: stats.marks,
                 paused: stats.paused,
                 pauses: stats.pauses,

@@ -78,7 +78,14 @@ fn loses_the_fourth(packet: &Packet) -> bool {
 #[test]
 fn a_lost_packet_is_noticed_and_its_flow_named() {
     let error = run(100_000, loses_the_fourth).unwrap_err();
-    let RunError::Conservation(ConservationError::Flow { sent, delivered, dropped, in_flight, .. }) = error
+    let RunError::Conservation(ConservationError::Flow {
+        sent,
+        delivered,
+        trimmed: 0,
+        dropped,
+        in_flight,
+        ..
+    }) = error
     else {
         panic!("another check failed first: {error}");
     };

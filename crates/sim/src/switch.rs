@@ -3,7 +3,7 @@
 mod flowcut;
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{CongestionPoint, Credit, Flags, Moment, Packet, PacketKind, Ports};
+use netloom_fabric::{CongestionPoint, Credit, Fate, Flags, Moment, Packet, PacketKind, Ports};
 use netloom_routing::{Carries, Decider, Forwarding, Header, Hop, Notice, Tag, View};
 use netloom_topology::PortId;
 use netloom_units::Time;
@@ -90,7 +90,7 @@ impl Switch {
         }
         let port = self.choose(world, &world.forwarding, id, now, packet, out);
         let moment = Moment { at: now, is_over: out.is_last_of_instant() };
-        self.enqueue(world, moment, port, packet, out);
+        self.enqueue(world, id, moment, port, packet, out);
     }
 
     /// The minimal port that a packet takes.
@@ -171,7 +171,7 @@ impl Switch {
             self.notify(world, id, now, port, packet, feedback, out);
         }
         let moment = Moment { at: now, is_over: out.is_last_of_instant() };
-        self.enqueue(world, moment, port, packet, out);
+        self.enqueue(world, id, moment, port, packet, out);
     }
 
     /// The port that a packet takes, among the minimal ones or beyond them.
@@ -262,7 +262,7 @@ impl Switch {
         let way = self.choose_specially(world, id, now, &mut notification, out);
         // The packet itself is still to come, and may make its port pause in this instant.
         let moment = Moment { at: now, is_over: false };
-        self.enqueue(world, moment, way, &mut notification, out);
+        self.enqueue(world, id, moment, way, &mut notification, out);
     }
 
     /// Notes what a congestion notification says about the way to its destination through a port.
@@ -286,12 +286,35 @@ impl Switch {
     fn enqueue(
         &mut self,
         world: &World,
+        id: u32,
         moment: Moment,
         port: PortId,
         packet: &mut Packet,
         out: &mut impl Scheduler<Message>,
     ) {
         let Switch { ports, random, .. } = self;
+        let fate = ports.enqueue(port, packet, moment, &world.rules, random, &mut Channels(out));
+        if fate == Fate::Returned {
+            self.send_back(world, id, moment.at, packet, out);
+        }
+    }
+
+    /// Sends the header of a trimmed packet, for which there is no room, back to the packet's source.
+    #[inline(never)]
+    fn send_back(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &mut Packet,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        if !world.epochs.is_empty() && !self.leads_to(world, id, packet.dst) {
+            return self.ports.discard(packet);
+        }
+        let port = self.choose_specially(world, id, now, packet, out);
+        let Switch { ports, random, .. } = self;
+        let moment = Moment { at: now, is_over: false };
         ports.enqueue(port, packet, moment, &world.rules, random, &mut Channels(out));
     }
 

@@ -5,7 +5,8 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::*;
-use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Qcn, flow_control};
+use netloom_fabric::queue::trimming::Trimming;
+use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Qcn, Queue, flow_control};
 use netloom_record::{DecisionCount, FlowRecord};
 use netloom_routing::granularity::flowcut::Flowcut;
 use netloom_routing::{Granularity, Placement, Routing, preset};
@@ -194,17 +195,33 @@ fn scheme_for(network: &Network, mut config: SimConfig, start: usize) -> SimConf
     let fits = schemes.into_iter().cycle().skip(start).find_map(|(_, routing)| {
         let mut config = SimConfig { routing, ..config.clone() };
         suit(&mut config);
+        mark(&mut config);
         match Simulation::new(network.clone(), config.clone(), plan.clone()) {
             Err(SimError::NeedsTree(_) | SimError::Routing(_)) => None,
             // Not more virtual channels than there are.
-            Err(SimError::Fabric(error)) if error.field == "flow_control" => None,
+            Err(SimError::MayDeadlock(_)) => None,
             simulation => simulation.map(|_| config).into(),
         }
     });
     SimConfig { faults, ..fits.unwrap().unwrap() }
 }
 
+/// Trimming with room for few headers or many.
+fn trimming() -> impl Strategy<Value = Queue> {
+    (1..20u32, prop::option::of(64..5000u64), 1..200u64, any::<bool>()).prop_map(
+        |(control_weight, room, header, return_to_sender)| {
+            Queue::Trimming(Trimming {
+                control_weight,
+                control_buffer: room.map(|room| Bytes(room.max(header))),
+                header_size: Bytes(header),
+                return_to_sender,
+            })
+        },
+    )
+}
+
 fn fabrics(lossy: bool) -> impl Strategy<Value = Fabric> {
+    let queue = prop::option::of(trimming()).prop_map(move |queue| queue.filter(|_| lossy));
     let buffer =
         prop::option::of(40_000..400_000u64).prop_map(move |buffer| buffer.filter(|_| lossy).map(Bytes));
     let ecn = prop::option::of((0..100_000u64, 0..100_000u64, 0.0..1.0f64));
@@ -212,8 +229,8 @@ fn fabrics(lossy: bool) -> impl Strategy<Value = Fabric> {
         ecn.map(|(kmin, more, pmax)| Ecn { kmin: Bytes(kmin), kmax: Bytes(kmin + more), pmax })
     });
     let cut_through = prop::option::of((1..2000u64).prop_map(Bytes));
-    (buffer, ecn, any::<bool>(), 0..500u64, cut_through).prop_map(
-        |(buffer, ecn, control_priority, latency, cut_through)| {
+    (buffer, ecn, any::<bool>(), 0..500u64, cut_through, queue).prop_map(
+        |(buffer, ecn, control_priority, latency, cut_through, queue)| {
             let switch_latency = Time::from_ns(latency);
             let options = FabricOptions {
                 buffer,
@@ -223,7 +240,8 @@ fn fabrics(lossy: bool) -> impl Strategy<Value = Fabric> {
                 cut_through,
                 ..FabricOptions::default()
             };
-            Fabric { options, ..Fabric::default() }
+            let queue = queue.unwrap_or(Fabric::default().queue);
+            Fabric { options, queue, ..Fabric::default() }
         },
     )
 }
@@ -292,6 +310,7 @@ proptest! {
         match lossless {
             Some(flow_control) => {
                 config.fabric.options.buffer = None;
+                config.fabric.queue = Fabric::default().queue;
                 config.fabric.flow_control = flow_control;
             }
             None if network.switches() > 1 => faults.extend(interruptions),

@@ -144,7 +144,7 @@ fn fabrics() -> impl Strategy<Value = Fabric> {
                 switch_latency,
                 ..Default::default()
             };
-            Fabric { options, flow_control }
+            Fabric { options, flow_control, ..Fabric::default() }
         },
     )
 }
@@ -300,7 +300,7 @@ fn a_class_with_a_share_gets_it_and_an_idle_one_leaves_it() {
     let flow_control = FlowControl::Pfc(pfc::Pfc { buffer: Bytes(500_000), ..Default::default() });
     let measure = Measure { until: Some(Time::from_us(500)), ..Measure::default() };
     let config = SimConfig {
-        fabric: Fabric { options, flow_control },
+        fabric: Fabric { options, flow_control, ..Fabric::default() },
         transport: unlimited(),
         measure,
         ..scheme("ecmp")
@@ -352,7 +352,12 @@ fn rate_limiters_share_a_bottleneck_and_hold_its_queue_near_the_set_point() {
         sample: Some(Time::from_ms(1)),
         ..Measure::default()
     };
-    let config = SimConfig { fabric: Fabric { options, flow_control }, transport, measure, ..scheme("ecmp") };
+    let config = SimConfig {
+        fabric: Fabric { options, flow_control, ..Fabric::default() },
+        transport,
+        measure,
+        ..scheme("ecmp")
+    };
     let jobs = (1..=SENDERS).map(|src| (src, netloom_workload::Message::new(0, Bytes(1 << 40), Time::ZERO)));
     let plan = Plan::of_messages(SENDERS + 1, jobs);
     let records = Simulation::new(network, config, plan).unwrap().run(1).unwrap().records;

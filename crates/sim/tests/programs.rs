@@ -263,7 +263,7 @@ fn fabrics() -> impl Strategy<Value = Fabric> {
                 cut_through,
                 ..FabricOptions::default()
             };
-            Fabric { options, flow_control }
+            Fabric { options, flow_control, ..Fabric::default() }
         },
     )
 }

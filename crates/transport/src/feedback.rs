@@ -36,6 +36,10 @@ pub enum Cause {
     Timeout,
     /// The receiver's notifications of congestion cut the rate.
     Notification,
+    /// A packet reached its receiver without its payload.
+    Trim,
+    /// A packet lost its payload, and its header came back.
+    Return,
 }
 
 /// Something that a sender learnt, and where its flow stands after it.

@@ -1,5 +1,7 @@
 //! The receiving side of a flow.
 
+mod headers;
+
 use netloom_units::Time;
 
 use crate::config::{Reliability, Transport};
@@ -53,6 +55,8 @@ pub struct Seen {
     pub delivered: u64,
     /// Packets that arrived, duplicates and discarded ones included.
     pub packets: u64,
+    /// Packets that arrived without their payload; not among `packets`.
+    pub headers: u32,
     /// Packets that carried an ECN mark.
     pub marks: u64,
     /// Packets whose number was above the next expected one.

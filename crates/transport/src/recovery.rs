@@ -294,6 +294,27 @@ impl Recovery {
         found
     }
 
+    /// A packet's departure at `sent` is known to have been in vain. Returns whether the packet was in flight because of it.
+    ///
+    /// That is no reason to look for other losses: headers overtake.
+    pub(crate) fn lose_departure(&mut self, seq: u32, sent: Time) -> bool {
+        let Some(packet) = seq.checked_sub(self.base).and_then(|index| self.packets.get_mut(index as usize))
+        else {
+            return false;
+        };
+        let index = packet.departure.wrapping_sub(self.first) as usize;
+        let departure = self.departures.get_mut(index);
+        let departure = departure.filter(|found| found.seq == seq && found.at == sent);
+        let Some(departure) = departure.filter(|found| found.state == State::UnderWay) else { return false };
+        departure.state = State::Void;
+        packet.is_lost = true;
+        self.probe.take_if(|(probe, _)| *probe == seq);
+        self.lost += 1;
+        self.resend = self.resend.min(seq);
+        self.forget();
+        true
+    }
+
     /// The first departure is lost.
     fn lose_first(&mut self) {
         let Some(departure) = self.departures.front_mut() else { return };

@@ -1,5 +1,7 @@
 //! The sending side of a flow.
 
+mod trimmed;
+
 use netloom_units::{Bytes, Rate, Time};
 
 use crate::config::{Reliability, Shaping, Transport};
@@ -49,6 +51,8 @@ pub struct SendCounts {
     pub packets: u64,
     /// Retransmissions.
     pub retransmissions: u64,
+    /// Packets whose header came back.
+    pub returns: u32,
     /// Timeouts.
     pub timeouts: u32,
 }
@@ -305,8 +309,11 @@ impl Sender {
         1
     }
 
-    /// The receiver asks for everything from a number on (go-back-N).
+    /// The receiver asks for everything from a number on (go-back-N), or for a packet that came without its payload.
     pub fn on_nack(&mut self, transport: &Transport, nack: Ack) -> Feedback {
+        if !matches!(transport.reliability, Reliability::GoBackN(_)) {
+            return self.on_trim(transport, nack);
+        }
         let expected = nack.cumulative;
         let mut newly = 0;
         while self.acked.base() < expected {

@@ -81,11 +81,6 @@ impl FlowControl {
     }
 }
 
-/// Packets count their size in 16 bits.
-pub(crate) fn check_packet_size(field: &'static str, size: Bytes) -> Result<(), Invalid> {
-    Invalid::unless((1..=0xffff).contains(&size.0), field, "1 to 65535 bytes", size)
-}
-
 /// A buffer that holds a packet of the largest size.
 fn check_buffer(buffer: Bytes, packet: Bytes) -> Result<(), Invalid> {
     Invalid::unless(buffer >= packet, "buffer", format!("room for a packet of {packet}"), buffer)

@@ -4,7 +4,8 @@ use netloom_units::{Bytes, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{check_buffer, check_packet_size};
+use super::check_buffer;
+use crate::queue::check_packet_size;
 
 /// Priority-based flow control (IEEE 802.1Qbb) with an input buffer per port and lane and fixed thresholds: above the buffer less its
 /// headroom the upstream port is told to pause the lane, `resume` bytes below that to go on. A pause lasts until it is ended; timers

@@ -4,7 +4,8 @@ use netloom_units::{Bytes, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{check_buffer, check_packet_size};
+use super::check_buffer;
+use crate::queue::check_packet_size;
 
 /// Priority-based flow control (IEEE 802.1Qbb) in a switch whose ports share one buffer, as in the ns-3 models of RDMA switches: a port and
 /// lane has a reserve of its own, then takes from the shared pool up to `alpha` times what is free there, and beyond that pauses its

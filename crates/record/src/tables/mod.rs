@@ -115,6 +115,8 @@ table!(FlowRecord {
     max_resequencing: Plain("max_resequencing"),
     cnms: Plain("cnms"),
     cnps: Plain("cnps"),
+    trims: Plain("trims"),
+    returns: Plain("returns"),
 });
 
 table!(ChannelRecord {
@@ -133,6 +135,8 @@ table!(ChannelRecord {
     paused: Plain("paused_ps"),
     pauses: Plain("pauses"),
     lost: Plain("lost"),
+    trims: Plain("trims"),
+    returns: Plain("returns"),
 });
 
 table!(SampleRecord {
@@ -290,7 +294,7 @@ mod tests {
     fn flow() -> impl Strategy<Value = FlowRecord> {
         let times = (any::<u64>(), any::<Option<u64>>(), any::<Option<u64>>(), any::<u64>(), any::<u64>());
         let kind = (0..2u16, any::<u8>(), any::<bool>());
-        (any::<[u32; 9]>(), any::<[u64; 10]>(), times, kind).prop_map(|(small, large, times, kind)| {
+        (any::<[u32; 10]>(), any::<[u64; 11]>(), times, kind).prop_map(|(small, large, times, kind)| {
             FlowRecord {
                 group: kind.0,
                 class: kind.1,
@@ -300,6 +304,8 @@ mod tests {
                 max_resequencing: small[7],
                 cnms: large[9],
                 cnps: small[8],
+                trims: large[10],
+                returns: small[9],
                 src: small[0],
                 dst: small[1],
                 flow: small[2],

@@ -8,6 +8,7 @@ mod receive;
 pub(crate) mod receivers;
 mod start;
 mod stop;
+mod trimmed;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -199,6 +200,8 @@ impl Host {
                 }
                 match packet.kind {
                     PacketKind::Data => self.on_data(world, id, now, packet, out),
+                    PacketKind::Header => self.on_header(world, id, now, packet, out),
+                    PacketKind::Returned => self.on_returned(world, id, now, packet, out),
                     PacketKind::Ack => self.on_ack(world, id, now, packet, out),
                     PacketKind::Nack => self.on_nack(world, id, now, packet, out),
                     PacketKind::Cnm => self.on_notification(world, id, now, packet, out),
@@ -594,6 +597,7 @@ impl Flow {
             sender_fct: done.map(|now| now - self.start),
             idle_fct: self.idle_fct,
             packets: self.sender.counts.packets,
+            returns: self.sender.counts.returns,
             retransmissions: self.sender.counts.retransmissions,
             timeouts: self.sender.counts.timeouts,
             drains,

@@ -12,7 +12,7 @@ use crate::driven::Heard;
 use crate::model::{Channels, Message, World};
 
 /// An answer's moment. Data of this instant waits for the NIC to be asked, so nothing but other answers is in its way.
-fn moment(now: Time, out: &impl Scheduler<Message>) -> Moment {
+pub(super) fn moment(now: Time, out: &impl Scheduler<Message>) -> Moment {
     Moment { at: now, is_over: out.is_last_of_instant() }
 }
 

@@ -62,7 +62,7 @@ impl Switch {
             Placement::Nic | Placement::Ingress => self.choose_specially(world, id, now, &mut ack, out),
         };
         // The packet itself is still to come, and may make its port pause in this instant.
-        self.enqueue(world, Moment { at: now, is_over: false }, port, &mut ack, out);
+        self.enqueue(world, id, Moment { at: now, is_over: false }, port, &mut ack, out);
     }
 
     /// An acknowledgement of a data packet that has passed here.
@@ -103,7 +103,7 @@ impl Switch {
                 self.ports.absorb(ack, now, &world.rules, &mut Channels(out));
             }
             if let Some((back, Some(signal))) = counted {
-                self.tell(world, now, ack, back, signal, out);
+                self.tell(world, id, now, ack, back, signal, out);
             }
             return;
         }
@@ -112,13 +112,15 @@ impl Switch {
             None => self.choose_specially(world, id, now, ack, out),
         };
         let moment = Moment { at: now, is_over: out.is_last_of_instant() };
-        self.enqueue(world, moment, port, ack, out);
+        self.enqueue(world, id, moment, port, ack, out);
     }
 
     /// Stops the source of a flow, or lets it go on.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one frame")]
     fn tell(
         &mut self,
         world: &World,
+        id: u32,
         now: Time,
         ack: &Packet,
         port: PortId,
@@ -144,7 +146,7 @@ impl Switch {
         };
         self.control_sent += 1;
         let moment = Moment { at: now, is_over: out.is_last_of_instant() };
-        self.enqueue(world, moment, port, &mut frame, out);
+        self.enqueue(world, id, moment, port, &mut frame, out);
     }
 }
 

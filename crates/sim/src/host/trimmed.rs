@@ -1,0 +1,60 @@
+//! Packets that lost their payload on the way: what is left of them reaches their receiver, or comes back to their sender.
+
+use netloom_engine::Scheduler;
+use netloom_fabric::{Packet, PacketKind};
+use netloom_routing::FlowKey;
+use netloom_transport::{Ack, Reply};
+use netloom_units::Time;
+
+use super::receive::moment;
+use super::receivers::Place;
+use super::{Host, answer, flow_in};
+use crate::model::{Message, World};
+
+impl Host {
+    /// A header arrived instead of a packet.
+    #[inline(never)]
+    pub(super) fn on_header(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &Packet,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        let key = FlowKey { src: packet.src, flow: packet.flow };
+        let reply = match self.receivers.place(key, world.watch.is_on) {
+            Place::Active(_, active) => active.receiver.on_header(&world.transport, packet.seq),
+            Place::Done(done) => done.seen.on_late_header(done.count),
+        };
+        let (kind, number) = match reply {
+            Reply::None => return,
+            Reply::Ack(number) => (PacketKind::Ack, number),
+            Reply::Nack(number) => (PacketKind::Nack, number),
+        };
+        self.answer(world, id, moment(now, out), packet, kind, number, out);
+    }
+
+    /// The header of a packet that was sent here has come back.
+    #[inline(never)]
+    pub(super) fn on_returned(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &Packet,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else {
+            // What it says has been repaired without it. It still is one of the flow's packets.
+            if let Some(record) = self.records.iter_mut().rev().find(|record| record.flow == packet.flow) {
+                record.returns += 1;
+            }
+            return;
+        };
+        let header = Ack { cumulative: flow.sender.oldest(), ..answer(now, packet) };
+        let feedback = flow.sender.on_returned(&world.transport, header);
+        self.heed(world, id, packet.slot, &feedback, out);
+        self.go_on(world, packet.slot, now, out);
+    }
+}

@@ -1,0 +1,74 @@
+//! What a receiver answers to packets that lost their payload on the way.
+
+use super::{Receiver, Reply, Seen};
+use crate::config::{Reliability, Transport};
+
+impl Seen {
+    /// The header of a packet came of which there is no more to know: everything has arrived, `count` packets. Returns what to answer.
+    pub fn on_late_header(&mut self, count: u32) -> Reply {
+        self.headers += 1;
+        Reply::Ack(count)
+    }
+}
+
+impl Receiver {
+    /// What is left of a trimmed packet arrived. The sender hears of it at once; with go-back-N, if it is the packet that would be taken next.
+    pub fn on_header(&mut self, transport: &Transport, seq: u32) -> Reply {
+        self.seen.headers += 1;
+        let expected = self.received.base();
+        if self.received.contains(seq) {
+            return Reply::Ack(expected);
+        }
+        match &transport.reliability {
+            // It has been asked for before, but what came then was this header.
+            Reliability::GoBackN(_) if seq > expected => self.refuse(),
+            Reliability::GoBackN(_) => {
+                self.asked = None;
+                self.refuse()
+            }
+            Reliability::SelectiveRepeat(_) => Reply::Nack(expected),
+            Reliability::None(_) => Reply::None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::receiver::Arrival;
+    use netloom_units::Time;
+
+    fn data(seq: u32) -> Arrival {
+        Arrival { now: Time(0), seq, payload: 100, last: seq == 3, marked: false, path: 0 }
+    }
+
+    #[test]
+    fn a_header_is_answered_at_once_and_counts_as_nothing_received() {
+        let transport = Transport::default();
+        let mut receiver = Receiver::default();
+        receiver.on_data(&transport, data(0));
+        receiver.on_data(&transport, data(2));
+        assert_eq!(receiver.on_header(&transport, 1), Reply::Nack(1));
+        assert_eq!(receiver.on_header(&transport, 3), Reply::Nack(1));
+        // The payload had come before.
+        assert_eq!(receiver.on_header(&transport, 2), Reply::Ack(1));
+        assert_eq!((receiver.seen.headers, receiver.seen.packets, receiver.seen.delivered), (3, 2, 200));
+        receiver.on_data(&transport, data(1));
+        receiver.on_data(&transport, data(3));
+        assert_eq!(receiver.finished(), Some(4));
+        assert_eq!(receiver.seen.on_late_header(4), Reply::Ack(4));
+    }
+
+    #[test]
+    fn go_back_n_asks_again_for_a_repetition_that_was_trimmed_too() {
+        let reliability = Reliability::GoBackN(Default::default());
+        let transport = Transport { reliability, ..Transport::default() };
+        let mut receiver = Receiver::default();
+        receiver.on_data(&transport, data(0));
+        assert_eq!(receiver.on_header(&transport, 1), Reply::Nack(1));
+        // One gap, one question.
+        assert_eq!(receiver.on_header(&transport, 2), Reply::None);
+        assert_eq!(receiver.on_data(&transport, data(3)).reply, Reply::None);
+        assert_eq!(receiver.on_header(&transport, 1), Reply::Nack(1));
+    }
+}

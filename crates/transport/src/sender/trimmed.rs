@@ -1,0 +1,39 @@
+//! What a sender does when it hears of packets that lost their payload on the way.
+
+use super::Sender;
+use crate::config::Transport;
+use crate::feedback::{Ack, Cause, Feedback};
+
+impl Sender {
+    /// A packet has arrived without its payload, says the receiver: exactly that one is to be sent again.
+    pub(super) fn on_trim(&mut self, transport: &Transport, nack: Ack) -> Feedback {
+        let mut newly = 0;
+        while self.acked.base() < nack.cumulative {
+            newly += self.acknowledge(self.acked.base(), None, nack.now);
+        }
+        if let Some(recovery) = &mut self.recovery {
+            recovery.settle(self.acked.base());
+        }
+        let feedback = self.lose(transport, Cause::Trim, nack);
+        Feedback { packets: newly, bytes: u64::from(newly) * transport.packet_size().0, ..feedback }
+    }
+
+    /// The header of a trimmed packet has come back: nobody else will ever hear of it.
+    pub fn on_returned(&mut self, transport: &Transport, header: Ack) -> Feedback {
+        self.counts.returns += 1;
+        self.lose(transport, Cause::Return, header)
+    }
+
+    /// The departure of packet `about.seq` at `about.sent` did not bring its payload. If the packet has left again since, or has arrived, that
+    /// says nothing new.
+    fn lose(&mut self, transport: &Transport, cause: Cause, about: Ack) -> Feedback {
+        let is_lost =
+            self.recovery.as_mut().is_some_and(|recovery| recovery.lose_departure(about.seq, about.sent));
+        if !is_lost {
+            return self.feedback(transport, cause, about);
+        }
+        self.in_flight -= 1;
+        let feedback = self.on_loss(transport, cause, about.now, about.seq, about.sent);
+        Feedback { way: about.way, hops: about.hops, marked: about.marked, tag: about.tag, ..feedback }
+    }
+}
