@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: run build test wheel installed lint studies bench browser picture book kill-test
+.PHONY: run build library test wheel installed lint studies bench browser picture book kill-test
 
 run: build
 	./target/release/netloom study examples/compare.toml
@@ -12,6 +12,10 @@ run: build
 # All that is built takes part in choosing features (--workspace), so that no target compiles the dependencies once more.
 build:
 	cargo build --release --workspace --bin netloom
+
+# The library for C: target/release/libnetloom.so, to be used with crates/capi/include/netloom.h.
+library:
+	cargo build --release --package netloom-capi
 
 test: $(VENV)/installed browser build
 	cargo test --release --workspace --quiet

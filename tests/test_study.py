@@ -15,6 +15,7 @@ import netloom
 matplotlib.use("Agg")
 
 CELLS = 12
+NETLOOM = Path(__file__).parent.parent / "target" / "release" / "netloom"
 
 
 def study(size="200KB", repetitions=3, topology=None):
@@ -91,6 +92,23 @@ def test_parts_make_the_whole(here, tmp_path):
         study().run(tmp_path / "out", shard=(4, 3))
 
 
+def test_the_command_and_the_package_go_on_with_each_other(tmp_path):
+    (tmp_path / "s.toml").write_text(
+        """title = "t"
+scenario = { topology = { kind = "fat-tree", k = 4 } }
+axis = [{ name = "size", field = "workload.size", values = ["10KB", "20KB"] }]
+"""
+    )
+    subprocess.run([NETLOOM, "study", "s.toml", "--shard", "1/2", "--out", "out"], cwd=tmp_path, check=True)
+    study = netloom.Study.from_file(tmp_path / "s.toml")
+    assert study.open(tmp_path / "out") == 1
+    study.run()
+    before = files(tmp_path / "out")
+    subprocess.run([NETLOOM, "study", "s.toml", "--out", "out"], cwd=tmp_path, check=True)
+    assert files(tmp_path / "out") == before
+    assert sum(name.endswith("summary.json") for name in before) == 2
+
+
 def test_pictures_have_a_line_per_label(here):
     assert len(here.plot.cdf().lines) == 4
     assert len(here.plot.cdf("fct", axis="scheme").lines) == 2
@@ -158,3 +176,11 @@ def test_an_address_that_nobody_answers_is_one_message(tmp_path):
     command = [sys.executable, "-m", "netloom", "study", "s.toml", "--dask", "tcp://127.0.0.1:9"]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 1 and run.stderr.startswith("error: ") and "Traceback" not in run.stderr
+
+
+def test_the_command_hands_a_study_to_a_cluster(cluster, tmp_path):
+    (tmp_path / "s.toml").write_text('title = "t"\nscenario = {}\n')
+    command = [NETLOOM, "study", "s.toml", "--out", "out", "--dask", cluster.scheduler_address]
+    environment = {**os.environ, "PYTHON": sys.executable}
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True)
+    assert netloom.Study.from_file(tmp_path / "s.toml").open(tmp_path / "out") == 1

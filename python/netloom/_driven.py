@@ -46,9 +46,7 @@ class Simulation:
 
     def __init__(self, scenario: Scenario | dict) -> None:
         """Makes the nodes; no time has passed yet."""
-        scenario = Scenario(scenario) if isinstance(scenario, dict) else scenario.copy()
-        if "workload" not in scenario.to_dict():
-            scenario["workload"] = "idle"
+        scenario = Scenario(scenario) if isinstance(scenario, dict) else scenario
         self._run = _netloom.Simulation(scenario)
         self._flows: list[tuple[Any, int, int, int, int]] = []
 

@@ -59,7 +59,7 @@ class Study:
         fields["claims"] = [dict(claim) for claim in claims]
         if max_cells is not None:
             fields["max_cells"] = max_cells
-        self._take(_netloom.Study.from_dict(fields, False, _netloom.__file__), _plain(title))
+        self._take(_netloom.Study.from_dict(fields, False), _plain(title))
 
     @classmethod
     def from_file(cls, file: str | os.PathLike, *, small: bool = False) -> Study:
@@ -68,7 +68,7 @@ class Study:
         parent = file.parent.name
         name = f"{parent}-{file.stem}" if parent else file.stem
         study = cls.__new__(cls)
-        inner = _netloom.Study.from_file(file, small, _netloom.__file__)
+        inner = _netloom.Study.from_file(file, small)
         study._take(inner, f"{name}-small" if small else name)
         return study
 

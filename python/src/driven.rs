@@ -2,8 +2,7 @@
 
 use std::time::Instant;
 
-use netloom_record::{Performance, Status};
-use netloom_scenario::{Problems, prepare, sum_up};
+use netloom_scenario::{DrivenResult, DrivenRun};
 use netloom_sim::{Completion, Driven, Order, RunProgress};
 use netloom_units::{Bytes, Time};
 use pyo3::exceptions::PyRuntimeError;
@@ -18,17 +17,11 @@ use crate::scenario::Scenario;
 #[pyclass(module = "netloom._netloom")]
 pub(crate) struct Simulation {
     /// Absent once the run has ended.
-    run: Option<Driven>,
-    scenario: netloom_scenario::Scenario,
-    /// What was probably a mistake before the run, and how many switches the network has.
-    warnings: Vec<String>,
-    switches: u32,
-    /// Seconds spent in the run.
-    wall_s: f64,
+    run: Option<DrivenRun>,
 }
 
 impl Simulation {
-    fn run(&mut self) -> PyResult<&mut Driven> {
+    fn run(&mut self) -> PyResult<&mut DrivenRun> {
         self.run.as_mut().ok_or_else(|| PyRuntimeError::new_err("the run has ended: `finish` was called"))
     }
 
@@ -38,20 +31,19 @@ impl Simulation {
         py: Python<'_>,
         step: impl FnOnce(&mut Driven, &mut dyn FnMut(RunProgress) -> bool) -> T + Send,
     ) -> PyResult<T> {
-        let started = Instant::now();
         let run = self.run()?;
         let mut raised = None;
         let result = py.detach(|| {
             let mut last = Instant::now();
-            step(run, &mut |_| {
+            let mut look = |_| {
                 if last.elapsed() >= INTERVAL {
                     last = Instant::now();
                     raised = Python::attach(|py| py.check_signals()).err();
                 }
                 raised.is_none()
-            })
+            };
+            run.go(|run| step(run, &mut look))
         });
-        self.wall_s += started.elapsed().as_secs_f64();
         match raised {
             Some(error) => Err(error),
             None => Ok(result),
@@ -63,20 +55,13 @@ impl Simulation {
 impl Simulation {
     #[new]
     fn new(py: Python<'_>, scenario: &Scenario) -> PyResult<Self> {
-        let checked = scenario.read(py)?;
-        if checked.measure.until.is_some() {
-            let message = "expected none in a run that is driven: call `run_until` and `finish`";
-            return Err(argument_error(py, "measure.until", message));
-        }
-        let ready = py.detach(|| prepare(&checked, &scenario.document));
-        let ready = ready.map_err(|problems| scenario_error(py, &problems))?;
-        let (warnings, switches) = (ready.warnings, ready.switches);
-        let run = Some(ready.simulation.drive());
-        Ok(Simulation { run, scenario: checked, warnings, switches, wall_s: 0.0 })
+        let document = scenario.document.clone();
+        let run = py.detach(|| DrivenRun::new(document));
+        Ok(Simulation { run: Some(run.map_err(|problems| scenario_error(py, &problems))?) })
     }
 
     fn now(&mut self) -> PyResult<u64> {
-        Ok(self.run()?.now().0)
+        Ok(self.run()?.run().now().0)
     }
 
     fn start(
@@ -89,8 +74,8 @@ impl Simulation {
         class: u8,
     ) -> PyResult<u32> {
         let run = self.run()?;
-        let at = at.map_or(run.now(), Time);
-        let ticket = run.start(Order { src, dst, bytes: Bytes(size), at, class });
+        let at = at.map_or(run.run().now(), Time);
+        let ticket = run.go(|run| run.start(Order { src, dst, bytes: Bytes(size), at, class }));
         ticket.map(|ticket| ticket.0).map_err(|error| {
             argument_error(py, error.field, format!("expected {}, found {}", error.expected, error.found))
         })
@@ -111,15 +96,9 @@ impl Simulation {
     fn finish(&mut self, py: Python<'_>) -> PyResult<Outcome> {
         self.run()?;
         let Some(run) = self.run.take() else { unreachable!("it was there") };
-        let (scenario, wall_s) = (&self.scenario, self.wall_s);
-        let (warnings, switches) = (std::mem::take(&mut self.warnings), self.switches);
         py.detach(|| {
-            let finished = run.finish()?;
-            let summary = sum_up(scenario, warnings, switches, &finished.records, Status::Complete);
-            let hops = finished.records.totals.packet_hops;
-            let performance = Performance::new(env!("CARGO_PKG_VERSION"), 1, wall_s, hops);
-            let text = scenario.to_toml().map_err(Problems::from)?;
-            Ok(Outcome::new(text, &summary, &performance, &finished.records, None)
+            let DrivenResult { scenario, ran, records } = run.finish()?;
+            Ok(Outcome::new(scenario, &ran.summary, &ran.performance, &records, None)
                 .map_err(netloom_sim::RunError::Series)?)
         })
         .map_err(|error| run_error(py, &error))

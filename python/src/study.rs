@@ -7,8 +7,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use netloom_record::{OutcomeTable, Records};
 use netloom_scenario::{Node, Problems, Source};
 use netloom_study::{
-    Cell, CellEvent, CellFolders, CellReport, Findings, Parcel, Plan, ResultFiles, Running, Shard, WorkError,
-    digest, judge, run_cells, store, write_results,
+    Cell, CellEvent, CellFolders, CellReport, Findings, PROGRAM, Parcel, Plan, ResultFiles, Running, Shard,
+    WorkError, judge, run_cells, store, write_results,
 };
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -25,8 +25,6 @@ use crate::value::to_node;
 pub(crate) struct Study {
     study: netloom_study::Study,
     plan: Plan,
-    /// What identifies this build.
-    program: Vec<u8>,
     /// Where the results lie, once that is known, and the cells' folders, in use.
     place: Option<(PathBuf, CellFolders)>,
     reports: Vec<CellReport>,
@@ -39,16 +37,14 @@ type CellRow = (Vec<(String, String)>, u64, String);
 type ParcelRow = (bool, String, Vec<(PathBuf, Vec<u8>)>);
 
 impl Study {
-    fn new(py: Python<'_>, document: &Node, small: bool, program: &Path) -> PyResult<Self> {
+    fn new(py: Python<'_>, document: &Node, small: bool) -> PyResult<Self> {
         let made = py.detach(|| {
             let study = netloom_study::Study::read(document, small)?;
             let plan = study.plan()?;
             Ok((study, plan))
         });
         let (study, plan) = made.map_err(|problems: Problems| scenario_error(py, &problems))?;
-        let mut identity = env!("CARGO_PKG_VERSION").as_bytes().to_vec();
-        identity.extend(digest(&std::fs::read(program)?));
-        Ok(Study { study, plan, program: identity, place: None, reports: Vec::new() })
+        Ok(Study { study, plan, place: None, reports: Vec::new() })
     }
 
     fn cell_folders(&self) -> PyResult<(&Path, &CellFolders)> {
@@ -124,14 +120,14 @@ fn label(cell: &Cell, axis: &str) -> Option<String> {
 #[pymethods]
 impl Study {
     #[staticmethod]
-    fn from_file(py: Python<'_>, file: PathBuf, small: bool, program: PathBuf) -> PyResult<Self> {
+    fn from_file(py: Python<'_>, file: PathBuf, small: bool) -> PyResult<Self> {
         let document = Source::read(&file).map_err(Problems::from).and_then(|source| Node::parse(&source));
-        Study::new(py, &document.map_err(|problems| scenario_error(py, &problems))?, small, &program)
+        Study::new(py, &document.map_err(|problems| scenario_error(py, &problems))?, small)
     }
 
     #[staticmethod]
-    fn from_dict(fields: &Bound<'_, PyDict>, small: bool, program: PathBuf) -> PyResult<Self> {
-        Study::new(fields.py(), &to_node(fields, "")?, small, &program)
+    fn from_dict(fields: &Bound<'_, PyDict>, small: bool) -> PyResult<Self> {
+        Study::new(fields.py(), &to_node(fields, "")?, small)
     }
 
     #[getter]
@@ -161,7 +157,7 @@ impl Study {
     /// Reads again what is done; returns how many cells are.
     fn look(&mut self, py: Python<'_>) -> PyResult<usize> {
         let stop = AtomicBool::new(true);
-        let running = Running { program: &self.program, workers: 1, shard: None, stop: &stop };
+        let running = Running { program: PROGRAM, workers: 1, shard: None, stop: &stop };
         self.reports = self.go(py, &running, None, &stop)?;
         Ok(self.done().count())
     }
@@ -188,7 +184,7 @@ impl Study {
             },
         };
         let stop = AtomicBool::new(false);
-        let running = Running { program: &self.program, workers: workers.max(1), shard, stop: &stop };
+        let running = Running { program: PROGRAM, workers: workers.max(1), shard, stop: &stop };
         self.reports = self.go(py, &running, news.as_ref(), &stop)?;
         Ok(())
     }

@@ -109,6 +109,9 @@ pub(crate) struct StudyArgs {
     /// Run the I-th of N parts of the cells, and judge nothing; the same without --shard then finishes the study.
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
+    /// Run the cells on the Dask cluster of this scheduler, e.g. tcp://host:8786: by the Python package, which has to be installed.
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["set", "workers", "shard", "clean", "json", "quiet"])]
+    pub(crate) dask: Option<String>,
     /// Remove the folders of cells that the study has no use for any more: those of another build of netloom, or of another text of the
     /// study or its scenario.
     #[arg(long, conflicts_with = "shard")]

@@ -113,6 +113,24 @@ fn the_result_does_not_depend_on_the_number_of_workers() {
 }
 
 #[test]
+fn a_cluster_needs_the_python_package() {
+    let folder = folder_with(STUDY);
+    let output = Command::new(env!("CARGO_BIN_EXE_netloom"))
+        .args(["study", "study.toml", "--dask", "tcp://127.0.0.1:9"])
+        .current_dir(folder.path())
+        .env("PYTHON", "no-such-python")
+        .output()
+        .unwrap();
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        message.starts_with("error: --dask runs a study by the Python package: pip install"),
+        "{message}"
+    );
+    assert!(message.contains("no-such-python: No such file"), "{message}");
+}
+
+#[test]
 fn a_gate_that_does_not_hold_fails_the_study() {
     let folder = folder_with(&STUDY.replace("use = \"report\"", "use = \"gate\""));
     let output = netloom(folder.path(), &["study", "study.toml", "--small"]);

@@ -44,11 +44,12 @@ fn student_t(freedom: usize) -> f64 {
     }
     // Abramowitz and Stegun, 26.7.5: an expansion around the normal quantile.
     let (z, v) = (1.959_963_984_540_054_f64, freedom as f64);
-    let [z3, z5, z7] = [3, 5, 7].map(|power| z.powi(power));
+    let [z3, z5, z7, z9] = [3, 5, 7, 9].map(|power| z.powi(power));
     let first = (z3 + z) / 4.0;
     let second = (5.0 * z5 + 16.0 * z3 + 3.0 * z) / 96.0;
     let third = (3.0 * z7 + 19.0 * z5 + 17.0 * z3 - 15.0 * z) / 384.0;
-    z + first / v + second / v.powi(2) + third / v.powi(3)
+    let fourth = (79.0 * z9 + 776.0 * z7 + 1482.0 * z5 - 1920.0 * z3 - 945.0 * z) / 92_160.0;
+    z + first / v + second / v.powi(2) + third / v.powi(3) + fourth / v.powi(4)
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@
 //! ```
 
 mod document;
+mod driven;
 mod load;
 mod outline;
 mod preset;
@@ -34,6 +35,7 @@ mod transport;
 mod warnings;
 
 pub use document::{Entry, Node, Table, Value, apply_option, apply_override};
+pub use driven::{DrivenResult, DrivenRun};
 pub use load::{load, load_network, one_word};
 pub use netloom_units::names::suggest;
 pub use read::read;

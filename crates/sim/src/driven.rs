@@ -113,6 +113,11 @@ impl Driven {
         self.now
     }
 
+    /// Number of hosts.
+    pub fn hosts(&self) -> u32 {
+        self.world.network.hosts()
+    }
+
     /// Where the run stands; of the flows only those are counted that were started from outside.
     pub fn progress(&self) -> RunProgress {
         RunProgress { time: self.now, flows_done: self.flows_done, packet_hops: self.steps.messages() }
@@ -124,7 +129,7 @@ impl Driven {
     /// If there is no such host or class, a host would send to itself or nothing, or the time has passed.
     pub fn start(&mut self, order: Order) -> Result<Ticket, OrderError> {
         let Order { src, dst, bytes, at, class } = order;
-        let (hosts, classes) = (self.world.network.hosts(), self.world.fabric.classes());
+        let (hosts, classes) = (self.hosts(), self.world.fabric.classes());
         let refuse = |field, expected: String, found: String| Err(OrderError { field, expected, found });
         for (field, host) in [("src", src), ("dst", dst)] {
             if host >= hosts {

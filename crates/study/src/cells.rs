@@ -18,8 +18,8 @@ use crate::work::{Numbers, Work, WorkError};
 /// How cells are run.
 #[derive(Clone, Copy, Debug)]
 pub struct Running<'a> {
-    /// What identifies the program: cells of another build run anew.
-    pub program: &'a [u8],
+    /// What identifies the program, e.g. [`PROGRAM`](crate::PROGRAM): cells of another one run anew.
+    pub program: &'a str,
     /// How many cells at a time.
     pub workers: usize,
     /// Which part of the cells, if not all.
@@ -256,7 +256,7 @@ mod tests {
         fn run(&self, seeds: &[u64], change: impl FnOnce(&mut Running<'_>)) -> (Vec<CellReport>, usize) {
             let way = Counter::default();
             let stop = AtomicBool::new(false);
-            let mut running = Running { program: b"v1", workers: 3, shard: None, stop: &stop };
+            let mut running = Running { program: "v1", workers: 3, shard: None, stop: &stop };
             change(&mut running);
             let folders = CellFolders::open(&self.dir.path().join("cells")).unwrap();
             let reports = perform_cells(&cells_with_seeds(seeds), &folders, &running, &way, &|_| {}).unwrap();
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(runs, 1);
         let seeds: Vec<f64> = reports.iter().map(|report| report.numbers().unwrap()["seed"]).collect();
         assert_eq!(seeds, [1.0, 2.0, 3.0, 4.0, 5.0]);
-        assert_eq!(study.run(&[1, 2], |running| running.program = b"v2").1, 2, "another program runs anew");
+        assert_eq!(study.run(&[1, 2], |running| running.program = "v2").1, 2, "another program runs anew");
     }
 
     #[test]
@@ -300,7 +300,7 @@ mod tests {
         let stop = AtomicBool::new(true);
         let study = Study::new();
         let way = Counter::default();
-        let running = Running { program: b"", workers: 3, shard: None, stop: &stop };
+        let running = Running { program: "", workers: 3, shard: None, stop: &stop };
         let folders = CellFolders::open(&study.dir.path().join("cells")).unwrap();
         let reports = perform_cells(&cells_with_seeds(&[1, 2]), &folders, &running, &way, &|_| {}).unwrap();
         assert_eq!(way.runs.into_inner(), 0);

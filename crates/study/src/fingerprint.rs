@@ -4,14 +4,16 @@ use std::path::PathBuf;
 
 use netloom_scenario::Problem;
 
+use crate::fnv::Fnv;
+
 /// A name for the result of some work done by this program: a hash of the work as it is written out, of the files it names, and of
 /// `program`, whatever identifies the program's build.
 ///
 /// # Errors
 /// A file that cannot be read.
-pub(crate) fn fingerprint(work: &str, files: &[PathBuf], program: &[u8]) -> Result<String, Problem> {
+pub(crate) fn fingerprint(work: &str, files: &[PathBuf], program: &str) -> Result<String, Problem> {
     let mut hash = Fnv::new();
-    hash.add(program);
+    hash.add(program.as_bytes());
     hash.add(work.as_bytes());
     for file in files {
         let bytes = std::fs::read(file)
@@ -22,38 +24,9 @@ pub(crate) fn fingerprint(work: &str, files: &[PathBuf], program: &[u8]) -> Resu
     Ok(format!("{:016x}", (hash.0 >> 64) as u64 ^ hash.0 as u64))
 }
 
-/// A short stand-in for a long text, e.g. the program's own executable.
-pub fn digest(bytes: &[u8]) -> [u8; 16] {
-    let mut hash = Fnv::new();
-    hash.add(bytes);
-    hash.0.to_le_bytes()
-}
-
-/// FNV-1a with 128 bits (Fowler, Noll, Vo), eight bytes at a time: enough that cells of a lifetime do not collide by
-/// accident.
-struct Fnv(u128);
-
-impl Fnv {
-    fn new() -> Self {
-        Fnv(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d)
-    }
-
-    /// Adds a part and its length, so that parts cannot be confused with their concatenation.
-    fn add(&mut self, part: &[u8]) {
-        for chunk in part.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.add_word(u64::from_le_bytes(word));
-        }
-        self.add_word(part.len() as u64);
-    }
-
-    fn add_word(&mut self, word: u64) {
-        self.0 = (self.0 ^ u128::from(word)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
-        // Multiplication moves bits up only; this brings the upper ones back down.
-        self.0 ^= self.0 >> 64;
-    }
-}
+/// What identifies this build of netloom, the same for the command and the Python package: its version and all sources that a cell's
+/// result depends on. Cells of another build run anew.
+pub const PROGRAM: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("NETLOOM_SOURCES"));
 
 #[cfg(test)]
 mod tests {
@@ -65,21 +38,26 @@ mod tests {
         let file = folder.path().join("sizes");
         std::fs::write(&file, "1").unwrap();
         let name = |work, program| fingerprint(work, std::slice::from_ref(&file), program).unwrap();
-        let first = name("a", b"1");
+        let first = name("a", "1");
         assert_eq!(first.len(), 16);
-        assert_eq!(name("a", b"1"), first);
-        assert_ne!(name("a", b"2"), first);
-        assert_ne!(name("b", b"1"), first);
+        assert_eq!(name("a", "1"), first);
+        assert_ne!(name("a", "2"), first);
+        assert_ne!(name("b", "1"), first);
         std::fs::write(&file, "2").unwrap();
-        assert_ne!(name("a", b"1"), first);
+        assert_ne!(name("a", "1"), first);
         std::fs::remove_file(&file).unwrap();
         assert!(
-            fingerprint("a", std::slice::from_ref(&file), b"1").unwrap_err().message.contains("cannot read")
+            fingerprint("a", std::slice::from_ref(&file), "1").unwrap_err().message.contains("cannot read")
         );
     }
 
     #[test]
     fn every_byte_counts() {
+        let digest = |bytes: &[u8]| {
+            let mut hash = Fnv::new();
+            hash.add(bytes);
+            hash.0
+        };
         let base = vec![7u8; 100];
         let mut seen = std::collections::BTreeSet::from([digest(&base)]);
         for i in 0..base.len() {
@@ -88,5 +66,12 @@ mod tests {
             assert!(seen.insert(digest(&changed)), "{i}");
         }
         assert!(seen.insert(digest(&base[..99])));
+    }
+
+    #[test]
+    fn the_program_is_known_by_its_sources() {
+        let (version, sources) = PROGRAM.split_once(' ').unwrap();
+        assert_eq!(version, env!("CARGO_PKG_VERSION"));
+        assert!(sources.len() == 32 && sources.chars().all(|c| c.is_ascii_hexdigit()), "{sources}");
     }
 }

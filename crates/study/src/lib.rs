@@ -56,7 +56,7 @@
 //! let folder = tempfile::tempdir().unwrap();
 //! let folders = CellFolders::open(&folder.path().join("cells")).unwrap();
 //! let stop = AtomicBool::new(false);
-//! let running = Running { program: b"doc", workers: 1, shard: None, stop: &stop };
+//! let running = Running { program: netloom_study::PROGRAM, workers: 1, shard: None, stop: &stop };
 //! let reports = run_cells(&plan.cells, &folders, &running, &|_| ()).unwrap();
 //! let verdicts = judge(&study.claims, &plan.results(&reports));
 //! assert_eq!(verdicts[0].holds, Some(true));
@@ -70,6 +70,7 @@ mod columns;
 mod file;
 mod findings;
 mod fingerprint;
+mod fnv;
 mod folder;
 mod grid;
 mod measure;
@@ -88,7 +89,7 @@ pub use claims::{
 pub use columns::Column;
 pub use file::{Axis, Base, Case, Claim, Formula, Setting, Study, Use};
 pub use findings::{CellKind, Findings, PointFindings};
-pub use fingerprint::digest;
+pub use fingerprint::PROGRAM;
 pub use folder::{CellFolders, write_file};
 pub use grid::Plan;
 pub use measure::{

@@ -1,15 +1,16 @@
 //! `netloom study`: cells on all cores, held against claims.
 
-use std::fs;
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use netloom_scenario::{Node, Source};
 use netloom_study::{
-    Cell, CellEvent, CellFolders, CellReport, Findings, Running, Study, Verdict, WorkError, digest, judge,
+    Cell, CellEvent, CellFolders, CellReport, Findings, PROGRAM, Running, Study, Verdict, WorkError, judge,
     run_cells, write_results,
 };
 
@@ -20,6 +21,9 @@ use crate::{findings, interrupt};
 
 /// Reads the study, checks all of it, runs what is not done yet, judges the claims, writes and shows the results.
 pub(crate) fn study(args: &StudyArgs) -> Result<(), Failure> {
+    if let Some(address) = &args.dask {
+        return Err(on_dask(args, address));
+    }
     let document = Node::parse(&Source::read(&args.study)?)?;
     let mut study = Study::read(&document, args.small)?;
     for change in &args.set {
@@ -69,6 +73,34 @@ pub(crate) fn study(args: &StudyArgs) -> Result<(), Failure> {
     }
 }
 
+/// Becomes the Python package's command, which knows Dask; returns why that is not possible.
+fn on_dask(args: &StudyArgs, address: &str) -> Failure {
+    let python = std::env::var_os("PYTHON").unwrap_or_else(|| "python3".into());
+    let name = python.display();
+    let needs = "--dask runs a study by the Python package: pip install 'netloom[dask]'";
+    let probe = Command::new(&python).args(["-c", "import netloom._dask, distributed"]).output();
+    let missing = match &probe {
+        Err(error) => Some(error.to_string()),
+        Ok(probe) if probe.status.success() => None,
+        Ok(probe) => {
+            let said = String::from_utf8_lossy(&probe.stderr);
+            Some(said.lines().last().unwrap_or("it failed").to_owned())
+        }
+    };
+    if let Some(missing) = missing {
+        return Failure::Output(format!("{needs} ({name}: {missing}; PYTHON names another interpreter)"));
+    }
+    let mut command = Command::new(&python);
+    command.args(["-m", "netloom", "study"]).arg(&args.study).args(["--dask", address]);
+    if args.small {
+        command.arg("--small");
+    }
+    if let Some(out) = &args.out {
+        command.arg("--out").arg(out);
+    }
+    Failure::Output(format!("cannot run {name}: {}", command.exec()))
+}
+
 fn run(
     args: &StudyArgs,
     cells: &[Cell],
@@ -91,20 +123,10 @@ fn run(
         CellEvent::Started(i) => bar.set_message(cells[i].point.name()),
         CellEvent::Ended(..) => bar.inc(1),
     };
-    let program = program();
-    let running = Running { program: &program, workers, shard: args.shard, stop };
+    let running = Running { program: PROGRAM, workers, shard: args.shard, stop };
     let reports = run_cells(cells, folders, &running, &news);
     bar.finish_and_clear();
     Ok(reports?)
-}
-
-/// What identifies this build: its version and its executable's own bytes, so that cells of another build run anew.
-fn program() -> Vec<u8> {
-    let mut program = env!("CARGO_PKG_VERSION").as_bytes().to_vec();
-    if let Ok(bytes) = std::env::current_exe().and_then(fs::read) {
-        program.extend(digest(&bytes));
-    }
-    program
 }
 
 /// How the cells ended.

@@ -1,0 +1,161 @@
+//! libnetloom: driven runs for programs in C and whatever can call C. `include/netloom.h` documents every function.
+//!
+//! Everything that can go wrong is said by a return value and [`netloom_error`]; a panic does not cross into C. This is the only crate
+//! with unsafe code besides the Python package: C hands over pointers, and only the header's promises say what they point to. Each `unsafe`
+//! block below rests on one of three: a string is NULL or ends with a zero byte; a simulation is NULL or came from `netloom_open` and was not
+//! closed; a completion is NULL or may be written to.
+
+#![allow(unsafe_code)]
+
+mod simulation;
+
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use netloom_scenario::Source;
+use netloom_units::Time;
+
+pub use simulation::{Completion, Simulation};
+
+thread_local! {
+    static ERROR: RefCell<CString> = RefCell::default();
+}
+
+/// Does what C asked for; what goes wrong becomes `failed`, and words for [`netloom_error`].
+fn guarded<T>(failed: T, what: impl FnOnce() -> Result<T, String>) -> T {
+    let (result, message) = match catch_unwind(AssertUnwindSafe(what)) {
+        Ok(Ok(result)) => (result, String::new()),
+        Ok(Err(message)) => (failed, message),
+        Err(_) => (failed, "netloom made a mistake; please report it together with the scenario".to_owned()),
+    };
+    ERROR.with_borrow_mut(|error| *error = CString::new(message.replace('\0', "")).unwrap_or_default());
+    result
+}
+
+/// A string of C's.
+fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a str, String> {
+    if pointer.is_null() {
+        return Err(format!("{name}: expected a text, found NULL"));
+    }
+    // SAFETY: it is not NULL, so it is a string that ends with a zero byte and lasts until the call returns.
+    let text = unsafe { CStr::from_ptr(pointer) };
+    text.to_str().map_err(|error| format!("{name}: expected UTF-8: {error}"))
+}
+
+/// A simulation of C's.
+fn simulation<'a>(pointer: *mut Simulation) -> Result<&'a mut Simulation, String> {
+    // SAFETY: NULL, or from `open` and not closed; no other thread uses it during the call.
+    unsafe { pointer.as_mut() }.ok_or_else(|| "sim: expected a simulation, found NULL".to_owned())
+}
+
+/// See `netloom.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn netloom_version() -> *const c_char {
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}
+
+/// See `netloom.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn netloom_error() -> *const c_char {
+    ERROR.with_borrow(|error| error.as_ptr())
+}
+
+fn open(source: impl FnOnce() -> Result<Source, String>) -> *mut Simulation {
+    guarded(std::ptr::null_mut(), || Ok(Box::into_raw(Box::new(Simulation::new(&source()?)?))))
+}
+
+/// See `netloom.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn netloom_open(toml: *const c_char) -> *mut Simulation {
+    open(|| Ok(Source::new("scenario", text(toml, "toml")?)))
+}
+
+/// See `netloom.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn netloom_open_file(path: *const c_char) -> *mut Simulation {
+    open(|| Source::read(Path::new(text(path, "path")?)).map_err(|problem| problem.to_string()))
+}
+
+/// See `netloom.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn netloom_hosts(sim: *mut Simulation) -> u32 {
+    guarded(0, || Ok(simulation(sim)?.hosts()))
+}
+
+/// See `netloom.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn netloom_now(sim: *mut Simulation) -> u64 {
+    guarded(0, || Ok(simulation(sim)?.now().0))
+}
+
+/// See `netloom.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn netloom_start(sim: *mut Simulation, src: u32, dst: u32, size: u64, tag: u64) -> c_int {
+    guarded(-1, || {
+        let sim = simulation(sim)?;
+        let now = sim.now();
+        sim.start(src, dst, size, tag, now, 0).map(|()| 0)
+    })
+}
+
+/// See `netloom.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn netloom_start_at(
+    sim: *mut Simulation,
+    src: u32,
+    dst: u32,
+    size: u64,
+    tag: u64,
+    time_ps: u64,
+    traffic_class: u8,
+) -> c_int {
+    guarded(-1, || simulation(sim)?.start(src, dst, size, tag, Time(time_ps), traffic_class).map(|()| 0))
+}
+
+/// See `netloom.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn netloom_run_until(sim: *mut Simulation, time_ps: u64) -> c_int {
+    guarded(-1, || simulation(sim)?.run_until(Time(time_ps)).map(|()| 0))
+}
+
+/// See `netloom.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn netloom_next_completion(
+    sim: *mut Simulation,
+    until_ps: u64,
+    completion: *mut Completion,
+) -> c_int {
+    guarded(-1, || {
+        // SAFETY: NULL, or a completion of the caller's that may be written to.
+        let Some(completion) = (unsafe { completion.as_mut() }) else {
+            return Err("completion: expected a place for it, found NULL".to_owned());
+        };
+        match simulation(sim)?.next_completion(Time(until_ps))? {
+            None => Ok(0),
+            Some(found) => {
+                *completion = found;
+                Ok(1)
+            }
+        }
+    })
+}
+
+/// See `netloom.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn netloom_finish(sim: *mut Simulation, folder: *const c_char) -> c_int {
+    guarded(-1, || {
+        let folder = if folder.is_null() { None } else { Some(Path::new(text(folder, "folder")?)) };
+        simulation(sim)?.finish(folder).map(|()| 0)
+    })
+}
+
+/// See `netloom.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn netloom_close(sim: *mut Simulation) {
+    if !sim.is_null() {
+        // SAFETY: it came from `Box::into_raw` in `open` and is closed once.
+        guarded((), || Ok(drop(unsafe { Box::from_raw(sim) })));
+    }
+}

@@ -1,0 +1,89 @@
+//! A program in C drives a run; what comes out is what the same flows from a list give, byte by byte.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use netloom_record::{Existing, Outcome, OutcomeWriter};
+use netloom_scenario::{Node, Source, apply_override};
+
+const SCENARIO: &str = "[topology]\nkind = \"fat-tree\"\nk = 4\n[routing]\npreset = \"flowcut-nic\"\n";
+
+fn here() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn succeeded(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// Compiles the program against the library that cargo has built beside this test.
+fn compile(folder: &Path, compiler: &str, flags: &[&str]) -> PathBuf {
+    let built = std::env::current_exe().unwrap();
+    let library = built.parent().unwrap();
+    let program = folder.join(compiler);
+    let output = Command::new(compiler)
+        .args(flags)
+        .args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-I"])
+        .arg(here().join("include"))
+        .arg(here().join("tests/drive.c"))
+        .arg("-L")
+        .arg(library)
+        .arg(format!("-Wl,-rpath,{}", library.display()))
+        .args(["-lnetloom", "-o"])
+        .arg(&program)
+        .output()
+        .unwrap_or_else(|error| panic!("this test needs a C compiler called {compiler}: {error}"));
+    succeeded(&output);
+    program
+}
+
+#[test]
+fn a_program_in_c_gets_what_a_list_of_its_flows_gives() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("s.toml"), SCENARIO).unwrap();
+    let program = compile(folder.path(), "cc", &["-std=c99"]);
+    let output = Command::new(program).arg(at("s.toml")).arg(at("driven")).output().unwrap();
+    let printed = succeeded(&output);
+
+    // Source, destination, size, tag, start, end, in order of the ends.
+    let rows: Vec<Vec<u64>> =
+        printed.lines().map(|line| line.split(' ').map(|number| number.parse().unwrap()).collect()).collect();
+    assert_eq!(rows.len(), 30);
+    assert!(rows.is_sorted_by_key(|row| row[5]));
+    assert_eq!(rows.iter().filter(|row| row[3] >= 100).count(), 15, "every request has its answer");
+
+    let mut flows = "src,dst,bytes,start_ps\n".to_owned();
+    let driven = Outcome::read(&at("driven")).unwrap();
+    // In the order in which they were started.
+    for flow in driven.flows().unwrap() {
+        flows += &format!("{},{},{},{}\n", flow.src, flow.dst, flow.bytes, flow.start.0);
+        let end = flow.start.0 + flow.fct.unwrap().0;
+        let row = [u64::from(flow.src), u64::from(flow.dst), flow.bytes, 0, flow.start.0, end];
+        let is_row = |found: &&Vec<u64>| (0..6).filter(|&i| i != 3).all(|i| found[i] == row[i]);
+        assert_eq!(rows.iter().filter(is_row).count(), 1, "{row:?}");
+    }
+    std::fs::write(at("flows.csv"), flows).unwrap();
+    let mut document = Node::parse(&Source::new("s.toml", SCENARIO)).unwrap();
+    let list = format!("workload={{ kind = \"flow-list\", file = \"{}\" }}", at("flows.csv").display());
+    apply_override(&mut document, &list).unwrap();
+    let writer = OutcomeWriter::prepare(&at("listed"), Existing::Refuse).unwrap();
+    netloom_scenario::run(&document, 2, &writer, |_| ControlFlow::Continue(())).unwrap();
+    for file in ["flows.parquet", "links.parquet", "summary.json"] {
+        let read = |run: &str| std::fs::read(at(run).join(file)).unwrap();
+        assert!(read("driven") == read("listed"), "{file}");
+    }
+}
+
+#[test]
+fn the_header_is_cplusplus_too() {
+    let output = Command::new("c++")
+        .args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", "-x", "c++"])
+        .arg(here().join("include/netloom.h"))
+        .output()
+        .unwrap_or_else(|error| panic!("this test needs a C++ compiler called c++: {error}"));
+    succeeded(&output);
+}

@@ -1,0 +1,66 @@
+/* Drives a run as a program in C would: requests to one host, each answered when it has arrived. Prints what completed, one line each. */
+#include <netloom.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(condition)                                                                        \
+    do {                                                                                        \
+        if (!(condition)) {                                                                     \
+            fprintf(stderr, "line %d: %s: %s\n", __LINE__, #condition, netloom_error());        \
+            exit(1);                                                                            \
+        }                                                                                       \
+    } while (0)
+
+static void refusals(void) {
+    CHECK(strlen(netloom_version()) > 0 && strcmp(netloom_error(), "") == 0);
+    CHECK(netloom_open("[topology]\nkind = \"fat-tre\"\n") == NULL);
+    CHECK(strstr(netloom_error(), "scenario:2:") && strstr(netloom_error(), "did you mean `fat-tree`?"));
+    CHECK(netloom_open("[measure]\nuntil = \"1ms\"\n") == NULL && strstr(netloom_error(), "measure.until"));
+    CHECK(netloom_open(NULL) == NULL && strstr(netloom_error(), "NULL"));
+    CHECK(netloom_open("\xff") == NULL && strstr(netloom_error(), "UTF-8"));
+    CHECK(netloom_open_file("nowhere.toml") == NULL && strstr(netloom_error(), "nowhere.toml"));
+    CHECK(netloom_start(NULL, 0, 1, 1, 0) == -1 && netloom_hosts(NULL) == 0 && netloom_now(NULL) == 0);
+    netloom_close(NULL);
+}
+
+int main(int argc, char **argv) {
+    CHECK(argc == 3);
+    refusals();
+    netloom_simulation *sim = netloom_open_file(argv[1]);
+    CHECK(sim);
+    const uint32_t hosts = netloom_hosts(sim);
+    CHECK(hosts == 16 && netloom_now(sim) == 0);
+
+    /* Two of the requests later than the others. */
+    for (uint32_t host = 1; host < hosts; host++) {
+        if (host < 3)
+            CHECK(netloom_start_at(sim, host, 0, 30000 + 777 * host, host, 3000000, 0) == 0);
+        else
+            CHECK(netloom_start(sim, host, 0, 30000 + 777 * host, host) == 0);
+    }
+    CHECK(netloom_start(sim, 0, hosts, 1, 0) == -1 && strstr(netloom_error(), "dst: expected a host from 0 to 15"));
+    CHECK(netloom_start(sim, 0, 0, 1, 0) == -1 && netloom_start(sim, 0, 1, 0, 0) == -1);
+    CHECK(netloom_start_at(sim, 0, 1, 1, 0, 0, 9) == -1 && strstr(netloom_error(), "traffic_class"));
+
+    CHECK(netloom_run_until(sim, 1000000) == 0 && netloom_now(sim) == 1000000);
+    CHECK(netloom_start_at(sim, 0, 1, 1, 0, 999999, 0) == -1 && strstr(netloom_error(), "at: expected"));
+    netloom_completion done;
+    CHECK(netloom_next_completion(sim, 1000000, &done) == 0);
+    CHECK(netloom_next_completion(sim, NETLOOM_FOREVER, NULL) == -1);
+    int found;
+    while ((found = netloom_next_completion(sim, NETLOOM_FOREVER, &done)) == 1) {
+        printf("%u %u %llu %llu %llu %llu\n", done.src, done.dst, (unsigned long long)done.size,
+               (unsigned long long)done.tag, (unsigned long long)done.start_ps, (unsigned long long)done.time_ps);
+        CHECK(done.time_ps == netloom_now(sim));
+        if (done.tag < 100)
+            CHECK(netloom_start(sim, 0, done.src, 5000 + 1000 * done.src, 100 + done.tag) == 0);
+    }
+    CHECK(found == 0);
+    CHECK(netloom_finish(sim, "/dev/null/nowhere") == -1);
+    CHECK(netloom_finish(sim, argv[2]) == 0);
+    CHECK(netloom_finish(sim, NULL) == -1 && strstr(netloom_error(), "the run has ended"));
+    CHECK(netloom_run_until(sim, NETLOOM_FOREVER) == -1);
+    netloom_close(sim);
+    return 0;
+}

@@ -1,0 +1,94 @@
+//! A scenario whose run is driven from outside: flows start, and completions are heard, in the middle of it.
+
+use std::time::{Duration, Instant};
+
+use netloom_record::{Performance, Records, Status};
+use netloom_sim::Driven;
+
+use crate::document::{Node, apply_override};
+use crate::run::{Ran, RunError, prepare, sum_up};
+use crate::scenario::Scenario;
+use crate::source::{Problem, Problems};
+
+/// A run that is driven from outside, from its document to its records.
+///
+/// ```
+/// use netloom_scenario::{DrivenRun, Node, Source};
+/// use netloom_sim::Order;
+/// use netloom_units::{Bytes, Time};
+///
+/// let text = "[topology]\nkind = \"fat-tree\"\nk = 4\n";
+/// let mut run = DrivenRun::new(Node::parse(&Source::new("example.toml", text)).unwrap()).unwrap();
+/// let order = Order { src: 0, dst: 9, bytes: Bytes(100_000), at: Time::ZERO, class: 0 };
+/// let request = run.go(|run| run.start(order)).unwrap();
+/// let done = run.go(|run| run.next_completion(Time::MAX, |_| true)).unwrap();
+/// assert_eq!(done.ticket, request);
+/// assert_eq!(run.finish().unwrap().ran.summary.flows.completed, 1);
+/// ```
+#[derive(Debug)]
+pub struct DrivenRun {
+    run: Driven,
+    scenario: Scenario,
+    warnings: Vec<String>,
+    switches: u32,
+    spent: Duration,
+}
+
+/// What a driven run leaves.
+#[derive(Debug)]
+pub struct DrivenResult {
+    /// The scenario with every default filled in.
+    pub scenario: String,
+    /// Summary and cost.
+    pub ran: Ran,
+    /// What was seen.
+    pub records: Records,
+}
+
+impl DrivenRun {
+    /// Makes the nodes; no time has passed yet. A scenario without a workload has none (`idle`).
+    ///
+    /// # Errors
+    /// If the scenario is wrong, or says when the run ends: that is for whoever drives it.
+    pub fn new(mut document: Node) -> Result<Self, Problems> {
+        if document.at(["workload"]).is_none() {
+            apply_override(&mut document, "workload=\"idle\"")?;
+        }
+        let scenario = Scenario::read(&document)?;
+        if scenario.measure.until.is_some() {
+            let message = "expected none in a run that is driven: it goes as far as it is told";
+            let place = document.nearest_place(["measure", "until"]);
+            return Err(Problem::new("measure.until", message).at(&place).into());
+        }
+        let ready = prepare(&scenario, &document)?;
+        let (warnings, switches) = (ready.warnings, ready.switches);
+        Ok(DrivenRun { run: ready.simulation.drive(), scenario, warnings, switches, spent: Duration::ZERO })
+    }
+
+    /// The run as it stands.
+    pub fn run(&self) -> &Driven {
+        &self.run
+    }
+
+    /// Lets something happen in the run.
+    pub fn go<T>(&mut self, step: impl FnOnce(&mut Driven) -> T) -> T {
+        let started = Instant::now();
+        let result = step(&mut self.run);
+        self.spent += started.elapsed();
+        result
+    }
+
+    /// Ends the run here and sums it up.
+    ///
+    /// # Errors
+    /// If it comes to no good end, or a packet was lost track of.
+    pub fn finish(self) -> Result<DrivenResult, RunError> {
+        let DrivenRun { run, scenario, warnings, switches, spent } = self;
+        let records = run.finish()?.records;
+        let summary = sum_up(&scenario, warnings, switches, &records, Status::Complete);
+        let hops = records.totals.packet_hops;
+        let performance = Performance::new(env!("CARGO_PKG_VERSION"), 1, spent.as_secs_f64(), hops);
+        let scenario = scenario.to_toml().map_err(Problems::from)?;
+        Ok(DrivenResult { scenario, ran: Ran { summary, performance }, records })
+    }
+}

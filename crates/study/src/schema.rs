@@ -1,0 +1,184 @@
+//! The study as a JSON schema, by which editors complete and check what is written.
+
+use netloom_scenario::schema_properties;
+use netloom_topology::Topology;
+use schemars::generate::SchemaSettings;
+use schemars::JsonSchema;
+use serde_json::{Map, Value, json};
+
+use crate::file::{MAX_CELLS, MAX_REPETITIONS};
+use crate::measure::Measurement;
+
+/// The schema of a study file (JSON Schema, draft 2020-12).
+///
+/// It allows what [`Study::read`](crate::Study::read) reads. Whether labels, metrics and the fields that axes set exist is left to
+/// [`Study::plan`](crate::Study::plan).
+pub fn schema() -> Value {
+    let mut generator = SchemaSettings::draft2020_12().into_generator();
+    let scenario = table("What every cell starts from.", &[], schema_properties(&mut generator));
+    let topology = Topology::json_schema(&mut generator).to_value();
+    let measurement = Measurement::json_schema(&mut generator).to_value();
+    let analysis = object(
+        "A network and what is measured of it.",
+        &[],
+        [
+            ("seed", json!({ "description": "Seed of everything that is drawn.", "type": "integer", "minimum": 0 })),
+            ("topology", topology),
+            ("measurement", measurement),
+        ],
+    );
+    let fields = [
+        ("title", text("What the study shows.")),
+        ("scenario", file_or(scenario, "A scenario: a file, or the scenario itself. Its runs are the cells.")),
+        ("analysis", file_or(analysis, "A measurement of a network: a file, or the table itself.")),
+        ("repetitions", count("Seeds that every point is run with: the scenario's, then the following ones.", MAX_REPETITIONS.into())),
+        ("max_cells", json!({ "description": "The most cells that the study may have.", "type": "integer", "minimum": 0, "default": MAX_CELLS })),
+        ("axis", list("What is varied; every combination is a point.", axis())),
+        ("claims", list("What the results should show.", claim())),
+        ("tables", list("Published tables: one claim per entry.", published_table())),
+        ("small", object("What --small changes.", &[], [("repetitions", count("As above.", MAX_REPETITIONS.into())), ("set", settings())])),
+    ];
+    let mut schema = object("A grid of cells, and claims about the results.", &["title"], fields);
+    schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    schema["title"] = json!("netloom study");
+    schema["oneOf"] = json!([{ "required": ["scenario"] }, { "required": ["analysis"] }]);
+    schema["$defs"] = Value::Object(generator.take_definitions(true));
+    schema
+}
+
+fn axis() -> Value {
+    let case = object(
+        "One value of an axis.",
+        &["label"],
+        [
+            ("label", text("What it is called in tables and claims.")),
+            ("only", labels("Points without any of these labels do not take the case.")),
+            ("set", settings()),
+            ("small", settings()),
+        ],
+    );
+    let fields = [
+        ("name", text("Its name, e.g. scheme.")),
+        ("only", labels("Points without any of these labels are not varied along the axis.")),
+        ("field", text("The field that takes the values, e.g. workload.load.")),
+        ("values", json!({ "description": "Its values.", "type": "array", "minItems": 1 })),
+        ("small_values", json!({ "description": "Its values under --small.", "type": "array", "minItems": 1 })),
+        ("cases", json!({ "description": "Its values, each of which sets any number of fields.", "type": "array", "items": case, "minItems": 1 })),
+    ];
+    let mut axis = object("What is varied.", &["name"], fields);
+    axis["oneOf"] = json!([{ "required": ["field", "values"] }, { "required": ["cases"] }]);
+    axis
+}
+
+fn claim() -> Value {
+    let fields = [
+        ("id", text("Short name, e.g. R2.")),
+        ("text", text("The claim in words.")),
+        ("expression", text("The claim as a comparison.")),
+        ("value", text("A number to show as measured; the sides of the comparison if absent.")),
+        ("published", json!({ "description": "What the source reports." })),
+        ("use", role()),
+        ("source", text("Paper, section, figure.")),
+        ("note", text("What a reader should know beside it.")),
+    ];
+    object("A named comparison over the results.", &["id", "text", "expression"], fields)
+}
+
+fn published_table() -> Value {
+    let number = json!({ "type": "number" });
+    let row = json!({ "type": "array", "items": number });
+    let fields = [
+        ("id", text("Its claims are called ID.ROW.COLUMN.")),
+        ("text", text("What it shows.")),
+        ("labels", list("Further labels of every entry's cell.", json!({ "type": "string" }))),
+        ("columns", list("Metrics.", json!({ "type": "string" }))),
+        ("tolerances", list("How far a measured value may be from the published one, column by column.", number)),
+        ("use", role()),
+        ("source", text("Paper, section, table.")),
+        ("rows", json!({ "description": "Published values by label; nan where there is none.", "type": "object", "additionalProperties": row })),
+        ("notes", json!({ "description": "What a reader should know about an entry, by ROW.COLUMN.", "type": "object", "additionalProperties": { "type": "string" } })),
+    ];
+    object("A published table.", &["id", "text", "columns", "tolerances", "rows"], fields)
+}
+
+fn text(description: &str) -> Value {
+    json!({ "description": description, "type": "string" })
+}
+
+fn count(description: &str, most: u64) -> Value {
+    json!({ "description": description, "type": "integer", "minimum": 1, "maximum": most })
+}
+
+fn role() -> Value {
+    json!({ "description": "gate: the study fails if it does not hold; report: it is only shown.", "enum": ["gate", "report"] })
+}
+
+fn settings() -> Value {
+    json!({ "description": "Fields by their paths, and the values they get.", "type": "object" })
+}
+
+fn labels(description: &str) -> Value {
+    json!({ "description": description, "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }] })
+}
+
+fn list(description: &str, items: Value) -> Value {
+    json!({ "description": description, "type": "array", "items": items })
+}
+
+fn file_or(table: Value, description: &str) -> Value {
+    json!({ "description": description, "anyOf": [{ "type": "string" }, table] })
+}
+
+fn object(
+    description: &str,
+    required: &[&str],
+    fields: impl IntoIterator<Item = (&'static str, Value)>,
+) -> Value {
+    table(description, required, fields.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect())
+}
+
+fn table(description: &str, required: &[&str], properties: Map<String, Value>) -> Value {
+    json!({
+        "description": description,
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::Study;
+    use netloom_scenario::{Node, Source};
+
+    /// Every field that the reader knows, by what it says where one is misspelt.
+    #[test]
+    fn the_schema_has_the_fields_of_the_reader() {
+        let schema = schema();
+        for (text, place) in [
+            ("xyzzy = 1\n", "/properties"),
+            ("[small]\nxyzzy = 1\n", "/properties/small/properties"),
+            ("[[axis]]\nxyzzy = 1\n", "/properties/axis/items/properties"),
+            (
+                "[[axis]]\nname = \"a\"\n[[axis.cases]]\nxyzzy = 1\n",
+                "/properties/axis/items/properties/cases/items/properties",
+            ),
+            ("[[claims]]\nxyzzy = 1\n", "/properties/claims/items/properties"),
+            ("[[tables]]\nxyzzy = 1\n", "/properties/tables/items/properties"),
+        ] {
+            let document = Node::parse(&Source::new("s.toml", text)).unwrap();
+            let problems = Study::read(&document, false).unwrap_err();
+            let problem = problems.0.iter().find(|problem| problem.message.contains("xyzzy")).unwrap();
+            let help = problem.help.clone().unwrap();
+            let fields = help.rsplit(": ").next().unwrap().split(" and ").next().unwrap();
+            let known = schema.pointer(place).unwrap().as_object().unwrap();
+            let fields: Vec<&str> = fields.split(", ").collect();
+            assert!(fields.len() >= 2, "{help}");
+            for field in fields {
+                assert!(known.contains_key(field), "{place}/{field}\n{help}");
+            }
+        }
+    }
+}
