@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Parser, Subcommand};
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use netloom_study::Shard;
 
 /// Which path should each packet take, and what does that choice cost?
@@ -39,8 +39,8 @@ pub(crate) enum Command {
     Throughput(ThroughputArgs),
     /// Show the candidates at every hop from one host to another, and why one is chosen.
     Route(RouteArgs),
-    /// Print the JSON schema of scenarios, by which editors complete and check them.
-    Schema,
+    /// Print the JSON schema of scenarios or studies, by which editors complete and check them.
+    Schema(SchemaArgs),
     /// Print what a shell needs to complete netloom's commands and options.
     Completions(CompletionsArgs),
     /// Print netloom's manual page, or write those of all commands.
@@ -251,6 +251,22 @@ pub(crate) struct RouteArgs {
     /// Print as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SchemaArgs {
+    /// What kind of file.
+    #[arg(value_name = "FILES", default_value = "scenario")]
+    pub(crate) of: SchemaOf,
+}
+
+/// What kind of file has a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaOf {
+    /// Scenario files.
+    Scenario,
+    /// Study files.
+    Study,
 }
 
 #[derive(Debug, ClapArgs)]

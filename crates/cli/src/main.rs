@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         Command::Paths(args) => commands::paths::paths(&args),
         Command::Throughput(args) => commands::throughput::throughput(&args),
         Command::Route(args) => commands::route::route(&args),
-        Command::Schema => commands::schema::schema(),
+        Command::Schema(args) => commands::schema::schema(&args),
         Command::Completions(args) => commands::manual::completions(&args),
         Command::Man(args) => commands::manual::man(&args),
     };

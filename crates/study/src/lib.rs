@@ -77,6 +77,7 @@ mod measure;
 mod numbers;
 mod remote;
 mod results;
+mod schema;
 mod tables;
 mod work;
 
@@ -98,5 +99,6 @@ pub use measure::{
 pub use numbers::{numbers, unit};
 pub use remote::{Parcel, ResultFiles, store};
 pub use results::{PointResults, Results};
+pub use schema::schema;
 pub use tables::{Unwritable, write_results};
 pub use work::{Numbers, Work, WorkError};

@@ -54,10 +54,10 @@ impl Base {
 }
 
 /// More cells than this are more likely a mistake than a plan; a study that means it says so with `max_cells`.
-const MAX_CELLS: u64 = 100_000;
+pub(crate) const MAX_CELLS: u64 = 100_000;
 
 /// The most repetitions of a point.
-const MAX_REPETITIONS: u32 = 10_000;
+pub(crate) const MAX_REPETITIONS: u32 = 10_000;
 
 impl Study {
     /// Reads a study. With `small`, the changes of its `[small]` table are made.
