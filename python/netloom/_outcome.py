@@ -93,6 +93,21 @@ class Outcome:
         return self._inner.table("windows")
 
     @cached_property
+    def packets(self) -> Table:
+        """One row per flow, on the latency and hops of its packets; without rows unless ``measure.packets`` is set."""
+        return self._inner.table("packets")
+
+    @cached_property
+    def latency(self) -> Table:
+        """The histogram of packet latencies; without rows unless ``measure.packets`` is set."""
+        return self._inner.table("latency")
+
+    @cached_property
+    def trace(self) -> Table:
+        """One row per packet and channel that was traced; without rows unless ``measure.trace`` is set."""
+        return self._inner.table("trace")
+
+    @cached_property
     def summary(self) -> Summary:
         """Percentiles, counts and totals, as in ``summary.json``."""
         return Summary(json.loads(self._inner.summary))

@@ -59,6 +59,9 @@ impl Outcome {
             samples: outcome.samples()?.into(),
             flow_samples: outcome.flow_samples()?.into(),
             window_flows: outcome.window_flows()?,
+            flow_packets: outcome.flow_packets()?,
+            latencies: outcome.latencies()?,
+            trace: outcome.trace()?.into(),
             ..records_with_names(&outcome)
         };
         let made = Outcome::new(
@@ -82,6 +85,9 @@ pub(crate) fn read_table(dir: &Path, table: OutcomeTable) -> Result<Table, Outco
         OutcomeTable::Series => records.samples = outcome.samples()?.into(),
         OutcomeTable::FlowSeries => records.flow_samples = outcome.flow_samples()?.into(),
         OutcomeTable::Windows => records.window_flows = outcome.window_flows()?,
+        OutcomeTable::Packets => records.flow_packets = outcome.flow_packets()?,
+        OutcomeTable::Latency => records.latencies = outcome.latencies()?,
+        OutcomeTable::Trace => records.trace = outcome.trace()?.into(),
     }
     Ok(Table::of_columns(records.columns(table).expect(IN_MEMORY)))
 }

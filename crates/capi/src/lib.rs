@@ -6,6 +6,7 @@
 //! closed; a completion is NULL or may be written to.
 
 #![allow(unsafe_code)]
+#![allow(clippy::not_unsafe_ptr_arg_deref, reason = "they are called from C, where no function is marked")]
 
 mod simulation;
 
@@ -155,7 +156,10 @@ pub extern "C" fn netloom_finish(sim: *mut Simulation, folder: *const c_char) ->
 #[unsafe(no_mangle)]
 pub extern "C" fn netloom_close(sim: *mut Simulation) {
     if !sim.is_null() {
-        // SAFETY: it came from `Box::into_raw` in `open` and is closed once.
-        guarded((), || Ok(drop(unsafe { Box::from_raw(sim) })));
+        guarded((), || {
+            // SAFETY: it came from `Box::into_raw` in `open` and is closed once.
+            drop(unsafe { Box::from_raw(sim) });
+            Ok(())
+        });
     }
 }

@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Show what differs between two outcomes, or between two studies.
     Compare(CompareArgs),
+    /// Write the packets that a run traced as a capture for Wireshark.
+    Pcapng(PcapngArgs),
     /// Make one page with charts of outcomes and studies.
     Report(ReportArgs),
     /// Print a scenario with every default filled in and the routing preset expanded.
@@ -141,6 +143,15 @@ pub(crate) struct CompareArgs {
     /// Folder of another one.
     #[arg(value_name = "DIR")]
     pub(crate) second: PathBuf,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct PcapngArgs {
+    /// Folder of an outcome whose scenario has a `measure.trace`.
+    pub(crate) dir: PathBuf,
+    /// The capture [default: beside the folder, with its name and .pcapng].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]

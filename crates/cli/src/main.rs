@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Command::Study(args) => commands::study::study(&args),
         Command::Show(args) => commands::show::show(&args),
         Command::Compare(args) => commands::compare::compare(&args),
+        Command::Pcapng(args) => commands::pcapng::pcapng(&args),
         Command::Report(args) => commands::report::report(&args),
         Command::Explain(args) => commands::explain::explain(&args),
         Command::List(args) => commands::list::list(&args),

@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 use netloom_units::Time;
 use serde::{Deserialize, Serialize};
 
+use crate::packets::{PacketPathSummary, PacketStatistics};
 use crate::records::{ChannelRecord, ChannelWindowRecord, FlowRecord, Records, Window, picoseconds};
 use crate::statistics::Statistics;
 use crate::summary::{Completed, FlowSummary, PacketSummary, share};
@@ -127,6 +128,19 @@ pub(crate) fn groups(records: &Records, warm_up: Time) -> IndexMap<String, Group
         }
     };
     records.groups.iter().cloned().zip(members.into_iter().map(summarise)).collect()
+}
+
+/// Latency and hops by kind of traffic, and of all packets together.
+pub(crate) fn packet_paths(records: &Records) -> IndexMap<String, PacketPathSummary> {
+    let mut all = PacketStatistics::default();
+    records.packets.iter().for_each(|packets| all.merge(packets));
+    let by_group = records.groups.iter().zip(&records.packets).filter(|(_, packets)| packets.count() > 0);
+    let mut paths: IndexMap<_, _> =
+        by_group.map(|(group, packets)| (group.clone(), packets.summary())).collect();
+    if all.count() > 0 {
+        paths.insert("all".to_owned(), all.summary());
+    }
+    paths
 }
 
 /// Every window.

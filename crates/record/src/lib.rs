@@ -12,6 +12,9 @@
 //! | `series.parquet` | one row per [`SampleRecord`], if any channel was sampled |
 //! | `flow_series.parquet` | one row per [`FlowSampleRecord`], if any flow was sampled |
 //! | `windows.parquet` | one row per [`WindowRecord`], if there are windows |
+//! | `packets.parquet` | one row per [`FlowPacketRecord`], if packets were measured |
+//! | `latency.parquet` | one row per [`LatencyRecord`], if packets were measured |
+//! | `trace.parquet` | one row per [`TraceRecord`], if packets were traced |
 //! | `performance.json` | [`Performance`]: what the run cost |
 //!
 //! All files but the last are a function of the scenario and its seed, byte by byte. `docs/outcome.md` documents every
@@ -39,6 +42,7 @@
 mod breakdown;
 mod estimate;
 mod outcome;
+mod packets;
 mod performance;
 mod records;
 mod series;
@@ -51,6 +55,9 @@ mod testing;
 pub use breakdown::{ChannelSummary, ChannelWindowSummary, GroupSummary, WindowGroupSummary, WindowSummary};
 pub use estimate::Estimate;
 pub use outcome::{Existing, Outcome, OutcomeError, OutcomeWriter};
+pub use packets::{
+    FlowPacketRecord, LatencyRecord, LatencySummary, PacketPathSummary, PacketStatistics, TraceRecord,
+};
 pub use performance::{Performance, peak_memory};
 pub use records::{
     ChannelRecord, ChannelWindowRecord, DecisionCount, EntryCount, FlowRecord, FlowSampleRecord,

@@ -6,6 +6,7 @@ use netloom_units::{Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::packets::{FlowPacketRecord, LatencyRecord, PacketStatistics, TraceRecord};
 use crate::series::Series;
 
 /// Everything one run has seen.
@@ -35,6 +36,14 @@ pub struct Records {
     pub window_flows: Vec<WindowRecord>,
     /// What every named channel did in every window.
     pub window_channels: Vec<ChannelWindowRecord>,
+    /// The packets of every flow; empty unless packets were measured.
+    pub flow_packets: Vec<FlowPacketRecord>,
+    /// The packets of the flows that count, by kind of traffic; empty unless packets were measured.
+    pub packets: Vec<PacketStatistics>,
+    /// The histogram of their latencies, in order of (`group`, `from`).
+    pub latencies: Vec<LatencyRecord>,
+    /// Packets that were traced, in order of (`time`, `channel`).
+    pub trace: Series<TraceRecord>,
     /// Totals of the run.
     pub totals: Totals,
 }
@@ -52,6 +61,10 @@ impl Default for Records {
             flow_samples: Series::default(),
             window_flows: Vec::new(),
             window_channels: Vec::new(),
+            flow_packets: Vec::new(),
+            packets: Vec::new(),
+            latencies: Vec::new(),
+            trace: Series::default(),
             totals: Totals::default(),
         }
     }
@@ -62,6 +75,7 @@ impl Records {
     pub fn sort(&mut self) {
         self.flows.sort_by_key(|flow| (flow.src, flow.flow));
         self.channels.sort_by_key(|channel| channel.channel);
+        self.flow_packets.sort_by_key(|record| (record.src, record.flow));
         self.window_flows.sort_by_key(|record| (record.window, record.src, record.flow));
         self.window_channels.sort_by_key(|record| (record.window, record.channel));
     }

@@ -13,6 +13,7 @@ use std::{fmt, io, vec};
 
 use netloom_parquet::{Error, Table};
 
+use crate::packets::TraceRecord;
 use crate::records::{FlowSampleRecord, SampleRecord};
 use crate::tables::{self, Names, Row};
 
@@ -40,6 +41,12 @@ impl SeriesRow for SampleRecord {
 impl SeriesRow for FlowSampleRecord {
     fn key(&self) -> (u64, u64) {
         (self.time.0, u64::from(self.src) << 32 | u64::from(self.flow))
+    }
+}
+
+impl SeriesRow for TraceRecord {
+    fn key(&self) -> (u64, u64) {
+        (self.time.0, u64::from(self.channel))
     }
 }
 

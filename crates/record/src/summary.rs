@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::breakdown::{self, ChannelSummary, GroupSummary, WindowSummary};
+use crate::packets::PacketPathSummary;
 use crate::records::{ChannelRecord, FlowRecord, Records, Totals, picoseconds};
 use crate::statistics::Statistics;
 
@@ -69,6 +70,9 @@ pub struct Summary {
     pub channels: IndexMap<String, ChannelSummary>,
     /// What happened to the packets of the flows.
     pub packets: PacketSummary,
+    /// Latency and hops of the packets that arrived, by kind of traffic and of `all`; absent unless they were measured.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub packet_paths: IndexMap<String, PacketPathSummary>,
     /// Draining, in schemes that drain.
     pub draining: DrainSummary,
     /// Channels by tier.
@@ -215,6 +219,7 @@ impl Summary {
             windows: breakdown::windows(records),
             channels: breakdown::channels(records),
             packets: PacketSummary::new(&counted),
+            packet_paths: breakdown::packet_paths(records),
             draining: DrainSummary::new(&counted, &completed),
             tiers: by_tier(&records.channels, simulated),
             totals: records.totals.clone(),

@@ -4,7 +4,8 @@ use netloom_units::{Rate, Time};
 
 use crate::{
     ChannelRecord, ChannelWindowRecord, DecisionCount, EntryCount, FlowRecord, FlowSampleRecord,
-    NamedChannel, PacketCounts, Records, SampleRecord, Totals, Window, WindowRecord,
+    NamedChannel, PacketCounts, PacketStatistics, Records, SampleRecord, Totals, TraceRecord, Window,
+    WindowRecord,
 };
 
 /// An unfinished flow of 10 packets with an idle FCT of 1 µs.
@@ -40,6 +41,14 @@ pub(crate) fn channel(channel: u32, tier: &str) -> ChannelRecord {
         paused: Time::ZERO,
         pauses: 0,
     }
+}
+
+/// Two packets.
+fn packet_statistics() -> PacketStatistics {
+    let mut packets = PacketStatistics::default();
+    packets.add(Time::from_us(1), 2);
+    packets.add(Time::from_us(3), 4);
+    packets
 }
 
 /// A completed flow delivered all of it.
@@ -118,6 +127,16 @@ pub(crate) fn records() -> Records {
             },
             ChannelWindowRecord { window: 1, ..ChannelWindowRecord::default() },
         ],
+        flow_packets: vec![packet_statistics().flow_record((1, 2, 0), 1)],
+        packets: vec![PacketStatistics::default(), packet_statistics()],
+        latencies: packet_statistics().latency_rows(1).collect(),
+        trace: vec![TraceRecord {
+            channel: 2,
+            kind: "data".to_owned(),
+            size: 1000,
+            ..TraceRecord::default()
+        }]
+        .into(),
         totals: Totals {
             simulated: Time::from_us(10),
             packet_hops: 240,

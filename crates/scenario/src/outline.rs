@@ -1,8 +1,8 @@
 //! Which numbers a run will have, told before it runs.
 
 use netloom_record::{
-    ChannelRecord, ChannelWindowRecord, DecisionCount, FlowRecord, NamedChannel, Records, Status, Summary,
-    Window,
+    ChannelRecord, ChannelWindowRecord, DecisionCount, FlowRecord, NamedChannel, PacketStatistics, Records,
+    Status, Summary, Window,
 };
 use netloom_topology::Network;
 use netloom_units::Time;
@@ -57,12 +57,21 @@ pub(crate) fn outline(scenario: &Scenario, network: &Network, groups: &[String])
             .map(flow)
             .collect(),
         channels: (0..).zip(network.tiers()).map(channel).collect(),
+        packets: if measure.packets { vec![packets(); groups.len()] } else { Vec::new() },
         window_channels: (0..measure.windows.len() as u16).map(window_channel).collect(),
         ..Records::default()
     };
     records.totals.simulated = Time(options.warm_up.0.saturating_add(1));
     records.totals.decisions.insert(scenario.routing.selector_name().to_owned(), DecisionCount::default());
     Summary::new(&records, &options, Status::Complete)
+}
+
+/// Packets over every number of channels that is likely.
+fn packets() -> PacketStatistics {
+    const MOST_HOPS: u8 = 64;
+    let mut packets = PacketStatistics::default();
+    (1..=MOST_HOPS).for_each(|hops| packets.add(Time(1), hops));
+    packets
 }
 
 #[cfg(test)]
@@ -96,7 +105,7 @@ mod tests {
         let scenarios = [
             "topology = { kind = 'fat-tree', k = 4 }\nworkload = { size = '20KB' }",
             "topology = { kind = 'fat-tree', k = 4 }\nrouting = 'flowcut-nic'\n[workload]\nkind = 'mix'\nparts = ['permutation', { kind = 'incast', name = 'in' }]\n\
-             [measure]\nwarm_up = '1us'\nsize_bins = ['1KB', '10MB']\nwindows = [{ name = 'early', from = '0us', until = '20us' }]\n\
+             [measure]\npackets = true\nwarm_up = '1us'\nsize_bins = ['1KB', '10MB']\nwindows = [{ name = 'early', from = '0us', until = '20us' }]\n\
              channels = [{ name = 'c', from = 'h0', to = 's0' }]",
         ];
         for text in scenarios {

@@ -3,7 +3,8 @@
 use netloom_engine::END_OF_TIME;
 use netloom_fabric::{DropCause, FlowControl, NO_INGRESS, Packet, PacketKind};
 use netloom_record::{
-    ChannelRecord, DecisionCount, EntryCount, FlowRecord, PacketCounts, Records, SeriesError, Totals,
+    ChannelRecord, DecisionCount, EntryCount, FlowRecord, PacketCounts, PacketStatistics, Records,
+    SeriesError, Totals,
 };
 use netloom_routing::{Decisions, FlowKey, Placement};
 use netloom_units::Time;
@@ -209,7 +210,9 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
     let is_cut = waiting > 0 || !pending.is_empty() || has_unfinished_flows(&nodes);
     let end = if is_cut && until < Time::MAX && !is_stopped { until } else { last_event };
 
-    let mut records = Records { groups, ..Records::default() };
+    let packets =
+        if world.watch.packets { vec![PacketStatistics::default(); groups.len()] } else { Vec::new() };
+    let mut records = Records { groups, packets, ..Records::default() };
     let finished = nodes.iter().map(|node| if let Node::Host(host) = node { host.records.len() } else { 0 });
     records.flows.reserve_exact(finished.sum());
     for host in 0..world.network.hosts() {
@@ -265,6 +268,9 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
     collect_channels(world, &mut nodes, end, &mut records);
     records.samples = world.watch.series.finish()?;
     records.flow_samples = world.watch.flow_series.finish()?;
+    records.trace = world.watch.trace.finish()?;
+    let latencies = (0..).zip(&records.packets).flat_map(|(group, packets)| packets.latency_rows(group));
+    records.latencies = latencies.collect();
     records.sort();
     Ok(records)
 }
@@ -307,8 +313,15 @@ fn add_reception(
     flow.path_changes = seen.path_changes;
     flow.delivered = seen.delivered;
     flow.delivered_after_warm_up = seen.delivered;
-    if let Some(meter) = meter {
+    if let Some(mut meter) = meter {
         flow.delivered_after_warm_up = meter.after_warm_up;
+        if let Some(packets) = meter.packets.take() {
+            records.flow_packets.push(packets.flow_record((flow.src, flow.dst, flow.flow), flow.group));
+            // As in the summary: flows of the warm-up do not count, streams do.
+            if flow.stream || flow.start >= world.watch.warm_up {
+                records.packets[usize::from(flow.group)].merge(&packets);
+            }
+        }
         let key = FlowKey { src: flow.src, flow: flow.flow };
         let windows = meter.finish(&world.watch, end, resequencing, (key, flow.dst, flow.group));
         records.window_flows.extend(windows);

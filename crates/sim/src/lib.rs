@@ -30,6 +30,7 @@ mod meter;
 mod model;
 #[cfg(test)]
 mod mutation;
+mod packet_trace;
 mod path;
 mod sampler;
 #[cfg(test)]
@@ -46,6 +47,7 @@ pub use config::SimConfig;
 pub use driven::{Completion, Driven, Order, OrderError, Ticket};
 pub use fault::{Cut, Degrade, Fault, FaultError, Loss};
 pub use measure::{ChannelName, Measure};
+pub use packet_trace::{PacketTrace, TracedFlow};
 pub use path::PathProfile;
 pub use simulation::{Finished, RunProgress, SimError, Simulation};
 pub use trace::{Choice, Trace};

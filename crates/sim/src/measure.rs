@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::channel::ChannelEnds;
+use crate::packet_trace::PacketTrace;
 use crate::simulation::SimError;
 
 /// What to measure, and for how long.
@@ -23,6 +24,11 @@ pub struct Measure {
     pub sample_tier: Option<String>,
     /// Write the bytes delivered and the packets resequenced of every flow at multiples of this interval; absent: no series.
     pub sample_flows: Option<Time>,
+    /// Measure latency (from leaving the sender's NIC to the arrival at the receiver) and hops of every data packet: by kind of traffic in the
+    /// summary, by flow in `packets.parquet`, as a histogram in `latency.parquet`.
+    pub packets: bool,
+    /// Write where the packets of some flows, and those on some channels, pass; absent: no trace.
+    pub trace: Option<PacketTrace>,
     /// Upper bounds of the flow-size bins of the summary, ascending; absent: bins at powers of ten.
     pub size_bins: Option<Vec<Bytes>>,
     /// Spells of time that the summary reports on their own: tables with `name`, `from` and `until`. They may overlap.
@@ -63,6 +69,9 @@ impl Measure {
                 "until",
                 format!("expected a time after warm_up = {}, found {until}", self.warm_up),
             );
+        }
+        if let Some(trace) = &self.trace {
+            trace.check(network)?;
         }
         self.check_tier(network)?;
         self.check_length(network)?;

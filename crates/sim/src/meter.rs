@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
-use netloom_record::{FlowSampleRecord, SampleRecord, SeriesWriter, Window, WindowRecord};
+use netloom_record::{
+    FlowSampleRecord, PacketStatistics, SampleRecord, SeriesWriter, TraceRecord, Window, WindowRecord,
+};
 use netloom_routing::FlowKey;
 use netloom_units::Time;
+
+use crate::measure::Measure;
 
 /// What the user wants to know over time, and where the rows of time series go.
 #[derive(Clone, Debug, Default)]
@@ -12,23 +16,29 @@ pub(crate) struct Watch {
     pub(crate) warm_up: Time,
     pub(crate) interval: Option<Time>,
     pub(crate) windows: Vec<Window>,
+    /// Whether latency and hops of packets are wanted.
+    pub(crate) packets: bool,
     /// Whether arrivals must be metered at all.
     pub(crate) is_on: bool,
     /// The samples of channels.
     pub(crate) series: Arc<SeriesWriter<SampleRecord>>,
     /// The samples of flows.
     pub(crate) flow_series: Arc<SeriesWriter<FlowSampleRecord>>,
+    /// Traced packets.
+    pub(crate) trace: Arc<SeriesWriter<TraceRecord>>,
 }
 
 impl Watch {
-    pub(crate) fn new(warm_up: Time, interval: Option<Time>, windows: Vec<Window>) -> Self {
-        let is_on = warm_up > Time::ZERO || interval.is_some() || !windows.is_empty();
-        Watch { warm_up, interval, windows, is_on, ..Watch::default() }
+    pub(crate) fn new(measure: &Measure) -> Self {
+        let Measure { warm_up, sample_flows: interval, packets, .. } = *measure;
+        let windows = measure.windows.clone();
+        let is_on = warm_up > Time::ZERO || interval.is_some() || packets || !windows.is_empty();
+        Watch { warm_up, interval, windows, packets, is_on, ..Watch::default() }
     }
 
     /// Whether a series is lost, so that there is no use in going on.
     pub(crate) fn is_broken(&self) -> bool {
-        self.series.is_broken() || self.flow_series.is_broken()
+        self.series.is_broken() || self.flow_series.is_broken() || self.trace.is_broken()
     }
 }
 
@@ -40,6 +50,8 @@ const HANDED_IN: usize = 16;
 pub(crate) struct Meter {
     /// Payload that arrived after the warm-up.
     pub(crate) after_warm_up: u64,
+    /// Latency and hops, if they are wanted.
+    pub(crate) packets: Option<Box<PacketStatistics>>,
     /// Payload per window.
     windows: Vec<u64>,
     /// The end of the interval being counted, if one is.
@@ -50,6 +62,13 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
+    /// A data packet arrived at `now` that left its NIC at `sent`.
+    pub(crate) fn count_packet(&mut self, watch: &Watch, now: Time, sent: Time, hops: u8) {
+        if watch.packets {
+            self.packets.get_or_insert_default().add(now - sent, hops);
+        }
+    }
+
     /// `bytes` of new payload of a flow to `dst` arrived at `now`, when so many packets `waited` for a lower number.
     pub(crate) fn count(
         &mut self,

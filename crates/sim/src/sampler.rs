@@ -1,10 +1,12 @@
-//! Time series without events of their own: a node looks back at the instants it has passed.
+//! Time series without events of their own: a node looks back at the instants it has passed. Traces of packets go the same way.
 
 use std::sync::Arc;
 
-use netloom_fabric::{PortStats, Ports};
+use netloom_fabric::{Packet, PortStats, Ports};
 use netloom_record::{ChannelWindowRecord, SampleRecord, SeriesWriter, Window};
 use netloom_units::Time;
+
+use crate::packet_trace::Tracer;
 
 /// What is seen of one node's ports at multiples of an interval and at the ends of windows.
 #[derive(Clone, Debug)]
@@ -18,6 +20,8 @@ pub(crate) struct Sampler {
     /// Rows that the series does not have yet.
     samples: Vec<SampleRecord>,
     series: Arc<SeriesWriter<SampleRecord>>,
+    /// What is noted of single packets, if anything is.
+    tracer: Option<Tracer>,
 }
 
 /// Rows handed to the series at a time, so that threads rarely meet there.
@@ -35,12 +39,13 @@ struct Watched {
 }
 
 impl Sampler {
-    /// Looks at `ports` (with their channels) at multiples of `interval`, for `series`, and where windows begin and end.
+    /// Looks at `ports` (with their channels) at multiples of `interval`, for `series`, and where windows begin and end; what comes is shown to `tracer`.
     pub(crate) fn new(
         interval: Option<Time>,
         windows: &[Window],
         ports: Vec<(u16, u32)>,
         series: Arc<SeriesWriter<SampleRecord>>,
+        tracer: Option<Tracer>,
     ) -> Self {
         let watched =
             |(port, channel)| Watched { port, channel, sampled: PortStats::default(), at_edges: Vec::new() };
@@ -56,6 +61,15 @@ impl Sampler {
             ports: ports.into_iter().map(watched).collect(),
             samples: Vec::new(),
             series,
+            tracer,
+        }
+    }
+
+    /// A packet has come to the node.
+    #[inline]
+    pub(crate) fn see(&mut self, at: Time, packet: &Packet) {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.see(at, packet);
         }
     }
 
@@ -108,6 +122,9 @@ impl Sampler {
             self.look(ports, instant);
         }
         self.series.append(&mut self.samples);
+        if let Some(tracer) = &mut self.tracer {
+            tracer.complete();
+        }
         let mut records = Vec::new();
         for Watched { port, channel, at_edges, .. } in &self.ports {
             let at = |time: Time| {

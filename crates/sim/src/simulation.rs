@@ -1,6 +1,7 @@
 //! From a network and a plan to records.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use netloom_engine::{Engine, NodeIndex, Setup, contiguous, reference};
@@ -24,6 +25,7 @@ use crate::host::{FIRST_OWN, Host};
 use crate::measure::Measure;
 use crate::meter::Watch;
 use crate::model::{Node, World};
+use crate::packet_trace::{PacketTrace, Tracer};
 use crate::sampler::Sampler;
 use crate::stall::{Stall, channel_name};
 use crate::switch::{CongestionPoints, Duties, Switch};
@@ -99,6 +101,8 @@ pub struct Simulation {
     pub(crate) faults: Faults,
     pub(crate) measure: Measure,
     pub(crate) named_channels: Vec<NamedChannel>,
+    /// What is traced, and the numbers of the channels among it.
+    pub(crate) traced: Option<(Arc<PacketTrace>, Vec<u32>)>,
     pub(crate) groups: Vec<String>,
     pub(crate) seed: u64,
     pub(crate) nodes: Vec<Node>,
@@ -115,6 +119,10 @@ impl Simulation {
         fabric.check(transport.packet_size()).map_err(SimError::Fabric)?;
         routing.check()?;
         let named_channels = measure.check(&network)?;
+        let traced = match &measure.trace {
+            Some(trace) => Some((Arc::new(trace.clone()), trace.check(&network)?)),
+            None => None,
+        };
         let watches_acks =
             matches!(routing.granularity, Granularity::Flowcut(_)) && routing.placement == Placement::Nic;
         if watches_acks && transport.options.ack_every != 1 {
@@ -152,7 +160,7 @@ impl Simulation {
         let vcs = virtual_channels(&fabric, &network, &forwarding)?;
         let rules = Rules::new(&fabric, transport.packet_size(), vcs);
         let rules = if faults.lose_packets() { rules.with_faults() } else { rules };
-        let watch = Watch::new(measure.warm_up, measure.sample_flows, measure.windows.clone());
+        let watch = Watch::new(&measure);
         let least = routing.counted_flowcuts().map(|flowcut| flowcut.min_remaining);
         let world = World {
             network,
@@ -170,7 +178,7 @@ impl Simulation {
         };
         let groups = plan.groups.clone();
         let mut simulation =
-            Simulation { world, faults, measure, named_channels, groups, seed, nodes: Vec::new() };
+            Simulation { world, faults, measure, named_channels, traced, groups, seed, nodes: Vec::new() };
         simulation.nodes = simulation.make_nodes(plan).map_err(SimError::Fabric)?;
         Ok(simulation)
     }
@@ -307,9 +315,9 @@ impl Simulation {
         let Measure { sample: interval, windows, .. } = &self.measure;
         // Windows are reported for channels with names.
         let has_windows = !windows.is_empty() && !self.named_channels.is_empty();
-        if interval.is_none() && !has_windows {
-            return None;
-        }
+        let tracer = self.traced.as_ref().and_then(|(trace, channels)| {
+            Tracer::new(trace, channels, network, node, &self.world.watch.trace)
+        });
         let wanted = self.measure.sample_tier.as_ref();
         let ports = network.ports(node).iter().enumerate().filter(|&(_, &channel)| {
             if !self.named_channels.is_empty() {
@@ -318,10 +326,13 @@ impl Simulation {
             let tier = &network.tiers()[usize::from(network.channel(channel).tier)];
             wanted.is_none_or(|wanted| wanted == tier)
         });
-        let ports: Vec<_> = ports.map(|(port, &channel)| (port as u16, channel)).collect();
+        let is_sampled = interval.is_some() || has_windows;
+        let ports: Vec<_> =
+            ports.filter(|_| is_sampled).map(|(port, &channel)| (port as u16, channel)).collect();
         let windows = if has_windows { windows.as_slice() } else { &[] };
         let series = self.world.watch.series.clone();
-        (!ports.is_empty()).then(|| Box::new(Sampler::new(*interval, windows, ports, series)))
+        let is_needed = !ports.is_empty() || tracer.is_some();
+        is_needed.then(|| Box::new(Sampler::new(*interval, windows, ports, series, tracer)))
     }
 }
 

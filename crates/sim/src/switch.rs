@@ -43,8 +43,8 @@ pub(crate) enum Duties {
     Plain,
     /// It obeys flow control.
     Lossless,
-    /// It may obey flow control, takes samples, notifies of congestion, counts flowcuts, or knows ways other than minimal ones or other ones
-    /// at other times.
+    /// It may obey flow control, takes samples or traces, notifies of congestion, counts flowcuts, or knows ways other than minimal ones or
+    /// other ones at other times.
     Special,
 }
 
@@ -122,6 +122,7 @@ impl Switch {
     fn obey(&mut self, world: &World, now: Time, packet: &Packet, out: &mut impl Scheduler<Message>) {
         if self.sampler.is_some() {
             self.sample(world, now, out);
+            self.trace(now, packet);
         }
         self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
         if packet.kind == PacketKind::Credit {
@@ -145,6 +146,7 @@ impl Switch {
     ) {
         if self.sampler.is_some() {
             self.sample(world, now, out);
+            self.trace(now, packet);
         }
         if world.rules.is_lossless() {
             self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
@@ -329,6 +331,13 @@ impl Switch {
             self.sample(world, until, out);
         }
         self.ports.advance(until, &world.rules, &mut Channels(out))
+    }
+
+    /// Notes that a packet has come.
+    fn trace(&mut self, now: Time, packet: &Packet) {
+        if let Some(sampler) = &mut self.sampler {
+            sampler.see(now, packet);
+        }
     }
 
     /// Takes the samples that are due up to `now`.

@@ -20,8 +20,8 @@ pub fn numbers(summary: &Summary) -> BTreeMap<String, f64> {
 
 /// The unit of a metric, by its name; `1` for counts and shares.
 pub fn unit(metric: &str) -> &'static str {
-    const TIMES: [&str; 7] =
-        ["fct", "sender_fct", "last_completion", "warm_up", "simulated", "from", "until"];
+    const TIMES: [&str; 8] =
+        ["fct", "latency", "sender_fct", "last_completion", "warm_up", "simulated", "from", "until"];
     let last = metric.rsplit('.').next().unwrap_or_default();
     if last == "count" {
         "1"
@@ -88,7 +88,8 @@ fn name_of(item: &Value) -> String {
 mod tests {
     use super::*;
     use netloom_record::{
-        ChannelRecord, FlowRecord, NamedChannel, Records, Status, SummaryOptions, Window, WindowRecord,
+        ChannelRecord, FlowRecord, NamedChannel, PacketStatistics, Records, Status, SummaryOptions, Window,
+        WindowRecord,
     };
     use netloom_units::Time;
 
@@ -102,6 +103,8 @@ mod tests {
             idle_fct: Time::from_us(5),
             ..FlowRecord::default()
         };
+        let mut packets = PacketStatistics::default();
+        packets.add(Time::from_us(2), 4);
         let records = Records {
             groups: vec!["hot".to_owned(), "by-stander/cold".to_owned()],
             windows: vec![Window {
@@ -113,6 +116,7 @@ mod tests {
             window_flows: vec![WindowRecord { group: 1, bytes: 1000, ..WindowRecord::default() }],
             flows: vec![flow(10), flow(20)],
             channels: vec![ChannelRecord { tier: "edge-agg".to_owned(), ..ChannelRecord::default() }],
+            packets: vec![PacketStatistics::default(), packets],
             ..Records::default()
         };
         let summary = Summary::new(&records, &SummaryOptions::default(), Status::Complete);
@@ -130,6 +134,8 @@ mod tests {
             ("windows.on_peak.from", 10.0),
             ("windows.on_peak.groups.by_stander_cold.throughput_bps", 1e9),
             ("channels.path1.max_queue_bytes", 0.0),
+            ("packet_paths.by_stander_cold.latency.p99", 2.0),
+            ("packet_paths.all.hops.4", 1.0),
         ];
         for (name, number) in expected {
             let found = numbers[name];

@@ -2,8 +2,8 @@
 
 use netloom_scenario::schema_properties;
 use netloom_topology::Topology;
-use schemars::generate::SchemaSettings;
 use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use crate::file::{MAX_CELLS, MAX_REPETITIONS};
@@ -22,21 +22,43 @@ pub fn schema() -> Value {
         "A network and what is measured of it.",
         &[],
         [
-            ("seed", json!({ "description": "Seed of everything that is drawn.", "type": "integer", "minimum": 0 })),
+            (
+                "seed",
+                json!({ "description": "Seed of everything that is drawn.", "type": "integer", "minimum": 0 }),
+            ),
             ("topology", topology),
             ("measurement", measurement),
         ],
     );
     let fields = [
         ("title", text("What the study shows.")),
-        ("scenario", file_or(scenario, "A scenario: a file, or the scenario itself. Its runs are the cells.")),
+        (
+            "scenario",
+            file_or(scenario, "A scenario: a file, or the scenario itself. Its runs are the cells."),
+        ),
         ("analysis", file_or(analysis, "A measurement of a network: a file, or the table itself.")),
-        ("repetitions", count("Seeds that every point is run with: the scenario's, then the following ones.", MAX_REPETITIONS.into())),
-        ("max_cells", json!({ "description": "The most cells that the study may have.", "type": "integer", "minimum": 0, "default": MAX_CELLS })),
+        (
+            "repetitions",
+            count(
+                "Seeds that every point is run with: the scenario's, then the following ones.",
+                MAX_REPETITIONS.into(),
+            ),
+        ),
+        (
+            "max_cells",
+            json!({ "description": "The most cells that the study may have.", "type": "integer", "minimum": 0, "default": MAX_CELLS }),
+        ),
         ("axis", list("What is varied; every combination is a point.", axis())),
         ("claims", list("What the results should show.", claim())),
         ("tables", list("Published tables: one claim per entry.", published_table())),
-        ("small", object("What --small changes.", &[], [("repetitions", count("As above.", MAX_REPETITIONS.into())), ("set", settings())])),
+        (
+            "small",
+            object(
+                "What --small changes.",
+                &[],
+                [("repetitions", count("As above.", MAX_REPETITIONS.into())), ("set", settings())],
+            ),
+        ),
     ];
     let mut schema = object("A grid of cells, and claims about the results.", &["title"], fields);
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
@@ -62,8 +84,14 @@ fn axis() -> Value {
         ("only", labels("Points without any of these labels are not varied along the axis.")),
         ("field", text("The field that takes the values, e.g. workload.load.")),
         ("values", json!({ "description": "Its values.", "type": "array", "minItems": 1 })),
-        ("small_values", json!({ "description": "Its values under --small.", "type": "array", "minItems": 1 })),
-        ("cases", json!({ "description": "Its values, each of which sets any number of fields.", "type": "array", "items": case, "minItems": 1 })),
+        (
+            "small_values",
+            json!({ "description": "Its values under --small.", "type": "array", "minItems": 1 }),
+        ),
+        (
+            "cases",
+            json!({ "description": "Its values, each of which sets any number of fields.", "type": "array", "items": case, "minItems": 1 }),
+        ),
     ];
     let mut axis = object("What is varied.", &["name"], fields);
     axis["oneOf"] = json!([{ "required": ["field", "values"] }, { "required": ["cases"] }]);
@@ -92,11 +120,20 @@ fn published_table() -> Value {
         ("text", text("What it shows.")),
         ("labels", list("Further labels of every entry's cell.", json!({ "type": "string" }))),
         ("columns", list("Metrics.", json!({ "type": "string" }))),
-        ("tolerances", list("How far a measured value may be from the published one, column by column.", number)),
+        (
+            "tolerances",
+            list("How far a measured value may be from the published one, column by column.", number),
+        ),
         ("use", role()),
         ("source", text("Paper, section, table.")),
-        ("rows", json!({ "description": "Published values by label; nan where there is none.", "type": "object", "additionalProperties": row })),
-        ("notes", json!({ "description": "What a reader should know about an entry, by ROW.COLUMN.", "type": "object", "additionalProperties": { "type": "string" } })),
+        (
+            "rows",
+            json!({ "description": "Published values by label; nan where there is none.", "type": "object", "additionalProperties": row }),
+        ),
+        (
+            "notes",
+            json!({ "description": "What a reader should know about an entry, by ROW.COLUMN.", "type": "object", "additionalProperties": { "type": "string" } }),
+        ),
     ];
     object("A published table.", &["id", "text", "columns", "tolerances", "rows"], fields)
 }

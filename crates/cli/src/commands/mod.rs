@@ -5,6 +5,7 @@ pub(crate) mod explain;
 pub(crate) mod list;
 pub(crate) mod manual;
 pub(crate) mod paths;
+pub(crate) mod pcapng;
 pub(crate) mod report;
 pub(crate) mod route;
 pub(crate) mod run;

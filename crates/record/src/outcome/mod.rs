@@ -20,10 +20,26 @@ const LINKS: &str = "links.parquet";
 const SERIES: &str = "series.parquet";
 const FLOW_SERIES: &str = "flow_series.parquet";
 const WINDOWS: &str = "windows.parquet";
+const PACKETS: &str = "packets.parquet";
+const LATENCY: &str = "latency.parquet";
+const TRACE: &str = "trace.parquet";
 const PERFORMANCE: &str = "performance.json";
 /// Made from an outcome by `netloom report`; it goes with the outcome that it shows.
 const REPORT: &str = "report.html";
-const FILES: [&str; 9] = [SCENARIO, SUMMARY, FLOWS, LINKS, SERIES, FLOW_SERIES, WINDOWS, PERFORMANCE, REPORT];
+const FILES: [&str; 12] = [
+    SCENARIO,
+    SUMMARY,
+    FLOWS,
+    LINKS,
+    SERIES,
+    FLOW_SERIES,
+    WINDOWS,
+    PACKETS,
+    LATENCY,
+    TRACE,
+    PERFORMANCE,
+    REPORT,
+];
 
 /// Why an outcome cannot be written or read.
 #[derive(Debug, thiserror::Error)]

@@ -5,7 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
-use super::{FLOW_SERIES, FLOWS, LINKS, OutcomeError, PERFORMANCE, SCENARIO, SERIES, SUMMARY, WINDOWS};
+use super::{
+    FLOW_SERIES, FLOWS, LATENCY, LINKS, OutcomeError, PACKETS, PERFORMANCE, SCENARIO, SERIES, SUMMARY, TRACE,
+    WINDOWS,
+};
+use crate::packets::{FlowPacketRecord, LatencyRecord, TraceRecord};
 use crate::performance::Performance;
 use crate::records::{ChannelRecord, FlowRecord, FlowSampleRecord, SampleRecord, WindowRecord};
 use crate::summary::Summary;
@@ -79,6 +83,30 @@ impl Outcome {
     /// If it is damaged.
     pub fn window_flows(&self) -> Result<Vec<WindowRecord>, OutcomeError> {
         self.table_if_any(WINDOWS)
+    }
+
+    /// What was seen of every flow's packets; empty unless packets were measured.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn flow_packets(&self) -> Result<Vec<FlowPacketRecord>, OutcomeError> {
+        self.table_if_any(PACKETS)
+    }
+
+    /// The histogram of packet latencies; empty unless packets were measured.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn latencies(&self) -> Result<Vec<LatencyRecord>, OutcomeError> {
+        self.table_if_any(LATENCY)
+    }
+
+    /// The packets that were traced; empty if none were.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn trace(&self) -> Result<Vec<TraceRecord>, OutcomeError> {
+        self.table_if_any(TRACE)
     }
 
     fn table_if_any<R: Row>(&self, name: &'static str) -> Result<Vec<R>, OutcomeError> {

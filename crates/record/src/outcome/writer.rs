@@ -9,7 +9,8 @@ use serde::Serialize;
 use tempfile::TempDir;
 
 use super::{
-    FILES, FLOW_SERIES, FLOWS, LINKS, OutcomeError, PERFORMANCE, SCENARIO, SERIES, SUMMARY, WINDOWS,
+    FILES, FLOW_SERIES, FLOWS, LATENCY, LINKS, OutcomeError, PACKETS, PERFORMANCE, SCENARIO, SERIES, SUMMARY,
+    TRACE, WINDOWS,
 };
 use crate::performance::Performance;
 use crate::records::Records;
@@ -87,6 +88,13 @@ impl OutcomeWriter {
         }
         if !records.windows.is_empty() {
             self.table(&folder, WINDOWS, &records.window_flows, &names)?;
+        }
+        if !records.packets.is_empty() {
+            self.table(&folder, PACKETS, &records.flow_packets, &names)?;
+            self.table(&folder, LATENCY, &records.latencies, &names)?;
+        }
+        if !records.trace.is_empty() {
+            self.series(&folder, TRACE, &records.trace, &names)?;
         }
         self.file(&folder, PERFORMANCE, |file| write_json(file, performance))?;
         sync_folder(folder.path()).map_err(|source| self.write_error(source))?;

@@ -14,6 +14,7 @@ use self::by_column::{ByColumn, CHUNK};
 pub use self::by_column::{TableColumn, Values};
 pub(crate) use self::column::Names;
 use self::column::{Column, Name, Optional, Plain};
+use crate::packets::{FlowPacketRecord, LatencyRecord, TraceRecord};
 use crate::records::{ChannelRecord, FlowRecord, FlowSampleRecord, Records, SampleRecord, WindowRecord};
 use crate::series::SeriesError;
 
@@ -165,6 +166,42 @@ table!(WindowRecord {
     bytes: Plain("bytes"),
 });
 
+table!(FlowPacketRecord {
+    src: Plain("src"),
+    dst: Plain("dst"),
+    flow: Plain("flow"),
+    group: GROUP,
+    packets: Plain("packets"),
+    latency_mean_ps: Plain("latency_mean_ps"),
+    latency_p50: Plain("latency_p50_ps"),
+    latency_p99: Plain("latency_p99_ps"),
+    latency_max: Plain("latency_max_ps"),
+    hops_mean: Plain("hops_mean"),
+    hops_max: Plain("hops_max"),
+});
+
+table!(LatencyRecord {
+    group: GROUP,
+    from: Plain("from_ps"),
+    until: Plain("until_ps"),
+    packets: Plain("packets"),
+});
+
+table!(TraceRecord {
+    time: Plain("time_ps"),
+    channel: Plain("channel"),
+    kind: Plain("kind"),
+    src: Plain("src"),
+    dst: Plain("dst"),
+    flow: Plain("flow"),
+    seq: Plain("seq"),
+    size: Plain("size_bytes"),
+    sent: Plain("sent_ps"),
+    hops: Plain("hops"),
+    class: Plain("class"),
+    marked: Plain("marked"),
+});
+
 impl Records {
     /// A table by columns, as its file holds them; empty columns where nothing was recorded.
     ///
@@ -178,6 +215,9 @@ impl Records {
             OutcomeTable::Series => Row::columns(&self.samples.to_vec()?, &names),
             OutcomeTable::FlowSeries => Row::columns(&self.flow_samples.to_vec()?, &names),
             OutcomeTable::Windows => Row::columns(&self.window_flows, &names),
+            OutcomeTable::Packets => Row::columns(&self.flow_packets, &names),
+            OutcomeTable::Latency => Row::columns(&self.latencies, &names),
+            OutcomeTable::Trace => Row::columns(&self.trace.to_vec()?, &names),
         })
     }
 }
@@ -195,11 +235,26 @@ pub enum OutcomeTable {
     FlowSeries,
     /// One row per window and flow.
     Windows,
+    /// One row per flow, on its packets.
+    Packets,
+    /// One row per bin of the histogram of packet latencies.
+    Latency,
+    /// One row per packet and channel that was traced.
+    Trace,
 }
 
 impl OutcomeTable {
     /// Every table.
-    pub const ALL: [Self; 5] = [Self::Flows, Self::Links, Self::Series, Self::FlowSeries, Self::Windows];
+    pub const ALL: [Self; 8] = [
+        Self::Flows,
+        Self::Links,
+        Self::Series,
+        Self::FlowSeries,
+        Self::Windows,
+        Self::Packets,
+        Self::Latency,
+        Self::Trace,
+    ];
 
     /// The name of its file, without the extension.
     pub fn name(self) -> &'static str {
@@ -209,6 +264,9 @@ impl OutcomeTable {
             Self::Series => "series",
             Self::FlowSeries => "flow_series",
             Self::Windows => "windows",
+            Self::Packets => "packets",
+            Self::Latency => "latency",
+            Self::Trace => "trace",
         }
     }
 }
@@ -365,6 +423,9 @@ mod tests {
                 OutcomeTable::Series => records.samples.len() as usize,
                 OutcomeTable::FlowSeries => records.flow_samples.len() as usize,
                 OutcomeTable::Windows => records.window_flows.len(),
+                OutcomeTable::Packets => records.flow_packets.len(),
+                OutcomeTable::Latency => records.latencies.len(),
+                OutcomeTable::Trace => records.trace.len() as usize,
             };
             let mut lengths = columns(table).into_iter().map(|column| match column.values {
                 Values::Bool(values) => values.len(),

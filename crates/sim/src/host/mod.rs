@@ -191,6 +191,9 @@ impl Host {
                 self.handle(world, id, at, &timer, out);
                 self.advance(world, id, now, out);
             }
+            if let (Some(sampler), Message::Packet(packet)) = (&mut self.sampler, message) {
+                sampler.see(now, packet);
+            }
         }
         match message {
             Message::Packet(packet) => {

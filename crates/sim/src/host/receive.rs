@@ -55,6 +55,7 @@ impl Host {
             let (delivered, waited) = before;
             let bytes = active.receiver.seen.delivered - delivered;
             meter.count(&world.watch, (key, id), now, bytes, waited);
+            meter.count_packet(&world.watch, now, packet.sent, packet.hops);
         }
         if let Some(count) = finished {
             self.receivers.finish(slot, count);
