@@ -83,6 +83,15 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
             entries.switches
         );
     }
+    if let Some(weaving) = &summary.totals.weaving {
+        text += &format!(
+            "weaving    {} late replies, {} reroutes, {} flushes; at most {} held back at a switch\n",
+            count(weaving.late_replies as f64),
+            count(weaving.reroutes as f64),
+            count(weaving.flushes as f64),
+            bytes(weaving.held_bytes_peak)
+        );
+    }
     for tier in &summary.tiers {
         text += &show_tier(tier);
     }

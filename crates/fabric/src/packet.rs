@@ -24,6 +24,9 @@ pub enum PacketKind {
     /// Flowcut's acknowledgement by a data packet's last switch to the switches before it. [`Packet::src`] is the data's destination, [`Packet::aux`]
     /// the data packet's size.
     FlowAck,
+    /// Something that a packet's last switch tells its first one. [`Packet::src`] is the packet's destination, [`Packet::tag`] the scheme's own
+    /// words.
+    Word,
     /// Fine-grained flow control: the source of a flow may send [`Packet::aux`] more packets of it and must then stop. Flags with
     /// [`Flags::is_of_class`] mean all flows of its class.
     Xoff,

@@ -61,7 +61,7 @@ pub use packets::{
 pub use performance::{Performance, peak_memory};
 pub use records::{
     ChannelRecord, ChannelWindowRecord, DecisionCount, EntryCount, FlowRecord, FlowSampleRecord,
-    NamedChannel, PacketCounts, Records, SampleRecord, Totals, Window, WindowRecord,
+    NamedChannel, PacketCounts, Records, SampleRecord, Totals, WeavingCount, Window, WindowRecord,
 };
 pub use series::{MOST_ROWS, Series, SeriesError, SeriesRow, SeriesWriter};
 pub use statistics::Statistics;

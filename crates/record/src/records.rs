@@ -299,6 +299,23 @@ pub struct Totals {
     /// Flows that switches kept an entry for, where they count flowcuts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flowcut_entries: Option<EntryCount>,
+    /// What ConWeave did, where switches weave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weaving: Option<WeavingCount>,
+}
+
+/// What ConWeave did at all switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WeavingCount {
+    /// Epochs whose reply was late.
+    pub late_replies: u64,
+    /// Of these, those in which the flow took another path.
+    pub reroutes: u64,
+    /// Queues of held packets that were released by their timer, before the tail had come.
+    pub flushes: u64,
+    /// Most bytes that a switch held back at a time.
+    pub held_bytes_peak: u64,
 }
 
 /// How many flows the switches kept an entry for.

@@ -4,8 +4,8 @@ use netloom_units::{Rate, Time};
 
 use crate::{
     ChannelRecord, ChannelWindowRecord, DecisionCount, EntryCount, FlowRecord, FlowSampleRecord,
-    NamedChannel, PacketCounts, PacketStatistics, Records, SampleRecord, Totals, TraceRecord, Window,
-    WindowRecord,
+    NamedChannel, PacketCounts, PacketStatistics, Records, SampleRecord, Totals, TraceRecord, WeavingCount,
+    Window, WindowRecord,
 };
 
 /// An unfinished flow of 10 packets with an idle FCT of 1 µs.
@@ -144,6 +144,7 @@ pub(crate) fn records() -> Records {
             control: PacketCounts { sent: 38, delivered: 38, dropped: 0, in_flight: 0, lost: 0, trimmed: 0 },
             decisions: [("least-loaded".to_owned(), decision)].into(),
             flowcut_entries: Some(EntryCount { switches: 4, peak: 9, mean: 2.5 }),
+            weaving: Some(WeavingCount { late_replies: 9, reroutes: 5, flushes: 1, held_bytes_peak: 8320 }),
         },
     }
 }

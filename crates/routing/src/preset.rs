@@ -3,7 +3,7 @@
 use netloom_paths::routes::RandomLayers;
 use netloom_units::{Bytes, Time};
 
-use crate::granularity::{flow, flowcell, flowcut, flowlet, packet};
+use crate::granularity::{conweave, flow, flowcell, flowcut, flowlet, packet};
 use crate::hash::HashFunction;
 use crate::scheme::{Placement, Routing};
 use crate::selector::{
@@ -53,6 +53,10 @@ fn letflow(gap: Time) -> Routing {
 
 fn flowcut_nic(config: flowcut::Flowcut) -> Routing {
     scheme(Placement::Nic, Granularity::Flowcut(config), Selector::Random(random::Random {}))
+}
+
+fn conweave(config: conweave::ConWeave) -> Routing {
+    scheme(Placement::Ingress, Granularity::ConWeave(config), Selector::Random(random::Random {}))
 }
 
 fn flowcut(placement: Placement) -> Routing {
@@ -189,6 +193,23 @@ pub const PRESETS: &[Preset] = &[
         expand: || {
             let granularity = Granularity::Flowcell(flowcell::Flowcell::default());
             scheme(Placement::Nic, granularity, Selector::RoundRobin(round_robin::RoundRobin {}))
+        },
+    },
+    Preset {
+        name: "conweave",
+        doc: "ConWeave: the first switch re-routes a flow whose probe is late, the last one restores the order (Song et al., SIGCOMM'23). Needs ECN.",
+        expand: || conweave(conweave::ConWeave::default()),
+    },
+    Preset {
+        name: "conweave-3tier",
+        doc: "ConWeave with its public code's waits for lossless fabrics of three tiers.",
+        expand: || {
+            conweave(conweave::ConWeave {
+                flush_slack: Time::from_us(64),
+                flush_default: Time::from_us(600),
+                inactive: Time::from_ms(1),
+                ..conweave::ConWeave::default()
+            })
         },
     },
     Preset {

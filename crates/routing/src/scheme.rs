@@ -82,7 +82,7 @@ impl Routing {
     /// Whether it reads the digits of hosts or labels as up ports, which exist on trees only.
     pub fn needs_tree(&self) -> bool {
         let has_labels = self.placement == Placement::Nic && matches!(self.selector, Selector::RoundRobin(_));
-        has_labels || self.selector.facts().needs_tree
+        has_labels || self.weaves() || self.selector.facts().needs_tree
     }
 
     /// How flows fall into flowcuts that switches count, if they do.
@@ -91,6 +91,11 @@ impl Routing {
             Granularity::Flowcut(flowcut) if self.placement != Placement::Nic => Some(flowcut),
             _ => None,
         }
+    }
+
+    /// Whether first switches re-route by ConWeave's epochs, and last switches restore the order.
+    pub fn weaves(&self) -> bool {
+        matches!(self.granularity, Granularity::ConWeave(_))
     }
 
     /// The divisor by which a switch reads its digit of a host's number or of a path label, for [`Decider::of_switch`](crate::Decider::of_switch);
@@ -154,6 +159,20 @@ impl Routing {
         }
         if let Granularity::Flowcut(flowcut) = granularity {
             flowcut.check_place(nic).map_err(|reason| RoutingError { field: "granularity", reason })?;
+        }
+        if self.weaves() && self.placement != Placement::Ingress {
+            let found = self.placement.name();
+            let reason = format!(
+                "\"conweave\" is decided by the first switch: expected \"ingress\", found \"{found}\""
+            );
+            return refuse("placement", reason);
+        }
+        if self.weaves() && !matches!(selector, Selector::Random(_)) {
+            let reason = format!(
+                "\"conweave\" draws among paths that are not busy: expected \"random\", found \"{}\"",
+                selector.name()
+            );
+            return refuse("selector", reason);
         }
         if selector.is_static() && !matches!(granularity, Granularity::Flow(_)) {
             return refuse(

@@ -17,6 +17,7 @@ pub(crate) fn before(scenario: &Scenario, network: &Network) -> Vec<String> {
     let farthest = Farthest::of(scenario, network);
     let mut found = Vec::new();
     found.extend(dctcp_without_ecn(scenario));
+    found.extend(conweave_without_ecn(scenario));
     found.extend(early_timeouts(scenario, &farthest));
     found.extend(small_pause_buffers(scenario, &farthest));
     found.extend(overload(scenario, network));
@@ -33,6 +34,15 @@ pub(crate) fn after(scenario: &Scenario, switches: u32, summary: &Summary) -> Ve
     found
 }
 
+/// ConWeave learns which paths are busy from marks.
+fn conweave_without_ecn(scenario: &Scenario) -> Option<String> {
+    (scenario.routing.weaves() && scenario.fabric.options.ecn.is_none()).then(|| {
+        "routing.granularity: conweave calls paths busy where packets are marked, and no switch marks; set `fabric.ecn`"
+            .to_owned()
+    })
+}
+
+/// DCTCP's only signal of congestion, besides losses, is the mark.
 fn dctcp_without_ecn(scenario: &Scenario) -> Option<String> {
     let is_deaf = matches!(scenario.transport.congestion, Congestion::Dctcp(_))
         && scenario.fabric.options.ecn.is_none();
@@ -264,6 +274,9 @@ fn no_reaction(scenario: &Scenario, summary: &Summary) -> Option<String> {
     }
     if matches!(scenario.transport.congestion, Congestion::Dcqcn(_)) && packets.cnps == 0 {
         return Some("transport.congestion: DCQCN never acted: no packet was marked".to_owned());
+    }
+    if summary.totals.weaving.is_some_and(|weaving| weaving.late_replies == 0) {
+        return Some("routing.granularity: conweave never acted: every reply came in time".to_owned());
     }
     if matches!(scenario.routing.granularity, Granularity::Flowcut(_)) && summary.draining.drains == 0 {
         return Some(

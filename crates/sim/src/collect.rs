@@ -4,7 +4,7 @@ use netloom_engine::END_OF_TIME;
 use netloom_fabric::{DropCause, FlowControl, NO_INGRESS, Packet, PacketKind};
 use netloom_record::{
     ChannelRecord, DecisionCount, EntryCount, FlowRecord, PacketCounts, PacketStatistics, Records,
-    SeriesError, Totals,
+    SeriesError, Totals, WeavingCount,
 };
 use netloom_routing::{Decisions, FlowKey, Placement};
 use netloom_units::Time;
@@ -193,7 +193,8 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
         data.lost += dropped.data(DropCause::Fault);
         control.lost += dropped.control(DropCause::Fault);
         control.dropped += dropped.control(DropCause::Full) + dropped.control(DropCause::Fault);
-        for (_, _, packet) in ports.waiting_packets(&world.rules) {
+        let held = node.held();
+        for packet in ports.waiting_packets(&world.rules).map(|(_, _, packet)| packet).chain(held) {
             waiting += 1;
             count_in_flight(packet, &mut balances, &mut control);
         }
@@ -263,8 +264,16 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
 
     let decisions = count_decisions(world, &records.flows, switching);
     let flowcut_entries = count_entries(&nodes, end);
-    records.totals =
-        Totals { simulated: end, packet_hops: sent - crossing, data, control, decisions, flowcut_entries };
+    let weaving = count_weaving(&nodes);
+    records.totals = Totals {
+        simulated: end,
+        packet_hops: sent - crossing,
+        data,
+        control,
+        decisions,
+        flowcut_entries,
+        weaving,
+    };
     collect_channels(world, &mut nodes, end, &mut records);
     records.samples = world.watch.series.finish()?;
     records.flow_samples = world.watch.flow_series.finish()?;
@@ -286,6 +295,22 @@ fn count_entries(nodes: &[Node], end: Time) -> Option<EntryCount> {
     let mean = used.iter().map(|table| table.mean(end)).sum::<f64>() / used.len().max(1) as f64;
     let peak = used.iter().map(|table| table.peak as u64).max().unwrap_or(0);
     (!tables.is_empty()).then_some(EntryCount { switches: used.len() as u64, peak, mean })
+}
+
+/// What ConWeave did, where it is at work.
+fn count_weaving(nodes: &[Node]) -> Option<WeavingCount> {
+    let mut all: Option<WeavingCount> = None;
+    for node in nodes {
+        let Node::Switch(switch) = node else { continue };
+        let counts = switch.decider.weave_counts()?;
+        let all =
+            all.get_or_insert(WeavingCount { late_replies: 0, reroutes: 0, flushes: 0, held_bytes_peak: 0 });
+        all.late_replies += counts.late;
+        all.reroutes += counts.reroutes;
+        all.flushes += counts.flushes;
+        all.held_bytes_peak = all.held_bytes_peak.max(switch.held.peak);
+    }
+    all
 }
 
 fn count_in_flight(packet: &Packet, balances: &mut FxHashMap<FlowKey, Balance>, control: &mut PacketCounts) {

@@ -53,7 +53,7 @@ pub(crate) enum Node {
     Switch(Box<Switch>),
 }
 
-/// What travels, and what hosts set timers for.
+/// What travels, and what nodes set timers for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Message {
     /// Crosses a channel.
@@ -72,6 +72,8 @@ pub(crate) enum Message {
     StopLimit { slot: u32, flow: u32 },
     /// The same for a traffic class.
     ClassStopLimit { class: u8 },
+    /// How long a switch holds packets of a flow back.
+    Flush { src: u32, flow: u32 },
     /// The timer of a destination's rate limiter.
     Limiter { dst: u32 },
 }
@@ -87,6 +89,12 @@ impl Message {
 }
 
 impl Node {
+    /// Packets that the node holds back, beside its queues.
+    pub(crate) fn held(&self) -> impl Iterator<Item = &Packet> {
+        let switch = if let Node::Switch(switch) = self { Some(switch) } else { None };
+        switch.into_iter().flat_map(|switch| switch.held.packets())
+    }
+
     pub(crate) fn ports(&self) -> &Ports {
         match self {
             Node::Host(host) => &host.nic,
@@ -140,7 +148,9 @@ impl Model for World {
     ) {
         match node {
             Node::Switch(switch) => {
-                let Message::Packet(packet) = message else { unreachable!("switches set no timers") };
+                let Message::Packet(packet) = message else {
+                    return switch.on_timer(self, id, at, message, out);
+                };
                 switch.forward(self, id, at, packet, out);
             }
             Node::Host(host) => {

@@ -144,6 +144,7 @@ impl Tracer {
             PacketKind::Nack => "nack",
             PacketKind::Cnm => "cnm",
             PacketKind::FlowAck => "flow-ack",
+            PacketKind::Word => "word",
             PacketKind::Xoff => "xoff",
             PacketKind::Xon => "xon",
             PacketKind::Cnp => "cnp",

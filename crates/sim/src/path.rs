@@ -50,6 +50,12 @@ impl PathProfile {
         }
     }
 
+    /// The part between the first switch and the last one.
+    pub(crate) fn between_switches(&self) -> PathProfile {
+        let channels = self.channels[1..self.channels.len() - 1].to_vec();
+        PathProfile { channels, cut_through: self.cut_through }
+    }
+
     /// Rate of the first channel, the NIC's.
     pub fn nic_rate(&self) -> Rate {
         self.channels[0].rate

@@ -28,7 +28,7 @@ use crate::model::{Node, World};
 use crate::packet_trace::{PacketTrace, Tracer};
 use crate::sampler::Sampler;
 use crate::stall::{Stall, channel_name};
-use crate::switch::{CongestionPoints, Duties, Switch};
+use crate::switch::{CongestionPoints, Duties, Held, Switch};
 use crate::turns::Turns;
 
 /// A configuration that cannot be run.
@@ -289,6 +289,7 @@ impl Simulation {
                 points: CongestionPoints::new(&self.world, specs_len),
                 control_sent: 0,
                 control_received: 0,
+                held: Held::default(),
                 duties: self.duties(sampler.is_some()),
                 sampler,
                 last_event: Time::ZERO,
@@ -299,8 +300,10 @@ impl Simulation {
 
     fn duties(&self, has_sampler: bool) -> Duties {
         let World { fabric, forwarding, epochs, routing, rules, .. } = &self.world;
-        let decides_only =
-            forwarding.is_minimal() && epochs.is_empty() && routing.counted_flowcuts().is_none();
+        let decides_only = forwarding.is_minimal()
+            && epochs.is_empty()
+            && routing.counted_flowcuts().is_none()
+            && !routing.weaves();
         if has_sampler || fabric.options.qcn.is_some() || !decides_only {
             Duties::Special
         } else if rules.is_lossless() {

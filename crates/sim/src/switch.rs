@@ -1,16 +1,18 @@
 //! A switch: route, enqueue, send.
 
+mod conweave;
 mod flowcut;
 
 use netloom_engine::Scheduler;
 use netloom_fabric::{CongestionPoint, Credit, Fate, Flags, Moment, Packet, PacketKind, Ports};
-use netloom_routing::{Carries, Decider, Forwarding, Header, Hop, Notice, Tag, View};
+use netloom_routing::{Carries, Decider, FlowKey, Forwarding, Header, Hop, Notice, Tag, View};
 use netloom_topology::PortId;
 use netloom_units::Time;
 use netloom_units::random::Stream;
 
 use crate::model::{Channels, Message, World};
 use crate::sampler::Sampler;
+pub(crate) use conweave::Held;
 
 /// An output-queued switch.
 #[derive(Debug)]
@@ -31,6 +33,8 @@ pub(crate) struct Switch {
     /// Acknowledgements that ended here.
     pub(crate) control_received: u64,
     pub(crate) duties: Duties,
+    /// Packets held back until those before them have come.
+    pub(crate) held: Held,
     pub(crate) sampler: Option<Box<Sampler>>,
     /// Last time a packet came.
     pub(crate) last_event: Time,
@@ -91,6 +95,24 @@ impl Switch {
         let port = self.choose(world, &world.forwarding, id, now, packet, out);
         let moment = Moment { at: now, is_over: out.is_last_of_instant() };
         self.enqueue(world, id, moment, port, packet, out);
+    }
+
+    /// A timer fires.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn on_timer(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        timer: &Message,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        let &Message::Flush { src, flow } = timer else { unreachable!("switches set no other timers") };
+        if self.sampler.is_some() {
+            self.sample(world, now, out);
+        }
+        self.on_flush(world, id, now, FlowKey { src, flow }, out);
     }
 
     /// The minimal port that a packet takes.
@@ -163,9 +185,15 @@ impl Switch {
         if packet.kind == PacketKind::FlowAck {
             return self.on_flow_ack(world, id, now, packet, out);
         }
-        let port = match packet.kind == PacketKind::Data && self.decider.counts_flight() {
-            true => self.pass(world, id, now, packet, out),
-            false => self.choose_specially(world, id, now, packet, out),
+        if packet.kind == PacketKind::Word && is_edge_of(world, id, packet.dst) {
+            return self.hear(world, now, packet, out);
+        }
+        let port = match packet.kind {
+            PacketKind::Data if self.decider.counts_flight() => self.pass(world, id, now, packet, out),
+            PacketKind::Data if world.routing.weaves() => {
+                return self.weave(world, id, now, packet, out);
+            }
+            _ => self.choose_specially(world, id, now, packet, out),
         };
         if packet.kind == PacketKind::Data
             && let Some(feedback) = self.sample_queue(world, now, port, packet, out)
@@ -379,6 +407,13 @@ fn take(packet: &mut Packet, hop: Hop) -> PortId {
         packet.aux = (packet.aux.rotate_left(5) ^ u32::from(hop.port)).wrapping_mul(0x9e37_79b1);
     }
     hop.port
+}
+
+/// Whether a host is connected to this switch.
+#[inline]
+fn is_edge_of(world: &World, id: u32, host: u32) -> bool {
+    let table = world.forwarding.table();
+    table.edge_switch(table.edge_of(host)) == id
 }
 
 /// What routing reads of a packet.

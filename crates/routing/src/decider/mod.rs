@@ -7,19 +7,20 @@
 //! What a place does with a packet is settled when the decider is made (its [`Role`]): where a scheme leaves the choice to the header's
 //! hash, nothing else is looked at.
 
-use netloom_topology::{NodeId, PortId};
+use netloom_topology::{HostId, NodeId, PortId};
 use netloom_transport::{Cause, Feedback};
 use netloom_units::Time;
 use rand::Rng;
 
 use crate::Granularity;
 use crate::forwarding::{Forwarding, TagSpace};
+use crate::granularity::conweave::{Between, Stamp, Verdict, WeaveCounts, Weaving};
 use crate::granularity::passing::{Passed, Passing, Way};
 use crate::granularity::{Flows, Limits, each};
 use crate::hash::{HashFunction, hash_in_words, region};
 use crate::header::{
-    Advice, Candidates, Carries, Decisions, FlowCounts, FlowRef, Header, Hop, Notice, Occupancy, Receipt,
-    Signal, View,
+    Advice, Candidates, Carries, Decisions, FlowCounts, FlowKey, FlowRef, Header, Hop, Notice, Occupancy,
+    Receipt, Signal, View,
 };
 use crate::scheme::{Placement, Routing};
 use crate::selector::congestion::Uncongested;
@@ -45,6 +46,8 @@ pub struct Decider {
     passing: Option<Box<Passing>>,
     /// Whether it counts them only where it is a flow's first switch.
     at_first: bool,
+    /// ConWeave's two ends, at a switch that weaves.
+    weaving: Option<Box<Weaving>>,
     /// A flow's sender takes another path when its window is cut or its timer expires.
     redraws_on_loss: bool,
     /// The granularity learns from feedback, and may stop flows because of it.
@@ -111,6 +114,7 @@ impl Decider {
         );
         let data = match (scheme.placement, &scheme.selector) {
             (Placement::Nic, Selector::RoundRobin(_)) => Role::Label,
+            _ if scheme.weaves() => Role::Label,
             (Placement::Nic, _) | (_, Selector::Hash(_)) => Role::Hash,
             (Placement::Ingress, _) if per_packet => Role::PacketAtFirst,
             (Placement::Ingress, _) => Role::RunAtFirst,
@@ -135,7 +139,20 @@ impl Decider {
         };
         let chooser = Some(Box::new(scheme.selector.at(Place { stride })));
         let at_first = scheme.placement == Placement::Ingress;
-        Decider { quick, roles, flows, passing, at_first, chooser, ..Decider::bare(scheme, salt, stride) }
+        let weaving = match &scheme.granularity {
+            Granularity::ConWeave(config) => Some(Box::new(Weaving::new(config, limits))),
+            _ => None,
+        };
+        Decider {
+            quick,
+            roles,
+            flows,
+            passing,
+            at_first,
+            weaving,
+            chooser,
+            ..Decider::bare(scheme, salt, stride)
+        }
     }
 
     /// The ports of this switch are other ones now: what was learnt of them is no more, nor are the runs that kept to them.
@@ -145,6 +162,9 @@ impl Decider {
         }
         if !matches!(self.flows, Flows::None) {
             self.flows = scheme.granularity.at_switch(limits(scheme));
+        }
+        if let Some(passing) = &mut self.passing {
+            passing.forget();
         }
     }
 
@@ -161,6 +181,7 @@ impl Decider {
             flows: Flows::None,
             passing: None,
             at_first: false,
+            weaving: None,
             redraws_on_loss: false,
             heeds: false,
             decisions: Decisions::default(),
@@ -363,6 +384,50 @@ impl Decider {
     /// How many flows it counted at a time; none if it counts none.
     pub fn occupancy(&self) -> Option<Occupancy> {
         self.passing.as_ref().map(|passing| passing.occupancy())
+    }
+
+    /// What a flow's first switch writes on a data packet under ConWeave. `between` tells of the paths to the packet's last switch.
+    pub fn stamp(
+        &mut self,
+        flow: FlowKey,
+        now: Time,
+        between: impl FnOnce() -> Between,
+        random: &mut impl Rng,
+    ) -> Option<Stamp> {
+        let weaving = self.weaving.as_mut()?;
+        let before = weaving.counts;
+        let stamp = weaving.stamp(flow, now, between, random);
+        if weaving.counts.late > before.late {
+            self.decisions.count(weaving.counts.reroutes > before.reroutes);
+        }
+        Some(stamp)
+    }
+
+    /// A flow's last switch, of that index, says something to this one, its first, under ConWeave.
+    pub fn hear(&mut self, flow: FlowKey, last: u32, word: u32, now: Time) {
+        if let Some(weaving) = &mut self.weaving {
+            weaving.hear(flow, last, word, now);
+        }
+    }
+
+    /// What the last switch does with a data packet that left its host at `sent`, under ConWeave.
+    pub fn receive(&mut self, flow: FlowKey, stamp: Stamp, sent: Time, now: Time) -> Verdict {
+        self.weaving.as_mut().map_or(Verdict::Pass, |weaving| weaving.receive(flow, stamp, sent, now))
+    }
+
+    /// Whether a path from a host's switch, on which a packet was marked, is to be called busy now.
+    pub fn complains(&mut self, src: HostId, label: u16, now: Time) -> bool {
+        self.weaving.as_mut().is_some_and(|weaving| weaving.complains(src, label, now))
+    }
+
+    /// The timer of a flow's held packets fires: the epoch whose packets are to be released, if they are still held.
+    pub fn flush(&mut self, flow: FlowKey, now: Time) -> Option<u8> {
+        self.weaving.as_mut()?.flush(flow, now)
+    }
+
+    /// How its weaving went.
+    pub fn weave_counts(&self) -> Option<WeaveCounts> {
+        self.weaving.as_ref().map(|weaving| weaving.counts)
     }
 
     /// A congestion notification was made here or passes by. `ports` lead to its [`Notice::destination`]. Only the selectors of Switch AR

@@ -3,6 +3,7 @@
 //! Each kind is whole in its file: its parameters with their defaults, what is remembered of a flow's present run, and its steps. A new one is
 //! such a file and a line in the list below. The steps are pure; whoever decides at a place keeps the runs of its flows.
 
+pub mod conweave;
 pub mod flow;
 mod flow_table;
 pub mod flowcell;
@@ -78,5 +79,6 @@ granularities! {
     "flowcell" => Flowcell(flowcell::Flowcell),
     "packet" => Packet(packet::Packet),
     "flowcut" => Flowcut(flowcut::Flowcut),
+    "conweave" => ConWeave(conweave::ConWeave),
 }
 pub(crate) use each;

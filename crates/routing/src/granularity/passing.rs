@@ -142,6 +142,11 @@ impl Passing {
         Some((back, signal))
     }
 
+    /// The ports that flowcuts kept to are other ones now: the next packet of each begins another.
+    pub(crate) fn forget(&mut self) {
+        self.flows.clear();
+    }
+
     /// How many entries there were.
     pub(crate) fn occupancy(&self) -> Occupancy {
         self.occupancy

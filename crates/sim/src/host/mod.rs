@@ -210,7 +210,7 @@ impl Host {
                     PacketKind::Cnm => self.on_notification(world, id, now, packet, out),
                     PacketKind::Xoff => self.on_xoff(world, now, packet, out),
                     PacketKind::Xon => self.on_xon(world, now, packet),
-                    PacketKind::FlowAck => unreachable!("it ends at a switch"),
+                    PacketKind::FlowAck | PacketKind::Word => unreachable!("it ends at a switch"),
                     PacketKind::Cnp => self.on_cnp(world, id, now, packet, out),
                     PacketKind::Pause => {
                         self.nic.on_pause(packet, now, &world.rules, &mut Channels(out));
@@ -231,6 +231,7 @@ impl Host {
             Message::PauseLimit { slot, flow } => self.on_pause_limit(world, now, *slot, *flow),
             Message::StopLimit { slot, flow } => self.on_stop_limit(world, now, *slot, *flow),
             Message::ClassStopLimit { class } => self.on_class_stop_limit(world, now, *class),
+            Message::Flush { .. } => unreachable!("hosts hold nothing back"),
             Message::Limiter { dst } => self.on_limiter_timer(world, now, *dst, out),
         }
     }

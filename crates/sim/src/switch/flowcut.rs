@@ -8,7 +8,7 @@ use netloom_routing::{FlowKey, Placement, Receipt, Signal};
 use netloom_topology::PortId;
 use netloom_units::{Bytes, Time};
 
-use super::{PortsAt, Switch, header, take};
+use super::{PortsAt, Switch, header, is_edge_of, take};
 use crate::model::{Channels, Message, World};
 
 impl Switch {
@@ -29,10 +29,11 @@ impl Switch {
             return self.choose_specially(world, id, now, packet, out);
         }
         let Switch { ports, decider, draws, .. } = self;
-        let candidates = world.forwarding.table().candidates_in_row(self.row, id, packet.dst);
+        let forwarding = world.epochs.forwarding(self.epoch, &world.forwarding);
+        let candidates = forwarding.table().candidates_in_row(self.row, id, packet.dst);
         let view = PortsAt { ports, world, id, now, out };
         let (header, back, sent) = (header(world, packet), packet.ingress, packet.sent);
-        let hop = decider.counted(&world.forwarding, candidates, id, &header, back, sent, now, view, draws);
+        let hop = decider.counted(forwarding, candidates, id, &header, back, sent, now, view, draws);
         take(packet, hop)
     }
 
@@ -96,12 +97,7 @@ impl Switch {
             false => None,
         };
         if is_first {
-            self.control_received += 1;
-            if world.rules.is_lossless() {
-                // It leaves its input buffer here; what has left before goes first.
-                self.ports.advance(now, &world.rules, &mut Channels(out));
-                self.ports.absorb(ack, now, &world.rules, &mut Channels(out));
-            }
+            self.absorb(world, now, ack, out);
             if let Some((back, Some(signal))) = counted {
                 self.tell(world, id, now, ack, back, signal, out);
             }
@@ -113,6 +109,22 @@ impl Switch {
         };
         let moment = Moment { at: now, is_over: out.is_last_of_instant() };
         self.enqueue(world, id, moment, port, ack, out);
+    }
+
+    /// A control packet ends here.
+    pub(super) fn absorb(
+        &mut self,
+        world: &World,
+        now: Time,
+        packet: &Packet,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        self.control_received += 1;
+        if world.rules.is_lossless() {
+            // It leaves its input buffer; what has left before goes first.
+            self.ports.advance(now, &world.rules, &mut Channels(out));
+            self.ports.absorb(packet, now, &world.rules, &mut Channels(out));
+        }
     }
 
     /// Stops the source of a flow, or lets it go on.
@@ -148,13 +160,6 @@ impl Switch {
         let moment = Moment { at: now, is_over: out.is_last_of_instant() };
         self.enqueue(world, id, moment, port, &mut frame, out);
     }
-}
-
-/// Whether a host is connected to this switch.
-#[inline]
-fn is_edge_of(world: &World, id: u32, host: u32) -> bool {
-    let table = world.forwarding.table();
-    table.edge_switch(table.edge_of(host)) == id
 }
 
 /// The delay of a host's link to its switch.

@@ -1,0 +1,510 @@
+//! ConWeave: a flow is re-routed when a probe of its path is late, and its last switch puts the packets back into order.
+//!
+//! A flow's first switch cuts its packets into *epochs*. The first packet of an epoch asks the last switch for a reply. If it comes in time,
+//! the next packet begins another epoch on the same path. If not, the path is congested: the next packet is the *tail* of the old path,
+//! and those behind it are *re-routed* to a path that nobody has called busy. The last switch holds re-routed packets back until the tail has
+//! come, or until it cannot be expected any more, and then tells the first switch that all is *clear*: only then may the flow be
+//! re-routed again. So at most one change of path is in flight (Song et al., SIGCOMM'23).
+//!
+//! ```text
+//!   first switch                                     last switch
+//!   Probing ──reply in time──▶ Answered ──packet──▶ Probing        re-routed, no tail yet: hold ──tail or timer──▶ release, clear
+//!      └──late: tail, then re-routed──▶ Waiting ──clear──▶ Answered
+//! ```
+
+use netloom_units::Time;
+use rand::Rng;
+use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::flow_table::{FlowTable, Limits};
+use super::runs::Runs;
+use crate::header::{FlowKey, FlowRef};
+use crate::selector::random::below;
+
+/// A new path when a probe of the present one is late, decided at a flow's first switch; its last switch restores the order. Song et al.,
+/// ConWeave, SIGCOMM'23. The defaults are those of its public code for two tiers of switches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ConWeave {
+    /// A reply is late after the idle fabric's round-trip time between the two switches and this.
+    pub reply_slack: Time,
+    /// For how long a path is avoided that was called busy: packets that took it were marked.
+    pub path_pause: Time,
+    /// Paths drawn at random among which one that is not busy is looked for. If there is none, the flow stays.
+    pub samples: u32,
+    /// Re-routed packets wait for their tail until the time at which it is expected and this.
+    pub flush_slack: Time,
+    /// How long they wait where no packet of the old path has told how long it takes.
+    pub flush_default: Time,
+    /// A flow that has been idle for longer begins anew, on any path.
+    pub inactive: Time,
+}
+
+impl Default for ConWeave {
+    fn default() -> Self {
+        ConWeave {
+            reply_slack: Time::from_us(4),
+            path_pause: Time::from_us(16),
+            samples: 4,
+            flush_slack: Time::from_us(16),
+            flush_default: Time::from_us(200),
+            inactive: Time::from_us(300),
+        }
+    }
+}
+
+/// What the first switch writes on a data packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// Label of its path.
+    pub label: u16,
+    /// Its flow's epoch.
+    pub epoch: u8,
+    /// The last switch is to reply.
+    pub asks: bool,
+    /// The last packet of the old path.
+    pub is_tail: bool,
+    /// On the new path, ahead of the tail perhaps.
+    pub is_rerouted: bool,
+}
+
+impl Stamp {
+    const ASKS: u32 = 1 << 24;
+    const TAIL: u32 = 1 << 25;
+    const REROUTED: u32 = 1 << 26;
+
+    /// As it is written in a packet.
+    pub fn bits(self) -> u32 {
+        let flag = |is_set: bool, bit: u32| if is_set { bit } else { 0 };
+        u32::from(self.label)
+            | u32::from(self.epoch) << 16
+            | flag(self.asks, Self::ASKS)
+            | flag(self.is_tail, Self::TAIL)
+            | flag(self.is_rerouted, Self::REROUTED)
+    }
+
+    /// As it is read from a packet.
+    pub fn from_bits(bits: u32) -> Self {
+        Stamp {
+            label: bits as u16,
+            epoch: (bits >> 16) as u8,
+            asks: bits & Self::ASKS != 0,
+            is_tail: bits & Self::TAIL != 0,
+            is_rerouted: bits & Self::REROUTED != 0,
+        }
+    }
+
+    /// The label alone, as switches on the way read it.
+    pub fn label_of(bits: u32) -> u32 {
+        bits & u32::from(u16::MAX)
+    }
+}
+
+/// What the last switch tells the first one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// The packet that asked has come.
+    Reply,
+    /// The tail has come, or is not waited for any more.
+    Clear,
+    /// The path is busy.
+    Busy,
+}
+
+impl Word {
+    /// As it is written in a signal, with the stamp that it is about.
+    pub fn bits(self, stamp: Stamp) -> u32 {
+        (self as u32) << 30 | u32::from(stamp.epoch) << 16 | u32::from(stamp.label)
+    }
+
+    /// As it is read from a signal: the word, the epoch, the label.
+    pub fn from_bits(bits: u32) -> (Word, u8, u16) {
+        let word = match bits >> 30 {
+            0 => Word::Reply,
+            1 => Word::Clear,
+            _ => Word::Busy,
+        };
+        (word, (bits >> 16) as u8, bits as u16)
+    }
+}
+
+/// What the first switch knows of the paths between two switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Between {
+    /// Index of the last switch.
+    pub last: u32,
+    /// Number of paths, whose labels are below it.
+    pub paths: u32,
+    /// Round-trip time of a full packet and a reply between them on an idle fabric.
+    pub base_rtt: Time,
+}
+
+/// How a switch's weaving went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WeaveCounts {
+    /// Epochs that ended with a late reply.
+    pub late: u64,
+    /// Of these, those in which the flow took another path.
+    pub reroutes: u64,
+    /// Queues of held packets that were released by their timer.
+    pub flushes: u64,
+}
+
+/// Both ends of ConWeave at a switch.
+#[derive(Clone, Debug)]
+pub(crate) struct Weaving {
+    config: ConWeave,
+    outgoing: FlowTable<Outgoing>,
+    incoming: FlowTable<Incoming>,
+    /// Until when the paths to a last switch are busy.
+    busy: FxHashMap<(u32, u16), Time>,
+    /// When the last switch may next call a path from a first switch's host busy.
+    quiet: FxHashMap<(u32, u16), Time>,
+    pub(crate) counts: WeaveCounts,
+}
+
+/// A flow at its first switch.
+#[derive(Clone, Copy, Debug)]
+struct Outgoing {
+    label: u16,
+    epoch: u8,
+    phase: Phase,
+    last: Time,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// A reply is expected until then.
+    Probing(Time),
+    /// The next packet begins an epoch.
+    Answered,
+    /// Re-routed; the tail has not been confirmed.
+    Waiting,
+}
+
+/// A flow at its last switch.
+#[derive(Clone, Copy, Debug, Default)]
+struct Incoming {
+    /// How long the latest packet in order had been under way.
+    delay: Option<Time>,
+    /// The epoch whose tail has come or is not waited for any more.
+    settled: Option<u8>,
+    /// The epoch whose re-routed packets are held, and until when.
+    held: Option<(u8, Time)>,
+}
+
+/// What the last switch does with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Sends it on.
+    Pass,
+    /// Sends it on, and what is held of the flow behind it.
+    Release,
+    /// Holds it, behind what is already held.
+    Hold,
+    /// Holds it, the first one, until that time at most.
+    HoldUntil(Time),
+}
+
+impl Weaving {
+    pub(crate) fn new(config: &ConWeave, limits: Limits) -> Self {
+        Weaving {
+            config: config.clone(),
+            outgoing: FlowTable::of_switch(Limits { ageing: limits.ageing.max(config.inactive), ..limits }),
+            incoming: FlowTable::of_switch(limits),
+            busy: FxHashMap::default(),
+            quiet: FxHashMap::default(),
+            counts: WeaveCounts::default(),
+        }
+    }
+
+    /// A data packet of a flow passes its first switch.
+    pub(crate) fn stamp(
+        &mut self,
+        flow: FlowKey,
+        now: Time,
+        between: impl FnOnce() -> Between,
+        random: &mut impl Rng,
+    ) -> Stamp {
+        let flow = FlowRef { key: flow, slot: 0 };
+        let Weaving { config, outgoing, busy, counts, .. } = self;
+        let deadline = |between: Between| now + between.base_rtt + config.reply_slack;
+        let known = outgoing.see(flow, now);
+        let Some(entry) = known.filter(|entry| now.saturating_sub(entry.last) <= config.inactive) else {
+            let between = between();
+            if !outgoing.has_room(flow, now) {
+                // One path for all packets of the flow, which nobody watches.
+                let mixed = (flow.key.src ^ flow.key.flow.rotate_left(16)).wrapping_mul(0x9e37_79b1);
+                return Stamp { label: (mixed % between.paths) as u16, ..Stamp::default() };
+            }
+            let epoch = outgoing.get(flow).map_or(0, |entry| entry.epoch.wrapping_add(1));
+            let drawn = below(between.paths as usize, random) as u16;
+            let label = pick(config, busy, between, None, now, random).unwrap_or(drawn);
+            outgoing.insert(
+                flow,
+                now,
+                Outgoing { label, epoch, phase: Phase::Probing(deadline(between)), last: now },
+            );
+            return Stamp { label, epoch, asks: true, ..Stamp::default() };
+        };
+        entry.last = now;
+        let (label, epoch) = (entry.label, entry.epoch);
+        match entry.phase {
+            Phase::Probing(until) if now <= until => Stamp { label, epoch, ..Stamp::default() },
+            Phase::Waiting => Stamp { label, epoch, is_rerouted: true, ..Stamp::default() },
+            Phase::Probing(_) => {
+                counts.late += 1;
+                let between = between();
+                match pick(config, busy, between, Some(label), now, random) {
+                    Some(other) => {
+                        counts.reroutes += 1;
+                        (entry.label, entry.phase) = (other, Phase::Waiting);
+                        Stamp { label, epoch, is_tail: true, ..Stamp::default() }
+                    }
+                    None => entry.begin(deadline(between)),
+                }
+            }
+            Phase::Answered => entry.begin(deadline(between())),
+        }
+    }
+
+    /// The last switch of a flow says something to this one, its first. `last`: index of the last switch.
+    pub(crate) fn hear(&mut self, flow: FlowKey, last: u32, bits: u32, now: Time) {
+        let (word, epoch, label) = Word::from_bits(bits);
+        if word == Word::Busy {
+            self.busy.insert((last, label), now + self.config.path_pause);
+            return;
+        }
+        let flow = FlowRef { key: flow, slot: 0 };
+        let Some(entry) = self.outgoing.get_mut(flow).filter(|entry| entry.epoch == epoch) else { return };
+        match (word, entry.phase) {
+            (Word::Reply, Phase::Probing(until)) if now <= until => entry.phase = Phase::Answered,
+            (Word::Clear, Phase::Waiting) => entry.phase = Phase::Answered,
+            _ => {}
+        }
+    }
+
+    /// A data packet of a flow, which left its host at `sent`, reaches its last switch.
+    pub(crate) fn receive(&mut self, flow: FlowKey, stamp: Stamp, sent: Time, now: Time) -> Verdict {
+        let flow = FlowRef { key: flow, slot: 0 };
+        if self.incoming.see(flow, now).is_none() {
+            self.incoming.insert(flow, now, Incoming::default());
+        }
+        // A table that is full knows nothing of the flow: nothing is held.
+        let Some(entry) = self.incoming.get_mut(flow) else { return Verdict::Pass };
+        if !stamp.is_rerouted {
+            entry.delay = Some(now - sent);
+            if !stamp.is_tail {
+                return Verdict::Pass;
+            }
+            entry.settled = Some(stamp.epoch);
+            return if entry.held.take().is_some() { Verdict::Release } else { Verdict::Pass };
+        }
+        if entry.settled == Some(stamp.epoch) {
+            return Verdict::Pass;
+        }
+        if entry.held.is_some() {
+            return Verdict::Hold;
+        }
+        // The tail left just before the first packet behind it.
+        let expected = entry.delay.map(|delay| sent + delay + self.config.flush_slack);
+        let until = expected.unwrap_or(now + self.config.flush_default).max(now + Time(1));
+        entry.held = Some((stamp.epoch, until));
+        Verdict::HoldUntil(until)
+    }
+
+    /// A timer of held packets fires. Returns the epoch that is over, if it is still waited for.
+    pub(crate) fn flush(&mut self, flow: FlowKey, now: Time) -> Option<u8> {
+        let entry = self.incoming.get_mut(FlowRef { key: flow, slot: 0 })?;
+        let (epoch, _) = entry.held.take_if(|(_, until)| *until == now)?;
+        entry.settled = Some(epoch);
+        self.counts.flushes += 1;
+        Some(epoch)
+    }
+
+    /// A packet was marked on a path from a host's switch: whether that switch is to be told.
+    pub(crate) fn complains(&mut self, src: u32, label: u16, now: Time) -> bool {
+        let next = self.quiet.entry((src, label)).or_insert(Time::ZERO);
+        let is_due = *next <= now;
+        if is_due {
+            *next = now + self.config.path_pause;
+        }
+        is_due
+    }
+}
+
+impl Outgoing {
+    fn begin(&mut self, deadline: Time) -> Stamp {
+        self.epoch = self.epoch.wrapping_add(1);
+        self.phase = Phase::Probing(deadline);
+        Stamp { label: self.label, epoch: self.epoch, asks: true, ..Stamp::default() }
+    }
+}
+
+/// One of a few random paths that is neither the present one nor busy.
+fn pick(
+    config: &ConWeave,
+    busy: &FxHashMap<(u32, u16), Time>,
+    between: Between,
+    present: Option<u16>,
+    now: Time,
+    random: &mut impl Rng,
+) -> Option<u16> {
+    let mut draws = (0..config.samples).map(|_| below(between.paths as usize, random) as u16);
+    draws.find(|&label| {
+        Some(label) != present && busy.get(&(between.last, label)).is_none_or(|&until| until < now)
+    })
+}
+
+impl Runs for ConWeave {
+    type Run = ();
+    type Shared = ();
+
+    fn open(&self) {}
+
+    /// Switches decide by epochs, not by runs of packets.
+    fn continues(&self, (): &mut (), _: Time, _: u32) -> bool {
+        true
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.samples == 0 {
+            return Err("conweave.samples: expected at least 1, found 0".into());
+        }
+        for (field, time) in [("flush_default", self.flush_default), ("inactive", self.inactive)] {
+            if time == Time::ZERO {
+                return Err(format!("conweave.{field}: expected more than 0"));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_pcg::Pcg64Mcg;
+
+    const FLOW: FlowKey = FlowKey { src: 3, flow: 1 };
+    const BETWEEN: Between = Between { last: 9, paths: 2, base_rtt: Time(1000) };
+
+    fn weaving() -> (Weaving, Pcg64Mcg) {
+        let config = ConWeave {
+            reply_slack: Time(500),
+            path_pause: Time(2000),
+            samples: 50,
+            flush_slack: Time(100),
+            flush_default: Time(10_000),
+            inactive: Time(50_000),
+        };
+        (Weaving::new(&config, Limits { ageing: Time(1_000_000), entries: usize::MAX }), Pcg64Mcg::new(1))
+    }
+
+    #[test]
+    fn stamps_and_words_survive_the_wire() {
+        let stamp = Stamp { label: 700, epoch: 255, asks: true, is_tail: false, is_rerouted: true };
+        assert_eq!(Stamp::from_bits(stamp.bits()), stamp);
+        assert_eq!(Stamp::label_of(stamp.bits()), 700);
+        for word in [Word::Reply, Word::Clear, Word::Busy] {
+            assert_eq!(Word::from_bits(word.bits(stamp)), (word, 255, 700));
+        }
+    }
+
+    #[test]
+    fn a_reply_in_time_begins_another_epoch_on_the_same_path() {
+        let (mut weaving, mut random) = weaving();
+        let first = weaving.stamp(FLOW, Time(0), || BETWEEN, &mut random);
+        assert!(first.asks && first.epoch == 0);
+        let second = weaving.stamp(FLOW, Time(1500), || BETWEEN, &mut random);
+        assert_eq!(second, Stamp { asks: false, ..first }, "the reply may come until 1500");
+        weaving.hear(FLOW, 9, Word::Reply.bits(first), Time(1500));
+        let third = weaving.stamp(FLOW, Time(1600), || BETWEEN, &mut random);
+        assert_eq!(third, Stamp { epoch: 1, ..first });
+        assert_eq!(weaving.counts, WeaveCounts::default());
+    }
+
+    #[test]
+    fn a_late_reply_sends_a_tail_and_then_re_routes_until_all_is_clear() {
+        let (mut weaving, mut random) = weaving();
+        let first = weaving.stamp(FLOW, Time(0), || BETWEEN, &mut random);
+        weaving.hear(FLOW, 9, Word::Reply.bits(first), Time(1501));
+        let tail = weaving.stamp(FLOW, Time(1502), || BETWEEN, &mut random);
+        assert_eq!(tail, Stamp { is_tail: true, asks: false, ..first });
+        for now in [1503, 4000, 9000] {
+            let behind = weaving.stamp(FLOW, Time(now), || BETWEEN, &mut random);
+            assert!(behind.is_rerouted && behind.epoch == 0 && behind.label != first.label);
+        }
+        weaving.hear(FLOW, 9, Word::Clear.bits(tail), Time(9500));
+        let next = weaving.stamp(FLOW, Time(9600), || BETWEEN, &mut random);
+        assert!(next.asks && next.epoch == 1 && !next.is_rerouted && next.label != first.label);
+        assert_eq!(weaving.counts, WeaveCounts { late: 1, reroutes: 1, flushes: 0 });
+    }
+
+    #[test]
+    fn busy_paths_are_avoided_for_a_while_and_without_another_the_flow_stays() {
+        let (mut weaving, mut random) = weaving();
+        let first = weaving.stamp(FLOW, Time(0), || BETWEEN, &mut random);
+        let other = Stamp { label: 1 - first.label, ..first };
+        weaving.hear(FLOW, 9, Word::Busy.bits(other), Time(1000));
+        let stays = weaving.stamp(FLOW, Time(3000), || BETWEEN, &mut random);
+        assert_eq!(stays, Stamp { epoch: 1, ..first }, "busy until 3000");
+        let tail = weaving.stamp(FLOW, Time(4501), || BETWEEN, &mut random);
+        assert!(tail.is_tail);
+        assert_eq!(weaving.counts, WeaveCounts { late: 2, reroutes: 1, flushes: 0 });
+    }
+
+    #[test]
+    fn a_flow_that_was_idle_begins_anew() {
+        let (mut weaving, mut random) = weaving();
+        weaving.stamp(FLOW, Time(0), || BETWEEN, &mut random);
+        weaving.stamp(FLOW, Time(2000), || BETWEEN, &mut random);
+        let again = weaving.stamp(FLOW, Time(52_001), || BETWEEN, &mut random);
+        assert!(again.asks && again.epoch == 1 && !again.is_rerouted);
+    }
+
+    #[test]
+    fn a_flow_without_an_entry_keeps_one_path() {
+        let (weaving, mut random) = weaving();
+        let limits = Limits { ageing: Time(1_000_000), entries: 1 };
+        let mut weaving = Weaving::new(&weaving.config, limits);
+        weaving.stamp(FlowKey { src: 8, flow: 8 }, Time(0), || BETWEEN, &mut random);
+        let stamps = [10, 20, 9000].map(|now| weaving.stamp(FLOW, Time(now), || BETWEEN, &mut random));
+        assert!(stamps.iter().all(|&stamp| stamp == stamps[0] && !stamp.asks));
+    }
+
+    #[test]
+    fn re_routed_packets_wait_for_their_tail() {
+        let (mut weaving, _) = weaving();
+        let old = Stamp { label: 0, epoch: 4, ..Stamp::default() };
+        let (tail, new) = (Stamp { is_tail: true, ..old }, Stamp { label: 1, is_rerouted: true, ..old });
+        assert_eq!(weaving.receive(FLOW, old, Time(0), Time(800)), Verdict::Pass);
+        // The tail is expected 800 after the first packet behind it has left, and 100 of slack.
+        assert_eq!(weaving.receive(FLOW, new, Time(1000), Time(1300)), Verdict::HoldUntil(Time(1900)));
+        assert_eq!(weaving.receive(FLOW, new, Time(1100), Time(1400)), Verdict::Hold);
+        assert_eq!(weaving.receive(FLOW, tail, Time(990), Time(1850)), Verdict::Release);
+        assert_eq!(weaving.flush(FLOW, Time(1900)), None);
+        assert_eq!(weaving.receive(FLOW, new, Time(1200), Time(1860)), Verdict::Pass);
+    }
+
+    #[test]
+    fn a_tail_that_does_not_come_is_waited_for_no_longer_than_expected() {
+        let (mut weaving, _) = weaving();
+        let new = Stamp { label: 1, is_rerouted: true, ..Stamp::default() };
+        assert_eq!(weaving.receive(FLOW, new, Time(1000), Time(1300)), Verdict::HoldUntil(Time(11_300)));
+        assert_eq!(weaving.flush(FLOW, Time(11_299)), None);
+        assert_eq!(weaving.flush(FLOW, Time(11_300)), Some(0));
+        assert_eq!(weaving.receive(FLOW, new, Time(1100), Time(11_400)), Verdict::Pass);
+        let tail = Stamp { is_tail: true, ..Stamp::default() };
+        assert_eq!(weaving.receive(FLOW, tail, Time(990), Time(11_500)), Verdict::Pass);
+        assert_eq!(weaving.counts.flushes, 1);
+    }
+
+    #[test]
+    fn a_path_is_called_busy_once_per_pause() {
+        let (mut weaving, _) = weaving();
+        let calls = [0, 100, 1999, 2000, 2001].map(|now| weaving.complains(3, 1, Time(now)));
+        assert_eq!(calls, [true, false, false, true, false]);
+    }
+}

@@ -1,0 +1,207 @@
+//! ConWeave at switches: stamps at a flow's first switch, packets held back at its last one, and what the two tell each other.
+
+use std::collections::VecDeque;
+
+use netloom_engine::Scheduler;
+use netloom_fabric::{Flags, Moment, Packet, PacketKind};
+use netloom_routing::FlowKey;
+use netloom_routing::granularity::conweave::{Between, Stamp, Verdict, Word};
+use netloom_units::{Bytes, Time};
+use rustc_hash::FxHashMap;
+
+use super::{Switch, is_edge_of};
+use crate::model::{Message, World};
+use crate::path::PathProfile;
+
+/// Size of what switches tell each other: a header without payload.
+const WORD: Bytes = Bytes(64);
+
+/// Packets held back at a switch.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    /// Absent until first needed.
+    queues: Option<Box<FxHashMap<FlowKey, VecDeque<Packet>>>>,
+    bytes: u64,
+    /// Most bytes held at a time.
+    pub(crate) peak: u64,
+}
+
+impl Held {
+    fn push(&mut self, flow: FlowKey, packet: Packet) {
+        self.bytes += u64::from(packet.size);
+        self.peak = self.peak.max(self.bytes);
+        self.queues.get_or_insert_default().entry(flow).or_default().push_back(packet);
+    }
+
+    fn take(&mut self, flow: FlowKey) -> VecDeque<Packet> {
+        let packets = self.queues.as_mut().and_then(|queues| queues.remove(&flow)).unwrap_or_default();
+        self.bytes -= packets.iter().map(|packet| u64::from(packet.size)).sum::<u64>();
+        packets
+    }
+
+    /// What is held now.
+    pub(crate) fn packets(&self) -> impl Iterator<Item = &Packet> {
+        self.queues.iter().flat_map(|queues| queues.values()).flatten()
+    }
+}
+
+impl Switch {
+    /// A data packet: stamped at its first switch, perhaps held at its last.
+    pub(super) fn weave(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &mut Packet,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        let flow = FlowKey { src: packet.src, flow: packet.flow };
+        let is_last = is_edge_of(world, id, packet.dst);
+        if packet.hops == 1 && !is_last {
+            let between = || between(world, packet, now);
+            if let Some(stamp) = self.decider.stamp(flow, now, between, &mut self.draws) {
+                packet.tag = stamp.bits();
+            }
+        }
+        // Between two hosts of one switch there is nothing to weave.
+        if packet.hops == 1 || !is_last {
+            return self.send_on(world, id, now, packet, out);
+        }
+        let stamp = Stamp::from_bits(packet.tag);
+        if stamp.asks {
+            self.say(world, id, now, packet, Word::Reply, stamp, out);
+        }
+        if packet.flags.is_marked() && self.decider.complains(packet.src, stamp.label, now) {
+            self.say(world, id, now, packet, Word::Busy, stamp, out);
+        }
+        match self.decider.receive(flow, stamp, packet.sent, now) {
+            Verdict::Pass => self.send_on(world, id, now, packet, out),
+            Verdict::Release => {
+                self.send_on(world, id, now, packet, out);
+                self.release(world, id, now, flow, out);
+            }
+            Verdict::Hold => self.held.push(flow, *packet),
+            Verdict::HoldUntil(until) => {
+                self.held.push(flow, *packet);
+                out.timer(until, Message::Flush { src: flow.src, flow: flow.flow });
+            }
+        }
+        if stamp.is_tail {
+            self.say(world, id, now, packet, Word::Clear, stamp, out);
+        }
+    }
+
+    /// Held packets have perhaps waited long enough for the one before them.
+    pub(crate) fn on_flush(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        flow: FlowKey,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        let Some(epoch) = self.decider.flush(flow, now) else { return };
+        let about = self.held.queues.as_ref().and_then(|queues| queues.get(&flow)?.front().copied());
+        self.release(world, id, now, flow, out);
+        if let Some(packet) = about {
+            let stamp = Stamp { epoch, ..Stamp::from_bits(packet.tag) };
+            self.say(world, id, now, &packet, Word::Clear, stamp, out);
+        }
+    }
+
+    /// Sends on what is held of a flow.
+    fn release(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        flow: FlowKey,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        for mut packet in self.held.take(flow) {
+            self.send_on(world, id, now, &mut packet, out);
+        }
+    }
+
+    fn send_on(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &mut Packet,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        // Switches read the label alone.
+        let stamp = packet.tag;
+        packet.tag = Stamp::label_of(stamp);
+        let port = self.choose_specially(world, id, now, packet, out);
+        packet.tag = stamp;
+        if let Some(feedback) = self.sample_queue(world, now, port, packet, out) {
+            self.notify(world, id, now, port, packet, feedback, out);
+        }
+        // What is released or told besides may want the same port in this instant.
+        self.enqueue(world, id, Moment { at: now, is_over: false }, port, packet, out);
+    }
+
+    /// Tells a packet's first switch something.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one signal")]
+    fn say(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        about: &Packet,
+        word: Word,
+        stamp: Stamp,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        let mut signal = Packet {
+            sent: now,
+            src: about.dst,
+            dst: about.src,
+            flow: about.flow,
+            slot: about.slot,
+            tag: word.bits(stamp),
+            size: WORD.0 as u16,
+            kind: PacketKind::Word,
+            flags: Flags::new(about.flags.class(), false),
+            ..Packet::EMPTY
+        };
+        self.control_sent += 1;
+        let bits = signal.tag;
+        let port = self.choose_specially(world, id, now, &mut signal, out);
+        signal.tag = bits;
+        self.enqueue(world, id, Moment { at: now, is_over: false }, port, &mut signal, out);
+    }
+
+    /// A flow's last switch tells this one, its first, something.
+    pub(super) fn hear(
+        &mut self,
+        world: &World,
+        now: Time,
+        signal: &Packet,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        let last = world.forwarding.table().edge_of(signal.src);
+        let flow = FlowKey { src: signal.dst, flow: signal.flow };
+        self.decider.hear(flow, last, signal.tag, now);
+        self.absorb(world, now, signal, out);
+    }
+}
+
+/// The paths between a packet's first switch and its last one.
+fn between(world: &World, packet: &Packet, now: Time) -> Between {
+    let table = world.epochs.at(now, &world.forwarding).table();
+    let (network, options) = (&world.network, &world.fabric.options);
+    let path = PathProfile::walk(network, table, options, packet.src, packet.dst);
+    let mut paths = 1;
+    let mut here = network.edge_switch(packet.src);
+    while !network.is_host(here) {
+        let ports = table.candidates(here, packet.dst).ports;
+        paths *= ports.len() as u32;
+        here = network.channel(network.ports(here)[usize::from(ports[0])]).to;
+    }
+    let between = path.between_switches();
+    let base_rtt = between.one_way(world.transport.packet_size()) + between.one_way(WORD);
+    Between { last: table.edge_of(packet.dst), paths: paths.min(1 << 16), base_rtt }
+}

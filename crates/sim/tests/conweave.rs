@@ -1,0 +1,180 @@
+//! ConWeave: late replies re-route, the last switch restores the order.
+
+mod common;
+
+use common::*;
+use netloom_fabric::flow_control::pfc::Pfc;
+use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl};
+use netloom_routing::Granularity;
+use netloom_routing::granularity::conweave::ConWeave;
+use netloom_sim::{ChannelEnds, Cut, Degrade, Fault, SimConfig, Simulation};
+use netloom_topology::Network;
+use netloom_units::{Bytes, Time};
+use netloom_workload::{AllToAll, Message, Pattern, Permutation, Plan};
+use proptest::prelude::*;
+
+const US: u64 = 1_000_000;
+
+/// A full packet at 200 Gb/s, and a word of 64 B.
+const PACKET: u64 = 166_400;
+const WORD: u64 = 2_560;
+
+/// Whole packets of one open flow from host 0 to host 1, handed over at these times.
+fn frames(network: &Network, starts: impl IntoIterator<Item = u64>) -> Plan {
+    let frame = |start: u64| (0, Message { stream: true, ..Message::new(1, Bytes(4096), Time(start)) });
+    Plan::of_messages(network.hosts(), starts.into_iter().map(frame))
+}
+
+fn weave(config: ConWeave) -> SimConfig {
+    let mut sim = SimConfig { transport: unlimited(), ..scheme("conweave") };
+    sim.routing.granularity = Granularity::ConWeave(config);
+    sim
+}
+
+/// Both channels from leaf 0 to the spines run at a fraction of their rate.
+fn slow(fraction: f64, from: u64) -> Fault {
+    let ends = |to: &str| ChannelEnds { from: "s0".into(), to: to.into(), parallel: 0 };
+    let channels = vec![ends("s2"), ends("s3")];
+    Fault::Degrade(Degrade { channels, fraction, from: Time(from), ..Degrade::default() })
+}
+
+#[test]
+fn a_reply_is_late_after_the_idle_round_trip_and_the_slack() {
+    // Two leaves, two spines. The probe crosses two links between the leaves and the word two more.
+    let network = leaf_spine(2, 2, 1);
+    let base = 2 * (PACKET + US) + 2 * (WORD + US);
+    // The first uplink takes twice as long for a packet: the reply is late by the rest of a packet time.
+    let late = PACKET;
+    for (slack, expected) in [(late - 1, 1), (late, 0)] {
+        let config = ConWeave { reply_slack: Time(slack), samples: 64, ..ConWeave::default() };
+        let sim = SimConfig { faults: vec![slow(0.5, 0)], ..weave(config) };
+        let plan = frames(&network, [0, base + slack + 1, base + slack + 20 * US]);
+        let records = run(network.clone(), sim, plan);
+        let weaving = records.totals.weaving.unwrap();
+        assert_eq!((weaving.late_replies, weaving.reroutes), (expected, expected), "{slack}");
+        assert_eq!(records.flows[0].ooo_packets, 0);
+    }
+}
+
+#[test]
+fn the_last_switch_holds_what_overtakes_the_tail() {
+    // The link of the flow's path slows down to a hundredth; after the reroute, packets come over the other spine before the tail.
+    let network = leaf_spine(2, 2, 1);
+    let mut held = 0;
+    for uplink in ["s2", "s3"] {
+        let channels = vec![ChannelEnds { from: "s0".into(), to: uplink.into(), parallel: 0 }];
+        let fault = Fault::Degrade(Degrade { channels, fraction: 0.01, ..Degrade::default() });
+        let starts = (0..40).map(|n| n * US);
+        let sim = SimConfig { faults: vec![fault], ..weave(ConWeave { samples: 64, ..ConWeave::default() }) };
+        let records = run(network.clone(), sim, frames(&network, starts));
+        let weaving = records.totals.weaving.unwrap();
+        held = held.max(weaving.held_bytes_peak);
+        assert_eq!(records.flows[0].ooo_packets, 0);
+        assert_eq!(weaving.flushes, 0);
+        assert!(weaving.reroutes <= 1);
+        assert_eq!(weaving.reroutes > 0, weaving.held_bytes_peak > 0);
+    }
+    // The flow starts on one of the two.
+    assert!(held > 0);
+}
+
+#[test]
+fn a_lost_tail_is_waited_for_no_longer_than_the_timer_says() {
+    let network = leaf_spine(2, 2, 1);
+    let mut flushed = 0;
+    for uplink in ["s2", "s3"] {
+        let ends = || vec![ChannelEnds { from: "s0".into(), to: uplink.into(), parallel: 0 }];
+        let slow = Fault::Degrade(Degrade { channels: ends(), fraction: 0.01, ..Degrade::default() });
+        // Everything that leaves on this path after its first packets is lost: the tail among it.
+        let lost = Fault::Cut(Cut {
+            channels: ends(),
+            from: Time(30 * US),
+            until: Some(Time(2000 * US)),
+            ..Cut::default()
+        });
+        let mut sim = weave(ConWeave { samples: 64, ..ConWeave::default() });
+        sim.faults = vec![slow, lost];
+        sim.transport.options.rto_min = Time::from_us(100);
+        sim.transport.options.rto_initial = Time::from_us(500);
+        let records = run(network.clone(), sim, frames(&network, (0..40).map(|n| n * US)));
+        flushed += records.totals.weaving.unwrap().flushes;
+        assert!(records.flows[0].delivered == records.flows[0].bytes);
+    }
+    assert!(flushed > 0);
+}
+
+fn networks() -> impl Strategy<Value = Network> {
+    prop_oneof![
+        (2..5u32, 2..5u32, 1..4u32).prop_map(|(leaves, spines, hosts)| leaf_spine(leaves, spines, hosts)),
+        Just(fat_tree(4)),
+    ]
+}
+
+fn patterns() -> impl Strategy<Value = Pattern> {
+    prop_oneof![
+        (1..400_000u64).prop_map(|size| {
+            Pattern::Permutation(Permutation { size: Bytes(size).into(), ..Permutation::default() })
+        }),
+        (1..60_000u64, 1..4u32).prop_map(|(size, window)| {
+            Pattern::AllToAll(AllToAll { size: Bytes(size).into(), window, ..AllToAll::default() })
+        }),
+    ]
+}
+
+fn schemes() -> impl Strategy<Value = ConWeave> {
+    (0..8_000u64, 0..20_000u64, 1..9u32, 0..20u64, 1..200u64, 20..400u64).prop_map(
+        |(reply, pause, samples, flush, default, inactive)| ConWeave {
+            reply_slack: Time::from_ns(reply),
+            path_pause: Time::from_ns(pause),
+            samples,
+            flush_slack: Time::from_us(flush),
+            flush_default: Time::from_us(default),
+            inactive: Time::from_us(inactive),
+        },
+    )
+}
+
+fn fabrics() -> impl Strategy<Value = Fabric> {
+    let kinds = prop_oneof![
+        Just(FlowControl::Lossy(Default::default())),
+        Just(FlowControl::Pfc(Pfc { buffer: Bytes(300_000), ..Pfc::default() })),
+        Just(FlowControl::Credits(Default::default())),
+    ];
+    (kinds, 0..60_000u64, any::<bool>()).prop_map(|(flow_control, kmin, control_priority)| {
+        let ecn = Some(Ecn { kmin: Bytes(kmin), kmax: Bytes(kmin + 1), pmax: 1.0 });
+        let options = FabricOptions { ecn, control_priority, ..FabricOptions::default() };
+        Fabric { flow_control, options, ..Fabric::default() }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn flows_arrive_in_order_unless_a_timer_gave_the_tail_up(
+        network in networks(),
+        pattern in patterns(),
+        config in schemes(),
+        fabric in fabrics(),
+        slow in prop::option::of((0.0..0.5f64, 0.05..1.0f64)),
+        entries in prop::option::of(1..20u32),
+        seed in any::<u64>(),
+        threads in 2..5usize,
+    ) {
+        let degrade = |(share, fraction)| Fault::Degrade(Degrade { share: Some(share), fraction, ..Degrade::default() });
+        let mut sim = SimConfig { fabric, faults: slow.map(degrade).into_iter().collect(), seed, ..weave(config.clone()) };
+        sim.transport = Default::default();
+        sim.routing.entries = entries;
+        let make = || Simulation::new(network.clone(), sim.clone(), plan(pattern.clone(), &network, seed)).unwrap();
+        let records = make().run(1).unwrap().records;
+        let weaving = records.totals.weaving.unwrap();
+        // A flow that pauses for `inactive` begins anew although packets may still wait somewhere.
+        let is_ordered = weaving.flushes == 0 && entries.is_none() && config.inactive >= Time::from_us(300);
+        for flow in &records.flows {
+            prop_assert!(flow.fct.is_some());
+            prop_assert!(!is_ordered || flow.ooo_packets == 0, "{:?}", weaving);
+        }
+        prop_assert_eq!(difference(&records, &make().run(threads).unwrap().records), None);
+        prop_assert_eq!(difference(&records, &make().run_reference().unwrap().records), None);
+    }
+}
