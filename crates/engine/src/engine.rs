@@ -154,6 +154,7 @@ impl<'m, M: Model> Engine<'m, M> {
                     soon_sequence: 0,
                     turn: Turn { local: 0, window_end: Time::ZERO },
                     now: Time::ZERO,
+                    timers: 0,
                     last_of_instant: false,
                     tally: 0,
                 },
@@ -162,7 +163,7 @@ impl<'m, M: Model> Engine<'m, M> {
                 long_order: Vec::new(),
                 shift: grid.shift,
                 late: Vec::new(),
-                messages: 0,
+                handled: 0,
             })
             .collect();
 
@@ -184,7 +185,6 @@ impl<'m, M: Model> Engine<'m, M> {
             }
         });
 
-        let messages = workers.iter().map(|worker| worker.messages).sum();
         let tally = workers.iter().map(|worker| worker.outbox.tally).sum();
         let stopped = shared.stopped.load(Ordering::Acquire);
         let is_idle = |worker: &Worker<'_, M>| worker.outbox.wheel.is_empty() && worker.beyond.is_empty();
@@ -192,8 +192,14 @@ impl<'m, M: Model> Engine<'m, M> {
         let mut pending = Vec::new();
         for worker in &mut workers {
             pending.append(&mut worker.late);
-            pending.extend(worker.outbox.wheel.drain().filter(|e| e.source != TIMER).map(|e| e.payload));
+            for event in worker.outbox.wheel.drain() {
+                match event.source {
+                    TIMER => worker.outbox.timers -= 1,
+                    _ => pending.push(event.payload),
+                }
+            }
         }
+        let messages = workers.iter().map(Worker::messages).sum();
         let mut states: Vec<_> = workers.into_iter().map(|worker| worker.nodes.into_iter()).collect();
         let nodes = homes
             .iter()
@@ -288,7 +294,8 @@ struct Worker<'e, M: Model> {
     shift: u32,
     /// What messages at or after the limit carry, if the limit cuts a window.
     late: Vec<P<M>>,
-    messages: u64,
+    /// Messages and timers of later turns.
+    handled: u64,
 }
 
 type P<M> = <M as Model>::Payload;
@@ -315,7 +322,7 @@ impl<M: Model> Worker<'_, M> {
             }
             parity ^= 1;
             shared.tally[me].store(self.outbox.tally, Ordering::Relaxed);
-            shared.messages[me].store(self.messages, Ordering::Relaxed);
+            shared.messages[me].store(self.messages(), Ordering::Relaxed);
             if let Some(observe) = &mut observe {
                 let sum = |counts: &[AtomicU64]| counts.iter().map(|c| c.load(Ordering::Relaxed)).sum();
                 let progress = Progress {
@@ -326,6 +333,11 @@ impl<M: Model> Worker<'_, M> {
                 shared.stop[parity].store(observe(progress).is_break(), Ordering::Release);
             }
         }
+    }
+
+    /// Messages handled so far. While timers of later turns wait, that many are not counted yet.
+    fn messages(&self) -> u64 {
+        self.handled.saturating_sub(self.outbox.timers)
     }
 
     fn start_nodes(&mut self) {
@@ -414,11 +426,11 @@ impl<M: Model> Worker<'_, M> {
     /// window, the source, the index.
     #[inline]
     fn handle_in_order(&mut self, local: u32, events: &mut [Event<P<M>>]) {
-        let Worker { model, nodes, ids, outbox, order, scratch, messages, shift, .. } = self;
+        let Worker { model, nodes, ids, outbox, order, scratch, handled, shift, .. } = self;
         let (node, id) = (&mut nodes[local as usize], ids[local as usize]);
+        *handled += events.len() as u64;
         order.clear();
         order.extend(events.iter().enumerate().map(|(index, event)| {
-            *messages += u64::from(event.source != TIMER);
             // All events of a window agree in the bits of their instants that are shifted out here.
             (event.at.0 << (SOURCE_BITS + INDEX_BITS))
                 | (u64::from(event.source) << INDEX_BITS)
@@ -440,7 +452,7 @@ impl<M: Model> Worker<'_, M> {
     /// The same for windows that are long, crowded, or cut by the run's limit.
     #[cold]
     fn handle_in_long_order(&mut self, local: u32, end: Time, events: &mut [Event<P<M>>]) {
-        let Worker { model, nodes, ids, outbox, long_order, late, messages, .. } = self;
+        let Worker { model, nodes, ids, outbox, long_order, late, handled, .. } = self;
         let (node, id) = (&mut nodes[local as usize], ids[local as usize]);
         long_order.clear();
         for (index, event) in events.iter().enumerate() {
@@ -448,11 +460,13 @@ impl<M: Model> Worker<'_, M> {
                 // Windows are at most 2³¹ ps long and aligned, so the lower half of an instant orders it.
                 let key = (event.at.0 << SOURCE_BITS) | u64::from(event.source);
                 long_order.push((key, index as u32));
-                *messages += u64::from(event.source != TIMER);
-            } else if event.source != TIMER {
+            } else if event.source == TIMER {
+                outbox.timers -= 1;
+            } else {
                 late.push(event.payload);
             }
         }
+        *handled += long_order.len() as u64;
         long_order.sort_unstable();
         outbox.last_of_instant = false;
         for &(_, index) in long_order.iter() {
@@ -465,7 +479,11 @@ impl<M: Model> Worker<'_, M> {
 /// order, by insertion. Half the work of a general sort on the few dozen events of a switch's turn.
 fn sort_keys(keys: &mut Vec<u64>, scratch: &mut Vec<u64>, shift: u32) {
     const STRETCHES: usize = 32;
-    if keys.len() < 8 || keys.len() > usize::from(u8::MAX) || shift < STRETCHES.ilog2() {
+    const FEW: usize = 20;
+    if keys.len() < FEW {
+        return insert_in_order(keys);
+    }
+    if keys.len() > usize::from(u8::MAX) || shift < STRETCHES.ilog2() {
         keys.sort_unstable();
         return;
     }
@@ -486,16 +504,22 @@ fn sort_keys(keys: &mut Vec<u64>, scratch: &mut Vec<u64>, shift: u32) {
         scratch[usize::from(*place)] = key;
         *place += 1;
     }
-    for end in 1..scratch.len() {
-        let key = scratch[end];
+    insert_in_order(scratch);
+    std::mem::swap(keys, scratch);
+}
+
+/// Sorts keys that are few, or nearly in order.
+#[inline]
+fn insert_in_order(keys: &mut [u64]) {
+    for end in 1..keys.len() {
+        let key = keys[end];
         let mut place = end;
-        while place > 0 && scratch[place - 1] > key {
-            scratch[place] = scratch[place - 1];
+        while place > 0 && keys[place - 1] > key {
+            keys[place] = keys[place - 1];
             place -= 1;
         }
-        scratch[place] = key;
+        keys[place] = key;
     }
-    std::mem::swap(keys, scratch);
 }
 
 /// Handles one event, and before it the timers of the same turn that are due.
@@ -586,6 +610,8 @@ struct Outbox<'e, P> {
     turn: Turn,
     /// The instant of the turn's latest event or timer.
     now: Time,
+    /// Timers set for later turns, so far.
+    timers: u64,
     /// No other event of the running turn has the instant of the one being handled.
     last_of_instant: bool,
     tally: u64,
@@ -622,6 +648,7 @@ impl<P: Copy> Scheduler<P> for Outbox<'_, P> {
             self.next_timer = self.next_timer.min(at);
             self.soon.push(Reverse(Soon { at, sequence: self.soon_sequence, payload }));
         } else {
+            self.timers += 1;
             let window = self.wheel.window_of(at);
             self.wheel.insert_timer(window, Event { at, source: TIMER, node: local, payload });
         }

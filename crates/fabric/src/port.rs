@@ -146,12 +146,14 @@ pub(crate) struct Serialisation {
     /// What that adds to a packet's [`way`](Packet::way).
     way: u32,
     duration: Time,
+    /// From the start of the transmission until the packet has arrived far enough to be forwarded.
+    crossing: Time,
 }
 
 /// A power of two, so that finding a lane's entry takes one instruction.
 const KNOWN: usize = 4;
 
-const UNKNOWN: Serialisation = Serialisation { size: 0, way: 0, duration: Time::ZERO };
+const UNKNOWN: Serialisation = Serialisation { size: 0, way: 0, duration: Time::ZERO, crossing: Time::ZERO };
 
 /// One output port. Hot: touched by every packet that passes.
 #[derive(Clone, Debug)]
@@ -285,10 +287,11 @@ impl Port {
         let known = &mut self.known[lane % KNOWN];
         if known.size != packet.size {
             let duration = self.rate.serialize(Bytes(u64::from(packet.size)));
-            let way = u32::try_from(duration.min(self.head).0).unwrap_or(u32::MAX);
-            *known = Serialisation { size: packet.size, way, duration };
+            let head = duration.min(self.head);
+            let way = u32::try_from(head.0).unwrap_or(u32::MAX);
+            *known = Serialisation { size: packet.size, way, duration, crossing: head + self.latency };
         }
-        let Serialisation { way, duration, .. } = *known;
+        let Serialisation { way, duration, crossing, .. } = *known;
         self.free_at = start + duration;
         self.sending = packet.size;
         packet.ingress = self.peer;
@@ -299,7 +302,7 @@ impl Port {
             packet.hops += 1;
             packet.way = packet.way.saturating_add(way);
         }
-        let arrival = start + duration.min(self.head) + self.latency;
+        let arrival = start + crossing;
         Some(Departure { channel: self.channel, to: self.to, arrival, packet })
     }
 

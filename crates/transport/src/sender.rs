@@ -83,6 +83,7 @@ pub struct Sender {
     recovery: Option<Box<Recovery>>,
     /// The next packet leaves whatever the window says: the first repetition of a recovery, or a probe.
     at_once: bool,
+    learns: bool,
     /// What it has done so far.
     pub counts: SendCounts,
 }
@@ -91,6 +92,9 @@ impl Sender {
     /// A flow of `bytes` (at least 1) that begins at `now`.
     pub fn new(transport: &Transport, bytes: Bytes, path: PathFacts, now: Time) -> Self {
         let (control, gate) = Control::begin(transport, path, now);
+        let recovery =
+            (path.lossy && transport.has_acks()).then(|| Box::new(Recovery::new(path.reorders, now)));
+        let learns = recovery.is_some() || control.learns() || !matches!(transport.shaping, Shaping::None(_));
         Sender {
             bytes: bytes.0,
             count: bytes.0.div_ceil(transport.options.mtu.0) as u32,
@@ -102,9 +106,9 @@ impl Sender {
             control,
             base_rtt: path.base_rtt,
             rtt: Rtt::default(),
-            recovery: (path.lossy && transport.has_acks())
-                .then(|| Box::new(Recovery::new(path.reorders, now))),
+            recovery,
             at_once: false,
+            learns,
             counts: SendCounts::default(),
         }
     }
@@ -226,18 +230,16 @@ impl Sender {
         Some(Outgoing { seq, payload: payload as u16, last })
     }
 
+    /// Whether an ACK can change anything beyond what is acknowledged: loss recovery, congestion control or shaping looks at it. If not,
+    /// [`Self::note`] does for [`Self::on_ack`].
+    #[inline(always)]
+    pub fn learns(&self) -> bool {
+        self.learns
+    }
+
     /// An ACK arrived. [`Self::find_losses`] then tells whether it shows that packets are lost.
-    #[inline]
     pub fn on_ack(&mut self, transport: &Transport, ack: Ack) -> Feedback {
-        let mut newly = 0;
-        while self.acked.base() < ack.cumulative {
-            let seq = self.acked.base();
-            newly += self.acknowledge(seq, (seq == ack.seq).then_some(ack.sent), ack.now);
-        }
-        // Go-back-N acknowledges nothing beyond the cumulative number.
-        if ack.seq >= self.acked.base() && matches!(transport.reliability, Reliability::SelectiveRepeat(_)) {
-            newly += self.acknowledge(ack.seq, Some(ack.sent), ack.now);
-        }
+        let newly = self.note(transport, &ack);
         if let Some(recovery) = &mut self.recovery {
             recovery.settle(self.acked.base());
         }
@@ -247,10 +249,31 @@ impl Sender {
         {
             self.rtt.sample(ack.now - ack.sent);
         }
-        let mut feedback = self.feedback(transport, Cause::Ack, ack);
-        (feedback.packets, feedback.bytes) = (newly, u64::from(newly) * transport.packet_size().0);
+        let mut feedback = self.tell(transport, ack, newly);
         feedback.window_cut = self.control.on_feedback(transport, &feedback, &mut self.gate);
         feedback
+    }
+
+    /// What there is to tell of an ACK that acknowledged so many packets.
+    #[inline]
+    pub fn tell(&self, transport: &Transport, ack: Ack, newly: u32) -> Feedback {
+        let bytes = u64::from(newly) * transport.packet_size().0;
+        Feedback { packets: newly, bytes, ..self.feedback(transport, Cause::Ack, ack) }
+    }
+
+    /// Takes what an ACK acknowledges; returns how many packets that are.
+    #[inline]
+    pub fn note(&mut self, transport: &Transport, ack: &Ack) -> u32 {
+        let mut newly = 0;
+        while self.acked.base() < ack.cumulative {
+            let seq = self.acked.base();
+            newly += self.acknowledge(seq, (seq == ack.seq).then_some(ack.sent), ack.now);
+        }
+        // Go-back-N acknowledges nothing beyond the cumulative number.
+        if ack.seq >= self.acked.base() && matches!(transport.reliability, Reliability::SelectiveRepeat(_)) {
+            newly += self.acknowledge(ack.seq, Some(ack.sent), ack.now);
+        }
+        newly
     }
 
     /// Looks for packets that are lost by now, because younger ones have arrived. They are to be sent again.

@@ -405,6 +405,34 @@ impl Host {
     ) {
         self.control_received += 1;
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
+        if flow.sender.learns() {
+            return self.learn(world, id, now, packet, out);
+        }
+        let ack = answer(now, packet);
+        let newly = flow.sender.note(&world.transport, &ack);
+        let is_done = flow.sender.is_done();
+        if self.decider.as_ref().is_some_and(|decider| decider.listens()) {
+            let feedback = flow.sender.tell(&world.transport, ack, newly);
+            self.heed(world, id, packet.slot, &feedback, out);
+        }
+        if is_done {
+            self.finish(world, id, packet.slot, now, out);
+        } else {
+            self.take_turns(world, packet.slot);
+        }
+    }
+
+    /// An ACK arrived from which the flow's sender learns.
+    #[inline(never)]
+    fn learn(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &Packet,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
         let feedback = flow.sender.on_ack(&world.transport, answer(now, packet));
         let losses = flow.sender.find_losses(&world.transport, now);
         let is_done = flow.sender.is_done();
@@ -556,7 +584,8 @@ impl Flow {
     /// Sets the timer if it must fire earlier than it would. One that fires too early is set again then.
     #[inline(always)]
     fn arm(&mut self, world: &World, slot: u32, now: Time, out: &mut impl Scheduler<Message>) {
-        if let Some(deadline) = self.sender.deadline(&world.transport)
+        if self.sender.learns()
+            && let Some(deadline) = self.sender.deadline(&world.transport)
             && deadline.max(now) < self.timer
         {
             self.timer = deadline.max(now);
@@ -567,14 +596,15 @@ impl Flow {
     /// Whether it can send, and from when on.
     #[inline]
     fn ready(&self, world: &World, decider: Option<&Decider>, stopped: u8) -> Option<Time> {
+        let from = self.sender.ready(&world.transport)?;
         if self.halt.as_ref().is_some_and(|halt| halt.credit == 0) || stopped >> self.class & 1 != 0 {
             return None;
         }
         // A draining flow still repeats what was lost: otherwise it would never be empty.
-        let may_send = self.sender.must_resend()
-            || decider
-                .is_none_or(|decider| decider.may_send(self.at, self.sender.next(), self.sender.oldest()));
-        if may_send { self.sender.ready(&world.transport) } else { None }
+        let may_send = decider
+            .is_none_or(|decider| decider.may_send(self.at, self.sender.next(), self.sender.oldest()))
+            || self.sender.must_resend();
+        may_send.then_some(from)
     }
 
     /// What was done with it, by the host's decider or by switches.

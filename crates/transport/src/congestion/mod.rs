@@ -57,6 +57,11 @@ impl Control {
         (control, gate)
     }
 
+    /// Whether what comes back can change anything.
+    pub(crate) fn learns(&self) -> bool {
+        !matches!(self, Control::Still)
+    }
+
     /// Whether its window can shrink below a packet, so that round-trip times matter.
     #[inline]
     pub(crate) fn is_adaptive(&self) -> bool {
