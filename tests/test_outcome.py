@@ -74,7 +74,7 @@ def test_polars_and_duckdb_read_the_same(outcome):
 def test_new_columns_stand_behind_the_old_ones_and_groups_go_by_name(outcome):
     flows = pl.read_parquet(outcome / "flows.parquet")
     assert flows.columns[:3] == ["src", "dst", "flow"]
-    assert flows.columns[-10:] == [
+    assert flows.columns[-12:] == [
         "group",
         "class",
         "stream",
@@ -85,6 +85,8 @@ def test_new_columns_stand_behind_the_old_ones_and_groups_go_by_name(outcome):
         "cnps",
         "trims",
         "returns",
+        "flowlets",
+        "stretched",
     ]
     assert flows.schema["group"] == pl.String and flows.schema["stream"] == pl.Boolean
     groups = duckdb.sql(f"select distinct \"group\" from '{outcome}/flows.parquet'").fetchall()

@@ -84,6 +84,7 @@ pub(crate) fn read_table(dir: &Path, table: OutcomeTable) -> Result<Table, Outco
         OutcomeTable::Links => records.channels = outcome.channels()?,
         OutcomeTable::Series => records.samples = outcome.samples()?.into(),
         OutcomeTable::FlowSeries => records.flow_samples = outcome.flow_samples()?.into(),
+        OutcomeTable::Gaps => records.gaps = Some(outcome.gaps()?),
         OutcomeTable::Windows => records.window_flows = outcome.window_flows()?,
         OutcomeTable::Packets => records.flow_packets = outcome.flow_packets()?,
         OutcomeTable::Latency => records.latencies = outcome.latencies()?,

@@ -60,12 +60,13 @@ pub use packets::{
 };
 pub use performance::{Performance, peak_memory};
 pub use records::{
-    ChannelRecord, ChannelWindowRecord, DecisionCount, EntryCount, FlowRecord, FlowSampleRecord,
+    ChannelRecord, ChannelWindowRecord, DecisionCount, EntryCount, FlowRecord, FlowSampleRecord, GapRecord,
     NamedChannel, PacketCounts, Records, SampleRecord, Totals, WeavingCount, Window, WindowRecord,
 };
 pub use series::{MOST_ROWS, Series, SeriesError, SeriesRow, SeriesWriter};
 pub use statistics::Statistics;
 pub use summary::{
-    DrainSummary, FlowSummary, PacketSummary, SizeBin, Status, Summary, SummaryOptions, TierSummary,
+    DrainSummary, FlowSummary, GapSummary, PacketSummary, SizeBin, Status, Summary, SummaryOptions,
+    TierSummary,
 };
 pub use tables::{OutcomeTable, TableColumn, Values};

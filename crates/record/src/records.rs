@@ -12,7 +12,7 @@ use crate::series::Series;
 /// Everything one run has seen.
 ///
 /// Flows are in order of (`src`, `flow`), channels in order of `channel`, samples in order of (`time`, `channel`), flow
-/// samples in order of (`time`, `src`, `flow`), windows' flows in order of (`window`, `src`, `flow`) and windows' channels
+/// samples in order of (`time`, `src`, `flow`), gaps in order of (`src`, `flow`, `base_rtts`, `from`), windows' flows in order of (`window`, `src`, `flow`) and windows' channels
 /// in order of (`window`, `channel`), so that equal runs give equal files; [`Records::sort`] brings
 /// them there (a [`Series`] is in order by itself).
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +32,8 @@ pub struct Records {
     pub samples: Series<SampleRecord>,
     /// Sampled series of flows; empty if no flow was sampled.
     pub flow_samples: Series<FlowSampleRecord>,
+    /// The gaps between every flow's departures, by length; `None` if they were not counted.
+    pub gaps: Option<Vec<GapRecord>>,
     /// What every flow delivered in every window; flows that delivered nothing in a window have no record of it.
     pub window_flows: Vec<WindowRecord>,
     /// What every named channel did in every window.
@@ -59,6 +61,7 @@ impl Default for Records {
             channels: Vec::new(),
             samples: Series::default(),
             flow_samples: Series::default(),
+            gaps: None,
             window_flows: Vec::new(),
             window_channels: Vec::new(),
             flow_packets: Vec::new(),
@@ -77,6 +80,9 @@ impl Records {
         self.channels.sort_by_key(|channel| channel.channel);
         self.flow_packets.sort_by_key(|record| (record.src, record.flow));
         self.window_flows.sort_by_key(|record| (record.window, record.src, record.flow));
+        if let Some(gaps) = &mut self.gaps {
+            gaps.sort_by_key(|gap| (gap.src, gap.flow, gap.base_rtts, gap.from));
+        }
         self.window_channels.sort_by_key(|record| (record.window, record.channel));
     }
 }
@@ -159,9 +165,13 @@ pub struct FlowRecord {
     /// Data packets that arrived with an ECN mark.
     pub ecn_marks: u64,
     /// Congestion notifications about this flow that reached its sender (IEEE 802.1Qau CNMs).
-    pub cnms: u64,
+    pub cnms: u32,
     /// Congestion notification packets of the flow's receiver that reached its sender (CNPs of RoCEv2).
     pub cnps: u32,
+    /// Runs of packets that a gap as long as the flowlet threshold separates; 0 where no flowlets are known of.
+    pub flowlets: u32,
+    /// Gaps between packets that the host made longer (HF²T).
+    pub stretched: u32,
     /// How often a packet arrived along another path than the one that arrived before it, whoever chose the path: one detour of a packet
     /// counts twice.
     pub path_changes: u32,
@@ -247,6 +257,25 @@ pub struct FlowSampleRecord {
     pub bytes: u64,
     /// Packets that wait at the receiver for one with a lower sequence number.
     pub resequencing: u32,
+}
+
+/// How many gaps between the departures of one flow's packets from its NIC had about one length.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GapRecord {
+    /// Sending host.
+    pub src: u32,
+    /// Number of the flow at its source.
+    pub flow: u32,
+    /// The gaps were at least this long,
+    pub from: Time,
+    /// and shorter than this.
+    pub until: Time,
+    /// Round-trip time of a full packet and its ACK on the flow's idle path.
+    pub base_rtt: Time,
+    /// How many whole base round-trip times they lasted.
+    pub base_rtts: u32,
+    /// How many they were.
+    pub count: u64,
 }
 
 /// What one flow delivered in one window.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::breakdown::{self, ChannelSummary, GroupSummary, WindowSummary};
 use crate::packets::PacketPathSummary;
-use crate::records::{ChannelRecord, FlowRecord, Records, Totals, picoseconds};
+use crate::records::{ChannelRecord, FlowRecord, GapRecord, Records, Totals, picoseconds};
 use crate::statistics::Statistics;
 
 /// What the summary counts.
@@ -73,6 +73,9 @@ pub struct Summary {
     /// Latency and hops of the packets that arrived, by kind of traffic and of `all`; absent unless they were measured.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub packet_paths: IndexMap<String, PacketPathSummary>,
+    /// Gaps between the departures of a flow's packets, if they were counted.
+    #[serde(default)]
+    pub gaps: Option<GapSummary>,
     /// Draining, in schemes that drain.
     pub draining: DrainSummary,
     /// Channels by tier.
@@ -148,12 +151,32 @@ pub struct PacketSummary {
     /// Congestion notifications of receivers that reached senders (CNPs of RoCEv2).
     #[serde(default)]
     pub cnps: u64,
+    /// Flowlets: runs of a flow's packets that a gap as long as the flowlet threshold separates at the NIC.
+    #[serde(default)]
+    pub flowlets: u64,
+    /// Gaps that hosts made longer (HF²T).
+    #[serde(default)]
+    pub stretched: u64,
     /// Changes of path by senders.
     pub path_changes: u64,
     /// Routing decisions.
     pub decisions: u64,
     /// Routing decisions that differed from the default path.
     pub deviations: u64,
+}
+
+/// Gaps between the departures of packets of the flows that count.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GapSummary {
+    /// How many gaps there were.
+    pub count: u64,
+    /// Share of those that lasted at least a base round-trip time of their flow.
+    pub from_1_rtt: f64,
+    /// The same of two base round-trip times.
+    pub from_2_rtt: f64,
+    /// The same of three.
+    pub from_3_rtt: f64,
 }
 
 /// Draining (Flowcut switching).
@@ -220,6 +243,7 @@ impl Summary {
             channels: breakdown::channels(records),
             packets: PacketSummary::new(&counted),
             packet_paths: breakdown::packet_paths(records),
+            gaps: records.gaps.as_ref().map(|gaps| GapSummary::new(gaps, &counted)),
             draining: DrainSummary::new(&counted, &completed),
             tiers: by_tier(&records.channels, simulated),
             totals: records.totals.clone(),
@@ -320,12 +344,31 @@ impl PacketSummary {
             retransmissions: sum(|f| f.retransmissions),
             timeouts: sum(|f| f.timeouts.into()),
             ecn_marks: sum(|f| f.ecn_marks),
-            cnms: sum(|f| f.cnms),
+            cnms: sum(|f| f.cnms.into()),
             cnps: sum(|f| f.cnps.into()),
+            flowlets: sum(|f| f.flowlets.into()),
+            stretched: sum(|f| f.stretched.into()),
             path_changes: sum(|f| f.path_changes.into()),
             decisions: sum(|f| f.decisions),
             deviations: sum(|f| f.deviations),
         }
+    }
+}
+
+impl GapSummary {
+    /// `flows` are in order of (`src`, `flow`).
+    fn new(gaps: &[GapRecord], flows: &[&FlowRecord]) -> Self {
+        let counts = |gap: &&GapRecord| {
+            flows.binary_search_by_key(&(gap.src, gap.flow), |flow| (flow.src, flow.flow)).is_ok()
+        };
+        let mut from = [0; 4];
+        for gap in gaps.iter().filter(counts) {
+            for total in &mut from[..=(gap.base_rtts as usize).min(3)] {
+                *total += gap.count;
+            }
+        }
+        let share = |rtts: usize| share(from[rtts], from[0]);
+        GapSummary { count: from[0], from_1_rtt: share(1), from_2_rtt: share(2), from_3_rtt: share(3) }
     }
 }
 

@@ -3,7 +3,7 @@
 use netloom_units::{Rate, Time};
 
 use crate::{
-    ChannelRecord, ChannelWindowRecord, DecisionCount, EntryCount, FlowRecord, FlowSampleRecord,
+    ChannelRecord, ChannelWindowRecord, DecisionCount, EntryCount, FlowRecord, FlowSampleRecord, GapRecord,
     NamedChannel, PacketCounts, PacketStatistics, Records, SampleRecord, Totals, TraceRecord, WeavingCount,
     Window, WindowRecord,
 };
@@ -113,6 +113,15 @@ pub(crate) fn records() -> Records {
         ]
         .into(),
         flow_samples: vec![flow_sample(1, 0), flow_sample(2, 1)].into(),
+        gaps: Some(vec![GapRecord {
+            src: 1,
+            flow: 1,
+            from: Time::from_us(2),
+            until: Time::from_us(3),
+            base_rtt: Time::from_us(1),
+            base_rtts: 2,
+            count: 7,
+        }]),
         window_flows: vec![
             WindowRecord { window: 0, src: 1, dst: 2, flow: 0, group: 0, bytes: 400 },
             WindowRecord { window: 0, src: 1, dst: 2, flow: 1, group: 1, bytes: 200 },

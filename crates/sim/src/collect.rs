@@ -213,13 +213,19 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
 
     let packets =
         if world.watch.packets { vec![PacketStatistics::default(); groups.len()] } else { Vec::new() };
-    let mut records = Records { groups, packets, ..Records::default() };
+    let gaps = world.gaps.are_counted.then(Vec::new);
+    let mut records = Records { groups, packets, gaps, ..Records::default() };
     let finished = nodes.iter().map(|node| if let Node::Host(host) = node { host.records.len() } else { 0 });
     records.flows.reserve_exact(finished.sum());
     for host in 0..world.network.hosts() {
         // Taken out, so that the memory of one host's records is free when the next host's are made.
         let flows = match &mut nodes[host as usize] {
-            Node::Host(node) => std::mem::take(&mut node.records),
+            Node::Host(node) => {
+                if let (Some(gaps), Some(departed)) = (&mut records.gaps, &mut node.departed) {
+                    gaps.append(&mut departed.records);
+                }
+                std::mem::take(&mut node.records)
+            }
             Node::Switch(_) => continue,
         };
         for mut flow in flows {

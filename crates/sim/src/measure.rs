@@ -29,6 +29,8 @@ pub struct Measure {
     pub packets: bool,
     /// Write where the packets of some flows, and those on some channels, pass; absent: no trace.
     pub trace: Option<PacketTrace>,
+    /// Count the gaps between a flow's departures from its NIC, by length and by base round-trip times: `gaps.parquet`.
+    pub gaps: bool,
     /// Upper bounds of the flow-size bins of the summary, ascending; absent: bins at powers of ten.
     pub size_bins: Option<Vec<Bytes>>,
     /// Spells of time that the summary reports on their own: tables with `name`, `from` and `until`. They may overlap.

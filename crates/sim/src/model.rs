@@ -10,7 +10,7 @@ use netloom_transport::Transport;
 use netloom_units::{Bytes, Time};
 
 use crate::epochs::Epochs;
-use crate::host::Host;
+use crate::host::{Gaps, Host};
 use crate::meter::Watch;
 use crate::switch::Switch;
 
@@ -28,6 +28,8 @@ pub(crate) struct World {
     pub(crate) epochs: Epochs,
     pub(crate) transport: Transport,
     pub(crate) watch: Watch,
+    /// What is wanted of the gaps between a flow's packets.
+    pub(crate) gaps: Gaps,
     /// Whether flows are started from outside, too, so that hosts tell of them.
     pub(crate) is_driven: bool,
     /// Whether a data packet can be lost, in a queue or by a fault.

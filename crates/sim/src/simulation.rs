@@ -11,7 +11,7 @@ use netloom_routing::{
     Decider, Forwarding, ForwardingError, Granularity, Layers, Placement, RoutingError, channels,
 };
 use netloom_topology::{ChannelId, Network, NodeId, PortId};
-use netloom_transport::Congestion;
+use netloom_transport::{Congestion, Shaping};
 use netloom_units::{Bytes, Rate, Time};
 use netloom_units::{Invalid, random};
 use netloom_workload::{HostWork, Plan};
@@ -21,7 +21,7 @@ use crate::collect::{Remains, RunError, collect};
 use crate::config::SimConfig;
 use crate::epochs::Epochs;
 use crate::fault::{FaultError, Faults};
-use crate::host::{FIRST_OWN, Host};
+use crate::host::{FIRST_OWN, Gaps, Host};
 use crate::measure::Measure;
 use crate::meter::Watch;
 use crate::model::{Node, World};
@@ -114,10 +114,17 @@ impl Simulation {
     /// # Errors
     /// If a part of the configuration makes no sense, does not fit the network or another part, or is not built.
     pub fn new(network: Network, config: SimConfig, plan: Plan) -> Result<Self, SimError> {
-        let SimConfig { fabric, routing, transport, faults, measure, seed } = config;
+        let SimConfig { fabric, routing, mut transport, faults, measure, seed } = config;
         transport.check().map_err(SimError::Transport)?;
         fabric.check(transport.packet_size()).map_err(SimError::Fabric)?;
         routing.check()?;
+        if let Shaping::Hf2t(hf2t) = &mut transport.shaping {
+            let gap = match &routing.granularity {
+                Granularity::Flowlet(flowlet) => Some(flowlet.gap),
+                _ => None,
+            };
+            hf2t.fit(gap).map_err(|error| SimError::Transport(error.within("shaping")))?;
+        }
         let named_channels = measure.check(&network)?;
         let traced = match &measure.trace {
             Some(trace) => Some((Arc::new(trace.clone()), trace.check(&network)?)),
@@ -162,6 +169,7 @@ impl Simulation {
         let rules = if faults.lose_packets() { rules.with_faults() } else { rules };
         let watch = Watch::new(&measure);
         let least = routing.counted_flowcuts().map(|flowcut| flowcut.min_remaining);
+        let gaps = Gaps::new(&routing.granularity, &transport, measure.gaps);
         let world = World {
             network,
             fabric,
@@ -171,6 +179,7 @@ impl Simulation {
             epochs,
             transport,
             watch,
+            gaps,
             is_driven: false,
             is_lossy,
             hint: least.filter(|&least| least > Bytes(0)),

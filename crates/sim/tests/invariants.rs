@@ -88,6 +88,19 @@ fn dcqcn() -> impl Strategy<Value = Congestion> {
     )
 }
 
+/// Training short enough to end in short runs, and a threshold beyond that of every preset's flowlets.
+fn shapings() -> impl Strategy<Value = Shaping> {
+    use netloom_transport::shaping::hf2t::{Hf2t, Scope};
+    let scope = prop_oneof![Just(Scope::Host), Just(Scope::Flow)];
+    let hf2t = (1..100u64, 50.0..99.9f64, scope, any::<bool>(), any::<bool>(), 0..5000u64);
+    let hf2t = hf2t.prop_map(|(training_gaps, percentile, scope, dynamic, natural_gaps, margin)| {
+        let (flowlet, margin) = (Some(Time::from_us(101)), Time::from_ns(margin));
+        let config = Hf2t { flowlet, margin, training_gaps, percentile, ..Hf2t::default() };
+        Shaping::Hf2t(Hf2t { scope, dynamic, natural_gaps, ..config })
+    });
+    prop_oneof![Just(Shaping::None(Default::default())), Just(Shaping::Paced(Default::default())), hf2t]
+}
+
 fn transports() -> impl Strategy<Value = Transport> {
     let congestion = prop_oneof![
         Just(Congestion::None(Default::default())),
@@ -100,6 +113,14 @@ fn transports() -> impl Strategy<Value = Transport> {
         // Windows below one packet.
         Just(Congestion::Dctcp(congestion::dctcp::Dctcp { min_window: 0.1, ..Default::default() })),
         dcqcn(),
+        Just(Congestion::Timely(congestion::timely::Timely {
+            t_low: Time::from_us(8),
+            ..Default::default()
+        })),
+        Just(Congestion::Swift(congestion::swift::Swift {
+            base_delay: Time::from_us(5),
+            ..Default::default()
+        })),
     ];
     let reliability = prop_oneof![
         (1..6u32, any::<bool>()).prop_map(|(reorder_threshold, rack)| {
@@ -107,11 +128,12 @@ fn transports() -> impl Strategy<Value = Transport> {
         }),
         Just(Reliability::GoBackN(Default::default())),
     ];
-    (congestion, reliability, 1..5u32, any::<bool>(), 500..9000u64).prop_map(
-        |(congestion, reliability, ack_every, paced, mtu)| {
-            let mut transport = Transport { congestion, reliability, ..Transport::default() };
-            if paced && !matches!(transport.congestion, Congestion::None(_) | Congestion::Dcqcn(_)) {
-                transport.shaping = Shaping::Paced(Default::default());
+    (congestion, reliability, 1..5u32, shapings(), 500..9000u64).prop_map(
+        |(congestion, reliability, ack_every, shaping, mtu)| {
+            let mut transport = Transport { congestion, reliability, shaping, ..Transport::default() };
+            if transport.check().is_err() {
+                // Without a window there is nothing to pace.
+                transport.shaping = Shaping::None(Default::default());
             }
             transport.options.ack_every = ack_every;
             transport.options.mtu = Bytes(mtu);

@@ -9,7 +9,9 @@ use netloom_record::{Records, Window};
 use netloom_sim::{Measure, SimConfig, Simulation};
 use netloom_topology::{Crossbar, Network, Topology};
 use netloom_transport::congestion::dcqcn::Dcqcn;
-use netloom_transport::{Congestion, preset};
+use netloom_transport::congestion::swift::Swift;
+use netloom_transport::congestion::timely::Timely;
+use netloom_transport::{Congestion, Transport, preset};
 use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::{Message, Plan};
 
@@ -112,4 +114,42 @@ fn irn_repairs_what_full_buffers_drop_and_keeps_within_its_window() {
     assert!(records.flows.iter().all(|flow| flow.fct.is_some()));
     let Congestion::Dcqcn(Dcqcn { window_bdp, .. }) = config.transport.congestion else { panic!() };
     assert_eq!(window_bdp, Some(1.0));
+}
+
+/// What a congestion control that goes by delay makes of so many flows into one host, between two instants: Jain's index, the
+/// share of the line in use, and the mean queue in bytes over the whole run.
+fn by_delay(congestion: Congestion, senders: u32, from: Time, until: Time) -> (f64, f64, f64) {
+    let transport = Transport { congestion, ..Transport::default() };
+    let mut config = SimConfig { transport, ..scheme("ecmp") };
+    config.measure = Measure {
+        until: Some(until),
+        windows: vec![Window { name: "late".into(), from, until }],
+        ..Measure::default()
+    };
+    let records = into_one(senders, config);
+    let shares: Vec<f64> = records.window_flows.iter().map(|row| row.bytes as f64).collect();
+    let gbps = shares.iter().sum::<f64>() * 8.0 / (until - from).as_secs_f64() / 1e9;
+    let queue = records.channels.iter().map(|channel| channel.mean_queue).fold(0.0, f64::max);
+    let seen = (jain(&shares), gbps / (40.0 * 4096.0 / 4160.0), queue);
+    println!("{seen:?}");
+    seen
+}
+
+#[test]
+fn swift_shares_a_link_at_its_target_delay() {
+    let ms = Time::from_ms;
+    let (fairness, used, queue) = by_delay(Congestion::Swift(Swift::default()), 8, ms(10), ms(20));
+    assert!(fairness > 0.95 && used > 0.98, "{fairness} {used}");
+    // Two hops, and windows of a few packets: a target between 26 and 126 us.
+    assert!((100e3..630e3).contains(&queue), "{queue}");
+}
+
+/// TIMELY has no unique fixed point, so nothing is said of its shares.
+#[test]
+fn timely_holds_the_delay_between_its_thresholds() {
+    let ms = Time::from_ms;
+    let (_, used, queue) = by_delay(Congestion::Timely(Timely::default()), 2, ms(20), ms(40));
+    assert!(used > 0.9, "{used}");
+    // 500 us at 40 Gb/s.
+    assert!(queue < 2.5e6, "{queue}");
 }

@@ -5,9 +5,9 @@ use netloom_units::{Bytes, Invalid, Time, kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::congestion::{dcqcn, dctcp, fixed_window, newreno, none, qcn};
+use crate::congestion::{dcqcn, dctcp, fixed_window, newreno, none, qcn, swift, timely};
 use crate::reliability::{go_back_n, none as no_reliability, selective_repeat};
-use crate::shaping::{none as no_shaping, paced};
+use crate::shaping::{hf2t, none as no_shaping, paced};
 
 kinds! {
     /// How losses and reordering are dealt with.
@@ -27,6 +27,8 @@ kinds! {
         "none" => None(none::None),
         "qcn" => Qcn(qcn::Qcn),
         "dcqcn" => Dcqcn(dcqcn::Dcqcn),
+        "timely" => Timely(timely::Timely),
+        "swift" => Swift(swift::Swift),
     }
 }
 
@@ -35,6 +37,7 @@ kinds! {
     pub enum Shaping: "shaping" {
         "none" => None(no_shaping::None),
         "paced" => Paced(paced::Paced),
+        "hf2t" => Hf2t(hf2t::Hf2t),
     }
 }
 
@@ -145,8 +148,15 @@ impl Transport {
             Congestion::None(_) => Ok(()),
             Congestion::Qcn(qcn) => qcn.check(),
             Congestion::Dcqcn(dcqcn) => dcqcn.check(),
+            Congestion::Timely(timely) => timely.check(),
+            Congestion::Swift(swift) => swift.check(),
         }
         .map_err(|error| error.within("congestion"))?;
+        match &self.shaping {
+            Shaping::Hf2t(hf2t) => hf2t.check(),
+            Shaping::None(_) | Shaping::Paced(_) => Ok(()),
+        }
+        .map_err(|error| error.within("shaping"))?;
         self.check_parts()
     }
 
@@ -161,10 +171,12 @@ impl Transport {
                 return Err(Invalid::new("congestion.window_bdp", expected, bdp));
             }
             let expected = "\"none\", \"qcn\" or \"dcqcn\" with reliability \"none\", which has no ACKs";
-            Invalid::unless(!self.is_windowed(), "congestion", expected, format!("\"{name}\""))?;
+            let needs_acks = self.is_windowed() || matches!(self.congestion, Congestion::Timely(_));
+            Invalid::unless(!needs_acks, "congestion", expected, format!("\"{name}\""))?;
         }
         if matches!(self.shaping, Shaping::Paced(_)) && !self.is_windowed() {
-            let expected = "a congestion with a window to spread: \"fixed-window\", \"newreno\" or \"dctcp\"";
+            let expected =
+                "a congestion with a window to spread: \"fixed-window\", \"newreno\", \"dctcp\" or \"swift\"";
             return Err(Invalid::new("shaping", expected, format!("\"paced\" with \"{name}\"")));
         }
         Ok(())
@@ -173,8 +185,11 @@ impl Transport {
     /// Whether a window is what limits a flow.
     fn is_windowed(&self) -> bool {
         match &self.congestion {
-            Congestion::FixedWindow(_) | Congestion::NewReno(_) | Congestion::Dctcp(_) => true,
-            Congestion::None(_) | Congestion::Qcn(_) | Congestion::Dcqcn(_) => false,
+            Congestion::FixedWindow(_)
+            | Congestion::NewReno(_)
+            | Congestion::Dctcp(_)
+            | Congestion::Swift(_) => true,
+            Congestion::None(_) | Congestion::Qcn(_) | Congestion::Dcqcn(_) | Congestion::Timely(_) => false,
         }
     }
 }
@@ -215,6 +230,8 @@ mod tests {
             Congestion::FixedWindow(Default::default()),
             Congestion::NewReno(Default::default()),
             Congestion::Dctcp(Default::default()),
+            Congestion::Timely(Default::default()),
+            Congestion::Swift(Default::default()),
         ] {
             let name = congestion.name();
             let error = check(congestion, false).unwrap_err().to_string();

@@ -88,3 +88,25 @@ impl Feedback {
         self.now.saturating_sub(self.rtt)
     }
 }
+
+/// A packet is acknowledged, and nothing else is known: for tests.
+#[cfg(test)]
+pub(crate) fn ack_of(seq: u32) -> Feedback {
+    Feedback {
+        now: Time::ZERO,
+        cause: Cause::Ack,
+        seq,
+        rtt: Time::ZERO,
+        way: Time::ZERO,
+        hops: 0,
+        marked: false,
+        tag: 0,
+        packets: 1,
+        bytes: 0,
+        in_flight: 0,
+        oldest: 0,
+        next: 0,
+        remaining: Bytes(0),
+        window_cut: false,
+    }
+}

@@ -11,7 +11,7 @@
 //!
 //! The [`kind`] module lets a closed set of named alternatives (routing selectors, traffic patterns, …) carry
 //! their parameters, defaults, reader and documentation in one place. [`Invalid`] is the error of every check of a
-//! parameter, [`memory`] says how much of that there is, [`names`] finds the nearest valid word, and [`random`] lists every stream of random numbers.
+//! parameter, [`Histogram`] counts values of many magnitudes, [`memory`] says how much of that there is, [`names`] finds the nearest valid word, and [`random`] lists every stream of random numbers.
 //!
 //! ```
 //! use netloom_units::{Bytes, Rate, Time};
@@ -20,6 +20,7 @@
 //! assert_eq!("1us".parse::<Time>().unwrap().to_string(), "1us");
 //! ```
 
+mod histogram;
 mod invalid;
 pub mod kind;
 pub mod memory;
@@ -27,5 +28,6 @@ pub mod names;
 mod quantity;
 pub mod random;
 
+pub use histogram::Histogram;
 pub use invalid::Invalid;
 pub use quantity::{Bytes, ParseQuantityError, Rate, Time};

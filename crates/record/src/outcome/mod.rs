@@ -19,6 +19,7 @@ const FLOWS: &str = "flows.parquet";
 const LINKS: &str = "links.parquet";
 const SERIES: &str = "series.parquet";
 const FLOW_SERIES: &str = "flow_series.parquet";
+const GAPS: &str = "gaps.parquet";
 const WINDOWS: &str = "windows.parquet";
 const PACKETS: &str = "packets.parquet";
 const LATENCY: &str = "latency.parquet";
@@ -26,13 +27,14 @@ const TRACE: &str = "trace.parquet";
 const PERFORMANCE: &str = "performance.json";
 /// Made from an outcome by `netloom report`; it goes with the outcome that it shows.
 const REPORT: &str = "report.html";
-const FILES: [&str; 12] = [
+const FILES: [&str; 13] = [
     SCENARIO,
     SUMMARY,
     FLOWS,
     LINKS,
     SERIES,
     FLOW_SERIES,
+    GAPS,
     WINDOWS,
     PACKETS,
     LATENCY,

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 
 use super::{
-    FLOW_SERIES, FLOWS, LATENCY, LINKS, OutcomeError, PACKETS, PERFORMANCE, SCENARIO, SERIES, SUMMARY, TRACE,
-    WINDOWS,
+    FLOW_SERIES, FLOWS, GAPS, LATENCY, LINKS, OutcomeError, PACKETS, PERFORMANCE, SCENARIO, SERIES, SUMMARY,
+    TRACE, WINDOWS,
 };
 use crate::packets::{FlowPacketRecord, LatencyRecord, TraceRecord};
 use crate::performance::Performance;
-use crate::records::{ChannelRecord, FlowRecord, FlowSampleRecord, SampleRecord, WindowRecord};
+use crate::records::{ChannelRecord, FlowRecord, FlowSampleRecord, GapRecord, SampleRecord, WindowRecord};
 use crate::summary::Summary;
 use crate::tables::{self, Names, Row};
 
@@ -75,6 +75,14 @@ impl Outcome {
     /// If it is damaged.
     pub fn flow_samples(&self) -> Result<Vec<FlowSampleRecord>, OutcomeError> {
         self.table_if_any(FLOW_SERIES)
+    }
+
+    /// The table of gaps between departures; empty if they were not counted.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn gaps(&self) -> Result<Vec<GapRecord>, OutcomeError> {
+        self.table_if_any(GAPS)
     }
 
     /// The table of what flows delivered in windows; empty if no window was measured.

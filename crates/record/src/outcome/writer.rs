@@ -9,8 +9,8 @@ use serde::Serialize;
 use tempfile::TempDir;
 
 use super::{
-    FILES, FLOW_SERIES, FLOWS, LATENCY, LINKS, OutcomeError, PACKETS, PERFORMANCE, SCENARIO, SERIES, SUMMARY,
-    TRACE, WINDOWS,
+    FILES, FLOW_SERIES, FLOWS, GAPS, LATENCY, LINKS, OutcomeError, PACKETS, PERFORMANCE, SCENARIO, SERIES,
+    SUMMARY, TRACE, WINDOWS,
 };
 use crate::performance::Performance;
 use crate::records::Records;
@@ -85,6 +85,9 @@ impl OutcomeWriter {
         }
         if !records.flow_samples.is_empty() {
             self.series(&folder, FLOW_SERIES, &records.flow_samples, &names)?;
+        }
+        if let Some(gaps) = &records.gaps {
+            self.table(&folder, GAPS, gaps, &names)?;
         }
         if !records.windows.is_empty() {
             self.table(&folder, WINDOWS, &records.window_flows, &names)?;
@@ -313,6 +316,7 @@ mod tests {
         assert_eq!(outcome.channels().unwrap(), records().channels);
         assert_eq!(outcome.samples().unwrap(), records().samples.to_vec().unwrap());
         assert_eq!(outcome.flow_samples().unwrap(), records().flow_samples.to_vec().unwrap());
+        assert_eq!(Some(outcome.gaps().unwrap()), records().gaps);
         assert_eq!(outcome.window_flows().unwrap(), records().window_flows);
         assert_eq!(names(dir.parent().unwrap()), ["outcome"]);
     }
@@ -323,7 +327,7 @@ mod tests {
         let (a, b) = (root.path().join("a"), root.path().join("b"));
         write(&a, Existing::Refuse, &records()).unwrap();
         write(&b, Existing::Refuse, &records()).unwrap();
-        for file in [SCENARIO, SUMMARY, FLOWS, LINKS, SERIES, FLOW_SERIES, WINDOWS] {
+        for file in [SCENARIO, SUMMARY, FLOWS, LINKS, SERIES, FLOW_SERIES, GAPS, WINDOWS] {
             assert_eq!(fs::read(a.join(file)).unwrap(), fs::read(b.join(file)).unwrap(), "{file}");
         }
     }

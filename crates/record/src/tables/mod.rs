@@ -15,7 +15,9 @@ pub use self::by_column::{TableColumn, Values};
 pub(crate) use self::column::Names;
 use self::column::{Column, Name, Optional, Plain};
 use crate::packets::{FlowPacketRecord, LatencyRecord, TraceRecord};
-use crate::records::{ChannelRecord, FlowRecord, FlowSampleRecord, Records, SampleRecord, WindowRecord};
+use crate::records::{
+    ChannelRecord, FlowRecord, FlowSampleRecord, GapRecord, Records, SampleRecord, WindowRecord,
+};
 use crate::series::SeriesError;
 
 /// A record type that is a row of a table.
@@ -118,6 +120,8 @@ table!(FlowRecord {
     cnps: Plain("cnps"),
     trims: Plain("trims"),
     returns: Plain("returns"),
+    flowlets: Plain("flowlets"),
+    stretched: Plain("stretched"),
 });
 
 table!(ChannelRecord {
@@ -155,6 +159,16 @@ table!(FlowSampleRecord {
     flow: Plain("flow"),
     bytes: Plain("bytes"),
     resequencing: Plain("resequencing"),
+});
+
+table!(GapRecord {
+    src: Plain("src"),
+    flow: Plain("flow"),
+    from: Plain("from_ps"),
+    until: Plain("until_ps"),
+    base_rtt: Plain("base_rtt_ps"),
+    base_rtts: Plain("base_rtts"),
+    count: Plain("count"),
 });
 
 table!(WindowRecord {
@@ -214,6 +228,7 @@ impl Records {
             OutcomeTable::Links => Row::columns(&self.channels, &names),
             OutcomeTable::Series => Row::columns(&self.samples.to_vec()?, &names),
             OutcomeTable::FlowSeries => Row::columns(&self.flow_samples.to_vec()?, &names),
+            OutcomeTable::Gaps => Row::columns(self.gaps.as_deref().unwrap_or_default(), &names),
             OutcomeTable::Windows => Row::columns(&self.window_flows, &names),
             OutcomeTable::Packets => Row::columns(&self.flow_packets, &names),
             OutcomeTable::Latency => Row::columns(&self.latencies, &names),
@@ -233,6 +248,8 @@ pub enum OutcomeTable {
     Series,
     /// One row per sample of a flow.
     FlowSeries,
+    /// One row per flow and length of gaps.
+    Gaps,
     /// One row per window and flow.
     Windows,
     /// One row per flow, on its packets.
@@ -245,11 +262,12 @@ pub enum OutcomeTable {
 
 impl OutcomeTable {
     /// Every table.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Flows,
         Self::Links,
         Self::Series,
         Self::FlowSeries,
+        Self::Gaps,
         Self::Windows,
         Self::Packets,
         Self::Latency,
@@ -263,6 +281,7 @@ impl OutcomeTable {
             Self::Links => "links",
             Self::Series => "series",
             Self::FlowSeries => "flow_series",
+            Self::Gaps => "gaps",
             Self::Windows => "windows",
             Self::Packets => "packets",
             Self::Latency => "latency",
@@ -352,7 +371,7 @@ mod tests {
     fn flow() -> impl Strategy<Value = FlowRecord> {
         let times = (any::<u64>(), any::<Option<u64>>(), any::<Option<u64>>(), any::<u64>(), any::<u64>());
         let kind = (0..2u16, any::<u8>(), any::<bool>());
-        (any::<[u32; 10]>(), any::<[u64; 11]>(), times, kind).prop_map(|(small, large, times, kind)| {
+        (any::<[u32; 13]>(), any::<[u64; 10]>(), times, kind).prop_map(|(small, large, times, kind)| {
             FlowRecord {
                 group: kind.0,
                 class: kind.1,
@@ -360,10 +379,12 @@ mod tests {
                 delivered: large[7],
                 delivered_after_warm_up: large[8],
                 max_resequencing: small[7],
-                cnms: large[9],
+                cnms: small[10],
                 cnps: small[8],
-                trims: large[10],
+                trims: large[9],
                 returns: small[9],
+                flowlets: small[11],
+                stretched: small[12],
                 src: small[0],
                 dst: small[1],
                 flow: small[2],
@@ -422,6 +443,7 @@ mod tests {
                 OutcomeTable::Links => records.channels.len(),
                 OutcomeTable::Series => records.samples.len() as usize,
                 OutcomeTable::FlowSeries => records.flow_samples.len() as usize,
+                OutcomeTable::Gaps => records.gaps.as_ref().map_or(0, Vec::len),
                 OutcomeTable::Windows => records.window_flows.len(),
                 OutcomeTable::Packets => records.flow_packets.len(),
                 OutcomeTable::Latency => records.latencies.len(),

@@ -3,6 +3,7 @@
 //! The NIC has no queue of data. Whenever its transmitter is free and no ACK waits, it asks the flows that have
 //! something to send in turn; so a packet's path and timestamp are decided when it really leaves.
 
+mod departures;
 mod limit;
 mod receive;
 pub(crate) mod receivers;
@@ -16,9 +17,9 @@ use std::sync::atomic::Ordering;
 
 use netloom_engine::Scheduler;
 use netloom_fabric::{Credit, Flags, Packet, PacketKind, Ports};
-use netloom_record::FlowRecord;
+use netloom_record::{FlowRecord, GapRecord};
 use netloom_routing::{Advice, Decider, FlowCounts, FlowRef};
-use netloom_transport::{Ack, Feedback, ReactionPoint, Sender};
+use netloom_transport::{Ack, Feedback, ReactionPoint, Sender, Shaping};
 use netloom_units::random::Stream;
 use netloom_units::{Bytes, Time};
 use netloom_workload::{HostWork, Message as Job};
@@ -28,6 +29,8 @@ use crate::driven::Heard;
 use crate::model::{Channels, Message, World};
 use crate::sampler::Sampler;
 use crate::turns::{Turn, Turns};
+pub(crate) use departures::Gaps;
+use departures::{Departed, Departures};
 use receivers::Receivers;
 use stop::{Halt, Stopped};
 
@@ -58,6 +61,8 @@ pub(crate) struct Host {
     leaving: Option<u32>,
     /// The traffic classes that switches have stopped, a bit each.
     stopped: u8,
+    /// What is known of departures, where somebody asks.
+    pub(crate) departed: Option<Box<Departed>>,
     /// The NIC has had nothing to send before this instant.
     checked: Time,
     pub(crate) receivers: Receivers,
@@ -117,7 +122,7 @@ struct Flow {
     /// The data lane in which it leaves.
     lane: u8,
     is_stream: bool,
-    cnms: u64,
+    cnms: u32,
     cnps: u32,
     bytes: Bytes,
     start: Time,
@@ -128,6 +133,8 @@ struct Flow {
     timer: Time,
     /// What switches have told it to do.
     halt: Option<Box<Halt>>,
+    /// When its packets left, where somebody wants to know.
+    departures: Option<Box<Departures>>,
 }
 
 impl Host {
@@ -153,6 +160,7 @@ impl Host {
             turns,
             leaving: None,
             stopped: 0,
+            departed: None,
             checked: Time::ZERO,
             receivers: Receivers::default(),
             rare: None,
@@ -335,16 +343,30 @@ impl Host {
 
     /// Which flow sends next, at `at`.
     fn next_turn(&mut self, world: &World, at: Time) -> Turn {
-        let Host { turns, flows, nic, decider, rare, stopped, .. } = self;
+        let Host { turns, flows, nic, decider, rare, stopped, departed, .. } = self;
+        let stretching = match &world.transport.shaping {
+            Shaping::Hf2t(config) => {
+                departed.as_ref().and_then(|departed| Some((config, departed.training.as_ref()?)))
+            }
+            Shaping::None(_) | Shaping::Paced(_) => None,
+        };
         let limiters = rare.as_ref().map(|rare| &rare.limiters).filter(|limiters| !limiters.is_empty());
         let is_open = |lane| nic.is_open(NIC, lane);
         turns.next(&world.rules, at, is_open, |slot| {
             let flow = flows[slot as usize].as_mut()?;
             let pace = flow.ready(world, decider.as_deref(), *stopped);
             flow.in_turn = pace.is_some();
-            let Some(limiters) = limiters else { return pace };
-            let limit = limiters.get(&flow.dst).map_or(Time::ZERO, |limiter| limiter.point.ready_at());
-            pace.map(|pace| pace.max(limit))
+            let mut pace = pace?;
+            if let Some(limiters) = limiters {
+                let limit = limiters.get(&flow.dst).map_or(Time::ZERO, |limiter| limiter.point.ready_at());
+                pace = pace.max(limit);
+            }
+            if let (Some(stretching), Some(departures)) = (stretching, &mut flow.departures)
+                && pace <= at
+            {
+                pace = departures.leaves_at(stretching, at);
+            }
+            Some(pace)
         })
     }
 
@@ -378,6 +400,10 @@ impl Host {
         };
         if let Some(halt) = &mut flow.halt {
             halt.on_sent();
+        }
+        if let Some(departures) = &mut flow.departures {
+            let training = self.departed.as_mut().and_then(|departed| departed.training.as_mut());
+            departures.on_sent(world, training, at);
         }
         if let Some(least) = world.hint {
             packet.flags.hint(flow.sender.remaining(&world.transport) >= least);
@@ -554,6 +580,9 @@ impl Host {
         for flow in self.flows.drain(..).flatten() {
             let counts = self.decider.as_ref().map(|decider| decider.counts(flow.at));
             let counts = flow.counts(counts, None);
+            if let Some(departed) = &mut self.departed {
+                departed.records.extend(flow.gaps());
+            }
             self.records.push(flow.record(None, counts));
         }
     }
@@ -615,6 +644,12 @@ impl Flow {
         FlowCounts { drains: counts.drains + drains, drain_time: counts.drain_time + drain_time, ..counts }
     }
 
+    /// The gaps between its packets, if they are counted.
+    fn gaps(&self) -> impl Iterator<Item = GapRecord> + '_ {
+        let departures = self.departures.iter();
+        departures.flat_map(|departures| departures.records(self.at.key.src, self.at.key.flow))
+    }
+
     /// What is known at the sender; the receiver's part is added later.
     fn record(&self, done: Option<Time>, counts: FlowCounts) -> FlowRecord {
         let FlowCounts { decisions, drains, drain_time } = counts;
@@ -636,6 +671,8 @@ impl Flow {
             timeouts: self.sender.counts.timeouts,
             drains,
             drain_time,
+            flowlets: self.departures.as_ref().map_or(0, |departures| departures.flowlets),
+            stretched: self.departures.as_ref().map_or(0, |departures| departures.stretched()),
             decisions: decisions.taken,
             deviations: decisions.deviating,
             ..FlowRecord::default()

@@ -9,6 +9,7 @@ use netloom_transport::{PathFacts, Reliability, Sender};
 use netloom_units::{Bytes, Time};
 use netloom_workload::{Action, HostWork, Message as Job};
 
+use super::departures::{Departed, Departures};
 use super::{FIRST_OWN, Flow, Host};
 use crate::driven::Heard;
 use crate::model::{Message, World};
@@ -98,6 +99,10 @@ impl Host {
         } else {
             Sender::new(&world.transport, bytes, facts, now)
         };
+        let departures = Departures::begin(world, facts.base_rtt);
+        if departures.is_some() {
+            self.departed.get_or_insert_with(|| Departed::new(&world.transport));
+        }
         let lane = world.rules.first_lane(class) as u8;
         let slot = self.free_slots.pop().unwrap_or_else(|| {
             self.flows.push(None);
@@ -123,6 +128,7 @@ impl Host {
             in_turn: !stream,
             timer: Time::MAX,
             halt: None,
+            departures,
         };
         self.flows[slot as usize] = Some(flow);
         if !stream {
@@ -150,6 +156,9 @@ impl Host {
             self.records.reserve_exact(8 + self.records.len() / 4);
         }
         let counts = flow.counts(counts, Some(now));
+        if let Some(departed) = &mut self.departed {
+            departed.records.extend(flow.gaps());
+        }
         self.records.push(flow.record(Some(now), counts));
         self.free_slots.push(slot);
         out.tally(1);

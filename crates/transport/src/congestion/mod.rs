@@ -7,6 +7,8 @@ pub mod newreno;
 pub mod none;
 pub mod qcn;
 mod reno;
+pub mod swift;
+pub mod timely;
 
 use netloom_units::{Invalid, Time};
 
@@ -23,6 +25,8 @@ pub(crate) enum Control {
     NewReno(Box<newreno::State>),
     Dctcp(Box<dctcp::State>),
     Dcqcn(Box<dcqcn::State>),
+    Timely(Box<timely::State>),
+    Swift(Box<swift::State>),
 }
 
 impl Control {
@@ -53,6 +57,15 @@ impl Control {
                 gate.set_rate(now, path.rate);
                 Control::Dcqcn(Box::new(dcqcn::State::new(config, path.rate)))
             }
+            Congestion::Timely(_) => {
+                gate.set_rate(now, path.rate);
+                Control::Timely(Box::new(timely::State::new(path.rate)))
+            }
+            Congestion::Swift(config) => {
+                let state = swift::State::new(config, packet);
+                gate.set_window(state.window());
+                Control::Swift(Box::new(state))
+            }
         };
         (control, gate)
     }
@@ -65,7 +78,7 @@ impl Control {
     /// Whether its window can shrink below a packet, so that round-trip times matter.
     #[inline]
     pub(crate) fn is_adaptive(&self) -> bool {
-        matches!(self, Control::NewReno(_) | Control::Dctcp(_))
+        matches!(self, Control::NewReno(_) | Control::Dctcp(_) | Control::Swift(_))
     }
 
     /// When to call [`Self::on_timer`].
@@ -88,10 +101,14 @@ impl Control {
     /// A packet of so many bytes (on the wire) leaves.
     #[inline]
     pub(crate) fn on_sent(&mut self, now: Time, bytes: u64, gate: &mut Gate) {
-        if let Control::Dcqcn(state) = self {
-            gate.on_sent(now, bytes);
-            if state.on_sent(bytes) {
-                gate.set_rate(now, state.rate());
+        match self {
+            Control::Still | Control::NewReno(_) | Control::Dctcp(_) | Control::Swift(_) => {}
+            Control::Timely(_) => gate.on_sent(now, bytes),
+            Control::Dcqcn(state) => {
+                gate.on_sent(now, bytes);
+                if state.on_sent(bytes) {
+                    gate.set_rate(now, state.rate());
+                }
             }
         }
     }
@@ -119,6 +136,19 @@ impl Control {
                 is_cut
             }
             (Control::Dctcp(state), Congestion::Dctcp(config)) => {
+                let is_cut = state.on_feedback(config, feedback);
+                gate.set_window(state.window());
+                is_cut
+            }
+            (Control::Timely(state), Congestion::Timely(config)) => {
+                let before = state.rate();
+                let is_cut = state.on_feedback(config, feedback);
+                if state.rate() != before {
+                    gate.set_rate(feedback.now, state.rate());
+                }
+                is_cut
+            }
+            (Control::Swift(state), Congestion::Swift(config)) => {
                 let is_cut = state.on_feedback(config, feedback);
                 gate.set_window(state.window());
                 is_cut

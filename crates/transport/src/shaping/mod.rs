@@ -1,4 +1,5 @@
 //! How packets that may leave are spread over time.
 
+pub mod hf2t;
 pub mod none;
 pub mod paced;

@@ -1,0 +1,139 @@
+//! Gaps between a flow's packets: counted, and stretched so that flowlets can begin.
+
+mod common;
+
+use common::*;
+use netloom_fabric::flow_control::pfc_shared::PfcShared;
+use netloom_fabric::{Ecn, FlowControl};
+use netloom_record::Records;
+use netloom_routing::granularity::flowlet::Flowlet;
+use netloom_routing::{Granularity, Placement, Routing};
+use netloom_sim::{SimConfig, Simulation};
+use netloom_topology::Network;
+use netloom_transport::shaping::hf2t::Hf2t;
+use netloom_transport::{Shaping, preset};
+use netloom_units::{Bytes, Time};
+use netloom_workload::{Message, Plan};
+
+/// Beyond the difference of the two paths' delays: 400 KB of marked queue are 16 us at 200 Gb/s, and PFC holds some more back.
+const FLOWLET: Time = Time::from_us(50);
+
+fn flowlets(placement: Placement) -> Routing {
+    let granularity = Granularity::Flowlet(Flowlet { gap: FLOWLET });
+    Routing { placement, granularity, ..scheme("letflow").routing }
+}
+
+fn roce(routing: Routing, shaping: Shaping) -> SimConfig {
+    let mut config = SimConfig { routing, ..SimConfig::default() };
+    config.transport = preset::find("roce").unwrap().transport();
+    config.transport.shaping = shaping;
+    config.fabric.options.ecn = Some(Ecn { kmin: Bytes(100_000), kmax: Bytes(400_000), pmax: 0.2 });
+    config.fabric.flow_control = FlowControl::PfcShared(PfcShared::default());
+    config.measure.gaps = true;
+    config
+}
+
+/// Three hosts of a leaf send to three of another.
+fn across(config: SimConfig) -> (Network, Records) {
+    let network = leaf_spine(2, 2, 3);
+    let message = |src: u32| (src, Message::new(src + 3, Bytes(5_000_000), Time::ZERO));
+    let plan = Plan::of_messages(6, (0..3).map(message));
+    (network.clone(), run(network, config, plan))
+}
+
+fn sum(records: &Records, field: fn(&netloom_record::FlowRecord) -> u32) -> u32 {
+    records.flows.iter().map(field).sum()
+}
+
+/// A gap of exactly the threshold would keep the path.
+#[test]
+fn stretched_gaps_make_flowlets_of_an_rdma_flow_that_has_none() {
+    let shaping = Hf2t { training_gaps: 500, percentile: 90.0, ..Hf2t::default() };
+    for placement in [Placement::Switch, Placement::Nic] {
+        let run = |shaping| across(roce(flowlets(placement), shaping)).1;
+        let plain = run(Shaping::None(Default::default()));
+        assert_eq!(sum(&plain, |flow| flow.flowlets), 3, "one per flow");
+        assert_eq!((sum(&plain, |flow| flow.stretched), sum(&plain, |flow| flow.path_changes)), (0, 0));
+        let stretched = run(Shaping::Hf2t(shaping.clone()));
+        let (gaps, flowlets) =
+            (sum(&stretched, |flow| flow.stretched), sum(&stretched, |flow| flow.flowlets));
+        assert!(gaps > 20, "{gaps}");
+        // The first packet of a flow begins a flowlet, too.
+        assert_eq!(flowlets, gaps + 3);
+        let changes = sum(&stretched, |flow| flow.path_changes);
+        assert!(changes > gaps / 4, "half of the flowlets take another of two paths: {changes} of {gaps}");
+        // What comes behind the gap does not overtake.
+        assert_eq!(sum(&stretched, |flow| flow.ooo_packets as u32), 0);
+    }
+}
+
+/// Every gap is stretched: each packet leaves a threshold after the one before, and the flow's pace counts from there.
+#[test]
+fn each_stretched_gap_is_as_long_as_the_threshold_and_holds_nobody_else() {
+    let always = Hf2t { threshold: Some(Time(1)), dynamic: false, margin: Time(99), ..Hf2t::default() };
+    let mut config = roce(flowlets(Placement::Switch), Shaping::Hf2t(always));
+    config.measure.gaps = false;
+    let network = leaf_spine(2, 1, 2);
+    let packet = config.transport.packet_size();
+    let alone = |dst, packets: u64| (0, Message::new(dst, Bytes(1000 * packets), Time::ZERO));
+    let records = run(network.clone(), config, Plan::of_messages(4, [alone(2, 11), alone(3, 11)]));
+    let single = run(
+        network.clone(),
+        roce(flowlets(Placement::Switch), Shaping::None(Default::default())),
+        Plan::of_messages(4, [alone(2, 1)]),
+    );
+    // The threshold is a picosecond more than routing's, and the margin is added.
+    let gap = FLOWLET + Time(100);
+    assert_eq!(fct(&records.flows[0]), gap * 10 + fct(&single.flows[0]));
+    let behind = network.channel(network.ports(0)[0]).rate.serialize(packet);
+    assert_eq!(fct(&records.flows[1]), fct(&records.flows[0]) + behind);
+    assert_eq!(records.flows[0].stretched, 10);
+}
+
+#[test]
+fn gaps_are_counted_by_length_and_by_base_round_trips() {
+    let (network, records) = across(roce(flowlets(Placement::Switch), Shaping::None(Default::default())));
+    let gaps = records.gaps.as_ref().unwrap();
+    for flow in &records.flows {
+        let of_flow = || gaps.iter().filter(|gap| (gap.src, gap.flow) == (flow.src, flow.flow));
+        assert_eq!(of_flow().map(|gap| gap.count).sum::<u64>(), flow.packets - 1);
+        assert!(of_flow().all(|gap| gap.from < gap.until));
+        assert!(
+            of_flow().all(|gap| gap.base_rtts == 0 || gap.until > gap.base_rtt * u64::from(gap.base_rtts))
+        );
+        // No packet follows sooner than the one before takes.
+        let rate = network.channel(network.ports(flow.src)[0]).rate;
+        assert!(of_flow().all(|gap| gap.until > rate.serialize(Bytes(1048))));
+    }
+    let silent = SimConfig {
+        measure: Default::default(),
+        ..roce(flowlets(Placement::Switch), Shaping::None(Default::default()))
+    };
+    assert_eq!(across(silent).1.gaps, None);
+}
+
+#[test]
+fn thresholds_that_could_never_begin_a_flowlet_are_refused() {
+    let refusal = |routing: Routing, hf2t: Hf2t| {
+        let plan = Plan::of_messages(6, [(0, Message::new(3, Bytes(1), Time::ZERO))]);
+        let config = roce(routing, Shaping::Hf2t(hf2t));
+        Simulation::new(leaf_spine(2, 2, 3), config, plan).err().map(|error| error.to_string())
+    };
+    let hf2t = Hf2t::default;
+    let (switch, ecmp) = (|| flowlets(Placement::Switch), || scheme("ecmp").routing);
+    assert_eq!(refusal(switch(), hf2t()), None);
+    let expected =
+        "transport.shaping.flowlet: expected a time, as routing has no flowlets to take it from, found none";
+    assert_eq!(refusal(ecmp(), hf2t()).unwrap(), expected);
+    assert_eq!(refusal(ecmp(), Hf2t { flowlet: Some(FLOWLET), ..hf2t() }), None);
+    let short = refusal(switch(), Hf2t { flowlet: Some(FLOWLET), ..hf2t() }).unwrap();
+    assert!(
+        short.starts_with("transport.shaping.flowlet: expected more than routing.granularity.gap = 50us"),
+        "{short}"
+    );
+    let late = refusal(switch(), Hf2t { threshold: Some(Time::from_us(60)), ..hf2t() }).unwrap();
+    assert!(
+        late.starts_with("transport.shaping.threshold: expected less than the flowlet threshold of 50"),
+        "{late}"
+    );
+}

@@ -1,0 +1,240 @@
+//! Swift: a window that holds the delay at a target.
+
+use netloom_units::{Bytes, Invalid, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::feedback::{Cause, Feedback};
+
+/// Swift (Kumar et al., SIGCOMM'20, algorithm 1): below the target delay a window grows by `ai` packets per round trip, above it shrinks in
+/// proportion to the excess, once per round trip. The target is larger for longer paths and for smaller windows. A window below one packet sends
+/// single packets, spaced by round-trip time / window. The paper does not print its constants; the defaults are those of htsim.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Swift {
+    /// Target delay of no hops and large windows.
+    pub base_delay: Time,
+    /// What every hop adds to the target.
+    pub hop_delay: Time,
+    /// What small windows add to the target at most.
+    pub fs_range: Time,
+    /// Window in packets up to which the target is raised by all of `fs_range`.
+    pub fs_min_window: f64,
+    /// Window in packets from which on the target is not raised.
+    pub fs_max_window: f64,
+    /// Packets that a round trip adds.
+    pub ai: f64,
+    /// Multiplicative decrease per excess delay over delay.
+    pub beta: f64,
+    /// Most that a decrease takes, as a share of the window; a loss takes that.
+    pub max_mdf: f64,
+    /// Initial window in full packets.
+    pub initial_window: u32,
+    /// Least window in full packets.
+    pub min_window: f64,
+    /// Largest window; absent: no limit.
+    pub max_window: Option<Bytes>,
+}
+
+impl Default for Swift {
+    fn default() -> Self {
+        Swift {
+            base_delay: Time::from_us(20),
+            // Such that a fat tree's longest path doubles the target.
+            hop_delay: Time::from_ns(3_053),
+            fs_range: Time::from_us(100),
+            fs_min_window: 0.1,
+            fs_max_window: 100.0,
+            ai: 1.0,
+            beta: 0.8,
+            max_mdf: 0.5,
+            initial_window: 10,
+            min_window: 0.01,
+            max_window: None,
+        }
+    }
+}
+
+/// Timeouts in a row that leave the least window (the paper's RETX_RESET_THRESHOLD).
+const RESET_AFTER: u32 = 5;
+
+impl Swift {
+    pub(crate) fn check(&self) -> Result<(), Invalid> {
+        Invalid::at_least("base_delay", self.base_delay, Time(1))?;
+        Invalid::positive("fs_min_window", self.fs_min_window)?;
+        Invalid::positive("fs_max_window", self.fs_max_window)?;
+        let expected = format!("more than fs_min_window = {}", self.fs_min_window);
+        Invalid::unless(
+            self.fs_max_window > self.fs_min_window,
+            "fs_max_window",
+            expected,
+            self.fs_max_window,
+        )?;
+        Invalid::positive("ai", self.ai)?;
+        for (field, share) in [("beta", self.beta), ("max_mdf", self.max_mdf)] {
+            Invalid::unless(share > 0.0 && share <= 1.0, field, "a number above 0 and at most 1", share)?;
+        }
+        super::check_windows(self.initial_window, self.min_window)
+    }
+
+    /// The target delay, in picoseconds, of a path of so many hops at a window of so many packets.
+    fn target(&self, hops: u8, window: f64) -> f64 {
+        let (range, most) = (self.fs_range.0 as f64, 1.0 / self.fs_max_window.sqrt());
+        let alpha = range / (1.0 / self.fs_min_window.sqrt() - most);
+        let scaled = (alpha * (1.0 / window.sqrt() - most)).clamp(0.0, range);
+        self.base_delay.0 as f64 + f64::from(hops) * self.hop_delay.0 as f64 + scaled
+    }
+}
+
+/// The window of one flow.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    /// In packets.
+    window: f64,
+    packet: f64,
+    most: f64,
+    /// When it last shrank.
+    decreased: Option<Time>,
+    /// The round-trip time last seen.
+    rtt: Time,
+    timeouts: u32,
+}
+
+impl State {
+    pub(crate) fn new(config: &Swift, packet: Bytes) -> Self {
+        let packet = packet.0 as f64;
+        let most = config.max_window.map_or(f64::INFINITY, |limit| limit.0 as f64 / packet);
+        let most = most.max(config.min_window);
+        let window = f64::from(config.initial_window).min(most);
+        State { window, packet, most, decreased: None, rtt: Time::ZERO, timeouts: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn window(&self) -> u64 {
+        (self.window * self.packet) as u64
+    }
+
+    /// Returns whether the window is cut.
+    pub(crate) fn on_feedback(&mut self, config: &Swift, feedback: &Feedback) -> bool {
+        let may_decrease = self.decreased.is_none_or(|at| feedback.now - at >= self.rtt);
+        let before = self.window;
+        match feedback.cause {
+            Cause::Ack => {
+                self.timeouts = 0;
+                self.rtt = feedback.rtt;
+                let (delay, target) = (feedback.rtt.0 as f64, config.target(feedback.hops, self.window));
+                if delay < target {
+                    self.window += config.ai * f64::from(feedback.packets) / self.window.max(1.0);
+                } else if may_decrease {
+                    let excess = (delay - target) / delay;
+                    self.window *= (1.0 - config.beta * excess).max(1.0 - config.max_mdf);
+                }
+            }
+            Cause::Timeout => {
+                self.timeouts += 1;
+                if self.timeouts >= RESET_AFTER {
+                    self.window = config.min_window;
+                } else if may_decrease {
+                    self.window *= 1.0 - config.max_mdf;
+                }
+            }
+            Cause::Loss | Cause::Nack | Cause::Trim | Cause::Return => {
+                self.timeouts = 0;
+                if may_decrease {
+                    self.window *= 1.0 - config.max_mdf;
+                }
+            }
+            Cause::Notification => {}
+        }
+        self.window = self.window.clamp(config.min_window, self.most);
+        let is_cut = self.window < before;
+        if is_cut {
+            self.decreased = Some(feedback.now);
+        }
+        is_cut
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feedback::ack_of;
+
+    fn after(rtt_us: u64, now_us: u64) -> Feedback {
+        let (rtt, now) = (Time::from_us(rtt_us), Time::from_us(now_us));
+        Feedback { rtt, now, hops: 4, packets: 1, ..ack_of(0) }
+    }
+
+    /// A flow with a window of 100 packets or more, whose target is that of the path alone.
+    fn large() -> (Swift, State) {
+        let config = Swift { initial_window: 100, hop_delay: Time::from_us(5), ..Swift::default() };
+        let state = State::new(&config, Bytes(1000));
+        (config, state)
+    }
+
+    #[test]
+    fn targets_grow_with_hops_and_with_smaller_windows() {
+        let config = Swift { hop_delay: Time::from_us(5), ..Swift::default() };
+        let us = |hops, window: f64| config.target(hops, window) / 1e6;
+        assert_eq!([us(0, 100.0), us(4, 100.0), us(4, 1e6)], [20.0, 40.0, 40.0]);
+        assert!((us(0, 0.1) - 120.0).abs() < 1e-9 && (us(0, 0.01) - 120.0).abs() < 1e-9);
+        // By hand: 100 us / (√10 − 0.1) · (1 − 0.1) at one packet.
+        assert!((us(0, 1.0) - (20.0 + 90.0 / (10f64.sqrt() - 0.1))).abs() < 1e-9);
+    }
+
+    #[test]
+    fn below_the_target_a_round_trip_adds_a_packet_and_above_it_the_excess_is_taken_once() {
+        let (config, mut state) = large();
+        assert!(!state.on_feedback(&config, &after(39, 0)));
+        assert_eq!(state.window(), 100_010);
+        // 50 us are a fifth above 40: the window shrinks by 0.8 · 0.2.
+        assert!(state.on_feedback(&config, &after(50, 100)));
+        assert_eq!(state.window(), 84_008);
+        // For a round trip it does so no more; its target has grown a little with the smaller window.
+        assert!(!state.on_feedback(&config, &after(50, 149)));
+        assert!(state.on_feedback(&config, &after(50, 150)));
+    }
+
+    #[test]
+    fn no_decrease_takes_more_than_half_and_losses_take_that() {
+        let (config, mut state) = large();
+        state.on_feedback(&config, &after(4000, 0));
+        assert_eq!(state.window(), 50_000);
+        let loss = |cause, us| Feedback { cause, now: Time::from_us(us), packets: 0, ..ack_of(0) };
+        assert!(!state.on_feedback(&config, &loss(Cause::Loss, 3999)));
+        assert!(state.on_feedback(&config, &loss(Cause::Loss, 4000)));
+        assert_eq!(state.window(), 25_000);
+        // The fifth timeout in a row leaves the least window: a hundredth of a packet.
+        let seen = [1, 2, 3, 4, 5].map(|n| {
+            state.on_feedback(&config, &loss(Cause::Timeout, 4000 + 4000 * n));
+            state.window()
+        });
+        assert_eq!(seen, [12_500, 6_250, 3_125, 1_562, 10]);
+    }
+
+    #[test]
+    fn a_window_below_a_packet_grows_by_whole_increments() {
+        let config = Swift { min_window: 0.25, ..Swift::default() };
+        let mut state = State::new(&config, Bytes(1000));
+        state.window = 0.25;
+        state.on_feedback(&config, &after(30, 0));
+        assert_eq!(state.window(), 1250);
+    }
+
+    #[test]
+    fn senseless_values_name_their_field() {
+        let config = Swift::default;
+        assert_eq!(config().check(), Ok(()));
+        for (config, field) in [
+            (Swift { base_delay: Time::ZERO, ..config() }, "base_delay"),
+            (Swift { fs_min_window: 0.0, ..config() }, "fs_min_window"),
+            (Swift { fs_max_window: 0.1, ..config() }, "fs_max_window"),
+            (Swift { ai: 0.0, ..config() }, "ai"),
+            (Swift { beta: 2.0, ..config() }, "beta"),
+            (Swift { max_mdf: 0.0, ..config() }, "max_mdf"),
+            (Swift { min_window: 0.0, ..config() }, "min_window"),
+        ] {
+            assert_eq!(config.check().unwrap_err().field, field);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Counts of values that range over many orders of magnitude.
+
+/// Bits of a value that its bin keeps: bins are at most 1/16 as wide as what they hold.
+const KEPT: u32 = 4;
+
+/// A log-linear histogram (as HdrHistogram's): 16 bins of equal width in every octave, exact below 32. It costs memory only for bins in which
+/// something is.
+///
+/// ```
+/// use netloom_units::Histogram;
+///
+/// let mut histogram = Histogram::default();
+/// (0..1000).for_each(|value| histogram.add(value));
+/// let bins: Vec<_> = histogram.bins().take(2).collect();
+/// assert_eq!(bins, [(0..1, 1), (1..2, 1)]);
+/// // At most a tenth of the values are as large as this.
+/// assert_eq!(histogram.bound(0.9), Some(928));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Histogram {
+    /// Number of a bin and what is in it, in ascending order.
+    bins: Vec<(u16, u64)>,
+    total: u64,
+}
+
+impl Histogram {
+    /// Counts a value.
+    pub fn add(&mut self, value: u64) {
+        let bin = bin(value);
+        match self.bins.binary_search_by_key(&bin, |&(bin, _)| bin) {
+            Ok(at) => self.bins[at].1 += 1,
+            Err(at) => self.bins.insert(at, (bin, 1)),
+        }
+        self.total += 1;
+    }
+
+    /// How many values were counted.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The bins that hold something, ascending, and how much.
+    pub fn bins(&self) -> impl Iterator<Item = (std::ops::Range<u64>, u64)> + '_ {
+        self.bins.iter().map(|&(bin, count)| (start(bin)..start(bin + 1), count))
+    }
+
+    /// The least end of a bin below which at least this share of the values lies; `None` if there is none.
+    pub fn bound(&self, share: f64) -> Option<u64> {
+        let mut below = 0;
+        let wanted = share * self.total as f64;
+        let bin = self.bins().find(|(_, count)| {
+            below += count;
+            below as f64 >= wanted
+        });
+        bin.map(|(range, _)| range.end)
+    }
+}
+
+/// The bin of a value.
+fn bin(value: u64) -> u16 {
+    let shift = (u64::BITS - value.leading_zeros()).saturating_sub(KEPT + 1);
+    ((u64::from(shift) << KEPT) + (value >> shift)) as u16
+}
+
+/// The least value of a bin; that beyond the last one is as large as there are numbers.
+fn start(bin: u16) -> u64 {
+    let shift = (u32::from(bin) >> KEPT).saturating_sub(1);
+    let kept = u64::from(bin) - (u64::from(shift) << KEPT);
+    kept.saturating_mul(1 << shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_value_lies_in_its_bin_and_bins_are_narrow(bits in 0..64u32, value in any::<u64>()) {
+            let value = value >> bits;
+            let range = start(bin(value))..start(bin(value) + 1);
+            prop_assert!(range.contains(&value) || value == u64::MAX, "{value} {range:?}");
+            prop_assert!(range.end - range.start <= (range.start / 16).max(1));
+        }
+    }
+
+    #[test]
+    fn the_bound_of_a_percentile_leaves_no_more_than_the_rest_above() {
+        let mut histogram = Histogram::default();
+        assert_eq!(histogram.bound(0.99), None);
+        (0..99).for_each(|_| histogram.add(83_840));
+        histogram.add(1_000_000);
+        assert_eq!(histogram.total(), 100);
+        let bound = histogram.bound(0.99).unwrap();
+        assert!(bound > 83_840 && bound < 90_000, "{bound}");
+        assert!(histogram.bound(0.995).unwrap() > 1_000_000);
+    }
+}
