@@ -39,6 +39,8 @@ pub(crate) enum Command {
     Paths(PathsArgs),
     /// Compute how much traffic the paths of a network can carry.
     Throughput(ThroughputArgs),
+    /// Compute what a scheme needs in switches and on the wire, by its paper's model.
+    Cost(CostArgs),
     /// Show the candidates at every hop from one host to another, and why one is chosen.
     Route(RouteArgs),
     /// Print the JSON schema of scenarios or studies, by which editors complete and check them.
@@ -219,6 +221,44 @@ pub(crate) struct PathsArgs {
     pub(crate) no_interference: bool,
     /// Write every table to a Parquet file in this folder as well.
     #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CostArgs {
+    #[command(subcommand)]
+    pub(crate) of: CostOf,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CostOf {
+    /// Memory of flowcuts at every switch, at first switches and at NICs, and bytes per flow and packet. Options take several values,
+    /// separated by commas.
+    Flowcut(FlowcutCostArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct FlowcutCostArgs {
+    /// Hosts of the network.
+    #[arg(long, value_name = "N", default_value = "1024")]
+    pub(crate) hosts: String,
+    /// Hosts at a switch.
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    pub(crate) hosts_per_switch: u64,
+    /// Flows that each host has open [default: more than can be active].
+    #[arg(long, value_name = "N")]
+    pub(crate) flows_per_host: Option<String>,
+    /// Rate of a host's link.
+    #[arg(long, value_name = "RATE", default_value = "200Gbps")]
+    pub(crate) rate: String,
+    /// Round-trip time.
+    #[arg(long, value_name = "TIME", default_value = "50us")]
+    pub(crate) rtt: String,
+    /// Size of a packet.
+    #[arg(long, value_name = "SIZE", default_value = "2048B")]
+    pub(crate) packet: String,
+    /// Write the table of memory to this Parquet file, too.
+    #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 }
 

@@ -18,6 +18,7 @@
 //! flowcut.check().unwrap();
 //! ```
 
+pub mod cost;
 mod decider;
 mod forwarding;
 pub mod granularity;

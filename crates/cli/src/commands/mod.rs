@@ -1,6 +1,7 @@
 //! One command, one file.
 
 pub(crate) mod compare;
+pub(crate) mod cost;
 pub(crate) mod explain;
 pub(crate) mod list;
 pub(crate) mod manual;

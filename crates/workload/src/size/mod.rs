@@ -86,6 +86,12 @@ impl<'de> Deserialize<'de> for Size {
                 )
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Size, E> {
+                if text.trim() == "enterprise" {
+                    return Err(E::custom(
+                        "the sizes that CONGA and LetFlow call enterprise were never published as numbers: expected another distribution, or a \
+                         file of your own (`size = { file = \"enterprise.cdf\" }`)",
+                    ));
+                }
                 if text.trim_start().starts_with(|c: char| c.is_ascii_alphabetic()) {
                     return Table::deserialize(text.into_deserializer()).map(Size::from);
                 }
@@ -234,6 +240,12 @@ mod tests {
             size: Size,
         }
         toml::from_str::<Scenario>(&format!("size = {written}")).map(|scenario| scenario.size)
+    }
+
+    #[test]
+    fn sizes_without_published_numbers_are_refused_by_name() {
+        let message = read("\"enterprise\"").unwrap_err().to_string();
+        assert!(message.contains("never published as numbers"), "{message}");
     }
 
     fn close(found: f64, expected: f64) -> bool {
