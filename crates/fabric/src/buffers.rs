@@ -96,6 +96,8 @@ struct SharedLane {
 pub(crate) struct Accounts {
     lanes: usize,
     credits: Vec<u32>,
+    /// What each began with.
+    buffer: u32,
     /// Per port: the time that a credit takes to the other end.
     pub(crate) delay: Vec<Time>,
     pub(crate) returns: Returns,
@@ -189,6 +191,14 @@ impl Buffers {
             Buffers::Credits(accounts) => accounts.returns.owed(ingress, lane),
             _ => 0,
         }
+    }
+
+    /// Bytes that a port has sent and for which no credit has come back.
+    pub(crate) fn unreturned(&self, port: u16) -> u64 {
+        let Buffers::Credits(accounts) = self else { return 0 };
+        let first = usize::from(port) * accounts.lanes;
+        let left = &accounts.credits[first..first + accounts.lanes];
+        left.iter().map(|&credits| u64::from(accounts.buffer - credits)).sum()
     }
 
     pub(crate) fn credits(&self, port: u16, lane: usize) -> Option<u64> {
@@ -413,6 +423,7 @@ impl Accounts {
         Accounts {
             lanes,
             credits: vec![config.buffer.0 as u32; specs.len() * lanes],
+            buffer: config.buffer.0 as u32,
             returns: Returns::new(specs.len(), lanes, config.batch(rules.packet)),
             delay: specs.iter().map(|spec| spec.latency + spec.rate.serialize(config.credit_size)).collect(),
         }

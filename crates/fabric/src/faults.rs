@@ -100,6 +100,11 @@ impl ChannelFaults {
         self.current(now).is_some_and(|(_, until)| now < until)
     }
 
+    /// The same, for those who do not send: at an instant after the last packet's start.
+    pub(crate) fn is_within_a_cut(&self, now: Time) -> bool {
+        self.cuts.iter().any(|&(from, until)| (from..until).contains(&now))
+    }
+
     /// When the channel will be cut next, as of the last packet's start; `Time::MAX`: never.
     pub(crate) fn next_cut(&self) -> Time {
         self.cuts.last().map_or(Time::MAX, |&(from, _)| from)

@@ -39,6 +39,8 @@ pub enum PacketKind {
     Pause,
     /// Room in an input buffer, see [`Credit`](crate::Credit). Crosses one channel, beside the data.
     Credit,
+    /// Beside the data, too: [`Packet::aux`] is the load of channel [`Packet::src`], as the switch that feeds it has seen it.
+    Report,
 }
 
 impl PacketKind {
@@ -46,6 +48,12 @@ impl PacketKind {
     #[inline(always)]
     pub fn is_data(self) -> bool {
         self == PacketKind::Data
+    }
+
+    /// Whether it goes beside the data and takes no bandwidth.
+    #[inline(always)]
+    pub fn is_beside_data(self) -> bool {
+        self as u8 >= PacketKind::Credit as u8
     }
 
     /// Whether it concerns the two ends of one link only.
@@ -193,7 +201,7 @@ impl Packet {
         vc: FRESH,
     };
 
-    /// Whether it concerns the two ends of one link only: a PAUSE frame or a credit.
+    /// Whether it concerns the two ends of one link only: a PAUSE frame, a credit or a report.
     #[inline(always)]
     pub fn is_of_the_link(&self) -> bool {
         self.kind.is_of_the_link()

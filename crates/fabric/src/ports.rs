@@ -550,6 +550,17 @@ impl Ports {
         state.queued + sending
     }
 
+    /// Whether the channel of a port is cut.
+    pub fn is_cut(&self, port: u16, now: Time) -> bool {
+        self.ports[usize::from(port)].faults.as_ref().is_some_and(|faults| faults.is_within_a_cut(now))
+    }
+
+    /// Bytes that a port has sent by `now` and for which no credit has come back; 0 without credits.
+    pub fn unreturned(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) -> u64 {
+        self.advance_port(port, now, rules, wire);
+        self.buffers.unreturned(port)
+    }
+
     /// Bytes waiting in the lane in which `packet` would leave through a port at `now`.
     #[inline]
     pub fn lane_bytes(

@@ -1,6 +1,6 @@
 //! What routing reads of a packet, what it may ask of the place where it decides, and what it answers.
 
-use netloom_topology::{HostId, PortId};
+use netloom_topology::{ChannelId, HostId, PortId};
 use netloom_units::Time;
 
 use crate::tag::Tag;
@@ -84,6 +84,14 @@ pub trait View {
     fn load(&mut self, port: PortId) -> u64;
     /// Rate of a port's link in bit/s.
     fn rate(&self, port: PortId) -> u64;
+    /// Bytes that a port has sent and for which no credit has come back; 0 where there are no credits.
+    fn unreturned(&mut self, _: PortId) -> u64 {
+        0
+    }
+    /// The load of a channel of another switch, as last reported; 0 where nobody reports.
+    fn reported(&self, _: ChannelId) -> u64 {
+        0
+    }
 }
 
 /// Where a packet goes next.

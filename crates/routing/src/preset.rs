@@ -8,7 +8,7 @@ use crate::hash::HashFunction;
 use crate::scheme::{Placement, Routing};
 use crate::selector::{
     drill, hash, layer, least_loaded, mod_k, random, round_robin, switch_ar, switch_ar_fractional,
-    switch_ar_stable, valiant, weighted,
+    switch_ar_stable, ugal, valiant, weighted,
 };
 use crate::{Granularity, Selector};
 
@@ -73,6 +73,10 @@ fn fatpaths(layers: u32) -> Routing {
         granularity,
         Selector::Layer(Box::new(layer::Layer { construction, ..Default::default() })),
     )
+}
+
+fn ugal(config: ugal::Ugal) -> Routing {
+    scheme(Placement::Ingress, PACKET, Selector::Ugal(config))
 }
 
 const FLOW: Granularity = Granularity::Flow(flow::Flow {});
@@ -167,6 +171,36 @@ pub const PRESETS: &[Preset] = &[
         expand: || {
             let valiant = valiant::Valiant { intermediate: valiant::Intermediate::Group };
             scheme(Placement::Ingress, PACKET, Selector::Valiant(valiant))
+        },
+    },
+    Preset {
+        name: "ugal-l",
+        doc: "UGAL-L: per packet minimally or over a random group or switch, by the queues at the first switch (Kim et al., ISCA'08).",
+        expand: || ugal(ugal::Ugal::default()),
+    },
+    Preset {
+        name: "ugal-g",
+        doc: "UGAL-G: the same by the queues of the group's global channels, as its switches last reported them. Dragonflies.",
+        expand: || {
+            ugal(ugal::Ugal { queue: ugal::Queue::Global(ugal::Global::default()), ..ugal::Ugal::default() })
+        },
+    },
+    Preset {
+        name: "par",
+        doc: "Progressive adaptive routing: UGAL-L that later switches of the source's group may correct (Jiang et al., ISCA'09). Dragonflies.",
+        expand: || ugal(ugal::Ugal { progressive: true, ..ugal::Ugal::default() }),
+    },
+    Preset {
+        name: "ugal-artefact-df",
+        doc: "UGAL of the Flowcut authors' Dragonfly simulator (SST's merlin): all links to the destination's and to one random group, q against 2 q + 3200 B.",
+        expand: || {
+            ugal(ugal::Ugal {
+                decision: ugal::Decision::Ratio(ugal::Ratio::default()),
+                minimal: 16,
+                non_minimal: 16,
+                one_group: true,
+                ..ugal::Ugal::default()
+            })
         },
     },
     Preset {

@@ -85,6 +85,19 @@ impl Routing {
         has_labels || self.weaves() || self.selector.facts().needs_tree
     }
 
+    /// Whether it looks at credits.
+    pub fn needs_credits(&self) -> bool {
+        matches!(&self.selector, Selector::Ugal(ugal) if ugal.needs_credits())
+    }
+
+    /// How often the switches of a group tell each other the loads of their global channels, if they do.
+    pub fn report_period(&self) -> Option<Time> {
+        match &self.selector {
+            Selector::Ugal(ugal) => ugal.report_period(),
+            _ => None,
+        }
+    }
+
     /// How flows fall into flowcuts that switches count, if they do.
     pub fn counted_flowcuts(&self) -> Option<&Flowcut> {
         match &self.granularity {
@@ -194,12 +207,26 @@ impl Routing {
             let reason = format!("\"{}\" needs every switch to listen; use \"switch\"", selector.name());
             return refuse("placement", reason);
         }
-        if matches!(selector, Selector::Valiant(_)) && self.placement != Placement::Ingress {
+        // Where every switch counts flowcuts, each says what it does with the next one; only the first switch has a choice.
+        let is_counted = matches!(granularity, Granularity::Flowcut(_));
+        let decides_first =
+            self.placement == Placement::Ingress || self.placement == Placement::Switch && is_counted;
+        if selector.facts().at_first_switch && !decides_first {
             let reason = format!(
-                "\"valiant\" is drawn by the first switch: expected \"ingress\", found \"{}\"",
+                "\"{}\" is decided by the first switch: expected \"ingress\" (or \"switch\" with flowcuts), found \"{}\"",
+                selector.name(),
                 self.placement.name()
             );
             return refuse("placement", reason);
+        }
+        if let Selector::Ugal(ugal) = selector
+            && ugal.progressive
+            && is_counted
+            && self.placement == Placement::Ingress
+        {
+            let reason = "progressive: only the first switch knows when a flowcut ends, so a later one would break its order; use placement \
+                          \"switch\" or the preset \"ugal-l\"";
+            return refuse("selector", reason.into());
         }
         if self.entropy_values == 0 {
             return refuse("entropy_values", "expected at least 1, found 0".into());
@@ -255,6 +282,14 @@ mod tests {
         let mut scheme = preset::find("valiant").unwrap().routing();
         scheme.placement = Placement::Switch;
         assert_eq!(scheme.check().unwrap_err().field, "placement");
+
+        let mut scheme = preset::find("par").unwrap().routing();
+        scheme.placement = Placement::Switch;
+        assert_eq!(scheme.check().unwrap_err().field, "placement");
+        scheme.granularity = Granularity::Flowcut(Flowcut::default());
+        assert_eq!(scheme.check(), Ok(()));
+        scheme.placement = Placement::Ingress;
+        assert!(scheme.check().unwrap_err().to_string().contains("only the first switch knows"));
 
         let mut scheme = preset::find("switch-ar").unwrap().routing();
         scheme.placement = Placement::Ingress;

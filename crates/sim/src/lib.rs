@@ -32,6 +32,7 @@ mod model;
 mod mutation;
 mod packet_trace;
 mod path;
+mod reports;
 mod sampler;
 #[cfg(test)]
 mod shortest;

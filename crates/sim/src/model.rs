@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU64;
 
 use netloom_engine::{Model, NodeIndex, Scheduler, TIMER};
-use netloom_fabric::{Credit, Departure, Fabric, Packet, PacketKind, Ports, Rules, Wire};
+use netloom_fabric::{Credit, Departure, Fabric, Packet, Ports, Rules, Wire};
 use netloom_routing::{Forwarding, Routing};
 use netloom_topology::Network;
 use netloom_transport::Transport;
@@ -81,10 +81,10 @@ pub(crate) enum Message {
 }
 
 impl Message {
-    /// The packet, if it is one that crosses the channel rather than a credit beside it.
+    /// The packet, if it is one that crosses the channel rather than something beside it.
     pub(crate) fn packet(&self) -> Option<&Packet> {
         match self {
-            Message::Packet(packet) if packet.kind != PacketKind::Credit => Some(packet),
+            Message::Packet(packet) if !packet.kind.is_beside_data() => Some(packet),
             _ => None,
         }
     }
@@ -107,8 +107,8 @@ impl Node {
 
 const _: () = assert!(size_of::<Message>() == size_of::<Packet>(), "an event fills one cache line");
 
-/// Credits of a channel are a source of their own: they and its packets have no order among each other.
-const BESIDE: u32 = 1 << 31;
+/// What goes beside a channel is a source of its own: that and its packets have no order among each other.
+pub(crate) const BESIDE: u32 = 1 << 31;
 
 /// Puts departed packets and credits on their channels.
 pub(crate) struct Channels<'a, S>(pub(crate) &'a mut S);
@@ -171,7 +171,7 @@ impl Model for World {
         out: &mut impl Scheduler<Message>,
     ) -> Option<Time> {
         match node {
-            Node::Switch(switch) => switch.advance(self, until, out),
+            Node::Switch(switch) => switch.advance(self, id, until, out),
             Node::Host(host) => host.advance(self, id, until, out),
         }
     }

@@ -127,9 +127,9 @@ impl Tracer {
         })
     }
 
-    /// A packet has come to the node. Credits, which go beside the channel, are no packets.
+    /// A packet has come to the node. What goes beside the channel is none.
     pub(crate) fn see(&mut self, at: Time, packet: &Packet) {
-        if packet.kind == PacketKind::Credit {
+        if packet.kind.is_beside_data() {
             return;
         }
         let Some(&(channel, is_chosen)) = self.inputs.get(usize::from(packet.ingress)) else { return };
@@ -149,7 +149,7 @@ impl Tracer {
             PacketKind::Xon => "xon",
             PacketKind::Cnp => "cnp",
             PacketKind::Pause => "pause",
-            PacketKind::Credit => "credit",
+            PacketKind::Credit | PacketKind::Report => return,
         };
         self.rows.push(TraceRecord {
             time: at,

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use netloom_engine::{Engine, NodeIndex, Setup, contiguous, reference};
-use netloom_fabric::{Fabric, PortSpec, Ports, Rules, check_switch};
+use netloom_fabric::{Fabric, FlowControl, PortSpec, Ports, Rules, check_switch};
 use netloom_record::{NamedChannel, Records};
 use netloom_routing::{
     Decider, Forwarding, ForwardingError, Granularity, Layers, Placement, RoutingError, channels,
 };
 use netloom_topology::{ChannelId, Network, NodeId, PortId};
 use netloom_transport::{Congestion, Shaping};
+use netloom_units::kind::Kind;
 use netloom_units::{Bytes, Rate, Time};
 use netloom_units::{Invalid, random};
 use netloom_workload::{HostWork, Plan};
@@ -26,6 +27,7 @@ use crate::measure::Measure;
 use crate::meter::Watch;
 use crate::model::{Node, World};
 use crate::packet_trace::{PacketTrace, Tracer};
+use crate::reports::{self, Reports};
 use crate::sampler::Sampler;
 use crate::stall::{Stall, channel_name};
 use crate::switch::{CongestionPoints, Duties, Held, Switch};
@@ -156,6 +158,13 @@ impl Simulation {
             let reason =
                 format!("expected a tree topology for {}, found {}", routing.selector_name(), network.name());
             return Err(SimError::NeedsTree(reason));
+        }
+        if routing.needs_credits() && !matches!(fabric.flow_control, FlowControl::Credits(_)) {
+            let reason = format!(
+                "load: expected \"queue\" where fabric.flow_control is \"{}\": only \"credits\" has credits to count",
+                fabric.flow_control.name()
+            );
+            return Err(RoutingError { field: "selector", reason }.into());
         }
         let layers_seed = random::Node::Layers.stream(seed, 0).next_u64();
         let is_cut = |channel| faults.cut[channel as usize / 2];
@@ -301,6 +310,7 @@ impl Simulation {
                 held: Held::default(),
                 duties: self.duties(sampler.is_some()),
                 sampler,
+                reports: Reports::of(&self.world, id, |channel| self.faults.cut[channel as usize / 2]),
                 last_event: Time::ZERO,
             })))
         });
@@ -441,6 +451,8 @@ fn setup(world: &World, threads: usize, until: Time) -> Setup {
     let smallest = Bytes(options.ack_size.0.min(options.header.0 + 1)).min(world.fabric.smallest());
     let flowcut = world.routing.counted_flowcuts();
     let smallest = flowcut.map_or(smallest, |flowcut| smallest.min(flowcut.ack_size).min(flowcut.frame_size));
+    let smallest =
+        if world.routing.report_period().is_some() { smallest.min(reports::SIZE) } else { smallest };
     let largest = world.transport.packet_size();
     let channels = || network.links().iter();
     let lookahead = channels().map(|link| link.latency + link.rate.serialize(smallest)).min();

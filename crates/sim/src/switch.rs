@@ -6,11 +6,12 @@ mod flowcut;
 use netloom_engine::Scheduler;
 use netloom_fabric::{CongestionPoint, Credit, Fate, Flags, Moment, Packet, PacketKind, Ports};
 use netloom_routing::{Carries, Decider, FlowKey, Forwarding, Header, Hop, Notice, Tag, View};
-use netloom_topology::PortId;
+use netloom_topology::{ChannelId, PortId};
 use netloom_units::Time;
 use netloom_units::random::Stream;
 
 use crate::model::{Channels, Message, World};
+use crate::reports::Reports;
 use crate::sampler::Sampler;
 pub(crate) use conweave::Held;
 
@@ -36,6 +37,8 @@ pub(crate) struct Switch {
     /// Packets held back until those before them have come.
     pub(crate) held: Held,
     pub(crate) sampler: Option<Box<Sampler>>,
+    /// What it and its group say about their global channels, under UGAL-G.
+    pub(crate) reports: Option<Box<Reports>>,
     /// Last time a packet came.
     pub(crate) last_event: Time,
 }
@@ -81,16 +84,18 @@ impl Switch {
         packet: &mut Packet,
         out: &mut impl Scheduler<Message>,
     ) {
-        self.last_event = now;
         if self.duties != Duties::Plain {
             if packet.is_of_the_link() {
-                return self.obey(world, now, packet, out);
+                return self.obey(world, id, now, packet, out);
             }
+            self.last_event = now;
             if self.duties == Duties::Special {
                 return self.forward_specially(world, id, now, packet, out);
             }
             // Loads are those of this instant.
             self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
+        } else {
+            self.last_event = now;
         }
         let port = self.choose(world, &world.forwarding, id, now, packet, out);
         let moment = Moment { at: now, is_over: out.is_last_of_instant() };
@@ -132,20 +137,31 @@ impl Switch {
             return only;
         }
         let header = header(world, packet);
-        let view = PortsAt { ports, world, id, now, out };
+        let view = PortsAt { ports, world, id, now, reports: None, out };
         let (src, dst) = (packet.src, packet.dst);
         let tags = move || forwarding.tags(src, dst);
         let hop = decider.port(header, candidates, now, view, tags, draws);
         take(packet, hop)
     }
 
-    /// Does what the neighbour says about the link: stops, goes on, or takes credit.
+    /// Does what the neighbour says about the link: stops, goes on, or takes credit. Or notes what it says about its own links.
     #[inline(never)]
-    fn obey(&mut self, world: &World, now: Time, packet: &Packet, out: &mut impl Scheduler<Message>) {
-        if self.sampler.is_some() {
-            self.sample(world, now, out);
-            self.trace(now, packet);
+    fn obey(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &Packet,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        self.look_back(world, id, now, packet, out);
+        if packet.kind == PacketKind::Report {
+            if let Some(reports) = &mut self.reports {
+                reports.hear(packet);
+            }
+            return;
         }
+        self.last_event = now;
         self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
         if packet.kind == PacketKind::Credit {
             let credit = Credit::from_packet(packet);
@@ -166,10 +182,7 @@ impl Switch {
         packet: &mut Packet,
         out: &mut impl Scheduler<Message>,
     ) {
-        if self.sampler.is_some() {
-            self.sample(world, now, out);
-            self.trace(now, packet);
-        }
+        self.look_back(world, id, now, packet, out);
         if world.rules.is_lossless() {
             self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
         }
@@ -218,7 +231,9 @@ impl Switch {
             return self.choose(world, forwarding, id, now, packet, out);
         }
         let header = header(world, packet);
-        let hop = self.decider.onward(forwarding, id, &header, now, &mut self.draws);
+        let Switch { ports, decider, draws, reports, .. } = self;
+        let mut view = PortsAt { ports, world, id, now, reports: reports.as_deref(), out };
+        let hop = decider.onward(forwarding, id, &header, now, &mut view, draws);
         take(packet, hop)
     }
 
@@ -237,6 +252,36 @@ impl Switch {
     fn leads_to(&self, world: &World, id: u32, host: u32) -> bool {
         let table = world.epochs.forwarding(self.epoch, &world.forwarding).table();
         !table.candidates_in_row(self.row, id, host).ports.is_empty()
+    }
+
+    /// Takes the samples, and makes the reports, that are due up to `now`, when a packet has come.
+    #[inline]
+    fn look_back(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &Packet,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        if self.sampler.is_some() {
+            self.sample(world, now, out);
+            self.trace(now, packet);
+        }
+        if self.reports.is_some() {
+            self.report(world, id, now, out);
+        }
+    }
+
+    /// Tells the group about its global channels as they were at the instants that are due up to `now`.
+    #[inline(never)]
+    fn report(&mut self, world: &World, id: u32, now: Time, out: &mut impl Scheduler<Message>) {
+        let Switch { ports, reports: Some(reports), .. } = self else { return };
+        while let Some(instant) = reports.due(now) {
+            ports.advance(instant, &world.rules, &mut Channels(out));
+            reports.look(&mut PortsAt { ports, world, id, now: instant, reports: None, out });
+            reports.tell(instant, |port| ports.is_cut(port, instant), out);
+        }
     }
 
     /// Lets the congestion point of the queue that a data packet is about to enter look at it.
@@ -352,11 +397,15 @@ impl Switch {
     pub(crate) fn advance(
         &mut self,
         world: &World,
+        id: u32,
         until: Time,
         out: &mut impl Scheduler<Message>,
     ) -> Option<Time> {
         if self.sampler.is_some() {
             self.sample(world, until, out);
+        }
+        if self.reports.is_some() {
+            return self.advance_and_report(world, id, until, out);
         }
         self.ports.advance(until, &world.rules, &mut Channels(out))
     }
@@ -366,6 +415,22 @@ impl Switch {
         if let Some(sampler) = &mut self.sampler {
             sampler.see(now, packet);
         }
+    }
+
+    /// [`Self::advance`] of a switch that reports, which wants a turn at the next instant at which it may have something to say.
+    #[inline(never)]
+    fn advance_and_report(
+        &mut self,
+        world: &World,
+        id: u32,
+        until: Time,
+        out: &mut impl Scheduler<Message>,
+    ) -> Option<Time> {
+        self.report(world, id, until.saturating_sub(Time(1)), out);
+        let Switch { ports, reports: Some(reports), .. } = self else { return None };
+        let next = ports.advance(until, &world.rules, &mut Channels(out));
+        let mut view = PortsAt { ports, world, id, now: until, reports: None, out };
+        [next, reports.next_look(&mut view)].into_iter().flatten().min()
     }
 
     /// Takes the samples that are due up to `now`.
@@ -384,6 +449,7 @@ struct PortsAt<'a, S> {
     world: &'a World,
     id: u32,
     now: Time,
+    reports: Option<&'a Reports>,
     out: &'a mut S,
 }
 
@@ -396,6 +462,14 @@ impl<S: Scheduler<Message>> View for PortsAt<'_, S> {
     fn rate(&self, port: PortId) -> u64 {
         let network = &self.world.network;
         network.channel(network.ports(self.id)[usize::from(port)]).rate.0
+    }
+
+    fn unreturned(&mut self, port: PortId) -> u64 {
+        self.ports.unreturned(port, self.now, &self.world.rules, &mut Channels(self.out))
+    }
+
+    fn reported(&self, channel: ChannelId) -> u64 {
+        self.reports.map_or(0, |reports| reports.of_channel(channel))
     }
 }
 

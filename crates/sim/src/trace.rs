@@ -58,7 +58,8 @@ impl Simulation {
                 };
                 (minimal.ports.to_vec(), hop, reason)
             } else {
-                let hop = decider.onward(forwarding, here, &header, Time::ZERO, &mut draws);
+                let view = &mut Idle { network, here };
+                let hop = decider.onward(forwarding, here, &header, Time::ZERO, view, &mut draws);
                 let tagged = Header { tag: hop.tag, ..header };
                 let (candidates, reason) = forwarding.explain_onward(here, &tagged, &hash_in_words(&tagged));
                 (candidates, hop, reason)

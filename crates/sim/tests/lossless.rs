@@ -183,7 +183,8 @@ proptest! {
     ) {
         let routing = preset::PRESETS[scheme].routing();
         prop_assume!(!routing.needs_tree() || network.is_tree());
-        prop_assume!(!(matches!(routing.selector, Selector::Valiant(_)) && network.is_tree()));
+        let is_for_trees = !matches!(routing.selector, Selector::Valiant(_) | Selector::Ugal(_));
+        prop_assume!(is_for_trees || !network.is_tree());
         prop_assume!(transport.has_acks() || !matches!(routing.granularity, Granularity::Flowcut(_)));
         let faults = degraded.map(|(share, fraction)| {
             Fault::Degrade(Degrade { share: Some(share), fraction, ..Degrade::default() })

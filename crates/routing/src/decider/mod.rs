@@ -267,43 +267,70 @@ impl Decider {
         here: NodeId,
         header: &Header,
         now: Time,
+        view: &mut impl View,
         random: &mut impl Rng,
     ) -> Hop {
-        if forwarding.is_tagged_by_switch() && header.is_first() {
-            return self.set_out(forwarding, here, header, now, random);
+        if forwarding.is_decided(here, header) {
+            return self.decide_way(forwarding, here, header, now, view, random);
         }
         forwarding.onward(here, header, |ports| self.hashed(header, ports))
     }
 
-    /// The way of a packet at its first switch, which chooses whether it goes over an intermediate one, and keeps that for the run.
-    fn set_out(
+    /// The way of a packet at a switch that decides whether it goes over an intermediate one, and keeps that for the run.
+    #[inline(never)]
+    fn decide_way(
         &mut self,
         forwarding: &Forwarding,
         here: NodeId,
         header: &Header,
         now: Time,
+        view: &mut impl View,
         random: &mut impl Rng,
     ) -> Hop {
         let (flow, payload) = (FlowRef { key: header.key(), slot: 0 }, header.payload);
         if let Some(hop) = each!(&mut self.flows, table => table.kept(flow, now, payload), None) {
             return hop;
         }
-        let has_room = each!(&mut self.flows, table => table.has_room(flow, now), true);
-        let tag = match has_room {
-            true => forwarding.tags(header.src, header.dst).another(header.tag, random),
-            false => Tag::DIRECT,
-        };
-        let tagged = Header { tag, ..*header };
-        let hop = forwarding.onward(here, &tagged, |ports| self.hashed(&tagged, ports));
-        if !has_room {
-            return hop;
+        if !each!(&mut self.flows, table => table.has_room(flow, now), true) {
+            return self.direct(forwarding, here, header);
         }
-        if hop.tag != Tag::DIRECT {
-            let minimal = forwarding.table().candidates(here, header.dst).ports;
-            self.decisions.count(hop.port != minimal[self.hashed(header, minimal.len())]);
-        }
+        let hop = self.way(forwarding, here, header, view, random);
         each!(&mut self.flows, table => table.keep(flow, hop, now, payload), ());
         hop
+    }
+
+    /// The way that is decided on now.
+    fn way(
+        &mut self,
+        forwarding: &Forwarding,
+        here: NodeId,
+        header: &Header,
+        view: &mut impl View,
+        random: &mut impl Rng,
+    ) -> Hop {
+        let minimal = self.direct(forwarding, here, header);
+        if let Some(alternatives) = forwarding.alternatives() {
+            let choice = alternatives.choose(forwarding.table(), here, header, minimal, view, random);
+            return choice.map_or(minimal, |(hop, is_minimal)| {
+                self.decisions.count(!is_minimal);
+                hop
+            });
+        }
+        let tag = forwarding.tags(header.src, header.dst).another(header.tag, random);
+        if tag == Tag::DIRECT {
+            return minimal;
+        }
+        let header = Header { tag, ..*header };
+        let hop = forwarding.onward(here, &header, |ports| self.hashed(&header, ports));
+        self.decisions.count(hop.port != minimal.port);
+        hop
+    }
+
+    /// The way of a packet by its header's hash: on a minimal path if it sets out here, otherwise as it has begun.
+    fn direct(&self, forwarding: &Forwarding, here: NodeId, header: &Header) -> Hop {
+        let tag = if header.is_first() { Tag::DIRECT } else { header.tag };
+        let header = Header { tag, ..*header };
+        forwarding.onward(here, &header, |ports| self.hashed(&header, ports))
     }
 
     /// Whether it counts what is in flight of the flows that pass, so that [`Self::counted`] says the way of their data.
@@ -334,23 +361,20 @@ impl Decider {
             Way::Kept(hop) => return hop,
             Way::Uncounted => return self.uncounted(forwarding, candidates, here, header),
             Way::Home => self.uncounted(forwarding, candidates, here, header),
-            Way::Any => {
+            Way::Any if forwarding.is_minimal() => {
                 let tags = forwarding.tags(header.src, header.dst);
                 let tag = if self.at_first { tags.another(header.tag, random) } else { header.tag };
                 match candidates.ports {
-                    _ if !forwarding.is_minimal() => {
-                        let header = Header { tag, ..*header };
-                        let hop = forwarding.onward(here, &header, |ports| self.hashed(&header, ports));
-                        let home = candidates.ports[self.hashed(&header, candidates.ports.len())];
-                        self.decisions.count(hop.port != home);
-                        hop
-                    }
                     [only] => Hop { port: *only, tag },
                     ports => {
                         Hop { port: ports[self.decide(header, candidates, now, &mut view, random)], tag }
                     }
                 }
             }
+            Way::Any if forwarding.is_decided(here, header) => {
+                self.way(forwarding, here, header, &mut view, random)
+            }
+            Way::Any => self.direct(forwarding, here, header),
         };
         if let Some(passing) = &mut self.passing {
             passing.open(&passed, hop, now);
@@ -366,13 +390,11 @@ impl Decider {
         here: NodeId,
         header: &Header,
     ) -> Hop {
-        if forwarding.is_minimal() {
-            let ports = candidates.ports;
-            return Hop { port: ports[self.hashed(header, ports.len())], tag: header.tag };
+        if !forwarding.is_minimal() {
+            return self.direct(forwarding, here, header);
         }
-        let tag = if header.is_first() { Tag::DIRECT } else { header.tag };
-        let header = Header { tag, ..*header };
-        forwarding.onward(here, &header, |ports| self.hashed(&header, ports))
+        let ports = candidates.ports;
+        Hop { port: ports[self.hashed(header, ports.len())], tag: header.tag }
     }
 
     /// The last switch of a data packet says that it has come so far. Returns the port by which the packet had come here and, at its

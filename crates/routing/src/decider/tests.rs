@@ -290,7 +290,7 @@ fn a_flow_for_which_there_is_no_room_takes_no_intermediate_switch() {
     let (here, dst) = (network.edge_switch(0), network.hosts() - 1);
     let mut onward = |number, now| {
         let header = Header { src: 0, dst, ..header(number, 0) };
-        switch.decider.onward(&forwarding, here, &header, Time(now), &mut switch.random)
+        switch.decider.onward(&forwarding, here, &header, Time(now), &mut Loads(|_| 0), &mut switch.random)
     };
     let first = onward(3, 0);
     assert_ne!(first.tag, Tag::DIRECT);

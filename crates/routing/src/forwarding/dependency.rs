@@ -22,10 +22,11 @@
 //! assert_eq!((vcs, forwarding.find_cycle(&network, vcs)), (2, None));
 //! ```
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use netloom_topology::{ChannelId, Network, NodeId, PortId};
 
+use super::alternatives::Alternatives;
 use super::channels::{self, rank};
 use super::layers::Layers;
 use super::minimal::RouteTable;
@@ -41,6 +42,8 @@ pub(crate) enum Ways<'a> {
     Layers(&'a Layers),
     /// Over the intermediate switches of the selector `valiant`.
     Via(&'a Intermediates),
+    /// Those that the selector `ugal` weighs.
+    Weighed(&'a Alternatives),
 }
 
 /// A cycle of virtual channels, each waiting for the next and the last for the first; none if the routes are free of deadlock.
@@ -221,16 +224,31 @@ fn follow(
 ) {
     let mut traffic = Traffic::new(network, vcs);
     match ways {
-        Ways::Minimal => {
-            for to in 0..table.edges() {
-                traffic.clear();
-                let sources = (0..table.edges()).filter(|&from| from != to);
-                sources.for_each(|from| traffic.start(table.edge_switch(from)));
-                traffic.spread(|here| table.towards_edge(here, to).ports, &mut depend);
-            }
-        }
+        Ways::Minimal => follow_minimal(&mut traffic, table, depend),
         Ways::Layers(layers) => follow_layers(&mut traffic, table, layers, depend),
-        Ways::Via(via) => follow_valiant(&mut traffic, table, via, depend),
+        Ways::Via(via) => {
+            follow_detours(&mut traffic, table, Detours { via, over_own: false, late: &[] }, depend)
+        }
+        Ways::Weighed(alternatives) => {
+            follow_minimal(&mut traffic, table, &mut depend);
+            let (via, over_own) = (alternatives.via(), alternatives.uses_all_links());
+            let late =
+                if alternatives.is_progressive() { late(&mut traffic, table, via) } else { Vec::new() };
+            follow_detours(&mut traffic, table, Detours { via, over_own, late: &late }, depend);
+        }
+    }
+}
+
+fn follow_minimal(
+    traffic: &mut Traffic<'_>,
+    table: &RouteTable,
+    mut depend: impl FnMut(ChannelId, VcSet, &[PortId]),
+) {
+    for to in 0..table.edges() {
+        traffic.clear();
+        let sources = (0..table.edges()).filter(|&from| from != to);
+        sources.for_each(|from| traffic.start(table.edge_switch(from)));
+        traffic.spread(|here| table.towards_edge(here, to).ports, &mut depend);
     }
 }
 
@@ -281,28 +299,67 @@ enum Passed {
     Group(u32),
 }
 
+/// How packets come to go over an intermediate switch.
+#[derive(Clone, Copy)]
+struct Detours<'a> {
+    via: &'a Intermediates,
+    /// They may be sent to a switch of their destination's group.
+    over_own: bool,
+    /// Per switch with hosts, the channels by which packets may come there that are sent over an intermediate switch only then.
+    late: &'a [Vec<(ChannelId, VcSet)>],
+}
+
 impl Halfway {
     /// Whether some of the packets may go on to `to`.
-    fn may_go_on(&self, via: &Intermediates, to: u32) -> bool {
+    fn may_go_on(&self, detours: Detours<'_>, to: u32) -> bool {
+        let Detours { via, over_own, .. } = detours;
         let group = via.group(to);
         match self.passed {
             Passed::Switch(passed) => via.group(passed) == group && passed != to && self.from != Some(to),
-            Passed::Group(passed) => passed != group && self.from != Some(group),
+            Passed::Group(passed) => (over_own || passed != group) && self.from != Some(group),
         }
     }
 }
 
-fn follow_valiant(
+/// Per switch with hosts, the channels by which packets from its group to others come to it on minimal paths.
+fn late(traffic: &mut Traffic<'_>, table: &RouteTable, via: &Intermediates) -> Vec<Vec<(ChannelId, VcSet)>> {
+    let network = traffic.network;
+    let mut late: BTreeMap<ChannelId, VcSet> = BTreeMap::new();
+    for to in 0..table.edges() {
+        for group in (0..via.groups() as u32).filter(|&group| group != via.group(to)) {
+            traffic.clear();
+            via.members(group).iter().for_each(|&from| traffic.start(table.edge_switch(from)));
+            traffic.spread(|here| table.towards_edge(here, to).ports, |_, _, _| {});
+            for &channel in &traffic.touched {
+                // Where a group is in pieces, packets come back to it by global links.
+                if via.group_of_switch(network.channel(channel).to) == group {
+                    late.entry(channel).or_default().merge(traffic.arriving[channel as usize]);
+                }
+            }
+        }
+    }
+    let mut at = vec![Vec::new(); table.edges() as usize];
+    for (edge, at) in (0..).zip(&mut at) {
+        let here = network.ports(table.edge_switch(edge)).iter().map(|channel| channel ^ 1);
+        at.extend(here.filter_map(|channel| late.get(&channel).map(|&vcs| (channel, vcs))));
+    }
+    at
+}
+
+fn follow_detours(
     traffic: &mut Traffic<'_>,
     table: &RouteTable,
-    via: &Intermediates,
+    detours: Detours<'_>,
     mut depend: impl FnMut(ChannelId, VcSet, &[PortId]),
 ) {
+    let via = detours.via;
     let mut halfway: Vec<Halfway> = Vec::new();
     for from in 0..table.edges() {
-        for towards in via.reachable(from) {
+        for towards in via.reachable(from, detours.over_own) {
             traffic.clear();
             traffic.start(table.edge_switch(from));
+            let late = detours.late.get(from as usize).filter(|_| via.group(from) != via.group(towards));
+            late.into_iter().flatten().for_each(|&(channel, at)| traffic.arrive(channel, at));
             let is_passed = |here| via.is_passed(table, from, towards, here);
             let ports =
                 |here| if is_passed(here) { &[][..] } else { table.towards_edge(here, towards).ports };
@@ -331,7 +388,7 @@ fn follow_valiant(
     });
     for to in 0..table.edges() {
         traffic.clear();
-        for part in halfway.iter().filter(|part| part.may_go_on(via, to)) {
+        for part in halfway.iter().filter(|part| part.may_go_on(detours, to)) {
             traffic.arrive(part.channel, VcSet::of(part.vc));
         }
         let direct = (0..table.edges()).filter(|&from| from != to && !via.lie_between(from, to));

@@ -174,6 +174,40 @@ impl RouteTable {
     }
 }
 
+/// Hops between all switches that have hosts, on minimal paths.
+#[derive(Clone, Debug)]
+pub(crate) struct Hops {
+    edges: usize,
+    /// In all, and over global links; up to 255.
+    between: Vec<(u8, u8)>,
+}
+
+impl Hops {
+    /// Those of a network without its cut links.
+    pub(crate) fn measure(network: &Network, table: &RouteTable, is_cut: impl Fn(ChannelId) -> bool) -> Self {
+        let mut distances = Distances::new(network, is_cut);
+        let index = |edge| (table.edge_switch(edge) - network.hosts()) as usize;
+        let mut between = Vec::with_capacity(table.edges * table.edges);
+        let count = |distance: u32| ((distance % GLOBAL).min(255) as u8, (distance / GLOBAL).min(255) as u8);
+        for root in 0..table.edges() {
+            distances.measure(index(root));
+            // All links lead both ways.
+            between.extend((0..table.edges()).map(|from| count(distances.to_root[index(from)])));
+        }
+        Hops { edges: table.edges, between }
+    }
+
+    /// Hops between two switches, by their indices among those with hosts.
+    pub(crate) fn between(&self, from: u32, to: u32) -> u32 {
+        u32::from(self.between[to as usize * self.edges + from as usize].0)
+    }
+
+    /// Those of them that cross global links.
+    pub(crate) fn globals(&self, from: u32, to: u32) -> u8 {
+        self.between[to as usize * self.edges + from as usize].1
+    }
+}
+
 /// Distances of all switches to one of them, and how they are found.
 struct Distances {
     /// Per switch: its ports to other switches, where they lead, and the length of the way there.

@@ -1,10 +1,11 @@
 //! Among what paths a scheme decides, and how its packets are carried along them.
 //!
 //! [`Forwarding`] knows the minimal ports of every switch ([`RouteTable`]; each topology has its own notion of minimal) and, for schemes that
-//! need them, [`Layers`] or the intermediate switches of Valiant's paths ([`Intermediates`]). It says which tags a sender may choose from
+//! need them, [`Layers`], the intermediate switches of Valiant's paths ([`Intermediates`]) or the ways that UGAL weighs. It says which tags a sender may choose from
 //! ([`TagSpace`]), where a packet with a tag goes on ([`Forwarding::onward`]), which virtual channel it uses on each hop
 //! ([`channels`]), in which channels its packets may wait for each other ([`dependency`]), and how to put that into words.
 
+mod alternatives;
 pub mod channels;
 pub mod dependency;
 mod layers;
@@ -14,6 +15,7 @@ mod via;
 use netloom_topology::{ChannelId, HostId, Network, NodeId, PortId};
 use rand::Rng;
 
+use alternatives::Alternatives;
 pub use layers::Layers;
 pub use minimal::{RouteTable, Unreachable};
 pub use via::Intermediates;
@@ -39,6 +41,7 @@ enum Beyond {
     Nothing,
     Layers(Box<Layers>),
     Via(Intermediates),
+    Weighed(Box<Alternatives>),
 }
 
 /// What tags mean where there is nothing beyond the minimal ports.
@@ -146,6 +149,9 @@ impl Forwarding {
                 Beyond::Layers(Box::new(Layers::build(config, network, is_cut, seed)?))
             }
             Selector::Valiant(config) => Beyond::Via(Intermediates::build(config, network, &table)?),
+            Selector::Ugal(config) => {
+                Beyond::Weighed(Box::new(Alternatives::build(config, network, &table, is_cut)?))
+            }
             _ => Beyond::Nothing,
         };
         let values = match (routing.placement, &routing.selector) {
@@ -168,7 +174,15 @@ impl Forwarding {
     pub fn layers(&self) -> Option<&Layers> {
         match &self.beyond {
             Beyond::Layers(layers) => Some(layers),
-            Beyond::Nothing | Beyond::Via(_) => None,
+            Beyond::Nothing | Beyond::Via(_) | Beyond::Weighed(_) => None,
+        }
+    }
+
+    /// The ways that are weighed, if the scheme weighs any.
+    pub(crate) fn alternatives(&self) -> Option<&Alternatives> {
+        match &self.beyond {
+            Beyond::Weighed(alternatives) => Some(alternatives),
+            Beyond::Nothing | Beyond::Layers(_) | Beyond::Via(_) => None,
         }
     }
 
@@ -179,10 +193,18 @@ impl Forwarding {
         matches!(self.beyond, Beyond::Nothing)
     }
 
-    /// Whether the packet's first switch chooses its tag.
+    /// Whether a switch chooses the packet's way: its first one, and under progressive routing later ones of its group.
     #[inline]
-    pub fn is_tagged_by_switch(&self) -> bool {
-        matches!(self.beyond, Beyond::Via(_))
+    pub(crate) fn is_decided(&self, here: NodeId, header: &Header) -> bool {
+        match &self.beyond {
+            Beyond::Nothing | Beyond::Layers(_) => false,
+            Beyond::Via(_) => header.is_first(),
+            Beyond::Weighed(alternatives) => {
+                header.is_first()
+                    || header.carries == Carries::Data
+                        && alternatives.is_decided_again(&self.table, here, header)
+            }
+        }
     }
 
     /// The tags from which a path between two hosts is chosen.
@@ -196,7 +218,7 @@ impl Forwarding {
             }
             (Beyond::Nothing, Values::Entropy(values)) => TagSpace::Entropy(values),
             (Beyond::Nothing, Values::Labels) => TagSpace::Labels,
-            (Beyond::Nothing, Values::None) => TagSpace::None,
+            (Beyond::Weighed(_), _) | (Beyond::Nothing, Values::None) => TagSpace::None,
         }
     }
 
@@ -219,11 +241,21 @@ impl Forwarding {
                 };
                 Hop { port, tag: header.tag }
             }
-            Beyond::Via(via) => {
-                let (ports, tag) = self.part_of_way(via, here, header);
-                Hop { port: one_of(ports, choose), tag }
-            }
+            Beyond::Via(via) => self.go_on(via, here, header, choose),
+            Beyond::Weighed(alternatives) => self.go_on(alternatives.via(), here, header, choose),
         }
+    }
+
+    /// Where a packet goes on that may go over an intermediate switch.
+    fn go_on(
+        &self,
+        via: &Intermediates,
+        here: NodeId,
+        header: &Header,
+        choose: impl FnOnce(usize) -> usize,
+    ) -> Hop {
+        let (ports, tag) = self.part_of_way(via, here, header);
+        Hop { port: one_of(ports, choose), tag }
     }
 
     /// The ports of a packet over an intermediate switch, and the tag that it carries on.
@@ -264,6 +296,7 @@ impl Forwarding {
             Beyond::Nothing => Ways::Minimal,
             Beyond::Layers(layers) => Ways::Layers(layers),
             Beyond::Via(via) => Ways::Via(via),
+            Beyond::Weighed(alternatives) => Ways::Weighed(alternatives),
         }
     }
 
@@ -284,20 +317,28 @@ impl Forwarding {
                     false => (ports, format!("layer {layer}")),
                 }
             }
-            Beyond::Via(via) => {
-                let (ports, tag) = self.part_of_way(via, here, header);
-                let words = match tag.phase() {
-                    Phase::Towards(edge) => format!(
-                        "minimal towards intermediate switch {}",
-                        self.table.edge_switch(edge) - self.table.hosts()
-                    ),
-                    Phase::Minimal => "minimal to the destination".into(),
-                };
-                (ports.to_vec(), words)
+            Beyond::Via(via) => self.explain_part(via, here, header),
+            Beyond::Weighed(alternatives) => {
+                let (ports, words) = self.explain_part(alternatives.via(), here, header);
+                (ports, if header.is_first() { alternatives.words() + &words } else { words })
             }
         };
         let words = if ports.len() > 1 { format!("{words}, by the {by_hash}") } else { words };
         (ports, words)
+    }
+
+    fn explain_part(&self, via: &Intermediates, here: NodeId, header: &Header) -> (Vec<PortId>, String) {
+        let (ports, tag) = self.part_of_way(via, here, header);
+        let words = match tag.phase() {
+            Phase::Towards(edge) => {
+                format!(
+                    "minimal towards intermediate switch {}",
+                    self.table.edge_switch(edge) - self.table.hosts()
+                )
+            }
+            Phase::Minimal => "minimal to the destination".into(),
+        };
+        (ports.to_vec(), words)
     }
 }
 

@@ -54,6 +54,16 @@ impl Intermediates {
         Ok(Intermediates { group_of, members, group_of_switch, hosts: network.hosts() })
     }
 
+    /// How many groups there are.
+    pub(crate) fn groups(&self) -> usize {
+        self.members.len()
+    }
+
+    /// The group of a switch, with hosts or without; `u32::MAX` if no switch of it has hosts.
+    pub(crate) fn group_of_switch(&self, switch: NodeId) -> u32 {
+        self.group_of_switch[(switch - self.hosts) as usize]
+    }
+
     /// The group of a switch with hosts.
     pub(crate) fn group(&self, edge: u32) -> u32 {
         self.group_of[edge as usize]
@@ -86,10 +96,10 @@ impl Intermediates {
         from != to && if here == there { self.members(here).len() > 2 } else { self.members.len() > 2 }
     }
 
-    /// The switches that packets from another one may be sent over.
-    pub(crate) fn reachable(&self, from: u32) -> impl Iterator<Item = u32> {
+    /// The switches that packets from another one may be sent over; `over_own` if those of the destination's group are among them.
+    pub(crate) fn reachable(&self, from: u32, over_own: bool) -> impl Iterator<Item = u32> {
         let group = self.group(from);
-        let (in_group, others) = (self.members(group).len() > 2, self.members.len() > 2);
+        let (in_group, others) = (self.members(group).len() > 2, over_own || self.members.len() > 2);
         let edges = 0..self.group_of.len() as u32;
         edges.filter(move |&edge| match self.group(edge) == group {
             true => in_group && edge != from,
@@ -101,7 +111,7 @@ impl Intermediates {
     #[inline]
     pub fn is_passed(&self, table: &RouteTable, from: u32, towards: u32, here: NodeId) -> bool {
         let group = self.group(towards);
-        let enters = self.group(from) != group && self.group_of_switch[(here - self.hosts) as usize] == group;
+        let enters = self.group(from) != group && self.group_of_switch(here) == group;
         enters || table.edge_switch(towards) == here
     }
 }

@@ -36,6 +36,8 @@ pub(crate) struct Facts {
     pub(crate) needs_tree: bool,
     /// It reads digits of the index of hosts' leaf switches.
     pub(crate) counts_leaves: bool,
+    /// It decides at a packet's first switch, beyond the minimal ports.
+    pub(crate) at_first_switch: bool,
     /// It listens to congestion notifications, and takes this port while there are none.
     pub(crate) uncongested: Option<Uncongested>,
 }

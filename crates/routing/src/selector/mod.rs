@@ -16,6 +16,7 @@
 //! | [`switch_ar_stable`] | the same, with hysteresis | – |
 //! | [`switch_ar_fractional`] | the same, dividing a destination's packets | – |
 //! | [`valiant`] | a uniform draw among intermediate switches | – |
+//! | [`ugal`] | the loads of minimal ways and of ways over an intermediate switch | – |
 //! | [`layer`] | a uniform draw among routing layers | the layer in whose table switches look |
 
 pub mod congestion;
@@ -30,6 +31,7 @@ pub mod round_robin;
 pub mod switch_ar;
 pub mod switch_ar_fractional;
 pub mod switch_ar_stable;
+pub mod ugal;
 pub mod valiant;
 pub mod weighted;
 
@@ -118,6 +120,7 @@ macro_rules! list {
             "switch-ar-fractional" => SwitchArFractional(switch_ar_fractional::SwitchArFractional),
             "switch-ar-stable" => SwitchArStable(switch_ar_stable::SwitchArStable),
             "valiant" => Valiant(valiant::Valiant),
+            "ugal" => Ugal(ugal::Ugal),
             "layer" => Layer(Box<layer::Layer>),
             $($more)*
         }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Kindred, Place};
+use super::kind::{Facts, Kindred, Place};
 use super::random::Draw;
 
 /// Non-minimal, congestion-oblivious: the first switch draws an intermediate one for each decision, packets take minimal paths to it and
@@ -40,5 +40,9 @@ impl Kindred for Valiant {
 
     fn state(&self, _: Place) -> Draw {
         Draw
+    }
+
+    fn facts(&self) -> Facts {
+        Facts { at_first_switch: true, ..Facts::default() }
     }
 }

@@ -218,7 +218,9 @@ impl Host {
                     PacketKind::Cnm => self.on_notification(world, id, now, packet, out),
                     PacketKind::Xoff => self.on_xoff(world, now, packet, out),
                     PacketKind::Xon => self.on_xon(world, now, packet),
-                    PacketKind::FlowAck | PacketKind::Word => unreachable!("it ends at a switch"),
+                    PacketKind::FlowAck | PacketKind::Word | PacketKind::Report => {
+                        unreachable!("it ends at a switch")
+                    }
                     PacketKind::Cnp => self.on_cnp(world, id, now, packet, out),
                     PacketKind::Pause => {
                         self.nic.on_pause(packet, now, &world.rules, &mut Channels(out));

@@ -28,10 +28,10 @@ impl Switch {
             }
             return self.choose_specially(world, id, now, packet, out);
         }
-        let Switch { ports, decider, draws, .. } = self;
+        let Switch { ports, decider, draws, reports, .. } = self;
         let forwarding = world.epochs.forwarding(self.epoch, &world.forwarding);
         let candidates = forwarding.table().candidates_in_row(self.row, id, packet.dst);
-        let view = PortsAt { ports, world, id, now, out };
+        let view = PortsAt { ports, world, id, now, reports: reports.as_deref(), out };
         let (header, back, sent) = (header(world, packet), packet.ingress, packet.sent);
         let hop = decider.counted(forwarding, candidates, id, &header, back, sent, now, view, draws);
         take(packet, hop)

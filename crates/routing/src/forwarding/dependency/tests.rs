@@ -7,9 +7,19 @@ use netloom_topology::{
 use netloom_units::{Rate, Time};
 use proptest::prelude::*;
 
+use rand::Rng;
+use rand_pcg::Pcg64Mcg;
+
 use super::*;
+use crate::forwarding::Forwarding;
+use crate::header::{Carries, Header, View};
+use crate::preset;
+use crate::selector::Selector;
 use crate::selector::layer::{Construction, Layer};
+use crate::selector::random::below;
+use crate::selector::ugal::Ugal;
 use crate::selector::valiant::{Intermediate, Valiant};
+use crate::tag::Tag;
 
 fn build(topology: Topology) -> Network {
     topology.build(&BuildContext { seed: 1, base_dir: Path::new("") }).unwrap()
@@ -220,8 +230,148 @@ fn walked<S: Clone>(
     found
 }
 
+/// A scheme that weighs ways, laid on a network.
+fn weighing(network: &Network, config: Ugal) -> Result<Forwarding, crate::ForwardingError> {
+    let mut scheme = preset::find("ugal-l").unwrap().routing();
+    scheme.selector = Selector::Ugal(config);
+    Forwarding::build(&scheme, network, |_| false, 1)
+}
+
+/// A switch whose loads are drawn anew at every look.
+struct Drawn(Pcg64Mcg);
+
+impl View for Drawn {
+    fn load(&mut self, _: PortId) -> u64 {
+        u64::from(self.0.next_u32()) % 100_000
+    }
+    fn rate(&self, _: PortId) -> u64 {
+        1
+    }
+}
+
+/// The channels between switches, and their virtual channels, that a packet crosses whose decisions are taken at random loads.
+fn walk(
+    network: &Network,
+    forwarding: &Forwarding,
+    src: u32,
+    dst: u32,
+    vcs: u8,
+    view: &mut Drawn,
+) -> Vec<(ChannelId, u8)> {
+    let carries = Carries::Data;
+    let mut header =
+        Header { src, dst, flow: 0, tag: Tag::DIRECT, bytes: 4160, payload: 4096, hops: 1, carries };
+    let (mut here, mut way) = (network.edge_switch(src), Vec::<(ChannelId, u8)>::new());
+    loop {
+        let mut random = Pcg64Mcg::new(view.0.next_u64().into());
+        let mut choose = |ports| below(ports, &mut random);
+        let mut hop = forwarding.onward(here, &header, &mut choose);
+        if forwarding.is_decided(here, &header) {
+            let (table, alternatives) = (forwarding.table(), forwarding.alternatives().unwrap());
+            let choice = alternatives.choose(table, here, &header, hop, view, &mut random);
+            hop = choice.map_or(hop, |(hop, _)| hop);
+        }
+        let channel = network.ports(here)[usize::from(hop.port)];
+        here = network.channel(channel).to;
+        if here == dst {
+            return way;
+        }
+        let vc = way
+            .last()
+            .map_or(0, |&(last, vc)| channels::next(vc, rank(network, last), rank(network, channel), vcs));
+        way.push((channel, vc));
+        (header.tag, header.hops) = (hop.tag, header.hops + 1);
+        assert!(way.len() < 30, "{way:?}");
+    }
+}
+
+#[test]
+fn ugal_needs_three_virtual_channels_on_a_dragonfly_and_par_four() {
+    let network = dragonfly();
+    for (preset, needed) in [("ugal-l", 3), ("ugal-g", 3), ("par", 4)] {
+        let scheme = preset::find(preset).unwrap().routing();
+        let forwarding = Forwarding::build(&scheme, &network, |_| false, 1).unwrap();
+        assert_eq!(forwarding.vcs_needed(&network), needed, "{preset}");
+        assert!(forwarding.find_cycle(&network, needed - 1).is_some(), "{preset}");
+        assert_eq!(forwarding.find_cycle(&network, needed), None, "{preset}");
+    }
+    for (network, needed) in [(slim_fly(), 4), (build(Topology::HyperX(HyperX::default())), 6)] {
+        let forwarding = weighing(&network, Ugal::default()).unwrap();
+        assert_eq!(forwarding.vcs_needed(&network), needed, "as many hops as Valiant's longest route");
+    }
+}
+
+#[test]
+fn weighed_ways_have_the_promised_hops_on_every_family() {
+    let flowcut = Some(netloom_topology::DragonflyPreset::Flowcut1024);
+    let flowcut = build(Topology::Dragonfly(Dragonfly {
+        preset: flowcut,
+        hosts_per_switch: Some(1),
+        ..Dragonfly::default()
+    }));
+    // The longest ways: local, global, local, global, local; and a local hop more where it is decided again. Where all switches have links to
+    // all groups, one of the local hops is left out.
+    for (network, minimal, longest) in [
+        (dragonfly(), 3, 5),
+        (flowcut, 2, 4),
+        (slim_fly(), 2, 4),
+        (build(Topology::HyperX(HyperX::default())), 3, 6),
+    ] {
+        for (progressive, ways) in [(false, 1), (false, 16), (true, 1), (true, 16)] {
+            let config = Ugal { progressive, minimal: ways, non_minimal: ways, ..Ugal::default() };
+            let Ok(forwarding) = weighing(&network, config) else {
+                assert!(progressive && network.global_tier().is_none());
+                continue;
+            };
+            let (hosts, mut view) = (network.hosts(), Drawn(Pcg64Mcg::new(3)));
+            let mut lengths = BTreeSet::new();
+            for (src, dst) in
+                (0..hosts).step_by(3).flat_map(|src| (0..hosts).step_by(5).map(move |dst| (src, dst)))
+            {
+                if network.edge_switch(src) != network.edge_switch(dst) {
+                    let way = walk(&network, &forwarding, src, dst, 9, &mut view);
+                    let globals = way.iter().filter(|(channel, _)| rank(&network, *channel) == 1).count();
+                    assert!(globals <= 2, "{way:?}");
+                    lengths.insert(way.len());
+                }
+            }
+            let longest = longest + usize::from(progressive);
+            assert!(lengths.contains(&1) && lengths.contains(&minimal), "{lengths:?}");
+            assert_eq!(lengths.last(), Some(&longest), "{} {lengths:?}", network.name());
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_weighed_way_causes_a_dependency_that_is_not_found(
+        network in graphs(),
+        vcs in 1..6u8,
+        ways in 1..4u32,
+        progressive in any::<bool>(),
+        seed in any::<u64>(),
+    ) {
+        let has_groups = network.global_tier().is_some();
+        let config = Ugal { minimal: ways, non_minimal: ways, progressive, ..Ugal::default() };
+        let Ok(forwarding) = weighing(&network, config) else {
+            prop_assert!(progressive || has_groups, "only groups and PAR can be missing");
+            return Ok(());
+        };
+        let found = followed(&network, forwarding.table(), forwarding.ways(), vcs);
+        let mut view = Drawn(Pcg64Mcg::new(seed.into()));
+        let hosts = network.hosts();
+        for (src, dst) in (0..hosts).flat_map(|src| (0..hosts).map(move |dst| (src, dst))).filter(|(src, dst)| src != dst) {
+            for _ in 0..20 {
+                for pair in walk(&network, &forwarding, src, dst, vcs, &mut view).windows(2) {
+                    prop_assert!(found.contains(&(pair[0], pair[1])), "{:?}", pair);
+                }
+            }
+        }
+        let needed = forwarding.vcs_needed(&network);
+        prop_assert_eq!(forwarding.find_cycle(&network, needed), None);
+    }
 
     #[test]
     fn only_real_dependencies_are_found_and_all_of_them(network in graphs(), vcs in 1..6u8) {

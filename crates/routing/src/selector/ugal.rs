@@ -1,0 +1,317 @@
+//! UGAL: minimally or over an intermediate switch, whichever way seems less loaded.
+
+use netloom_topology::PortId;
+use netloom_units::{Bytes, Time, kinds};
+use rand::Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::kind::{Facts, Kindred, Place};
+use super::random::{Draw, below};
+use super::valiant::Intermediate;
+use crate::header::View;
+
+/// Universal globally-adaptive load-balanced routing: the first switch weighs minimal ways against ways over a drawn intermediate switch, as
+/// Valiant's, by their load and takes the one of least weight, a minimal one if equal. Packets of a flow's run keep their
+/// way. Singh, PhD thesis, Stanford 2005; on Dragonflies Kim et al., ISCA'08, and Jiang, Kim and Dally, ISCA'09. ACKs
+/// keep to minimal paths. On networks that are no trees.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Ugal {
+    /// How a minimal way is weighed against another one.
+    pub decision: Decision,
+    /// What counts as the load of an output.
+    pub load: Load,
+    /// Whose load a way has.
+    pub queue: Queue,
+    /// Most minimal ways weighed, the first being that of the header's hash. Between groups of a Dragonfly there is one per global link
+    /// that joins the two, elsewhere one per minimal port; if there are more than this, the others are drawn.
+    pub minimal: u32,
+    /// Ways over an intermediate switch weighed, each drawn by itself.
+    pub non_minimal: u32,
+    /// All of those go over one drawn group, by different global links if there are several to it.
+    pub one_group: bool,
+    /// What is drawn: a `switch` or a `group`, as for `valiant`. Absent: a group where the network has global links, otherwise a switch.
+    pub intermediate: Option<Intermediate>,
+    /// Progressive adaptive routing (PAR): the later switches of the source's group decide again on what goes minimally; a packet leaves its
+    /// minimal way at most once. In a lossless fabric that takes a virtual channel more.
+    pub progressive: bool,
+}
+
+kinds! {
+    /// How a minimal way, of load q_m and H_m hops between switches, is weighed against another one, of q_n and H_n.
+    pub enum Decision: "decision" {
+        "hops" => Hops(Hops),
+        "ratio" => Ratio(Ratio),
+    }
+}
+
+/// Minimal if q_m · H_m ≤ q_n · H_n + bias (Kim et al., ISCA'08).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Hops {
+    /// Bytes times hops.
+    pub bias: Bytes,
+}
+
+/// Minimal if q_m ≤ ratio · q_n + bias, as in BookSim (ratio 2, bias 30 flits) and SST's merlin (2, 50 flits of 64 B).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Ratio {
+    /// What a byte on a way over an intermediate switch weighs.
+    pub ratio: u32,
+    /// What such a way weighs without any load.
+    pub bias: Bytes,
+}
+
+/// What counts as the load of an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Load {
+    /// Bytes that wait there or are being sent.
+    Queue,
+    /// Bytes that have been sent there and for which no credit has come back: what the next switch holds, and what is on the way there
+    /// and back. Needs credits.
+    Credits,
+    /// The sum of both. Needs credits.
+    Both,
+}
+
+impl Load {
+    /// The load of a port.
+    pub fn of(self, view: &mut impl View, port: PortId) -> u64 {
+        match self {
+            Load::Queue => view.load(port),
+            Load::Credits => view.unreturned(port),
+            Load::Both => view.load(port) + view.unreturned(port),
+        }
+    }
+}
+
+kinds! {
+    /// Whose load a way has.
+    pub enum Queue: "queue" {
+        "local" => Local(Local),
+        "global" => Global(Global),
+    }
+}
+
+/// UGAL-L: that of the output port by which the way begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Local {}
+
+/// UGAL-G: that of the first global channel of the way, wherever in the group it begins. A switch knows its own queues as they are
+/// and those of another switch by reports: at every multiple of `period` a switch looks at the load of its global channels and tells
+/// those that have changed to the switches of its group, over the direct links between them, beside the data: that takes the
+/// link's delay and the serialisation of 64 bytes, but no bandwidth. So a load is known with an age between that delay and
+/// that delay plus `period`; the textbook's UGAL-G, which knows all queues of the group at once, is its limit. Dragonflies only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Global {
+    /// Time between two looks.
+    pub period: Time,
+}
+
+impl Default for Ugal {
+    fn default() -> Self {
+        Ugal {
+            decision: Decision::Hops(Hops::default()),
+            load: Load::Queue,
+            queue: Queue::Local(Local {}),
+            minimal: 1,
+            non_minimal: 1,
+            one_group: false,
+            intermediate: None,
+            progressive: false,
+        }
+    }
+}
+
+impl Default for Hops {
+    /// Eight packets of 4 KiB, one hop each: a packet or two before a way of three hops mean no congestion.
+    fn default() -> Self {
+        Hops { bias: Bytes(32 << 10) }
+    }
+}
+
+impl Default for Ratio {
+    /// SST's, 50 flits of 64 B.
+    fn default() -> Self {
+        Ratio { ratio: 2, bias: Bytes(3200) }
+    }
+}
+
+impl Default for Global {
+    /// About the delay of a local link.
+    fn default() -> Self {
+        Global { period: Time::from_ns(500) }
+    }
+}
+
+/// Most ways of a sort that are weighed.
+const MOST_WAYS: u32 = 256;
+
+/// The way is weighed where the paths are known, and nothing is remembered.
+impl Kindred for Ugal {
+    type State = Draw;
+
+    fn state(&self, _: Place) -> Draw {
+        Draw
+    }
+
+    fn facts(&self) -> Facts {
+        Facts { at_first_switch: true, ..Facts::default() }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for (field, ways) in [("minimal", self.minimal), ("non_minimal", self.non_minimal)] {
+            if !(1..=MOST_WAYS).contains(&ways) {
+                return Err(format!("{field}: expected 1 to {MOST_WAYS}, found {ways}"));
+            }
+        }
+        if self.one_group && self.non_minimal == 1 {
+            return Err("one_group: has a meaning only with several ways, `non_minimal` above 1".into());
+        }
+        if let Decision::Ratio(Ratio { ratio: 0, .. }) = self.decision {
+            return Err("decision.ratio: expected at least 1, found 0".into());
+        }
+        if let Queue::Global(Global { period: Time::ZERO }) = self.queue {
+            return Err("queue.period: expected more than 0, found 0s".into());
+        }
+        Ok(())
+    }
+}
+
+impl Ugal {
+    /// What a way weighs.
+    fn weight(&self, load: u64, hops: u32, is_minimal: bool) -> u64 {
+        let (weight, bias) = match (&self.decision, is_minimal) {
+            (Decision::Hops(hops_form), _) => (load.saturating_mul(u64::from(hops)), hops_form.bias),
+            (Decision::Ratio(ratio), true) => (load, ratio.bias),
+            (Decision::Ratio(ratio), false) => (load.saturating_mul(u64::from(ratio.ratio)), ratio.bias),
+        };
+        if is_minimal { weight } else { weight.saturating_add(bias.0) }
+    }
+
+    /// How often a switch reports the loads of its global channels to its group.
+    pub fn report_period(&self) -> Option<Time> {
+        match &self.queue {
+            Queue::Local(_) => None,
+            Queue::Global(global) => Some(global.period),
+        }
+    }
+
+    /// Whether it can be used without credits.
+    pub fn needs_credits(&self) -> bool {
+        self.load != Load::Queue
+    }
+}
+
+/// The ways weighed so far: the best of each sort.
+#[derive(Clone, Debug)]
+pub(crate) struct Scales<'c, W> {
+    config: &'c Ugal,
+    /// Minimal ways, and those over an intermediate switch.
+    best: [Option<Best<W>>; 2],
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Best<W> {
+    way: W,
+    weight: u64,
+    /// Ways that weigh the same.
+    ties: usize,
+}
+
+impl<'c, W> Scales<'c, W> {
+    pub(crate) fn new(config: &'c Ugal) -> Self {
+        Scales { config, best: [None, None] }
+    }
+
+    /// Weighs a way. Of several of a sort that weigh the same, each is kept with the same probability.
+    pub(crate) fn weigh(&mut self, way: W, load: u64, hops: u32, is_minimal: bool, random: &mut impl Rng) {
+        let weight = self.config.weight(load, hops, is_minimal);
+        let best = &mut self.best[usize::from(!is_minimal)];
+        match best {
+            Some(best) if best.weight < weight => {}
+            Some(best) if best.weight == weight => {
+                best.ties += 1;
+                if below(best.ties, random) == 0 {
+                    best.way = way;
+                }
+            }
+            _ => *best = Some(Best { way, weight, ties: 1 }),
+        }
+    }
+
+    /// The way to take, and whether it is a minimal one; none if none was weighed.
+    pub(crate) fn choice(self) -> Option<(W, bool)> {
+        match self.best {
+            [Some(minimal), Some(other)] if minimal.weight > other.weight => Some((other.way, false)),
+            [Some(minimal), _] => Some((minimal.way, true)),
+            [None, other] => other.map(|other| (other.way, false)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a minimal way of two hops is taken against one of four.
+    fn takes_minimal(decision: Decision, minimal: u64, other: u64) -> bool {
+        let config = Ugal { decision, ..Ugal::default() };
+        let mut random = rand_pcg::Pcg64Mcg::new(1);
+        let mut scales = Scales::new(&config);
+        scales.weigh('n', other, 4, false, &mut random);
+        scales.weigh('m', minimal, 2, true, &mut random);
+        scales.choice() == Some(('m', true))
+    }
+
+    #[test]
+    fn both_decisions_are_those_of_their_formulas() {
+        let hops = |bias| Decision::Hops(Hops { bias: Bytes(bias) });
+        assert!(takes_minimal(hops(0), 0, 0) && takes_minimal(hops(0), 200, 100));
+        assert!(!takes_minimal(hops(0), 201, 100) && !takes_minimal(hops(0), 1, 0));
+        assert!(takes_minimal(hops(50), 225, 100) && !takes_minimal(hops(50), 226, 100));
+        let ratio = |ratio, bias| Decision::Ratio(Ratio { ratio, bias: Bytes(bias) });
+        assert!(takes_minimal(ratio(2, 30), 230, 100) && !takes_minimal(ratio(2, 30), 231, 100));
+        assert!(takes_minimal(ratio(1, 0), 100, 100) && !takes_minimal(ratio(1, 0), 101, 100));
+        assert!(takes_minimal(hops(0), u64::MAX, u64::MAX));
+    }
+
+    #[test]
+    fn of_several_ways_the_lightest_is_taken_and_ties_are_uniform() {
+        let config =
+            Ugal { decision: Decision::Ratio(Ratio { ratio: 2, bias: Bytes(0) }), ..Ugal::default() };
+        let mut random = rand_pcg::Pcg64Mcg::new(1);
+        let mut hits = [0u32; 6];
+        for _ in 0..30_000 {
+            let mut scales = Scales::new(&config);
+            for (way, load) in [(0, 30), (1, 20), (2, 20)] {
+                scales.weigh(way, load, 2, true, &mut random);
+            }
+            for (way, load) in [(3, 9), (4, 12), (5, 9)] {
+                scales.weigh(way, load, 5, false, &mut random);
+            }
+            hits[scales.choice().unwrap().0] += 1;
+        }
+        assert_eq!([hits[0], hits[1], hits[2], hits[4]], [0; 4]);
+        // Six standard deviations of a binomial(30000, 1/2).
+        assert!(hits[3].abs_diff(15_000) < 520, "{hits:?}");
+    }
+
+    #[test]
+    fn numbers_without_meaning_are_refused() {
+        let refusal = |config: Ugal| config.check().unwrap_err();
+        assert!(refusal(Ugal { minimal: 0, ..Ugal::default() }).starts_with("minimal: expected 1 to 256"));
+        assert!(refusal(Ugal { non_minimal: 300, ..Ugal::default() }).contains("non_minimal"));
+        assert!(refusal(Ugal { one_group: true, ..Ugal::default() }).contains("one_group"));
+        let ratio = Decision::Ratio(Ratio { ratio: 0, ..Ratio::default() });
+        assert!(refusal(Ugal { decision: ratio, ..Ugal::default() }).contains("decision.ratio"));
+        let queue = Queue::Global(Global { period: Time::ZERO });
+        assert!(refusal(Ugal { queue, ..Ugal::default() }).contains("queue.period"));
+        assert_eq!(Ugal::default().check(), Ok(()));
+    }
+}
