@@ -20,6 +20,10 @@ pub(crate) fn run(target: &str, data: &[u8]) {
         "htsim-matrix" | "ns3-flows" | "goal" => {
             workload(data, "file", json!({ "kind": target, "file": "file" }))
         }
+        "flow-graph" => {
+            workload(data, "flows.graphml", json!({ "kind": "flow-list", "file": "flows.graphml" }))
+        }
+        "chakra" => workload(data, "file", json!({ "kind": "chakra", "files": ["file", "file"] })),
         "sizes" => workload(data, "file", json!({ "kind": "incast", "size": { "file": "file" } })),
         topology => network(data, topology),
     }

@@ -8,6 +8,8 @@ import duckdb
 import pandas as pd
 import polars as pl
 import pytest
+from scapy.layers.inet import IP, UDP
+from scapy.utils import rdpcap
 
 ROOT = Path(__file__).parent.parent
 NETLOOM = ROOT / "target" / "release" / "netloom"
@@ -126,3 +128,61 @@ def test_any_number_of_threads_writes_the_same_files(outcome, tmp_path):
             # What a run cost is the one thing that may differ.
             if file.name != "performance.json":
                 assert (out / file.name).read_bytes() == file.read_bytes(), (threads, file.name)
+
+
+TRACED = """
+packets = true
+trace = { flows = [{ src = 0, dst = 9 }], channels = [{ from = "h3", to = "s1" }] }
+"""
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("traced")
+    workload = 'kind = "off-diagonal"\noffset = 9\nsize = "64KiB"'
+    scenario = SCENARIO.replace('kind = "permutation"\nsize = "1MiB"', workload).replace(
+        'sample = "10us"', TRACED
+    )
+    (folder / "traced.toml").write_text(scenario)
+    command = [NETLOOM, "run", folder / "traced.toml", "--out", folder / "out"]
+    subprocess.run(command, check=True, capture_output=True)
+    return folder / "out"
+
+
+def test_packets_are_summed_up_by_flow_and_by_latency(traced):
+    expected = summary(traced)["packet_paths"]["all"]
+    flows, packets = (pl.read_parquet(traced / f"{name}.parquet") for name in ("flows", "packets"))
+    assert packets["packets"].sum() == flows["packets"].sum() == expected["packets"]
+    assert packets["latency_max_ps"].max() == expected["latency_ps"]["max"]
+    mean = (packets["latency_mean_ps"] * packets["packets"]).sum() / packets["packets"].sum()
+    assert mean == pytest.approx(expected["latency_ps"]["mean"])
+    bins = pl.read_parquet(traced / "latency.parquet").sort("from_ps")
+    assert bins["packets"].sum() == expected["packets"] == sum(expected["hops"].values())
+    half = bins.filter(pl.col("packets").cum_sum() >= expected["packets"] / 2).row(0, named=True)
+    assert half["from_ps"] <= expected["latency_ps"]["p50"] < half["until_ps"]
+
+
+def test_wireshark_reads_a_trace(traced):
+    printed = subprocess.run([NETLOOM, "pcapng", traced], check=True, capture_output=True, text=True)
+    trace = pl.read_parquet(traced / "trace.parquet")
+    assert printed.stdout == f"{trace.height} packets in {traced}.pcapng\n"
+    capture = rdpcap(f"{traced}.pcapng")
+    assert len(capture) == trace.height
+    for packet, row in zip(capture, trace.iter_rows(named=True), strict=True):
+        assert packet.wirelen == row["size_bytes"] and float(packet.time) == pytest.approx(
+            row["time_ps"] / 1e12
+        )
+        assert packet[IP].src == f"10.0.0.{row['src']}" and packet[IP].dst == f"10.0.0.{row['dst']}"
+        assert int.from_bytes(bytes(packet[UDP].payload)[8:12], "big") == row["seq"]
+        assert (packet[IP].tos & 3 == 3) == row["marked"]
+        checksum = packet[IP].chksum
+        del packet[IP].chksum
+        assert IP(bytes(packet[IP])).chksum == checksum
+    assert set(trace["kind"]) == {"data", "ack"}
+    first = trace.filter((pl.col("src") == 0) & (pl.col("seq") == 0) & (pl.col("kind") == "data"))
+    assert first["hops"].to_list() == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_run_without_a_trace_has_no_capture(outcome):
+    refused = subprocess.run([NETLOOM, "pcapng", outcome], capture_output=True, text=True, check=False)
+    assert refused.returncode == 1 and "holds no trace" in refused.stderr

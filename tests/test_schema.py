@@ -13,7 +13,9 @@ NETLOOM = ROOT / "target" / "release" / "netloom"
 SCENARIOS = sorted(path for path in (ROOT / "examples").glob("*.toml") if "[[axis]]" not in path.read_text())
 
 
-STUDIES = sorted({*(ROOT / "studies").glob("*/*.toml"), *(ROOT / "examples").glob("*.toml")}.difference(SCENARIOS))
+STUDIES = sorted(
+    {*(ROOT / "studies").glob("*/*.toml"), *(ROOT / "examples").glob("*.toml")}.difference(SCENARIOS)
+)
 
 
 def made(*files):

@@ -97,6 +97,11 @@ impl RowGroup<'_> {
         cells.into_iter().map(|cell| cell.map(|cell| C::load(&cell)).transpose()).collect()
     }
 
+    /// Whether there is a column of that name.
+    pub fn has(&self, name: &str) -> bool {
+        self.find(name).is_ok()
+    }
+
     /// The values of a column of integers of any size, signed or not, as long as none is below zero.
     ///
     /// # Errors

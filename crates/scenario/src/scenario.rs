@@ -212,6 +212,9 @@ fn each_file_of_workload(workload: &mut Node, visit: &mut impl FnMut(&mut Node))
             visit(node);
         }
     }
+    if let Some(Node { value: Value::Array(files), .. }) = workload.at_mut(&["files"]) {
+        files.iter_mut().for_each(&mut *visit);
+    }
     if let Some(Node { value: Value::Array(parts), .. }) = workload.at_mut(&["parts"]) {
         parts.iter_mut().for_each(|part| each_file_of_workload(part, visit));
     }

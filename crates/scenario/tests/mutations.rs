@@ -133,5 +133,7 @@ targets! {
     htsim_matrices: "htsim-matrix",
     ns3_flows: "ns3-flows",
     goal: "goal",
+    flow_graphs: "flow-graph",
+    chakra: "chakra",
     sizes: "sizes",
 }

@@ -52,8 +52,8 @@ pub use error::WorkloadError;
 pub use map::Map;
 pub use options::{Destination, Options, Placement};
 pub use pattern::{
-    Adversarial, Algorithm, AllToAll, Application, Bernoulli, Bursty, Collective, Degree, FlowList, Goal,
-    HotSources, Hotspot, HtsimMatrix, Idle, Incast, Mix, Ns3Flows, OffDiagonal, Order, Part, Pattern,
+    Adversarial, Algorithm, AllToAll, Application, Bernoulli, Bursty, Chakra, Collective, Degree, FlowList,
+    Goal, HotSources, Hotspot, HtsimMatrix, Idle, Incast, Mix, Ns3Flows, OffDiagonal, Order, Part, Pattern,
     Permutation, Poisson, Scale, ScaleTable, Severity, Shuffle, Skeleton, StartUnit, Stencil, Uniform,
     Victim,
 };

@@ -417,7 +417,8 @@ pub(crate) fn lay(
         && let Err(expected) = context.check_message(largest)
     {
         let field = match pattern {
-            Pattern::Goal(_) => "file",
+            Pattern::Goal(_) | Pattern::HtsimMatrix(_) => "file",
+            Pattern::Chakra(_) => "files",
             Pattern::Skeleton(_) => "scale",
             _ => "size",
         };

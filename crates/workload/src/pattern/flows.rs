@@ -76,15 +76,14 @@ impl<'a> Flows<'a> {
         }
     }
 
-    /// Adds the flow that stands in a line of the file.
-    pub(super) fn add(
+    /// Checks the flow that stands in a line of the file, and that there is room for it; the ranks of its ends.
+    pub(super) fn check(
         &mut self,
         line: u64,
         src: u64,
         dst: u64,
         bytes: Bytes,
-        start: Time,
-    ) -> Result<(), WorkloadError> {
+    ) -> Result<(u32, u32), WorkloadError> {
         let fail = |problem: String| WorkloadError::line(self.file, line, problem);
         let last = self.ranks() - 1;
         let host = |name: &str, rank: u64| -> Result<HostId, WorkloadError> {
@@ -93,8 +92,7 @@ impl<'a> Flows<'a> {
                 .copied()
                 .ok_or_else(|| fail(format!("{name}: expected a host from 0 to {last}, found {rank}")))
         };
-        let (src_host, dst) = (host("src", src)?, host("dst", dst)?);
-        if src_host == dst {
+        if host("src", src)? == host("dst", dst)? {
             return Err(fail(format!("src and dst are the same host, {src}")));
         }
         if bytes == Bytes(0) {
@@ -105,12 +103,43 @@ impl<'a> Flows<'a> {
             .check_message(bytes)
             .map_err(|expected| fail(format!("bytes: expected {expected}, found {bytes}")))?;
         self.memory.take(BYTES_PER_FLOW).map_err(|error| fail(error.to_string()))?;
+        Ok((src as u32, dst as u32))
+    }
+
+    /// Adds the flow that stands in a line of the file.
+    pub(super) fn add(
+        &mut self,
+        line: u64,
+        src: u64,
+        dst: u64,
+        bytes: Bytes,
+        start: Time,
+    ) -> Result<(), WorkloadError> {
+        let (src, dst) = self.check(line, src, dst, bytes)?;
+        let fail = |problem: String| WorkloadError::line(self.file, line, problem);
+        let (src_host, dst) = (self.setting.placed[src as usize], self.setting.placed[dst as usize]);
         let shifted = start.0.checked_add(self.setting.first_start(src_host).0);
         let start =
             shifted.map(Time).ok_or_else(|| fail(format!("start: {start} is beyond the end of time")))?;
         self.hosts[src_host as usize].push(Message::new(dst, bytes, start));
         self.count += 1;
         Ok(())
+    }
+
+    /// Adds an entry of a list or, where there is no start, of a traffic matrix: all of it begins at once, and nothing is sent where it
+    /// says nothing.
+    pub(super) fn add_entry(
+        &mut self,
+        line: u64,
+        src: u64,
+        dst: u64,
+        bytes: Bytes,
+        start: Option<Time>,
+    ) -> Result<(), WorkloadError> {
+        match start {
+            None if bytes == Bytes(0) => Ok(()),
+            _ => self.add(line, src, dst, bytes, start.unwrap_or(Time::ZERO)),
+        }
     }
 
     /// The plan, every host's flows by start and, among equals, in the order of the file.

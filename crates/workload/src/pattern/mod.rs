@@ -4,6 +4,7 @@ mod adversarial;
 mod all_to_all;
 mod bernoulli;
 mod bursty;
+mod chakra;
 mod collective;
 mod flow_list;
 mod flows;
@@ -28,6 +29,7 @@ pub use adversarial::Adversarial;
 pub use all_to_all::{AllToAll, Order};
 pub use bernoulli::Bernoulli;
 pub use bursty::Bursty;
+pub use chakra::Chakra;
 pub use collective::{Algorithm, Collective};
 pub use flow_list::FlowList;
 pub use goal::Goal;
@@ -65,6 +67,7 @@ kinds! {
         "collective" => Collective(Collective),
         "skeleton" => Skeleton(Skeleton),
         "goal" => Goal(Goal),
+        "chakra" => Chakra(Chakra),
         "bernoulli" => Bernoulli(Bernoulli),
         "bursty" => Bursty(Bursty),
         "hotspot" => Hotspot(Hotspot),
@@ -91,6 +94,7 @@ impl Pattern {
             Pattern::Collective(pattern) => pattern.lay(setting),
             Pattern::Skeleton(pattern) => pattern.lay(setting),
             Pattern::Goal(pattern) => pattern.lay(setting),
+            Pattern::Chakra(pattern) => pattern.lay(setting),
             Pattern::Bernoulli(pattern) => pattern.lay(setting),
             Pattern::Bursty(pattern) => pattern.lay(setting),
             Pattern::Hotspot(pattern) => pattern.lay(setting),
@@ -189,12 +193,16 @@ mod tests {
             Stencil { offsets: Some(vec![-1, 7]), size: Table::WebServer.into(), ..Default::default() };
         patterns.push(Pattern::Stencil(stencil));
         patterns.push(Pattern::HtsimMatrix(HtsimMatrix { file: "a.cm".into(), start_unit: StartUnit::Us }));
+        patterns.push(Pattern::Chakra(Chakra {
+            files: vec!["a.0.et".into(), "a.1.et".into()],
+            overhead: Time(2),
+        }));
         patterns.push(Pattern::Goal(Goal { file: "a.goal".into(), time_unit: Time(1), overhead: Time(2) }));
         let mixed = [Pattern::Poisson(Poisson::default()), Pattern::Hotspot(Hotspot::default())];
         let part = |pattern| Part { name: Some("a".into()), pattern, options: crate::Options::default() };
         patterns.push(Pattern::Mix(Mix { parts: mixed.into_iter().map(part).collect() }));
-        // All but the three lists and the schedule, which need a file, and the mix, which needs parts.
-        assert_eq!(patterns.len(), Pattern::NAMES.len() - 5 + 5);
+        // All but the three lists, the schedule and the traces, which need files, and the mix, which needs parts.
+        assert_eq!(patterns.len(), Pattern::NAMES.len() - 6 + 6);
         for pattern in patterns {
             let mut table: toml::Table = toml::from_str(&toml::to_string(&pattern).unwrap()).unwrap();
             let kind = table.remove("kind").unwrap();

@@ -5,6 +5,7 @@ mod algorithm;
 pub use algorithm::Algorithm;
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use netloom_units::{Bytes, Time};
 use schemars::JsonSchema;
@@ -89,19 +90,27 @@ pub(super) struct Operation {
     tag: u32,
     /// Steps of a rank that go on at the same time.
     window: u32,
+    /// The steps that are done, where not all are.
+    part: Option<(u32, u32)>,
 }
 
 impl Operation {
     /// An operation of ranks 0 to `ranks` - 1, at least 2, one step after the other.
     pub(super) fn new(algorithm: Algorithm, ranks: u32, size: Bytes, tag: u32) -> Self {
-        Operation { algorithm, ranks, size, tag, window: 1 }
+        Operation { algorithm, ranks, size, tag, window: 1, part: None }
+    }
+
+    /// Some of its steps only.
+    pub(super) fn only(self, steps: Range<u32>) -> Self {
+        Operation { part: Some((steps.start, steps.end)), ..self }
     }
 
     /// Adds the part of a rank, which begins after the operations `start`; returns the last ones, after which it is
     /// done.
     pub(super) fn add(&self, builder: &mut RankBuilder, rank: u32, start: &[u32]) -> Vec<u32> {
         let mut steps: VecDeque<Vec<u32>> = VecDeque::new();
-        for step in 0..self.steps() {
+        let (first, end) = self.part.unwrap_or((0, self.steps()));
+        for step in first..end {
             let (to, from) = self.step(rank, step);
             let send = to.map(|(to, bytes)| builder.send(to, bytes, self.tag));
             let recv = from.map(|(from, _)| builder.recv(Accept::Only(from), Accept::Only(self.tag)));

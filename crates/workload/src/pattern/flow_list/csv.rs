@@ -31,10 +31,7 @@ pub(super) fn read(file: &Path, flows: &mut Flows) -> Result<(), WorkloadError> 
         })
     };
     let (src, dst, bytes) = (required("src")?, required("dst")?, required("bytes")?);
-    let (start, in_ps) = match column("start_ps") {
-        Some(column) => (column, true),
-        None => (required("start")?, false),
-    };
+    let (start_ps, start) = (column("start_ps"), column("start"));
     let mut record = StringRecord::new();
     while reader.read_record(&mut record).map_err(csv_error)? {
         let line = record.position().map_or(0, Position::line);
@@ -45,13 +42,18 @@ pub(super) fn read(file: &Path, flows: &mut Flows) -> Result<(), WorkloadError> 
         let host = |column: usize| flows.rank(line, &header[column], &record[column], Speaks::InNumbers);
         let size = record[bytes].parse::<u64>().map(Bytes).or_else(|_| record[bytes].parse::<Bytes>());
         let size = size.map_err(|_| fail(bytes, "a number of bytes or a size such as \"64KiB\""))?;
-        let start = if in_ps {
-            Time(record[start].parse().map_err(|_| fail(start, "a whole number of picoseconds"))?)
-        } else {
-            record[start].parse().map_err(|_| fail(start, "a time such as \"10us\""))?
+        let start = match (start_ps, start) {
+            (Some(start), _) => {
+                let time = record[start].parse().map_err(|_| fail(start, "a whole number of picoseconds"))?;
+                Some(Time(time))
+            }
+            (None, Some(start)) => {
+                Some(record[start].parse().map_err(|_| fail(start, "a time such as \"10us\""))?)
+            }
+            (None, None) => None,
         };
         let (src, dst) = (host(src)?, host(dst)?);
-        flows.add(line, src, dst, size, start)?;
+        flows.add_entry(line, src, dst, size, start)?;
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! An explicit list of flows from a file.
 
 mod csv;
+mod graphml;
 mod parquet;
 
 use std::path::PathBuf;
@@ -12,10 +13,11 @@ use super::flows::Flows;
 use crate::WorkloadError;
 use crate::plan::{Plan, Setting};
 
-/// Flows listed in a CSV (`.csv`) or Parquet (`.parquet`) file with the columns `src`, `dst` (hosts, numbered from 0),
-/// `bytes`, and `start_ps` (picoseconds). In CSV, which begins with a header line, sizes such as `64KiB`, a column `start` with
-/// times such as `10us`, and hosts by the names that the network's file gives them are fine too, and lines that start with `#` are comments. Other columns are ignored, so the
-/// `flows.parquet` of an outcome is a flow list.
+/// Flows listed in a CSV (`.csv`), Parquet (`.parquet`) or GraphML (`.graphml`) file with the columns `src`, `dst` (hosts, numbered from 0),
+/// `bytes`, and `start_ps` (picoseconds). Without a start the list is a traffic matrix: all begins at once, entries of 0 bytes send nothing. In CSV,
+/// which begins with a header line, sizes such as `64KiB`, a column `start` with times such as `10us`, and hosts by the names that the
+/// network's file gives them are fine too, and lines that start with `#` are comments. Other columns are ignored, so the `flows.parquet` of an
+/// outcome is a flow list. GraphML has a directed edge for each flow, with `bytes` and perhaps `start_ps` as its data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowList {
@@ -30,8 +32,9 @@ impl FlowList {
         match file.extension().and_then(|extension| extension.to_str()) {
             Some("csv") => csv::read(&file, &mut flows)?,
             Some("parquet") => parquet::read(&file, &mut flows)?,
+            Some("graphml") => graphml::read(&file, &mut flows)?,
             _ => {
-                let expected = "a name that ends in .csv or .parquet";
+                let expected = "a name that ends in .csv, .parquet or .graphml";
                 return Err(WorkloadError::parameter("file", expected, file.display()));
             }
         }
@@ -73,7 +76,7 @@ mod tests {
     #[test]
     fn mistakes_name_file_and_line() {
         for (text, expected) in [
-            ("src,dst,bytes\n", "flows.csv:1: expected a header line with a column `start`"),
+            ("src,dst,start\n", "flows.csv:1: expected a header line with a column `bytes`"),
             (
                 "src,dst,bytes,start\n0,1,1,0s\n0,8,1,0s\n",
                 "flows.csv:3: dst: expected a host from 0 to 7, found 8",
@@ -91,6 +94,57 @@ mod tests {
         let error =
             plan(Workload::new(Pattern::FlowList(missing)), &network(8, 2), 1).unwrap_err().to_string();
         assert!(error.contains("/nowhere/flows.csv"), "{error}");
+    }
+
+    #[test]
+    fn without_starts_it_is_a_traffic_matrix() {
+        let expected =
+            [(0, Message::new(1, Bytes(5), Time::ZERO)), (2, Message::new(1, Bytes(7), Time::ZERO))];
+        assert_eq!(timed(&mut read("src,dst,bytes\n2,1,7\n0,0,0\n0,1,5\n").unwrap()), expected);
+        let columns = [
+            ("src", Signed([2, 0])),
+            ("dst", Signed([1, 1])),
+            ("bytes", Unsigned([7, 5])),
+            ("colour", Signed([1, 2])),
+        ];
+        assert_eq!(timed(&mut read_parquet(columns).unwrap()), expected);
+        assert_eq!(timed(&mut read_graphml(GRAPHML).unwrap()), expected);
+        let started = GRAPHML
+            .replace("<data key=\"d0\">5</data>", "<data key=\"d0\">5</data><data key=\"start_ps\">9</data>");
+        assert_eq!(timed(&mut read_graphml(&started).unwrap())[0].1.start, Time(9));
+    }
+
+    /// As NetworkX writes it.
+    const GRAPHML: &str = "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">
+<key id=\"d0\" for=\"edge\" attr.name=\"bytes\" attr.type=\"long\" />
+<graph edgedefault=\"directed\">
+<node id=\"0\" /><node id=\"1\" /><node id=\"2\" />
+<edge source=\"2\" target=\"1\"><data key=\"d0\">7</data></edge>
+<edge source=\"0\" target=\"1\"><data key=\"d0\">5</data></edge>
+<edge source=\"0\" target=\"0\"><data key=\"d0\">0</data></edge>
+</graph></graphml>";
+
+    fn read_graphml(text: &str) -> Result<Plan, WorkloadError> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("matrix.graphml");
+        std::fs::write(&file, text).unwrap();
+        plan(Workload::new(Pattern::FlowList(FlowList { file })), &network(8, 2), 1)
+    }
+
+    #[test]
+    fn mistakes_in_graphml_name_their_line() {
+        for (from, to, expected) in [
+            ("\"directed\"", "\"undirected\"", "matrix.graphml:3: expected a directed graph"),
+            (">7<", ">x<", "matrix.graphml:5: bytes: expected a number of bytes"),
+            ("target=\"1\"", "target=\"8\"", "matrix.graphml:5: dst: expected a host from 0 to 7, found 8"),
+            ("target=\"1\"", "", "matrix.graphml:5: edge without target"),
+            ("\"bytes\"", "\"weight\"", "matrix.graphml:5: edge without an attribute `bytes`"),
+            ("</graphml>", "", "malformed XML"),
+            ("graph edge", "grap edge", "malformed XML"),
+        ] {
+            let error = read_graphml(&GRAPHML.replacen(from, to, 1)).unwrap_err().to_string();
+            assert!(error.contains(expected), "{expected}\n{error}");
+        }
     }
 
     /// A column of two values.

@@ -25,9 +25,11 @@ pub(super) fn read(file: &Path, flows: &mut Flows) -> Result<(), WorkloadError> 
             let group = group?;
             // Whatever integers they are in the file.
             let (src, dst) = (group.integers("src")?, group.integers("dst")?);
-            let (bytes, start) = (group.integers("bytes")?, group.integers("start_ps")?);
+            let bytes = group.integers("bytes")?;
+            let start = group.has("start_ps").then(|| group.integers("start_ps")).transpose()?;
             for (index, row) in (0..group.rows()).zip(group.rows_before() + 1..) {
-                flows.add(row, src[index], dst[index], Bytes(bytes[index]), Time(start[index]))?;
+                let start = start.as_ref().map(|start| Time(start[index]));
+                flows.add_entry(row, src[index], dst[index], Bytes(bytes[index]), start)?;
             }
         }
         Ok(())

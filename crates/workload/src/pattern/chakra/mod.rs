@@ -1,0 +1,222 @@
+//! Execution traces of training, in the format of MLCommons Chakra.
+
+mod message;
+mod rank;
+
+use std::path::PathBuf;
+
+use netloom_units::Time;
+use netloom_units::memory::Meter;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use self::rank::Trace;
+use crate::WorkloadError;
+use crate::plan::{Plan, Setting};
+use crate::program::{Program, check};
+
+/// Execution traces in the format of MLCommons Chakra (protobuf, `.et`), one file per rank as ASTRA-sim reads them. A node starts when all that
+/// it depends on is done. Sends and receives go to `comm_dst`, come from `comm_src`, with `comm_size` bytes and `comm_tag`. Computation takes
+/// its `duration_micros`, one node at a time; what has `is_cpu_op`, and memory and storage, does so beside it. Collectives are those of
+/// all ranks, in the same order at each: all-reduce, reduce-scatter and all-gather around a ring, broadcast by a binomial tree, all-to-all by pairs,
+/// a dissemination barrier; `comm_size` is what each rank brings (all-to-all: for all others together).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Chakra {
+    /// The files, in the order of the ranks; relative names start from the scenario's folder.
+    pub files: Vec<PathBuf>,
+    /// CPU time of every send and receive.
+    #[serde(default)]
+    pub overhead: Time,
+}
+
+impl Chakra {
+    pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
+        let (ranks, most) = (self.files.len() as u64, setting.ranks());
+        if ranks == 0 || ranks > u64::from(most) {
+            let expected = format!("1 to {most} files, one for each rank");
+            return Err(WorkloadError::parameter("files", expected, ranks));
+        }
+        let ranks = ranks as u32;
+        let mut memory = Meter::default();
+        let mut built = Vec::with_capacity(self.files.len());
+        let mut collectives = None;
+        for (rank, file) in (0..).zip(&self.files) {
+            let file = setting.context.file(file);
+            let trace = Trace::read(&file, rank, ranks, &mut memory)?;
+            let first = collectives.get_or_insert_with(|| trace.collectives.clone());
+            if *first != trace.collectives {
+                let place = first.iter().zip(&trace.collectives).take_while(|(a, b)| a == b).count();
+                let problem = format!(
+                    "collective {place} is not that of rank 0 (of {} there and {} here): all ranks come to the same ones in the same order",
+                    first.len(),
+                    trace.collectives.len()
+                );
+                return Err(WorkloadError::file(&file, problem));
+            }
+            let circle = |_| WorkloadError::file(&file, "nodes wait for each other in a circle");
+            built.push(trace.builder.build().map_err(circle)?);
+        }
+        let program = check(built, 1, self.overhead).and_then(Program::ending);
+        let program =
+            program.map_err(|problem| WorkloadError::parameter("files", "traces that fit", problem))?;
+        Ok(setting.run(program))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::message::{Attribute, GlobalMetadata, Node, NodeType, Value};
+    use super::*;
+    use crate::pattern::tests::{network, plan};
+    use crate::program::testing::{Event, execute};
+    use crate::{Pattern, Workload};
+    use netloom_units::Bytes;
+    use prost::Message;
+
+    fn node(id: u64, kind: NodeType, waits: &[u64], attributes: &[(&str, u64)]) -> Node {
+        let attribute = |&(name, value): &(&str, u64)| Attribute {
+            name: name.to_owned(),
+            // As the generators write them: now signed, now unsigned.
+            value: Some(if value.is_multiple_of(2) {
+                Value::Int64(value as i64)
+            } else {
+                Value::Uint64(value)
+            }),
+        };
+        let (ctrl_deps, data_deps) = waits.split_at(waits.len() / 2);
+        Node {
+            id,
+            name: format!("n{id}"),
+            kind: kind.into(),
+            ctrl_deps: ctrl_deps.to_vec(),
+            data_deps: data_deps.to_vec(),
+            duration_micros: 0,
+            attr: attributes.iter().map(attribute).collect(),
+        }
+    }
+
+    fn timed(micros: u64, node: Node) -> Node {
+        Node { duration_micros: micros, ..node }
+    }
+
+    fn laid(ranks: &[Vec<Node>]) -> Result<Plan, WorkloadError> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut files = Vec::new();
+        for (rank, nodes) in ranks.iter().enumerate() {
+            let mut bytes = GlobalMetadata { version: "0.0.4".to_owned() }.encode_length_delimited_to_vec();
+            nodes.iter().for_each(|node| node.encode_length_delimited(&mut bytes).unwrap());
+            files.push(folder.path().join(format!("trace.{rank}.et")));
+            std::fs::write(&files[rank], bytes).unwrap();
+        }
+        let hosts = ranks.len() as u32;
+        plan(
+            Workload::new(Pattern::Chakra(Chakra { files, overhead: Time::ZERO })),
+            &network(hosts, hosts),
+            1,
+        )
+    }
+
+    /// What is sent when, on a network without latency, and when the last rank ends.
+    fn run(mut plan: Plan) -> (Vec<(Time, u32, u32, Bytes)>, Time) {
+        let mut sent = Vec::new();
+        let end = execute(&mut plan, 1, Time::ZERO, |_, now, event| {
+            if let Event::Sent { src, dst, bytes, .. } = event {
+                sent.push((now, src, dst, bytes));
+            }
+        });
+        assert!(plan.hosts.iter().all(|host| host.is_finished()));
+        (sent, end)
+    }
+
+    #[test]
+    fn nodes_follow_their_dependencies() {
+        let send = |id, waits: &[u64], dst, size| {
+            node(id, NodeType::CommSend, waits, &[("comm_dst", dst), ("comm_size", size), ("comm_tag", 7)])
+        };
+        let recv = |id, waits: &[u64], src| {
+            node(id, NodeType::CommRecv, waits, &[("comm_src", src), ("comm_tag", 7), ("comm_size", 10)])
+        };
+        let ranks = [
+            // Two computations one after the other, one on the CPU beside them.
+            vec![
+                node(1, NodeType::Metadata, &[], &[]),
+                timed(30, node(2, NodeType::Comp, &[1], &[])),
+                timed(20, node(3, NodeType::Comp, &[1], &[])),
+                timed(40, node(4, NodeType::Comp, &[1], &[("is_cpu_op", 1)])),
+                send(5, &[2, 3, 4], 1, 1000),
+                recv(6, &[], 1),
+            ],
+            // Listed before what it waits for.
+            vec![send(8, &[9], 0, 500), recv(9, &[], 0)],
+        ];
+        let plan = laid(&ranks).unwrap();
+        assert_eq!(plan.total_messages, Some(2));
+        let at = Time::from_us(50);
+        assert_eq!(run(plan), (vec![(at, 0, 1, Bytes(1000)), (at, 1, 0, Bytes(500))], at));
+    }
+
+    #[test]
+    fn collectives_send_what_their_algorithms_do() {
+        for (kind, bytes, messages) in [
+            // All-reduce of 4000 bytes among four: six steps of a quarter.
+            (0, 6 * 1000, 6),
+            (2, 3 * 4000, 3),
+            (6, 3 * 1000, 3),
+            (7, 3 * 1000, 3),
+            (9, 2, 2),
+        ] {
+            let coll = |id, waits: &[u64]| {
+                node(id, NodeType::CommColl, waits, &[("comm_type", kind), ("comm_size", 4000)])
+            };
+            let ranks: Vec<Vec<Node>> = (0..4)
+                .map(|_| vec![coll(1, &[]), timed(3, node(2, NodeType::Comp, &[1], &[])), coll(3, &[2])])
+                .collect();
+            let (sent, end) = run(laid(&ranks).unwrap());
+            for rank in 0..4 {
+                let of: Vec<u64> = sent.iter().filter(|s| s.1 == rank).map(|s| s.3.0).collect();
+                assert_eq!((of.len(), of.iter().sum::<u64>()), (2 * messages, 2 * bytes), "{kind}");
+            }
+            assert_eq!(end, Time::from_us(3));
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_its_node() {
+        let coll = |kind, extra: &[(&str, u64)]| {
+            let attributes = [&[("comm_type", kind), ("comm_size", 8)], extra].concat();
+            node(1, NodeType::CommColl, &[], &attributes)
+        };
+        let alone = |node| vec![vec![node], vec![]];
+        let send = |dst| node(1, NodeType::CommSend, &[], &[("comm_dst", dst), ("comm_size", 8)]);
+        for (ranks, expected) in [
+            (alone(send(2)), "trace.0.et: node 1 \"n1\": comm_dst: expected a rank from 0 to 1, found 2"),
+            (alone(send(0)), "comm_dst: the rank itself"),
+            (alone(send(1)), "rank 1 does not receive 1 messages that rank 0 sends it"),
+            (
+                alone(node(1, NodeType::CommSend, &[], &[("comm_dst", 1)])),
+                "expected an attribute `comm_size`",
+            ),
+            (alone(node(1, NodeType::Comp, &[5], &[])), "node 1 waits for node 5, which is not there"),
+            (alone(node(1, NodeType::Comp, &[1], &[])), "trace.0.et: nodes wait for each other in a circle"),
+            (alone(node(1, NodeType::Comp, &[], &[("num_ops", 5)])), "expected `duration_micros`"),
+            (alone(node(1, NodeType::Invalid, &[], &[])), "expected a type of node, found 0"),
+            (alone(coll(0, &[("pg_name", 1)])), "pg_name: only collectives of all ranks"),
+            (alone(coll(3, &[])), "comm_type: expected all-reduce (0)"),
+            (alone(coll(0, &[])), "trace.1.et: collective 0 is not that of rank 0 (of 1 there and 0 here)"),
+            (vec![vec![send(1), send(1)], vec![]], "there are two nodes of this number"),
+        ] {
+            let error = laid(&ranks).unwrap_err().to_string();
+            assert!(error.contains(expected), "{expected}\n{error}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("x.et");
+        for bytes in [&b"\xff\xff"[..], b"\x05ab", b"\x00\x03abc"] {
+            std::fs::write(&file, bytes).unwrap();
+            let chakra = Chakra { files: vec![file.clone()], overhead: Time::ZERO };
+            let error =
+                plan(Workload::new(Pattern::Chakra(chakra)), &network(2, 2), 1).unwrap_err().to_string();
+            assert!(error.contains("x.et: no Chakra execution trace"), "{error}");
+        }
+    }
+}
