@@ -18,6 +18,8 @@ pub enum PacketKind {
     /// Go-back-N: asks for everything from [`Packet::aux`] on. Otherwise: the packet has come as a header only, and everything before
     /// [`Packet::aux`] is acknowledged.
     Nack,
+    /// The receiver of a flow asks for packets: for as many as [`Packet::aux`] says, counted from the flow's beginning.
+    Pull,
     /// Congestion notification message (IEEE 802.1Qau): from a congestion point to the source of a sampled packet. Its
     /// [`Packet::src`] is the congested destination, [`Packet::aux`] the quantised feedback (1 to 63).
     Cnm,
@@ -116,6 +118,7 @@ impl Flags {
     const LAST: u8 = 1 << 1;
     const MORE: u8 = 1 << 3;
     const OF_CLASS: u8 = 1 << 4;
+    const URGENT: u8 = 1 << 4;
     const CLASS: u32 = 5;
 
     /// The flags of a data packet that sets out in a traffic class, of which there are at most eight.
@@ -153,6 +156,20 @@ impl Flags {
     pub fn hint(&mut self, has_more: bool) {
         if has_more {
             self.0 |= Flags::MORE;
+        }
+    }
+
+    /// Data: switches that trim let it go before other data, in the control lane.
+    #[inline]
+    pub const fn is_urgent(self) -> bool {
+        self.0 & Flags::URGENT != 0
+    }
+
+    /// Says so, or leaves it as it is.
+    #[inline]
+    pub fn hurry(&mut self, is_urgent: bool) {
+        if is_urgent {
+            self.0 |= Flags::URGENT;
         }
     }
 

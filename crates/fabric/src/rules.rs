@@ -205,6 +205,14 @@ impl Rules {
         usize::from(self.lane_of_class[usize::from(packet.flags.class())] + vc)
     }
 
+    /// The same where packets are trimmed.
+    pub(crate) fn trimming_lane(&self, packet: &Packet) -> usize {
+        match packet.is_data() && packet.flags.is_urgent() && usize::from(self.control) == CONTROL {
+            true => CONTROL,
+            false => self.lane_out(packet, || false),
+        }
+    }
+
     /// The data lane, from 0, whose input buffer a data packet occupies.
     pub fn data_lane_in(&self, packet: &Packet) -> usize {
         self.lane_in(packet)

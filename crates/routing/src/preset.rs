@@ -120,6 +120,12 @@ pub const PRESETS: &[Preset] = &[
         expand: || scheme(Placement::Nic, PACKET, Selector::Random(random::Random {})),
     },
     Preset {
+        name: "spray-paths",
+        doc: "Packet spraying from the NIC over path labels in turn, which visit every path of a tree: NDP's spraying by the source (Handley et al., \
+              SIGCOMM'17).",
+        expand: || scheme(Placement::Nic, PACKET, Selector::RoundRobin(round_robin::RoundRobin {})),
+    },
+    Preset {
         name: "adaptive",
         doc: "Adaptive routing: every switch takes the least loaded port per packet.",
         expand: || scheme(Placement::Switch, PACKET, Selector::LeastLoaded(least_loaded::LeastLoaded {})),

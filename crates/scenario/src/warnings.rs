@@ -18,6 +18,7 @@ pub(crate) fn before(scenario: &Scenario, network: &Network) -> Vec<String> {
     let mut found = Vec::new();
     found.extend(dctcp_without_ecn(scenario));
     found.extend(conweave_without_ecn(scenario));
+    found.extend(trimmed_without_trimming(scenario));
     found.extend(early_timeouts(scenario, &farthest));
     found.extend(small_pause_buffers(scenario, &farthest));
     found.extend(overload(scenario, network));
@@ -38,6 +39,18 @@ pub(crate) fn after(scenario: &Scenario, switches: u32, summary: &Summary) -> Ve
 fn conweave_without_ecn(scenario: &Scenario) -> Option<String> {
     (scenario.routing.weaves() && scenario.fabric.options.ecn.is_none()).then(|| {
         "routing.granularity: conweave calls paths busy where packets are marked, and no switch marks; set `fabric.ecn`"
+            .to_owned()
+    })
+}
+
+/// Without trimming nothing but timeouts tells the sender of a loss.
+fn trimmed_without_trimming(scenario: &Scenario) -> Option<String> {
+    let is_blind = matches!(scenario.transport.reliability, Reliability::Trimmed(_))
+        && scenario.fabric.is_lossy()
+        && !scenario.fabric.queue.trims();
+    is_blind.then(|| {
+        "transport.reliability: \"trimmed\" hears of losses by trimmed packets, and no switch trims, so that only timeouts find them; set \
+         `fabric.queue = \"trimming\"`"
             .to_owned()
     })
 }
@@ -343,6 +356,16 @@ mod tests {
         );
         let busy = format!("{TREE}routing = \"flowcut-nic\"\n{INCAST}");
         check(&quiet, &busy, "flowcut never drained");
+    }
+
+    #[test]
+    fn trimming_that_nobody_does_is_named() {
+        let with = |queue: &str| {
+            format!(
+                "{TREE}workload = {{ kind = \"permutation\", size = \"64KiB\" }}\nfabric = {{ buffer = \"1MB\", queue = \"{queue}\" }}\ntransport = \"ndp\"\n"
+            )
+        };
+        check(&with("tail-drop"), &with("trimming"), "transport.reliability: \"trimmed\" hears of losses by");
     }
 
     #[test]

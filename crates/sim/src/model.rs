@@ -66,6 +66,8 @@ pub(crate) enum Message {
     Order { dst: u32, bytes: Bytes, ticket: u32, class: u8 },
     /// The timer of a flow's sender: a packet may be lost, or a rate may rise.
     FlowTimer { slot: u32, flow: u32 },
+    /// The next PULL may leave.
+    Pull,
     /// A packet has waited for its ACK long enough.
     AckDelay { receiver: u32 },
     /// The time limit of a flow that its decider has paused.

@@ -142,6 +142,7 @@ impl Tracer {
             PacketKind::Returned => "returned",
             PacketKind::Ack => "ack",
             PacketKind::Nack => "nack",
+            PacketKind::Pull => "pull",
             PacketKind::Cnm => "cnm",
             PacketKind::FlowAck => "flow-ack",
             PacketKind::Word => "word",

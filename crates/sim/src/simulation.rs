@@ -142,6 +142,11 @@ impl Simulation {
                 transport.options.ack_every,
             )));
         }
+        let has_fast_lane = fabric.queue.trims() && fabric.options.control_priority;
+        if transport.hurries() && !has_fast_lane {
+            let expected = "false without a control lane in which to hurry: fabric.queue = \"trimming\" and fabric.control_priority";
+            return Err(SimError::Transport(Invalid::new("reliability.priority", expected, true)));
+        }
         let faults = Faults::lay(&faults, &network, seed)?;
         faults.check(fabric.is_lossless(), measure.until)?;
         let is_lossy = fabric.is_lossy() || faults.lose_packets();

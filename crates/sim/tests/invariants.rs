@@ -13,6 +13,7 @@ use netloom_routing::{Granularity, Placement, Routing, preset};
 use netloom_sim::{Cut, Degrade, Fault, FaultError, Loss, SimConfig, SimError, Simulation};
 use netloom_topology::{FatTree, Network, Topology};
 use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
+use netloom_transport::reliability::trimmed::Trimmed;
 use netloom_transport::{Congestion, Reliability, Shaping, Transport, congestion};
 use netloom_units::{Bytes, Time};
 use netloom_workload::{AllToAll, Incast, Pattern, Permutation, Plan, Uniform};
@@ -121,12 +122,16 @@ fn transports() -> impl Strategy<Value = Transport> {
             base_delay: Time::from_us(5),
             ..Default::default()
         })),
+        (1..40u32)
+            .prop_map(|initial_window| { Congestion::Pulls(congestion::pulls::Pulls { initial_window }) }),
     ];
     let reliability = prop_oneof![
         (1..6u32, any::<bool>()).prop_map(|(reorder_threshold, rack)| {
             Reliability::SelectiveRepeat(SelectiveRepeat { reorder_threshold, rack })
         }),
         Just(Reliability::GoBackN(Default::default())),
+        (any::<bool>(), any::<bool>())
+            .prop_map(|(priority, reroute)| Reliability::Trimmed(Trimmed { priority, reroute })),
     ];
     (congestion, reliability, 1..5u32, shapings(), 500..9000u64).prop_map(
         |(congestion, reliability, ack_every, shaping, mtu)| {
@@ -281,8 +286,12 @@ fn flowcuts() -> impl Strategy<Value = Flowcut> {
         })
 }
 
-/// DCQCN needs a fabric that marks.
+/// DCQCN needs a fabric that marks, and repetitions that hurry one that trims.
 fn mark(config: &mut SimConfig) {
+    let has_fast_lane = config.fabric.queue.trims() && config.fabric.options.control_priority;
+    if let Reliability::Trimmed(trimmed) = &mut config.transport.reliability {
+        trimmed.priority &= has_fast_lane;
+    }
     if matches!(config.transport.congestion, Congestion::Dcqcn(_)) {
         let ecn = Ecn { kmin: Bytes(5_000), kmax: Bytes(50_000), pmax: 0.1 };
         config.fabric.options.ecn.get_or_insert(ecn);

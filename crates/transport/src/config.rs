@@ -5,8 +5,8 @@ use netloom_units::{Bytes, Invalid, Time, kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::congestion::{dcqcn, dctcp, fixed_window, newreno, none, qcn, swift, timely};
-use crate::reliability::{go_back_n, none as no_reliability, selective_repeat};
+use crate::congestion::{dcqcn, dctcp, fixed_window, newreno, none, pulls, qcn, swift, timely};
+use crate::reliability::{go_back_n, none as no_reliability, selective_repeat, trimmed};
 use crate::shaping::{hf2t, none as no_shaping, paced};
 
 kinds! {
@@ -14,6 +14,7 @@ kinds! {
     pub enum Reliability: "reliability" {
         "selective-repeat" => SelectiveRepeat(selective_repeat::SelectiveRepeat),
         "go-back-n" => GoBackN(go_back_n::GoBackN),
+        "trimmed" => Trimmed(trimmed::Trimmed),
         "none" => None(no_reliability::None),
     }
 }
@@ -29,6 +30,7 @@ kinds! {
         "dcqcn" => Dcqcn(dcqcn::Dcqcn),
         "timely" => Timely(timely::Timely),
         "swift" => Swift(swift::Swift),
+        "pulls" => Pulls(pulls::Pulls),
     }
 }
 
@@ -116,6 +118,17 @@ impl Transport {
         !matches!(self.reliability, Reliability::None(_))
     }
 
+    /// Whether receivers ask for packets.
+    #[inline]
+    pub fn pulls(&self) -> bool {
+        matches!(self.congestion, Congestion::Pulls(_))
+    }
+
+    /// Whether packets that are sent again go before others in switches that trim.
+    pub fn hurries(&self) -> bool {
+        matches!(&self.reliability, Reliability::Trimmed(trimmed) if trimmed.priority)
+    }
+
     /// Whether the fabric must lose nothing, because nobody would ever know.
     pub fn needs_lossless(&self) -> bool {
         matches!(self.reliability, Reliability::None(_))
@@ -138,7 +151,7 @@ impl Transport {
         self.options.check()?;
         match &self.reliability {
             Reliability::SelectiveRepeat(config) => config.check(),
-            Reliability::GoBackN(_) | Reliability::None(_) => Ok(()),
+            Reliability::GoBackN(_) | Reliability::Trimmed(_) | Reliability::None(_) => Ok(()),
         }
         .map_err(|error| error.within("reliability"))?;
         match &self.congestion {
@@ -150,6 +163,7 @@ impl Transport {
             Congestion::Dcqcn(dcqcn) => dcqcn.check(),
             Congestion::Timely(timely) => timely.check(),
             Congestion::Swift(swift) => swift.check(),
+            Congestion::Pulls(pulls) => pulls.check(),
         }
         .map_err(|error| error.within("congestion"))?;
         match &self.shaping {
@@ -189,7 +203,11 @@ impl Transport {
             | Congestion::NewReno(_)
             | Congestion::Dctcp(_)
             | Congestion::Swift(_) => true,
-            Congestion::None(_) | Congestion::Qcn(_) | Congestion::Dcqcn(_) | Congestion::Timely(_) => false,
+            Congestion::None(_)
+            | Congestion::Qcn(_)
+            | Congestion::Dcqcn(_)
+            | Congestion::Timely(_)
+            | Congestion::Pulls(_) => false,
         }
     }
 }

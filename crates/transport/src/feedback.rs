@@ -79,6 +79,8 @@ pub struct Feedback {
     pub remaining: Bytes,
     /// Whether the congestion control has cut its window or rate because of this.
     pub window_cut: bool,
+    /// Whether the receiver asks for another path.
+    pub reroute: bool,
 }
 
 impl Feedback {
@@ -108,5 +110,6 @@ pub(crate) fn ack_of(seq: u32) -> Feedback {
         next: 0,
         remaining: Bytes(0),
         window_cut: false,
+        reroute: false,
     }
 }

@@ -6,6 +6,7 @@ use netloom_units::{Rate, Time};
 ///
 /// ```text
 ///   window    so many bytes on the wire may be unacknowledged at once
+///   credit    so many packets more may leave; the receiver grants them one by one
 ///   rate      so many bits per second leave; what left ahead of that is a debt that time pays
 ///   spacing   nothing leaves before an instant, a part of a round trip after the packet before, say
 /// ```
@@ -15,6 +16,8 @@ use netloom_units::{Rate, Time};
 pub(crate) struct Gate {
     /// `u64::MAX`: as much as one likes.
     window: u64,
+    /// Packets that may leave. `u32::MAX`: as many as one likes.
+    credit: u32,
     /// Earliest departure of the next packet.
     opens: Time,
     limit: Option<Box<RateLimit>>,
@@ -23,7 +26,7 @@ pub(crate) struct Gate {
 impl Gate {
     /// A gate that lets everything out from `now` on.
     pub(crate) fn new(now: Time) -> Self {
-        Gate { window: u64::MAX, opens: now, limit: None }
+        Gate { window: u64::MAX, credit: u32::MAX, opens: now, limit: None }
     }
 
     /// From now on so many bytes on the wire may be unacknowledged.
@@ -38,6 +41,28 @@ impl Gate {
         self.window
     }
 
+    /// From now on only so many packets more may leave.
+    pub(crate) fn set_credit(&mut self, packets: u32) {
+        self.credit = packets.min(u32::MAX - 1);
+    }
+
+    /// Packets that may leave.
+    pub(crate) fn credit(&self) -> u32 {
+        self.credit
+    }
+
+    /// More packets may leave.
+    pub(crate) fn grant(&mut self, packets: u32) {
+        if self.credit != u32::MAX {
+            self.credit = self.credit.saturating_add(packets).min(u32::MAX - 1);
+        }
+    }
+
+    /// A packet leaves that needs credit, or that leaves whatever the gate says.
+    pub(crate) fn spend(&mut self) {
+        self.credit = self.credit.saturating_sub(1);
+    }
+
     /// From now on packets leave at this rate, which must not be zero.
     pub(crate) fn set_rate(&mut self, now: Time, rate: Rate) {
         let limit = self.limit.get_or_insert_with(|| Box::new(RateLimit::new(rate)));
@@ -49,7 +74,7 @@ impl Gate {
     /// single one be in flight, now and then.
     #[inline]
     pub(crate) fn admits(&self, in_flight: u32, packet: u64) -> bool {
-        u64::from(in_flight) * packet + packet <= self.window.max(packet)
+        self.credit > 0 && u64::from(in_flight) * packet + packet <= self.window.max(packet)
     }
 
     /// From when on the next packet may leave, if the window admits it.
@@ -143,6 +168,21 @@ mod tests {
         assert_eq!([0, 1, 2].map(|in_flight| gate.admits(in_flight, 1000)), [true, true, false]);
         gate.set_window(10);
         assert_eq!([0, 1].map(|in_flight| gate.admits(in_flight, 1000)), [true, false]);
+    }
+
+    #[test]
+    fn credit_is_spent_packet_by_packet() {
+        let mut gate = Gate::new(Time::ZERO);
+        gate.grant(1);
+        assert_eq!(gate.credit(), u32::MAX);
+        gate.set_credit(1);
+        gate.spend();
+        assert!(!gate.admits(0, 1000));
+        // What leaves all the same leaves no debt.
+        gate.spend();
+        gate.grant(2);
+        assert!(gate.admits(5, 1000));
+        assert_eq!(gate.credit(), 2);
     }
 
     #[test]

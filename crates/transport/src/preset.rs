@@ -4,7 +4,9 @@ use netloom_units::{Bytes, Time};
 
 use crate::config::{Congestion, Reliability, Shaping, Transport, TransportOptions};
 use crate::congestion::dcqcn::Dcqcn;
+use crate::congestion::pulls::Pulls;
 use crate::reliability::selective_repeat::SelectiveRepeat;
+use crate::reliability::trimmed::Trimmed;
 
 /// A named transport.
 pub struct Preset {
@@ -59,6 +61,22 @@ fn rdma(reliability: Reliability, window_bdp: Option<f64>, rto_min: Time, rto_in
     }
 }
 
+/// NDP's packets of 9 KB, and its timeouts as its public simulator has them.
+fn ndp(reliability: Trimmed, initial_window: u32) -> Transport {
+    Transport {
+        options: TransportOptions {
+            mtu: Bytes(8936),
+            header: Bytes(64),
+            rto_min: Time::from_ms(5),
+            rto_initial: Time::from_ms(20),
+            ..TransportOptions::default()
+        },
+        reliability: Reliability::Trimmed(reliability),
+        congestion: Congestion::Pulls(Pulls { initial_window }),
+        shaping: Shaping::None(Default::default()),
+    }
+}
+
 /// Every preset, in the order in which `netloom list` shows them. The first holds where none is named.
 pub const PRESETS: &[Preset] = &[
     Preset {
@@ -96,6 +114,18 @@ pub const PRESETS: &[Preset] = &[
             let timeout = Time::from_us(320);
             rdma(Reliability::SelectiveRepeat(reliability), Some(1.0), timeout, timeout)
         },
+    },
+    Preset {
+        name: "ndp",
+        doc: "NDP (Handley et al., SIGCOMM'17): 9 KB packets, a first window of 30 at the line's rate, then a packet per PULL of the receiver. Needs a \
+              fabric with fabric.queue = \"trimming\"; meant for sprayed packets.",
+        expand: || ndp(Trimmed::default(), 30),
+    },
+    Preset {
+        name: "purified",
+        doc: "FatPaths' purified transport (Besta et al., SC'20): as ndp with a first window of 8 packets, what is sent again goes before other data, \
+              and a trimmed packet asks for another path. Needs a fabric with fabric.queue = \"trimming\"; meant for layers.",
+        expand: || ndp(Trimmed { priority: true, reroute: true }, 8),
     },
 ];
 

@@ -190,6 +190,11 @@ impl Receiver {
         self.resequencing
     }
 
+    /// Packets that have not arrived; `u32::MAX` if it is not known how many there will be.
+    pub fn missing(&self) -> u32 {
+        self.count.map_or(u32::MAX, |count| count - self.received.base() - self.resequencing)
+    }
+
     /// The number of packets, once all of them have arrived: nothing is left to do for this receiver.
     #[inline]
     pub fn finished(&self) -> Option<u32> {

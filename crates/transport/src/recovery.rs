@@ -60,6 +60,8 @@ pub(crate) struct Recovery {
     probe: Option<(u32, Time)>,
     /// The same once the probe has arrived and not what it repeats.
     repaired: Option<(u32, Time)>,
+    /// When the receiver was last heeded that asks for another path.
+    rerouted: Option<Time>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -134,6 +136,7 @@ impl Recovery {
             probed: None,
             probe: None,
             repaired: None,
+            rerouted: None,
         }
     }
 
@@ -338,12 +341,14 @@ impl Recovery {
         self.probed = None;
     }
 
-    /// Gives up what is under way: all of it, or with RACK after a timeout only what may be late by now. Returns how many packets that was.
-    pub(crate) fn give_up(&mut self, reliability: &Reliability, rtt: &Rtt, now: Time) -> u32 {
-        let spared = match reliability {
+    /// Gives up what is under way: all of it, where only trimming tells of losses what is overdue by itself, or with RACK after a timeout only what may be late by now. Returns how many packets that was.
+    pub(crate) fn give_up(&mut self, transport: &Transport, rtt: &Rtt, now: Time) -> u32 {
+        let spared = match &transport.reliability {
             Reliability::SelectiveRepeat(config) if config.rack => {
                 Some(self.latest_rtt + self.lateness(config, rtt))
             }
+            // Nothing but its own time says that a packet is lost.
+            Reliability::Trimmed(_) => Some(rtt.timeout(&transport.options, self.backoff.saturating_sub(1))),
             _ => None,
         };
         let mut given_up = 0;
@@ -356,6 +361,21 @@ impl Recovery {
         }
         self.enter();
         given_up
+    }
+
+    /// When a sender with nothing under way has heard nothing for a timeout.
+    pub(crate) fn timeout_after_progress(&self, transport: &Transport, rtt: &Rtt) -> Time {
+        self.progress + rtt.timeout(&transport.options, self.backoff)
+    }
+
+    /// What left at `sent` was trimmed, and its receiver asks for another path. Whether that is news: what left before the last change of path
+    /// says nothing about the new one.
+    pub(crate) fn reroutes(&mut self, sent: Time, now: Time) -> bool {
+        let is_news = self.rerouted.is_none_or(|at| sent > at);
+        if is_news {
+            self.rerouted = Some(now);
+        }
+        is_news
     }
 
     /// A timeout has passed.

@@ -1,5 +1,6 @@
 //! The sending side of a flow.
 
+mod pulled;
 mod trimmed;
 
 use netloom_units::{Bytes, Rate, Time};
@@ -42,6 +43,8 @@ pub struct Outgoing {
     pub payload: u16,
     /// Whether it is the flow's last. Not known, hence false, while the flow is open.
     pub last: bool,
+    /// Whether switches that trim let it go before other data.
+    pub is_urgent: bool,
 }
 
 /// What a sender has done so far.
@@ -227,7 +230,7 @@ impl Sender {
             let gap = u128::from(rtt.0) * u128::from(size) / u128::from(window.max(1));
             self.gate.space(now, Time(gap as u64));
         }
-        Some(Outgoing { seq, payload: payload as u16, last })
+        Some(Outgoing { seq, payload: payload as u16, last, is_urgent: again && transport.hurries() })
     }
 
     /// Whether an ACK can change anything beyond what is acknowledged: loss recovery, congestion control or shaping looks at it. If not,
@@ -270,7 +273,7 @@ impl Sender {
             newly += self.acknowledge(seq, (seq == ack.seq).then_some(ack.sent), ack.now);
         }
         // Go-back-N acknowledges nothing beyond the cumulative number.
-        if ack.seq >= self.acked.base() && matches!(transport.reliability, Reliability::SelectiveRepeat(_)) {
+        if ack.seq >= self.acked.base() && !matches!(transport.reliability, Reliability::GoBackN(_)) {
             newly += self.acknowledge(ack.seq, Some(ack.sent), ack.now);
         }
         newly
@@ -283,6 +286,7 @@ impl Sender {
         let Reliability::SelectiveRepeat(config) = &transport.reliability else { return None };
         let losses = recovery.find_losses(config, &self.rtt, now)?;
         self.in_flight -= losses.packets;
+        self.gate.grant(losses.packets);
         Some(self.on_loss(transport, Cause::Loss, now, losses.seq, losses.sent))
     }
 
@@ -315,6 +319,7 @@ impl Sender {
             next: self.next,
             remaining: self.remaining(transport),
             window_cut: false,
+            reroute: false,
         }
     }
 
@@ -352,7 +357,7 @@ impl Sender {
                 lost = recovery.sent_at(expected);
             }
             if lost.is_some() {
-                self.in_flight -= recovery.give_up(&transport.reliability, &self.rtt, nack.now);
+                self.in_flight -= recovery.give_up(transport, &self.rtt, nack.now);
             }
         }
         let feedback = match lost {
@@ -379,7 +384,10 @@ impl Sender {
     pub fn deadline(&self, transport: &Transport) -> Option<Time> {
         let control = self.control.due();
         let Some(recovery) = &self.recovery else { return control };
-        let recovery = recovery.due(transport, &self.rtt, self.in_flight).map(|(at, _)| at);
+        let recovery = match recovery.due(transport, &self.rtt, self.in_flight) {
+            Some((at, _)) => Some(at),
+            None => self.starves_until(transport),
+        };
         control.into_iter().chain(recovery).min()
     }
 
@@ -396,7 +404,10 @@ impl Sender {
 
     fn on_recovery_timer(&mut self, transport: &Transport, now: Time) -> Option<Feedback> {
         let recovery = self.recovery.as_mut()?;
-        match recovery.due(transport, &self.rtt, self.in_flight)? {
+        let Some(due) = recovery.due(transport, &self.rtt, self.in_flight) else {
+            return self.end_starvation(transport, now);
+        };
+        match due {
             (at, _) if at > now => None,
             (_, Due::Lateness) => self.find_losses(transport, now),
             (_, Due::Probe) => {
@@ -407,7 +418,9 @@ impl Sender {
             (_, Due::Timeout) => {
                 self.counts.timeouts += 1;
                 recovery.back_off();
-                self.in_flight -= recovery.give_up(&transport.reliability, &self.rtt, now);
+                let given_up = recovery.give_up(transport, &self.rtt, now);
+                self.in_flight -= given_up;
+                self.gate.grant(given_up);
                 Some(self.on_loss(transport, Cause::Timeout, now, self.acked.base(), now))
             }
         }

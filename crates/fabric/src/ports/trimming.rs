@@ -25,7 +25,7 @@ impl Ports {
     ) -> Fate {
         let index = usize::from(port);
         self.advance_port(port, moment.at, rules, wire);
-        let lane = rules.lane_out(packet, || false);
+        let lane = rules.trimming_lane(packet);
         let state = &mut self.ports[index];
         let is_alone = state.occupied == 0 && state.free_at <= moment.at && moment.is_over;
         if is_alone && lane < rules.first_shared {
@@ -51,7 +51,7 @@ impl Ports {
         }
         if packet.is_data() {
             self.trim(index, lane, packet, moment.at, rules, trims, random);
-            let lane = rules.lane_out(packet, || false);
+            let lane = rules.trimming_lane(packet);
             if self.has_room(index, lane, packet, rules, trims) {
                 self.append(index, lane, packet, moment.at);
                 return Fate::Queued;

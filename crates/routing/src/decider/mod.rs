@@ -566,7 +566,9 @@ impl Decider {
         tags: impl FnOnce() -> TagSpace<'t>,
         random: &mut impl Rng,
     ) -> Advice {
-        if self.redraws_on_loss && (feedback.window_cut || feedback.cause == Cause::Timeout) {
+        if self.redraws_on_loss
+            && (feedback.window_cut || feedback.reroute || feedback.cause == Cause::Timeout)
+        {
             let another = |current| tags().another(current, random);
             each!(&mut self.flows, table => table.redraw(flow, another), ());
         }

@@ -210,6 +210,7 @@ fn feedback(cause: Cause, rtt_us: u64, in_flight: u32) -> Feedback {
         next: 50,
         remaining: Bytes(1 << 20),
         window_cut: false,
+        reroute: false,
     }
 }
 

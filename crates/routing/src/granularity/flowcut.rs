@@ -381,6 +381,7 @@ mod tests {
             next: 100,
             remaining: Bytes(1_000_000),
             window_cut: false,
+            reroute: false,
         }
     }
 

@@ -187,6 +187,7 @@ impl Entry {
             next: 0,
             remaining: if receipt.has_more { Bytes(u64::MAX) } else { Bytes(0) },
             window_cut: false,
+            reroute: false,
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod departures;
 mod limit;
+mod pull;
 mod receive;
 pub(crate) mod receivers;
 mod start;
@@ -31,6 +32,7 @@ use crate::sampler::Sampler;
 use crate::turns::{Turn, Turns};
 pub(crate) use departures::Gaps;
 use departures::{Departed, Departures};
+use pull::PullQueue;
 use receivers::Receivers;
 use stop::{Halt, Stopped};
 
@@ -66,7 +68,8 @@ pub(crate) struct Host {
     /// The NIC has had nothing to send before this instant.
     checked: Time,
     pub(crate) receivers: Receivers,
-    /// Absent until first needed, so that an idle host stays small.
+    /// The PULLs that receivers owe. Absent until first needed, so that an idle host stays small, as is what follows.
+    pulls: Option<Box<PullQueue>>,
     rare: Option<Box<Rare>>,
     /// Flows that ended, and at the run's end also those that did not.
     pub(crate) records: Vec<FlowRecord>,
@@ -163,6 +166,7 @@ impl Host {
             departed: None,
             checked: Time::ZERO,
             receivers: Receivers::default(),
+            pulls: None,
             rare: None,
             records: Vec::new(),
             control_sent: 0,
@@ -215,6 +219,7 @@ impl Host {
                     PacketKind::Returned => self.on_returned(world, id, now, packet, out),
                     PacketKind::Ack => self.on_ack(world, id, now, packet, out),
                     PacketKind::Nack => self.on_nack(world, id, now, packet, out),
+                    PacketKind::Pull => self.on_pull(world, now, packet, out),
                     PacketKind::Cnm => self.on_notification(world, id, now, packet, out),
                     PacketKind::Xoff => self.on_xoff(world, now, packet, out),
                     PacketKind::Xon => self.on_xon(world, now, packet),
@@ -237,6 +242,7 @@ impl Host {
                 self.follow_order(world, id, now, job, *ticket);
             }
             Message::FlowTimer { slot, flow } => self.on_flow_timer(world, id, now, *slot, *flow, out),
+            Message::Pull => self.on_pull_timer(world, id, now, out),
             Message::AckDelay { receiver } => self.on_ack_delay(world, id, now, *receiver, out),
             Message::PauseLimit { slot, flow } => self.on_pause_limit(world, now, *slot, *flow),
             Message::StopLimit { slot, flow } => self.on_stop_limit(world, now, *slot, *flow),
@@ -410,6 +416,7 @@ impl Host {
         if let Some(least) = world.hint {
             packet.flags.hint(flow.sender.remaining(&world.transport) >= least);
         }
+        packet.flags.hurry(next.is_urgent);
         flow.arm(world, slot, at + Time(1), out);
         flow.in_turn = flow.ready(world, self.decider.as_deref(), self.stopped).is_some();
         if flow.in_turn {

@@ -11,9 +11,9 @@ use super::{FIRST_OWN, Host, NIC};
 use crate::driven::Heard;
 use crate::model::{Channels, Message, World};
 
-/// An answer's moment. Data of this instant waits for the NIC to be asked, so nothing but other answers is in its way.
-pub(super) fn moment(now: Time, out: &impl Scheduler<Message>) -> Moment {
-    Moment { at: now, is_over: out.is_last_of_instant() }
+/// An answer's moment. Data of this instant waits for the NIC to be asked, so nothing but other answers is in its way, and a PULL perhaps.
+pub(super) fn moment(world: &World, now: Time, out: &impl Scheduler<Message>) -> Moment {
+    Moment { at: now, is_over: !world.transport.pulls() && out.is_last_of_instant() }
 }
 
 impl Host {
@@ -32,7 +32,7 @@ impl Host {
             Place::Active(slot, active) => (slot, active),
             Place::Done(done) => {
                 if let Reply::Ack(number) = done.seen.on_duplicate(transport, done.count, is_marked) {
-                    self.answer(world, id, moment(now, out), packet, PacketKind::Ack, number, out);
+                    self.answer(world, id, moment(world, now, out), packet, PacketKind::Ack, number, out);
                 }
                 return;
             }
@@ -51,6 +51,7 @@ impl Host {
             },
         );
         let finished = receiver.finished();
+        let missing = world.transport.pulls().then(|| receiver.missing());
         if let Some(meter) = &mut active.meter {
             let (delivered, waited) = before;
             let bytes = active.receiver.seen.delivered - delivered;
@@ -59,6 +60,7 @@ impl Host {
         }
         if let Some(count) = finished {
             self.receivers.finish(slot, count);
+            self.stop_asking(slot);
             if key.flow < FIRST_OWN && self.work.is_program() {
                 self.follow_program(world, id, now, |work, actions| {
                     work.on_received(now, key.src, key.flow, actions);
@@ -70,7 +72,7 @@ impl Host {
         }
         if notify {
             let is_last = earlier.is_none() && reply == Reply::None;
-            let moment = Moment { is_over: is_last && moment(now, out).is_over, at: now };
+            let moment = Moment { is_over: is_last && moment(world, now, out).is_over, at: now };
             self.answer(world, id, moment, packet, PacketKind::Cnp, packet.seq, out);
         }
         if transport.options.ack_every > 1 {
@@ -79,11 +81,14 @@ impl Host {
         match reply {
             Reply::None => {}
             Reply::Ack(number) => {
-                self.answer(world, id, moment(now, out), packet, PacketKind::Ack, number, out)
+                self.answer(world, id, moment(world, now, out), packet, PacketKind::Ack, number, out)
             }
             Reply::Nack(number) => {
-                self.answer(world, id, moment(now, out), packet, PacketKind::Nack, number, out)
+                self.answer(world, id, moment(world, now, out), packet, PacketKind::Nack, number, out)
             }
+        }
+        if let Some(missing) = missing.filter(|_| finished.is_none()) {
+            self.ask_for_more(world, id, now, slot, packet, missing, out);
         }
     }
 
@@ -149,7 +154,7 @@ impl Host {
             }
         }
         if let (Some(number), Some((before, _))) = (earlier, waiting) {
-            let moment = Moment { is_over: reply == Reply::None && moment(now, out).is_over, at: now };
+            let moment = Moment { is_over: reply == Reply::None && moment(world, now, out).is_over, at: now };
             self.answer(world, id, moment, &before, PacketKind::Ack, number, out);
         }
     }
@@ -174,7 +179,7 @@ impl Host {
             Some((packet, _)) => {
                 rare.held.remove(&slot);
                 if let Some(number) = self.receivers.active(slot).receiver.on_ack_delay() {
-                    self.answer(world, id, moment(now, out), &packet, PacketKind::Ack, number, out);
+                    self.answer(world, id, moment(world, now, out), &packet, PacketKind::Ack, number, out);
                 }
             }
             None => {

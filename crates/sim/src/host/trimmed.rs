@@ -23,16 +23,25 @@ impl Host {
         out: &mut impl Scheduler<Message>,
     ) {
         let key = FlowKey { src: packet.src, flow: packet.flow };
-        let reply = match self.receivers.place(key, world.watch.is_on) {
-            Place::Active(_, active) => active.receiver.on_header(&world.transport, packet.seq),
-            Place::Done(done) => done.seen.on_late_header(done.count),
+        let (reply, wants) = match self.receivers.place(key, world.watch.is_on) {
+            Place::Active(slot, active) => {
+                let receiver = &mut active.receiver;
+                let reply = receiver.on_header(&world.transport, packet.seq, packet.flags.is_last());
+                (reply, Some((slot, receiver.missing())))
+            }
+            Place::Done(done) => (done.seen.on_late_header(done.count), None),
         };
-        let (kind, number) = match reply {
-            Reply::None => return,
-            Reply::Ack(number) => (PacketKind::Ack, number),
-            Reply::Nack(number) => (PacketKind::Nack, number),
+        let answer = match reply {
+            Reply::None => None,
+            Reply::Ack(number) => Some((PacketKind::Ack, number)),
+            Reply::Nack(number) => Some((PacketKind::Nack, number)),
         };
-        self.answer(world, id, moment(now, out), packet, kind, number, out);
+        if let Some((kind, number)) = answer {
+            self.answer(world, id, moment(world, now, out), packet, kind, number, out);
+        }
+        if let Some((slot, missing)) = wants.filter(|_| world.transport.pulls()) {
+            self.ask_for_more(world, id, now, slot, packet, missing, out);
+        }
     }
 
     /// The header of a packet that was sent here has come back.

@@ -124,6 +124,7 @@ mod tests {
             next: 200,
             remaining: Bytes(0),
             window_cut: false,
+            reroute: false,
         }
     }
 

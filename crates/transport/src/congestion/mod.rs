@@ -5,6 +5,7 @@ pub mod dctcp;
 pub mod fixed_window;
 pub mod newreno;
 pub mod none;
+pub mod pulls;
 pub mod qcn;
 mod reno;
 pub mod swift;
@@ -27,6 +28,7 @@ pub(crate) enum Control {
     Dcqcn(Box<dcqcn::State>),
     Timely(Box<timely::State>),
     Swift(Box<swift::State>),
+    Pulls(Box<pulls::State>),
 }
 
 impl Control {
@@ -49,6 +51,10 @@ impl Control {
                 let state = config.begin(packet);
                 gate.set_window(state.window());
                 Control::Dctcp(Box::new(state))
+            }
+            Congestion::Pulls(config) => {
+                gate.set_credit(config.initial_window);
+                Control::Pulls(Box::default())
             }
             Congestion::Dcqcn(config) => {
                 if let Some(bdp) = config.window_bdp {
@@ -110,6 +116,21 @@ impl Control {
                     gate.set_rate(now, state.rate());
                 }
             }
+            Control::Pulls(_) => gate.spend(),
+        }
+    }
+
+    /// A PULL arrived, which counts itself and those before.
+    pub(crate) fn on_pull(&mut self, count: u32, gate: &mut Gate) {
+        if let Control::Pulls(state) = self {
+            state.on_pull(count, gate);
+        }
+    }
+
+    /// So many packets have come of which no ACK of their own tells.
+    pub(crate) fn arrived(&mut self, packets: u32) {
+        if let Control::Pulls(state) = self {
+            state.arrived(packets);
         }
     }
 
@@ -139,6 +160,10 @@ impl Control {
                 let is_cut = state.on_feedback(config, feedback);
                 gate.set_window(state.window());
                 is_cut
+            }
+            (Control::Pulls(state), _) => {
+                state.on_feedback(feedback, gate);
+                false
             }
             (Control::Timely(state), Congestion::Timely(config)) => {
                 let before = state.rate();

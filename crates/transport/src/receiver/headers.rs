@@ -13,8 +13,11 @@ impl Seen {
 
 impl Receiver {
     /// What is left of a trimmed packet arrived. The sender hears of it at once; with go-back-N, if it is the packet that would be taken next.
-    pub fn on_header(&mut self, transport: &Transport, seq: u32) -> Reply {
+    pub fn on_header(&mut self, transport: &Transport, seq: u32, last: bool) -> Reply {
         self.seen.headers += 1;
+        if last {
+            self.count = Some(seq + 1);
+        }
         let expected = self.received.base();
         if self.received.contains(seq) {
             return Reply::Ack(expected);
@@ -26,7 +29,7 @@ impl Receiver {
                 self.asked = None;
                 self.refuse()
             }
-            Reliability::SelectiveRepeat(_) => Reply::Nack(expected),
+            Reliability::SelectiveRepeat(_) | Reliability::Trimmed(_) => Reply::Nack(expected),
             Reliability::None(_) => Reply::None,
         }
     }
@@ -48,10 +51,12 @@ mod tests {
         let mut receiver = Receiver::default();
         receiver.on_data(&transport, data(0));
         receiver.on_data(&transport, data(2));
-        assert_eq!(receiver.on_header(&transport, 1), Reply::Nack(1));
-        assert_eq!(receiver.on_header(&transport, 3), Reply::Nack(1));
+        assert_eq!(receiver.on_header(&transport, 1, false), Reply::Nack(1));
+        assert_eq!((receiver.missing(), receiver.on_header(&transport, 3, true)), (u32::MAX, Reply::Nack(1)));
+        // The header of the last packet tells how many there are.
+        assert_eq!(receiver.missing(), 2);
         // The payload had come before.
-        assert_eq!(receiver.on_header(&transport, 2), Reply::Ack(1));
+        assert_eq!(receiver.on_header(&transport, 2, false), Reply::Ack(1));
         assert_eq!((receiver.seen.headers, receiver.seen.packets, receiver.seen.delivered), (3, 2, 200));
         receiver.on_data(&transport, data(1));
         receiver.on_data(&transport, data(3));
@@ -65,10 +70,10 @@ mod tests {
         let transport = Transport { reliability, ..Transport::default() };
         let mut receiver = Receiver::default();
         receiver.on_data(&transport, data(0));
-        assert_eq!(receiver.on_header(&transport, 1), Reply::Nack(1));
+        assert_eq!(receiver.on_header(&transport, 1, false), Reply::Nack(1));
         // One gap, one question.
-        assert_eq!(receiver.on_header(&transport, 2), Reply::None);
+        assert_eq!(receiver.on_header(&transport, 2, false), Reply::None);
         assert_eq!(receiver.on_data(&transport, data(3)).reply, Reply::None);
-        assert_eq!(receiver.on_header(&transport, 1), Reply::Nack(1));
+        assert_eq!(receiver.on_header(&transport, 1, false), Reply::Nack(1));
     }
 }

@@ -3,3 +3,4 @@
 pub mod go_back_n;
 pub mod none;
 pub mod selective_repeat;
+pub mod trimmed;

@@ -1,7 +1,7 @@
 //! What a sender does when it hears of packets that lost their payload on the way.
 
 use super::Sender;
-use crate::config::Transport;
+use crate::config::{Reliability, Transport};
 use crate::feedback::{Ack, Cause, Feedback};
 
 impl Sender {
@@ -14,6 +14,7 @@ impl Sender {
         if let Some(recovery) = &mut self.recovery {
             recovery.settle(self.acked.base());
         }
+        self.control.arrived(newly);
         let feedback = self.lose(transport, Cause::Trim, nack);
         Feedback { packets: newly, bytes: u64::from(newly) * transport.packet_size().0, ..feedback }
     }
@@ -33,7 +34,10 @@ impl Sender {
             return self.feedback(transport, cause, about);
         }
         self.in_flight -= 1;
-        let feedback = self.on_loss(transport, cause, about.now, about.seq, about.sent);
-        Feedback { way: about.way, hops: about.hops, marked: about.marked, tag: about.tag, ..feedback }
+        let Ack { now, seq, sent, way, hops, marked, tag, .. } = about;
+        let asks = matches!(&transport.reliability, Reliability::Trimmed(trimmed) if trimmed.reroute);
+        let reroute = asks && self.recovery.as_mut().is_some_and(|recovery| recovery.reroutes(sent, now));
+        let feedback = self.on_loss(transport, cause, now, seq, sent);
+        Feedback { way, hops, marked, tag, reroute, ..feedback }
     }
 }

@@ -1,0 +1,202 @@
+//! The PULLs that a host's receivers owe: one queue per host, its flows in turn, at the pace at which full packets can come in.
+
+use std::collections::VecDeque;
+
+use netloom_engine::Scheduler;
+use netloom_fabric::{FRESH, NO_INGRESS, Packet, PacketKind};
+use netloom_units::Time;
+
+use super::receive::moment;
+use super::{Host, NIC, flow_in};
+use crate::model::{Channels, Message, World};
+
+/// What the receivers of a host owe to their senders.
+#[derive(Debug, Default)]
+pub(super) struct PullQueue {
+    /// By receiver.
+    owed: Vec<Owed>,
+    /// The receivers that owe something, in turn, and some that owe nothing any more.
+    line: VecDeque<u32>,
+    /// The earliest moment for the next PULL.
+    opens: Time,
+    /// When the timer for it fires.
+    timer: Option<Time>,
+}
+
+/// The PULLs of one receiver.
+#[derive(Clone, Debug)]
+struct Owed {
+    /// The last packet that came: whom to ask.
+    packet: Packet,
+    /// PULLs to send.
+    pulls: u32,
+    /// Those sent.
+    sent: u32,
+    in_line: bool,
+}
+
+const NOTHING: Owed = Owed { packet: Packet::EMPTY, pulls: 0, sent: 0, in_line: false };
+
+impl PullQueue {
+    /// A packet, or its header, has come for a receiver, which can make use of no more than `most` packets.
+    fn add(&mut self, receiver: u32, packet: &Packet, most: u32) {
+        let index = receiver as usize;
+        if index >= self.owed.len() {
+            self.owed.resize(index + 1, NOTHING);
+        }
+        let owed = &mut self.owed[index];
+        owed.packet = *packet;
+        owed.pulls = (owed.pulls + 1).min(most);
+        if owed.pulls > 0 && !owed.in_line {
+            owed.in_line = true;
+            self.line.push_back(receiver);
+        }
+    }
+
+    /// A receiver has got everything; its number may be given to another flow, which takes over its place in the line.
+    fn clear(&mut self, receiver: u32) {
+        if let Some(owed) = self.owed.get_mut(receiver as usize) {
+            (owed.pulls, owed.sent) = (0, 0);
+        }
+    }
+
+    /// Takes the next PULL out: the packet whose sender is asked, and the number of PULLs that it has been sent with this one.
+    fn pop(&mut self) -> Option<(Packet, u32)> {
+        while let Some(receiver) = self.line.pop_front() {
+            let owed = &mut self.owed[receiver as usize];
+            if owed.pulls == 0 {
+                owed.in_line = false;
+                continue;
+            }
+            owed.pulls -= 1;
+            owed.sent += 1;
+            owed.in_line = owed.pulls > 0;
+            if owed.in_line {
+                self.line.push_back(receiver);
+            }
+            return Some((owed.packet, owed.sent));
+        }
+        None
+    }
+}
+
+impl Host {
+    /// A packet, or its header, has come for a receiver that can make use of `most` more: asks for another one, now or when it is its turn.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one wish")]
+    #[inline(never)]
+    pub(super) fn ask_for_more(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        receiver: u32,
+        packet: &Packet,
+        most: u32,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        self.pulls.get_or_insert_default().add(receiver, packet, most);
+        self.pull(world, id, now, out);
+    }
+
+    /// Everything has come for a receiver.
+    pub(super) fn stop_asking(&mut self, receiver: u32) {
+        if let Some(pulls) = &mut self.pulls {
+            pulls.clear(receiver);
+        }
+    }
+
+    pub(super) fn on_pull_timer(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        if let Some(pulls) = self.pulls.as_mut().filter(|pulls| pulls.timer == Some(now)) {
+            pulls.timer = None;
+            self.pull(world, id, now, out);
+        }
+    }
+
+    /// Sends the PULL whose time has come, and has itself called for the next one.
+    fn pull(&mut self, world: &World, id: u32, now: Time, out: &mut impl Scheduler<Message>) {
+        let Some(pulls) = &mut self.pulls else { return };
+        if pulls.opens <= now
+            && let Some((packet, count)) = pulls.pop()
+        {
+            // The packet that is asked for takes so long on the link to this host.
+            let towards = world.network.channel(world.network.ports(id)[0] ^ 1);
+            pulls.opens = now + towards.rate.serialize(world.transport.packet_size());
+            let mut pull = Packet {
+                sent: now,
+                src: id,
+                dst: packet.src,
+                aux: count,
+                size: world.transport.options.ack_size.0 as u16,
+                kind: PacketKind::Pull,
+                ingress: NO_INGRESS,
+                vc: FRESH,
+                ..packet
+            };
+            self.control_sent += 1;
+            let moment = moment(world, now, out);
+            self.nic.enqueue(NIC, &mut pull, moment, &world.rules, &mut self.random, &mut Channels(out));
+        }
+        let Some(pulls) = &mut self.pulls else { return };
+        if !pulls.line.is_empty() && pulls.timer.is_none() {
+            let at = pulls.opens.max(now);
+            pulls.timer = Some(at);
+            out.timer(at, Message::Pull);
+        }
+    }
+
+    /// A receiver asks for more of a flow.
+    pub(super) fn on_pull(
+        &mut self,
+        world: &World,
+        now: Time,
+        packet: &Packet,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        self.control_received += 1;
+        let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
+        flow.sender.on_pull(packet.aux);
+        self.go_on(world, packet.slot, now, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(flow: u32) -> Packet {
+        Packet { flow, ..Packet::EMPTY }
+    }
+
+    fn order(queue: &mut PullQueue) -> Vec<(u32, u32)> {
+        std::iter::from_fn(|| queue.pop()).map(|(packet, count)| (packet.flow, count)).collect()
+    }
+
+    #[test]
+    fn flows_take_turns_whatever_they_are_owed() {
+        let mut queue = PullQueue::default();
+        for receiver in [0, 0, 0, 1, 2, 2] {
+            queue.add(receiver, &of(receiver), u32::MAX);
+        }
+        assert_eq!(order(&mut queue), [(0, 1), (1, 1), (2, 1), (0, 2), (2, 2), (0, 3)]);
+    }
+
+    #[test]
+    fn nobody_is_asked_for_what_has_come_and_a_new_flow_counts_from_one() {
+        let mut queue = PullQueue::default();
+        for _ in 0..5 {
+            queue.add(0, &of(7), u32::MAX);
+        }
+        queue.add(0, &of(7), 2);
+        assert_eq!(queue.pop().map(|(_, count)| count), Some(1));
+        queue.clear(0);
+        assert_eq!(order(&mut queue), []);
+        queue.add(0, &of(8), 9);
+        assert_eq!(order(&mut queue), [(8, 1)]);
+    }
+}

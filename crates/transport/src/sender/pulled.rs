@@ -1,0 +1,32 @@
+//! What a sender does whose receiver asks for packets.
+
+use netloom_units::Time;
+
+use super::Sender;
+use crate::config::Transport;
+use crate::feedback::{Cause, Feedback};
+
+impl Sender {
+    /// The receiver has asked for so many packets by now.
+    pub fn on_pull(&mut self, count: u32) {
+        self.control.on_pull(count, &mut self.gate);
+    }
+
+    /// When a sender that has something to send, but nothing under way that could bring a PULL, stops waiting for one: PULLs can be lost.
+    pub(super) fn starves_until(&self, transport: &Transport) -> Option<Time> {
+        let recovery = self.recovery.as_ref()?;
+        let has_data = self.next < self.count || self.must_resend();
+        let starves = has_data && self.gate.credit() == 0 && !self.at_once;
+        starves.then(|| recovery.timeout_after_progress(transport, &self.rtt))
+    }
+
+    /// It has waited long enough: sends a packet unasked.
+    pub(super) fn end_starvation(&mut self, transport: &Transport, now: Time) -> Option<Feedback> {
+        self.starves_until(transport).filter(|&due| due <= now)?;
+        let recovery = self.recovery.as_mut()?;
+        self.counts.timeouts += 1;
+        recovery.back_off();
+        self.at_once = true;
+        Some(self.on_loss(transport, Cause::Timeout, now, self.acked.base(), now))
+    }
+}

@@ -1,0 +1,108 @@
+//! Senders whose packets are trimmed, and who wait for PULLs.
+
+use netloom_transport::reliability::trimmed::Trimmed;
+use netloom_transport::{Ack, Cause, Congestion, PathFacts, Reliability, Sender, Transport, congestion};
+use netloom_units::{Bytes, Rate, Time};
+
+const RTT: Time = Time::from_us(20);
+
+fn transport(initial_window: u32) -> Transport {
+    Transport {
+        reliability: Reliability::Trimmed(Trimmed { priority: true, reroute: true }),
+        congestion: Congestion::Pulls(congestion::pulls::Pulls { initial_window }),
+        ..Transport::default()
+    }
+}
+
+fn sender(transport: &Transport, packets: u64) -> Sender {
+    let path = PathFacts { base_rtt: RTT, rate: Rate::from_gbps(10), lossy: true, reorders: true };
+    Sender::new(transport, Bytes(packets * transport.options.mtu.0), path, Time::ZERO)
+}
+
+fn us(us: u64) -> Time {
+    Time::from_us(us)
+}
+
+/// The packets that may leave at an instant, and whether they hurry.
+fn leave(sender: &mut Sender, transport: &Transport, now: Time) -> Vec<(u32, bool)> {
+    let mut left = Vec::new();
+    while sender.ready(transport).is_some_and(|at| at <= now) {
+        let packet = sender.take(transport, now).unwrap();
+        left.push((packet.seq, packet.is_urgent));
+    }
+    left
+}
+
+fn about(now: Time, seq: u32, cumulative: u32, sent: Time) -> Ack {
+    Ack { now, seq, cumulative, sent, way: Time::ZERO, hops: 2, marked: false, tag: 7 }
+}
+
+#[test]
+fn exactly_what_was_trimmed_is_sent_again_and_first() {
+    let transport = transport(3);
+    let mut sender = sender(&transport, 9);
+    assert_eq!(leave(&mut sender, &transport, us(0)), [(0, false), (1, false), (2, false)]);
+    let told = sender.on_nack(&transport, about(us(20), 1, 1, us(0)));
+    assert_eq!((told.cause, told.seq, told.packets, told.in_flight, told.tag), (Cause::Trim, 1, 1, 1, 7));
+    // Not before it is asked for.
+    assert_eq!(leave(&mut sender, &transport, us(20)), []);
+    sender.on_pull(2);
+    assert_eq!(leave(&mut sender, &transport, us(21)), [(1, true), (3, false)]);
+    // The same answer, late: the packet has left again since.
+    let told = sender.on_nack(&transport, about(us(22), 1, 1, us(0)));
+    assert_eq!((told.cause, told.in_flight, told.reroute), (Cause::Trim, 3, false));
+    sender.on_pull(3);
+    assert_eq!(leave(&mut sender, &transport, us(23)), [(4, false)]);
+}
+
+#[test]
+fn another_path_is_taken_once_per_round_trip() {
+    let transport = transport(4);
+    let mut sender = sender(&transport, 9);
+    leave(&mut sender, &transport, us(0));
+    let reroutes = |sender: &mut Sender, at, seq, sent| {
+        sender.on_nack(&transport, about(us(at), seq, 0, us(sent))).reroute
+    };
+    assert_eq!([1, 2].map(|seq| reroutes(&mut sender, 20, seq, 0)), [true, false]);
+    sender.on_pull(2);
+    assert_eq!(leave(&mut sender, &transport, us(25)), [(1, true), (2, true)]);
+    // One that left before the change says nothing about the new path, one that left after it does.
+    assert_eq!(
+        [(26, 3, 0), (45, 1, 25), (46, 2, 25)].map(|(at, seq, sent)| reroutes(&mut sender, at, seq, sent)),
+        [false, true, false]
+    );
+}
+
+#[test]
+fn who_waits_for_a_pull_in_vain_sends_a_packet_after_a_timeout() {
+    let transport = transport(1);
+    let mut sender = sender(&transport, 3);
+    assert_eq!(leave(&mut sender, &transport, us(0)).len(), 1);
+    sender.on_ack(&transport, about(us(20), 0, 1, us(0)));
+    assert_eq!(leave(&mut sender, &transport, us(20)), []);
+    // The ACK has come, the PULL is lost.
+    let due = us(20) + transport.options.rto_min;
+    assert_eq!(sender.deadline(&transport), Some(due));
+    assert_eq!(sender.on_timer(&transport, due).map(|told| told.cause), Some(Cause::Timeout));
+    assert_eq!(leave(&mut sender, &transport, due), [(1, false)]);
+    assert_eq!(sender.counts.timeouts, 1);
+    // What the next PULL says counts the lost one, too.
+    sender.on_ack(&transport, about(due + RTT, 1, 2, due));
+    sender.on_pull(2);
+    assert_eq!(leave(&mut sender, &transport, due + RTT), [(2, false)]);
+}
+
+#[test]
+fn a_timeout_gives_up_what_is_overdue_and_nothing_else() {
+    let transport = transport(2);
+    let mut sender = sender(&transport, 3);
+    let mut take = |at| sender.take(&transport, at).unwrap();
+    take(us(0));
+    take(us(5000));
+    let due = transport.options.rto_initial;
+    assert_eq!(sender.deadline(&transport), Some(due));
+    let told = sender.on_timer(&transport, due).unwrap();
+    assert_eq!((told.cause, told.in_flight), (Cause::Timeout, 1));
+    // No PULL will ever come for it, so it leaves without one.
+    assert_eq!(leave(&mut sender, &transport, due), [(0, true)]);
+}
