@@ -15,7 +15,7 @@ build:
 
 # The library for C: target/release/libnetloom.so, to be used with crates/capi/include/netloom.h.
 library:
-	cargo build --release --package netloom-capi
+	cargo build --release --workspace --lib
 
 test: $(VENV)/installed browser build
 	cargo test --release --workspace --quiet

@@ -1,5 +1,6 @@
 """Studies from Python: run here, stopped and continued, on a Dask cluster that loses a worker."""
 
+import json
 import os
 import signal
 import subprocess
@@ -8,6 +9,8 @@ from pathlib import Path
 
 import matplotlib
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import netloom
@@ -56,6 +59,11 @@ def test_a_frame_has_a_row_per_cell(here):
         summary = netloom.Outcome.read(here.folder / row["folder"]).summary
         assert row["slowdown.p99"] == summary["slowdown"]["p99"]
     assert here.claims[0]["holds"] is True
+    units = here.frame().units
+    assert units["fct.p99"] == "us" and units["throughput_bps"] == "bit/s" and "seed" not in units
+    written = pq.read_table(here.folder / "results.parquet")
+    assert written.to_pydict() == pa.table(here.frame()).to_pydict()
+    assert json.loads(written.schema.metadata[b"units"])["fct.p99"] == "us"
 
 
 def test_flows_carry_their_labels(here):

@@ -167,7 +167,7 @@ class Study:
     def frame(self) -> Table:
         """One row per cell that is done: its labels, its ``seed``, its ``folder``, and every number of its summary.
 
-        It is the table of ``results.csv``; times of the summary are in microseconds there.
+        It is the table of ``results.parquet``; times of the summary are in microseconds there, and columns have their units.
         """
         return self._opened().frame()
 

@@ -8,7 +8,8 @@ use netloom_record::{OutcomeTable, Records};
 use netloom_scenario::{Node, Problems, Source};
 use netloom_study::{
     Cell, CellEvent, CellFolders, CellReport, Findings, PROGRAM, Parcel, Plan, ResultFiles, Running, Shard,
-    WorkError, judge, run_cells, store, write_results,
+    WorkError, judge, run_cells, store, unit,
+    write_results,
 };
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -251,11 +252,12 @@ impl Study {
             Column::Text(done.iter().map(|(_, report)| folder(report)).collect()),
         ));
         let results = self.plan.results(&self.reports);
-        for metric in results.occurring() {
-            let numbers = done.iter().map(|(_, report)| report.numbers()?.get(metric).copied());
-            columns.push((metric.to_owned(), Column::Real(numbers.collect())));
+        let metrics = results.occurring();
+        for metric in &metrics {
+            let numbers = done.iter().map(|(_, report)| report.numbers()?.get(*metric).copied());
+            columns.push(((*metric).to_owned(), Column::Real(numbers.collect())));
         }
-        Ok(Table::of_named(columns))
+        Ok(Table::of_named(columns).with_units(|name| metrics.contains(&name).then(|| unit(name))))
     }
 
     /// A table of all outcomes, one below the other, with the cells' labels and seeds before its own columns.

@@ -96,6 +96,22 @@ impl Table {
         Table::of_arrays(fields, arrays)
     }
 
+    /// The same table with units in the columns' metadata.
+    pub(crate) fn with_units(self, unit: impl Fn(&str) -> Option<&'static str>) -> Self {
+        let fields: Vec<Field> = self
+            .schema
+            .fields()
+            .iter()
+            .map(|field| match unit(field.name()) {
+                Some(unit) => {
+                    field.as_ref().clone().with_metadata(HashMap::from([("unit".to_owned(), unit.to_owned())]))
+                }
+                None => field.as_ref().clone(),
+            })
+            .collect();
+        Table::of_arrays(fields, self.batches.iter().flat_map(|batch| batch.columns().to_vec()).collect())
+    }
+
     /// The same rows with a cell's labels and seed before them.
     pub(crate) fn with_labels(self, labels: Vec<(String, Option<String>)>, seed: u64) -> Self {
         let rows = self.rows();
