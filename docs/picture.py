@@ -3,6 +3,7 @@
 Both come from the study that `make run` shows: the picture is two charts of its report, taken from the page in a browser.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -30,7 +31,9 @@ WIDTH, HEIGHT, ABOVE = 480, 300, 74
 def compared(folder):
     """Runs the study; gives what it prints but the line that names the folder."""
     study = [NETLOOM, "study", ROOT / "examples" / "compare.toml", "--out", folder]
-    text = subprocess.run(study, check=True, capture_output=True, text=True).stdout
+    # As wide as it wants to be, whatever the terminal.
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    text = subprocess.run(study, check=True, capture_output=True, text=True, env=environment).stdout
     return "".join(line for line in text.splitlines(keepends=True) if str(folder) not in line)
 
 

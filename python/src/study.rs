@@ -8,8 +8,7 @@ use netloom_record::{OutcomeTable, Records};
 use netloom_scenario::{Node, Problems, Source};
 use netloom_study::{
     Cell, CellEvent, CellFolders, CellReport, Findings, PROGRAM, Parcel, Plan, ResultFiles, Running, Shard,
-    WorkError, judge, run_cells, store, unit,
-    write_results,
+    WorkError, judge, run_cells, store, unit, write_results,
 };
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;

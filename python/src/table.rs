@@ -103,9 +103,10 @@ impl Table {
             .fields()
             .iter()
             .map(|field| match unit(field.name()) {
-                Some(unit) => {
-                    field.as_ref().clone().with_metadata(HashMap::from([("unit".to_owned(), unit.to_owned())]))
-                }
+                Some(unit) => field
+                    .as_ref()
+                    .clone()
+                    .with_metadata(HashMap::from([("unit".to_owned(), unit.to_owned())])),
                 None => field.as_ref().clone(),
             })
             .collect();

@@ -95,23 +95,34 @@ fn metrics_down(found: &Findings) -> Vec<Vec<String>> {
 
 /// Every claim with what was measured and what is published, and the notes below.
 fn claims(verdicts: &[Verdict]) -> String {
+    let widths = widths(verdicts, show::width());
     let mut rows =
         vec![["", "claim", "holds", "measured", "published", "source"].map(str::to_owned).to_vec()];
     let mut notes = String::new();
     for verdict in verdicts {
-        rows.push(vec![
-            verdict.id.clone(),
-            wrap(&verdict.text, 44),
-            holds(verdict).to_owned(),
-            wrap(&verdict.measured, 32),
-            wrap(&verdict.published, 24),
-            wrap(&verdict.source, 20),
-        ]);
+        let texts = [&verdict.text, &verdict.measured, &verdict.published, &verdict.source];
+        let [text, measured, published, source] =
+            std::array::from_fn(|column| wrap(texts[column], widths[column]));
+        rows.push(vec![verdict.id.clone(), text, holds(verdict).to_owned(), measured, published, source]);
         if !verdict.note.is_empty() {
             notes += &format!("{}: {}\n", verdict.id, verdict.note);
         }
     }
     format!("{}\n{notes}", show::text_table(rows))
+}
+
+/// How wide text, measured, published and source may be, so that the table fits into `width` characters.
+fn widths(verdicts: &[Verdict], width: Option<usize>) -> [usize; 4] {
+    const WIDEST: [usize; 4] = [44, 32, 24, 20];
+    const LEAST: usize = 8;
+    let Some(width) = width else { return WIDEST };
+    let longest =
+        |of: fn(&Verdict) -> &str| verdicts.iter().map(|v| of(v).chars().count()).max().unwrap_or(0);
+    // Six columns, each with a border and two spaces, and a last border.
+    let fixed = longest(|v| &v.id) + longest(holds).max("holds".len()) + 6 * 3 + 1;
+    let room = width.saturating_sub(fixed);
+    let all: usize = WIDEST.iter().sum();
+    WIDEST.map(|widest| (widest * room / all).clamp(LEAST, widest))
 }
 
 /// Whether a claim holds, in a word.

@@ -59,7 +59,7 @@ fn text_table_within(rows: Vec<Vec<String>>, width: Option<usize>) -> String {
 }
 
 /// How wide a line of standard output may be: as wide as the terminal, or as `COLUMNS` says; `None` where it goes elsewhere.
-fn width() -> Option<usize> {
+pub(crate) fn width() -> Option<usize> {
     let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     said.or_else(|| Term::stdout().size_checked().map(|(_, width)| usize::from(width)))
 }

@@ -174,8 +174,8 @@ fn study(dir: &Path) -> Result<Folders, ReportError> {
     Ok(Folders { axes, runs: rows.iter().map(run).collect(), claims, measured: Vec::new() })
 }
 
-/// Folders below that hold something, for a user who named the folder above.
-fn hint(dir: &Path) -> String {
+/// What else could have been meant by a folder that holds nothing that could be shown: a sentence's end, beginning with `;`, or nothing.
+pub fn hint(dir: &Path) -> String {
     const MOST: usize = 3;
     let Ok(entries) = fs::read_dir(dir) else {
         return if dir.exists() {

@@ -33,6 +33,6 @@ mod sizes;
 #[cfg(test)]
 mod testing;
 
-pub use folders::ReportError;
+pub use folders::{ReportError, hint};
 pub use picture::{TooLarge, draw};
 pub use report::Report;

@@ -231,6 +231,12 @@ mod tests {
     }
 
     #[test]
+    fn a_table_is_called_a_table() {
+        let problems = read("[fabric]\necn = 5\n").unwrap_err().to_string();
+        assert!(problems.contains("fabric.ecn: expected a table, found number `5`"), "{problems}");
+    }
+
+    #[test]
     fn an_empty_file_is_the_default_scenario() {
         assert_eq!(read(""), Ok(Scenario::default()));
     }

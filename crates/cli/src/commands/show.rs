@@ -27,8 +27,9 @@ impl Shown {
         }
         if !dir.join("summary.json").exists() {
             return Err(Failure::Output(format!(
-                "{} is no outcome and no study: it holds neither summary.json nor study.json",
-                dir.display()
+                "{} is no outcome and no study: it holds neither summary.json nor study.json{}",
+                dir.display(),
+                netloom_report::hint(dir)
             )));
         }
         Ok(Shown::Run(Box::new(Outcome::read(dir)?)))
