@@ -11,5 +11,4 @@ studies! {
     fig_9_permutation_with_failures: "permutation-failures",
     fig_10_all_to_all: "all-to-all",
     fig_11_tapered_tree: "tapered",
-    fig_12_placements: "placements",
 }

@@ -155,15 +155,6 @@ const KNOWN: usize = 4;
 
 const UNKNOWN: Serialisation = Serialisation { size: 0, way: 0, duration: Time::ZERO, crossing: Time::ZERO };
 
-/// What few channels have.
-#[derive(Clone, Debug)]
-struct Pace {
-    /// Rate changes to come, latest first.
-    changes: Vec<(Time, Rate)>,
-    /// From which rate on the next switch forwards packets while they arrive, and after how many bytes.
-    cut_through: Option<(Rate, Bytes)>,
-}
-
 /// One output port. Hot: touched by every packet that passes.
 #[derive(Clone, Debug)]
 pub struct Port {
@@ -189,11 +180,12 @@ pub struct Port {
     pub(crate) rank: u8,
     /// Serialisation of the last size sent, for PAUSE frames, control and data; a division saved nearly always.
     pub(crate) known: [Serialisation; KNOWN],
-    /// From when on a packet that starts must look at the faults and at the changes of rate.
+    /// From when on a packet that starts must look at the two below.
     watch_from: Time,
+    /// Rate changes to come, latest first.
+    pub(crate) changes: Vec<(Time, Rate)>,
     pub(crate) faults: Option<Box<ChannelFaults>>,
-    /// Absent where there is nothing of it, so that a port stays small.
-    pace: Option<Box<Pace>>,
+    pub(crate) cut_through: Option<(Rate, Bytes)>,
     /// Since when flow control holds data back; `Time::MAX` while it does not.
     pub(crate) held_since: Time,
     pub(crate) stats: PortStats,
@@ -204,7 +196,6 @@ impl Port {
         let mut changes = spec.changes;
         changes.reverse();
         let cut_through = rules.cut_through.and_then(|head| spec.cut_through_from.map(|from| (from, head)));
-        let has_pace = !changes.is_empty() || cut_through.is_some();
         let mut port = Port {
             free_at: Time::ZERO,
             occupied: 0,
@@ -221,8 +212,9 @@ impl Port {
             rank: spec.rank,
             known: [UNKNOWN; KNOWN],
             watch_from: Time::ZERO,
+            changes,
             faults: spec.faults,
-            pace: has_pace.then(|| Box::new(Pace { changes, cut_through })),
+            cut_through,
             held_since: Time::MAX,
             stats: PortStats::default(),
         };
@@ -319,8 +311,7 @@ impl Port {
     #[inline(never)]
     fn watch(&mut self, packet: &Packet, start: Time, has_waited: bool) -> bool {
         self.change_rate(start);
-        let changes = self.pace.as_ref().map(|pace| &pace.changes);
-        let next_change = changes.and_then(|changes| changes.last()).map_or(Time::MAX, |&(from, _)| from);
+        let next_change = self.changes.last().map_or(Time::MAX, |&(from, _)| from);
         let Some(faults) = &mut self.faults else {
             self.watch_from = next_change;
             return false;
@@ -357,9 +348,7 @@ impl Port {
 
     #[cold]
     pub(crate) fn change_rate(&mut self, now: Time) {
-        while let Some(pace) = &mut self.pace
-            && let Some((_, rate)) = pace.changes.pop_if(|(from, _)| *from <= now)
-        {
+        while let Some((_, rate)) = self.changes.pop_if(|(from, _)| *from <= now) {
             self.set_rate(rate);
         }
     }
@@ -367,7 +356,7 @@ impl Port {
     pub(crate) fn set_rate(&mut self, rate: Rate) {
         self.rate = rate;
         self.known = [UNKNOWN; KNOWN];
-        self.head = match self.pace.as_ref().and_then(|pace| pace.cut_through) {
+        self.head = match self.cut_through {
             Some((from, head)) if rate >= from => rate.serialize(head),
             _ => Time::MAX,
         };

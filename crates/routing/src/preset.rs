@@ -7,8 +7,8 @@ use crate::granularity::{conweave, flow, flowcell, flowcut, flowlet, packet};
 use crate::hash::HashFunction;
 use crate::scheme::{Placement, Routing};
 use crate::selector::{
-    drill, hash, layer, least_loaded, mod_k, random, round_robin, switch_ar, switch_ar_fractional,
-    switch_ar_stable, ugal, valiant, weighted,
+    drill, hash, k_shortest, layer, least_loaded, mod_k, random, round_robin, switch_ar,
+    switch_ar_fractional, switch_ar_stable, ugal, valiant, weighted,
 };
 use crate::{Granularity, Selector};
 
@@ -290,6 +290,11 @@ pub const PRESETS: &[Preset] = &[
                 ..flowcut::Flowcut::default()
             })
         },
+    },
+    Preset {
+        name: "k-shortest",
+        doc: "One of the k = 8 shortest paths per flow, drawn by the NIC (Jellyfish: Singla et al., NSDI'12).",
+        expand: || scheme(Placement::Nic, FLOW, Selector::KShortest(k_shortest::JELLYFISH)),
     },
     Preset {
         name: "fatpaths",

@@ -152,23 +152,25 @@ impl Routing {
             return refuse(
                 "selector",
                 format!(
-                    "a NIC picks entropy values, not ports, so it cannot use \"{}\"; use \"hash\", \"random\", \"round-robin\" or \"layer\"",
+                    "a NIC picks entropy values, not ports, so it cannot use \"{}\"; use \"hash\", \"random\", \"round-robin\", \"layer\" or \"k-shortest\"",
                     selector.name()
                 ),
             );
         }
-        if let Selector::Layer(layer) = selector {
-            if !nic {
-                let reason = format!(
-                    "\"layer\" is chosen by the sender: expected \"nic\", found \"{}\"",
-                    self.placement.name()
-                );
-                return refuse("placement", reason);
-            }
-            if matches!(granularity, Granularity::Flow(_)) && layer.first == First::Minimal {
-                let reason = "first: a flow that decides once would never leave layer 0; use \"random\" or a finer granularity";
-                return refuse("selector", reason.into());
-            }
+        if selector.facts().at_nic_only && !nic {
+            let reason = format!(
+                "\"{}\" is chosen by the sender: expected \"nic\", found \"{}\"",
+                selector.name(),
+                self.placement.name()
+            );
+            return refuse("placement", reason);
+        }
+        if let Selector::Layer(layer) = selector
+            && matches!(granularity, Granularity::Flow(_))
+            && layer.first == First::Minimal
+        {
+            let reason = "first: a flow that decides once would never leave layer 0; use \"random\" or a finer granularity";
+            return refuse("selector", reason.into());
         }
         if let Granularity::Flowcut(flowcut) = granularity {
             flowcut.check_place(nic).map_err(|reason| RoutingError { field: "granularity", reason })?;
@@ -207,13 +209,10 @@ impl Routing {
             let reason = format!("\"{}\" needs every switch to listen; use \"switch\"", selector.name());
             return refuse("placement", reason);
         }
-        // Where every switch counts flowcuts, each says what it does with the next one; only the first switch has a choice.
-        let is_counted = matches!(granularity, Granularity::Flowcut(_));
-        let decides_first =
-            self.placement == Placement::Ingress || self.placement == Placement::Switch && is_counted;
-        if selector.facts().at_first_switch && !decides_first {
+        // Not at every switch with flowcuts either: a way over an intermediate switch may cross a switch twice, which has one entry per flow.
+        if selector.facts().at_first_switch && self.placement != Placement::Ingress {
             let reason = format!(
-                "\"{}\" is decided by the first switch: expected \"ingress\" (or \"switch\" with flowcuts), found \"{}\"",
+                "\"{}\" is decided by the first switch: expected \"ingress\", found \"{}\"",
                 selector.name(),
                 self.placement.name()
             );
@@ -221,11 +220,10 @@ impl Routing {
         }
         if let Selector::Ugal(ugal) = selector
             && ugal.progressive
-            && is_counted
-            && self.placement == Placement::Ingress
+            && matches!(granularity, Granularity::Flowcut(_))
         {
-            let reason = "progressive: only the first switch knows when a flowcut ends, so a later one would break its order; use placement \
-                          \"switch\" or the preset \"ugal-l\"";
+            let reason = "progressive: only the first switch knows when a flowcut ends, so a later one would break its order; use the \
+                          preset \"ugal-l\"";
             return refuse("selector", reason.into());
         }
         if self.entropy_values == 0 {
@@ -287,9 +285,11 @@ mod tests {
         scheme.placement = Placement::Switch;
         assert_eq!(scheme.check().unwrap_err().field, "placement");
         scheme.granularity = Granularity::Flowcut(Flowcut::default());
-        assert_eq!(scheme.check(), Ok(()));
+        assert_eq!(scheme.check().unwrap_err().field, "placement");
         scheme.placement = Placement::Ingress;
         assert!(scheme.check().unwrap_err().to_string().contains("only the first switch knows"));
+        scheme.selector = preset::find("ugal-l").unwrap().routing().selector;
+        assert_eq!(scheme.check(), Ok(()));
 
         let mut scheme = preset::find("switch-ar").unwrap().routing();
         scheme.placement = Placement::Ingress;

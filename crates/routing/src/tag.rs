@@ -1,6 +1,6 @@
 //! The 32 bits by which a packet tells switches about its path.
 
-/// What a packet says of its path: an entropy value that switches hash, a path label, a layer, or an intermediate switch. Which of them it
+/// What a packet says of its path: an entropy value that switches hash, a path label, a layer, a path, or an intermediate switch. Which of them it
 /// is depends on the scheme, which is the same everywhere in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(transparent)]
@@ -38,6 +38,11 @@ impl Tag {
     /// A layer, in whose table switches look.
     pub const fn layer(layer: u32) -> Self {
         Tag(layer)
+    }
+
+    /// A path by its number among those between two switches.
+    pub const fn path(number: u32) -> Self {
+        Tag(number)
     }
 
     /// Over an intermediate switch.

@@ -40,9 +40,12 @@ fn one_flow_takes_n_plus_k_minus_1_packet_times_and_k_delays() {
         (fat_tree(4), 2, 4),
         (fat_tree(4), 15, 6),
     ];
-    // All but Valiant and UGAL, which take longer paths and are refused on trees.
+    // All but Valiant, UGAL and k shortest paths, which take longer ones.
     let is_minimal = |preset: &&preset::Preset| {
-        !matches!(preset.routing().selector, Selector::Valiant(_) | Selector::Ugal(_))
+        !matches!(
+            preset.routing().selector,
+            Selector::Valiant(_) | Selector::Ugal(_) | Selector::KShortest(_)
+        )
     };
     for preset in preset::PRESETS.iter().filter(is_minimal) {
         for (network, dst, links) in &cases {

@@ -371,10 +371,7 @@ impl Decider {
                     }
                 }
             }
-            Way::Any if forwarding.is_decided(here, header) => {
-                self.way(forwarding, here, header, &mut view, random)
-            }
-            Way::Any => self.direct(forwarding, here, header),
+            Way::Any => self.way(forwarding, here, header, &mut view, random),
         };
         if let Some(passing) = &mut self.passing {
             passing.open(&passed, hop, now);

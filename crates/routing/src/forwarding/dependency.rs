@@ -30,6 +30,7 @@ use super::alternatives::Alternatives;
 use super::channels::{self, rank};
 use super::layers::Layers;
 use super::minimal::RouteTable;
+use super::paths::Paths;
 use super::via::Intermediates;
 
 /// Which ways the packets of a scheme may take.
@@ -44,6 +45,8 @@ pub(crate) enum Ways<'a> {
     Via(&'a Intermediates),
     /// Those that the selector `ugal` weighs.
     Weighed(&'a Alternatives),
+    /// The paths of the selector `k-shortest`.
+    Paths(&'a Paths),
 }
 
 /// A cycle of virtual channels, each waiting for the next and the last for the first; none if the routes are free of deadlock.
@@ -229,6 +232,7 @@ fn follow(
         Ways::Via(via) => {
             follow_detours(&mut traffic, table, Detours { via, over_own: false, late: &[] }, depend)
         }
+        Ways::Paths(paths) => follow_paths(network, paths, vcs, depend),
         Ways::Weighed(alternatives) => {
             follow_minimal(&mut traffic, table, &mut depend);
             let (via, over_own) = (alternatives.via(), alternatives.uses_all_links());
@@ -249,6 +253,23 @@ fn follow_minimal(
         let sources = (0..table.edges()).filter(|&from| from != to);
         sources.for_each(|from| traffic.start(table.edge_switch(from)));
         traffic.spread(|here| table.towards_edge(here, to).ports, &mut depend);
+    }
+}
+
+fn follow_paths(
+    network: &Network,
+    paths: &Paths,
+    vcs: u8,
+    mut depend: impl FnMut(ChannelId, VcSet, &[PortId]),
+) {
+    for path in paths.iter() {
+        let mut vc = 0;
+        for pair in path.windows(2) {
+            let [channel, next] =
+                [pair[0], pair[1]].map(|step| network.ports(step.switch)[usize::from(step.port)]);
+            depend(channel, VcSet::of(vc), &[pair[1].port]);
+            vc = channels::next(vc, rank(network, channel), rank(network, next), vcs);
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::selector::random::below;
 use crate::tag::Tag;
 
 /// The largest tables a simulation lays: 8 GiB.
-const LIMIT: u64 = 8 << 30;
+pub(super) const LIMIT: u64 = 8 << 30;
 
 /// What NICs and switches know of the layers. Switch `hosts + r` of the network is router `r`.
 #[derive(Clone, Debug)]
@@ -197,7 +197,10 @@ impl Spread {
 }
 
 /// The switches and the links between them that are not cut, and which link each edge is.
-fn live_graph(network: &Network, is_cut: impl Fn(ChannelId) -> bool) -> (RouterGraph, Vec<LinkId>) {
+pub(super) fn live_graph(
+    network: &Network,
+    is_cut: impl Fn(ChannelId) -> bool,
+) -> (RouterGraph, Vec<LinkId>) {
     let hosts = network.hosts();
     let mut hosts_at = vec![0; network.switches() as usize];
     (0..hosts).for_each(|host| hosts_at[(network.edge_switch(host) - hosts) as usize] += 1);

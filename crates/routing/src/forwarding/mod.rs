@@ -10,6 +10,7 @@ pub mod channels;
 pub mod dependency;
 mod layers;
 mod minimal;
+mod paths;
 mod via;
 
 use netloom_topology::{ChannelId, HostId, Network, NodeId, PortId};
@@ -18,6 +19,7 @@ use rand::Rng;
 use alternatives::Alternatives;
 pub use layers::Layers;
 pub use minimal::{RouteTable, Unreachable};
+use paths::Paths;
 pub use via::Intermediates;
 
 use crate::header::{Carries, Header, Hop};
@@ -42,6 +44,7 @@ enum Beyond {
     Layers(Box<Layers>),
     Via(Intermediates),
     Weighed(Box<Alternatives>),
+    Paths(Box<Paths>),
 }
 
 /// What tags mean where there is nothing beyond the minimal ports.
@@ -71,6 +74,8 @@ pub enum TagSpace<'a> {
         /// The destination's router.
         to: u32,
     },
+    /// So many paths.
+    Paths(u32),
     /// The intermediate switches between two switches with hosts.
     Via {
         /// All of them.
@@ -88,7 +93,7 @@ impl TagSpace<'_> {
         match *self {
             TagSpace::Labels => Tag::label(random.next_u32() >> 1),
             TagSpace::Layers { layers, from, to } => layers.first(from, to, random),
-            TagSpace::None | TagSpace::Entropy(_) | TagSpace::Via { .. } => {
+            TagSpace::None | TagSpace::Entropy(_) | TagSpace::Paths(_) | TagSpace::Via { .. } => {
                 self.another(Tag::default(), random)
             }
         }
@@ -99,6 +104,7 @@ impl TagSpace<'_> {
         match *self {
             TagSpace::None => current,
             TagSpace::Entropy(values) => Tag::entropy(below(values as usize, random) as u32),
+            TagSpace::Paths(paths) => Tag::path(below(paths as usize, random) as u32),
             TagSpace::Labels => Tag::label(current.bits().wrapping_add(1)),
             TagSpace::Layers { layers, from, to } => layers.draw(from, to, random),
             TagSpace::Via { via, from, to } => via.draw(from, to, random).map_or(Tag::DIRECT, Tag::towards),
@@ -152,6 +158,9 @@ impl Forwarding {
             Selector::Ugal(config) => {
                 Beyond::Weighed(Box::new(Alternatives::build(config, network, &table, is_cut)?))
             }
+            Selector::KShortest(config) => {
+                Beyond::Paths(Box::new(Paths::build(config, network, &table, is_cut, seed)?))
+            }
             _ => Beyond::Nothing,
         };
         let values = match (routing.placement, &routing.selector) {
@@ -174,7 +183,7 @@ impl Forwarding {
     pub fn layers(&self) -> Option<&Layers> {
         match &self.beyond {
             Beyond::Layers(layers) => Some(layers),
-            Beyond::Nothing | Beyond::Via(_) | Beyond::Weighed(_) => None,
+            Beyond::Nothing | Beyond::Via(_) | Beyond::Weighed(_) | Beyond::Paths(_) => None,
         }
     }
 
@@ -182,7 +191,16 @@ impl Forwarding {
     pub(crate) fn alternatives(&self) -> Option<&Alternatives> {
         match &self.beyond {
             Beyond::Weighed(alternatives) => Some(alternatives),
-            Beyond::Nothing | Beyond::Layers(_) | Beyond::Via(_) => None,
+            Beyond::Nothing | Beyond::Layers(_) | Beyond::Via(_) | Beyond::Paths(_) => None,
+        }
+    }
+
+    /// The explicit paths, if the scheme has any.
+    #[cfg(test)]
+    pub(crate) fn paths(&self) -> Option<&Paths> {
+        match &self.beyond {
+            Beyond::Paths(paths) => Some(paths),
+            _ => None,
         }
     }
 
@@ -197,7 +215,7 @@ impl Forwarding {
     #[inline]
     pub(crate) fn is_decided(&self, here: NodeId, header: &Header) -> bool {
         match &self.beyond {
-            Beyond::Nothing | Beyond::Layers(_) => false,
+            Beyond::Nothing | Beyond::Layers(_) | Beyond::Paths(_) => false,
             Beyond::Via(_) => header.is_first(),
             Beyond::Weighed(alternatives) => {
                 header.is_first()
@@ -215,6 +233,9 @@ impl Forwarding {
             }
             (Beyond::Via(via), _) => {
                 TagSpace::Via { via, from: self.table.edge_of(src), to: self.table.edge_of(dst) }
+            }
+            (Beyond::Paths(paths), _) => {
+                TagSpace::Paths(paths.count(self.table.edge_of(src), self.table.edge_of(dst)))
             }
             (Beyond::Nothing, Values::Entropy(values)) => TagSpace::Entropy(values),
             (Beyond::Nothing, Values::Labels) => TagSpace::Labels,
@@ -243,6 +264,11 @@ impl Forwarding {
             }
             Beyond::Via(via) => self.go_on(via, here, header, choose),
             Beyond::Weighed(alternatives) => self.go_on(alternatives.via(), here, header, choose),
+            Beyond::Paths(paths) => {
+                let is_data = header.carries == Carries::Data;
+                let port = paths.port(&self.table, here, header).filter(|_| is_data);
+                Hop { port: port.unwrap_or_else(|| one_of(minimal, choose)), tag: header.tag }
+            }
         }
     }
 
@@ -297,6 +323,7 @@ impl Forwarding {
             Beyond::Layers(layers) => Ways::Layers(layers),
             Beyond::Via(via) => Ways::Via(via),
             Beyond::Weighed(alternatives) => Ways::Weighed(alternatives),
+            Beyond::Paths(paths) => Ways::Paths(paths),
         }
     }
 
@@ -322,6 +349,14 @@ impl Forwarding {
                 let (ports, words) = self.explain_part(alternatives.via(), here, header);
                 (ports, if header.is_first() { alternatives.words() + &words } else { words })
             }
+            Beyond::Paths(paths) => match paths.port(&self.table, here, header) {
+                Some(port) => {
+                    let (from, to) = (self.table.edge_of(header.src), self.table.edge_of(header.dst));
+                    let words = format!("path {} of {}", header.tag.bits(), paths.count(from, to));
+                    (vec![port], words)
+                }
+                None => (minimal.to_vec(), "minimal to the destination".into()),
+            },
         };
         let words = if ports.len() > 1 { format!("{words}, by the {by_hash}") } else { words };
         (ports, words)

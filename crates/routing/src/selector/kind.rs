@@ -30,6 +30,8 @@ pub(crate) trait Kindred {
 pub(crate) struct Facts {
     /// A NIC can use it to choose among tags.
     pub(crate) works_at_nic: bool,
+    /// Its choice is one that only the sender can make.
+    pub(crate) at_nic_only: bool,
     /// It is a function of the header alone, so that it decides alike for all packets of a flow, and for ACKs as for data.
     pub(crate) is_static: bool,
     /// It reads digits of numbers as up ports, which exist on trees only.

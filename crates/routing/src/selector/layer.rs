@@ -76,7 +76,7 @@ impl Kindred for Box<Layer> {
     }
 
     fn facts(&self) -> Facts {
-        Facts { works_at_nic: true, ..Facts::default() }
+        Facts { works_at_nic: true, at_nic_only: true, ..Facts::default() }
     }
 
     fn check(&self) -> Result<(), String> {

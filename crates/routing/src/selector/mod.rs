@@ -17,11 +17,13 @@
 //! | [`switch_ar_fractional`] | the same, dividing a destination's packets | – |
 //! | [`valiant`] | a uniform draw among intermediate switches | – |
 //! | [`ugal`] | the loads of minimal ways and of ways over an intermediate switch | – |
+//! | `k-shortest` | a uniform draw among the k shortest paths | the path along which switches forward |
 //! | [`layer`] | a uniform draw among routing layers | the layer in whose table switches look |
 
 pub mod congestion;
 pub mod drill;
 pub mod hash;
+pub(crate) mod k_shortest;
 mod kind;
 pub mod layer;
 pub mod least_loaded;
@@ -121,6 +123,7 @@ macro_rules! list {
             "switch-ar-stable" => SwitchArStable(switch_ar_stable::SwitchArStable),
             "valiant" => Valiant(valiant::Valiant),
             "ugal" => Ugal(ugal::Ugal),
+            "k-shortest" => KShortest(netloom_paths::routes::KShortest),
             "layer" => Layer(Box<layer::Layer>),
             $($more)*
         }

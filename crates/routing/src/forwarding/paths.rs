@@ -1,0 +1,203 @@
+//! Explicit paths between switches with hosts: a packet carries the number of its path, and every switch on it knows the port.
+
+use netloom_paths::routes::KShortest;
+use netloom_paths::{Routes, SchemeError};
+use netloom_topology::{ChannelId, Network, NodeId, PortId};
+
+use super::layers::{LIMIT, live_graph};
+use super::minimal::RouteTable;
+use crate::header::Header;
+use crate::scheme::RoutingError;
+use crate::selector::k_shortest;
+
+/// The k shortest paths of all pairs of switches with hosts.
+#[derive(Clone, Debug)]
+pub(crate) struct Paths {
+    edges: usize,
+    /// Per pair, by source and destination, where its paths begin in `begins`.
+    pairs: Vec<u32>,
+    /// Per path, where its steps begin.
+    begins: Vec<u32>,
+    steps: Vec<Step>,
+}
+
+/// A switch of a path and the port by which it goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    pub(crate) switch: NodeId,
+    pub(crate) port: PortId,
+}
+
+/// What a path takes in memory, about.
+const PATH: u64 = 64;
+
+impl Paths {
+    /// The paths of a network without its cut links. A function of the network, the cut links and the seed.
+    pub(crate) fn build(
+        config: &KShortest,
+        network: &Network,
+        table: &RouteTable,
+        is_cut: impl Fn(ChannelId) -> bool,
+        seed: u64,
+    ) -> Result<Self, RoutingError> {
+        let refuse = |reason: String| RoutingError { field: "selector", reason };
+        let edges = table.edges() as usize;
+        let needed = (edges as u64).pow(2).saturating_mul(u64::from(config.k)).saturating_mul(PATH);
+        if needed > LIMIT {
+            return Err(refuse(format!(
+                "k: {} paths between {edges} switches need about {needed} bytes, more than the {LIMIT} a simulation lays; use fewer paths",
+                config.k
+            )));
+        }
+        let (graph, links) = live_graph(network, is_cut);
+        let routes = k_shortest::scheme(config).build(&graph, seed).map_err(|error| match error {
+            SchemeError::Disconnected => {
+                refuse("paths need a network whose switches are all connected, cut links left out".into())
+            }
+            error => refuse(error.to_string()),
+        })?;
+        let Routes::PerPair(routes) = routes else { unreachable!("paths are per pair") };
+        let mut port_of: Vec<PortId> = vec![0; network.channels() as usize];
+        for switch in network.hosts()..network.nodes() {
+            (0..).zip(network.ports(switch)).for_each(|(port, &channel)| port_of[channel as usize] = port);
+        }
+        // A directed edge of the graph is a channel of the link that its edge is.
+        let step = |directed: u32| {
+            let tail = netloom_paths::tables::head(&graph, directed ^ 1) + network.hosts();
+            let forth = 2 * links[directed as usize / 2];
+            let channel = forth + u32::from(network.channel(forth).from != tail);
+            Step { switch: tail, port: port_of[channel as usize] }
+        };
+        let router = |edge| table.edge_switch(edge) - network.hosts();
+        let sources: Vec<u32> = (0..table.edges()).map(router).collect();
+        let mut paths = Paths { edges, pairs: vec![0], begins: vec![0], steps: Vec::new() };
+        for to in 0..table.edges() {
+            for of_pair in routes.paths_to(&graph, &sources, router(to)) {
+                for path in of_pair {
+                    paths.steps.extend(path.into_iter().map(step));
+                    paths.begins.push(paths.steps.len() as u32);
+                }
+                paths.pairs.push(paths.begins.len() as u32 - 1);
+            }
+        }
+        Ok(paths)
+    }
+
+    /// How many paths lead from one switch with hosts to another: none from one to itself.
+    pub(crate) fn count(&self, from: u32, to: u32) -> u32 {
+        let pair = self.pair(from, to);
+        self.pairs[pair + 1] - self.pairs[pair]
+    }
+
+    /// A path from one switch with hosts to another.
+    pub(crate) fn path(&self, from: u32, to: u32, number: u32) -> Option<&[Step]> {
+        let path = (self.pairs[self.pair(from, to)] + number) as usize;
+        (number < self.count(from, to))
+            .then(|| &self.steps[self.begins[path] as usize..self.begins[path + 1] as usize])
+    }
+
+    /// The port by which a data packet goes on at a switch of its path; none where it is not on it, as after a change of routes.
+    #[inline]
+    pub(crate) fn port(&self, table: &RouteTable, here: NodeId, header: &Header) -> Option<PortId> {
+        let (from, to) = (table.edge_of(header.src), table.edge_of(header.dst));
+        let path = self.path(from, to, header.tag.bits())?;
+        let step = path.get(usize::from(header.hops).checked_sub(1)?)?;
+        (step.switch == here).then_some(step.port)
+    }
+
+    /// All paths.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[Step]> {
+        self.begins.windows(2).map(|ends| &self.steps[ends[0] as usize..ends[1] as usize])
+    }
+
+    fn pair(&self, from: u32, to: u32) -> usize {
+        to as usize * self.edges + from as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forwarding::Forwarding;
+    use crate::header::Carries;
+    use crate::preset;
+    use crate::tag::Tag;
+    use netloom_topology::{BuildContext, HyperX, SlimFly, Topology};
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    fn build(topology: Topology) -> (Network, Forwarding) {
+        let network = topology.build(&BuildContext { seed: 1, base_dir: Path::new("") }).unwrap();
+        let scheme = preset::find("k-shortest").unwrap().routing();
+        let forwarding = Forwarding::build(&scheme, &network, |_| false, 3).unwrap();
+        (network, forwarding)
+    }
+
+    /// The switches that a data packet on a path crosses.
+    fn walk(network: &Network, forwarding: &Forwarding, src: u32, dst: u32, path: u32) -> Vec<NodeId> {
+        let carries = Carries::Data;
+        let tag = Tag::path(path);
+        let mut header = Header { src, dst, flow: 0, tag, bytes: 4160, payload: 4096, hops: 1, carries };
+        let mut way = vec![network.edge_switch(src)];
+        loop {
+            let hop = forwarding.onward(way[way.len() - 1], &header, |_| 0);
+            let next = network.neighbour(way[way.len() - 1], hop.port);
+            if next == dst {
+                return way;
+            }
+            way.push(next);
+            header.hops += 1;
+            assert!(way.len() < 20, "{way:?}");
+        }
+    }
+
+    #[test]
+    fn packets_follow_eight_different_loop_free_paths_the_first_of_them_minimal() {
+        let hyperx = HyperX {
+            dimensions: 2,
+            switches_per_dimension: vec![4, 3],
+            parallel_links: vec![2, 1],
+            hosts_per_switch: Some(1),
+            ..HyperX::default()
+        };
+        let slim_fly = SlimFly { q: Some(5), hosts_per_switch: Some(1), ..SlimFly::default() };
+        for topology in [Topology::HyperX(hyperx), Topology::SlimFly(slim_fly)] {
+            let (network, forwarding) = build(topology);
+            for (src, dst) in (0..network.hosts()).map(|src| (src, (src * 5 + 3) % network.hosts())) {
+                if src == dst {
+                    continue;
+                }
+                let ways: Vec<_> = (0..8).map(|path| walk(&network, &forwarding, src, dst, path)).collect();
+                for (shorter, longer) in ways.iter().zip(&ways[1..]) {
+                    assert!(shorter.len() <= longer.len());
+                }
+                assert!(ways.iter().all(|way| way.iter().collect::<BTreeSet<_>>().len() == way.len()));
+                // A path that there is not is no path: the packet goes minimally.
+                assert_eq!(walk(&network, &forwarding, src, dst, 8).len(), ways[0].len());
+                let paths = forwarding.paths().unwrap();
+                let (from, to) = (forwarding.table().edge_of(src), forwarding.table().edge_of(dst));
+                let steps: BTreeSet<Vec<(NodeId, PortId)>> = (0..8)
+                    .map(|path| {
+                        paths
+                            .path(from, to, path)
+                            .unwrap()
+                            .iter()
+                            .map(|step| (step.switch, step.port))
+                            .collect()
+                    })
+                    .collect();
+                assert_eq!((steps.len(), paths.count(from, to)), (8, 8));
+            }
+        }
+    }
+
+    #[test]
+    fn a_virtual_channel_per_hop_frees_them_of_deadlocks() {
+        let (network, forwarding) = build(Topology::SlimFly(SlimFly { q: Some(5), ..SlimFly::default() }));
+        let longest = forwarding.paths().unwrap().iter().map(<[Step]>::len).max().unwrap();
+        assert!(longest > 2, "there are not eight paths of two hops");
+        assert_eq!(usize::from(forwarding.vcs_needed(&network)), longest);
+        assert!(forwarding.find_cycle(&network, 1).is_some());
+        assert_eq!(forwarding.find_cycle(&network, longest as u8), None);
+    }
+}
