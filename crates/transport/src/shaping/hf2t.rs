@@ -16,7 +16,7 @@ use netloom_units::{Histogram, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// HF²T, "High-Frequency Flowlet Triggering" at the host (APNet'24): stretches the flow's longer gaps up to the flowlet threshold, in front of
+/// HF²T (APNet'24): stretches the flow's longer gaps up to the flowlet threshold, in front of
 /// flowlets at switches or at the NIC. Only the flow itself waits. The defaults that the paper leaves open (`scope`, the training's length, `margin`,
 /// `natural_gaps`) are ours.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
