@@ -76,7 +76,7 @@ def test_polars_and_duckdb_read_the_same(outcome):
 def test_new_columns_stand_behind_the_old_ones_and_groups_go_by_name(outcome):
     flows = pl.read_parquet(outcome / "flows.parquet")
     assert flows.columns[:3] == ["src", "dst", "flow"]
-    assert flows.columns[-12:] == [
+    assert flows.columns[-13:] == [
         "group",
         "class",
         "stream",
@@ -89,11 +89,13 @@ def test_new_columns_stand_behind_the_old_ones_and_groups_go_by_name(outcome):
         "returns",
         "flowlets",
         "stretched",
+        "delivered_in_drain_bytes",
     ]
     assert flows.schema["group"] == pl.String and flows.schema["stream"] == pl.Boolean
     groups = duckdb.sql(f"select distinct \"group\" from '{outcome}/flows.parquet'").fetchall()
     assert groups == [("all",)] == [(name,) for name in summary(outcome)["groups"]]
-    assert pl.read_parquet(outcome / "links.parquet").columns[-4:] == ["pauses", "lost", "trims", "returns"]
+    links = pl.read_parquet(outcome / "links.parquet").columns[-6:]
+    assert links == ["pauses", "lost", "trims", "returns", "bytes_in_drain", "busy_in_drain_ps"]
     series = pd.read_parquet(outcome / "series.parquet")
     assert list(series.columns) == ["time_ps", "channel", "queue_bytes", "bytes", "paused_ps"]
     assert series.paused_ps.sum() == 0
@@ -110,7 +112,8 @@ def test_windows_and_named_channels_reach_the_outcome(outcome, tmp_path):
     links = pd.read_parquet(tmp_path / "out" / "links.parquet")
     first_hop = links[(links["from"] == "h0") & (links["to"] == "s0")].iloc[0]
     channel = found["channels"]["first-hop"]
-    expected = 8e12 * first_hop["bytes"] / found["totals"]["simulated_ps"]
+    under_load = found["totals"]["load_until_ps"] or found["totals"]["simulated_ps"]
+    expected = 8e12 * (first_hop["bytes"] - first_hop["bytes_in_drain"]) / under_load
     assert channel["throughput_bps"] == pytest.approx(expected)
     # Only named channels are sampled.
     series = pd.read_parquet(tmp_path / "out" / "series.parquet")

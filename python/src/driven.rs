@@ -76,9 +76,7 @@ impl Simulation {
         let run = self.run()?;
         let at = at.map_or(run.run().now(), Time);
         let ticket = run.go(|run| run.start(Order { src, dst, bytes: Bytes(size), at, class }));
-        ticket.map(|ticket| ticket.0).map_err(|error| {
-            argument_error(py, error.field, format!("expected {}, found {}", error.expected, error.found))
-        })
+        ticket.map(|ticket| ticket.0).map_err(|error| argument_error(py, &error.field, error.reason()))
     }
 
     fn run_until(&mut self, py: Python<'_>, until: Option<u64>) -> PyResult<()> {

@@ -155,6 +155,25 @@ const KNOWN: usize = 4;
 
 const UNKNOWN: Serialisation = Serialisation { size: 0, way: 0, duration: Time::ZERO, crossing: Time::ZERO };
 
+/// The drain at a port: when it begins, and what was sent before.
+#[derive(Clone, Debug)]
+pub(crate) struct Drain {
+    /// When it begins.
+    pub(crate) from: Time,
+    /// Bytes and the time that they took, once something has been sent in the drain.
+    pub(crate) before: Option<(u64, Time)>,
+}
+
+impl Drain {
+    /// Something is sent at `start`. Returns from when on a packet must be noted; `Time::MAX`: none any more.
+    fn note(&mut self, start: Time, stats: &PortStats) -> Time {
+        if self.from <= start && self.before.is_none() {
+            self.before = Some((stats.bytes, stats.busy));
+        }
+        if self.before.is_some() { Time::MAX } else { self.from }
+    }
+}
+
 /// One output port. Hot: touched by every packet that passes.
 #[derive(Clone, Debug)]
 pub struct Port {
@@ -182,6 +201,8 @@ pub struct Port {
     pub(crate) known: [Serialisation; KNOWN],
     /// From when on a packet that starts must look at the two below.
     watch_from: Time,
+    /// Where the load ends before the run.
+    pub(crate) drain: Option<Box<Drain>>,
     /// Rate changes to come, latest first.
     pub(crate) changes: Vec<(Time, Rate)>,
     pub(crate) faults: Option<Box<ChannelFaults>>,
@@ -212,6 +233,7 @@ impl Port {
             rank: spec.rank,
             known: [UNKNOWN; KNOWN],
             watch_from: Time::ZERO,
+            drain: None,
             changes,
             faults: spec.faults,
             cut_through,
@@ -311,7 +333,9 @@ impl Port {
     #[inline(never)]
     fn watch(&mut self, packet: &Packet, start: Time, has_waited: bool) -> bool {
         self.change_rate(start);
-        let next_change = self.changes.last().map_or(Time::MAX, |&(from, _)| from);
+        let stats = &self.stats;
+        let drain_from = self.drain.as_mut().map_or(Time::MAX, |drain| drain.note(start, stats));
+        let next_change = self.changes.last().map_or(Time::MAX, |&(from, _)| from).min(drain_from);
         let Some(faults) = &mut self.faults else {
             self.watch_from = next_change;
             return false;

@@ -9,7 +9,7 @@ use crate::buffers::{Accounts, Buffers, Charge};
 use crate::faults::{DropCause, Dropped};
 use crate::inputs::Inputs;
 use crate::packet::{NO_INGRESS, Packet, PacketKind};
-use crate::port::{Credit, Departure, Fate, Moment, Port, PortSpec, PortStats, Wire};
+use crate::port::{Credit, Departure, Drain, Fate, Moment, Port, PortSpec, PortStats, Wire};
 use crate::queues::Queues;
 use crate::round_robin::RoundRobin;
 use crate::rules::{CONTROL, DATA, LINK, Rules};
@@ -647,6 +647,19 @@ impl Ports {
         stats.waiting = stats.waiting.wrapping_add(u128::from(state.queued) * u128::from(end.0));
         stats.paused += end.saturating_sub(state.held_since);
         stats
+    }
+
+    /// Bytes whose transmission started in the drain, and the time that they took.
+    pub fn in_drain(&self, port: u16) -> (u64, Time) {
+        let state = &self.ports[usize::from(port)];
+        let before = state.drain.as_ref().and_then(|drain| drain.before);
+        before.map_or((0, Time::ZERO), |(bytes, busy)| (state.stats.bytes - bytes, state.stats.busy - busy))
+    }
+
+    /// Counts what is sent from an instant on, after the load, apart. To be called before anything is sent.
+    pub fn note_drain(&mut self, from: Time) {
+        let drain = || Some(Box::new(Drain { from, before: None })).filter(|_| from < Time::MAX);
+        self.ports.iter_mut().for_each(|port| port.drain = drain());
     }
 
     /// The packets that wait, with the port and the data lane (from 0; `None` for signals) in which they do, or, at an input, for which.

@@ -22,7 +22,7 @@ pub struct GroupSummary {
     pub fct_ps: Option<Statistics>,
     /// FCT divided by the FCT on an idle fabric, of completed flows.
     pub slowdown: Option<Statistics>,
-    /// Payload delivered from the end of the warm-up to the end of the run, over that time, in bit/s.
+    /// Payload delivered from the end of the warm-up to the end of the load, over that time, in bit/s.
     pub throughput_bps: Option<f64>,
     /// Data packets sent, retransmissions included.
     pub packets: u64,
@@ -62,7 +62,7 @@ pub struct WindowGroupSummary {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelSummary {
-    /// Bytes sent over the simulated time, in bit/s.
+    /// Bytes sent under load over the time of that, in bit/s.
     pub throughput_bps: f64,
     /// Average over time of the bytes that waited.
     pub mean_queue_bytes: f64,
@@ -93,15 +93,15 @@ fn throughput(bytes: u64, time: Time) -> f64 {
     if time == Time::ZERO { 0.0 } else { 8.0 * bytes as f64 / time.as_secs_f64() }
 }
 
-/// Payload that flows delivered after the warm-up, over the time from there to the end of the run, in bit/s; `None` if
-/// the run ended before.
+/// Payload that flows delivered after the warm-up and before the drain, over the time from there to the end of the load, in bit/s;
+/// `None` if that was before.
 pub(crate) fn delivered<'a>(
     flows: impl Iterator<Item = &'a FlowRecord>,
     warm_up: Time,
-    end: Time,
+    load_end: Time,
 ) -> Option<f64> {
-    let bytes = flows.map(|flow| flow.delivered_after_warm_up).sum();
-    (end > warm_up).then(|| throughput(bytes, end - warm_up))
+    let under_load = |flow: &FlowRecord| flow.delivered_after_warm_up - flow.delivered_in_drain;
+    (load_end > warm_up).then(|| throughput(flows.map(under_load).sum(), load_end - warm_up))
 }
 
 /// Every kind of traffic.
@@ -120,7 +120,7 @@ pub(crate) fn groups(records: &Records, warm_up: Time) -> IndexMap<String, Group
             flows: FlowSummary::new(flows.len(), &counted, &completed, warm_up),
             fct_ps: Completed::fct(&completed),
             slowdown: Completed::slowdowns(&completed),
-            throughput_bps: delivered(flows.iter().copied(), warm_up, records.totals.simulated),
+            throughput_bps: delivered(flows.iter().copied(), warm_up, records.totals.load_end()),
             packets: packets.sent,
             ooo_share: packets.ooo_share,
             max_resequencing: packets.max_resequencing,
@@ -170,7 +170,7 @@ pub(crate) fn windows(records: &Records) -> IndexMap<String, WindowSummary> {
 pub(crate) fn channels(records: &Records) -> IndexMap<String, ChannelSummary> {
     let simulated = records.totals.simulated;
     let summarise = |channel: &ChannelRecord| ChannelSummary {
-        throughput_bps: throughput(channel.bytes, simulated),
+        throughput_bps: throughput(channel.bytes - channel.bytes_in_drain, records.totals.load_end()),
         mean_queue_bytes: channel.mean_queue,
         max_queue_bytes: channel.max_queue,
         paused_share: share(channel.paused.0, simulated.0),

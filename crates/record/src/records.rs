@@ -138,6 +138,8 @@ pub struct FlowRecord {
     pub delivered: u64,
     /// The part of `delivered` that arrived at or after the end of the warm-up.
     pub delivered_after_warm_up: u64,
+    /// The part of `delivered` that arrived in the drain, at or after [`Totals::load_until`].
+    pub delivered_in_drain: u64,
     /// When the message was handed to the sender's transport.
     pub start: Time,
     /// Flow completion time: from the start to the delivery of the last byte; `None` if it did not finish.
@@ -206,6 +208,10 @@ pub struct ChannelRecord {
     pub packets: u64,
     /// Time spent transmitting.
     pub busy: Time,
+    /// The part of `bytes` whose transmission started in the drain, at or after [`Totals::load_until`].
+    pub bytes_in_drain: u64,
+    /// The part of `busy` of those.
+    pub busy_in_drain: Time,
     /// Most bytes that waited in the port at a time.
     pub max_queue: u64,
     /// Average over time of the bytes that waited in the port.
@@ -317,6 +323,9 @@ pub struct Totals {
     /// Simulated time.
     #[serde(rename = "simulated_ps", with = "picoseconds")]
     pub simulated: Time,
+    /// When the last source stopped offering load, after which the run drained; `None` if the load lasted as long as the run.
+    #[serde(rename = "load_until_ps", with = "picoseconds::option", default)]
+    pub load_until: Option<Time>,
     /// Packets of all kinds times the channels they crossed.
     pub packet_hops: u64,
     /// Data packets.
@@ -357,6 +366,13 @@ pub struct EntryCount {
     pub peak: u64,
     /// Mean over time and over those switches.
     pub mean: f64,
+}
+
+impl Totals {
+    /// When the load ended: with the run, if it did not drain.
+    pub fn load_end(&self) -> Time {
+        self.load_until.unwrap_or(self.simulated)
+    }
 }
 
 /// Where packets went: `sent = delivered + trimmed + dropped + in_flight`.

@@ -59,8 +59,8 @@ pub struct Summary {
     pub by_size: Vec<SizeBin>,
     /// Payload of the completed flows over the time from their first start to their last completion, in bit/s.
     pub goodput_bps: Option<f64>,
-    /// Payload delivered from the end of the warm-up to the end of the run by all flows, finished or not, over that
-    /// time, in bit/s.
+    /// Payload delivered from the end of the warm-up to the end of the load by all flows, finished or not, over that
+    /// time, in bit/s. `None` if the load ended in the warm-up.
     pub throughput_bps: Option<f64>,
     /// Flows by kind of traffic.
     pub groups: IndexMap<String, GroupSummary>,
@@ -199,7 +199,7 @@ pub struct TierSummary {
     pub tier: String,
     /// Number of channels.
     pub channels: u64,
-    /// Share of the simulated time spent transmitting, averaged over the channels.
+    /// Share of the time under load spent transmitting, averaged over the channels.
     pub mean_utilisation: f64,
     /// The same of the busiest channel.
     pub max_utilisation: f64,
@@ -223,7 +223,7 @@ pub struct TierSummary {
 impl Summary {
     /// Summarises a run.
     pub fn new(records: &Records, options: &SummaryOptions, status: Status) -> Self {
-        let (warm_up, simulated) = (options.warm_up, records.totals.simulated);
+        let warm_up = options.warm_up;
         let counted: Vec<&FlowRecord> = records.flows.iter().filter(|flow| flow.counts(warm_up)).collect();
         let completed: Vec<Completed> = counted.iter().filter_map(|flow| Completed::of(flow)).collect();
         Summary {
@@ -237,7 +237,7 @@ impl Summary {
             slowdown: Completed::slowdowns(&completed),
             by_size: by_size(&completed, &options.size_bins),
             goodput_bps: goodput(&completed),
-            throughput_bps: breakdown::delivered(records.flows.iter(), warm_up, simulated),
+            throughput_bps: breakdown::delivered(records.flows.iter(), warm_up, records.totals.load_end()),
             groups: breakdown::groups(records, warm_up),
             windows: breakdown::windows(records),
             channels: breakdown::channels(records),
@@ -245,7 +245,7 @@ impl Summary {
             packet_paths: breakdown::packet_paths(records),
             gaps: records.gaps.as_ref().map(|gaps| GapSummary::new(gaps, &counted)),
             draining: DrainSummary::new(&counted, &completed),
-            tiers: by_tier(&records.channels, simulated),
+            tiers: by_tier(&records.channels, &records.totals),
             totals: records.totals.clone(),
         }
     }
@@ -385,7 +385,7 @@ impl DrainSummary {
     }
 }
 
-fn by_tier(channels: &[ChannelRecord], simulated: Time) -> Vec<TierSummary> {
+fn by_tier(channels: &[ChannelRecord], totals: &Totals) -> Vec<TierSummary> {
     // Tiers in the order in which the network names them.
     let mut tiers: Vec<&str> = Vec::new();
     for channel in channels {
@@ -396,21 +396,23 @@ fn by_tier(channels: &[ChannelRecord], simulated: Time) -> Vec<TierSummary> {
     let summarise = |tier: &str| {
         let members: Vec<_> = channels.iter().filter(|channel| channel.tier == tier).collect();
         let count = members.len() as f64;
-        let mean_share = |times: &dyn Fn(&ChannelRecord) -> Time| {
+        let mean_share = |times: &dyn Fn(&ChannelRecord) -> Time, of: Time| {
             let sum: u128 = members.iter().map(|channel| u128::from(times(channel).0)).sum();
-            if simulated == Time::ZERO { 0.0 } else { sum as f64 / simulated.0 as f64 / count }
+            if of == Time::ZERO { 0.0 } else { sum as f64 / of.0 as f64 / count }
         };
+        let busy = |channel: &ChannelRecord| channel.busy - channel.busy_in_drain;
+        let busiest = members.iter().map(|channel| busy(channel).0).max().unwrap_or(0);
         TierSummary {
             tier: tier.to_owned(),
             channels: members.len() as u64,
-            mean_utilisation: mean_share(&|channel| channel.busy),
-            max_utilisation: share(members.iter().map(|c| c.busy.0).max().unwrap_or(0), simulated.0),
+            mean_utilisation: mean_share(&busy, totals.load_end()),
+            max_utilisation: share(busiest, totals.load_end().0),
             mean_queue_bytes: members.iter().map(|c| c.mean_queue).sum::<f64>() / count,
             max_queue_bytes: members.iter().map(|c| c.max_queue).max().unwrap_or(0),
             drops: members.iter().map(|c| c.drops).sum(),
             trims: members.iter().map(|c| c.trims).sum(),
             marks: members.iter().map(|c| c.marks).sum(),
-            paused_share: mean_share(&|channel| channel.paused),
+            paused_share: mean_share(&|channel| channel.paused, totals.simulated),
             pauses: members.iter().map(|c| c.pauses).sum(),
         }
     };
@@ -467,6 +469,26 @@ mod tests {
         assert!((summary.goodput_bps.unwrap() - 2101.0 * 8.0 / 5e-6).abs() < 1.0);
         // The same bytes over the whole run.
         assert!((summary.throughput_bps.unwrap() - 2101.0 * 8.0 / 1e-5).abs() < 1.0);
+    }
+
+    #[test]
+    fn the_drain_is_left_out_of_throughput_and_link_use() {
+        let mut records = records();
+        // The load ends at 8 us. Of the 2101 bytes 101 arrived later; host channels sent for 1 us of their 5 and 2.5 us later.
+        records.totals.load_until = Some(Time::from_us(8));
+        records.flows[2].delivered_in_drain = 101;
+        for channel in &mut records.channels[..2] {
+            (channel.bytes_in_drain, channel.busy_in_drain) = (2_000, Time::from_us(1));
+        }
+        let summary = Summary::new(&records, &SummaryOptions::default(), Status::Complete);
+        assert!((summary.throughput_bps.unwrap() - 2000.0 * 8.0 / 8e-6).abs() < 1.0);
+        assert!((summary.groups["hot"].throughput_bps.unwrap() - 900.0 * 8.0 / 8e-6).abs() < 1.0);
+        let host = &summary.tiers[0];
+        assert_eq!((host.mean_utilisation, host.max_utilisation), (5.5 / 2.0 / 8.0, 0.5));
+        assert!((summary.channels["up"].throughput_bps - 8_000.0 * 8.0 / 8e-6).abs() < 1.0);
+        // Nothing but the drain is left after this warm-up.
+        let options = SummaryOptions { warm_up: Time::from_us(8), ..SummaryOptions::default() };
+        assert_eq!(Summary::new(&records, &options, Status::Complete).throughput_bps, None);
     }
 
     #[test]

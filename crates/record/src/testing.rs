@@ -31,6 +31,8 @@ pub(crate) fn channel(channel: u32, tier: &str) -> ChannelRecord {
         bytes: 10_000,
         packets: 10,
         busy: Time::from_us(5),
+        bytes_in_drain: 0,
+        busy_in_drain: Time::ZERO,
         max_queue: 1024,
         mean_queue: 12.5,
         drops: 0,
@@ -148,6 +150,7 @@ pub(crate) fn records() -> Records {
         .into(),
         totals: Totals {
             simulated: Time::from_us(10),
+            load_until: None,
             packet_hops: 240,
             data: PacketCounts { sent: 40, delivered: 38, dropped: 1, in_flight: 1, lost: 0, trimmed: 0 },
             control: PacketCounts { sent: 38, delivered: 38, dropped: 0, in_flight: 0, lost: 0, trimmed: 0 },

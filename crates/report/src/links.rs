@@ -1,6 +1,6 @@
 //! Link use: the network as a picture with what every channel did.
 
-use netloom_record::ChannelRecord;
+use netloom_record::{ChannelRecord, Totals};
 use netloom_scenario::{Node, Scenario, Source, build_network};
 use netloom_topology::{Network, NetworkBuilder};
 use netloom_units::Time;
@@ -69,16 +69,19 @@ pub(crate) struct LinkSums {
 
 impl LinkSums {
     /// Adds a run. Runs of one point have the same network; channels of another are left out.
-    pub(crate) fn add(&mut self, channels: Vec<ChannelRecord>, simulated: Time) {
-        let share =
-            |time: Time| if simulated == Time::ZERO { 0.0 } else { time.0 as f64 / simulated.0 as f64 };
+    pub(crate) fn add(&mut self, channels: Vec<ChannelRecord>, totals: &Totals) {
+        let of = |time: Time, whole: Time| time.0 as f64 / whole.0.max(1) as f64;
+        let share = |time| of(time, totals.simulated);
+        // The drain is left out, as in the summary.
+        let utilisation =
+            |channel: &ChannelRecord| of(channel.busy - channel.busy_in_drain, totals.load_end());
         if self.runs == 0 {
-            self.utilisation = channels.iter().map(|channel| share(channel.busy)).collect();
+            self.utilisation = channels.iter().map(utilisation).collect();
             self.paused = channels.iter().map(|channel| share(channel.paused)).collect();
             self.channels = channels;
         } else {
             for (i, channel) in channels.into_iter().enumerate().take(self.channels.len()) {
-                self.utilisation[i] += share(channel.busy);
+                self.utilisation[i] += utilisation(&channel);
                 self.paused[i] += share(channel.paused);
                 let sum = &mut self.channels[i];
                 sum.mean_queue += channel.mean_queue;
@@ -245,8 +248,9 @@ mod tests {
             max_queue: busy,
             ..ChannelRecord::default()
         };
-        sums.add(vec![channel(2), channel(6)], Time::from_us(10));
-        sums.add(vec![channel(4), channel(10)], Time::from_us(10));
+        let totals = Totals { simulated: Time::from_us(10), ..Totals::default() };
+        sums.add(vec![channel(2), channel(6)], &totals);
+        sums.add(vec![channel(4), channel(10)], &totals);
         let link_use = sums.link_use();
         assert_eq!(link_use.use_permille, [300, 800]);
         assert_eq!((link_use.hottest[0].utilisation, link_use.hottest[0].max_queue_kb), (0.8, 0.01));

@@ -145,7 +145,7 @@ pub(crate) fn reduce(labels: &[String], folders: &[&Path]) -> Result<Reduced, Re
             fct_us.push(fct.0 as f64 * MICRO);
             flows.push((flow.bytes, fct.0 as f64 / flow.idle_fct.0.max(1) as f64));
         }
-        links.add(outcome.channels()?, outcome.summary.totals.simulated);
+        links.add(outcome.channels()?, &outcome.summary.totals);
         if i == 0 {
             series = Series::of(&outcome.samples()?, &outcome.flow_samples()?, links.channels());
             scenario.clone_from(&outcome.scenario);

@@ -261,11 +261,9 @@ fn sim_problem(error: &SimError, document: &Node) -> Problem {
         SimError::MayDeadlock(reason) => located(document, "fabric", "flow_control.vcs", reason),
         SimError::Routing(error) => located(document, "routing", error.field, &error.reason),
         SimError::Transport(error) => invalid_problem(error, "transport", document),
-        SimError::Fault(error) => {
-            located(document, &format!("faults.{}", error.index), &error.field, &error.reason)
-        }
-        SimError::Measure { field, reason } => located(document, "measure", field, reason),
-        SimError::NeedsTree(reason) => located(document, "routing", "selector", reason),
+        SimError::Fault(error) => invalid_problem(error, "faults", document),
+        SimError::Measure(error) => invalid_problem(error, "measure", document),
+        SimError::NeedsTree(error) => invalid_problem(error, "routing", document),
         SimError::Unreachable(reason) => located(document, "faults", "", reason),
     }
 }

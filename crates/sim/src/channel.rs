@@ -1,6 +1,7 @@
 //! Channels by the names of their ends.
 
 use netloom_topology::{ChannelId, Network, NodeId};
+use netloom_units::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,22 +22,21 @@ impl ChannelEnds {
     /// The channel.
     ///
     /// # Errors
-    /// The field that should change, and why.
-    pub(crate) fn find(&self, network: &Network) -> Result<ChannelId, (&'static str, String)> {
-        let from = network.find_node(&self.from).map_err(|reason| ("from", reason))?;
-        let to = network.find_node(&self.to).map_err(|reason| ("to", reason))?;
+    /// The field that should change.
+    pub(crate) fn find(&self, network: &Network) -> Result<ChannelId, Invalid> {
+        let node = |field: &'static str, name| {
+            network.find_node(name).map_err(|error| Invalid { field: field.into(), ..error })
+        };
+        let (from, to) = (node("from", &self.from)?, node("to", &self.to)?);
         let parallel: Vec<ChannelId> =
             network.ports(from).iter().copied().filter(|&id| network.channel(id).to == to).collect();
         if parallel.is_empty() {
-            let neighbours = neighbours(network, from);
-            return Err((
-                "to",
-                format!("expected a neighbour of {}, {neighbours}, found \"{}\"", self.from, self.to),
-            ));
+            let expected = format!("a neighbour of {}, {}", self.from, neighbours(network, from));
+            return Err(Invalid::new("to", expected, format!("\"{}\"", self.to)));
         }
         parallel.get(usize::from(self.parallel)).copied().ok_or_else(|| {
-            let found = self.parallel;
-            ("parallel", format!("expected less than the {} parallel links, found {found}", parallel.len()))
+            let expected = format!("less than the {} parallel links", parallel.len());
+            Invalid::new("parallel", expected, self.parallel)
         })
     }
 }

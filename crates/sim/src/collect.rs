@@ -271,8 +271,10 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
     let decisions = count_decisions(world, &records.flows, switching);
     let flowcut_entries = count_entries(&nodes, end);
     let weaving = count_weaving(&nodes);
+    let load_until = Some(world.watch.load_until).filter(|&until| until < end);
     records.totals = Totals {
         simulated: end,
+        load_until,
         packet_hops: sent - crossing,
         data,
         control,
@@ -335,7 +337,7 @@ fn add_reception(
     end: Time,
     records: &mut Records,
 ) {
-    let Reception { seen, resequencing, meter } = reception;
+    let Reception { seen, resequencing, drained, meter } = reception;
     flow.fct = seen.completed.map(|at| at - flow.start);
     flow.ooo_packets = seen.ooo_packets;
     flow.max_ood = seen.max_ood;
@@ -344,6 +346,7 @@ fn add_reception(
     flow.path_changes = seen.path_changes;
     flow.delivered = seen.delivered;
     flow.delivered_after_warm_up = seen.delivered;
+    flow.delivered_in_drain = drained;
     if let Some(mut meter) = meter {
         flow.delivered_after_warm_up = meter.after_warm_up;
         if let Some(packets) = meter.packets.take() {
@@ -463,6 +466,7 @@ fn collect_channels(world: &World, nodes: &mut [Node], end: Time, records: &mut 
         for port in 0..ports.len() as u16 {
             let (id, stats) = (ports.channel(port), ports.stats_of(port, end));
             let channel = network.channel(id);
+            let (bytes_in_drain, busy_in_drain) = ports.in_drain(port);
             records.channels.push(ChannelRecord {
                 channel: id,
                 from: network.node_name(channel.from),
@@ -472,6 +476,8 @@ fn collect_channels(world: &World, nodes: &mut [Node], end: Time, records: &mut 
                 bytes: stats.bytes,
                 packets: stats.packets,
                 busy: stats.busy,
+                bytes_in_drain,
+                busy_in_drain,
                 max_queue: stats.max_queue,
                 mean_queue: stats.mean_queue(end),
                 drops: stats.drops,

@@ -14,7 +14,7 @@ use netloom_engine::reference::Steps;
 use netloom_record::{NamedChannel, Records, Window};
 use netloom_routing::FlowKey;
 use netloom_topology::HostId;
-use netloom_units::{Bytes, Time};
+use netloom_units::{Bytes, Invalid, Time};
 use rustc_hash::FxHashMap;
 
 use crate::collect::{Remains, RunError, collect};
@@ -49,18 +49,6 @@ pub struct Completion {
     pub at: Time,
 }
 
-/// Why a flow cannot be started.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: expected {expected}, found {found}")]
-pub struct OrderError {
-    /// Which part of the order is wrong.
-    pub field: &'static str,
-    /// What could stand there.
-    pub expected: String,
-    /// What stands there.
-    pub found: String,
-}
-
 /// What a host tells of the flows that were started from outside.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Heard {
@@ -88,7 +76,9 @@ pub struct Driven {
 
 impl Simulation {
     /// Hands the run over to be driven; what the workload wants to send is sent all the same.
-    pub fn drive(self) -> Driven {
+    pub fn drive(mut self) -> Driven {
+        // Whoever drives may offer load at any time.
+        self.note_load(Time::MAX);
         let Simulation { mut world, measure, named_channels, groups, nodes, .. } = self;
         world.is_driven = true;
         let steps = Steps::new(&world, nodes);
@@ -127,30 +117,18 @@ impl Driven {
     ///
     /// # Errors
     /// If there is no such host or class, a host would send to itself or nothing, or the time has passed.
-    pub fn start(&mut self, order: Order) -> Result<Ticket, OrderError> {
+    pub fn start(&mut self, order: Order) -> Result<Ticket, Invalid> {
         let Order { src, dst, bytes, at, class } = order;
         let (hosts, classes) = (self.hosts(), self.world.fabric.classes());
-        let refuse = |field, expected: String, found: String| Err(OrderError { field, expected, found });
         for (field, host) in [("src", src), ("dst", dst)] {
-            if host >= hosts {
-                return refuse(field, format!("a host from 0 to {}", hosts - 1), host.to_string());
-            }
+            Invalid::unless(host < hosts, field, format!("a host from 0 to {}", hosts - 1), host)?;
         }
-        if src == dst {
-            return refuse("dst", "another host than src".to_owned(), dst.to_string());
-        }
-        if bytes == Bytes(0) {
-            return refuse("size", "at least 1 byte".to_owned(), "0".to_owned());
-        }
-        if usize::from(class) >= classes {
-            return refuse("traffic_class", format!("a class from 0 to {}", classes - 1), class.to_string());
-        }
-        if at >= END_OF_TIME {
-            return refuse("at", format!("a time before {END_OF_TIME}"), at.to_string());
-        }
-        if at < self.now {
-            return refuse("at", format!("{} or later", self.now), at.to_string());
-        }
+        Invalid::unless(src != dst, "dst", "another host than src", dst)?;
+        Invalid::unless(bytes > Bytes(0), "size", "at least 1 byte", "0")?;
+        let is_class = usize::from(class) < classes;
+        Invalid::unless(is_class, "traffic_class", format!("a class from 0 to {}", classes - 1), class)?;
+        Invalid::unless(at < END_OF_TIME, "at", format!("a time before {END_OF_TIME}"), at)?;
+        Invalid::unless(at >= self.now, "at", format!("{} or later", self.now), at)?;
         let ticket = Ticket(self.orders);
         self.orders += 1;
         self.steps.timer(src, at, Message::Order { dst, bytes, ticket: ticket.0, class });

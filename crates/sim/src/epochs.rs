@@ -8,9 +8,7 @@ use std::collections::BTreeMap;
 
 use netloom_routing::{Forwarding, Routing};
 use netloom_topology::{LinkId, Network};
-use netloom_units::Time;
-
-use crate::fault::FaultError;
+use netloom_units::{Invalid, Time};
 
 /// The routes of a run after those that it begins by. Empty in nearly all runs.
 #[derive(Debug, Default)]
@@ -44,16 +42,16 @@ impl Epochs {
         gone: &[bool],
         first: &Forwarding,
         (routing, network, seed): (&Routing, &Network, u64),
-    ) -> Result<Self, FaultError> {
+    ) -> Result<Self, Invalid> {
         let mut epochs = Epochs::default();
         let mut begin: Vec<Time> = withdrawals.iter().flat_map(|spell| [spell.from, spell.until]).collect();
         begin.retain(|&instant| instant < Time::MAX);
         begin.sort_unstable();
         begin.dedup();
-        let refuse = |instant, reason: String| {
+        let refuse = |instant, expected: &str, found: String| {
             let is_cause = |spell: &&Withdrawal| spell.from <= instant && instant < spell.until;
             let index = withdrawals.iter().find(is_cause).map_or(0, |spell| spell.fault);
-            FaultError { index, field: "reroute_after".into(), reason }
+            Invalid { field: format!("{index}.reroute_after").into(), expected: expected.to_owned(), found }
         };
         let mut known: BTreeMap<Vec<bool>, Option<usize>> = BTreeMap::from([(gone.to_vec(), None)]);
         for instant in begin {
@@ -67,17 +65,18 @@ impl Epochs {
                     let tables = epochs.forwardings.len() as u64 + 1;
                     let table = u64::from(first.table().edges()) * u64::from(network.switches()) * 4;
                     if tables * table > LIMIT {
-                        let reason = format!(
-                            "{tables} route tables of {table} bytes each are more than the {LIMIT} bytes that a simulation lays: expected fewer \
-                             moments at which routes change"
-                        );
-                        return Err(refuse(instant, reason));
+                        let expected =
+                            "fewer moments at which routes change (their tables take 8 GiB at most)";
+                        return Err(refuse(instant, expected, format!("{tables} tables of {table} bytes")));
                     }
                     // Sets of ports keep their numbers from one to the next.
                     let before = epochs.forwardings.last().unwrap_or(first);
                     let forwarding = before
                         .rebuild(routing, network, |channel| cut[channel as usize / 2], seed)
-                        .map_err(|error| refuse(instant, format!("from {instant} on, {error}")))?;
+                        .map_err(|error| {
+                            let expected = "links without which the scheme can go on";
+                            refuse(instant, expected, format!("from {instant} on: {error}"))
+                        })?;
                     epochs.forwardings.push(forwarding);
                     known.insert(cut, Some(epochs.forwardings.len() - 1));
                     Some(epochs.forwardings.len() - 1)

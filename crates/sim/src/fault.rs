@@ -4,7 +4,7 @@ use netloom_fabric::{ChannelFaults, LossySpell};
 use netloom_routing::{RouteTable, Routing};
 use netloom_topology::{ChannelId, LinkId, Network};
 use netloom_units::random;
-use netloom_units::{Rate, Time, kinds};
+use netloom_units::{Invalid, Rate, Time, kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -100,21 +100,6 @@ pub struct Loss {
     pub until: Option<Time>,
 }
 
-/// A fault that cannot be laid on the network.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("faults[{index}].{field}: {reason}")]
-pub struct FaultError {
-    /// Which fault of the list, from 0.
-    pub index: usize,
-    /// The field that should change.
-    pub field: String,
-    /// Why.
-    pub reason: String,
-}
-
-/// The field that should change, and why.
-type Refusal = (String, String);
-
 /// Faults laid on a network.
 #[derive(Clone, Debug)]
 pub(crate) struct Faults {
@@ -137,7 +122,10 @@ pub(crate) struct Faults {
 
 impl Faults {
     /// Chooses the links of every fault.
-    pub(crate) fn lay(faults: &[Fault], network: &Network, seed: u64) -> Result<Self, FaultError> {
+    ///
+    /// # Errors
+    /// The field of the list of faults that should change.
+    pub(crate) fn lay(faults: &[Fault], network: &Network, seed: u64) -> Result<Self, Invalid> {
         let links = network.links().len();
         let mut laid = Faults {
             cut: vec![false; links],
@@ -155,12 +143,12 @@ impl Faults {
                 Fault::Degrade(degrade) => laid.degrade(degrade, index, network, seed),
                 Fault::Loss(loss) => laid.lose(loss, index, network, seed),
             };
-            result.map_err(|(field, reason)| FaultError { index, field, reason })?;
+            result.map_err(|error| error.within(&index.to_string()))?;
         }
         Ok(laid)
     }
 
-    fn cut(&mut self, cut: &Cut, index: usize, network: &Network, seed: u64) -> Result<(), Refusal> {
+    fn cut(&mut self, cut: &Cut, index: usize, network: &Network, seed: u64) -> Result<(), Invalid> {
         check_spell(cut.from, cut.until)?;
         let choice = Choice {
             tier: cut.tier.as_deref(),
@@ -171,20 +159,17 @@ impl Faults {
         };
         let channels = choice.channels(network, seed, index, true)?;
         if cut.from == Time::ZERO && cut.until.is_none() {
-            if cut.reroute_after.is_some() {
-                let reason =
-                    "has no meaning where a cut lasts for the whole run, of which routing knows; give `from`";
-                return Err(("reroute_after".into(), reason.into()));
+            if let Some(after) = cut.reroute_after {
+                let expected = "none where a cut lasts for the whole run, of which routing knows; or `from`";
+                return Err(Invalid::new("reroute_after", expected, after));
             }
             for channel in channels {
                 let link = network.links()[channel as usize / 2];
                 if let Some(&host) = [link.a, link.b].iter().find(|&&node| network.is_host(node)) {
-                    let field = choice.field();
-                    let reason = format!(
-                        "the link of {} cannot be cut for the whole run: leave the host out of the workload, or give `from` and `until`",
-                        network.node_name(host)
-                    );
-                    return Err((field.to_owned(), reason));
+                    let expected = "links between switches, as a host without its link cannot take part in a run (leave it out of the workload, \
+                                    or give `from` and `until`)";
+                    let found = format!("the link of {}", network.node_name(host));
+                    return Err(Invalid::new(choice.field(), expected, found));
                 }
                 self.cut[channel as usize / 2] = true;
             }
@@ -217,14 +202,10 @@ impl Faults {
         index: usize,
         network: &Network,
         seed: u64,
-    ) -> Result<(), Refusal> {
-        if !(degrade.fraction > 0.0 && degrade.fraction <= 1.0) {
-            let reason = format!(
-                "expected a number above 0 and at most 1, found {}; to remove links use kind \"cut\"",
-                degrade.fraction
-            );
-            return Err(("fraction".into(), reason));
-        }
+    ) -> Result<(), Invalid> {
+        let is_fraction = degrade.fraction > 0.0 && degrade.fraction <= 1.0;
+        let expected = "a number above 0 and at most 1 (to remove links use kind \"cut\")";
+        Invalid::unless(is_fraction, "fraction", expected, degrade.fraction)?;
         check_spell(degrade.from, degrade.until)?;
         let choice = Choice {
             tier: degrade.tier.as_deref(),
@@ -240,14 +221,10 @@ impl Faults {
         Ok(())
     }
 
-    fn lose(&mut self, loss: &Loss, index: usize, network: &Network, seed: u64) -> Result<(), Refusal> {
-        if !(loss.probability > 0.0 && loss.probability < 1.0) {
-            let reason = format!(
-                "expected a number above 0 and below 1, found {}; to lose everything use kind \"cut\"",
-                loss.probability
-            );
-            return Err(("probability".into(), reason));
-        }
+    fn lose(&mut self, loss: &Loss, index: usize, network: &Network, seed: u64) -> Result<(), Invalid> {
+        let is_probability = loss.probability > 0.0 && loss.probability < 1.0;
+        let expected = "a number above 0 and below 1 (to lose everything use kind \"cut\")";
+        Invalid::unless(is_probability, "probability", expected, loss.probability)?;
         check_spell(loss.from, loss.until)?;
         let choice = Choice {
             tier: loss.tier.as_deref(),
@@ -276,45 +253,40 @@ impl Faults {
 
     /// Refuses what the rest of the run cannot bear: packets lost in a lossless fabric, and a cut for good in a run without an end, in
     /// which flows that nobody can serve would be repeated for ever.
-    pub(crate) fn check(&self, is_lossless: bool, until: Option<Time>) -> Result<(), FaultError> {
-        let refuse = |index, field: &str, reason: &str| {
-            Err(FaultError { index, field: field.into(), reason: reason.into() })
-        };
+    pub(crate) fn check(&self, is_lossless: bool, until: Option<Time>) -> Result<(), Invalid> {
         if let Some(index) = self.losing.filter(|_| is_lossless) {
-            let reason = "loses packets while the run goes on, and the fabric is lossless: expected fabric.flow_control.kind = \"lossy\", or a \
-                          cut of the whole run (no `from`, no `until`)";
-            return refuse(index, "kind", reason);
+            let expected = "nothing that loses packets while the run goes on in a lossless fabric (fabric.flow_control.kind = \"lossy\", or a cut \
+                            of the whole run: no `from`, no `until`)";
+            return Err(Invalid::new("kind", expected, "one that does").within(&index.to_string()));
         }
         if let Some(index) = self.endless.filter(|_| until.is_none()) {
-            let reason = "expected the moment of the repair: flows that need the link would never end; or let routes get around it \
-                          (`reroute_after`; no route gets around a host's link), or give the run an end (`until` in [measure])";
-            return refuse(index, "until", reason);
+            let expected = "the moment of the repair, as flows that need the link would never end; or routes that get around it \
+                            (`reroute_after`; no route gets around a host's link); or a run with an end (`until` in [measure])";
+            return Err(Invalid::new("until", expected, "none").within(&index.to_string()));
         }
         Ok(())
     }
 
     /// Refuses a cut for good that leaves hosts out of reach of each other, in a run without an end. `last`: the routes after the last
     /// change.
-    pub(crate) fn check_last(&self, last: &RouteTable, until: Option<Time>) -> Result<(), FaultError> {
+    pub(crate) fn check_last(&self, last: &RouteTable, until: Option<Time>) -> Result<(), Invalid> {
         match (self.rerouted.filter(|_| until.is_none()), last.unreachable()) {
             (Some(index), Some(unreachable)) => {
-                let reason = format!(
-                    "expected the moment of the repair: {unreachable}, so that some flows would never end; or give the run an end (`until` in \
-                     [measure])"
-                );
-                Err(FaultError { index, field: "until".into(), reason })
+                let expected = "the moment of the repair, as some flows would never end; or a run with an end (`until` in [measure])";
+                let found = format!("none, and {unreachable}");
+                Err(Invalid { field: format!("{index}.until").into(), expected: expected.to_owned(), found })
             }
             _ => Ok(()),
         }
     }
 
     /// Refuses new routes where switches hold on to the way of what is in flight.
-    pub(crate) fn check_scheme(&self, routing: &Routing) -> Result<(), FaultError> {
+    pub(crate) fn check_scheme(&self, routing: &Routing) -> Result<(), Invalid> {
         match (self.withdrawals.first(), routing.counted_flowcuts()) {
             (Some(&Withdrawal { fault: index, .. }), Some(_)) => {
-                let reason = "flowcuts that switches count keep their path while anything is in flight: expected none, or routing.placement = \
-                              \"nic\"";
-                Err(FaultError { index, field: "reroute_after".into(), reason: reason.into() })
+                let expected = "none with flowcuts that switches count, which keep their path while anything is in flight; or routing.placement = \
+                                \"nic\"";
+                Err(Invalid::new("reroute_after", expected, "one").within(&index.to_string()))
             }
             _ => Ok(()),
         }
@@ -346,10 +318,10 @@ impl Faults {
     }
 }
 
-fn check_spell(from: Time, until: Option<Time>) -> Result<(), Refusal> {
+fn check_spell(from: Time, until: Option<Time>) -> Result<(), Invalid> {
     match until {
         Some(until) if until <= from => {
-            Err(("until".into(), format!("expected a time after from = {from}, found {until}")))
+            Err(Invalid::new("until", format!("a time after from = {from}"), until))
         }
         _ => Ok(()),
     }
@@ -384,7 +356,7 @@ impl Choice<'_> {
         seed: u64,
         index: usize,
         whole: bool,
-    ) -> Result<Vec<ChannelId>, Refusal> {
+    ) -> Result<Vec<ChannelId>, Invalid> {
         let has_switches = self.switches.is_some_and(|switches| !switches.is_empty());
         if has_switches || !self.channels.is_empty() {
             let others = [
@@ -395,28 +367,28 @@ impl Choice<'_> {
             ];
             if let Some((field, _)) = others.into_iter().find(|&(_, is_given)| is_given) {
                 let named = if has_switches { "switches" } else { "channels" };
-                return Err((field.into(), format!("has no meaning with `{named}`, which say which ones")));
+                return Err(Invalid::new(
+                    field,
+                    format!("none beside `{named}`, which say which ones"),
+                    "both",
+                ));
             }
         }
         let mut chosen = Vec::new();
         for (position, name) in self.switches.unwrap_or_default().iter().enumerate() {
             let field = || format!("switches.{position}");
-            let node = network.find_node(name).map_err(|reason| (field(), reason))?;
-            if network.is_host(node) {
-                return Err((field(), format!("expected a switch, found host {name}")));
-            }
+            let node = network.find_node(name).map_err(|error| Invalid { field: field().into(), ..error })?;
+            Invalid::unless(!network.is_host(node), field(), "a switch", format!("host {name}"))?;
             chosen.extend(network.ports(node).iter().flat_map(|&channel| [channel, channel ^ 1]));
         }
         for (position, ends) in self.channels.iter().enumerate() {
-            let channel = ends
-                .find(network)
-                .map_err(|(field, reason)| (format!("channels.{position}.{field}"), reason))?;
+            let channel =
+                ends.find(network).map_err(|error| error.within(&format!("channels.{position}")))?;
             chosen.push(channel);
             chosen.extend(whole.then_some(channel ^ 1));
         }
         if chosen.is_empty() && !has_switches && self.channels.is_empty() {
-            let links = choose_links(network, seed, index, self)
-                .map_err(|(field, reason)| (field.to_owned(), reason))?;
+            let links = choose_links(network, seed, index, self)?;
             chosen.extend(links.into_iter().flat_map(|link| [2 * link, 2 * link + 1]));
         }
         chosen.sort_unstable();
@@ -430,7 +402,7 @@ fn choose_links(
     seed: u64,
     index: usize,
     choice: &Choice<'_>,
-) -> Result<Vec<LinkId>, (&'static str, String)> {
+) -> Result<Vec<LinkId>, Invalid> {
     let &Choice { tier, links: count, share, switches, .. } = choice;
     let is_wanted: Box<dyn Fn(LinkId) -> bool> = match tier {
         None => Box::new(|link| {
@@ -439,10 +411,8 @@ fn choose_links(
         }),
         Some(name) => {
             let Some(tier) = network.tiers().iter().position(|known| known == name) else {
-                return Err((
-                    "tier",
-                    format!("expected one of {}, found \"{name}\"", network.tiers().join(", ")),
-                ));
+                let expected = format!("one of {}", network.tiers().join(", "));
+                return Err(Invalid::new("tier", expected, format!("\"{name}\"")));
             };
             Box::new(move |link| usize::from(network.links()[link as usize].tier) == tier)
         }
@@ -452,18 +422,15 @@ fn choose_links(
     let count = match (count, share) {
         (Some(count), None) => count as usize,
         (None, Some(share)) if (0.0..=1.0).contains(&share) => (share * pool.len() as f64).ceil() as usize,
-        (None, Some(share)) => return Err(("share", format!("expected 0 to 1, found {share}"))),
-        _ => {
+        (None, Some(share)) => return Err(Invalid::new("share", "0 to 1", share)),
+        (count, _) => {
             let more = if switches.is_some() { "`channels` or `switches`" } else { "or `channels`" };
-            return Err(("links", format!("expected one of `links`, `share`, {more}")));
+            let found = if count.is_some() { "`links` and `share`" } else { "none of them" };
+            return Err(Invalid::new("links", format!("one of `links`, `share`, {more}"), found));
         }
     };
-    if count > pool.len() {
-        return Err((
-            "links",
-            format!("expected at most the {} links of the tier, found {count}", pool.len()),
-        ));
-    }
+    let expected = || format!("at most the {} links of the tier", pool.len());
+    Invalid::unless(count <= pool.len(), "links", expected(), count)?;
     let mut random = random::Node::Faults.stream(seed, index as u64);
     // The first `count` places of a Fisher-Yates shuffle.
     for place in 0..count {

@@ -2,13 +2,12 @@
 
 use netloom_record::{MOST_ROWS, NamedChannel, SampleRecord, Window};
 use netloom_topology::Network;
-use netloom_units::{Bytes, Time};
+use netloom_units::{Bytes, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::channel::ChannelEnds;
 use crate::packet_trace::PacketTrace;
-use crate::simulation::SimError;
 
 /// What to measure, and for how long.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -60,17 +59,14 @@ const MOST_WINDOWS: usize = 1000;
 
 impl Measure {
     /// Checks that it makes sense on this network, and finds the channels that have names.
-    pub(crate) fn check(&self, network: &Network) -> Result<Vec<NamedChannel>, SimError> {
+    pub(crate) fn check(&self, network: &Network) -> Result<Vec<NamedChannel>, Invalid> {
         for (field, interval) in [("sample", self.sample), ("sample_flows", self.sample_flows)] {
-            if interval == Some(Time::ZERO) {
-                return refuse(field, "expected more than 0");
+            if let Some(interval) = interval {
+                Invalid::unless(interval > Time::ZERO, field, "more than 0", interval)?;
             }
         }
         if let Some(until) = self.until.filter(|&until| until <= self.warm_up) {
-            return refuse(
-                "until",
-                format!("expected a time after warm_up = {}, found {until}", self.warm_up),
-            );
+            return Err(Invalid::new("until", format!("a time after warm_up = {}", self.warm_up), until));
         }
         if let Some(trace) = &self.trace {
             trace.check(network)?;
@@ -83,22 +79,26 @@ impl Measure {
         self.channels.iter().enumerate().map(find).collect()
     }
 
-    fn check_tier(&self, network: &Network) -> Result<(), SimError> {
+    fn check_tier(&self, network: &Network) -> Result<(), Invalid> {
         match &self.sample_tier {
             Some(tier) if !network.tiers().contains(tier) => {
-                let tiers = network.tiers().join(", ");
-                refuse("sample_tier", format!("expected one of {tiers}, found \"{tier}\""))
+                let expected = format!("one of {}", network.tiers().join(", "));
+                Err(Invalid::new("sample_tier", expected, format!("\"{tier}\"")))
             }
-            Some(_) if self.sample.is_none() => refuse("sample_tier", "has a meaning only with `sample`"),
-            Some(_) if !self.channels.is_empty() => {
-                refuse("sample_tier", "has no meaning with `channels`, which are the ones sampled")
+            Some(tier) if self.sample.is_none() => {
+                let expected = "none without `sample`, whose channels it chooses";
+                Err(Invalid::new("sample_tier", expected, format!("\"{tier}\"")))
+            }
+            Some(tier) if !self.channels.is_empty() => {
+                let expected = "none beside `channels`, which are the ones sampled";
+                Err(Invalid::new("sample_tier", expected, format!("\"{tier}\"")))
             }
             _ => Ok(()),
         }
     }
 
     /// Refuses series that would be too long if all channels were busy until the end, where that is known.
-    fn check_length(&self, network: &Network) -> Result<(), SimError> {
+    fn check_length(&self, network: &Network) -> Result<(), Invalid> {
         let Some(until) = self.until else { return Ok(()) };
         let channels = match &self.sample_tier {
             _ if !self.channels.is_empty() => self.channels.len(),
@@ -116,33 +116,29 @@ impl Measure {
             let rows = (until.0 / interval.0).saturating_mul(each as u64);
             if rows > MOST_ROWS {
                 let gib = rows as f64 * size_of::<SampleRecord>() as f64 / (1u64 << 30) as f64;
-                let reason = format!(
-                    "{interval} makes up to {rows} rows until {until}, {gib:.0} GiB: expected at most {MOST_ROWS} rows; sample more \
-                     rarely or fewer channels"
-                );
-                return refuse(field, reason);
+                let expected = format!("at most {MOST_ROWS} rows (sample more rarely or fewer channels)");
+                let found = format!("{interval}, which makes up to {rows} rows until {until}, {gib:.0} GiB");
+                return Err(Invalid { field: field.into(), expected, found });
             }
         }
         Ok(())
     }
 
-    fn check_windows(&self) -> Result<(), SimError> {
+    fn check_windows(&self) -> Result<(), Invalid> {
         if self.windows.len() > MOST_WINDOWS {
-            return refuse(
-                "windows",
-                format!("expected at most {MOST_WINDOWS}, found {}", self.windows.len()),
-            );
+            let expected = format!("at most {MOST_WINDOWS}");
+            return Err(Invalid::new("windows", expected, self.windows.len()));
         }
         check_names("windows", self.windows.iter().map(|window| window.name.as_str()))?;
         for (index, window) in self.windows.iter().enumerate() {
             let field = format!("windows.{index}.until");
             if window.until <= window.from {
-                let reason = format!("expected a time after from = {}, found {}", window.from, window.until);
-                return refuse(field, reason);
+                let expected = format!("a time after from = {}", window.from);
+                return Err(Invalid::new(field, expected, window.until));
             }
             if let Some(end) = self.until.filter(|&end| end < window.until) {
-                let reason = format!("expected at most the run's end, until = {end}, found {}", window.until);
-                return refuse(field, reason);
+                let expected = format!("at most the run's end, until = {end}");
+                return Err(Invalid::new(field, expected, window.until));
             }
         }
         Ok(())
@@ -150,50 +146,35 @@ impl Measure {
 }
 
 impl ChannelName {
-    fn find(&self, index: usize, network: &Network) -> Result<NamedChannel, SimError> {
+    fn find(&self, index: usize, network: &Network) -> Result<NamedChannel, Invalid> {
         let ChannelName { name, from, to, parallel } = self.clone();
         let ends = ChannelEnds { from, to, parallel };
-        match ends.find(network) {
-            Ok(channel) => Ok(NamedChannel { name, channel }),
-            Err((field, reason)) => refuse(format!("channels.{index}.{field}"), reason),
-        }
+        let channel = ends.find(network).map_err(|error| error.within(&format!("channels.{index}")))?;
+        Ok(NamedChannel { name, channel })
     }
 }
 
 /// Checks that names can stand in claims and differ there, where `-` is written `_`.
-fn check_names<'a>(list: &str, names: impl Iterator<Item = &'a str>) -> Result<(), SimError> {
+fn check_names<'a>(list: &str, names: impl Iterator<Item = &'a str>) -> Result<(), Invalid> {
     let mut seen: Vec<String> = Vec::new();
     for (index, name) in names.enumerate() {
-        let field = format!("{list}.{index}.name");
+        let refuse =
+            |expected| Err(Invalid::new(format!("{list}.{index}.name"), expected, format!("\"{name}\"")));
         let is_plain = name.starts_with(|c: char| c.is_ascii_lowercase())
             && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_');
         if !is_plain {
-            let reason = format!(
-                "expected lower-case letters, digits, - and _, beginning with a letter, found \"{name}\""
-            );
-            return refuse(field, reason);
+            return refuse("lower-case letters, digits, - and _, beginning with a letter");
         }
         let in_claims = name.replace('-', "_");
         if in_claims.ends_with("_ps") {
-            return refuse(
-                field,
-                format!("_ps is the unit of times: expected another end, found \"{name}\""),
-            );
+            return refuse("another end than _ps, the unit of times");
         }
         if seen.contains(&in_claims) {
-            return refuse(field, format!("expected names that differ, found `{in_claims}` twice"));
+            return refuse("names that differ, also with _ for -");
         }
         seen.push(in_claims);
     }
     Ok(())
-}
-
-fn error(field: impl Into<String>, reason: impl Into<String>) -> SimError {
-    SimError::Measure { field: field.into(), reason: reason.into() }
-}
-
-fn refuse<T>(field: impl Into<String>, reason: impl Into<String>) -> Result<T, SimError> {
-    Err(error(field, reason))
 }
 
 #[cfg(test)]
@@ -245,28 +226,19 @@ mod tests {
         let cases = [
             (
                 channel("h2", "s0", 0),
-                "measure.channels.0.from: expected a node, h0 to h1 or s0 to s1, found \"h2\"; did you mean `h1`?",
+                "channels.0.from: expected a node, h0 to h1 or s0 to s1, found \"h2\"; did you mean `h1`?",
             ),
             (
                 channel("h0", "Switch 1", 0),
-                "measure.channels.0.to: expected a node, h0 to h1 or s0 to s1, found \"Switch 1\"; did you mean `s1`?",
+                "channels.0.to: expected a node, h0 to h1 or s0 to s1, found \"Switch 1\"; did you mean `s1`?",
             ),
-            (
-                channel("h0", "", 0),
-                "measure.channels.0.to: expected a node, h0 to h1 or s0 to s1, found \"\"",
-            ),
+            (channel("h0", "", 0), "channels.0.to: expected a node, h0 to h1 or s0 to s1, found \"\""),
             (
                 channel("h00", "s0", 0),
-                "measure.channels.0.from: expected a node, h0 to h1 or s0 to s1, found \"h00\"; did you mean `h0`?",
+                "channels.0.from: expected a node, h0 to h1 or s0 to s1, found \"h00\"; did you mean `h0`?",
             ),
-            (
-                channel("s0", "h1", 0),
-                "measure.channels.0.to: expected a neighbour of s0, h0, s1, found \"h1\"",
-            ),
-            (
-                channel("s0", "s1", 2),
-                "measure.channels.0.parallel: expected less than the 2 parallel links, found 2",
-            ),
+            (channel("s0", "h1", 0), "channels.0.to: expected a neighbour of s0, h0, s1, found \"h1\""),
+            (channel("s0", "s1", 2), "channels.0.parallel: expected less than the 2 parallel links, found 2"),
         ];
         for (channel, expected) in cases {
             assert_eq!(refusal(Measure { channels: vec![channel], ..Measure::default() }), expected);
@@ -279,9 +251,9 @@ mod tests {
             |windows: Vec<Window>| Measure { windows, until: Some(Time::from_us(10)), ..Measure::default() };
         assert!(windows(vec![window("a", 0, 10), window("b-1", 5, 6)]).check(&network()).is_ok());
         let empty = refusal(windows(vec![window("a", 5, 5)]));
-        assert_eq!(empty, "measure.windows.0.until: expected a time after from = 5us, found 5us");
+        assert_eq!(empty, "windows.0.until: expected a time after from = 5us, found 5us");
         let late = refusal(windows(vec![window("a", 0, 1), window("b", 5, 11)]));
-        assert_eq!(late, "measure.windows.1.until: expected at most the run's end, until = 10us, found 11us");
+        assert_eq!(late, "windows.1.until: expected at most the run's end, until = 10us, found 11us");
         let many = (0..=MOST_WINDOWS).map(|i| window(&format!("w{i}"), 0, 1)).collect();
         assert!(refusal(windows(many)).contains("windows: expected at most 1000, found 1001"));
     }
@@ -295,9 +267,10 @@ mod tests {
         for name in ["", "1st", "Hot", "a b", "a.b", "é", "-a"] {
             assert!(named(&[name]).contains("windows.0.name: expected lower-case letters"), "{name}");
         }
-        assert!(named(&["two-ps"]).contains("_ps is the unit of times"));
+        assert!(named(&["two-ps"]).contains("another end than _ps, the unit of times"));
         assert!(
-            named(&["a-b", "a_b"]).contains("windows.1.name: expected names that differ, found `a_b` twice")
+            named(&["a-b", "a_b"])
+                .contains("windows.1.name: expected names that differ, also with _ for -, found \"a_b\"")
         );
     }
 
@@ -312,8 +285,8 @@ mod tests {
         let all = refusal(measure(Time(1), None, Time::from_ms(2)));
         assert_eq!(
             all,
-            "measure.sample: 1ps makes up to 16000000000 rows until 2ms, 596 GiB: expected at most 1000000000 rows; sample more \
-             rarely or fewer channels"
+            "sample: expected at most 1000000000 rows (sample more rarely or fewer channels), found 1ps, which makes up to 16000000000 rows \
+             until 2ms, 596 GiB"
         );
         let tier = refusal(measure(Time(1), Some("host"), Time::from_ms(2)));
         assert!(
@@ -323,19 +296,18 @@ mod tests {
         assert!(measure(Time(16), None, Time::from_ms(2)).check(&network()).is_ok());
         let flows =
             Measure { sample_flows: Some(Time(1)), until: Some(Time::from_ms(2)), ..Measure::default() };
-        assert!(refusal(flows).contains("measure.sample_flows: 1ps makes up to 2000000000 rows until 2ms"));
+        assert!(refusal(flows).contains("found 1ps, which makes up to 2000000000 rows until 2ms"));
     }
 
     #[test]
     fn series_have_intervals_and_one_choice_of_channels() {
         let zero = Some(Time::ZERO);
         assert!(
-            refusal(Measure { sample: zero, ..Measure::default() })
-                .contains("measure.sample: expected more than 0")
+            refusal(Measure { sample: zero, ..Measure::default() }).contains("sample: expected more than 0")
         );
         assert!(
             refusal(Measure { sample_flows: zero, ..Measure::default() })
-                .contains("measure.sample_flows: expected more")
+                .contains("sample_flows: expected more")
         );
         let tier = Measure {
             sample: Some(Time(1)),
@@ -343,6 +315,6 @@ mod tests {
             channels: vec![channel("h0", "s0", 0)],
             ..Measure::default()
         };
-        assert!(refusal(tier).contains("measure.sample_tier: has no meaning with `channels`"));
+        assert!(refusal(tier).contains("sample_tier: expected none beside `channels`"));
     }
 }

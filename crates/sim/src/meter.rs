@@ -14,6 +14,8 @@ use crate::measure::Measure;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watch {
     pub(crate) warm_up: Time,
+    /// When the last source stops; `Time::MAX` if the load lasts until all is done.
+    pub(crate) load_until: Time,
     pub(crate) interval: Option<Time>,
     pub(crate) windows: Vec<Window>,
     /// Whether latency and hops of packets are wanted.
@@ -29,11 +31,12 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    pub(crate) fn new(measure: &Measure) -> Self {
+    pub(crate) fn new(measure: &Measure, load_until: Option<Time>) -> Self {
         let Measure { warm_up, sample_flows: interval, packets, .. } = *measure;
         let windows = measure.windows.clone();
         let is_on = warm_up > Time::ZERO || interval.is_some() || packets || !windows.is_empty();
-        Watch { warm_up, interval, windows, packets, is_on, ..Watch::default() }
+        let load_until = load_until.unwrap_or(Time::MAX);
+        Watch { warm_up, load_until, interval, windows, packets, is_on, ..Watch::default() }
     }
 
     /// Whether a series is lost, so that there is no use in going on.

@@ -105,6 +105,13 @@ impl Node {
             Node::Switch(switch) => &switch.ports,
         }
     }
+
+    pub(crate) fn ports_mut(&mut self) -> &mut Ports {
+        match self {
+            Node::Host(host) => &mut host.nic,
+            Node::Switch(switch) => &mut switch.ports,
+        }
+    }
 }
 
 const _: () = assert!(size_of::<Message>() == size_of::<Packet>(), "an event fills one cache line");

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use netloom_fabric::{Packet, PacketKind};
 use netloom_record::{SeriesWriter, TraceRecord};
 use netloom_topology::{Network, NodeId};
-use netloom_units::Time;
+use netloom_units::{Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::channel::ChannelEnds;
-use crate::simulation::SimError;
 
 /// Which packets leave a row in `trace.parquet` wherever they come to the end of a channel: those of some flows, and all that cross some
 /// channels.
@@ -53,37 +52,29 @@ impl TracedFlow {
 
 impl PacketTrace {
     /// Checks that there are such hosts and channels; the numbers of the channels.
-    pub(crate) fn check(&self, network: &Network) -> Result<Vec<u32>, SimError> {
-        let refuse =
-            |field: String, reason| Err(SimError::Measure { field: format!("trace.{field}"), reason });
-        if self.flows.is_empty() && self.channels.is_empty() {
-            return refuse("flows".to_owned(), "expected flows or channels to trace, found none".to_owned());
-        }
+    pub(crate) fn check(&self, network: &Network) -> Result<Vec<u32>, Invalid> {
+        self.check_all(network).map_err(|error| error.within("trace"))
+    }
+
+    fn check_all(&self, network: &Network) -> Result<Vec<u32>, Invalid> {
+        let is_any = !self.flows.is_empty() || !self.channels.is_empty();
+        Invalid::unless(is_any, "flows", "flows or channels to trace", "none")?;
         if let Some(until) = self.until.filter(|&until| until <= self.from) {
-            let reason = format!("expected a time after from = {}, found {until}", self.from);
-            return refuse("until".to_owned(), reason);
+            return Err(Invalid::new("until", format!("a time after from = {}", self.from), until));
         }
         let hosts = network.hosts();
         for (index, flow) in self.flows.iter().enumerate() {
             for (field, host) in [("src", flow.src), ("dst", flow.dst)] {
-                if host >= hosts {
-                    let reason = format!("expected a host from 0 to {}, found {host}", hosts - 1);
-                    return refuse(format!("flows.{index}.{field}"), reason);
-                }
+                let field = format!("flows.{index}.{field}");
+                Invalid::unless(host < hosts, field, format!("a host from 0 to {}", hosts - 1), host)?;
             }
-            if flow.src == flow.dst {
-                let reason = format!("expected another host than src, found {}", flow.dst);
-                return refuse(format!("flows.{index}.dst"), reason);
-            }
+            let field = format!("flows.{index}.dst");
+            Invalid::unless(flow.src != flow.dst, field, "another host than src", flow.dst)?;
         }
-        let mut channels = Vec::with_capacity(self.channels.len());
-        for (index, ends) in self.channels.iter().enumerate() {
-            match ends.find(network) {
-                Ok(channel) => channels.push(channel),
-                Err((field, reason)) => return refuse(format!("channels.{index}.{field}"), reason),
-            }
-        }
-        Ok(channels)
+        let find = |(index, ends): (usize, &ChannelEnds)| {
+            ends.find(network).map_err(|error| error.within(&format!("channels.{index}")))
+        };
+        self.channels.iter().enumerate().map(find).collect()
     }
 
     fn wants(&self, at: Time, packet: &Packet, is_chosen: bool) -> bool {

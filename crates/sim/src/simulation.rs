@@ -21,7 +21,7 @@ use rand::Rng;
 use crate::collect::{Remains, RunError, collect};
 use crate::config::SimConfig;
 use crate::epochs::Epochs;
-use crate::fault::{FaultError, Faults};
+use crate::fault::Faults;
 use crate::host::{FIRST_OWN, Gaps, Host};
 use crate::measure::Measure;
 use crate::meter::Watch;
@@ -48,23 +48,18 @@ pub enum SimError {
     /// The transport makes no sense.
     #[error("transport.{0}")]
     Transport(Invalid),
-    /// A fault does not fit the network.
-    #[error(transparent)]
-    Fault(#[from] FaultError),
+    /// A fault does not fit the network or the run: the field begins with the number of the fault in the list, from 0.
+    #[error("faults.{0}")]
+    Fault(Invalid),
     /// The scheme needs something that the network does not have.
-    #[error("routing.selector: {0}")]
-    NeedsTree(String),
+    #[error("routing.{0}")]
+    NeedsTree(Invalid),
     /// The cut links leave somebody unreachable.
     #[error("faults: {0}")]
     Unreachable(String),
     /// What to measure makes no sense.
-    #[error("measure.{field}: {reason}")]
-    Measure {
-        /// The field that should change, e.g. `windows.0.until`.
-        field: String,
-        /// Why.
-        reason: String,
-    },
+    #[error("measure.{0}")]
+    Measure(Invalid),
 }
 
 impl From<ForwardingError> for SimError {
@@ -127,9 +122,9 @@ impl Simulation {
             };
             hf2t.fit(gap).map_err(|error| SimError::Transport(error.within("shaping")))?;
         }
-        let named_channels = measure.check(&network)?;
+        let named_channels = measure.check(&network).map_err(SimError::Measure)?;
         let traced = match &measure.trace {
-            Some(trace) => Some((Arc::new(trace.clone()), trace.check(&network)?)),
+            Some(trace) => Some((Arc::new(trace.clone()), trace.check(&network).map_err(SimError::Measure)?)),
             None => None,
         };
         let watches_acks =
@@ -147,8 +142,8 @@ impl Simulation {
             let expected = "false without a control lane in which to hurry: fabric.queue = \"trimming\" and fabric.control_priority";
             return Err(SimError::Transport(Invalid::new("reliability.priority", expected, true)));
         }
-        let faults = Faults::lay(&faults, &network, seed)?;
-        faults.check(fabric.is_lossless(), measure.until)?;
+        let faults = Faults::lay(&faults, &network, seed).map_err(SimError::Fault)?;
+        faults.check(fabric.is_lossless(), measure.until).map_err(SimError::Fault)?;
         let is_lossy = fabric.is_lossy() || faults.lose_packets();
         if !transport.has_acks() && (is_lossy || watches_acks) {
             let who = if watches_acks { "flowcut watches ACKs" } else { "packets can get lost" };
@@ -160,9 +155,9 @@ impl Simulation {
             return Err(SimError::Transport(Invalid::new("congestion", expected, "none")));
         }
         if routing.needs_tree() && !network.is_tree() {
-            let reason =
-                format!("expected a tree topology for {}, found {}", routing.selector_name(), network.name());
-            return Err(SimError::NeedsTree(reason));
+            let expected = format!("a tree topology for {}", routing.selector_name());
+            let found = network.name().to_owned();
+            return Err(SimError::NeedsTree(Invalid { field: "selector".into(), expected, found }));
         }
         if routing.needs_credits() && !matches!(fabric.flow_control, FlowControl::Credits(_)) {
             let reason = format!(
@@ -174,14 +169,16 @@ impl Simulation {
         let layers_seed = random::Node::Layers.stream(seed, 0).next_u64();
         let is_cut = |channel| faults.cut[channel as usize / 2];
         let forwarding = Forwarding::build(&routing, &network, is_cut, layers_seed)?;
-        faults.check_scheme(&routing)?;
+        faults.check_scheme(&routing).map_err(SimError::Fault)?;
         let scheme = (&routing, &network, layers_seed);
-        let epochs = Epochs::lay(&faults.withdrawals, &faults.cut, &forwarding, scheme)?;
-        faults.check_last(epochs.last(&forwarding).table(), measure.until)?;
+        let epochs = Epochs::lay(&faults.withdrawals, &faults.cut, &forwarding, scheme);
+        let epochs = epochs.map_err(SimError::Fault)?;
+        let last = epochs.last(&forwarding).table();
+        faults.check_last(last, measure.until).map_err(SimError::Fault)?;
         let vcs = virtual_channels(&fabric, &network, &forwarding)?;
         let rules = Rules::new(&fabric, transport.packet_size(), vcs);
         let rules = if faults.lose_packets() { rules.with_faults() } else { rules };
-        let watch = Watch::new(&measure);
+        let watch = Watch::new(&measure, plan.load_until());
         let least = routing.counted_flowcuts().map(|flowcut| flowcut.min_remaining);
         let gaps = Gaps::new(&routing.granularity, &transport, measure.gaps);
         let world = World {
@@ -203,7 +200,15 @@ impl Simulation {
         let mut simulation =
             Simulation { world, faults, measure, named_channels, traced, groups, seed, nodes: Vec::new() };
         simulation.nodes = simulation.make_nodes(plan).map_err(SimError::Fabric)?;
+        let load_until = simulation.world.watch.load_until;
+        simulation.note_load(load_until);
         Ok(simulation)
+    }
+
+    /// Sets when the load ends; what comes later is the drain.
+    pub(crate) fn note_load(&mut self, until: Time) {
+        self.world.watch.load_until = until;
+        self.nodes.iter_mut().for_each(|node| node.ports_mut().note_drain(until));
     }
 
     /// The layers by which switches forward, if the scheme has any.

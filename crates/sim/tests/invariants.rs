@@ -10,7 +10,7 @@ use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Qcn, Queue, flow_c
 use netloom_record::{DecisionCount, FlowRecord};
 use netloom_routing::granularity::flowcut::Flowcut;
 use netloom_routing::{Granularity, Placement, Routing, preset};
-use netloom_sim::{Cut, Degrade, Fault, FaultError, Loss, SimConfig, SimError, Simulation};
+use netloom_sim::{Cut, Degrade, Fault, Loss, SimConfig, SimError, Simulation};
 use netloom_topology::{FatTree, Network, Topology};
 use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
 use netloom_transport::reliability::trimmed::Trimmed;
@@ -309,7 +309,9 @@ fn simulate(network: &Network, config: &SimConfig, pattern: &Pattern, seed: u64)
         // A tapered tree may hang on the one link that was cut.
         Err(SimError::Unreachable(_)) if may_hang => None,
         // Or on one that is cut for good, and some schemes cannot follow.
-        Err(SimError::Fault(FaultError { field, .. })) if ["reroute_after", "until"].contains(&&*field) => {
+        Err(SimError::Fault(error))
+            if error.field.ends_with("reroute_after") || error.field.ends_with("until") =>
+        {
             None
         }
         ready => Some(ready.unwrap()),

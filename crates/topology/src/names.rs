@@ -1,5 +1,6 @@
 //! What nodes are called: by the file that the network comes from, or by number.
 
+use netloom_units::Invalid;
 use netloom_units::names::{shorten, suggest};
 
 use crate::network::{Network, NodeId};
@@ -38,6 +39,10 @@ fn by_number(node: NodeId, hosts: u32) -> String {
     if node < hosts { format!("h{node}") } else { format!("s{}", node - hosts) }
 }
 
+fn no_node(expected: String, name: &str, advice: &str) -> Invalid {
+    Invalid { field: "node".into(), expected, found: format!("\"{}\"{advice}", shorten(name)) }
+}
+
 impl Network {
     /// What a node is called wherever one is named: as in the file that the network comes from, or else `h0`, `h1`, … for
     /// hosts and `s0`, `s1`, … for switches.
@@ -61,22 +66,18 @@ impl Network {
     /// The node of that name.
     ///
     /// # Errors
-    /// What was expected and found, with the nearest name.
-    pub fn find_node(&self, name: &str) -> Result<NodeId, String> {
+    /// What was expected and found, with the nearest name. The field is called `node`; whoever knows its name puts that there.
+    pub fn find_node(&self, name: &str) -> Result<NodeId, Invalid> {
         let Some(names) = self.names() else { return self.find_by_number(name) };
         names.find(name).ok_or_else(|| {
             // A message needs no more to choose from than this.
             const MOST_COMPARED: usize = 100_000;
             let known = names.of_node.iter().take(MOST_COMPARED).map(String::as_str);
-            format!(
-                "expected a node of the network's file, found \"{}\"; {}",
-                shorten(name),
-                suggest(name, known)
-            )
+            no_node("a node of the network's file".into(), name, &format!("; {}", suggest(name, known)))
         })
     }
 
-    fn find_by_number(&self, name: &str) -> Result<NodeId, String> {
+    fn find_by_number(&self, name: &str) -> Result<NodeId, Invalid> {
         let (hosts, switches) = (self.hosts(), self.switches());
         let count = |kind| if kind == 's' { switches } else { hosts };
         // What comes nearest: the same kind of node, and the last one if there are not so many.
@@ -91,13 +92,9 @@ impl Network {
             Some(node) => Ok(node),
             None => {
                 let advice = nearest.map(|node| format!("; did you mean `{}`?", by_number(node, hosts)));
-                Err(format!(
-                    "expected a node, h0 to h{} or s0 to s{}, found \"{}\"{}",
-                    hosts.saturating_sub(1),
-                    switches.saturating_sub(1),
-                    shorten(name),
-                    advice.unwrap_or_default()
-                ))
+                let (host, switch) = (hosts.saturating_sub(1), switches.saturating_sub(1));
+                let expected = format!("a node, h0 to h{host} or s0 to s{switch}");
+                Err(no_node(expected, name, &advice.unwrap_or_default()))
             }
         }
     }

@@ -102,7 +102,7 @@ fn nodes_keep_the_names_of_their_file() {
     for (node, name) in (0..).zip(odd) {
         assert_eq!((network.node_name(node).as_str(), network.find_node(name)), (name, Ok(node)));
     }
-    let missing = network.find_node("leaf1").unwrap_err();
+    let missing = network.find_node("leaf1").unwrap_err().to_string();
     assert!(missing.contains("found \"leaf1\"; did you mean `leaf 1`?"), "{missing}");
     let graphml = Topology::GraphMl(GraphMl::new("net"));
     let (json, dot) = (Topology::Json(Json::new("net")), Topology::Dot(Dot::new("net")));

@@ -95,6 +95,11 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
+    /// When they end.
+    pub(crate) fn until(&self) -> Time {
+        self.until
+    }
+
     pub(crate) fn next(&mut self) -> Option<Message> {
         let start = self.next;
         if start >= self.until {

@@ -139,6 +139,14 @@ impl Plan {
         });
         Plan::of_hosts(sorted.collect(), total_messages)
     }
+
+    /// When the last source stops offering load: what is delivered later is the drain. `None` where some source offers a given amount,
+    /// whatever time it takes, so that the load lasts until all is done.
+    pub fn load_until(&self) -> Option<Time> {
+        let ends = self.hosts.iter().map(HostWork::offers_until);
+        let last = ends.collect::<Option<Vec<Time>>>()?.into_iter().max()?;
+        (last > Time::ZERO).then_some(last)
+    }
 }
 
 /// The work of one host.
@@ -227,6 +235,22 @@ impl HostWork {
             _ => None,
         };
         self.classed(message)
+    }
+
+    /// When it stops offering load; `None` if that is a question of an amount rather than of time.
+    fn offers_until(&self) -> Option<Time> {
+        let until = match &self.source {
+            Source::Idle => Time::ZERO,
+            Source::List(_) | Source::Program(_) => Time::MAX,
+            Source::Arrivals(arrivals) => arrivals.until,
+            Source::Frames(frames) => frames.until(),
+            Source::Closed { work, .. } => work.until,
+            Source::Merge(works) => {
+                let ends = works.works().map(HostWork::offers_until);
+                ends.collect::<Option<Vec<Time>>>()?.into_iter().max().unwrap_or(Time::ZERO)
+            }
+        };
+        (until < Time::MAX).then_some(until)
     }
 
     fn set_class(&mut self, class: u8) {

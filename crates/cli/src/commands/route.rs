@@ -60,7 +60,7 @@ fn host(argument: &str, text: &str, network: &Network) -> Result<HostId, Problem
         Ok(number) => Some(number).filter(|&number| number < hosts),
         Err(_) => match network.find_node(text) {
             Ok(node) => Some(node).filter(|&node| node < hosts),
-            Err(reason) => return Err(Problem::new(argument, reason)),
+            Err(error) => return Err(Problem::new(argument, error.reason())),
         },
     };
     found.ok_or_else(|| {

@@ -122,6 +122,7 @@ table!(FlowRecord {
     returns: Plain("returns"),
     flowlets: Plain("flowlets"),
     stretched: Plain("stretched"),
+    delivered_in_drain: Plain("delivered_in_drain_bytes"),
 });
 
 table!(ChannelRecord {
@@ -142,6 +143,8 @@ table!(ChannelRecord {
     lost: Plain("lost"),
     trims: Plain("trims"),
     returns: Plain("returns"),
+    bytes_in_drain: Plain("bytes_in_drain"),
+    busy_in_drain: Plain("busy_in_drain_ps"),
 });
 
 table!(SampleRecord {
@@ -371,13 +374,14 @@ mod tests {
     fn flow() -> impl Strategy<Value = FlowRecord> {
         let times = (any::<u64>(), any::<Option<u64>>(), any::<Option<u64>>(), any::<u64>(), any::<u64>());
         let kind = (0..2u16, any::<u8>(), any::<bool>());
-        (any::<[u32; 13]>(), any::<[u64; 10]>(), times, kind).prop_map(|(small, large, times, kind)| {
+        (any::<[u32; 13]>(), any::<[u64; 11]>(), times, kind).prop_map(|(small, large, times, kind)| {
             FlowRecord {
                 group: kind.0,
                 class: kind.1,
                 stream: kind.2,
                 delivered: large[7],
                 delivered_after_warm_up: large[8],
+                delivered_in_drain: large[10],
                 max_resequencing: small[7],
                 cnms: small[10],
                 cnps: small[8],

@@ -52,6 +52,9 @@ impl Host {
         );
         let finished = receiver.finished();
         let missing = world.transport.pulls().then(|| receiver.missing());
+        if now >= world.watch.load_until {
+            active.drained += active.receiver.seen.delivered - before.0;
+        }
         if let Some(meter) = &mut active.meter {
             let (delivered, waited) = before;
             let bytes = active.receiver.seen.delivered - delivered;

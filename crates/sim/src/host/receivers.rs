@@ -13,6 +13,8 @@ pub(crate) struct Receivers {
     active: Vec<Active>,
     free: Vec<u32>,
     done: Vec<Done>,
+    /// Payload that arrived after the load, of those that are done; few hosts have any.
+    drained: Option<Box<FxHashMap<FlowKey, u64>>>,
     /// Where a flow is: among the active ones, or with [`DONE`] set among those that are done.
     places: FxHashMap<FlowKey, u32>,
     /// The place last looked up.
@@ -26,6 +28,8 @@ const DONE: u32 = 1 << 31;
 pub(crate) struct Active {
     key: FlowKey,
     pub(crate) receiver: Receiver,
+    /// Payload that arrived after the load.
+    pub(crate) drained: u64,
     /// Only if something is to be measured over time.
     pub(crate) meter: Option<Box<Meter>>,
 }
@@ -53,6 +57,8 @@ pub(crate) struct Reception {
     pub(crate) seen: Seen,
     /// Packets that wait for one with a lower number.
     pub(crate) resequencing: u32,
+    /// Payload that arrived after the load.
+    pub(crate) drained: u64,
     pub(crate) meter: Option<Box<Meter>>,
 }
 
@@ -75,7 +81,7 @@ impl Receivers {
         let Receivers { active, free, places, .. } = self;
         let place = *places.entry(key).or_insert_with(|| {
             let meter = is_metered.then(Box::default);
-            let new = Active { key, receiver: Receiver::default(), meter };
+            let new = Active { key, receiver: Receiver::default(), drained: 0, meter };
             match free.pop() {
                 Some(slot) => {
                     active[slot as usize] = new;
@@ -98,7 +104,10 @@ impl Receivers {
 
     /// Everything of the flow in the slot has arrived, `count` packets: the slot becomes free.
     pub(crate) fn finish(&mut self, slot: u32, count: u32) {
-        let Active { key, receiver, meter } = &mut self.active[slot as usize];
+        let Active { key, receiver, drained, meter } = &mut self.active[slot as usize];
+        if *drained > 0 {
+            self.drained.get_or_insert_default().insert(*key, *drained);
+        }
         let (key, meter) = (*key, meter.take());
         if self.done.len() == self.done.capacity() {
             // Doubling would leave half of the memory of many small flows unused.
@@ -116,13 +125,15 @@ impl Receivers {
         let place = self.places.remove(&key)?;
         Some(match place & DONE {
             0 => {
-                let Active { receiver, meter, .. } = &mut self.active[place as usize];
+                let Active { receiver, drained, meter, .. } = &mut self.active[place as usize];
                 let resequencing = receiver.resequencing();
-                Reception { seen: receiver.seen, resequencing, meter: meter.take() }
+                Reception { seen: receiver.seen, resequencing, drained: *drained, meter: meter.take() }
             }
             _ => {
                 let Done { seen, meter, .. } = &mut self.done[(place & !DONE) as usize];
-                Reception { seen: *seen, resequencing: 0, meter: meter.take() }
+                let drained = self.drained.as_mut().and_then(|drained| drained.remove(&key));
+                let drained = drained.unwrap_or(0);
+                Reception { seen: *seen, resequencing: 0, drained, meter: meter.take() }
             }
         })
     }

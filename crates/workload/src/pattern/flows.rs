@@ -69,7 +69,7 @@ impl<'a> Flows<'a> {
             Err(_) if !network.has_own_names() => {
                 Err(fail(format!("expected a number, found \"{}\"", shorten(word))))
             }
-            _ => match network.find_node(word).map_err(fail)? {
+            _ => match network.find_node(word).map_err(|error| fail(error.reason()))? {
                 host if network.is_host(host) => Ok(host.into()),
                 _ => Err(fail(format!("expected a host, found the switch \"{word}\""))),
             },
