@@ -127,7 +127,48 @@ pub struct PortStats {
     pub(crate) waiting: u128,
 }
 
+/// What a port has sent and kept waiting.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Traffic {
+    pub(crate) bytes: u64,
+    pub(crate) packets: u64,
+    pub(crate) busy: Time,
+    pub(crate) max_queue: u64,
+    pub(crate) paused: Time,
+    pub(crate) pauses: u64,
+    pub(crate) waiting: u128,
+}
+
+/// What happened to packets at a port; few have anything of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Losses {
+    pub(crate) drops: u64,
+    pub(crate) lost: u64,
+    pub(crate) marks: u64,
+    pub(crate) trims: u64,
+    pub(crate) returns: u64,
+}
+
 impl PortStats {
+    pub(crate) fn new(traffic: Traffic, losses: Losses) -> Self {
+        let Traffic { bytes, packets, busy, max_queue, paused, pauses, waiting } = traffic;
+        let Losses { drops, lost, marks, trims, returns } = losses;
+        PortStats {
+            bytes,
+            packets,
+            busy,
+            max_queue,
+            drops,
+            lost,
+            marks,
+            trims,
+            returns,
+            paused,
+            pauses,
+            waiting,
+        }
+    }
+
     /// Mean number of bytes waiting, over the time from zero to `end`.
     pub fn mean_queue(&self, end: Time) -> f64 {
         if end == Time::ZERO { 0.0 } else { self.waiting as f64 / end.0 as f64 }
@@ -146,14 +187,12 @@ pub(crate) struct Serialisation {
     /// What that adds to a packet's [`way`](Packet::way).
     way: u32,
     duration: Time,
-    /// From the start of the transmission until the packet has arrived far enough to be forwarded.
-    crossing: Time,
 }
 
 /// A power of two, so that finding a lane's entry takes one instruction.
 const KNOWN: usize = 4;
 
-const UNKNOWN: Serialisation = Serialisation { size: 0, way: 0, duration: Time::ZERO, crossing: Time::ZERO };
+const UNKNOWN: Serialisation = Serialisation { size: 0, way: 0, duration: Time::ZERO };
 
 /// The drain at a port: when it begins, and what was sent before.
 #[derive(Clone, Debug)]
@@ -166,7 +205,7 @@ pub(crate) struct Drain {
 
 impl Drain {
     /// Something is sent at `start`. Returns from when on a packet must be noted; `Time::MAX`: none any more.
-    fn note(&mut self, start: Time, stats: &PortStats) -> Time {
+    fn note(&mut self, start: Time, stats: &Traffic) -> Time {
         if self.from <= start && self.before.is_none() {
             self.before = Some((stats.bytes, stats.busy));
         }
@@ -209,7 +248,8 @@ pub struct Port {
     pub(crate) cut_through: Option<(Rate, Bytes)>,
     /// Since when flow control holds data back; `Time::MAX` while it does not.
     pub(crate) held_since: Time,
-    pub(crate) stats: PortStats,
+    pub(crate) stats: Traffic,
+    pub(crate) losses: Option<Box<Losses>>,
 }
 
 impl Port {
@@ -238,10 +278,16 @@ impl Port {
             faults: spec.faults,
             cut_through,
             held_since: Time::MAX,
-            stats: PortStats::default(),
+            stats: Traffic::default(),
+            losses: None,
         };
         port.set_rate(spec.rate);
         port
+    }
+
+    /// What happened to packets here.
+    pub(crate) fn losses(&mut self) -> &mut Losses {
+        self.losses.get_or_insert_default()
     }
 
     /// Number of one of its lanes among those of all ports.
@@ -289,7 +335,9 @@ impl Port {
     pub(crate) fn mark(&mut self, packet: &mut Packet, queued: u64, rules: &Rules, random: &mut impl Rng) {
         if let Some(ecn) = &rules.ecn {
             let mark = ecn.decide(queued, random);
-            self.stats.marks += u64::from(mark);
+            if mark {
+                self.losses().marks += 1;
+            }
             packet.flags.mark(mark);
         }
     }
@@ -309,11 +357,10 @@ impl Port {
         let known = &mut self.known[lane % KNOWN];
         if known.size != packet.size {
             let duration = self.rate.serialize(Bytes(u64::from(packet.size)));
-            let head = duration.min(self.head);
-            let way = u32::try_from(head.0).unwrap_or(u32::MAX);
-            *known = Serialisation { size: packet.size, way, duration, crossing: head + self.latency };
+            let way = u32::try_from(duration.min(self.head).0).unwrap_or(u32::MAX);
+            *known = Serialisation { size: packet.size, way, duration };
         }
-        let Serialisation { way, duration, crossing, .. } = *known;
+        let Serialisation { way, duration, .. } = *known;
         self.free_at = start + duration;
         self.sending = packet.size;
         packet.ingress = self.peer;
@@ -324,7 +371,7 @@ impl Port {
             packet.hops += 1;
             packet.way = packet.way.saturating_add(way);
         }
-        let arrival = start + crossing;
+        let arrival = start + duration.min(self.head) + self.latency;
         Some(Departure { channel: self.channel, to: self.to, arrival, packet })
     }
 
@@ -360,7 +407,7 @@ impl Port {
                 faults.flush = Some(cut);
             }
         }
-        self.stats.lost += 1;
+        self.losses().lost += 1;
         true
     }
 

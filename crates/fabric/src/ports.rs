@@ -120,7 +120,7 @@ impl Ports {
                 let state = &mut self.ports[index];
                 let queued = self.queues.bytes(state.lane(lane));
                 if queued + u64::from(packet.size) > rules.buffer {
-                    state.stats.drops += 1;
+                    state.losses().drops += 1;
                     self.dropped.get_or_insert_default().note(packet, DropCause::Full);
                     return Fate::Dropped;
                 }
@@ -146,7 +146,7 @@ impl Ports {
             throw_away(state, queues, cut, rules, dropped);
         }
         if is_cut {
-            state.stats.lost += 1;
+            state.losses().lost += 1;
             dropped.get_or_insert_default().note(packet, DropCause::Fault);
         } else if state.occupied == 0 {
             waiting[index / 64] |= 1 << (index % 64);
@@ -381,7 +381,7 @@ impl Ports {
         self.advance(moment.at, rules, wire);
         let admission = self.buffers.charge_settled(ingress, lane, packet.size);
         if admission.is_lost {
-            self.ports[usize::from(ingress)].stats.drops += 1;
+            self.ports[usize::from(ingress)].losses().drops += 1;
             self.dropped.get_or_insert_default().note(packet, DropCause::Full);
             return Fate::Dropped;
         }
@@ -646,7 +646,7 @@ impl Ports {
         let mut stats = state.stats;
         stats.waiting = stats.waiting.wrapping_add(u128::from(state.queued) * u128::from(end.0));
         stats.paused += end.saturating_sub(state.held_since);
-        stats
+        PortStats::new(stats, state.losses.as_deref().copied().unwrap_or_default())
     }
 
     /// Bytes whose transmission started in the drain, and the time that they took.
@@ -772,7 +772,7 @@ fn throw_away(
         while state.occupied >> lane & 1 == 1 {
             let (packet, is_empty) = queues.pop(state.lane(lane));
             state.note_start(packet.size, lane, is_empty);
-            state.stats.lost += 1;
+            state.losses().lost += 1;
             dropped.get_or_insert_default().note(packet, DropCause::Fault);
         }
     }

@@ -31,8 +31,13 @@ impl Ports {
         if is_alone && lane < rules.first_shared {
             self.turns[index].control = 0;
             state.free_at = moment.at;
-            state.stats.max_queue = state.stats.max_queue.max(u64::from(packet.size));
-            match state.start(packet, lane, false) {
+            let size = u64::from(packet.size);
+            let departure = state.start(packet, lane, false);
+            // At a channel that is cut it does not even wait.
+            if departure.is_some() || state.free_at > moment.at {
+                state.stats.max_queue = state.stats.max_queue.max(size);
+            }
+            match departure {
                 Some(departure) => wire.depart(departure),
                 None => self.dropped.get_or_insert_default().note(packet, DropCause::Fault),
             }
@@ -96,19 +101,19 @@ impl Ports {
             state.note_exchange(last.size, packet.size, now);
             *packet = last;
         }
-        state.stats.trims += 1;
+        state.losses().trims += 1;
         packet.trim(trims.header_size);
     }
 
     /// A packet without payload finds no room: a header goes back to its sender, once, and everything else is lost.
     fn refuse(&mut self, index: usize, packet: &mut Packet, trims: &Trims) -> Fate {
-        let stats = &mut self.ports[index].stats;
+        let losses = self.ports[index].losses();
         if trims.return_to_sender && packet.is_header() {
-            stats.returns += 1;
+            losses.returns += 1;
             packet.turn_round();
             return Fate::Returned;
         }
-        stats.drops += 1;
+        losses.drops += 1;
         self.dropped.get_or_insert_default().note(packet, DropCause::Full);
         Fate::Dropped
     }
