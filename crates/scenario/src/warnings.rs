@@ -251,8 +251,12 @@ fn unfinished(summary: &Summary) -> Option<String> {
 
 /// A scheme that never had anything to choose. One switch has no paths to choose from, and a function of the header decides nothing.
 fn no_decision(scenario: &Scenario, switches: u32, summary: &Summary) -> Option<String> {
-    let decisions = &summary.totals.decisions;
-    let is_idle = !scenario.routing.selector.is_static()
+    let (decisions, routing) = (&summary.totals.decisions, &scenario.routing);
+    // What a NIC draws for a whole flow is the flow's first path.
+    let draws_once =
+        routing.placement == Placement::Nic && matches!(routing.granularity, Granularity::Flow(_));
+    let is_idle = !routing.selector.is_static()
+        && !draws_once
         && switches > 1
         && summary.totals.data.sent > 0
         && decisions.values().all(|count| count.taken == 0);
