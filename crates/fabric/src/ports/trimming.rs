@@ -65,7 +65,8 @@ impl Ports {
         self.refuse(index, packet, trims)
     }
 
-    /// Whether a packet fits its lane. A NIC keeps no queue of data, and its own signals always fit.
+    /// Whether a packet fits its lane. An empty lane takes one of any size: a port that is idle would send it at once. A NIC keeps no queue of
+    /// data, and its own signals always fit.
     fn has_room(&self, index: usize, lane: usize, packet: &Packet, rules: &Rules, trims: &Trims) -> bool {
         let limit = match lane {
             CONTROL => trims.control_buffer,
@@ -74,7 +75,7 @@ impl Ports {
             _ => rules.buffer.saturating_add(trims.control_buffer),
         };
         let queued = self.queues.bytes(self.ports[index].lane(lane));
-        self.is_host || queued + u64::from(packet.size) <= limit
+        self.is_host || queued == 0 || queued + u64::from(packet.size) <= limit
     }
 
     /// A data packet finds no room: it loses its payload, or the last one in the queue does and leaves its place to it.

@@ -14,7 +14,8 @@ use super::check_packet_size;
 pub struct Trimming {
     /// While both wait, so many control packets go before each data packet: a full control lane cannot starve data.
     pub control_weight: u32,
-    /// Bytes of headers, ACKs and other control packets that may wait at one port. Absent: twice what the data queue holds.
+    /// Bytes of headers, ACKs and other control packets that may wait at one port; an empty lane takes one packet of any size. Absent: twice
+    /// what the data queue holds.
     pub control_buffer: Option<Bytes>,
     /// Size of a trimmed packet.
     pub header_size: Bytes,
