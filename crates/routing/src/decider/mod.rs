@@ -14,7 +14,7 @@ use rand::Rng;
 
 use crate::Granularity;
 use crate::forwarding::{Forwarding, TagSpace};
-use crate::granularity::conweave::{Between, Stamp, Verdict, WeaveCounts, Weaving};
+use crate::granularity::conweave::{Between, Flush, Stamp, Verdict, WeaveCounts, Weaving};
 use crate::granularity::passing::{Passed, Passing, Way};
 use crate::granularity::{Flows, Limits, each};
 use crate::hash::{HashFunction, hash_in_words, region};
@@ -439,9 +439,9 @@ impl Decider {
         self.weaving.as_mut().is_some_and(|weaving| weaving.complains(src, label, now))
     }
 
-    /// The timer of a flow's held packets fires: the epoch whose packets are to be released, if they are still held.
-    pub fn flush(&mut self, flow: FlowKey, now: Time) -> Option<u8> {
-        self.weaving.as_mut()?.flush(flow, now)
+    /// The timer of a flow's held packets fires.
+    pub fn flush(&mut self, flow: FlowKey, now: Time) -> Flush {
+        self.weaving.as_mut().map_or(Flush::Over, |weaving| weaving.flush(flow, now))
     }
 
     /// How its weaving went.

@@ -191,8 +191,27 @@ struct Incoming {
     delay: Option<Time>,
     /// The epoch whose tail has come or is not waited for any more.
     settled: Option<u8>,
-    /// The epoch whose re-routed packets are held, and until when.
-    held: Option<(u8, Time)>,
+    held: Option<Hold>,
+}
+
+/// Re-routed packets that are held.
+#[derive(Clone, Copy, Debug)]
+struct Hold {
+    epoch: u8,
+    /// When the first of them left its host, right behind the tail.
+    sent: Time,
+    until: Time,
+}
+
+/// What becomes of held packets when their timer fires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flush {
+    /// Their tail has come.
+    Over,
+    /// The old path has become slower: they wait until then.
+    Later(Time),
+    /// They are released; their epoch is over.
+    Now(u8),
 }
 
 /// What the last switch does with a packet.
@@ -295,8 +314,12 @@ impl Weaving {
         // A table that is full knows nothing of the flow: nothing is held.
         let Some(entry) = self.incoming.get_mut(flow) else { return Verdict::Pass };
         if !stamp.is_rerouted {
-            entry.delay = Some(now - sent);
+            let delay = now - sent;
+            entry.delay = Some(delay);
             if !stamp.is_tail {
+                if let Some(hold) = &mut entry.held {
+                    hold.until = hold.until.max(hold.sent + delay + self.config.flush_slack);
+                }
                 return Verdict::Pass;
             }
             entry.settled = Some(stamp.epoch);
@@ -311,17 +334,22 @@ impl Weaving {
         // The tail left just before the first packet behind it.
         let expected = entry.delay.map(|delay| sent + delay + self.config.flush_slack);
         let until = expected.unwrap_or(now + self.config.flush_default).max(now + Time(1));
-        entry.held = Some((stamp.epoch, until));
+        entry.held = Some(Hold { epoch: stamp.epoch, sent, until });
         Verdict::HoldUntil(until)
     }
 
-    /// A timer of held packets fires. Returns the epoch that is over, if it is still waited for.
-    pub(crate) fn flush(&mut self, flow: FlowKey, now: Time) -> Option<u8> {
-        let entry = self.incoming.get_mut(FlowRef { key: flow, slot: 0 })?;
-        let (epoch, _) = entry.held.take_if(|(_, until)| *until == now)?;
-        entry.settled = Some(epoch);
-        self.counts.flushes += 1;
-        Some(epoch)
+    /// A timer of held packets fires.
+    pub(crate) fn flush(&mut self, flow: FlowKey, now: Time) -> Flush {
+        let entry = self.incoming.get_mut(FlowRef { key: flow, slot: 0 });
+        match entry.and_then(|entry| entry.held.map(|hold| (entry, hold))) {
+            Some((_, hold)) if hold.until > now => Flush::Later(hold.until),
+            Some((entry, hold)) => {
+                (entry.held, entry.settled) = (None, Some(hold.epoch));
+                self.counts.flushes += 1;
+                Flush::Now(hold.epoch)
+            }
+            None => Flush::Over,
+        }
     }
 
     /// A packet was marked on a path from a host's switch: whether that switch is to be told.
@@ -484,7 +512,7 @@ mod tests {
         assert_eq!(weaving.receive(FLOW, new, Time(1000), Time(1300)), Verdict::HoldUntil(Time(1900)));
         assert_eq!(weaving.receive(FLOW, new, Time(1100), Time(1400)), Verdict::Hold);
         assert_eq!(weaving.receive(FLOW, tail, Time(990), Time(1850)), Verdict::Release);
-        assert_eq!(weaving.flush(FLOW, Time(1900)), None);
+        assert_eq!(weaving.flush(FLOW, Time(1900)), Flush::Over);
         assert_eq!(weaving.receive(FLOW, new, Time(1200), Time(1860)), Verdict::Pass);
     }
 
@@ -493,12 +521,25 @@ mod tests {
         let (mut weaving, _) = weaving();
         let new = Stamp { label: 1, is_rerouted: true, ..Stamp::default() };
         assert_eq!(weaving.receive(FLOW, new, Time(1000), Time(1300)), Verdict::HoldUntil(Time(11_300)));
-        assert_eq!(weaving.flush(FLOW, Time(11_299)), None);
-        assert_eq!(weaving.flush(FLOW, Time(11_300)), Some(0));
+        assert_eq!(weaving.flush(FLOW, Time(11_299)), Flush::Later(Time(11_300)));
+        assert_eq!(weaving.flush(FLOW, Time(11_300)), Flush::Now(0));
         assert_eq!(weaving.receive(FLOW, new, Time(1100), Time(11_400)), Verdict::Pass);
         let tail = Stamp { is_tail: true, ..Stamp::default() };
         assert_eq!(weaving.receive(FLOW, tail, Time(990), Time(11_500)), Verdict::Pass);
         assert_eq!(weaving.counts.flushes, 1);
+    }
+
+    #[test]
+    fn packets_of_the_old_path_that_take_longer_put_the_flush_off() {
+        let (mut weaving, _) = weaving();
+        let old = Stamp { label: 0, epoch: 4, ..Stamp::default() };
+        let new = Stamp { label: 1, is_rerouted: true, ..old };
+        weaving.receive(FLOW, old, Time(0), Time(800));
+        assert_eq!(weaving.receive(FLOW, new, Time(1000), Time(1300)), Verdict::HoldUntil(Time(1900)));
+        // 1700 under way now: the tail is expected at 2700, and 100 of slack.
+        weaving.receive(FLOW, old, Time(100), Time(1800));
+        assert_eq!(weaving.flush(FLOW, Time(1900)), Flush::Later(Time(2800)));
+        assert_eq!(weaving.flush(FLOW, Time(2800)), Flush::Now(4));
     }
 
     #[test]

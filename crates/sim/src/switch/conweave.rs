@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use netloom_engine::Scheduler;
 use netloom_fabric::{Flags, Moment, Packet, PacketKind};
 use netloom_routing::FlowKey;
-use netloom_routing::granularity::conweave::{Between, Stamp, Verdict, Word};
+use netloom_routing::granularity::conweave::{Between, Flush, Stamp, Verdict, Word};
 use netloom_units::{Bytes, Time};
 use rustc_hash::FxHashMap;
 
@@ -100,7 +100,13 @@ impl Switch {
         flow: FlowKey,
         out: &mut impl Scheduler<Message>,
     ) {
-        let Some(epoch) = self.decider.flush(flow, now) else { return };
+        let epoch = match self.decider.flush(flow, now) {
+            Flush::Over => return,
+            Flush::Later(until) => {
+                return out.timer(until, Message::Flush { src: flow.src, flow: flow.flow });
+            }
+            Flush::Now(epoch) => epoch,
+        };
         let about = self.held.queues.as_ref().and_then(|queues| queues.get(&flow)?.front().copied());
         self.release(world, id, now, flow, out);
         if let Some(packet) = about {
