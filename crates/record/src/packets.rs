@@ -2,47 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use netloom_units::Time;
+use netloom_units::{Histogram, Time};
 use serde::{Deserialize, Serialize};
 
 /// Latencies and hops of packets, in little memory: a histogram whose bins are at most 1/64 of their latency wide.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PacketStatistics {
-    /// Packets by bin, in the order of the bins; only those that have any.
-    bins: Vec<(u16, u64)>,
+    /// Packets by their latency in picoseconds.
+    latencies: Histogram<6>,
     /// Packets by the channels that they crossed.
     hops: Vec<u64>,
-    count: u64,
     sum_ps: u128,
     max: Time,
-}
-
-/// Bins per doubling of the latency, as a power of two.
-const FINENESS: u32 = 6;
-
-/// The bin of a latency: exact below 128 ps, then 64 bins per doubling.
-fn bin_of(latency: Time) -> u16 {
-    let doublings = latency.0.max(1).ilog2().saturating_sub(FINENESS);
-    ((doublings << FINENESS) as u64 + (latency.0 >> doublings)) as u16
-}
-
-/// The least latency of a bin; that of the next is the first beyond it.
-fn least(bin: u16) -> Time {
-    let bin = u64::from(bin);
-    let doublings = (bin >> FINENESS).saturating_sub(1);
-    Time((bin - (doublings << FINENESS)) << doublings)
 }
 
 impl PacketStatistics {
     /// Counts a packet that arrived after `latency` over so many channels.
     pub fn add(&mut self, latency: Time, hops: u8) {
-        let bin = bin_of(latency);
-        match self.bins.binary_search_by_key(&bin, |&(bin, _)| bin) {
-            Ok(place) => self.bins[place].1 += 1,
-            Err(place) => self.bins.insert(place, (bin, 1)),
-        }
+        self.latencies.add(latency.0);
         self.add_hops(usize::from(hops), 1);
-        self.count += 1;
         self.sum_ps += u128::from(latency.0);
         self.max = self.max.max(latency);
     }
@@ -56,46 +34,33 @@ impl PacketStatistics {
 
     /// Counts all packets of another.
     pub fn merge(&mut self, other: &Self) {
-        let mut bins: BTreeMap<u16, u64> = self.bins.iter().copied().collect();
-        for &(bin, packets) in &other.bins {
-            *bins.entry(bin).or_default() += packets;
-        }
-        self.bins = bins.into_iter().collect();
+        self.latencies.merge(&other.latencies);
         for (hops, &packets) in other.hops.iter().enumerate() {
             self.add_hops(hops, packets);
         }
-        self.count += other.count;
         self.sum_ps += other.sum_ps;
         self.max = self.max.max(other.max);
     }
 
     /// Number of packets.
     pub fn count(&self) -> u64 {
-        self.count
+        self.latencies.total()
     }
 
     /// Mean latency in picoseconds.
     pub fn mean_ps(&self) -> f64 {
-        self.sum_ps as f64 / self.count.max(1) as f64
+        self.sum_ps as f64 / self.count().max(1) as f64
     }
 
     /// The least latency that no more than a share of the packets exceeds, up to the width of a bin above it.
     pub fn quantile(&self, share: f64) -> Time {
-        let wanted = ((self.count as f64 * share).ceil() as u64).max(1);
-        let mut seen = 0;
-        for &(bin, packets) in &self.bins {
-            seen += packets;
-            if seen >= wanted {
-                return (least(bin + 1) - Time(1)).min(self.max);
-            }
-        }
-        self.max
+        self.latencies.bound(share).map_or(self.max, |end| Time(end - 1).min(self.max))
     }
 
     /// Mean number of channels crossed.
     pub fn mean_hops(&self) -> f64 {
         let sum: u64 = self.hops.iter().enumerate().map(|(hops, &packets)| hops as u64 * packets).sum();
-        sum as f64 / self.count.max(1) as f64
+        sum as f64 / self.count().max(1) as f64
     }
 
     fn most_hops(&self) -> u32 {
@@ -104,19 +69,20 @@ impl PacketStatistics {
 
     /// The histogram as rows, for a kind of traffic.
     pub fn latency_rows(&self, group: u16) -> impl Iterator<Item = LatencyRecord> {
-        self.bins.iter().map(move |&(bin, packets)| LatencyRecord {
+        let row = move |(range, packets): (std::ops::Range<u64>, u64)| LatencyRecord {
             group,
-            from: least(bin),
-            until: least(bin + 1),
+            from: Time(range.start),
+            until: Time(range.end),
             packets,
-        })
+        };
+        self.latencies.bins().map(row)
     }
 
     /// What the summary says.
     pub(crate) fn summary(&self) -> PacketPathSummary {
         let hops = self.hops.iter().enumerate().filter(|(_, packets)| **packets > 0);
         PacketPathSummary {
-            packets: self.count,
+            packets: self.count(),
             latency_ps: LatencySummary {
                 mean: self.mean_ps(),
                 p50: self.quantile(0.5).0,
@@ -136,7 +102,7 @@ impl PacketStatistics {
             dst,
             flow,
             group,
-            packets: self.count,
+            packets: self.count(),
             latency_mean_ps: self.mean_ps(),
             latency_p50: self.quantile(0.5),
             latency_p99: self.quantile(0.99),
@@ -250,16 +216,6 @@ pub struct TraceRecord {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn bins_follow_each_other_and_are_narrow() {
-        for latency in (0..5000).chain([1 << 20, (1 << 40) + 12_345, u64::MAX >> 8]) {
-            let bin = bin_of(Time(latency));
-            let (from, until) = (least(bin).0, least(bin + 1).0);
-            assert!((from..until).contains(&latency), "{latency}: {from} {until}");
-            assert!(until - from <= 1.max(from / 64), "{latency}: {from} {until}");
-        }
-    }
 
     proptest! {
         #[test]

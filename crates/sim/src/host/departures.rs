@@ -55,7 +55,7 @@ pub(super) struct Departures {
     pub(super) flowlets: u32,
     base_rtt: Time,
     /// By whole base round-trip times, and within them by length.
-    counted: Vec<(u32, Histogram)>,
+    counted: Vec<(u32, Histogram<4>)>,
     stretcher: Option<Stretcher>,
 }
 

@@ -145,7 +145,7 @@ impl Hf2t {
 #[derive(Clone, Debug)]
 pub struct Training {
     threshold: Option<Time>,
-    gaps: Histogram,
+    gaps: Histogram<4>,
     since: Option<Time>,
 }
 
