@@ -91,21 +91,7 @@ impl Ports {
             // A packet of a lane that is served in turn must be seen by the round robin.
             let goes_first = lane <= rules.top || moment.is_over && lane < rules.first_shared;
             if state.free_at <= moment.at && goes_first {
-                state.free_at = moment.at;
-                let size = u64::from(packet.size);
-                match state.start(packet, lane, false) {
-                    Some(departure) => {
-                        state.stats.max_queue = state.stats.max_queue.max(size);
-                        wire.depart(departure);
-                    }
-                    None => {
-                        // At a channel that is cut it does not even wait.
-                        if state.free_at > moment.at {
-                            state.stats.max_queue = state.stats.max_queue.max(size);
-                        }
-                        dropped.get_or_insert_default().note(packet, DropCause::Fault);
-                    }
-                }
+                start_at_once(state, packet, lane, moment.at, dropped, wire);
                 return Fate::Queued;
             }
             waiting[index / 64] |= 1 << (index % 64);
@@ -753,6 +739,33 @@ fn start_next(
             if let Some(cut) = state.faults.as_mut().and_then(|faults| faults.flush.take()) {
                 throw_away(state, queues, cut, rules, dropped);
             }
+        }
+    }
+}
+
+/// Starts the transmission of a packet that finds its port idle.
+#[inline(always)]
+fn start_at_once(
+    state: &mut Port,
+    packet: &mut Packet,
+    lane: usize,
+    now: Time,
+    dropped: &mut Option<Box<Dropped>>,
+    wire: &mut impl Wire,
+) {
+    state.free_at = now;
+    let size = u64::from(packet.size);
+    match state.start(packet, lane, false) {
+        Some(departure) => {
+            state.stats.max_queue = state.stats.max_queue.max(size);
+            wire.depart(departure);
+        }
+        None => {
+            // At a channel that is cut it does not even wait.
+            if state.free_at > now {
+                state.stats.max_queue = state.stats.max_queue.max(size);
+            }
+            dropped.get_or_insert_default().note(packet, DropCause::Fault);
         }
     }
 }

@@ -3,7 +3,7 @@
 use netloom_units::Time;
 use rand::Rng;
 
-use super::Ports;
+use super::{Ports, start_at_once};
 use crate::faults::DropCause;
 use crate::packet::Packet;
 use crate::port::{Fate, Moment, Wire};
@@ -30,17 +30,7 @@ impl Ports {
         let is_alone = state.occupied == 0 && state.free_at <= moment.at && moment.is_over;
         if is_alone && lane < rules.first_shared {
             self.turns[index].control = 0;
-            state.free_at = moment.at;
-            let size = u64::from(packet.size);
-            let departure = state.start(packet, lane, false);
-            // At a channel that is cut it does not even wait.
-            if departure.is_some() || state.free_at > moment.at {
-                state.stats.max_queue = state.stats.max_queue.max(size);
-            }
-            match departure {
-                Some(departure) => wire.depart(departure),
-                None => self.dropped.get_or_insert_default().note(packet, DropCause::Fault),
-            }
+            start_at_once(state, packet, lane, moment.at, &mut self.dropped, wire);
             return Fate::Queued;
         }
         if state.faults.is_some() && self.is_taken(index, packet, moment.at, rules) {
