@@ -141,6 +141,14 @@ pub(crate) struct Remains {
     pub(crate) is_out_of_time: bool,
 }
 
+impl Remains {
+    /// Those of a run that went on until nothing was left to happen.
+    pub(crate) fn at_the_end(nodes: Vec<Node>, groups: Vec<String>) -> Self {
+        let (until, pending) = (Time::MAX, Vec::new());
+        Remains { nodes, pending, groups, until, is_stopped: false, is_out_of_time: false }
+    }
+}
+
 /// Checks that every packet is accounted for and makes the records.
 pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunError> {
     let Remains { mut nodes, pending, groups, until, is_stopped, is_out_of_time } = remains;

@@ -41,6 +41,8 @@ mod stall;
 mod switch;
 mod trace;
 mod turns;
+#[cfg(test)]
+mod watched;
 
 pub use channel::ChannelEnds;
 pub use collect::{ConservationError, RunError};

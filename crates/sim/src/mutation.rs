@@ -1,55 +1,15 @@
 //! The conservation check works: runs whose switches lose a packet without a trace fail it.
 
-use netloom_engine::{Model, NodeIndex, Scheduler, reference};
 use netloom_fabric::Packet;
 use netloom_topology::{BuildContext, FatTree, Topology};
-use netloom_units::{Bytes, Time};
+use netloom_units::Bytes;
 use netloom_workload::{Pattern, Permutation, PlanContext, Workload};
 
-use crate::collect::{ConservationError, Remains, RunError, collect};
+use crate::collect::{ConservationError, RunError};
 use crate::config::SimConfig;
-use crate::model::{Message, Node, World};
+use crate::model::{Message, Node};
 use crate::simulation::Simulation;
-
-/// The model, but its switches lose some packets.
-struct Losing<'a> {
-    world: &'a World,
-    loses: fn(&Packet) -> bool,
-}
-
-impl Model for Losing<'_> {
-    type Node = Node;
-    type Payload = Message;
-
-    fn start(&self, node: &mut Node, id: NodeIndex, out: &mut impl Scheduler<Message>) {
-        self.world.start(node, id, out);
-    }
-
-    fn handle(
-        &self,
-        node: &mut Node,
-        id: NodeIndex,
-        at: Time,
-        source: u32,
-        message: &mut Message,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        let is_lost = matches!(node, Node::Switch(_)) && message.packet().is_some_and(self.loses);
-        if !is_lost {
-            self.world.handle(node, id, at, source, message, out);
-        }
-    }
-
-    fn advance(
-        &self,
-        node: &mut Node,
-        id: NodeIndex,
-        until: Time,
-        out: &mut impl Scheduler<Message>,
-    ) -> Option<Time> {
-        self.world.advance(node, id, until, out)
-    }
-}
+use crate::watched;
 
 /// A permutation of messages on a small fat tree whose switches lose packets.
 fn run(bytes: u64, loses: fn(&Packet) -> bool) -> Result<(), RunError> {
@@ -59,16 +19,10 @@ fn run(bytes: u64, loses: fn(&Packet) -> bool) -> Result<(), RunError> {
     let plan = Workload::new(pattern).plan(&network, &PlanContext::new(1)).unwrap();
     let Simulation { world, nodes, groups, .. } =
         Simulation::new(network, SimConfig::default(), plan).unwrap();
-    let (nodes, _) = reference::run(&Losing { world: &world, loses }, nodes);
-    let remains = Remains {
-        nodes,
-        pending: Vec::new(),
-        groups,
-        until: Time::MAX,
-        is_stopped: false,
-        is_out_of_time: false,
+    let lets_pass = |node: &Node, _, _, _, message: &Message| {
+        !(matches!(node, Node::Switch(_)) && message.packet().is_some_and(loses))
     };
-    collect(&world, remains).map(drop)
+    watched::run(&world, nodes, groups, lets_pass).map(drop)
 }
 
 fn loses_the_fourth(packet: &Packet) -> bool {

@@ -7,8 +7,7 @@ mod families;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use netloom_engine::{Model, NodeIndex, Scheduler, reference};
-use netloom_fabric::Qcn;
+use netloom_fabric::{Packet, Qcn};
 use netloom_record::Records;
 use netloom_routing::{Placement, Routing, preset};
 use netloom_topology::{ChannelId, Network, NodeId, Topology};
@@ -16,11 +15,11 @@ use netloom_units::kind::Kind;
 use netloom_units::{Bytes, Time};
 use netloom_workload::{Pattern, Plan, PlanContext, Uniform, Workload};
 
-use crate::collect::{Remains, collect};
 use crate::config::SimConfig;
 use crate::fault::{Cut, Fault, Faults, Loss};
 use crate::model::{Message, Node, World};
 use crate::simulation::{SimError, Simulation};
+use crate::watched;
 
 /// Links between groups, and hops. Fewer of the first are nearer whatever the second.
 type Distance = (u32, u32);
@@ -61,15 +60,11 @@ fn longer((groups, hops): Distance, network: &Network, channel: ChannelId) -> Di
     (groups + u32::from(Some(network.channel(channel).tier) == network.global_tier()), hops + 1)
 }
 
-/// The model, but somebody looks at every packet that crosses a channel.
-struct Watched<'a> {
-    world: &'a World,
-    /// From when on, in order of time.
-    distances: Vec<(Time, Distances)>,
-}
+/// The distances of a network whose links come and go: from when on, in order of time.
+struct Spells(Vec<(Time, Distances)>);
 
-impl Watched<'_> {
-    fn new<'a>(world: &'a World, faults: &Faults) -> Watched<'a> {
+impl Spells {
+    fn new(world: &World, faults: &Faults) -> Self {
         let spells = &faults.withdrawals;
         let mut moments: Vec<Time> = spells.iter().flat_map(|spell| [spell.from, spell.until]).collect();
         moments.extend([Time::ZERO]);
@@ -82,57 +77,28 @@ impl Watched<'_> {
             };
             (moment, Distances::new(&world.network, is_gone))
         });
-        Watched { world, distances: distances.collect() }
+        Spells(distances.collect())
     }
 
     /// The distances by which a packet that comes now may have been sent on.
     fn in_use(&self, now: Time) -> impl Iterator<Item = &Distances> {
-        self.distances.iter().take_while(move |(from, _)| *from <= now).map(|(_, distances)| distances)
-    }
-}
-
-impl Model for Watched<'_> {
-    type Node = Node;
-    type Payload = Message;
-
-    fn start(&self, node: &mut Node, id: NodeIndex, out: &mut impl Scheduler<Message>) {
-        self.world.start(node, id, out);
+        self.0.iter().take_while(move |(from, _)| *from <= now).map(|(_, distances)| distances)
     }
 
-    fn handle(
-        &self,
-        node: &mut Node,
-        id: NodeIndex,
-        at: Time,
-        source: u32,
-        message: &mut Message,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        if let Some(packet) = message.packet().filter(|packet| !packet.is_of_the_link()) {
-            let from = self.world.network.channel(source).from;
-            let leads_nearer = |distances: &Distances| {
-                let (before, after) = (distances.of(from, packet.dst), distances.of(id, packet.dst));
-                before.1 < u32::MAX && longer(after, &self.world.network, source) == before
-            };
-            assert!(self.in_use(at).any(leads_nearer), "{packet:?} strays at {from}");
-            if let [(_, only)] = self.distances.as_slice()
-                && packet.is_data()
-            {
-                let (way, rest) = (only.of(packet.src, packet.dst).1, only.of(id, packet.dst).1);
-                assert_eq!(u32::from(packet.hops) + rest, way, "{packet:?}");
-            }
+    /// A packet that crosses a channel to a node must lead nearer to its destination.
+    fn check(&self, network: &Network, id: NodeId, at: Time, channel: ChannelId, packet: &Packet) {
+        let from = network.channel(channel).from;
+        let leads_nearer = |distances: &Distances| {
+            let (before, after) = (distances.of(from, packet.dst), distances.of(id, packet.dst));
+            before.1 < u32::MAX && longer(after, network, channel) == before
+        };
+        assert!(self.in_use(at).any(leads_nearer), "{packet:?} strays at {from}");
+        if let [(_, only)] = self.0.as_slice()
+            && packet.is_data()
+        {
+            let (way, rest) = (only.of(packet.src, packet.dst).1, only.of(id, packet.dst).1);
+            assert_eq!(u32::from(packet.hops) + rest, way, "{packet:?}");
         }
-        self.world.handle(node, id, at, source, message, out);
-    }
-
-    fn advance(
-        &self,
-        node: &mut Node,
-        id: NodeIndex,
-        until: Time,
-        out: &mut impl Scheduler<Message>,
-    ) -> Option<Time> {
-        self.world.advance(node, id, until, out)
     }
 }
 
@@ -142,16 +108,14 @@ fn run(simulation: Simulation) -> Option<Records> {
     if !world.forwarding.is_minimal() {
         return None;
     }
-    let (nodes, _) = reference::run(&Watched::new(&world, &faults), nodes);
-    let remains = Remains {
-        nodes,
-        pending: Vec::new(),
-        groups,
-        until: Time::MAX,
-        is_stopped: false,
-        is_out_of_time: false,
+    let spells = Spells::new(&world, &faults);
+    let lets_pass = |_: &Node, id, at, source, message: &Message| {
+        if let Some(packet) = message.packet().filter(|packet| !packet.is_of_the_link()) {
+            spells.check(&world.network, id, at, source, packet);
+        }
+        true
     };
-    Some(collect(&world, remains).unwrap())
+    Some(watched::run(&world, nodes, groups, lets_pass).unwrap())
 }
 
 /// Every preset at every place where it may stand.

@@ -275,15 +275,7 @@ impl Simulation {
     pub fn run_reference(self) -> Result<Finished, RunError> {
         let Simulation { world, measure, named_channels, groups, nodes, .. } = self;
         let (nodes, _) = reference::run(&world, nodes);
-        let remains = Remains {
-            nodes,
-            pending: Vec::new(),
-            groups,
-            until: Time::MAX,
-            is_stopped: false,
-            is_out_of_time: false,
-        };
-        let records = collect(&world, remains)?;
+        let records = collect(&world, Remains::at_the_end(nodes, groups))?;
         let records = Records { windows: measure.windows, named_channels, ..records };
         Ok(Finished { records, interrupted: false })
     }
