@@ -3,13 +3,15 @@
 
 #[path = "../tests/common/families.rs"]
 mod families;
+#[path = "../tests/common/schemes.rs"]
+mod schemes;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use netloom_fabric::{Packet, Qcn};
+use netloom_fabric::Packet;
 use netloom_record::Records;
-use netloom_routing::{Placement, Routing, preset};
+use netloom_routing::{Routing, preset};
 use netloom_topology::{ChannelId, Network, NodeId, Topology};
 use netloom_units::kind::Kind;
 use netloom_units::{Bytes, Time};
@@ -118,15 +120,6 @@ fn run(simulation: Simulation) -> Option<Records> {
     Some(watched::run(&world, nodes, groups, lets_pass).unwrap())
 }
 
-/// Every preset at every place where it may stand.
-fn schemes() -> Vec<(&'static str, Routing)> {
-    let places = [Placement::Nic, Placement::Ingress, Placement::Switch];
-    let presets = preset::PRESETS
-        .iter()
-        .flat_map(|preset| places.map(|placement| (preset.name, Routing { placement, ..preset.routing() })));
-    presets.filter(|(_, routing)| routing.check().is_ok()).collect()
-}
-
 fn uniform(bytes: u64, network: &Network, seed: u64) -> Plan {
     let pattern = Pattern::Uniform(Uniform {
         size: Bytes(bytes).into(),
@@ -140,11 +133,7 @@ fn uniform(bytes: u64, network: &Network, seed: u64) -> Plan {
 fn simulation(network: &Network, routing: Routing, faults: Vec<Fault>, bytes: u64) -> Option<Simulation> {
     let mut config = SimConfig { routing, faults, ..SimConfig::default() };
     config.transport.options.ack_every = 1;
-    if config.routing.selector.uncongested().is_some() {
-        // Eager to notify.
-        let qcn = Qcn { q_eq: Some(Bytes(8_000)), sample_base: Bytes(16_000), ..Qcn::default() };
-        config.fabric.options.qcn = Some(qcn);
-    }
+    config.fabric.options.qcn = schemes::qcn_for(&config.routing);
     match Simulation::new(network.clone(), config, uniform(bytes, network, 5)) {
         Err(SimError::NeedsTree(_) | SimError::Routing(_)) => None,
         // Some schemes cannot follow, and on some networks not all hosts reach each other without the links.
@@ -171,7 +160,7 @@ fn all_families_are_there() {
 fn hops_are_minimal_and_everything_arrives_under_every_scheme_on_every_family() {
     for topology in families::all() {
         let network = families::build(&topology, 1);
-        for (name, routing) in schemes() {
+        for (name, routing) in schemes::all() {
             let place = routing.placement.name();
             let Some(simulation) = simulation(&network, routing, Vec::new(), 30_000) else { continue };
             let Some(records) = run(simulation) else { continue };
@@ -191,7 +180,7 @@ fn hops_are_minimal_among_the_links_that_are_left_and_while_links_come_and_go() 
     ];
     for topology in families::all().into_iter().filter(|topology| topology.name() != "crossbar") {
         let network = families::build(&topology, 2);
-        for (name, routing) in schemes() {
+        for (name, routing) in schemes::all() {
             let place = routing.placement.name();
             let faults = faults.clone();
             let Some(simulation) = simulation(&network, routing, faults, 20_000) else { continue };
@@ -216,7 +205,7 @@ fn routes_that_follow_cuts_lead_everybody_to_the_end_by_the_shortest_ways() {
     let mut runs = 0;
     for topology in families::all().into_iter().filter(|topology| topology.name() != "crossbar") {
         let network = families::build(&topology, 1);
-        for (name, routing) in schemes() {
+        for (name, routing) in schemes::all() {
             let place = routing.placement.name();
             let faults = faults.clone();
             let Some(simulation) = simulation(&network, routing, faults, 40_000) else { continue };

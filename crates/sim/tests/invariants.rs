@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use common::*;
 use netloom_fabric::queue::trimming::Trimming;
-use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Qcn, Queue, flow_control};
+use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Queue, flow_control};
 use netloom_record::{DecisionCount, FlowRecord};
 use netloom_routing::granularity::flowcut::Flowcut;
-use netloom_routing::{Granularity, Placement, Routing, preset};
+use netloom_routing::{Granularity, preset};
 use netloom_sim::{Cut, Degrade, Fault, Loss, SimConfig, SimError, Simulation};
 use netloom_topology::{FatTree, Network, Topology};
 use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
@@ -40,15 +40,6 @@ fn networks() -> impl Strategy<Value = Network> {
     let family =
         (0..families.len(), 0..4u64).prop_map(move |(family, seed)| families::build(&families[family], seed));
     prop_oneof![shapes, family]
-}
-
-/// Every preset at every place where it may stand.
-fn schemes() -> Vec<(&'static str, Routing)> {
-    let places = [Placement::Nic, Placement::Ingress, Placement::Switch];
-    let presets = preset::PRESETS
-        .iter()
-        .flat_map(|preset| places.map(|placement| (preset.name, Routing { placement, ..preset.routing() })));
-    presets.filter(|(_, routing)| routing.check().is_ok()).collect()
 }
 
 fn patterns() -> impl Strategy<Value = Pattern> {
@@ -208,16 +199,14 @@ fn suit(config: &mut SimConfig) {
     if matches!(config.routing.granularity, Granularity::Flowcut(_)) {
         config.transport.options.ack_every = 1;
     }
-    if config.routing.selector.uncongested().is_some() {
-        // Eager to notify.
-        let qcn = Qcn { q_eq: Some(Bytes(8_000)), sample_base: Bytes(16_000), ..Qcn::default() };
+    if let Some(qcn) = schemes::qcn_for(&config.routing) {
         config.fabric.options.qcn = Some(qcn);
     }
 }
 
 /// The first scheme from `start` on that is meant for the network.
 fn scheme_for(network: &Network, mut config: SimConfig, start: usize) -> SimConfig {
-    let schemes = schemes();
+    let schemes = schemes::all();
     let (faults, plan) = (std::mem::take(&mut config.faults), permutation(1, network, 1));
     let fits = schemes.into_iter().cycle().skip(start).find_map(|(_, routing)| {
         let mut config = SimConfig { routing, ..config.clone() };
@@ -527,7 +516,7 @@ fn cutting_everything_is_refused() {
 /// What the schemes that are meant for a network decide when all hosts send to others.
 fn decisions(network: &Network) -> BTreeMap<(&'static str, &'static str), DecisionCount> {
     let mut counts = BTreeMap::new();
-    for (name, routing) in schemes() {
+    for (name, routing) in schemes::all() {
         let mut config = SimConfig { routing, ..SimConfig::default() };
         if let Granularity::Flowcut(flowcut) = &mut config.routing.granularity {
             *flowcut = Flowcut { threshold: 1.01, min_remaining: Bytes(0), ..flowcut.clone() };

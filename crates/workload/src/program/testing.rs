@@ -88,3 +88,15 @@ pub(crate) fn execute(
 pub(crate) fn finished(work: &HostWork, kind: OpKind) -> usize {
     work.programs().map(|program| program.finished(kind)).sum()
 }
+
+/// What is sent when, on a network without latency, and when the last rank ends.
+pub(crate) fn sends(mut plan: Plan) -> (Vec<(Time, HostId, HostId, Bytes)>, Time) {
+    let mut sent = Vec::new();
+    let end = execute(&mut plan, 1, Time::ZERO, |_, now, event| {
+        if let Event::Sent { src, dst, bytes, .. } = event {
+            sent.push((now, src, dst, bytes));
+        }
+    });
+    assert!(plan.hosts.iter().all(|host| host.is_finished()));
+    (sent, end)
+}

@@ -69,7 +69,7 @@ mod tests {
     use super::message::{Attribute, GlobalMetadata, Node, NodeType, Value};
     use super::*;
     use crate::pattern::tests::{network, plan};
-    use crate::program::testing::{Event, execute};
+    use crate::program::testing::sends;
     use crate::{Pattern, Workload};
     use netloom_units::Bytes;
     use prost::Message;
@@ -117,18 +117,6 @@ mod tests {
         )
     }
 
-    /// What is sent when, on a network without latency, and when the last rank ends.
-    fn run(mut plan: Plan) -> (Vec<(Time, u32, u32, Bytes)>, Time) {
-        let mut sent = Vec::new();
-        let end = execute(&mut plan, 1, Time::ZERO, |_, now, event| {
-            if let Event::Sent { src, dst, bytes, .. } = event {
-                sent.push((now, src, dst, bytes));
-            }
-        });
-        assert!(plan.hosts.iter().all(|host| host.is_finished()));
-        (sent, end)
-    }
-
     #[test]
     fn nodes_follow_their_dependencies() {
         let send = |id, waits: &[u64], dst, size| {
@@ -153,7 +141,7 @@ mod tests {
         let plan = laid(&ranks).unwrap();
         assert_eq!(plan.total_messages, Some(2));
         let at = Time::from_us(50);
-        assert_eq!(run(plan), (vec![(at, 0, 1, Bytes(1000)), (at, 1, 0, Bytes(500))], at));
+        assert_eq!(sends(plan), (vec![(at, 0, 1, Bytes(1000)), (at, 1, 0, Bytes(500))], at));
     }
 
     #[test]
@@ -172,7 +160,7 @@ mod tests {
             let ranks: Vec<Vec<Node>> = (0..4)
                 .map(|_| vec![coll(1, &[]), timed(3, node(2, NodeType::Comp, &[1], &[])), coll(3, &[2])])
                 .collect();
-            let (sent, end) = run(laid(&ranks).unwrap());
+            let (sent, end) = sends(laid(&ranks).unwrap());
             for rank in 0..4 {
                 let of: Vec<u64> = sent.iter().filter(|s| s.1 == rank).map(|s| s.3.0).collect();
                 assert_eq!((of.len(), of.iter().sum::<u64>()), (2 * messages, 2 * bytes), "{kind}");

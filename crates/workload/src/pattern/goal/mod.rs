@@ -97,7 +97,7 @@ fn ranks<R: BufRead>(statements: &mut Statements<R>, file: &Path, most: u32) -> 
 mod tests {
     use super::*;
     use crate::pattern::tests::{network, plan};
-    use crate::program::testing::{Event, execute};
+    use crate::program::testing::sends;
     use crate::{Options, Pattern, Workload};
     use netloom_units::Bytes;
     use proptest::prelude::*;
@@ -116,18 +116,6 @@ mod tests {
         let file = folder.path().join("a.goal");
         std::fs::write(&file, text).unwrap();
         laid(goal(&file), 4)
-    }
-
-    /// What is sent, and when the last rank ends, on a network without latency.
-    fn run(mut plan: Plan) -> (Vec<(Time, u32, u32, Bytes)>, Time) {
-        let mut sent = Vec::new();
-        let end = execute(&mut plan, 1, Time::ZERO, |_, now, event| {
-            if let Event::Sent { src, dst, bytes, .. } = event {
-                sent.push((now, src, dst, bytes));
-            }
-        });
-        assert!(plan.hosts.iter().all(|host| host.is_finished()));
-        (sent, end)
     }
 
     const PING_PONG: &str = "\
@@ -152,22 +140,22 @@ rank 1 {
         let plan = read(PING_PONG).unwrap();
         assert_eq!(plan.total_messages, Some(2));
         let served = Time::from_ns(100);
-        assert_eq!(run(plan), (vec![(served, 0, 1, Bytes(10)), (served, 1, 0, Bytes(20))], served));
+        assert_eq!(sends(plan), (vec![(served, 0, 1, Bytes(10)), (served, 1, 0, Bytes(20))], served));
     }
 
     #[test]
     fn a_compressed_schedule_is_the_same() {
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
         gzip.write_all(PING_PONG.as_bytes()).unwrap();
-        assert_eq!(run(read(gzip.finish().unwrap()).unwrap()), run(read(PING_PONG).unwrap()));
+        assert_eq!(sends(read(gzip.finish().unwrap()).unwrap()), sends(read(PING_PONG).unwrap()));
     }
 
     #[test]
     fn a_cpu_calculates_one_thing_at_a_time_and_cpus_work_side_by_side() {
         let block =
             |second: &str| format!("num_ranks 1\nrank 0 {{\ncalc 10 cpu 7\ncalc 20 cpu {second}\n}}\n");
-        assert_eq!(run(read(block("7")).unwrap()).1, Time::from_ns(30));
-        assert_eq!(run(read(block("3")).unwrap()).1, Time::from_ns(20));
+        assert_eq!(sends(read(block("7")).unwrap()).1, Time::from_ns(30));
+        assert_eq!(sends(read(block("3")).unwrap()).1, Time::from_ns(20));
     }
 
     #[test]
@@ -179,7 +167,7 @@ rank 1 {
         };
         for (verb, start) in [("requires", 10), ("irequires", 0)] {
             let text = block(verb).replace("{ recv", "{\nrecv");
-            assert_eq!(run(read(text).unwrap()).0, [(Time::from_ns(start), 0, 1, Bytes(1))]);
+            assert_eq!(sends(read(text).unwrap()).0, [(Time::from_ns(start), 0, 1, Bytes(1))]);
         }
     }
 
@@ -189,7 +177,7 @@ rank 1 {
         let file = folder.path().join("a.goal");
         std::fs::write(&file, PING_PONG).unwrap();
         let goal = Goal { time_unit: Time(500), overhead: Time(7), ..goal(&file) };
-        let (sent, end) = run(laid(goal, 4).unwrap());
+        let (sent, end) = sends(laid(goal, 4).unwrap());
         assert_eq!(sent[0].0, Time(50_007));
         // The other rank receives and sends, then this one receives.
         assert_eq!((sent[1].0, end), (Time(50_021), Time(50_028)));
@@ -203,7 +191,7 @@ rank 1 {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.goal");
         std::fs::write(&file, text).unwrap();
-        let (sent, _) = run(laid(Goal { overhead: Time::from_ns(10), ..goal(&file) }, 4).unwrap());
+        let (sent, _) = sends(laid(Goal { overhead: Time::from_ns(10), ..goal(&file) }, 4).unwrap());
         assert_eq!(sent[0].0, Time::from_ns(10 + 5 + 10));
     }
 
@@ -213,7 +201,7 @@ rank 1 {
             read("num_ranks 1\nrank 0 {\na: send 9b to 0\nb: recv 9b from 0\nc: calc 3\nc requires b\n}\n")
                 .unwrap();
         assert_eq!(plan.total_messages, Some(0));
-        assert_eq!(run(plan), (vec![], Time::from_ns(3)));
+        assert_eq!(sends(plan), (vec![], Time::from_ns(3)));
     }
 
     #[test]
@@ -227,7 +215,7 @@ rank 1 {
         for seed in 0..50 {
             let plan = plan(workload.clone(), &network, seed).unwrap();
             assert_eq!(plan.hosts.iter().filter(|host| host.is_program()).count(), 2);
-            let (sent, _) = run(plan);
+            let (sent, _) = sends(plan);
             assert_eq!((sent[0].1, sent[0].2), (sent[1].2, sent[1].1));
             pairs.insert((sent[0].1, sent[0].2));
         }
