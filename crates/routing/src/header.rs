@@ -23,6 +23,14 @@ pub struct FlowRef {
     pub slot: u32,
 }
 
+impl FlowRef {
+    /// A flow where it only passes: nobody there knows its source's place for it.
+    #[inline(always)]
+    pub(crate) fn passing(key: FlowKey) -> Self {
+        FlowRef { key, slot: 0 }
+    }
+}
+
 /// What kind of packet asks for its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carries {

@@ -239,7 +239,7 @@ impl Decider {
                 return Hop { port, tag: tags().another(header.tag, random) };
             }
             Role::Run | Role::RunAtFirst if role == Role::Run || header.is_first() => {
-                let flow = FlowRef { key: header.key(), slot: 0 };
+                let flow = FlowRef::passing(header.key());
                 let payload = header.payload;
                 if let Some(hop) = each!(&mut self.flows, table => table.kept(flow, now, payload), None) {
                     return hop;
@@ -287,7 +287,7 @@ impl Decider {
         view: &mut impl View,
         random: &mut impl Rng,
     ) -> Hop {
-        let (flow, payload) = (FlowRef { key: header.key(), slot: 0 }, header.payload);
+        let (flow, payload) = (FlowRef::passing(header.key()), header.payload);
         if let Some(hop) = each!(&mut self.flows, table => table.kept(flow, now, payload), None) {
             return hop;
         }

@@ -247,7 +247,7 @@ impl Weaving {
         between: impl FnOnce() -> Between,
         random: &mut impl Rng,
     ) -> Stamp {
-        let flow = FlowRef { key: flow, slot: 0 };
+        let flow = FlowRef::passing(flow);
         let Weaving { config, outgoing, busy, counts, .. } = self;
         let deadline = |between: Between| now + between.base_rtt + config.reply_slack;
         let known = outgoing.see(flow, now);
@@ -296,7 +296,7 @@ impl Weaving {
             self.busy.insert((last, label), now + self.config.path_pause);
             return;
         }
-        let flow = FlowRef { key: flow, slot: 0 };
+        let flow = FlowRef::passing(flow);
         let Some(entry) = self.outgoing.get_mut(flow).filter(|entry| entry.epoch == epoch) else { return };
         match (word, entry.phase) {
             (Word::Reply, Phase::Probing(until)) if now <= until => entry.phase = Phase::Answered,
@@ -307,7 +307,7 @@ impl Weaving {
 
     /// A data packet of a flow, which left its host at `sent`, reaches its last switch.
     pub(crate) fn receive(&mut self, flow: FlowKey, stamp: Stamp, sent: Time, now: Time) -> Verdict {
-        let flow = FlowRef { key: flow, slot: 0 };
+        let flow = FlowRef::passing(flow);
         if self.incoming.see(flow, now).is_none() {
             self.incoming.insert(flow, now, Incoming::default());
         }
@@ -340,7 +340,7 @@ impl Weaving {
 
     /// A timer of held packets fires.
     pub(crate) fn flush(&mut self, flow: FlowKey, now: Time) -> Flush {
-        let entry = self.incoming.get_mut(FlowRef { key: flow, slot: 0 });
+        let entry = self.incoming.get_mut(FlowRef::passing(flow));
         match entry.and_then(|entry| entry.held.map(|hold| (entry, hold))) {
             Some((_, hold)) if hold.until > now => Flush::Later(hold.until),
             Some((entry, hold)) => {

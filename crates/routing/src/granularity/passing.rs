@@ -87,7 +87,7 @@ impl Passing {
     /// A data packet passes.
     #[inline]
     pub(crate) fn pass(&mut self, passed: &Passed, now: Time) -> Way {
-        let flow = FlowRef { key: passed.flow, slot: 0 };
+        let flow = FlowRef::passing(passed.flow);
         if let Some(entry) = self.flows.see(flow, now) {
             entry.count(passed);
             // The source has waited long enough and goes on.
@@ -109,14 +109,14 @@ impl Passing {
         let sent = (passed.sent, passed.sent);
         let mut entry = Entry { hop, back: passed.back, packets: 0, bytes: 0, sent, state };
         entry.count(passed);
-        self.flows.insert(FlowRef { key: passed.flow, slot: 0 }, now, entry);
+        self.flows.insert(FlowRef::passing(passed.flow), now, entry);
         self.occupancy.is(self.flows.len(), now);
     }
 
     /// The last switch says that a packet has come so far. Returns the port by which that packet came and, if this switch is the flow's
     /// first, what its source is to be told; none if the packet was not counted here.
     pub(crate) fn on_receipt(&mut self, receipt: &Receipt, now: Time) -> Option<(PortId, Option<Signal>)> {
-        let flow = FlowRef { key: receipt.flow, slot: 0 };
+        let flow = FlowRef::passing(receipt.flow);
         let known = self.flows.see(flow, now).filter(|entry| receipt.sent >= entry.sent.0);
         let Some(entry) = known else {
             if let Some(uncounted) = &mut self.uncounted {

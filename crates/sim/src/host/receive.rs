@@ -81,18 +81,29 @@ impl Host {
         if transport.options.ack_every > 1 {
             self.settle_held(world, id, now, slot, earlier, packet, reply, out);
         }
-        match reply {
-            Reply::None => {}
-            Reply::Ack(number) => {
-                self.answer(world, id, moment(world, now, out), packet, PacketKind::Ack, number, out)
-            }
-            Reply::Nack(number) => {
-                self.answer(world, id, moment(world, now, out), packet, PacketKind::Nack, number, out)
-            }
-        }
+        self.reply(world, id, now, packet, reply, out);
         if let Some(missing) = missing.filter(|_| finished.is_none()) {
             self.ask_for_more(world, id, now, slot, packet, missing, out);
         }
+    }
+
+    /// Says what a receiver has to say to a packet.
+    #[inline(always)]
+    pub(super) fn reply(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &Packet,
+        reply: Reply,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        let (kind, number) = match reply {
+            Reply::None => return,
+            Reply::Ack(number) => (PacketKind::Ack, number),
+            Reply::Nack(number) => (PacketKind::Nack, number),
+        };
+        self.answer(world, id, moment(world, now, out), packet, kind, number, out);
     }
 
     /// Sends an ACK, NACK or notification in answer to a data packet.

@@ -1,12 +1,11 @@
 //! Packets that lost their payload on the way: what is left of them reaches their receiver, or comes back to their sender.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{Packet, PacketKind};
+use netloom_fabric::Packet;
 use netloom_routing::FlowKey;
-use netloom_transport::{Ack, Reply};
+use netloom_transport::Ack;
 use netloom_units::Time;
 
-use super::receive::moment;
 use super::receivers::Place;
 use super::{Host, answer, flow_in};
 use crate::model::{Message, World};
@@ -31,14 +30,7 @@ impl Host {
             }
             Place::Done(done) => (done.seen.on_late_header(done.count), None),
         };
-        let answer = match reply {
-            Reply::None => None,
-            Reply::Ack(number) => Some((PacketKind::Ack, number)),
-            Reply::Nack(number) => Some((PacketKind::Nack, number)),
-        };
-        if let Some((kind, number)) = answer {
-            self.answer(world, id, moment(world, now, out), packet, kind, number, out);
-        }
+        self.reply(world, id, now, packet, reply, out);
         if let Some((slot, missing)) = wants.filter(|_| world.transport.pulls()) {
             self.ask_for_more(world, id, now, slot, packet, missing, out);
         }
