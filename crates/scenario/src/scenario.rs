@@ -207,7 +207,7 @@ fn each_file(document: &mut Node, visit: &mut impl FnMut(&mut Node)) {
 }
 
 fn each_file_of_workload(workload: &mut Node, visit: &mut impl FnMut(&mut Node)) {
-    for path in [&["file"][..], &["size", "file"]] {
+    for path in [&["file"][..], &["size", "file"], &["groups"]] {
         if let Some(node) = workload.at_mut(path) {
             visit(node);
         }

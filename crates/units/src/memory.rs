@@ -106,12 +106,12 @@ impl Meter {
     }
 }
 
-/// Reads a text file whose content will take `times` its size in memory. What is no regular file, such as a pipe, is read up to
-/// the same limit.
+/// Reads a file whose content will take `times` its size in memory. What is no regular file, such as a pipe, is read up to the
+/// same limit.
 ///
 /// # Errors
-/// What the system says; a file that is too large, or no UTF-8 text.
-pub fn read_text(path: &Path, times: u64) -> io::Result<String> {
+/// What the system says; a file that is too large.
+pub fn read_bytes(path: &Path, times: u64) -> io::Result<Vec<u8>> {
     let file = File::open(path)?;
     let length = file.metadata()?.len();
     let too_large = |length: u64| {
@@ -122,12 +122,21 @@ pub fn read_text(path: &Path, times: u64) -> io::Result<String> {
     if length > most {
         return Err(too_large(length));
     }
-    let mut text = String::new();
-    file.take(most.saturating_add(1)).read_to_string(&mut text)?;
-    if text.len() as u64 > most {
-        return Err(too_large(text.len() as u64));
+    let mut bytes = Vec::new();
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(too_large(bytes.len() as u64));
     }
-    Ok(text)
+    Ok(bytes)
+}
+
+/// Reads a text file in the same way.
+///
+/// # Errors
+/// As [`read_bytes`]; a file that is no UTF-8 text.
+pub fn read_text(path: &Path, times: u64) -> io::Result<String> {
+    let no_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is no UTF-8 text");
+    String::from_utf8(read_bytes(path, times)?).map_err(no_text)
 }
 
 #[cfg(test)]

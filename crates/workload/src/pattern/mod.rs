@@ -195,6 +195,7 @@ mod tests {
         patterns.push(Pattern::HtsimMatrix(HtsimMatrix { file: "a.cm".into(), start_unit: StartUnit::Us }));
         patterns.push(Pattern::Chakra(Chakra {
             files: vec!["a.0.et".into(), "a.1.et".into()],
+            groups: Some("groups.json".into()),
             overhead: Time(2),
         }));
         patterns.push(Pattern::Goal(Goal { file: "a.goal".into(), time_unit: Time(1), overhead: Time(2) }));

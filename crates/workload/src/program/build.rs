@@ -36,6 +36,11 @@ impl Accept {
 pub(crate) const MAX_OPS: usize = ON_START as usize;
 
 impl RankBuilder {
+    /// How many operations there are.
+    pub(crate) fn len(&self) -> usize {
+        self.ops.len()
+    }
+
     /// Memory that the operations and their order take once built.
     pub(crate) fn bytes(&self) -> u64 {
         (self.ops.len() * (size_of::<Op>() + size_of::<Outbound>()) + self.edges.len() * 8) as u64

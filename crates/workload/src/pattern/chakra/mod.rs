@@ -1,5 +1,6 @@
 //! Execution traces of training, in the format of MLCommons Chakra.
 
+mod groups;
 mod message;
 mod rank;
 
@@ -10,6 +11,7 @@ use netloom_units::memory::Meter;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use self::groups::Groups;
 use self::rank::Trace;
 use crate::WorkloadError;
 use crate::plan::{Plan, Setting};
@@ -18,13 +20,17 @@ use crate::program::{Program, check};
 /// Execution traces in the format of MLCommons Chakra (protobuf, `.et`), one file per rank as ASTRA-sim reads them. A node starts when all that
 /// it depends on is done. Sends and receives go to `comm_dst`, come from `comm_src`, with `comm_size` bytes and `comm_tag`. Computation takes
 /// its `duration_micros`, one node at a time; what has `is_cpu_op`, and memory and storage, does so beside it. Collectives are those of
-/// all ranks, in the same order at each: all-reduce, reduce-scatter and all-gather around a ring, broadcast by a binomial tree, all-to-all by pairs,
+/// all ranks or of the process group `pg_name`, in the same order at each member: all-reduce, reduce-scatter and all-gather around a ring, broadcast by a binomial tree, all-to-all by pairs,
 /// a dissemination barrier; `comm_size` is what each rank brings (all-to-all: for all others together).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Chakra {
     /// The files, in the order of the ranks; relative names start from the scenario's folder.
     pub files: Vec<PathBuf>,
+    /// Who is in which process group: a JSON file of the ranks by the name of the group (`{ "1": [0, 1], "2": [2, 3] }`), ASTRA-sim's
+    /// communicator groups. A collective without a group, and one of group `0`, is that of all ranks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<PathBuf>,
     /// CPU time of every send and receive.
     #[serde(default)]
     pub overhead: Time,
@@ -40,20 +46,13 @@ impl Chakra {
         let ranks = ranks as u32;
         let mut memory = Meter::default();
         let mut built = Vec::with_capacity(self.files.len());
-        let mut collectives = None;
+        let mut groups = Groups::all(ranks);
+        if let Some(file) = &self.groups {
+            groups.read(&setting.context.file(file))?;
+        }
         for (rank, file) in (0..).zip(&self.files) {
             let file = setting.context.file(file);
-            let trace = Trace::read(&file, rank, ranks, &mut memory)?;
-            let first = collectives.get_or_insert_with(|| trace.collectives.clone());
-            if *first != trace.collectives {
-                let place = first.iter().zip(&trace.collectives).take_while(|(a, b)| a == b).count();
-                let problem = format!(
-                    "collective {place} is not that of rank 0 (of {} there and {} here): all ranks come to the same ones in the same order",
-                    first.len(),
-                    trace.collectives.len()
-                );
-                return Err(WorkloadError::file(&file, problem));
-            }
+            let trace = Trace::read(&file, rank, ranks, &mut groups, &mut memory)?;
             let circle = |_| WorkloadError::file(&file, "nodes wait for each other in a circle");
             built.push(trace.builder.build().map_err(circle)?);
         }
@@ -101,7 +100,17 @@ mod tests {
     }
 
     fn laid(ranks: &[Vec<Node>]) -> Result<Plan, WorkloadError> {
+        laid_in_groups(ranks, None)
+    }
+
+    /// With a file of groups.
+    fn laid_in_groups(ranks: &[Vec<Node>], groups: Option<&str>) -> Result<Plan, WorkloadError> {
         let folder = tempfile::tempdir().unwrap();
+        let groups = groups.map(|text| {
+            let file = folder.path().join("groups.json");
+            std::fs::write(&file, text).unwrap();
+            file
+        });
         let mut files = Vec::new();
         for (rank, nodes) in ranks.iter().enumerate() {
             let mut bytes = GlobalMetadata { version: "0.0.4".to_owned() }.encode_length_delimited_to_vec();
@@ -111,7 +120,7 @@ mod tests {
         }
         let hosts = ranks.len() as u32;
         plan(
-            Workload::new(Pattern::Chakra(Chakra { files, overhead: Time::ZERO })),
+            Workload::new(Pattern::Chakra(Chakra { files, groups, overhead: Time::ZERO })),
             &network(hosts, hosts),
             1,
         )
@@ -169,6 +178,80 @@ mod tests {
         }
     }
 
+    /// An all-reduce of a process group.
+    fn grouped(id: u64, group: &str, size: u64) -> Node {
+        let mut node = node(id, NodeType::CommColl, &[], &[("comm_type", 0), ("comm_size", size)]);
+        node.attr.push(Attribute { name: "pg_name".to_owned(), value: Some(Value::Text(group.to_owned())) });
+        node
+    }
+
+    /// Tensor parallelism along the pairs 0-1 and 2-3, data parallelism across them, and one collective of all.
+    #[test]
+    fn groups_have_collectives_of_their_own() {
+        let groups = r#"{ "tp0": [0, 1], "tp1": [3, 2], "dp0": [0, 2], "dp1": [1, 3], "alone": [3] }"#;
+        let ranks: Vec<Vec<Node>> = (0..4u64)
+            .map(|rank| {
+                // The groups' collectives come in another order at every second rank.
+                let mut nodes = vec![
+                    grouped(1, &format!("tp{}", rank / 2), 800),
+                    grouped(2, &format!("dp{}", rank % 2), 80),
+                ];
+                if rank % 2 == 1 {
+                    nodes.reverse();
+                }
+                nodes.push(grouped(3, "0", 4));
+                if rank == 3 {
+                    nodes.push(grouped(4, "alone", 1 << 40));
+                }
+                nodes
+            })
+            .collect();
+        let (sent, _) = sends(laid_in_groups(&ranks, Some(groups)).unwrap());
+        let between = |a: u32, b: u32| -> u64 {
+            sent.iter()
+                .filter(|&&(_, src, dst, _)| (src, dst) == (a, b))
+                .map(|&(_, _, _, bytes)| bytes.0)
+                .sum()
+        };
+        // Of two ranks a ring sends half the size twice each way; of four, a quarter six times to the next.
+        for (a, b, bytes) in [
+            (0, 1, 800 + 6),
+            (1, 0, 800),
+            (2, 3, 800 + 6),
+            (3, 2, 800),
+            (0, 2, 80),
+            (3, 1, 80),
+            (1, 2, 6),
+            (0, 3, 0),
+        ] {
+            assert_eq!(between(a, b), bytes, "{a} to {b}");
+        }
+    }
+
+    #[test]
+    fn groups_that_make_no_sense_are_refused() {
+        let ranks = [vec![grouped(1, "a", 8)], vec![grouped(1, "a", 8)], vec![]];
+        assert!(laid_in_groups(&ranks, Some(r#"{ "a": [1, 0], "0": [0, 1, 2] }"#)).is_ok());
+        for (groups, expected) in [
+            ("[]", "groups.json: expected a JSON object of ranks by group"),
+            (r#"{ "a": 1 }"#, "groups.json: group \"a\": expected a list of ranks"),
+            (r#"{ "a": [0, 3] }"#, "group \"a\": expected a rank from 0 to 2, found 3"),
+            (r#"{ "a": [0, -1] }"#, "group \"a\": expected a rank from 0 to 2, found -1"),
+            (r#"{ "a": [0, 0] }"#, "group \"a\": rank 0 is there twice"),
+            (r#"{ "a": [] }"#, "group \"a\": expected at least one rank"),
+            (r#"{ "0": [0, 1] }"#, "group \"0\": this name means all ranks"),
+            (r#"{ "b": [0, 1] }"#, "node 1 \"n1\": there is no group \"a\" (valid here: b)"),
+            (r#"{ "a": [0, 2] }"#, "trace.1.et: node 1 \"n1\": the rank is not in group \"a\""),
+            (
+                r#"{ "a": [0, 1, 2] }"#,
+                "trace.2.et: collective 0 of group \"a\" of rank 0 has no counterpart here (0 of 1)",
+            ),
+        ] {
+            let error = laid_in_groups(&ranks, Some(groups)).unwrap_err().to_string();
+            assert!(error.contains(expected), "{expected}\n{error}");
+        }
+    }
+
     #[test]
     fn what_makes_no_sense_is_refused_with_its_node() {
         let coll = |kind, extra: &[(&str, u64)]| {
@@ -189,9 +272,23 @@ mod tests {
             (alone(node(1, NodeType::Comp, &[1], &[])), "trace.0.et: nodes wait for each other in a circle"),
             (alone(node(1, NodeType::Comp, &[], &[("num_ops", 5)])), "expected `duration_micros`"),
             (alone(node(1, NodeType::Invalid, &[], &[])), "expected a type of node, found 0"),
-            (alone(coll(0, &[("pg_name", 1)])), "pg_name: only collectives of all ranks"),
+            (
+                alone(coll(0, &[("pg_name", 1)])),
+                "trace.0.et: node 1 \"n1\": there is no group \"1\": `groups` names the file",
+            ),
             (alone(coll(3, &[])), "comm_type: expected all-reduce (0)"),
-            (alone(coll(0, &[])), "trace.1.et: collective 0 is not that of rank 0 (of 1 there and 0 here)"),
+            (
+                alone(coll(0, &[])),
+                "trace.1.et: collective 0 of rank 0 has no counterpart here (0 of 1): all ranks of a group",
+            ),
+            (
+                vec![vec![coll(0, &[])], vec![coll(2, &[])]],
+                "trace.1.et: node 1 \"n1\": collective 0 is not that of rank 0",
+            ),
+            (
+                vec![vec![], vec![coll(0, &[])]],
+                "trace.1.et: node 1 \"n1\": collective 0 is not that of rank 0",
+            ),
             (vec![vec![send(1), send(1)], vec![]], "there are two nodes of this number"),
         ] {
             let error = laid(&ranks).unwrap_err().to_string();
@@ -201,7 +298,7 @@ mod tests {
         let file = folder.path().join("x.et");
         for bytes in [&b"\xff\xff"[..], b"\x05ab", b"\x00\x03abc"] {
             std::fs::write(&file, bytes).unwrap();
-            let chakra = Chakra { files: vec![file.clone()], overhead: Time::ZERO };
+            let chakra = Chakra { files: vec![file.clone()], groups: None, overhead: Time::ZERO };
             let error =
                 plan(Workload::new(Pattern::Chakra(chakra)), &network(2, 2), 1).unwrap_err().to_string();
             assert!(error.contains("x.et: no Chakra execution trace"), "{error}");

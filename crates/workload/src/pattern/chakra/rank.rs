@@ -7,34 +7,41 @@ use netloom_units::memory::{self, Meter};
 use netloom_units::{Bytes, Time};
 use prost::Message;
 
+use super::groups::{Collective, Groups, Part};
 use super::message::{GlobalMetadata, Node, NodeType, Value};
 use crate::WorkloadError;
 use crate::pattern::collective::{Algorithm, Operation};
 use crate::program::{Accept, MAX_OPS, RankBuilder};
 
-/// A collective operation that a rank takes part in; all ranks come to the same ones in the same order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Collective {
-    pub(super) kind: u64,
-    pub(super) size: u64,
-}
-
 /// Tags from here on are those of collective operations.
-const FIRST_COLLECTIVE: u32 = 1 << 31;
+pub(super) const FIRST_COLLECTIVE: u32 = 1 << 31;
 
 /// Calculations: on the accelerator, and beside it (operations of the CPU, memory and storage).
 const BESIDE: u16 = 1;
 
+/// Memory that a file takes while it is read, times its size.
+const TIMES: u64 = 4;
+
 /// Memory of a node beside its bytes in the file: an operation, its place, its dependencies.
 const BYTES_PER_NODE: u64 = 256;
+
+/// Memory of an operation of a collective: itself, its message, what it waits for.
+const BYTES_PER_OPERATION: u64 = 96;
+
+/// What is wrong with a node.
+fn fail(file: &Path, node: &Node, problem: impl std::fmt::Display) -> WorkloadError {
+    let name = netloom_units::names::shorten(&node.name);
+    WorkloadError::file(file, format!("node {} \"{name}\": {problem}", node.id))
+}
 
 /// The trace of a rank among `ranks`.
 pub(super) struct Trace<'a> {
     file: &'a Path,
     rank: u32,
     ranks: u32,
+    groups: &'a mut Groups,
+    memory: &'a mut Meter,
     pub(super) builder: RankBuilder,
-    pub(super) collectives: Vec<Collective>,
     /// By node: the operations with which it begins, and those after which it is done.
     places: HashMap<u64, Ends>,
     /// Per node, in the order of the file: its number and those that it waits for.
@@ -53,19 +60,19 @@ impl<'a> Trace<'a> {
         file: &'a Path,
         rank: u32,
         ranks: u32,
-        memory: &mut Meter,
+        groups: &'a mut Groups,
+        memory: &'a mut Meter,
     ) -> Result<Self, WorkloadError> {
         let unreadable = |source| WorkloadError::Read { file: file.to_owned(), source };
-        let length = std::fs::metadata(file).map_err(unreadable)?.len();
-        memory::check(length).map_err(|error| WorkloadError::file(file, error))?;
-        let bytes = std::fs::read(file).map_err(unreadable)?;
+        let bytes = memory::read_bytes(file, TIMES).map_err(unreadable)?;
         let mut rest = &bytes[..];
         let mut trace = Trace {
             file,
             rank,
             ranks,
+            groups,
+            memory,
             builder: RankBuilder::default(),
-            collectives: Vec::new(),
             places: HashMap::new(),
             waits: Vec::new(),
         };
@@ -79,22 +86,21 @@ impl<'a> Trace<'a> {
             let before = rest.len();
             let node = Node::decode_length_delimited(&mut rest)
                 .map_err(|error| malformed(&format!("node {count} of the file"), &error))?;
-            memory
-                .take(BYTES_PER_NODE + (before - rest.len()) as u64)
-                .map_err(|error| WorkloadError::file(file, error))?;
+            let bytes = BYTES_PER_NODE + (before - rest.len()) as u64;
+            trace.memory.take(bytes).map_err(|error| WorkloadError::file(file, error))?;
             trace.add(node)?;
         }
+        trace.groups.end(rank).map_err(|problem| WorkloadError::file(file, problem))?;
         trace.connect()?;
         Ok(trace)
     }
 
     fn fail(&self, node: &Node, problem: impl std::fmt::Display) -> WorkloadError {
-        let name = netloom_units::names::shorten(&node.name);
-        WorkloadError::file(self.file, format!("node {} \"{name}\": {problem}", node.id))
+        fail(self.file, node, problem)
     }
 
     fn add(&mut self, node: Node) -> Result<(), WorkloadError> {
-        if self.waits.len() >= MAX_OPS / 4 {
+        if self.builder.len() >= MAX_OPS / 2 {
             return Err(self.fail(&node, "more nodes than a rank may have"));
         }
         let ends = self.operations(&node)?;
@@ -142,14 +148,17 @@ impl<'a> Trace<'a> {
                 single(self.builder.recv(Accept::Only(src), Accept::Only(tag)))
             }
             Ok(NodeType::CommColl) => {
-                // Who is in a group stands in another file.
-                if let Some(group) =
-                    ["comm_group", "pg_name"].into_iter().find(|name| attributes.contains_key(name))
-                {
-                    return Err(self.fail(node, format!("{group}: only collectives of all ranks are read")));
-                }
+                let group = ["pg_name", "comm_group"].into_iter().find_map(|name| attributes.get(name));
+                let group = match group.copied().flatten() {
+                    None => String::new(),
+                    Some(Value::Text(name)) => name.clone(),
+                    Some(number) => number
+                        .whole()
+                        .ok_or_else(|| self.fail(node, "pg_name: expected the name of a group"))?
+                        .to_string(),
+                };
                 let collective = Collective { kind: needed("comm_type")?, size: needed("comm_size")? };
-                self.collective(node, collective)?
+                self.collective(node, &group, collective)?
             }
             Ok(NodeType::Comp)
                 if node.duration_micros == 0 && number("num_ops").is_some_and(|ops| ops > 0) =>
@@ -175,24 +184,32 @@ impl<'a> Trace<'a> {
     }
 
     /// The part of this rank in a collective operation.
-    fn collective(&mut self, node: &Node, collective: Collective) -> Result<Ends, WorkloadError> {
-        let tag = FIRST_COLLECTIVE + self.collectives.len() as u32;
-        self.collectives.push(collective);
+    fn collective(
+        &mut self,
+        node: &Node,
+        group: &str,
+        collective: Collective,
+    ) -> Result<Ends, WorkloadError> {
+        let part = self.groups.join(group, self.rank, collective, self.memory);
+        let Part { ranks, place, tag } = match part {
+            Ok(part) => part,
+            Err(problem) => return Err(fail(self.file, node, problem)),
+        };
         let begin = self.builder.calc(Time::ZERO);
         self.builder.on_cpu(begin, BESIDE);
-        if self.ranks < 2 {
+        if ranks.len() < 2 {
             return Ok(Ends { first: begin, last: vec![begin] });
         }
-        let ranks = u64::from(self.ranks);
+        let count = ranks.len() as u32;
         let Collective { kind, size } = collective;
-        let of = |algorithm, size: u64| Operation::new(algorithm, self.ranks, Bytes(size.max(1)), tag);
-        let half = self.ranks - 1;
+        let of = |algorithm, size: u64| Operation::new(algorithm, count, Bytes(size.max(1)), tag);
+        let half = count - 1;
         let operation = match kind {
             0 => of(Algorithm::RingAllreduce, size),
             // The second half of a ring's allreduce passes on what all have.
-            2 => of(Algorithm::RingAllreduce, size.saturating_mul(ranks)).only(half..2 * half),
+            2 => of(Algorithm::RingAllreduce, size.saturating_mul(count.into())).only(half..2 * half),
             5 => of(Algorithm::BinomialBroadcast, size),
-            6 => of(Algorithm::PairwiseAllToAll, size / ranks),
+            6 => of(Algorithm::PairwiseAllToAll, size / u64::from(count)),
             // The first half reduces.
             7 | 8 => of(Algorithm::RingAllreduce, size).only(0..half),
             9 => of(Algorithm::DisseminationBarrier, 1),
@@ -201,10 +218,19 @@ impl<'a> Trace<'a> {
                     "comm_type: expected all-reduce (0), all-gather (2), broadcast (5), all-to-all (6), reduce-scatter (7, 8) or \
                      barrier (9), found {kind}"
                 );
-                return Err(self.fail(node, problem));
+                return Err(fail(self.file, node, problem));
             }
         };
-        let last = operation.add(&mut self.builder, self.rank, &[begin]);
+        // A send and a receive per step.
+        let operations = 2 * operation.steps() as usize;
+        if self.builder.len() + operations > MAX_OPS / 2 {
+            return Err(fail(self.file, node, "more operations than a rank may have"));
+        }
+        if let Err(error) = self.memory.take(BYTES_PER_OPERATION * operations as u64) {
+            return Err(fail(self.file, node, error));
+        }
+        let named = |place: u32| ranks[place as usize];
+        let last = operation.add_among(&mut self.builder, place, &[begin], named);
         Ok(Ends { first: begin, last })
     }
 

@@ -108,12 +108,23 @@ impl Operation {
     /// Adds the part of a rank, which begins after the operations `start`; returns the last ones, after which it is
     /// done.
     pub(super) fn add(&self, builder: &mut RankBuilder, rank: u32, start: &[u32]) -> Vec<u32> {
+        self.add_among(builder, rank, start, |rank| rank)
+    }
+
+    /// The same for an operation of some ranks only: `rank` is the place among them, and `named` tells which rank has a place.
+    pub(super) fn add_among(
+        &self,
+        builder: &mut RankBuilder,
+        rank: u32,
+        start: &[u32],
+        named: impl Fn(u32) -> u32,
+    ) -> Vec<u32> {
         let mut steps: VecDeque<Vec<u32>> = VecDeque::new();
         let (first, end) = self.part.unwrap_or((0, self.steps()));
         for step in first..end {
             let (to, from) = self.step(rank, step);
-            let send = to.map(|(to, bytes)| builder.send(to, bytes, self.tag));
-            let recv = from.map(|(from, _)| builder.recv(Accept::Only(from), Accept::Only(self.tag)));
+            let send = to.map(|(to, bytes)| builder.send(named(to), bytes, self.tag));
+            let recv = from.map(|(from, _)| builder.recv(Accept::Only(named(from)), Accept::Only(self.tag)));
             let ops: Vec<u32> = send.into_iter().chain(recv).collect();
             if ops.is_empty() {
                 continue;
