@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use netloom_record::{OutcomeError, OutcomeWriter, Performance, Records, Status, Summary, SummaryOptions};
-use netloom_sim::{RunProgress, SimConfig, SimError, Simulation};
-use netloom_topology::{BuildContext, Network, NetworkError};
+use netloom_sim::{ChannelEnds, Cut, Fault, RunProgress, SimConfig, SimError, Simulation};
+use netloom_topology::{BuildContext, Network, NetworkError, NodeId};
 use netloom_transport::Congestion;
 use netloom_units::{Bytes, Invalid, Time, memory};
 use netloom_workload::{PlanContext, WorkloadError};
@@ -99,16 +99,24 @@ pub fn prepare(scenario: &Scenario, document: &Node) -> Result<Ready, Problems> 
     let total_messages = plan.total_messages;
     let outline = outline(scenario, &network, &plan.groups);
     let (warnings, switches) = (warnings::before(scenario, &network), network.switches());
+    let mut faults = scenario.faults.clone();
+    faults.extend(plan.cuts.iter().map(|&ends| cut_between(&network, ends)));
     let config = SimConfig {
         fabric: scenario.fabric.clone(),
         routing: scenario.routing.clone(),
         transport: scenario.transport.clone(),
-        faults: scenario.faults.clone(),
+        faults,
         measure: scenario.measure.clone(),
         seed: scenario.seed,
     };
     let simulation = Simulation::new(network, config, plan).map_err(|error| sim_problem(&error, document))?;
     Ok(Ready { simulation, total_messages, outline, warnings, switches })
+}
+
+/// A link that does not exist, as a fault.
+fn cut_between(network: &Network, (a, b): (NodeId, NodeId)) -> Fault {
+    let ends = ChannelEnds { from: network.node_name(a), to: network.node_name(b), parallel: 0 };
+    Fault::Cut(Cut { channels: vec![ends], ..Default::default() })
 }
 
 /// The largest message whose packets have numbers of their own, of 32 bits.
@@ -314,6 +322,39 @@ mod tests {
         assert_eq!(outcome.summary, ran.summary);
         let again = Node::parse(&Source::new("scenario.toml", outcome.scenario)).unwrap();
         assert_eq!(Scenario::read(&again), Scenario::read(&document));
+    }
+
+    /// The failure of a matrix is the fault that says the same.
+    #[test]
+    fn failures_of_a_connection_matrix_cut_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = |failures: &str, faults: &str| {
+            let file = folder.path().join("f.cm");
+            std::fs::write(&file, format!("Nodes 16\nConnections 1\n0->12 start 0 size 9000000\n{failures}"))
+                .unwrap();
+            let document = document(&format!(
+                "topology = {{ kind = \"fat-tree\", k = 4 }}\nrouting = \"spray\"\n{faults}\n\
+                 [workload]\nkind = \"htsim-matrix\"\nfile = \"{}\"\n",
+                file.display()
+            ));
+            let scenario = Scenario::read(&document).unwrap();
+            let ready = prepare(&scenario, &document).unwrap();
+            let (_, records) = simulate(&scenario, ready, 1, |_| ControlFlow::Continue(())).unwrap();
+            let sent = |from: &str, to: &str| {
+                let channel =
+                    records.channels.iter().find(|c| (c.from.as_str(), c.to.as_str()) == (from, to));
+                channel.map(|channel| channel.packets)
+            };
+            [sent("s8", "s16"), sent("s8", "s17"), sent("s9", "s18"), sent("s9", "s19")]
+        };
+        let whole = run("", "");
+        assert!(whole.iter().all(|&sent| sent > Some(0)), "{whole:?}");
+        let failed = run("Failures 1\nfailure switch_type AGG switch_id 1 link_id 0\n", "");
+        assert!(failed[2].is_none_or(|sent| sent == 0) && failed[3] > Some(0), "{failed:?}");
+        assert_eq!(
+            failed,
+            run("", "faults = [{ kind = \"cut\", channels = [{ from = \"s9\", to = \"s18\" }] }]")
+        );
     }
 
     #[test]

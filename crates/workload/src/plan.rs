@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::vec;
 
-use netloom_topology::{HostId, Network};
+use netloom_topology::{HostId, Network, NodeId};
 use netloom_units::kind;
 use netloom_units::{Bytes, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -115,12 +115,14 @@ pub struct Plan {
     pub total_messages: Option<u64>,
     /// The kinds of traffic that are told apart, by name; `all` alone where the pattern has one kind.
     pub groups: Vec<String>,
+    /// Links that do not exist, as the workload's file says, by their ends: of several between these, the first.
+    pub cuts: Vec<(NodeId, NodeId)>,
 }
 
 impl Plan {
     /// A plan whose messages are all of one group.
     pub(crate) fn of_hosts(hosts: Vec<HostWork>, total_messages: Option<u64>) -> Self {
-        Plan { hosts, total_messages, groups: vec!["all".to_owned()] }
+        Plan { hosts, total_messages, groups: vec!["all".to_owned()], cuts: Vec::new() }
     }
 
     /// A plan of given messages: (source, message) in any order.

@@ -53,6 +53,7 @@ impl Mix {
         }
         let mut works: Vec<Vec<(u16, HostWork)>> = vec![Vec::new(); setting.network.hosts() as usize];
         let mut groups: Vec<String> = Vec::new();
+        let mut cuts = Vec::new();
         let mut total_messages = Some(0u64);
         let count = self.parts.len() as u32;
         for (i, part) in (0..).zip(&self.parts) {
@@ -79,12 +80,14 @@ impl Mix {
             if groups.len() > 1 << u16::BITS {
                 return Err(WorkloadError::parameter("parts", "at most 65536 groups", groups.len()));
             }
+            cuts.append(&mut plan.cuts);
             for (of_host, work) in works.iter_mut().zip(plan.hosts) {
                 of_host.push((first as u16, work));
             }
             total_messages = total_messages.zip(plan.total_messages).and_then(|(sum, n)| sum.checked_add(n));
         }
-        Ok(Plan { hosts: works.into_iter().map(HostWork::merge).collect(), total_messages, groups })
+        let hosts = works.into_iter().map(HostWork::merge).collect();
+        Ok(Plan { hosts, total_messages, groups, cuts })
     }
 }
 

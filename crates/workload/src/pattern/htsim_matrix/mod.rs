@@ -1,5 +1,6 @@
 //! Flow lists of htsim.
 
+mod failures;
 mod triggers;
 
 use std::collections::BTreeMap;
@@ -9,6 +10,7 @@ use netloom_units::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use self::failures::Failures;
 use self::triggers::Trigger;
 use super::flows::Flows;
 use super::lines::Lines;
@@ -18,8 +20,9 @@ use crate::plan::{Plan, Setting};
 /// A connection matrix of htsim (`.cm`): `Nodes N`, `Connections C`, then lines such as `0->5 id 1 start 0 size 2000000`. A connection with
 /// `trigger K` in place of `start T` starts when trigger K fires, which connections with `send_done_trigger K` (all is acknowledged) or
 /// `recv_done_trigger K` (all has arrived) do; `Triggers T` and lines such as `trigger id 1 oneshot` or `trigger id 2 barrier count 4` name them.
-/// A trigger starts connections at the host where it is fired. `id` and `prio` are read and not used. Failures are refused: links fail where
-/// the scenario's `faults` say so.
+/// A trigger starts connections at the host where it is fired. `Failures F` and lines such as `failure switch_type AGG switch_id 3 link_id 0` cut
+/// links of a three-level fat tree for the whole run, beside the scenario's `faults`: from aggregation switch 3, counted over all pods, to its first
+/// core. `id` and `prio` are read and not used.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HtsimMatrix {
@@ -67,7 +70,8 @@ impl HtsimMatrix {
         let mut lines = Lines::open(&file)?;
         let mut connections: Vec<Connection> = Vec::new();
         let mut triggers = BTreeMap::new();
-        let (mut connection_count, mut trigger_count) = (None, 0);
+        let (mut connection_count, mut trigger_count, mut failure_count) = (None, 0, 0);
+        let mut failures = Failures::of(setting.network);
         while let Some((line, text)) = lines.next()? {
             let fail = |problem: String| WorkloadError::line(&file, line, problem);
             let words: Vec<&str> = text.split_whitespace().collect();
@@ -91,12 +95,8 @@ impl HtsimMatrix {
                         return Err(fail(format!("trigger {id} is there twice")));
                     }
                 }
-                "Failures" if counted()? == 0 => {}
-                "Failures" | "failure" => {
-                    return Err(fail(
-                        "failures are not read from matrices; give them in the scenario, as `faults`".into(),
-                    ));
-                }
+                "Failures" => failure_count = counted()?,
+                "failure" => failures.read(&words).map_err(fail)?,
                 _ => {
                     let (src, dst, connection) = self.connection(line, &words).map_err(fail)?;
                     let (src, dst) = flows.check(line, src, dst, connection.bytes)?;
@@ -117,20 +117,25 @@ impl HtsimMatrix {
             let found = triggers.len();
             return Err(wrong(format!("`Triggers {trigger_count}`, but the file holds {found}")));
         }
+        let cuts = failures.cuts();
+        if failure_count != cuts.len() as u64 {
+            let found = cuts.len();
+            return Err(wrong(format!("`Failures {failure_count}`, but the file holds {found}")));
+        }
         if connections.iter().any(|connection| matches!(connection.begin, Begin::On(_))) {
             let program = triggers::program(flows.ranks(), &connections, &triggers);
             let program = program.map_err(|(line, problem)| match line {
                 Some(line) => WorkloadError::line(&file, line, problem),
                 None => wrong(problem),
             })?;
-            return Ok(setting.run(program));
+            return Ok(Plan { cuts, ..setting.run(program) });
         }
         for Connection { line, src, dst, bytes, begin, .. } in connections {
             if let Begin::At(start) = begin {
                 flows.add(line, src.into(), dst.into(), bytes, start)?;
             }
         }
-        Ok(flows.plan())
+        Ok(Plan { cuts, ..flows.plan() })
     }
 
     /// Reads `SRC->DST KEY VALUE …`; the hosts are still to be checked.
@@ -288,7 +293,11 @@ trigger id 2 barrier count 2
                  trigger id 1 oneshot\ntrigger id 2 oneshot\n",
                 "matrix.cm: the ranks wait for one another for ever",
             ),
-            ("Nodes 8\nConnections 0\nFailures 1\n", "matrix.cm:3: failures are not read"),
+            ("Nodes 8\nConnections 0\nFailures 1\n", "matrix.cm: `Failures 1`, but the file holds 0"),
+            (
+                "Connections 0\nFailures 1\nfailure switch_type AGG switch_id 0 link_id 0\n",
+                "matrix.cm:3: expected a fat tree of three levels",
+            ),
             ("Nodes 9\n", "matrix.cm:1: the matrix has 9 nodes, the network 8 hosts"),
             ("Connections 2\n0->1 start 0 size 5\n", "matrix.cm: `Connections 2`, but the file holds 1"),
             ("0->1 start 0 size 5\n", "matrix.cm: expected a line `Connections C`"),
