@@ -123,6 +123,8 @@ macro_rules! targets {
 
 targets! {
     scenarios: "scenario",
+    studies: "study",
+    claims: "claims",
     edge_lists: "edge-list",
     graphml: "graphml",
     dot: "dot",
@@ -135,5 +137,6 @@ targets! {
     goal: "goal",
     flow_graphs: "flow-graph",
     chakra: "chakra",
+    chakra_groups: "chakra-groups",
     sizes: "sizes",
 }
