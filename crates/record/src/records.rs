@@ -187,6 +187,23 @@ pub struct FlowRecord {
     pub deviations: u64,
 }
 
+impl FlowRecord {
+    /// Adds what another subflow of the same flow did.
+    pub fn add_subflow(&mut self, part: &FlowRecord) {
+        self.packets += part.packets;
+        self.returns += part.returns;
+        self.retransmissions += part.retransmissions;
+        self.timeouts += part.timeouts;
+        self.cnms += part.cnms;
+        self.flowlets += part.flowlets;
+        self.stretched += part.stretched;
+        self.drains += part.drains;
+        self.drain_time += part.drain_time;
+        self.decisions += part.decisions;
+        self.deviations += part.deviations;
+    }
+}
+
 const _: () = assert!(size_of::<FlowRecord>() <= 200, "a finished flow costs its record");
 
 /// One direction of a link.

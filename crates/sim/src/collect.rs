@@ -175,7 +175,7 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
     let mut last_event = Time::ZERO;
     let (mut waiting, mut sent) = (0, 0);
     for packet in &in_flight {
-        count_in_flight(packet, &mut balances, &mut control);
+        count_in_flight(world, packet, &mut balances, &mut control);
     }
     for node in &mut nodes {
         match node {
@@ -196,6 +196,7 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
         let ports = node.ports();
         let dropped = ports.dropped();
         for (&(src, flow), &count) in &dropped.flows {
+            let flow = world.numbering.flow(flow);
             balances.entry(FlowKey { src, flow }).or_default().dropped += count;
         }
         data.lost += dropped.data(DropCause::Fault);
@@ -204,7 +205,7 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
         let held = node.held();
         for packet in ports.waiting_packets(&world.rules).map(|(_, _, packet)| packet).chain(held) {
             waiting += 1;
-            count_in_flight(packet, &mut balances, &mut control);
+            count_in_flight(world, packet, &mut balances, &mut control);
         }
         sent += (0..ports.len() as u16).map(|port| ports.stats_of(port, Time::ZERO).packets).sum::<u64>();
     }
@@ -329,9 +330,15 @@ fn count_weaving(nodes: &[Node]) -> Option<WeavingCount> {
     all
 }
 
-fn count_in_flight(packet: &Packet, balances: &mut FxHashMap<FlowKey, Balance>, control: &mut PacketCounts) {
+fn count_in_flight(
+    world: &World,
+    packet: &Packet,
+    balances: &mut FxHashMap<FlowKey, Balance>,
+    control: &mut PacketCounts,
+) {
     if let Some(src) = packet.data_source() {
-        balances.entry(FlowKey { src, flow: packet.flow }).or_default().in_flight += 1;
+        let flow = world.numbering.flow(packet.flow);
+        balances.entry(FlowKey { src, flow }).or_default().in_flight += 1;
     } else if !packet.is_of_the_link() {
         // Those of the link are not of the fabric: switches send and receive them.
         control.in_flight += 1;

@@ -10,7 +10,7 @@ use netloom_transport::Transport;
 use netloom_units::{Bytes, Time};
 
 use crate::epochs::Epochs;
-use crate::host::{Gaps, Host};
+use crate::host::{Gaps, Host, Numbering};
 use crate::meter::Watch;
 use crate::switch::Switch;
 
@@ -27,6 +27,8 @@ pub(crate) struct World {
     /// The routes that follow faults.
     pub(crate) epochs: Epochs,
     pub(crate) transport: Transport,
+    /// How packets say of which subflow they are.
+    pub(crate) numbering: Numbering,
     pub(crate) watch: Watch,
     /// What is wanted of the gaps between a flow's packets.
     pub(crate) gaps: Gaps,

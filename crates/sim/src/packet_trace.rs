@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::channel::ChannelEnds;
+use crate::host::Numbering;
 
 /// Which packets leave a row in `trace.parquet` wherever they come to the end of a channel: those of some flows, and all that cross some
 /// channels.
@@ -87,6 +88,7 @@ impl PacketTrace {
 #[derive(Clone, Debug)]
 pub(crate) struct Tracer {
     trace: Arc<PacketTrace>,
+    numbering: Numbering,
     /// By input port: the channel, and whether all of its packets are traced.
     inputs: Vec<(u32, bool)>,
     /// Rows that the series does not have yet.
@@ -104,6 +106,7 @@ impl Tracer {
         channels: &[u32],
         network: &Network,
         node: NodeId,
+        numbering: Numbering,
         series: &Arc<SeriesWriter<TraceRecord>>,
     ) -> Option<Self> {
         // The two directions of a link have neighbouring numbers.
@@ -112,6 +115,7 @@ impl Tracer {
         let is_needed = !trace.flows.is_empty() || inputs.iter().any(|(_, is_chosen)| *is_chosen);
         is_needed.then(|| Tracer {
             trace: Arc::clone(trace),
+            numbering,
             inputs,
             rows: Vec::new(),
             series: Arc::clone(series),
@@ -123,6 +127,7 @@ impl Tracer {
         if packet.kind.is_beside_data() {
             return;
         }
+        let packet = &Packet { flow: self.numbering.flow(packet.flow), ..*packet };
         let Some(&(channel, is_chosen)) = self.inputs.get(usize::from(packet.ingress)) else { return };
         if !self.trace.wants(at, packet, is_chosen) {
             return;

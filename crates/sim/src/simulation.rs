@@ -22,7 +22,7 @@ use crate::collect::{Remains, RunError, collect};
 use crate::config::SimConfig;
 use crate::epochs::Epochs;
 use crate::fault::Faults;
-use crate::host::{FIRST_OWN, Gaps, Host};
+use crate::host::{FIRST_OWN, Gaps, Host, Numbering};
 use crate::measure::Measure;
 use crate::meter::Watch;
 use crate::model::{Node, World};
@@ -181,6 +181,11 @@ impl Simulation {
         let watch = Watch::new(&measure, plan.load_until());
         let least = routing.counted_flowcuts().map(|flowcut| flowcut.min_remaining);
         let gaps = Gaps::new(&routing.granularity, &transport, measure.gaps);
+        let numbering = Numbering::new(transport.options.subflows);
+        if plan.numbers() > numbering.flows() {
+            let expected = "as many as leave the messages of the workload's programs their numbers";
+            return Err(SimError::Transport(Invalid::new("subflows", expected, transport.options.subflows)));
+        }
         let world = World {
             network,
             fabric,
@@ -189,6 +194,7 @@ impl Simulation {
             forwarding,
             epochs,
             transport,
+            numbering,
             watch,
             gaps,
             is_driven: false,
@@ -340,7 +346,7 @@ impl Simulation {
         // Windows are reported for channels with names.
         let has_windows = !windows.is_empty() && !self.named_channels.is_empty();
         let tracer = self.traced.as_ref().and_then(|(trace, channels)| {
-            Tracer::new(trace, channels, network, node, &self.world.watch.trace)
+            Tracer::new(trace, channels, network, node, self.world.numbering, &self.world.watch.trace)
         });
         let wanted = self.measure.sample_tier.as_ref();
         let ports = network.ports(node).iter().enumerate().filter(|&(_, &channel)| {

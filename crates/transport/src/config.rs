@@ -77,7 +77,14 @@ pub struct TransportOptions {
     pub rto_min: Time,
     /// Retransmission timeout before the first round-trip time is known.
     pub rto_initial: Time,
+    /// How many subflows send a flow together (MPTCP, RFC 8684), each with a window, a timer and a path of its own; 1: the flow itself does. A subflow
+    /// with room in its window sends the flow's next packet, and the receiver puts them in order. Beyond 1 every packet has its ACK
+    /// (`ack_every = 1`).
+    pub subflows: u32,
 }
+
+/// So many subflows leave a host 33 million numbers for its flows.
+const MOST_SUBFLOWS: u32 = 64;
 
 impl Default for TransportOptions {
     /// 4096 B of payload in 4160 B packets and an ACK for every packet, as the Flowcut evaluation's simulator.
@@ -90,6 +97,7 @@ impl Default for TransportOptions {
             ack_delay: Time::from_us(20),
             rto_min: Time::from_ms(1),
             rto_initial: Time::from_ms(10),
+            subflows: 1,
         }
     }
 }
@@ -122,6 +130,15 @@ impl Transport {
     #[inline]
     pub fn pulls(&self) -> bool {
         matches!(self.congestion, Congestion::Pulls(_))
+    }
+
+    /// Whether the windows of a flow's subflows grow together.
+    pub fn is_coupled(&self) -> bool {
+        match &self.congestion {
+            Congestion::NewReno(newreno) => newreno.coupled,
+            Congestion::Dctcp(dctcp) => dctcp.coupled,
+            _ => false,
+        }
     }
 
     /// Whether packets that are sent again go before others in switches that trim.
@@ -177,6 +194,17 @@ impl Transport {
     /// Refuses parts that do not fit together.
     fn check_parts(&self) -> Result<(), Invalid> {
         let name = self.congestion.name();
+        if self.options.subflows > 1 {
+            let selective =
+                matches!(self.reliability, Reliability::SelectiveRepeat(_) | Reliability::Trimmed(_));
+            let expected =
+                "\"selective-repeat\" or \"trimmed\" with subflows, whose packets overtake each other";
+            Invalid::unless(selective, "reliability", expected, format!("\"{}\"", self.reliability.name()))?;
+            // PULLs and CNPs are the receiver's for the flow as a whole.
+            let each = !matches!(self.congestion, Congestion::Pulls(_) | Congestion::Dcqcn(_));
+            let expected = "a congestion that goes by ACKs with subflows";
+            Invalid::unless(each, "congestion", expected, format!("\"{name}\""))?;
+        }
         if !self.has_acks() {
             if let Congestion::Dcqcn(config) = &self.congestion
                 && let Some(bdp) = config.window_bdp
@@ -221,6 +249,10 @@ impl TransportOptions {
         let is_valid = (1..=limit).contains(&self.ack_size.0);
         Invalid::unless(is_valid, "ack_size", format!("1 to {limit} bytes"), self.ack_size)?;
         Invalid::at_least("ack_every", self.ack_every, 1)?;
+        let is_valid = (1..=MOST_SUBFLOWS).contains(&self.subflows);
+        Invalid::unless(is_valid, "subflows", format!("1 to {MOST_SUBFLOWS}"), self.subflows)?;
+        let is_valid = self.subflows == 1 || self.ack_every == 1;
+        Invalid::unless(is_valid, "ack_every", "1, as each subflow has its own ACKs", self.ack_every)?;
         let times =
             [("ack_delay", self.ack_delay), ("rto_min", self.rto_min), ("rto_initial", self.rto_initial)];
         for (field, time) in times {
@@ -233,6 +265,39 @@ impl TransportOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_does_not_go_with_subflows_names_its_field() {
+        type Change = fn(&mut Transport);
+        let with = |change: Change| {
+            let mut transport = Transport::default();
+            transport.options.subflows = 4;
+            change(&mut transport);
+            transport.check().map_err(|error| error.to_string())
+        };
+        assert_eq!(with(|_| {}), Ok(()));
+        let refused: [(Change, &str); 6] = [
+            (|transport| transport.options.subflows = 0, "subflows: expected 1 to 64, found 0"),
+            (|transport| transport.options.subflows = 65, "subflows: expected 1 to 64, found 65"),
+            (|transport| transport.options.ack_every = 2, "ack_every: expected 1, as each subflow"),
+            (
+                |transport| transport.reliability = Reliability::GoBackN(Default::default()),
+                "reliability: expected \"selective-repeat\" or \"trimmed\" with subflows",
+            ),
+            (
+                |transport| transport.congestion = Congestion::Pulls(Default::default()),
+                "congestion: expected a congestion that goes by ACKs with subflows",
+            ),
+            (
+                |transport| transport.congestion = Congestion::Dcqcn(Default::default()),
+                "congestion: expected a congestion that goes by ACKs with subflows",
+            ),
+        ];
+        for (change, expected) in refused {
+            let error = with(change).unwrap_err();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
 
     #[test]
     fn what_needs_acks_is_refused_without_them() {

@@ -17,6 +17,8 @@
 
 mod config;
 pub mod congestion;
+mod connection;
+mod content;
 mod feedback;
 mod gate;
 pub mod preset;
@@ -31,6 +33,7 @@ mod stream;
 
 pub use config::{Congestion, Reliability, Shaping, Transport, TransportOptions};
 pub use congestion::qcn::ReactionPoint;
+pub use connection::Connection;
 pub use feedback::{Ack, Cause, Feedback};
 pub use receiver::{Answer, Arrival, Receiver, Reply, Seen};
 pub use sender::{Outgoing, PathFacts, SendCounts, Sender};

@@ -4,6 +4,8 @@ use netloom_units::{Bytes, Time};
 
 use crate::config::{Congestion, Reliability, Shaping, Transport, TransportOptions};
 use crate::congestion::dcqcn::Dcqcn;
+use crate::congestion::dctcp::Dctcp;
+use crate::congestion::newreno::NewReno;
 use crate::congestion::pulls::Pulls;
 use crate::reliability::selective_repeat::SelectiveRepeat;
 use crate::reliability::trimmed::Trimmed;
@@ -43,6 +45,13 @@ fn tcp(congestion: Congestion) -> Transport {
         congestion,
         shaping: Shaping::None(Default::default()),
     }
+}
+
+/// Eight subflows, as the evaluation of MPTCP in data centres finds enough (Raiciu et al., SIGCOMM'11, section 4).
+fn mptcp(congestion: Congestion) -> Transport {
+    let mut transport = tcp(congestion);
+    transport.options.subflows = 8;
+    transport
 }
 
 /// Packets of 1000 B and an ACK for each, as the public simulators of RDMA fabrics (those of HPCC and ConWeave), and DCQCN.
@@ -94,6 +103,18 @@ pub const PRESETS: &[Preset] = &[
         name: "dctcp",
         doc: "DCTCP (Alizadeh et al., SIGCOMM'10; RFC 8257) in 1500-byte packets, timeouts of at least 200 us. Needs a fabric with ECN.",
         expand: || tcp(Congestion::Dctcp(Default::default())),
+    },
+    Preset {
+        name: "mptcp",
+        doc: "MPTCP (Raiciu et al., SIGCOMM'11; RFC 8684) with eight subflows whose windows grow together (LIA, RFC 6356), otherwise as tcp: a path per \
+              subflow, by the hash, the entropy value, the layer or whatever the scheme's decider chooses.",
+        expand: || mptcp(Congestion::NewReno(NewReno { coupled: true, ..NewReno::default() })),
+    },
+    Preset {
+        name: "mptcp-ecn",
+        doc: "As mptcp, but marks cut a subflow's window as DCTCP does: the ECN-based MPTCP of FatPaths (Besta et al., SC'20), whose decrease is not given \
+              there. Needs a fabric with ECN.",
+        expand: || mptcp(Congestion::Dctcp(Dctcp { coupled: true, ..Dctcp::default() })),
     },
     Preset {
         name: "roce",

@@ -217,6 +217,20 @@ impl Recovery {
         !was_lost
     }
 
+    /// A packet is wanted no more, though its departure may have been in vain. Returns whether it counted as in flight.
+    pub(crate) fn forgo(&mut self, seq: u32) -> bool {
+        let packet = &mut self.packets[(seq - self.base) as usize];
+        packet.is_acked = true;
+        self.probe.take_if(|(probe, _)| *probe == seq);
+        let was_lost = std::mem::take(&mut packet.is_lost);
+        if was_lost {
+            self.lost -= 1;
+        } else {
+            self.departures[packet.departure.wrapping_sub(self.first) as usize].state = State::Void;
+        }
+        !was_lost
+    }
+
     /// Everything below `base` is acknowledged.
     #[inline]
     pub(crate) fn settle(&mut self, base: u32) {

@@ -1,18 +1,19 @@
 //! The sending side of a flow.
 
 mod pulled;
+mod subflow;
 mod trimmed;
 
 use netloom_units::{Bytes, Rate, Time};
 
 use crate::config::{Reliability, Shaping, Transport};
 use crate::congestion::Control;
+use crate::content::Content;
 use crate::feedback::{Ack, Cause, Feedback};
 use crate::gate::Gate;
 use crate::recovery::{Due, Recovery};
 use crate::rtt::Rtt;
 use crate::seq::SeqSet;
-use crate::stream::Stream;
 
 /// What a sender knows of its path before it sends anything.
 #[derive(Clone, Copy, Debug)]
@@ -66,12 +67,8 @@ pub struct SendCounts {
 /// most 2³² − 1 packets.
 #[derive(Clone, Debug)]
 pub struct Sender {
-    /// Length of a flow that is no stream.
-    bytes: u64,
-    /// Number of packets of the flow, as far as it is known.
-    count: u32,
-    /// What a stream's packets hold.
-    stream: Option<Box<Stream>>,
+    /// What it has to send.
+    content: Content,
     /// Next number that was never sent.
     next: u32,
     acked: SeqSet,
@@ -94,14 +91,21 @@ pub struct Sender {
 impl Sender {
     /// A flow of `bytes` (at least 1) that begins at `now`.
     pub fn new(transport: &Transport, bytes: Bytes, path: PathFacts, now: Time) -> Self {
+        Self::begin(transport, Content::new(bytes.0, transport.options.mtu.0), path, now)
+    }
+
+    /// A stream: an open flow without anything to send yet.
+    pub fn open(transport: &Transport, path: PathFacts, now: Time) -> Self {
+        Self::begin(transport, Content::open(), path, now)
+    }
+
+    fn begin(transport: &Transport, content: Content, path: PathFacts, now: Time) -> Self {
         let (control, gate) = Control::begin(transport, path, now);
         let recovery =
             (path.lossy && transport.has_acks()).then(|| Box::new(Recovery::new(path.reorders, now)));
         let learns = recovery.is_some() || control.learns() || !matches!(transport.shaping, Shaping::None(_));
         Sender {
-            bytes: bytes.0,
-            count: bytes.0.div_ceil(transport.options.mtu.0) as u32,
-            stream: None,
+            content,
             next: 0,
             acked: SeqSet::default(),
             in_flight: 0,
@@ -116,38 +120,28 @@ impl Sender {
         }
     }
 
-    /// A stream: an open flow without anything to send yet.
-    pub fn open(transport: &Transport, path: PathFacts, now: Time) -> Self {
-        let stream = Some(Box::new(Stream::open()));
-        Sender { stream, ..Sender::new(transport, Bytes(0), path, now) }
-    }
-
     /// Appends bytes to an open flow, in packets of their own: full ones, and one of what remains. Does nothing if the flow is closed.
     ///
     /// Equal extensions cost no memory. An extension of another size than the one before costs 16 bytes until its packets are
     /// acknowledged and the next such extension comes.
     #[inline]
     pub fn extend(&mut self, transport: &Transport, bytes: Bytes) {
-        if let Some(stream) = self.stream.as_mut().filter(|stream| stream.is_open && bytes.0 > 0) {
-            self.count += stream.extend(bytes.0, transport.options.mtu.0, self.count, self.acked.base());
-        }
+        self.content.extend(bytes.0, transport.options.mtu.0, self.acked.base());
     }
 
     /// Ends an open flow: what is unsent now is its last.
     pub fn close(&mut self) {
-        if let Some(stream) = &mut self.stream {
-            stream.is_open = false;
-        }
+        self.content.close();
     }
 
     /// Whether more bytes may be appended.
     pub fn is_open(&self) -> bool {
-        self.stream.as_ref().is_some_and(|stream| stream.is_open)
+        self.content.is_open()
     }
 
     /// Whether everything is acknowledged (without ACKs: sent) and nothing more can come.
     pub fn is_done(&self) -> bool {
-        self.acked.base() >= self.count && !self.is_open()
+        self.acked.base() >= self.content.count && !self.is_open()
     }
 
     /// Packets sent and neither acknowledged nor given up.
@@ -173,14 +167,13 @@ impl Sender {
 
     /// Bytes never sent.
     pub fn remaining(&self, transport: &Transport) -> Bytes {
-        let sent = u64::from(self.next) * transport.options.mtu.0;
-        Bytes(self.stream.as_ref().map_or(self.bytes.saturating_sub(sent), |stream| stream.unsent))
+        Bytes(self.content.unsent(self.next, transport.options.mtu.0))
     }
 
     /// Whether there is something to send that the gate admits, and from when on it is open.
     #[inline]
     pub fn ready(&self, transport: &Transport) -> Option<Time> {
-        let has_data = self.next < self.count || self.must_resend();
+        let has_data = self.next < self.content.count || self.must_resend();
         let fits = self.gate.admits(self.in_flight, transport.packet_size().0) || self.at_once;
         (has_data && fits).then_some(self.gate.opens_at())
     }
@@ -194,7 +187,7 @@ impl Sender {
                 self.counts.retransmissions += 1;
                 (lost, true)
             }
-            None if self.next < self.count => {
+            None if self.next < self.content.count => {
                 self.next += 1;
                 (self.next - 1, false)
             }
@@ -210,18 +203,7 @@ impl Sender {
             recovery.on_sent(seq, now);
         }
         self.counts.packets += 1;
-        let mut last = seq + 1 == self.count;
-        let mtu = transport.options.mtu.0;
-        let payload = match &mut self.stream {
-            None if last => self.bytes - u64::from(seq) * mtu,
-            None => mtu,
-            Some(stream) => {
-                last &= !stream.is_open;
-                let payload = stream.payload(seq, mtu);
-                stream.unsent -= if again { 0 } else { payload };
-                payload
-            }
-        };
+        let (payload, last) = self.content.depart(seq, transport.options.mtu.0, again);
         let size = payload + transport.options.header.0;
         self.control.on_sent(now, size, &mut self.gate);
         let window = self.gate.window();
@@ -411,7 +393,7 @@ impl Sender {
             (at, _) if at > now => None,
             (_, Due::Lateness) => self.find_losses(transport, now),
             (_, Due::Probe) => {
-                self.in_flight -= recovery.begin_probe(self.next < self.count);
+                self.in_flight -= recovery.begin_probe(self.next < self.content.count);
                 self.at_once = true;
                 None
             }

@@ -125,6 +125,11 @@ impl Plan {
         Plan { hosts, total_messages, groups: vec!["all".to_owned()], cuts: Vec::new() }
     }
 
+    /// How many numbers its programs give to messages of one host, at most.
+    pub fn numbers(&self) -> u64 {
+        self.hosts.iter().flat_map(HostWork::programs).map(Runner::numbers).max().unwrap_or(0)
+    }
+
     /// A plan of given messages: (source, message) in any order.
     ///
     /// # Panics

@@ -517,11 +517,21 @@ impl Decider {
 
     // At a NIC.
 
-    /// A flow begins: chooses its first path.
-    pub fn begin(&mut self, flow: FlowRef, tags: TagSpace<'_>, random: &mut impl Rng) {
-        let tag = tags.first(random);
+    /// A flow begins: chooses its first path. A subflow takes the next one after that of the subflow before it.
+    pub fn begin(
+        &mut self,
+        flow: FlowRef,
+        before: Option<Tag>,
+        tags: TagSpace<'_>,
+        random: &mut impl Rng,
+    ) -> Tag {
+        let tag = match before {
+            None => tags.first(random),
+            Some(before) => tags.next(before, random),
+        };
         let hop = Hop { port: 0, tag };
         each!(&mut self.flows, table => table.begin(flow, hop), ());
+        tag
     }
 
     /// The tag of a packet of a flow that leaves now. Retransmissions count like any packet.

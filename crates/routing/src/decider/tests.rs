@@ -187,7 +187,7 @@ fn labels_in_turn_visit_every_path_of_a_tree() {
 #[test]
 fn presto_takes_the_next_label_every_64_kib_of_payload() {
     let mut nic = Place::nic("presto");
-    nic.decider.begin(flow(0), TagSpace::Labels, &mut nic.random);
+    nic.decider.begin(flow(0), None, TagSpace::Labels, &mut nic.random);
     let labels: Vec<u32> = (0..48).map(|_| nic.send(flow(0), Time(0), TagSpace::Labels).bits()).collect();
     let from_first: Vec<u32> = labels.iter().map(|label| label.wrapping_sub(labels[0])).collect();
     assert_eq!(from_first, [[0; 16], [1; 16], [2; 16]].concat());
@@ -218,7 +218,7 @@ fn feedback(cause: Cause, rtt_us: u64, in_flight: u32) -> Feedback {
 fn flowcut_takes_a_new_entropy_value_only_when_nothing_is_in_flight() {
     let (mut nic, space) = (Place::nic("flowcut-nic"), TagSpace::Entropy(256));
     let flow = flow(4);
-    nic.decider.begin(flow, space, &mut nic.random);
+    nic.decider.begin(flow, None, space, &mut nic.random);
     let first = nic.send(flow, Time(0), space);
     let ack = |nic: &mut Place, rtt_us, in_flight| {
         let feedback = feedback(Cause::Ack, rtt_us, in_flight);
@@ -243,7 +243,7 @@ fn layers_are_left_when_the_window_is_cut_or_the_timer_expires() {
     let mut nic = Place::nic("fatpaths");
     // Labels stand for layers: the next one is always another.
     let space = TagSpace::Labels;
-    nic.decider.begin(flow(0), space, &mut nic.random);
+    nic.decider.begin(flow(0), None, space, &mut nic.random);
     let mut last = nic.send(flow(0), Time(0), space);
     let cut = Feedback { window_cut: true, ..feedback(Cause::Ack, 13, 5) };
     for (feedback, leaves) in

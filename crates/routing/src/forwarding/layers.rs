@@ -166,6 +166,13 @@ impl Layers {
         }
     }
 
+    /// The next layer that connects two routers; [`Tag::NO_LAYER`] if none does.
+    pub(crate) fn after(&self, tag: Tag, from: u32, to: u32) -> Tag {
+        let layers = self.tables.layers();
+        let mut in_turn = (1..=layers).map(|ahead| (tag.bits() % layers + ahead) % layers);
+        in_turn.find(|&layer| self.connects(layer, from, to)).map_or(Tag::NO_LAYER, Tag::layer)
+    }
+
     /// One of the layers that connect two routers, all alike probable; [`Tag::NO_LAYER`] if none does.
     ///
     /// Where a layer does not connect the two, FatPaths' sender learns so from the network and takes another one.

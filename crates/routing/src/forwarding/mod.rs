@@ -99,6 +99,17 @@ impl TagSpace<'_> {
         }
     }
 
+    /// The tag after a given one, so that those in a row lead over different paths as long as there are any: for subflows of one flow.
+    pub fn next(&self, tag: Tag, random: &mut impl Rng) -> Tag {
+        let after = |count: u32| (tag.bits() + 1) % count.max(1);
+        match *self {
+            TagSpace::Entropy(values) => Tag::entropy(after(values)),
+            TagSpace::Paths(paths) => Tag::path(after(paths)),
+            TagSpace::Layers { layers, from, to } => layers.after(tag, from, to),
+            TagSpace::None | TagSpace::Labels | TagSpace::Via { .. } => self.another(tag, random),
+        }
+    }
+
     /// A tag chosen anew: the next label, or a uniform draw among all.
     pub fn another(&self, current: Tag, random: &mut impl Rng) -> Tag {
         match *self {

@@ -10,6 +10,7 @@ mod receive;
 pub(crate) mod receivers;
 mod start;
 mod stop;
+mod subflows;
 mod trimmed;
 
 use std::cmp::Reverse;
@@ -35,6 +36,8 @@ use departures::{Departed, Departures};
 use pull::PullQueue;
 use receivers::Receivers;
 use stop::{Halt, Stopped};
+use subflows::Connections;
+pub(crate) use subflows::Numbering;
 
 /// The port of a host's NIC.
 const NIC: u16 = 0;
@@ -71,6 +74,7 @@ pub(crate) struct Host {
     /// The PULLs that receivers owe. Absent until first needed, so that an idle host stays small, as is what follows.
     pulls: Option<Box<PullQueue>>,
     rare: Option<Box<Rare>>,
+    connections: Option<Box<Connections>>,
     /// Flows that ended, and at the run's end also those that did not.
     pub(crate) records: Vec<FlowRecord>,
     pub(crate) control_sent: u64,
@@ -168,6 +172,7 @@ impl Host {
             receivers: Receivers::default(),
             pulls: None,
             rare: None,
+            connections: None,
             records: Vec::new(),
             control_sent: 0,
             control_received: 0,
@@ -381,10 +386,14 @@ impl Host {
     /// The flow whose turn it is sends a packet at `at` and goes to the end of the line.
     fn send_data(&mut self, world: &World, id: u32, slot: u32, at: Time, out: &mut impl Scheduler<Message>) {
         let Some(flow) = &mut self.flows[slot as usize] else { return };
-        let Some(next) = flow.sender.take(&world.transport, at) else {
+        let Some(mut next) = flow.sender.take(&world.transport, at) else {
             flow.in_turn = false;
             return;
         };
+        let mut concerns_others = false;
+        if world.numbering.has_subflows() {
+            (next, concerns_others) = subflows::take(&mut self.connections, world, flow, next);
+        }
         let size = u32::from(next.payload) + world.transport.options.header.0 as u32;
         let (payload, dst) = (u32::from(next.payload), flow.dst);
         let tags = || world.routes(at).tags(id, dst);
@@ -428,6 +437,9 @@ impl Host {
             self.charge_limiter(world, packet.dst, at, u64::from(size));
         }
         self.nic.send_now(NIC, &mut packet, at, &world.rules, &mut Channels(out));
+        if concerns_others {
+            self.offer(world, world.numbering.flow(packet.flow));
+        }
     }
 
     fn on_ack(
@@ -439,6 +451,9 @@ impl Host {
         out: &mut impl Scheduler<Message>,
     ) {
         self.control_received += 1;
+        if world.numbering.has_subflows() {
+            return self.on_answer_to_subflow(world, id, now, packet, out);
+        }
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
         if flow.sender.learns() {
             return self.learn(world, id, now, packet, out);
@@ -491,6 +506,9 @@ impl Host {
         out: &mut impl Scheduler<Message>,
     ) {
         self.control_received += 1;
+        if world.numbering.has_subflows() {
+            return self.on_answer_to_subflow(world, id, now, packet, out);
+        }
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
         let feedback = flow.sender.on_nack(&world.transport, answer(now, packet));
         self.heed(world, id, packet.slot, &feedback, out);
@@ -571,6 +589,9 @@ impl Host {
         let Some(flow) = flow else { return };
         flow.timer = Time::MAX;
         if let Some(feedback) = flow.sender.on_timer(&world.transport, now) {
+            if world.numbering.has_subflows() {
+                self.on_subflow_timer(world, number, &feedback);
+            }
             self.heed(world, id, slot, &feedback, out);
         }
         self.go_on(world, slot, now, out);
@@ -586,6 +607,11 @@ impl Host {
 
     /// Records the flows that have not ended.
     pub(crate) fn give_up(&mut self) {
+        for (number, connected) in self.connections.take().into_iter().flat_map(|connections| *connections) {
+            if let Some((record, gaps)) = self.end_all(number, &connected, None) {
+                self.write_down(record, gaps);
+            }
+        }
         for flow in self.flows.drain(..).flatten() {
             let counts = self.decider.as_ref().map(|decider| decider.counts(flow.at));
             let counts = flow.counts(counts, None);

@@ -25,7 +25,7 @@ impl Host {
         packet: &Packet,
         out: &mut impl Scheduler<Message>,
     ) {
-        let key = FlowKey { src: packet.src, flow: packet.flow };
+        let key = FlowKey { src: packet.src, flow: world.numbering.flow(packet.flow) };
         let transport = &world.transport;
         let is_marked = packet.flags.is_marked();
         let (slot, active) = match self.receivers.place(key, world.watch.is_on) {

@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::sync::atomic::Ordering;
 
 use netloom_engine::Scheduler;
-use netloom_routing::{FlowKey, FlowRef, Granularity};
+use netloom_record::{FlowRecord, GapRecord};
+use netloom_routing::{FlowKey, FlowRef, Granularity, Tag};
 use netloom_transport::{PathFacts, Reliability, Sender};
 use netloom_units::{Bytes, Time};
 use netloom_workload::{Action, HostWork, Message as Job};
@@ -72,15 +73,18 @@ impl Host {
             }
         };
         if let Some(flow) = &mut self.flows[slot as usize] {
-            flow.sender.extend(&world.transport, job.bytes);
             flow.bytes.0 += job.bytes.0;
+            if world.numbering.has_subflows() {
+                return self.feed_subflows(world, slot, job);
+            }
+            flow.sender.extend(&world.transport, job.bytes);
         }
         self.take_turns(world, slot);
     }
 
-    /// Begins a flow; returns its slot. A stream begins empty.
+    /// Begins a flow; returns its slot, or that of its first subflow. A stream begins empty.
     pub(super) fn begin(&mut self, world: &World, id: u32, now: Time, job: Job, number: u32) -> u32 {
-        let Job { dst, bytes, group, class, stream, .. } = job;
+        let Job { dst, bytes, stream, .. } = job;
         let path =
             PathProfile::walk(&world.network, world.forwarding.table(), &world.fabric.options, id, dst);
         let options = &world.transport.options;
@@ -94,11 +98,38 @@ impl Host {
             lossy: world.is_lossy || matches!(world.transport.reliability, Reliability::GoBackN(_)),
             reorders: matches!(world.routing.granularity, Granularity::Packet(_)),
         };
-        let sender = if stream {
-            Sender::open(&world.transport, facts, now)
-        } else {
-            Sender::new(&world.transport, bytes, facts, now)
+        let idle_fct = path.idle_fct(full_packets, full, last);
+        if world.numbering.has_subflows() {
+            return self.begin_subflows(world, id, now, job, number, facts, idle_fct);
+        }
+        let sender = match stream {
+            true => Sender::open(&world.transport, facts, now),
+            false => Sender::new(&world.transport, bytes, facts, now),
         };
+        let (slot, _) = self.place(world, id, now, job, number, sender, facts, idle_fct, None);
+        if !stream && let Some(flow) = &mut self.flows[slot as usize] {
+            flow.in_turn = true;
+            self.turns.push(flow.lane, slot);
+        }
+        slot
+    }
+
+    /// Gives a flow, or a subflow, its slot and its path: another one than the subflow's `before` it, if there is one. Returns both.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one flow")]
+    #[inline]
+    pub(super) fn place(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        job: Job,
+        number: u32,
+        sender: Sender,
+        facts: PathFacts,
+        idle_fct: Time,
+        before: Option<Tag>,
+    ) -> (u32, Option<Tag>) {
+        let Job { dst, bytes, group, class, stream, .. } = job;
         let departures = Departures::begin(world, facts.base_rtt);
         if departures.is_some() {
             self.departed.get_or_insert_with(|| Departed::new(&world.transport));
@@ -109,10 +140,10 @@ impl Host {
             self.flows.len() as u32 - 1
         });
         let at = FlowRef { key: FlowKey { src: id, flow: number }, slot };
-        if let Some(decider) = &mut self.decider {
-            decider.begin(at, world.routes(now).tags(id, dst), &mut self.random);
-        }
-        let flow = Flow {
+        let tags = || world.routes(now).tags(id, dst);
+        let decider = self.decider.as_mut();
+        let tag = decider.map(|decider| decider.begin(at, before, tags(), &mut self.random));
+        self.flows[slot as usize] = Some(Flow {
             at,
             dst,
             group,
@@ -123,18 +154,14 @@ impl Host {
             cnps: 0,
             bytes: if stream { Bytes(0) } else { bytes },
             start: now,
-            idle_fct: path.idle_fct(full_packets, full, last),
+            idle_fct,
             sender,
-            in_turn: !stream,
+            in_turn: false,
             timer: Time::MAX,
             halt: None,
             departures,
-        };
-        self.flows[slot as usize] = Some(flow);
-        if !stream {
-            self.turns.push(lane, slot);
-        }
-        slot
+        });
+        (slot, tag)
     }
 
     /// A flow has ended at its sender: what waits for that starts.
@@ -146,25 +173,50 @@ impl Host {
         now: Time,
         out: &mut impl Scheduler<Message>,
     ) {
-        let Some(flow) = self.flows[slot as usize].take() else { return };
+        let Some((record, gaps)) = self.end(slot, Some(now)) else { return };
+        let named = (record.flow, record.group);
+        self.write_down(record, gaps);
+        self.go_on_with_work(world, id, named, now, out);
+    }
+
+    /// Takes a flow out, which is `done` or given up; returns what is known of it here.
+    pub(super) fn end(&mut self, slot: u32, done: Option<Time>) -> Option<(FlowRecord, Vec<GapRecord>)> {
+        let flow = self.flows[slot as usize].take()?;
         if flow.in_turn {
             self.turns.remove(flow.lane, slot);
         }
+        self.free_slots.push(slot);
         let counts = self.decider.as_mut().map(|decider| decider.on_end(flow.at));
+        let counts = flow.counts(counts, done);
+        let gaps = flow.gaps().collect();
+        Some((flow.record(done, counts), gaps))
+    }
+
+    /// Keeps what is known of a flow until the run's end.
+    pub(super) fn write_down(&mut self, record: FlowRecord, gaps: Vec<GapRecord>) {
         if self.records.len() == self.records.capacity() {
             // Doubling would leave half of the memory of many small flows unused.
             self.records.reserve_exact(8 + self.records.len() / 4);
         }
-        let counts = flow.counts(counts, Some(now));
         if let Some(departed) = &mut self.departed {
-            departed.records.extend(flow.gaps());
+            departed.records.extend(gaps);
         }
-        self.records.push(flow.record(Some(now), counts));
-        self.free_slots.push(slot);
+        self.records.push(record);
+    }
+
+    /// A flow, of which the number and the group are given, has ended: the program hears of it, or the next one of a closed loop starts.
+    pub(super) fn go_on_with_work(
+        &mut self,
+        world: &World,
+        id: u32,
+        (flow, group): (u32, u16),
+        now: Time,
+        out: &mut impl Scheduler<Message>,
+    ) {
         out.tally(1);
-        if self.work.is_program() && flow.at.key.flow < FIRST_OWN {
-            self.follow_program(world, id, now, |work, actions| work.on_sent(now, flow.at.key.flow, actions));
-        } else if let Some(job) = self.work.next_closed(now, flow.group) {
+        if self.work.is_program() && flow < FIRST_OWN {
+            self.follow_program(world, id, now, |work, actions| work.on_sent(now, flow, actions));
+        } else if let Some(job) = self.work.next_closed(now, group) {
             let number = self.number();
             self.begin(world, id, now, job, number);
         }

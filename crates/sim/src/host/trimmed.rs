@@ -21,7 +21,7 @@ impl Host {
         packet: &Packet,
         out: &mut impl Scheduler<Message>,
     ) {
-        let key = FlowKey { src: packet.src, flow: packet.flow };
+        let key = FlowKey { src: packet.src, flow: world.numbering.flow(packet.flow) };
         let (reply, wants) = match self.receivers.place(key, world.watch.is_on) {
             Place::Active(slot, active) => {
                 let receiver = &mut active.receiver;
@@ -48,11 +48,15 @@ impl Host {
     ) {
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else {
             // What it says has been repaired without it. It still is one of the flow's packets.
-            if let Some(record) = self.records.iter_mut().rev().find(|record| record.flow == packet.flow) {
+            let number = world.numbering.flow(packet.flow);
+            if let Some(record) = self.records.iter_mut().rev().find(|record| record.flow == number) {
                 record.returns += 1;
             }
             return;
         };
+        if world.numbering.has_subflows() {
+            return self.on_answer_to_subflow(world, id, now, packet, out);
+        }
         let header = Ack { cumulative: flow.sender.oldest(), ..answer(now, packet) };
         let feedback = flow.sender.on_returned(&world.transport, header);
         self.heed(world, id, packet.slot, &feedback, out);

@@ -23,11 +23,21 @@ pub struct Dctcp {
     pub min_window: f64,
     /// Largest window; absent: no limit.
     pub max_window: Option<Bytes>,
+    /// Whether the windows of a flow's subflows grow together beyond slow start, as with `newreno`'s `coupled`: LIA for increases, DCTCP for
+    /// decreases.
+    pub coupled: bool,
 }
 
 impl Default for Dctcp {
     fn default() -> Self {
-        Dctcp { g: 1.0 / 16.0, initial_alpha: 1.0, initial_window: 10, min_window: 1.0, max_window: None }
+        Dctcp {
+            g: 1.0 / 16.0,
+            initial_alpha: 1.0,
+            initial_window: 10,
+            min_window: 1.0,
+            max_window: None,
+            coupled: false,
+        }
     }
 }
 
@@ -66,6 +76,11 @@ impl State {
     #[inline]
     pub(crate) fn window(&self) -> u64 {
         self.reno.window()
+    }
+
+    /// Beyond slow start the window grows by at most so many bytes per byte delivered.
+    pub(crate) fn couple(&mut self, per_byte: f64) {
+        self.reno.couple(per_byte);
     }
 
     /// Returns whether the window is cut.

@@ -120,6 +120,15 @@ impl Control {
         }
     }
 
+    /// Beyond slow start its window grows by at most so many bytes per byte acknowledged.
+    pub(crate) fn couple(&mut self, per_byte: f64) {
+        match self {
+            Control::NewReno(state) => state.couple(per_byte),
+            Control::Dctcp(state) => state.couple(per_byte),
+            _ => {}
+        }
+    }
+
     /// A PULL arrived, which counts itself and those before.
     pub(crate) fn on_pull(&mut self, count: u32, gate: &mut Gate) {
         if let Control::Pulls(state) = self {

@@ -20,11 +20,14 @@ pub struct NewReno {
     pub max_window: Option<Bytes>,
     /// Whether ECN marks halve the window, too, once per window (RFC 3168).
     pub ecn: bool,
+    /// Whether the windows of a flow's subflows grow together beyond slow start, so that they take no more than one TCP on the best of their
+    /// paths: MPTCP's linked increases, LIA (RFC 6356). A flow without subflows grows as ever.
+    pub coupled: bool,
 }
 
 impl Default for NewReno {
     fn default() -> Self {
-        NewReno { initial_window: 10, min_window: 1.0, max_window: None, ecn: true }
+        NewReno { initial_window: 10, min_window: 1.0, max_window: None, ecn: true, coupled: false }
     }
 }
 
@@ -48,6 +51,11 @@ impl State {
     #[inline]
     pub(crate) fn window(&self) -> u64 {
         self.reno.window()
+    }
+
+    /// Beyond slow start the window grows by at most so many bytes per byte delivered.
+    pub(crate) fn couple(&mut self, per_byte: f64) {
+        self.reno.couple(per_byte);
     }
 
     /// Returns whether the window is cut.

@@ -15,6 +15,8 @@ pub(crate) struct Reno {
     ssthresh: f64,
     /// By how much the window changes per byte delivered until it reaches `ssthresh`; 0: no cut is under way.
     glide: f64,
+    /// By how much the window grows at most per byte delivered, beyond slow start.
+    steepest: f64,
     packet: f64,
     least: f64,
     most: f64,
@@ -29,7 +31,16 @@ impl Reno {
         let least = packet * least;
         let most = most.map_or(f64::INFINITY, |limit| limit.0 as f64).max(least.max(packet));
         let cwnd = (packet * f64::from(initial)).min(most);
-        Reno { cwnd, ssthresh: f64::INFINITY, glide: 0.0, packet, least, most, cut: None }
+        Reno {
+            cwnd,
+            ssthresh: f64::INFINITY,
+            glide: 0.0,
+            steepest: f64::INFINITY,
+            packet,
+            least,
+            most,
+            cut: None,
+        }
     }
 
     #[inline]
@@ -62,9 +73,15 @@ impl Reno {
                 self.cwnd += bytes;
             }
         } else if in_flight + self.packet > self.cwnd {
-            self.cwnd += self.packet * bytes / self.cwnd.max(self.packet);
+            let alone = self.packet * bytes / self.cwnd.max(self.packet);
+            self.cwnd += alone.min(self.steepest * bytes);
         }
         self.cwnd = self.cwnd.min(self.most);
+    }
+
+    /// Beyond slow start the window grows by at most so many bytes per byte delivered.
+    pub(crate) fn couple(&mut self, per_byte: f64) {
+        self.steepest = per_byte;
     }
 
     /// Multiplies the window because of a mark.

@@ -15,7 +15,7 @@ impl Sender {
     /// When a sender that has something to send, but nothing under way that could bring a PULL, stops waiting for one: PULLs can be lost.
     pub(super) fn starves_until(&self, transport: &Transport) -> Option<Time> {
         let recovery = self.recovery.as_ref()?;
-        let has_data = self.next < self.count || self.must_resend();
+        let has_data = self.next < self.content.count || self.must_resend();
         let starves = has_data && self.gate.credit() == 0 && !self.at_once;
         starves.then(|| recovery.timeout_after_progress(transport, &self.rtt))
     }

@@ -1,0 +1,288 @@
+//! Flows that several subflows send together (MPTCP). To its host a subflow is a flow like any other: it takes turns at the NIC, has a timer, and a
+//! path from the host's decider or by the hash. What it sends, and when all of it has arrived, is its connection's affair.
+
+use std::collections::BTreeMap;
+
+use netloom_engine::Scheduler;
+use netloom_fabric::{Packet, PacketKind};
+use netloom_record::{FlowRecord, GapRecord};
+use netloom_transport::{Ack, Cause, Connection, Feedback, Outgoing, PathFacts, Sender};
+use netloom_units::Time;
+use netloom_workload::Message as Job;
+
+use super::{Flow, Host, answer, flow_in};
+use crate::model::{Message, World};
+
+/// How packets say of which subflow they are: by some bits of their flow's number, below the highest.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Numbering {
+    /// Those bits; none where flows have no subflows.
+    bits: u32,
+}
+
+impl Numbering {
+    /// For flows of so many subflows.
+    pub(crate) fn new(subflows: u32) -> Self {
+        let width = u32::BITS - (subflows - 1).leading_zeros();
+        Numbering { bits: ((1 << width) - 1) << (31 - width) }
+    }
+
+    /// Whether flows have subflows.
+    #[inline(always)]
+    pub(crate) fn has_subflows(self) -> bool {
+        self.bits != 0
+    }
+
+    /// How many numbers there are for flows of one origin.
+    pub(crate) fn flows(self) -> u64 {
+        if self.bits == 0 { 1 << 31 } else { 1 << self.bits.trailing_zeros() }
+    }
+
+    /// The number of the flow as a whole.
+    #[inline(always)]
+    pub(crate) fn flow(self, number: u32) -> u32 {
+        number & !self.bits
+    }
+
+    fn subflow(self, number: u32) -> u32 {
+        (number & self.bits) >> self.bits.trailing_zeros()
+    }
+
+    fn number(self, flow: u32, subflow: u32) -> u32 {
+        flow | subflow << self.bits.trailing_zeros()
+    }
+}
+
+/// The connections of a host by the numbers of their flows.
+pub(super) type Connections = BTreeMap<u32, Connected>;
+
+/// A connection, and where its subflows are.
+#[derive(Debug)]
+pub(super) struct Connected {
+    connection: Connection,
+    slots: Vec<u32>,
+}
+
+/// A subflow's sender has counted a packet: what that is in its flow, and whether that changes what the other subflows may send.
+#[inline(never)]
+pub(super) fn take(
+    connections: &mut Option<Box<Connections>>,
+    world: &World,
+    flow: &mut Flow,
+    counted: Outgoing,
+) -> (Outgoing, bool) {
+    let number = flow.at.key.flow;
+    let (whole, subflow) = (world.numbering.flow(number), world.numbering.subflow(number));
+    let connected = connections.as_mut().and_then(|connections| connections.get_mut(&whole));
+    let Some(Connected { connection, .. }) = connected else { return (counted, false) };
+    let next = connection.take(&world.transport, subflow, counted);
+    let unsent = connection.unsent(&world.transport, subflow);
+    flow.sender.offer(&world.transport, unsent);
+    (next, unsent.0 == 0 || connection.is_unsettled())
+}
+
+impl Host {
+    /// Begins a flow with its subflows; returns the slot of the first.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one flow")]
+    pub(super) fn begin_subflows(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        job: Job,
+        number: u32,
+        facts: PathFacts,
+        idle_fct: Time,
+    ) -> u32 {
+        let count = world.transport.options.subflows;
+        let connection = match job.stream {
+            true => Connection::open(count),
+            false => Connection::new(&world.transport, job.bytes, count),
+        };
+        let mut before = None;
+        let slots: Vec<u32> = (0..count)
+            .map(|subflow| {
+                let sender = Sender::subflow(&world.transport, facts, now);
+                let number = world.numbering.number(number, subflow);
+                let slot;
+                (slot, before) = self.place(world, id, now, job, number, sender, facts, idle_fct, before);
+                slot
+            })
+            .collect();
+        let first = slots[0];
+        let connections = self.connections.get_or_insert_default();
+        connections.insert(number, Connected { connection, slots });
+        for subflow in 0..count {
+            self.see(world, number, subflow);
+        }
+        self.offer(world, number);
+        first
+    }
+
+    /// Appends a frame to the stream of which a slot has a subflow.
+    pub(super) fn feed_subflows(&mut self, world: &World, slot: u32, job: Job) {
+        let Some(flow) = &self.flows[slot as usize] else { return };
+        let number = world.numbering.flow(flow.at.key.flow);
+        if let Some(Connected { connection, .. }) = self.connected(number) {
+            connection.extend(&world.transport, job.bytes);
+            self.offer(world, number);
+        }
+    }
+
+    fn connected(&mut self, number: u32) -> Option<&mut Connected> {
+        self.connections.as_mut()?.get_mut(&number)
+    }
+
+    /// Tells every subflow of a flow how much there is to send.
+    pub(super) fn offer(&mut self, world: &World, number: u32) {
+        for subflow in 0..world.transport.options.subflows {
+            let Some(Connected { connection, slots }) = self.connected(number) else { return };
+            let (slot, overtaken) = (slots[subflow as usize], connection.overtaken(subflow));
+            let unsent = connection.unsent(&world.transport, subflow);
+            if let Some(flow) = &mut self.flows[slot as usize] {
+                if let Some(until) = overtaken {
+                    flow.sender.forgo(until);
+                }
+                flow.sender.offer(&world.transport, unsent);
+            }
+            self.take_turns(world, slot);
+        }
+    }
+
+    /// Tells the connection how a subflow fares.
+    fn see(&mut self, world: &World, number: u32, subflow: u32) {
+        let connected = self.connections.as_mut().and_then(|connections| connections.get_mut(&number));
+        let Some(Connected { connection, slots }) = connected else { return };
+        if let Some(flow) = &self.flows[slots[subflow as usize] as usize]
+            && world.transport.is_coupled()
+        {
+            connection.see(subflow, flow.sender.window(), flow.sender.rtt());
+        }
+    }
+
+    /// An ACK or a NACK arrived for a subflow, or the header of one of its packets came back.
+    #[inline(never)]
+    pub(super) fn on_answer_to_subflow(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &Packet,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        let (number, subflow) = (world.numbering.flow(packet.flow), world.numbering.subflow(packet.flow));
+        let transport = &world.transport;
+        let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
+        let connected = self.connections.as_mut().and_then(|connections| connections.get_mut(&number));
+        let Some(Connected { connection, .. }) = connected else { return };
+        let was_unsettled = connection.is_unsettled();
+        // What came back says nothing of other packets.
+        let cumulative = if packet.kind == PacketKind::Returned { 0 } else { packet.aux };
+        let heard = Ack { cumulative, ..answer(now, packet) };
+        let told = connection.on_answer(subflow, heard, packet.kind == PacketKind::Ack);
+        if connection.is_done() {
+            return self.finish_connection(world, id, number, now, out);
+        }
+        flow.sender.offer(transport, connection.unsent(transport, subflow));
+        if transport.is_coupled() {
+            flow.sender.couple(connection.increase(transport.packet_size()));
+        }
+        let (mut feedback, mut losses) = (None, None);
+        match (told, packet.kind) {
+            (None, _) => {}
+            (Some(ack), PacketKind::Ack) => {
+                feedback = Some(flow.sender.on_ack(transport, ack));
+                losses = flow.sender.find_losses(transport, now);
+            }
+            (Some(nack), PacketKind::Nack) => feedback = Some(flow.sender.on_nack(transport, nack)),
+            (Some(header), _) => feedback = Some(flow.sender.on_returned(transport, header)),
+        }
+        self.see(world, number, subflow);
+        for feedback in feedback.iter().chain(&losses) {
+            self.heed(world, id, packet.slot, feedback, out);
+        }
+        if was_unsettled {
+            self.offer(world, number);
+        }
+        self.go_on(world, packet.slot, now, out);
+    }
+
+    /// A subflow's timer has told it something.
+    pub(super) fn on_subflow_timer(&mut self, world: &World, number: u32, feedback: &Feedback) {
+        let (number, subflow) = (world.numbering.flow(number), world.numbering.subflow(number));
+        self.see(world, number, subflow);
+        let is_late = feedback.cause == Cause::Timeout;
+        if let Some(Connected { connection, .. }) = self.connected(number).filter(|_| is_late)
+            && connection.on_timeout(subflow)
+        {
+            self.offer(world, number);
+        }
+    }
+
+    /// Everything of a flow has arrived, by whichever subflow.
+    fn finish_connection(
+        &mut self,
+        world: &World,
+        id: u32,
+        number: u32,
+        now: Time,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        let connected = self.connections.as_mut().and_then(|connections| connections.remove(&number));
+        if let Some((record, gaps)) =
+            connected.and_then(|connected| self.end_all(number, &connected, Some(now)))
+        {
+            let group = record.group;
+            self.write_down(record, gaps);
+            self.go_on_with_work(world, id, (number, group), now, out);
+        }
+    }
+
+    /// Ends the subflows of a flow: what they did is what the flow did.
+    pub(super) fn end_all(
+        &mut self,
+        number: u32,
+        connected: &Connected,
+        done: Option<Time>,
+    ) -> Option<(FlowRecord, Vec<GapRecord>)> {
+        let mut whole: Option<FlowRecord> = None;
+        let mut gaps: Vec<GapRecord> = Vec::new();
+        for &slot in &connected.slots {
+            let Some((part, more)) = self.end(slot, done) else { continue };
+            gaps.extend(more.into_iter().map(|gap| GapRecord { flow: number, ..gap }));
+            match &mut whole {
+                None => whole = Some(FlowRecord { flow: number, ..part }),
+                Some(whole) => whole.add_subflow(&part),
+            }
+        }
+        gaps.sort_by_key(|gap| (gap.base_rtts, gap.from));
+        gaps.dedup_by(|gap, before| {
+            let is_same = (gap.base_rtts, gap.from) == (before.base_rtts, before.from);
+            before.count += if is_same { gap.count } else { 0 };
+            is_same
+        });
+        whole.map(|whole| (whole, gaps))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_says_whose_a_packet_is() {
+        for subflows in [2, 3, 8, 64] {
+            let numbering = Numbering::new(subflows);
+            assert!(numbering.has_subflows());
+            for flow in [0, 5, numbering.flows() as u32 - 1, 1 << 31 | 7] {
+                for subflow in [0, 1, subflows - 1] {
+                    let number = numbering.number(flow, subflow);
+                    assert_eq!((numbering.flow(number), numbering.subflow(number)), (flow, subflow));
+                }
+            }
+        }
+        let none = Numbering::new(1);
+        assert!(!none.has_subflows() && none.flow(u32::MAX) == u32::MAX);
+        assert_eq!(Numbering::new(64).flows(), 1 << 25);
+    }
+}

@@ -1,0 +1,77 @@
+//! What a flow has to send, cut into packets.
+
+use crate::stream::Stream;
+
+/// The bytes of a flow as numbered packets: a known number of bytes, or a stream that is extended while it is open.
+#[derive(Clone, Debug)]
+pub(crate) struct Content {
+    /// Length of a flow that is no stream.
+    bytes: u64,
+    /// Number of packets, as far as it is known.
+    pub(crate) count: u32,
+    /// What a stream's packets hold.
+    stream: Option<Box<Stream>>,
+}
+
+impl Content {
+    /// So many bytes, in full packets and one of what remains.
+    pub(crate) fn new(bytes: u64, mtu: u64) -> Self {
+        Content { bytes, count: bytes.div_ceil(mtu) as u32, stream: None }
+    }
+
+    /// A stream without anything yet.
+    pub(crate) fn open() -> Self {
+        Content { bytes: 0, count: 0, stream: Some(Box::new(Stream::open())) }
+    }
+
+    /// Appends bytes to an open stream; packets below `oldest` are wanted no more. Returns whether there are any new ones.
+    #[inline]
+    pub(crate) fn extend(&mut self, bytes: u64, mtu: u64, oldest: u32) -> bool {
+        let Some(stream) = self.stream.as_mut().filter(|stream| stream.is_open && bytes > 0) else {
+            return false;
+        };
+        self.count += stream.extend(bytes, mtu, self.count, oldest);
+        true
+    }
+
+    /// The content of a subflow: after what it has sent there is one packet more, if any of its flow's bytes are `unsent`.
+    pub(crate) fn offer(&mut self, next: u32, unsent: u64, mtu: u64) {
+        self.bytes = u64::from(next) * mtu + unsent;
+        self.count = next + u32::from(unsent > 0);
+    }
+
+    /// Ends a stream: what it holds now is all.
+    pub(crate) fn close(&mut self) {
+        if let Some(stream) = &mut self.stream {
+            stream.is_open = false;
+        }
+    }
+
+    /// Whether more may be appended.
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
+        self.stream.as_ref().is_some_and(|stream| stream.is_open)
+    }
+
+    /// Payload of a packet that leaves, for the first time or `again`; and whether it is the last one.
+    #[inline]
+    pub(crate) fn depart(&mut self, seq: u32, mtu: u64, again: bool) -> (u64, bool) {
+        let last = seq + 1 == self.count;
+        match &mut self.stream {
+            None if last => ((self.bytes - u64::from(seq) * mtu).min(mtu), true),
+            None => (mtu, false),
+            Some(stream) => {
+                let payload = stream.payload(seq, mtu);
+                stream.unsent -= if again { 0 } else { payload };
+                (payload, last && !stream.is_open)
+            }
+        }
+    }
+
+    /// Bytes never sent, if `next` is the next packet.
+    #[inline]
+    pub(crate) fn unsent(&self, next: u32, mtu: u64) -> u64 {
+        let sent = u64::from(next) * mtu;
+        self.stream.as_ref().map_or(self.bytes.saturating_sub(sent), |stream| stream.unsent)
+    }
+}
