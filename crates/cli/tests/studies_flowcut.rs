@@ -5,6 +5,7 @@ mod common;
 
 studies! {
     "flowcut":
+    the_authors_simulator: "artefact",
     fig_1_flowlet_gap: "flowlet-gap",
     fig_7_threshold_and_alpha: "threshold-alpha",
     fig_8_permutation: "permutation",

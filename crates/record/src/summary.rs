@@ -189,6 +189,9 @@ pub struct DrainSummary {
     pub flows: u64,
     /// Time paused divided by the FCT at the sender, averaged over completed flows.
     pub time_share: Option<f64>,
+    /// Time paused divided by the time at which the flow was complete at its sender, counted from the beginning of the run; averaged over completed
+    /// flows. The Flowcut authors' simulator divides so.
+    pub clock_share: Option<f64>,
 }
 
 /// Channels of one tier, both directions.
@@ -375,12 +378,15 @@ impl GapSummary {
 impl DrainSummary {
     fn new(flows: &[&FlowRecord], completed: &[Completed]) -> Self {
         // Draining happens at the sender, whose clock stops at the last ACK.
-        let shares =
-            completed.iter().map(|c| share(c.flow.drain_time.0, c.flow.sender_fct.unwrap_or(c.fct).0));
+        let mean = |shares: Vec<f64>| Statistics::of(shares).map(|statistics| statistics.mean);
+        let took = |c: &Completed| c.flow.sender_fct.unwrap_or(c.fct);
+        let of_fct = completed.iter().map(|c| share(c.flow.drain_time.0, took(c).0));
+        let of_clock = completed.iter().map(|c| share(c.flow.drain_time.0, (c.flow.start + took(c)).0));
         DrainSummary {
             drains: flows.iter().map(|flow| u64::from(flow.drains)).sum(),
             flows: flows.iter().filter(|flow| flow.drains > 0).count() as u64,
-            time_share: Statistics::of(shares.collect()).map(|statistics| statistics.mean),
+            time_share: mean(of_fct.collect()),
+            clock_share: mean(of_clock.collect()),
         }
     }
 }
@@ -464,6 +470,8 @@ mod tests {
         assert_eq!(summary.packets.ooo_share, 4.0 / 40.0);
         // One of three flows paused for half of its sender-side FCT.
         assert_eq!(summary.draining.time_share, Some(0.5 / 3.0));
+        // That began at 1 us and was complete at 3 us.
+        assert_eq!(summary.draining.clock_share, Some(1.0 / 3.0 / 3.0));
         assert_eq!((summary.draining.drains, summary.draining.flows), (2, 1));
         // 100 + 1000 + 1001 bytes from 0 to 5 us.
         assert!((summary.goodput_bps.unwrap() - 2101.0 * 8.0 / 5e-6).abs() < 1.0);

@@ -269,12 +269,15 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "flowcut-artefact-ft",
-        doc: "Flowcut with the constants of its authors' fat-tree simulator: alpha 0.12, least RTT per flow, average kept.",
+        doc: "Flowcut with the constants of its authors' fat-tree simulator: alpha 0.12, average kept, the least RTT per flow from that of the idle path \
+              on, tails drained too. Its hosts are transport \"flowcut-artefact-ft\".",
         expand: || {
             flowcut_nic(flowcut::Flowcut {
                 alpha: 0.12,
                 reset: false,
                 rtt_min_per_flow: true,
+                rtt_min_start: flowcut::RttMinStart::Analytic,
+                drain_tail: true,
                 ..flowcut::Flowcut::default()
             })
         },

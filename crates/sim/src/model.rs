@@ -95,10 +95,14 @@ impl Message {
 }
 
 impl Node {
-    /// Packets that the node holds back, beside its queues.
+    /// Packets that the node holds back, beside its ports' queues.
     pub(crate) fn held(&self) -> impl Iterator<Item = &Packet> {
-        let switch = if let Node::Switch(switch) = self { Some(switch) } else { None };
-        switch.into_iter().flat_map(|switch| switch.held.packets())
+        let (host, switch) = match self {
+            Node::Host(host) => (host.queue(), None),
+            Node::Switch(switch) => (None, Some(switch)),
+        };
+        let queued = host.into_iter().flat_map(|queue| queue.packets());
+        queued.chain(switch.into_iter().flat_map(|switch| switch.held.packets()))
     }
 
     pub(crate) fn ports(&self) -> &Ports {

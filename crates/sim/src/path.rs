@@ -72,6 +72,16 @@ impl PathProfile {
         self.channels.iter().map(|hop| self.pass(hop, size)).sum()
     }
 
+    /// Number of its channels.
+    pub fn hops(&self) -> usize {
+        self.channels.len()
+    }
+
+    /// Time from the start of a packet's transmission to its arrival on an idle path, without what serialisation adds.
+    pub fn propagation(&self) -> Time {
+        self.channels.iter().map(|hop| hop.latency).sum()
+    }
+
     /// The flow completion time of a flow alone on the path and not limited by its window: `full` packets of the largest size followed
     /// by one of `last` bytes, back to back.
     ///

@@ -22,7 +22,7 @@ use crate::collect::{Remains, RunError, collect};
 use crate::config::SimConfig;
 use crate::epochs::Epochs;
 use crate::fault::Faults;
-use crate::host::{FIRST_OWN, Gaps, Host, Numbering};
+use crate::host::{FIRST_OWN, Gaps, Host, Numbering, Queue};
 use crate::measure::Measure;
 use crate::meter::Watch;
 use crate::model::{Node, World};
@@ -295,7 +295,8 @@ impl Simulation {
             let random = random::Node::Host.stream(self.seed, u64::from(id));
             let (nic, turns) = (Ports::new(specs.of(id), rules, true), Turns::new(rules));
             let decider = Decider::of_nic(&self.world.routing);
-            let host = Host::new(nic, decider, random, work, turns, first_number, self.sampler(id));
+            let queue = self.world.transport.options.nic_queue.then(|| Queue::new(rules));
+            let host = Host::new(nic, decider, random, work, turns, queue, first_number, self.sampler(id));
             Ok(Node::Host(Box::new(host)))
         });
         let switches = (network.hosts()..network.nodes()).map(|id| {

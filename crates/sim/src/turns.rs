@@ -1,14 +1,15 @@
-//! Which flow of a host sends next: classes as at any port, the flows of a class in turn.
+//! What of a host is sent next: classes as at any port, and in a class what has waited longest. Flows take turns so, or the packets
+//! of a NIC's queue.
 
 use std::collections::VecDeque;
 
 use netloom_fabric::{RoundRobin, Rules};
 use netloom_units::Time;
 
-/// The flows that may have something to send, by data lane.
+/// The flows that may have something to send, or packets, by data lane.
 #[derive(Clone, Debug)]
-pub(crate) struct Turns {
-    lanes: Vec<VecDeque<u32>>,
+pub(crate) struct Turns<T> {
+    lanes: Vec<VecDeque<T>>,
     /// Lanes from here on are served by shares.
     first_shared: usize,
     /// Of a few fabrics only.
@@ -16,32 +17,28 @@ pub(crate) struct Turns {
 }
 
 /// Whether and when something can be sent.
-pub(crate) enum Turn {
-    /// This flow sends.
-    Now(u32),
+pub(crate) enum Turn<T> {
+    /// This flow sends, or this packet leaves.
+    Now(T),
     /// Nothing before then.
     At(Time),
     /// Nothing until something happens.
     Never,
 }
 
-impl Turns {
+impl<T> Turns<T> {
     pub(crate) fn new(rules: &Rules) -> Self {
         let (first_shared, quanta) = rules.shared_lanes();
         Turns {
-            lanes: vec![VecDeque::new(); rules.data_lanes()],
+            lanes: (0..rules.data_lanes()).map(|_| VecDeque::new()).collect(),
             first_shared,
             shares: (!quanta.is_empty()).then(|| Box::new(RoundRobin::new(quanta.len()))),
         }
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, lane: u8, slot: u32) {
-        self.lanes[usize::from(lane)].push_back(slot);
-    }
-
-    pub(crate) fn remove(&mut self, lane: u8, slot: u32) {
-        self.lanes[usize::from(lane)].retain(|&other| other != slot);
+    pub(crate) fn push(&mut self, lane: u8, item: T) {
+        self.lanes[usize::from(lane)].push_back(item);
     }
 
     #[inline]
@@ -49,9 +46,14 @@ impl Turns {
         self.lanes.iter().all(VecDeque::is_empty)
     }
 
-    /// Takes the next flow that can send at `at` out of its line.
+    /// All that wait.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.lanes.iter().flatten()
+    }
+
+    /// Takes the next one that can be sent at `at` out of its line.
     ///
-    /// `is_open` tells whether flow control lets a lane send. `ready` tells from when on a flow can send, and `None` for one that cannot
+    /// `is_open` tells whether flow control lets a lane send. `ready` tells from when on one can be sent, and `None` for one that cannot
     /// until something happens: it leaves the line and must be pushed again.
     #[inline(always)]
     pub(crate) fn next(
@@ -59,8 +61,8 @@ impl Turns {
         rules: &Rules,
         at: Time,
         is_open: impl Fn(usize) -> bool,
-        mut ready: impl FnMut(u32) -> Option<Time>,
-    ) -> Turn {
+        mut ready: impl FnMut(&T) -> Option<Time>,
+    ) -> Turn<T> {
         let mut soonest = Time::MAX;
         let mut shared = 0u32;
         for (lane, line) in self.lanes.iter_mut().enumerate() {
@@ -68,15 +70,15 @@ impl Turns {
                 continue;
             }
             for _ in 0..line.len() {
-                let Some(slot) = line.pop_front() else { break };
-                let Some(from) = ready(slot) else { continue };
+                let Some(item) = line.pop_front() else { break };
+                let Some(from) = ready(&item) else { continue };
                 if from > at {
-                    line.push_back(slot);
+                    line.push_back(item);
                     soonest = soonest.min(from);
                 } else if lane < self.first_shared {
-                    return Turn::Now(slot);
+                    return Turn::Now(item);
                 } else {
-                    line.push_front(slot);
+                    line.push_front(item);
                     shared |= 1 << (lane - self.first_shared);
                     break;
                 }
@@ -88,10 +90,17 @@ impl Turns {
             let (_, quanta) = rules.shared_lanes();
             // The size of a packet is known when it is taken; full ones are the rule.
             let lane = self.first_shared + shares.pick(shared, quanta, |_| rules.packet_size());
-            if let Some(slot) = self.lanes[lane].pop_front() {
-                return Turn::Now(slot);
+            if let Some(item) = self.lanes[lane].pop_front() {
+                return Turn::Now(item);
             }
         }
         if soonest < Time::MAX { Turn::At(soonest) } else { Turn::Never }
+    }
+}
+
+impl Turns<u32> {
+    /// Takes a flow out of its line.
+    pub(crate) fn remove(&mut self, lane: u8, slot: u32) {
+        self.lanes[usize::from(lane)].retain(|&other| other != slot);
     }
 }

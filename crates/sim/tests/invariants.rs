@@ -113,8 +113,9 @@ fn transports() -> impl Strategy<Value = Transport> {
             base_delay: Time::from_us(5),
             ..Default::default()
         })),
-        (1..40u32)
-            .prop_map(|initial_window| { Congestion::Pulls(congestion::pulls::Pulls { initial_window }) }),
+        (1..40u32).prop_map(|initial_window| {
+            Congestion::Pulls(congestion::pulls::Pulls { initial_window, ..Default::default() })
+        }),
     ];
     let reliability = prop_oneof![
         (1..6u32, any::<bool>()).prop_map(|(reorder_threshold, rack)| {
@@ -124,13 +125,16 @@ fn transports() -> impl Strategy<Value = Transport> {
         (any::<bool>(), any::<bool>())
             .prop_map(|(priority, reroute)| Reliability::Trimmed(Trimmed { priority, reroute })),
     ];
-    (congestion, reliability, 1..5u32, shapings(), 500..9000u64).prop_map(
-        |(congestion, reliability, ack_every, shaping, mtu)| {
+    (congestion, reliability, 1..5u32, shapings(), 500..9000u64, any::<bool>()).prop_map(
+        |(congestion, reliability, ack_every, shaping, mtu, nic_queue)| {
             let mut transport = Transport { congestion, reliability, shaping, ..Transport::default() };
             if transport.check().is_err() {
                 // Without a window there is nothing to pace.
                 transport.shaping = Shaping::None(Default::default());
             }
+            // Without a limit all would be handed over at once.
+            transport.options.nic_queue =
+                nic_queue && !matches!(transport.congestion, Congestion::None(_) | Congestion::Qcn(_));
             transport.options.ack_every = ack_every;
             transport.options.mtu = Bytes(mtu);
             transport

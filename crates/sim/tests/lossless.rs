@@ -94,9 +94,12 @@ fn transports() -> impl Strategy<Value = Transport> {
         }),
         Just((acknowledged, Congestion::FixedWindow(Default::default()))),
     ];
-    (pairs, 1000..3000u64).prop_map(|((reliability, congestion), mtu)| {
-        let options = TransportOptions { mtu: Bytes(mtu), ..TransportOptions::default() };
-        Transport { options, reliability, congestion, ..Transport::default() }
+    (pairs, 1000..3000u64, any::<bool>()).prop_map(|((reliability, congestion), mtu, nic_queue)| {
+        let options = TransportOptions { mtu: Bytes(mtu), nic_queue, ..TransportOptions::default() };
+        let mut transport = Transport { options, reliability, congestion, ..Transport::default() };
+        // Not with what would be handed over without limit or end.
+        transport.options.nic_queue &= transport.check().is_ok();
+        transport
     })
 }
 

@@ -26,7 +26,8 @@ fn crossbar_10g(hosts: u32, latency: Time) -> Network {
 
 fn ndp(transport: &str, window: u32) -> SimConfig {
     let mut config = SimConfig { transport: preset::find(transport).unwrap().transport(), ..scheme("spray") };
-    config.transport.congestion = Congestion::Pulls(congestion::pulls::Pulls { initial_window: window });
+    config.transport.congestion =
+        Congestion::Pulls(congestion::pulls::Pulls { initial_window: window, ..Default::default() });
     config.fabric.queue = Queue::Trimming(Trimming::default());
     config
 }

@@ -81,6 +81,10 @@ pub struct TransportOptions {
     /// with room in its window sends the flow's next packet, and the receiver puts them in order. Beyond 1 every packet has its ACK
     /// (`ack_every = 1`).
     pub subflows: u32,
+    /// Whether packets wait in a queue of the NIC, first in first out in their class: the transport hands over at once what windows, rates and
+    /// PULLs allow. A packet's time and path, and the gaps of flowlets, are then those of the hand-over, and round-trip times hold the wait, as in
+    /// simulators of the htsim family. Otherwise the NIC asks a flow for a packet whenever it is free.
+    pub nic_queue: bool,
 }
 
 /// So many subflows leave a host 33 million numbers for its flows.
@@ -98,6 +102,7 @@ impl Default for TransportOptions {
             rto_min: Time::from_ms(1),
             rto_initial: Time::from_ms(10),
             subflows: 1,
+            nic_queue: false,
         }
     }
 }
@@ -204,6 +209,16 @@ impl Transport {
             let each = !matches!(self.congestion, Congestion::Pulls(_) | Congestion::Dcqcn(_));
             let expected = "a congestion that goes by ACKs with subflows";
             Invalid::unless(each, "congestion", expected, format!("\"{name}\""))?;
+        }
+        let is_unlimited = matches!(self.congestion, Congestion::None(_) | Congestion::Qcn(_));
+        if self.options.nic_queue && (is_unlimited || !self.has_acks()) {
+            let (expected, found) = match is_unlimited {
+                true => ("false with a congestion that limits nothing before the NIC", name),
+                false => {
+                    ("false with a reliability that ends flows when they leave", self.reliability.name())
+                }
+            };
+            return Err(Invalid::new("nic_queue", expected, format!("true with \"{found}\"")));
         }
         if !self.has_acks() {
             if let Congestion::Dcqcn(config) = &self.congestion

@@ -81,7 +81,7 @@ fn ndp(reliability: Trimmed, initial_window: u32) -> Transport {
             ..TransportOptions::default()
         },
         reliability: Reliability::Trimmed(reliability),
-        congestion: Congestion::Pulls(Pulls { initial_window }),
+        congestion: Congestion::Pulls(Pulls { initial_window, ..Pulls::default() }),
         shaping: Shaping::None(Default::default()),
     }
 }
@@ -93,6 +93,16 @@ pub const PRESETS: &[Preset] = &[
         doc: "4 KiB packets, an ideal reorder buffer, a fixed window of 1.2 bandwidth-delay products: the transport of the Flowcut \
               evaluation, and the default.",
         expand: Transport::default,
+    },
+    Preset {
+        name: "flowcut-artefact-ft",
+        doc: "The hosts of the Flowcut authors' fat-tree simulator: a first window of 1.2 bandwidth-delay products, then a packet \
+              per PULL of the receiver, and a queue at the NIC. For fabrics that lose nothing, as theirs.",
+        expand: || Transport {
+            options: TransportOptions { nic_queue: true, ..TransportOptions::default() },
+            congestion: Congestion::Pulls(Pulls { initial_bdp: Some(1.2), ..Pulls::default() }),
+            ..Transport::default()
+        },
     },
     Preset {
         name: "tcp",

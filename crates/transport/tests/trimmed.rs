@@ -9,7 +9,7 @@ const RTT: Time = Time::from_us(20);
 fn transport(initial_window: u32) -> Transport {
     Transport {
         reliability: Reliability::Trimmed(Trimmed { priority: true, reroute: true }),
-        congestion: Congestion::Pulls(congestion::pulls::Pulls { initial_window }),
+        congestion: Congestion::Pulls(congestion::pulls::Pulls { initial_window, ..Default::default() }),
         ..Transport::default()
     }
 }

@@ -534,6 +534,17 @@ impl Decider {
         tag
     }
 
+    /// Whether it wants to know how long an idle path takes.
+    pub fn expects(&self) -> bool {
+        each!(&self.flows, table => table.expects(), false)
+    }
+
+    /// A packet of a flow and its ACK would take so long on an idle minimal path of so many hops, without what serialisation adds to the
+    /// packet's way.
+    pub fn expect(&mut self, flow: FlowRef, hops: u8, rtt: Time) {
+        each!(&mut self.flows, table => table.expect(flow, hops, rtt), ());
+    }
+
     /// The tag of a packet of a flow that leaves now. Retransmissions count like any packet.
     #[inline]
     pub fn tag<'t>(

@@ -48,6 +48,11 @@ pub struct Flowcut {
     pub reset: bool,
     /// Whether the least RTT is kept per flow, as in the authors' simulator, instead of per NIC and hop count.
     pub rtt_min_per_flow: bool,
+    /// Where the least RTT starts.
+    pub rtt_min_start: RttMinStart,
+    /// Whether a flow that has nothing left to send is drained, too, as in the authors' simulator. That changes no packet, only how much
+    /// counts as draining.
+    pub drain_tail: bool,
     /// How exactly times are measured.
     pub timestamps: Timestamps,
     /// At switches: size on the wire of the last switch's acknowledgement of a packet.
@@ -58,6 +63,18 @@ pub struct Flowcut {
     pub stops: Stops,
     /// At switches: packets that a stopped flow may still send, so that its path does not run dry while it empties (XOFF with credit).
     pub credit: u32,
+}
+
+/// Where the least round-trip time starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RttMinStart {
+    /// At the first one that is measured.
+    #[default]
+    Observed,
+    /// At that of the idle minimal path, which is reckoned when a flow begins, as in the authors' simulator: a flow that starts behind a full
+    /// receiver does not take that for normal. Over any other number of hops it starts at the first one measured.
+    Analytic,
 }
 
 /// How exactly round-trip times are measured.
@@ -105,6 +122,8 @@ impl Default for Flowcut {
             max_ood: 0,
             reset: true,
             rtt_min_per_flow: false,
+            rtt_min_start: RttMinStart::Observed,
+            drain_tail: false,
             timestamps: Timestamps::Exact,
             ack_size: Bytes(20),
             frame_size: Bytes(64),
@@ -129,6 +148,8 @@ impl Flowcut {
                 ("max_ood", self.max_ood != default.max_ood),
                 ("reset", self.reset != default.reset),
                 ("rtt_min_per_flow", self.rtt_min_per_flow != default.rtt_min_per_flow),
+                ("rtt_min_start", self.rtt_min_start != default.rtt_min_start),
+                ("drain_tail", self.drain_tail != default.drain_tail),
             ],
         };
         let places =
@@ -238,15 +259,13 @@ impl FlowcutState {
         }
         // Large and small packets, long and short paths compare by what is left without the packet's own serialisation.
         let rtt = config.timestamps.measure(feedback.rtt.saturating_sub(feedback.way));
-        let table =
-            if config.rtt_min_per_flow { &mut **self.own_min.get_or_insert_default() } else { shared };
-        let ratio = rtt.0 as f64 / table.update(feedback.hops, rtt).0 as f64;
+        let ratio = rtt.0 as f64 / self.least(config, shared).update(feedback.hops, rtt).0 as f64;
         self.average += config.alpha * (ratio - self.average);
         let beta = config.beta.unwrap_or(config.alpha);
         self.trend += beta * ((ratio - self.last) - self.trend);
         self.last = ratio;
 
-        let congested = self.is_congested(config) && feedback.remaining.0 > 0;
+        let congested = self.is_congested(config) && (config.drain_tail || feedback.remaining.0 > 0);
         if self.phase == Phase::Open && congested && feedback.remaining >= config.min_remaining {
             self.phase = Phase::Draining { since: feedback.now };
             self.drains += 1;
@@ -264,6 +283,11 @@ impl FlowcutState {
             _ => {}
         }
         Advice::Continue
+    }
+
+    /// The least round-trip times that hold for the flow.
+    fn least<'a>(&'a mut self, config: &Flowcut, shared: &'a mut RttMin) -> &'a mut RttMin {
+        if config.rtt_min_per_flow { self.own_min.get_or_insert_default() } else { shared }
     }
 
     fn is_congested(&self, config: &Flowcut) -> bool {
@@ -302,6 +326,14 @@ impl Runs for Flowcut {
 
     fn may_send(&self, state: &FlowcutState, next: u32, oldest: u32) -> bool {
         state.may_send(self, next, oldest)
+    }
+
+    fn expects(&self) -> bool {
+        self.rtt_min_start == RttMinStart::Analytic
+    }
+
+    fn expect(&self, state: &mut FlowcutState, shared: &mut RttMin, hops: u8, rtt: Time) {
+        state.least(self, shared).update(hops, self.timestamps.measure(rtt));
     }
 
     fn on_feedback(&self, state: &mut FlowcutState, shared: &mut RttMin, feedback: &Feedback) -> Advice {
@@ -440,6 +472,37 @@ mod tests {
                 let last = Feedback { remaining: Bytes(remaining), ..ack(0, 800, 5) };
                 assert_eq!(state.on_feedback(&config, &mut shared, &last), Advice::Continue);
             }
+        }
+    }
+
+    #[test]
+    fn a_flow_that_starts_behind_a_queue_takes_it_for_normal_unless_the_idle_path_is_reckoned() {
+        for (start, drains) in [(RttMinStart::Observed, 0), (RttMinStart::Analytic, 1)] {
+            for rtt_min_per_flow in [false, true] {
+                let config = Flowcut { rtt_min_start: start, rtt_min_per_flow, ..Flowcut::default() };
+                let (mut state, mut shared) = (config.open(), RttMin::default());
+                if config.expects() {
+                    config.expect(&mut state, &mut shared, 6, Time(100));
+                }
+                // 1 + 7 (1 - 3/4) = 2.75, then 4.06: the second ACK drains.
+                let advice = [10, 20].map(|now| state.on_feedback(&config, &mut shared, &ack(now, 800, 5)));
+                assert_eq!(advice[0], Advice::Continue);
+                assert_eq!((state.drains, advice[1] != Advice::Continue), (drains, drains == 1));
+            }
+        }
+    }
+
+    #[test]
+    fn the_artefact_counts_the_tail_as_drained() {
+        for (drain_tail, expected) in [(false, (0, Time(0))), (true, (1, Time(30)))] {
+            let config = Flowcut { drain_tail, ..Flowcut::default() };
+            let (mut state, mut shared) = (config.open(), RttMin::default());
+            shared.update(6, Time(100));
+            let last = |now, in_flight| Feedback { remaining: Bytes(0), ..ack(now, 1600, in_flight) };
+            state.on_feedback(&config, &mut shared, &last(10, 2));
+            state.on_feedback(&config, &mut shared, &last(25, 1));
+            state.on_feedback(&config, &mut shared, &last(40, 0));
+            assert_eq!((state.drains, state.drain_time), expected);
         }
     }
 

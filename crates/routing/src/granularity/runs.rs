@@ -28,6 +28,14 @@ pub(crate) trait Runs: Clone {
         None
     }
 
+    /// Whether it wants to know how long an idle path takes.
+    fn expects(&self) -> bool {
+        false
+    }
+
+    /// A flow that begins would have this round-trip time on an idle path of so many hops.
+    fn expect(&self, _: &mut Self::Run, _: &mut Self::Shared, _hops: u8, _rtt: Time) {}
+
     /// Whether a sender may send new packet `next` while `oldest` is the oldest one not acknowledged.
     fn may_send(&self, _: &Self::Run, _next: u32, _oldest: u32) -> bool {
         true

@@ -76,6 +76,17 @@ impl<G: Runs> Table<G> {
         G::LISTENS
     }
 
+    pub(crate) fn expects(&self) -> bool {
+        self.granularity.expects()
+    }
+
+    pub(crate) fn expect(&mut self, flow: FlowRef, hops: u8, rtt: Time) {
+        let Table { granularity, flows, shared } = self;
+        if let Some(kept) = flows.get_mut(flow) {
+            granularity.expect(&mut kept.run, shared, hops, rtt);
+        }
+    }
+
     pub(crate) fn may_send(&self, flow: FlowRef, next: u32, oldest: u32) -> bool {
         let kept = self.flows.get(flow);
         kept.is_none_or(|kept| self.granularity.may_send(&kept.run, next, oldest))

@@ -1,11 +1,13 @@
 //! A host: starts flows, lets them send through one NIC, and answers what it receives.
 //!
 //! The NIC has no queue of data. Whenever its transmitter is free and no ACK waits, it asks the flows that have
-//! something to send in turn; so a packet's path and timestamp are decided when it really leaves.
+//! something to send in turn; so a packet's path and timestamp are decided when it really leaves. Or it has one, if the transport
+//! says so: `queue.rs`.
 
 mod departures;
 mod limit;
 mod pull;
+mod queue;
 mod receive;
 pub(crate) mod receivers;
 mod start;
@@ -34,6 +36,7 @@ use crate::turns::{Turn, Turns};
 pub(crate) use departures::Gaps;
 use departures::{Departed, Departures};
 use pull::PullQueue;
+pub(crate) use queue::Queue;
 use receivers::Receivers;
 use stop::{Halt, Stopped};
 use subflows::Connections;
@@ -61,7 +64,9 @@ pub(crate) struct Host {
     free_slots: Vec<u32>,
     next_flow: u32,
     /// Flows that may have something to send.
-    turns: Turns,
+    turns: Turns<u32>,
+    /// The NIC's queue, if it has one.
+    queue: Option<Box<Queue>>,
     /// A flow without ACKs whose last packet is leaving: it ends when that is out.
     leaving: Option<u32>,
     /// The traffic classes that switches have stopped, a bit each.
@@ -150,7 +155,8 @@ impl Host {
         decider: Option<Decider>,
         random: Stream,
         work: HostWork,
-        turns: Turns,
+        turns: Turns<u32>,
+        queue: Option<Box<Queue>>,
         first_number: u32,
         sampler: Option<Box<Sampler>>,
     ) -> Self {
@@ -165,6 +171,7 @@ impl Host {
             free_slots: Vec::new(),
             next_flow: first_number,
             turns,
+            queue,
             leaving: None,
             stopped: 0,
             departed: None,
@@ -201,7 +208,8 @@ impl Host {
         out: &mut impl Scheduler<Message>,
     ) {
         // While the NIC is busy nothing can have left since the last look.
-        if self.nic.free_at(NIC) < now || self.sampler.is_some() || self.rare.is_some() {
+        let is_watched = self.sampler.is_some() || self.rare.is_some() || self.queue.is_some();
+        if self.nic.free_at(NIC) < now || is_watched {
             self.advance(world, id, now, out);
             // What has left by now may have set timers that come before this message.
             while let Some((at, timer)) = out.due_timer(now) {
@@ -255,6 +263,7 @@ impl Host {
             Message::Flush { .. } => unreachable!("hosts hold nothing back"),
             Message::Limiter { dst } => self.on_limiter_timer(world, now, *dst, out),
         }
+        self.hand_over(world, id, now, out);
     }
 
     /// Sends everything that leaves before `until`; returns when the next packet will.
@@ -290,7 +299,8 @@ impl Host {
             self.nic.advance_port(NIC, until, &world.rules, &mut Channels(out));
             let (free_at, is_waiting) = self.nic.poll(NIC);
             let inside = self.next_inside(free_at);
-            if self.turns.is_empty() && !is_waiting && inside.is_none() {
+            let has_data = self.queue.as_ref().map_or(!self.turns.is_empty(), |queue| !queue.is_empty());
+            if !has_data && !is_waiting && inside.is_none() {
                 self.checked = until;
                 return None;
             }
@@ -303,7 +313,14 @@ impl Host {
             if is_waiting || at >= until {
                 return Some(or_inside(at));
             }
-            let next = match self.next_turn(world, at) {
+            let turn = if self.queue.is_none() {
+                self.next_turn(world, at)
+            } else if self.send_queued(world, at, out) {
+                continue;
+            } else {
+                Turn::Never
+            };
+            let next = match turn {
                 Turn::Now(slot) => {
                     self.send_data(world, id, slot, at, out);
                     continue;
@@ -321,16 +338,24 @@ impl Host {
         }
     }
 
-    /// When something happens next inside the host, besides sending: a flow without ACKs ends, or the program wakes.
+    /// When something happens next inside the host, besides sending: a flow without ACKs ends, the program wakes, or a flow hands over
+    /// packets to the NIC's queue.
     #[inline]
     fn next_inside(&self, free_at: Time) -> Option<Time> {
+        if let Some(queue) = &self.queue {
+            return self.next_wake().into_iter().chain(queue.opens()).min();
+        }
         let leaves = self.leaving.map(|_| free_at);
-        let rare = self.rare.as_ref();
-        let wakes = rare.and_then(|rare| rare.wakes.peek()).map(|Reverse((at, _, _))| *at);
-        match (leaves, wakes) {
+        match (leaves, self.next_wake()) {
             (Some(leaves), Some(wakes)) => Some(leaves.min(wakes)),
             (leaves, wakes) => leaves.or(wakes),
         }
+    }
+
+    #[inline]
+    fn next_wake(&self) -> Option<Time> {
+        let rare = self.rare.as_ref();
+        rare.and_then(|rare| rare.wakes.peek()).map(|Reverse((at, _, _))| *at)
     }
 
     /// Does what happens next inside the host, at `now`.
@@ -347,16 +372,19 @@ impl Host {
             && let Some(slot) = self.leaving.take()
         {
             self.finish(world, id, slot, now, out);
-        } else if let Some(Reverse((_, _, op))) = self.rare.as_mut().and_then(|rare| rare.wakes.pop()) {
+        } else if self.next_wake().is_some_and(|wakes| wakes <= now)
+            && let Some(Reverse((_, _, op))) = self.rare.as_mut().and_then(|rare| rare.wakes.pop())
+        {
             self.last_event = now;
             world.calculations.fetch_sub(1, Ordering::Relaxed);
             self.follow_program(world, id, now, |work, actions| work.on_wake(now, op, actions));
         }
+        self.hand_over(world, id, now, out);
     }
 
     /// Which flow sends next, at `at`.
-    fn next_turn(&mut self, world: &World, at: Time) -> Turn {
-        let Host { turns, flows, nic, decider, rare, stopped, departed, .. } = self;
+    fn next_turn(&mut self, world: &World, at: Time) -> Turn<u32> {
+        let Host { turns, queue, flows, nic, decider, rare, stopped, departed, .. } = self;
         let stretching = match &world.transport.shaping {
             Shaping::Hf2t(config) => {
                 departed.as_ref().and_then(|departed| Some((config, departed.training.as_ref()?)))
@@ -364,8 +392,9 @@ impl Host {
             Shaping::None(_) | Shaping::Paced(_) => None,
         };
         let limiters = rare.as_ref().map(|rare| &rare.limiters).filter(|limiters| !limiters.is_empty());
-        let is_open = |lane| nic.is_open(NIC, lane);
-        turns.next(&world.rules, at, is_open, |slot| {
+        // Flow control holds the queue back, not what goes into it.
+        let is_open = |lane| queue.is_some() || nic.is_open(NIC, lane);
+        turns.next(&world.rules, at, is_open, |&slot| {
             let flow = flows[slot as usize].as_mut()?;
             let pace = flow.ready(world, decider.as_deref(), *stopped);
             flow.in_turn = pace.is_some();
@@ -385,10 +414,25 @@ impl Host {
 
     /// The flow whose turn it is sends a packet at `at` and goes to the end of the line.
     fn send_data(&mut self, world: &World, id: u32, slot: u32, at: Time, out: &mut impl Scheduler<Message>) {
-        let Some(flow) = &mut self.flows[slot as usize] else { return };
+        if let Some((_, mut packet)) = self.take_packet(world, id, slot, at, out) {
+            self.nic.send_now(NIC, &mut packet, at, &world.rules, &mut Channels(out));
+        }
+    }
+
+    /// Takes the next packet of the flow whose turn it is, which then goes to the end of the line; returns its data lane, too.
+    #[inline(always)]
+    fn take_packet(
+        &mut self,
+        world: &World,
+        id: u32,
+        slot: u32,
+        at: Time,
+        out: &mut impl Scheduler<Message>,
+    ) -> Option<(u8, Packet)> {
+        let flow = self.flows[slot as usize].as_mut()?;
         let Some(mut next) = flow.sender.take(&world.transport, at) else {
             flow.in_turn = false;
-            return;
+            return None;
         };
         let mut concerns_others = false;
         if world.numbering.has_subflows() {
@@ -428,18 +472,19 @@ impl Host {
         packet.flags.hurry(next.is_urgent);
         flow.arm(world, slot, at + Time(1), out);
         flow.in_turn = flow.ready(world, self.decider.as_deref(), self.stopped).is_some();
+        let lane = flow.lane;
         if flow.in_turn {
-            self.turns.push(flow.lane, slot);
+            self.turns.push(lane, slot);
         } else if flow.sender.is_done() {
             self.leaving = Some(slot);
         }
         if self.rare.is_some() {
             self.charge_limiter(world, packet.dst, at, u64::from(size));
         }
-        self.nic.send_now(NIC, &mut packet, at, &world.rules, &mut Channels(out));
         if concerns_others {
             self.offer(world, world.numbering.flow(packet.flow));
         }
+        Some((lane, packet))
     }
 
     fn on_ack(

@@ -143,6 +143,13 @@ impl Host {
         let tags = || world.routes(now).tags(id, dst);
         let decider = self.decider.as_mut();
         let tag = decider.map(|decider| decider.begin(at, before, tags(), &mut self.random));
+        if let Some(decider) = self.decider.as_mut().filter(|decider| decider.expects()) {
+            let path =
+                PathProfile::walk(&world.network, world.forwarding.table(), &world.fabric.options, id, dst);
+            // As round-trip times are corrected: by what serialisation added to the data packet's way.
+            let least = path.propagation() + path.one_way(world.transport.options.ack_size);
+            decider.expect(at, path.hops() as u8, least);
+        }
         self.flows[slot as usize] = Some(Flow {
             at,
             dst,

@@ -53,7 +53,7 @@ impl Control {
                 Control::Dctcp(Box::new(state))
             }
             Congestion::Pulls(config) => {
-                gate.set_credit(config.initial_window);
+                gate.set_credit(config.window(path.bdp(), packet));
                 Control::Pulls(Box::default())
             }
             Congestion::Dcqcn(config) => {

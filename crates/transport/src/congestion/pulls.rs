@@ -1,6 +1,6 @@
 //! The receiver asks for every packet after the first window.
 
-use netloom_units::Invalid;
+use netloom_units::{Bytes, Invalid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,23 +10,33 @@ use crate::gate::Gate;
 /// NDP's congestion control (Handley et al., SIGCOMM'17): a flow sends its first window at the NIC's rate, without asking. From then on every packet
 /// waits for a PULL. A receiver owes one for each packet or header that comes, and sends them at the pace at which its link can take full
 /// packets, one flow in turn after the other. A flow whose last PULL has been lost sends a packet unasked after a retransmission timeout.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Pulls {
     /// The first window in packets.
     pub initial_window: u32,
+    /// The same in bandwidth-delay products of the idle path, rounded up to packets; takes the place of `initial_window`.
+    pub initial_bdp: Option<f64>,
 }
 
 impl Default for Pulls {
     /// 30 packets, as the NDP evaluation's permutations.
     fn default() -> Self {
-        Pulls { initial_window: 30 }
+        Pulls { initial_window: 30, initial_bdp: None }
     }
 }
 
 impl Pulls {
     pub(crate) fn check(&self) -> Result<(), Invalid> {
-        Invalid::at_least("initial_window", self.initial_window, 1)
+        Invalid::at_least("initial_window", self.initial_window, 1)?;
+        Invalid::positive("initial_bdp", self.initial_bdp.unwrap_or(1.0))
+    }
+
+    /// The first window of a path, in packets.
+    pub(crate) fn window(&self, bdp: Bytes, packet: Bytes) -> u32 {
+        let of_path =
+            |times: f64| (bdp.0 as f64 * times / packet.0 as f64).ceil().min(f64::from(u32::MAX)) as u32;
+        self.initial_bdp.map_or(self.initial_window, of_path).max(1)
     }
 }
 
@@ -68,7 +78,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use netloom_units::{Bytes, Time};
+    use netloom_units::Time;
 
     fn told(cause: Cause, packets: u32, in_flight: u32) -> Feedback {
         Feedback {
@@ -89,6 +99,15 @@ mod tests {
             window_cut: false,
             reroute: false,
         }
+    }
+
+    #[test]
+    fn the_first_window_holds_as_many_packets_as_the_path() {
+        let pulls = Pulls { initial_bdp: Some(1.2), ..Pulls::default() };
+        // 200 Gb/s and 13.01 us (Flowcut Switching, section IV).
+        assert_eq!(pulls.window(Bytes(325_344), Bytes(4160)), 94);
+        assert_eq!(pulls.window(Bytes(10), Bytes(4160)), 1);
+        assert_eq!(Pulls::default().window(Bytes(325_344), Bytes(4160)), 30);
     }
 
     #[test]
