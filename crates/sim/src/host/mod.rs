@@ -150,6 +150,7 @@ struct Flow {
 }
 
 impl Host {
+    #[expect(clippy::too_many_arguments, reason = "the parts of one host")]
     pub(crate) fn new(
         nic: Ports,
         decider: Option<Decider>,
