@@ -102,6 +102,7 @@ fn transports() -> impl Strategy<Value = Transport> {
         })),
         Just(Congestion::Dctcp(Default::default())),
         Just(Congestion::NewReno(Default::default())),
+        Just(Congestion::Cubic(Default::default())),
         // Windows below one packet.
         Just(Congestion::Dctcp(congestion::dctcp::Dctcp { min_window: 0.1, ..Default::default() })),
         dcqcn(),

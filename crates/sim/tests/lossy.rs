@@ -55,10 +55,12 @@ fn long_dctcp_flows_fill_a_port() {
 }
 
 #[test]
-fn long_newreno_flows_fill_a_port() {
-    for senders in [2, 8, 32] {
-        let share = goodput(senders, transport("tcp", 200_000, None));
-        assert!(share > 0.9, "{senders} flows: {share}");
+fn long_newreno_and_cubic_flows_fill_a_port() {
+    for name in ["tcp", "cubic"] {
+        for senders in [2, 8, 32] {
+            let share = goodput(senders, transport(name, 200_000, None));
+            assert!(share > 0.9, "{senders} flows of {name}: {share}");
+        }
     }
 }
 
@@ -109,6 +111,18 @@ fn newrenos_window_is_three_quarters_of_its_peak_on_average() {
     let pipe = pipe(latency);
     let mean = mean_queue(&records) + pipe;
     let expected = 0.75 * (buffer + pipe);
+    assert!((mean / expected - 1.0).abs() < 0.05, "{mean} against {expected}");
+    assert_eq!(records.flows[0].timeouts, 0);
+}
+
+/// RFC 9438, section 4.3: where round trips are short, a sawtooth between seven tenths of the peak and the peak.
+#[test]
+fn cubics_window_is_seventeen_twentieths_of_its_peak_on_average() {
+    let latency = Time::from_us(1);
+    let records = bottleneck(transport("cubic", 200_000, None), latency);
+    let pipe = pipe(latency);
+    let mean = mean_queue(&records) + pipe;
+    let expected = 0.85 * (200_000.0 + pipe);
     assert!((mean / expected - 1.0).abs() < 0.05, "{mean} against {expected}");
     assert_eq!(records.flows[0].timeouts, 0);
 }

@@ -5,7 +5,7 @@ use netloom_units::{Bytes, Invalid, Time, kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::congestion::{dcqcn, dctcp, fixed_window, newreno, none, pulls, qcn, swift, timely};
+use crate::congestion::{cubic, dcqcn, dctcp, fixed_window, newreno, none, pulls, qcn, swift, timely};
 use crate::reliability::{go_back_n, none as no_reliability, selective_repeat, trimmed};
 use crate::shaping::{hf2t, none as no_shaping, paced};
 
@@ -24,6 +24,7 @@ kinds! {
     pub enum Congestion: "congestion" {
         "fixed-window" => FixedWindow(fixed_window::FixedWindow),
         "newreno" => NewReno(newreno::NewReno),
+        "cubic" => Cubic(cubic::Cubic),
         "dctcp" => Dctcp(dctcp::Dctcp),
         "none" => None(none::None),
         "qcn" => Qcn(qcn::Qcn),
@@ -179,6 +180,7 @@ impl Transport {
         match &self.congestion {
             Congestion::FixedWindow(window) => window.check(),
             Congestion::NewReno(newreno) => newreno.check(),
+            Congestion::Cubic(cubic) => cubic.check(),
             Congestion::Dctcp(dctcp) => dctcp.check(),
             Congestion::None(_) => Ok(()),
             Congestion::Qcn(qcn) => qcn.check(),
@@ -232,8 +234,7 @@ impl Transport {
             Invalid::unless(!needs_acks, "congestion", expected, format!("\"{name}\""))?;
         }
         if matches!(self.shaping, Shaping::Paced(_)) && !self.is_windowed() {
-            let expected =
-                "a congestion with a window to spread: \"fixed-window\", \"newreno\", \"dctcp\" or \"swift\"";
+            let expected = "a congestion with a window to spread: \"fixed-window\", \"newreno\", \"cubic\", \"dctcp\" or \"swift\"";
             return Err(Invalid::new("shaping", expected, format!("\"paced\" with \"{name}\"")));
         }
         Ok(())
@@ -244,6 +245,7 @@ impl Transport {
         match &self.congestion {
             Congestion::FixedWindow(_)
             | Congestion::NewReno(_)
+            | Congestion::Cubic(_)
             | Congestion::Dctcp(_)
             | Congestion::Swift(_) => true,
             Congestion::None(_)
@@ -327,6 +329,7 @@ mod tests {
         for congestion in [
             Congestion::FixedWindow(Default::default()),
             Congestion::NewReno(Default::default()),
+            Congestion::Cubic(Default::default()),
             Congestion::Dctcp(Default::default()),
             Congestion::Timely(Default::default()),
             Congestion::Swift(Default::default()),

@@ -110,6 +110,14 @@ pub const PRESETS: &[Preset] = &[
         expand: || tcp(Congestion::NewReno(Default::default())),
     },
     Preset {
+        name: "cubic",
+        doc: "TCP CUBIC (RFC 9438), what most hosts run, with time beside counting as evidence of losses (RACK-TLP, RFC 8985); sizes and timeouts as tcp.",
+        expand: || Transport {
+            reliability: Reliability::SelectiveRepeat(SelectiveRepeat { reorder_threshold: 3, rack: true }),
+            ..tcp(Congestion::Cubic(Default::default()))
+        },
+    },
+    Preset {
         name: "dctcp",
         doc: "DCTCP (Alizadeh et al., SIGCOMM'10; RFC 8257) in 1500-byte packets, timeouts of at least 200 us. Needs a fabric with ECN.",
         expand: || tcp(Congestion::Dctcp(Default::default())),

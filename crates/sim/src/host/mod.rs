@@ -497,9 +497,6 @@ impl Host {
         out: &mut impl Scheduler<Message>,
     ) {
         self.control_received += 1;
-        if world.numbering.has_subflows() {
-            return self.on_answer_to_subflow(world, id, now, packet, out);
-        }
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
         if flow.sender.learns() {
             return self.learn(world, id, now, packet, out);
@@ -528,6 +525,9 @@ impl Host {
         packet: &Packet,
         out: &mut impl Scheduler<Message>,
     ) {
+        if world.numbering.has_subflows() {
+            return self.on_answer_to_subflow(world, id, now, packet, out);
+        }
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
         let feedback = flow.sender.on_ack(&world.transport, answer(now, packet));
         let losses = flow.sender.find_losses(&world.transport, now);

@@ -1,5 +1,6 @@
 //! How much a flow may have in flight, or how fast it may send.
 
+pub mod cubic;
 pub mod dcqcn;
 pub mod dctcp;
 pub mod fixed_window;
@@ -24,6 +25,7 @@ pub(crate) enum Control {
     /// Nothing does.
     Still,
     NewReno(Box<newreno::State>),
+    Cubic(Box<cubic::State>),
     Dctcp(Box<dctcp::State>),
     Dcqcn(Box<dcqcn::State>),
     Timely(Box<timely::State>),
@@ -46,6 +48,11 @@ impl Control {
                 let state = config.begin(packet);
                 gate.set_window(state.window());
                 Control::NewReno(Box::new(state))
+            }
+            Congestion::Cubic(config) => {
+                let state = config.begin(packet);
+                gate.set_window(state.window());
+                Control::Cubic(Box::new(state))
             }
             Congestion::Dctcp(config) => {
                 let state = config.begin(packet);
@@ -84,7 +91,7 @@ impl Control {
     /// Whether its window can shrink below a packet, so that round-trip times matter.
     #[inline]
     pub(crate) fn is_adaptive(&self) -> bool {
-        matches!(self, Control::NewReno(_) | Control::Dctcp(_) | Control::Swift(_))
+        matches!(self, Control::NewReno(_) | Control::Cubic(_) | Control::Dctcp(_) | Control::Swift(_))
     }
 
     /// When to call [`Self::on_timer`].
@@ -108,7 +115,11 @@ impl Control {
     #[inline]
     pub(crate) fn on_sent(&mut self, now: Time, bytes: u64, gate: &mut Gate) {
         match self {
-            Control::Still | Control::NewReno(_) | Control::Dctcp(_) | Control::Swift(_) => {}
+            Control::Still
+            | Control::NewReno(_)
+            | Control::Cubic(_)
+            | Control::Dctcp(_)
+            | Control::Swift(_) => {}
             Control::Timely(_) => gate.on_sent(now, bytes),
             Control::Dcqcn(state) => {
                 gate.on_sent(now, bytes);
@@ -161,6 +172,11 @@ impl Control {
     ) -> bool {
         match (self, &transport.congestion) {
             (Control::NewReno(state), Congestion::NewReno(config)) => {
+                let is_cut = state.on_feedback(config, feedback);
+                gate.set_window(state.window());
+                is_cut
+            }
+            (Control::Cubic(state), Congestion::Cubic(config)) => {
                 let is_cut = state.on_feedback(config, feedback);
                 gate.set_window(state.window());
                 is_cut

@@ -1,4 +1,4 @@
-//! The window that NewReno and DCTCP share.
+//! The window that NewReno, DCTCP and CUBIC share.
 
 use netloom_units::{Bytes, Time};
 
@@ -53,28 +53,49 @@ impl Reno {
         self.cut.is_none_or(|cut| feedback.sent() > cut)
     }
 
+    /// The window in bytes.
+    pub(crate) fn cwnd(&self) -> f64 {
+        self.cwnd
+    }
+
     /// Packets were acknowledged, the last of them marked if `marked`.
     pub(crate) fn on_ack(&mut self, feedback: &Feedback, marked: bool) {
+        let (packet, steepest) = (self.packet, self.steepest);
+        self.on_ack_by(feedback, marked, |cwnd, is_limiting| {
+            let bytes = feedback.bytes as f64;
+            let alone = packet * bytes / cwnd.max(packet);
+            if is_limiting { alone.min(steepest * bytes) } else { 0.0 }
+        });
+    }
+
+    /// The same, where congestion avoidance adds what is given, by the window and whether that is what limits the flow.
+    #[inline]
+    pub(crate) fn on_ack_by(
+        &mut self,
+        feedback: &Feedback,
+        marked: bool,
+        avoid: impl FnOnce(f64, bool) -> f64,
+    ) {
         let bytes = feedback.bytes as f64;
         if self.glide != 0.0 {
             let cwnd = self.cwnd + self.glide * bytes;
             let is_there = if self.glide < 0.0 { cwnd <= self.ssthresh } else { cwnd >= self.ssthresh };
             (self.cwnd, self.glide) = if is_there { (self.ssthresh, 0.0) } else { (cwnd, self.glide) };
         } else if !marked && self.is_after_cut(feedback) {
-            self.grow(feedback, bytes);
+            self.grow(feedback, bytes, avoid);
         }
     }
 
     /// A window that is not what limits the flow does not grow (RFC 9002, section 7.8).
-    fn grow(&mut self, feedback: &Feedback, bytes: f64) {
+    #[inline]
+    fn grow(&mut self, feedback: &Feedback, bytes: f64, avoid: impl FnOnce(f64, bool) -> f64) {
         let in_flight = f64::from(feedback.in_flight + feedback.packets) * self.packet;
         if self.cwnd < self.ssthresh {
             if in_flight * 2.0 >= self.cwnd {
                 self.cwnd += bytes;
             }
-        } else if in_flight + self.packet > self.cwnd {
-            let alone = self.packet * bytes / self.cwnd.max(self.packet);
-            self.cwnd += alone.min(self.steepest * bytes);
+        } else {
+            self.cwnd += avoid(self.cwnd, in_flight + self.packet > self.cwnd);
         }
         self.cwnd = self.cwnd.min(self.most);
     }
@@ -98,12 +119,17 @@ impl Reno {
 
     /// Packets were lost: halves the window unless it was cut since they were sent; a timeout leaves one packet. Returns whether it is cut.
     pub(crate) fn on_loss(&mut self, feedback: &Feedback) -> bool {
+        self.on_loss_to(0.5, feedback)
+    }
+
+    /// The same, where a cut leaves another part than half.
+    pub(crate) fn on_loss_to(&mut self, part: f64, feedback: &Feedback) -> bool {
         let outstanding = f64::from(feedback.next - feedback.oldest) * self.packet;
-        let half = (self.cwnd.min(outstanding) / 2.0).max(2.0 * self.packet).min(self.most);
+        let left = (self.cwnd.min(outstanding) * part).max(2.0 * self.packet).min(self.most);
         if feedback.cause == Cause::Timeout {
             // A second timeout in a row tells nothing about the path (RFC 5681, section 3.1).
             if self.cwnd > self.packet {
-                self.ssthresh = half;
+                self.ssthresh = left;
             }
             self.cwnd = self.packet.max(self.least).min(self.most);
             self.glide = 0.0;
@@ -112,8 +138,16 @@ impl Reno {
         }
         let is_new = self.is_after_cut(feedback);
         if is_new {
-            self.cut_to(half, feedback);
+            self.cut_to(left, feedback);
         }
         is_new
+    }
+}
+
+#[cfg(test)]
+impl Reno {
+    /// Whether a cut is under way.
+    pub(crate) fn is_gliding(&self) -> bool {
+        self.glide != 0.0
     }
 }

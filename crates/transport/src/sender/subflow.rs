@@ -10,7 +10,9 @@ use crate::content::Content;
 impl Sender {
     /// A subflow of a flow, without anything to send yet.
     pub fn subflow(transport: &Transport, path: PathFacts, now: Time) -> Self {
-        Self::begin(transport, Content::new(0, transport.options.mtu.0), path, now)
+        let content = Content::new(0, transport.options.mtu.0);
+        // If nothing else, that its flow has arrived.
+        Sender { learns: true, ..Self::begin(transport, content, path, now) }
     }
 
     /// So many bytes of its flow are unsent: if there are any, it may send a packet more.
