@@ -18,6 +18,7 @@
 
 mod buffers;
 mod config;
+mod estimator;
 mod faults;
 pub mod flow_control;
 mod inputs;

@@ -3,6 +3,7 @@
 use netloom_units::{Bytes, Rate, Time};
 use rand::Rng;
 
+use crate::estimator::RateEstimator;
 use crate::faults::{ChannelFaults, Start};
 use crate::packet::{Packet, PacketKind};
 use crate::rules::Rules;
@@ -238,13 +239,15 @@ pub struct Port {
     pub(crate) rank: u8,
     /// Serialisation of the last size sent, for PAUSE frames, control and data; a division saved nearly always.
     pub(crate) known: [Serialisation; KNOWN],
-    /// From when on a packet that starts must look at the two below.
+    /// From when on a packet that starts must be looked at because of what follows.
     watch_from: Time,
     /// Where the load ends before the run.
     pub(crate) drain: Option<Box<Drain>>,
     /// Rate changes to come, latest first.
     pub(crate) changes: Vec<(Time, Rate)>,
     pub(crate) faults: Option<Box<ChannelFaults>>,
+    /// How fast it has sent lately, where somebody asks.
+    pub(crate) estimator: Option<Box<RateEstimator>>,
     pub(crate) cut_through: Option<(Rate, Bytes)>,
     /// Since when flow control holds data back; `Time::MAX` while it does not.
     pub(crate) held_since: Time,
@@ -276,6 +279,7 @@ impl Port {
             drain: None,
             changes,
             faults: spec.faults,
+            estimator: None,
             cut_through,
             held_since: Time::MAX,
             stats: Traffic::default(),
@@ -375,7 +379,7 @@ impl Port {
         Some(Departure { channel: self.channel, to: self.to, arrival, packet })
     }
 
-    /// Looks at what changes on the channel when a packet starts. Returns whether the packet is lost.
+    /// Looks at what changes on the channel when a packet starts, and counts it where rates are estimated. Returns whether the packet is lost.
     #[cold]
     #[inline(never)]
     fn watch(&mut self, packet: &Packet, start: Time, has_waited: bool) -> bool {
@@ -384,13 +388,17 @@ impl Port {
         let drain_from = self.drain.as_mut().map_or(Time::MAX, |drain| drain.note(start, stats));
         let next_change = self.changes.last().map_or(Time::MAX, |&(from, _)| from).min(drain_from);
         let Some(faults) = &mut self.faults else {
-            self.watch_from = next_change;
+            self.watch_from = if self.estimator.is_some() { Time::ZERO } else { next_change };
+            self.estimate(packet, start);
             return false;
         };
         let duration = self.rate.serialize(Bytes(u64::from(packet.size)));
         let verdict = faults.judge(start, start + duration + self.latency, has_waited);
         match verdict {
-            Start::Arrives => return false,
+            Start::Arrives => {
+                self.estimate(packet, start);
+                return false;
+            }
             Start::IsCut => {}
             Start::LostOnTheWay => {
                 // A cut ends the transmission.
@@ -399,6 +407,7 @@ impl Port {
                 self.stats.bytes += u64::from(packet.size);
                 self.stats.packets += 1;
                 self.stats.busy += self.free_at - start;
+                self.estimate(packet, start);
             }
             Start::Flush(cut) => {
                 // It waited until the cut only.
@@ -409,6 +418,13 @@ impl Port {
         }
         self.losses().lost += 1;
         true
+    }
+
+    /// Counts a packet that starts, where rates are estimated.
+    fn estimate(&mut self, packet: &Packet, start: Time) {
+        if let Some(estimator) = &mut self.estimator {
+            estimator.note(start, packet.size);
+        }
     }
 
     /// Lets the time of a packet pass that a fault took as it started at `at`: a NIC that pulls its data goes on at its pace.

@@ -6,6 +6,7 @@ use netloom_units::Time;
 use rand::Rng;
 
 use crate::buffers::{Accounts, Buffers, Charge};
+use crate::estimator::RateEstimator;
 use crate::faults::{DropCause, Dropped};
 use crate::inputs::Inputs;
 use crate::packet::{NO_INGRESS, Packet, PacketKind};
@@ -534,6 +535,22 @@ impl Ports {
         let state = &self.ports[usize::from(port)];
         let sending = if state.free_at > now { u64::from(state.sending) } else { 0 };
         state.queued + sending
+    }
+
+    /// How much of its channel's rate a port has used lately, in 65,536ths, by what started before `now`; 0 unless rates are estimated.
+    pub fn utilisation(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) -> u64 {
+        self.advance_port(port, now, rules, wire);
+        let state = &mut self.ports[usize::from(port)];
+        state.change_rate(now);
+        let rate = state.rate;
+        state.estimator.as_mut().map_or(0, |estimator| estimator.utilisation(now, rate))
+    }
+
+    /// Has every port estimate its rate: every `period` it forgets the share `discount` of what it has sent. To be called before anything is
+    /// sent.
+    pub fn estimate_rates(&mut self, period: Time, discount: f64) {
+        let estimator = || Some(Box::new(RateEstimator::new(period, discount)));
+        self.ports.iter_mut().for_each(|port| port.estimator = estimator());
     }
 
     /// Whether the channel of a port is cut.

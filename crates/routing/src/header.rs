@@ -92,6 +92,10 @@ pub trait View {
     fn load(&mut self, port: PortId) -> u64;
     /// Rate of a port's link in bit/s.
     fn rate(&self, port: PortId) -> u64;
+    /// How much of its link's rate a port has used lately, in 65,536ths; 0 where nobody estimates it.
+    fn utilisation(&mut self, _: PortId) -> u64 {
+        0
+    }
     /// Bytes that a port has sent and for which no credit has come back; 0 where there are no credits.
     fn unreturned(&mut self, _: PortId) -> u64 {
         0

@@ -7,7 +7,7 @@ use crate::granularity::{conweave, flow, flowcell, flowcut, flowlet, packet};
 use crate::hash::HashFunction;
 use crate::scheme::{Placement, Routing};
 use crate::selector::{
-    drill, hash, k_shortest, layer, least_loaded, mod_k, random, round_robin, switch_ar,
+    conga, drill, estimator, hash, k_shortest, layer, least_loaded, mod_k, random, round_robin, switch_ar,
     switch_ar_fractional, switch_ar_stable, ugal, valiant, weighted,
 };
 use crate::{Granularity, Selector};
@@ -57,6 +57,11 @@ fn flowcut_nic(config: flowcut::Flowcut) -> Routing {
 
 fn conweave(config: conweave::ConWeave) -> Routing {
     scheme(Placement::Ingress, Granularity::ConWeave(config), Selector::Random(random::Random {}))
+}
+
+fn conga(gap: Time, config: conga::Conga) -> Routing {
+    let granularity = Granularity::Flowlet(flowlet::Flowlet { gap });
+    scheme(Placement::Ingress, granularity, Selector::Conga(config))
 }
 
 fn flowcut(placement: Placement) -> Routing {
@@ -233,6 +238,20 @@ pub const PRESETS: &[Preset] = &[
         expand: || {
             let granularity = Granularity::Flowcell(flowcell::Flowcell::default());
             scheme(Placement::Nic, granularity, Selector::RoundRobin(round_robin::RoundRobin {}))
+        },
+    },
+    Preset {
+        name: "conga",
+        doc: "CONGA: a flowlet of a 500 us gap takes the least congested path, as leaf switches tell each other (Alizadeh et al., SIGCOMM'14).",
+        expand: || conga(Time::from_us(500), conga::Conga::default()),
+    },
+    Preset {
+        name: "conga-rdma",
+        doc: "CONGA with the constants of ConWeave's public code: flowlets of 100 us, estimators of 250 us, told congestion counts for 500 us.",
+        expand: || {
+            let estimator = estimator::Estimator { period: Time::from_us(50), discount: 0.2 };
+            let ageing = Time::from_us(500);
+            conga(Time::from_us(100), conga::Conga { estimator, ageing, ..conga::Conga::default() })
         },
     },
     Preset {

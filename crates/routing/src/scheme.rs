@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::granularity::flowcut::Flowcut;
 use crate::hash::HashFunction;
+use crate::selector::conga::Conga;
+use crate::selector::estimator::Estimator;
 use crate::selector::layer::First;
 use crate::selector::mod_k;
 use crate::{Granularity, Selector};
@@ -104,6 +106,24 @@ impl Routing {
             Granularity::Flowcut(flowcut) if self.placement != Placement::Nic => Some(flowcut),
             _ => None,
         }
+    }
+
+    /// The way in which leaf switches tell each other of congestion, if they do.
+    pub fn conga(&self) -> Option<&Conga> {
+        match &self.selector {
+            Selector::Conga(conga) => Some(conga),
+            _ => None,
+        }
+    }
+
+    /// How ports estimate their rates, if somebody asks.
+    pub fn estimator(&self) -> Option<&Estimator> {
+        self.conga().map(|conga| &conga.estimator)
+    }
+
+    /// Whether first switches write labels on packets, by whose digits others forward.
+    pub(crate) fn labels_at_first(&self) -> bool {
+        self.weaves() || self.conga().is_some()
     }
 
     /// Whether first switches re-route by ConWeave's epochs, and last switches restore the order.
@@ -217,6 +237,10 @@ impl Routing {
                 self.placement.name()
             );
             return refuse("placement", reason);
+        }
+        if self.conga().is_some() && matches!(granularity, Granularity::Flowcut(_)) {
+            let reason = "expected \"flow\", \"flowlet\", \"flowcell\" or \"packet\" with \"conga\", which keeps labels for runs of packets; found \"flowcut\"";
+            return refuse("granularity", reason.into());
         }
         if let Selector::Ugal(ugal) = selector
             && ugal.progressive

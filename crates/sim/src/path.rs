@@ -5,6 +5,17 @@ use netloom_routing::RouteTable;
 use netloom_topology::{Channel, ChannelId, HostId, Network};
 use netloom_units::{Bytes, Rate, Time};
 
+/// Number of path labels between two hosts of a tree: one per choice of up ports along the way.
+pub(crate) fn labels(network: &Network, table: &RouteTable, src: HostId, dst: HostId) -> u32 {
+    let (mut labels, mut here) = (1u32, network.edge_switch(src));
+    while !network.is_host(here) {
+        let ports = table.candidates(here, dst).ports;
+        labels = labels.saturating_mul(ports.len() as u32);
+        here = network.channel(network.ports(here)[usize::from(ports[0])]).to;
+    }
+    labels
+}
+
 /// The channels of one minimal path, at their configured rates.
 #[derive(Clone, Debug)]
 pub struct PathProfile {

@@ -306,8 +306,12 @@ impl Simulation {
             let specs: Vec<PortSpec> = specs.of(id).collect();
             check_switch(&specs, rules)?;
             let specs_len = specs.len();
+            let mut ports = Ports::new(specs, rules, false);
+            if let Some(estimator) = self.world.routing.estimator() {
+                ports.estimate_rates(estimator.period, estimator.discount);
+            }
             Ok(Node::Switch(Box::new(Switch {
-                ports: Ports::new(specs, rules, false),
+                ports,
                 decider: Decider::of_switch(&self.world.routing, stride, self.world.is_lossy, &mut draws),
                 draws,
                 row: self.world.forwarding.table().row(id),
@@ -331,7 +335,8 @@ impl Simulation {
         let decides_only = forwarding.is_minimal()
             && epochs.is_empty()
             && routing.counted_flowcuts().is_none()
-            && !routing.weaves();
+            && !routing.weaves()
+            && routing.conga().is_none();
         if has_sampler || fabric.options.qcn.is_some() || !decides_only {
             Duties::Special
         } else if rules.is_lossless() {

@@ -1,5 +1,6 @@
 //! A switch: route, enqueue, send.
 
+mod conga;
 mod conweave;
 mod flowcut;
 
@@ -206,6 +207,7 @@ impl Switch {
             PacketKind::Data if world.routing.weaves() => {
                 return self.weave(world, id, now, packet, out);
             }
+            _ if world.routing.conga().is_some() => self.lead(world, id, now, packet, out),
             _ => self.choose_specially(world, id, now, packet, out),
         };
         if packet.kind == PacketKind::Data
@@ -462,6 +464,10 @@ impl<S: Scheduler<Message>> View for PortsAt<'_, S> {
     fn rate(&self, port: PortId) -> u64 {
         let network = &self.world.network;
         network.channel(network.ports(self.id)[usize::from(port)]).rate.0
+    }
+
+    fn utilisation(&mut self, port: PortId) -> u64 {
+        self.ports.utilisation(port, self.now, &self.world.rules, &mut Channels(self.out))
     }
 
     fn unreturned(&mut self, port: PortId) -> u64 {

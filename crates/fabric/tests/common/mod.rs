@@ -117,6 +117,10 @@ impl Node {
         Fate::Queued
     }
 
+    pub fn utilisation(&mut self, at: Time, port: u16) -> u64 {
+        self.ports.utilisation(port, at, &self.rules, &mut self.left)
+    }
+
     pub fn advance(&mut self, until: Time) -> Option<Time> {
         self.ports.advance(until, &self.rules, &mut self.left)
     }

@@ -23,6 +23,7 @@ use crate::header::{
     Receipt, Signal, View,
 };
 use crate::scheme::{Placement, Routing};
+use crate::selector::conga::{Leaf, Marking, Report};
 use crate::selector::congestion::Uncongested;
 use crate::selector::random::below;
 use crate::selector::{Choose, Chooser, Place, Question, Selector, Situation, mod_k};
@@ -48,6 +49,8 @@ pub struct Decider {
     at_first: bool,
     /// ConWeave's two ends, at a switch that weaves.
     weaving: Option<Box<Weaving>>,
+    /// What it knows of other leaf switches, under CONGA.
+    leaf: Option<Box<Leaf>>,
     /// A flow's sender takes another path when its window is cut or its timer expires.
     redraws_on_loss: bool,
     /// The granularity learns from feedback, and may stop flows because of it.
@@ -114,7 +117,7 @@ impl Decider {
         );
         let data = match (scheme.placement, &scheme.selector) {
             (Placement::Nic, Selector::RoundRobin(_)) => Role::Label,
-            _ if scheme.weaves() => Role::Label,
+            _ if scheme.labels_at_first() => Role::Label,
             (Placement::Nic, _) | (_, Selector::Hash(_)) => Role::Hash,
             (Placement::Ingress, _) if per_packet => Role::PacketAtFirst,
             (Placement::Ingress, _) => Role::RunAtFirst,
@@ -129,7 +132,9 @@ impl Decider {
         let limits = limits(scheme);
         let passing =
             scheme.counted_flowcuts().map(|flowcut| Box::new(Passing::new(flowcut, limits, is_lossy)));
-        let remembers = matches!(data, Role::Run | Role::RunAtFirst) && passing.is_none();
+        let leaf = scheme.conga().map(|conga| Box::new(Leaf::new(conga)));
+        let has_runs = matches!(data, Role::Run | Role::RunAtFirst) || leaf.is_some() && !per_packet;
+        let remembers = has_runs && passing.is_none();
         let flows = if remembers { scheme.granularity.at_switch(limits) } else { Flows::None };
         let roles = [data, control, notification];
         let quick = match roles {
@@ -150,6 +155,7 @@ impl Decider {
             passing,
             at_first,
             weaving,
+            leaf,
             chooser,
             ..Decider::bare(scheme, salt, stride)
         }
@@ -165,6 +171,9 @@ impl Decider {
         }
         if let Some(passing) = &mut self.passing {
             passing.forget();
+        }
+        if let (Some(leaf), Some(conga)) = (&mut self.leaf, scheme.conga()) {
+            **leaf = Leaf::new(conga);
         }
     }
 
@@ -182,6 +191,7 @@ impl Decider {
             passing: None,
             at_first: false,
             weaving: None,
+            leaf: None,
             redraws_on_loss: false,
             heeds: false,
             decisions: Decisions::default(),
@@ -403,6 +413,67 @@ impl Decider {
     /// How many flows it counted at a time; none if it counts none.
     pub fn occupancy(&self) -> Option<Occupancy> {
         self.passing.as_ref().map(|passing| passing.occupancy())
+    }
+
+    /// What a flow's first switch writes on a data packet under CONGA. `last`: index of the packet's last switch, to which `paths` lead.
+    #[expect(clippy::too_many_arguments, reason = "a packet, its place and what is known there")]
+    pub fn mark(
+        &mut self,
+        header: &Header,
+        last: u32,
+        paths: impl FnOnce() -> u32,
+        candidates: Candidates<'_>,
+        now: Time,
+        mut view: impl View,
+        random: &mut impl Rng,
+    ) -> Marking {
+        let Some(leaf) = &mut self.leaf else { return Marking::default() };
+        let (flow, payload) = (FlowRef::passing(header.key()), header.payload);
+        let (report, stride, ports) = (leaf.report(last), self.stride, candidates.ports);
+        let marking = |label: u16| Marking { label, congestion: 0, report };
+        if let Some(hop) = each!(&mut self.flows, table => table.kept(flow, now, payload), None) {
+            return marking(hop.tag.bits() as u16);
+        }
+        let paths = paths();
+        let home = region(self.hash.apply(header, self.salt), paths as usize) as u16;
+        if !each!(&mut self.flows, table => table.has_room(flow, now), true) {
+            return marking(home);
+        }
+        let before = each!(&mut self.flows, table => table.before(flow, now), None);
+        let before = before.map(|hop| hop.tag.bits() as u16);
+        let rounded = |parts| leaf.rounded(parts);
+        let port = |label: u16| ports[mod_k::place(u32::from(label), stride, ports.len())];
+        let local = |label| rounded(view.utilisation(port(label)));
+        let label = leaf.choose(last, paths, before, local, now, random);
+        self.decisions.count(label != home);
+        let hop = Hop { port: port(label), tag: Tag::label(u32::from(label)) };
+        each!(&mut self.flows, table => table.keep(flow, hop, now, payload), ());
+        marking(label)
+    }
+
+    /// What a marking becomes on a link, given its utilisation, under CONGA.
+    pub fn raise(&self, marking: Marking, utilisation: u64) -> Marking {
+        let here = self.leaf.as_ref().map_or(0, |leaf| leaf.rounded(utilisation));
+        Marking { congestion: marking.congestion.max(here), ..marking }
+    }
+
+    /// What a leaf switch tells another one, of that index, under CONGA.
+    pub fn report_to(&mut self, leaf: u32) -> Option<Report> {
+        self.leaf.as_mut()?.report(leaf)
+    }
+
+    /// A packet from a leaf switch of that index tells this one, its last, something under CONGA.
+    pub fn hear_report(&mut self, from: u32, report: Report, now: Time) {
+        if let Some(leaf) = &mut self.leaf {
+            leaf.hear(from, report, now);
+        }
+    }
+
+    /// A data packet has come from a leaf switch of that index under CONGA.
+    pub fn see_marking(&mut self, from: u32, marking: Marking) {
+        if let Some(leaf) = &mut self.leaf {
+            leaf.see(from, marking);
+        }
     }
 
     /// What a flow's first switch writes on a data packet under ConWeave. `between` tells of the paths to the packet's last switch.
@@ -654,7 +725,8 @@ impl Decider {
 
 /// What the flow table of a switch may hold.
 fn limits(scheme: &Routing) -> Limits {
-    Limits { ageing: scheme.ageing, entries: scheme.entries.map_or(usize::MAX, |entries| entries as usize) }
+    let entries = scheme.entries.map_or(usize::MAX, |entries| entries as usize);
+    Limits { ageing: scheme.ageing, entries, keeps_path: scheme.conga().is_some() }
 }
 
 #[cfg(test)]

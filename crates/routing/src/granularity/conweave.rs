@@ -427,7 +427,10 @@ mod tests {
             flush_default: Time(10_000),
             inactive: Time(50_000),
         };
-        (Weaving::new(&config, Limits { ageing: Time(1_000_000), entries: usize::MAX }), Pcg64Mcg::new(1))
+        (
+            Weaving::new(&config, Limits { ageing: Time(1_000_000), entries: usize::MAX, keeps_path: false }),
+            Pcg64Mcg::new(1),
+        )
     }
 
     #[test]
@@ -495,7 +498,7 @@ mod tests {
     #[test]
     fn a_flow_without_an_entry_keeps_one_path() {
         let (weaving, mut random) = weaving();
-        let limits = Limits { ageing: Time(1_000_000), entries: 1 };
+        let limits = Limits { ageing: Time(1_000_000), entries: 1, keeps_path: false };
         let mut weaving = Weaving::new(&weaving.config, limits);
         weaving.stamp(FlowKey { src: 8, flow: 8 }, Time(0), || BETWEEN, &mut random);
         let stamps = [10, 20, 9000].map(|now| weaving.stamp(FLOW, Time(now), || BETWEEN, &mut random));

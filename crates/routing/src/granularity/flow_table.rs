@@ -22,6 +22,8 @@ pub(crate) struct Limits {
     pub(crate) ageing: Time,
     /// Most entries.
     pub(crate) entries: usize,
+    /// The last path of a flow matters beyond the run of packets that took it.
+    pub(crate) keeps_path: bool,
 }
 
 /// An entry and when its flow was last seen.
@@ -153,7 +155,8 @@ mod tests {
 
     #[test]
     fn a_switch_forgets_a_flow_that_it_has_not_seen_for_longer_than_its_age() {
-        let mut table = FlowTable::of_switch(Limits { ageing: Time(100), entries: usize::MAX });
+        let mut table =
+            FlowTable::of_switch(Limits { ageing: Time(100), entries: usize::MAX, keeps_path: false });
         table.insert(flow(1), Time(0), 'a');
         assert_eq!(table.see(flow(1), Time(100)).copied(), Some('a'));
         assert_eq!(table.see(flow(1), Time(200)).copied(), Some('a'), "seen at 100");
@@ -162,7 +165,8 @@ mod tests {
 
     #[test]
     fn sweeping_changes_nothing_but_the_size() {
-        let mut table = FlowTable::of_switch(Limits { ageing: Time(100), entries: usize::MAX });
+        let mut table =
+            FlowTable::of_switch(Limits { ageing: Time(100), entries: usize::MAX, keeps_path: false });
         for number in 0..50_000 {
             let now = Time(u64::from(number));
             table.insert(flow(number), now, number);
@@ -186,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_full_table_takes_a_flow_only_when_another_has_been_forgotten() {
-        let mut table = FlowTable::of_switch(Limits { ageing: Time(100), entries: 2 });
+        let mut table = FlowTable::of_switch(Limits { ageing: Time(100), entries: 2, keeps_path: false });
         for number in 0..3 {
             assert_eq!(table.has_room(flow(number), Time(50)), number < 2);
             table.insert(flow(number), Time(50), number);

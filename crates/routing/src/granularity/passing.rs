@@ -241,7 +241,7 @@ mod tests {
     const FLOW: FlowKey = FlowKey { src: 1, flow: 7 };
 
     fn limits(entries: usize) -> Limits {
-        Limits { ageing: Time(1_000_000), entries }
+        Limits { ageing: Time(1_000_000), entries, keeps_path: false }
     }
 
     fn passed(flow: FlowKey, sent: u64) -> Passed {

@@ -34,7 +34,7 @@ impl<G: Runs> Table<G> {
 
     /// The flows that pass a switch.
     pub(crate) fn of_switch(granularity: &G, limits: Limits) -> Self {
-        let ageing = granularity.memory().unwrap_or(limits.ageing);
+        let ageing = granularity.memory().filter(|_| !limits.keeps_path).unwrap_or(limits.ageing);
         Table::new(granularity, FlowTable::of_switch(Limits { ageing, ..limits }))
     }
 
@@ -52,6 +52,11 @@ impl<G: Runs> Table<G> {
     pub(crate) fn kept(&mut self, flow: FlowRef, now: Time, payload: u32) -> Option<Hop> {
         let kept = self.flows.see(flow, now)?;
         self.granularity.continues(&mut kept.run, now, payload).then_some(kept.hop)
+    }
+
+    /// The path of a flow's packets before, as a packet goes by that does not belong to their run.
+    pub(crate) fn before(&mut self, flow: FlowRef, now: Time) -> Option<Hop> {
+        self.flows.see(flow, now).map(|kept| kept.hop)
     }
 
     /// A flow starts on a path.

@@ -10,6 +10,7 @@
 //! | [`round_robin`] | the next in turn | the next path label |
 //! | [`least_loaded`] | fewest queued bytes, ties at random | – |
 //! | [`drill`] | fewest queued bytes among a few samples and remembered ports | – |
+//! | [`conga`] | the congestion of whole paths, as leaf switches tell each other | – |
 //! | [`mod_k`] | the destination's or source's digit | – |
 //! | [`weighted`] | hash, in proportion to link rates | – |
 //! | [`switch_ar`] | congestion notifications | – |
@@ -20,8 +21,10 @@
 //! | `k-shortest` | a uniform draw among the k shortest paths | the path along which switches forward |
 //! | [`layer`] | a uniform draw among routing layers | the layer in whose table switches look |
 
+pub mod conga;
 pub mod congestion;
 pub mod drill;
+pub mod estimator;
 pub mod hash;
 pub(crate) mod k_shortest;
 mod kind;
@@ -115,6 +118,7 @@ macro_rules! list {
             "round-robin" => RoundRobin(round_robin::RoundRobin),
             "least-loaded" => LeastLoaded(least_loaded::LeastLoaded),
             "drill" => Drill(drill::Drill),
+            "conga" => Conga(conga::Conga),
             "d-mod-k" => DModK(mod_k::DModK),
             "s-mod-k" => SModK(mod_k::SModK),
             "weighted" => Weighted(weighted::Weighted),

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Switch, is_edge_of};
 use crate::model::{Message, World};
-use crate::path::PathProfile;
+use crate::path::{PathProfile, labels};
 
 /// Size of what switches tell each other: a header without payload.
 const WORD: Bytes = Bytes(64);
@@ -200,13 +200,7 @@ fn between(world: &World, packet: &Packet, now: Time) -> Between {
     let table = world.epochs.at(now, &world.forwarding).table();
     let (network, options) = (&world.network, &world.fabric.options);
     let path = PathProfile::walk(network, table, options, packet.src, packet.dst);
-    let mut paths = 1;
-    let mut here = network.edge_switch(packet.src);
-    while !network.is_host(here) {
-        let ports = table.candidates(here, packet.dst).ports;
-        paths *= ports.len() as u32;
-        here = network.channel(network.ports(here)[usize::from(ports[0])]).to;
-    }
+    let paths = labels(network, table, packet.src, packet.dst);
     let between = path.between_switches();
     let base_rtt = between.one_way(world.transport.packet_size()) + between.one_way(WORD);
     Between { last: table.edge_of(packet.dst), paths: paths.min(1 << 16), base_rtt }

@@ -1,0 +1,324 @@
+//! CONGA: leaf switches tell each other how congested the paths between them are.
+//!
+//! A flow's first switch, its leaf, chooses a path through the tree and writes its label on the packet. Every switch on the way raises the packet's
+//! *congestion* to that of the link on which it sends it, by the port's rate estimator, so the last switch learns the congestion of the
+//! path's worst link. It remembers that per leaf and path, and tells one entry of it to every packet that goes back to that leaf. So each leaf
+//! knows how congested its paths to each other leaf have lately been, and a new flowlet takes the path for which the greater of that and the
+//! congestion of its own port is least (Alizadeh et al., SIGCOMM'14).
+//!
+//! ```text
+//!   leaf a ── label 3, congestion 0 ──▶ spine ── label 3, congestion 5 ──▶ leaf b     from[a][3] = 5
+//!   leaf a     to[b][3] = 5 ◀── any packet of b's hosts to a's, "path 3: 5" ───────── leaf b
+//! ```
+
+use netloom_units::{Invalid, Time};
+use rand::Rng;
+use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::estimator::Estimator;
+use super::kind::{Facts, Kindred, Place};
+use super::random::{Draw, below};
+
+/// The least congested path between two leaf switches, as the flow's first switch knows by its own ports' rate estimators and by what the last
+/// one has told; if equal, the path of the flow's packets before, otherwise a random one. Alizadeh et al., CONGA, SIGCOMM'14. On trees of any
+/// number of levels: a path is a label, and its congestion that of its worst link between the two leaves. ACKs go by the
+/// header's hash and carry what the leaves tell each other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Conga {
+    /// How ports measure their congestion.
+    pub estimator: Estimator,
+    /// Bits to which congestion is rounded down, 1 to 4.
+    pub bits: u8,
+    /// What a leaf has been told of a path counts for so long, then the path is thought idle.
+    pub ageing: Time,
+}
+
+impl Default for Conga {
+    /// The paper's.
+    fn default() -> Self {
+        Conga { estimator: Estimator::default(), bits: 3, ageing: Time::from_ms(10) }
+    }
+}
+
+/// Labels are below this.
+const LABELS: u32 = (1 << 12) - 1;
+
+/// Most bits of a congestion.
+const MOST_BITS: u8 = 4;
+
+/// What one leaf tells another about a path that leads to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The path's label.
+    pub label: u16,
+    /// Congestion of its worst link.
+    pub congestion: u8,
+}
+
+/// What leaves write on a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marking {
+    /// Label of its path.
+    pub label: u16,
+    /// Congestion of the worst link so far.
+    pub congestion: u8,
+    /// What is told to the leaf where it goes.
+    pub report: Option<Report>,
+}
+
+impl Marking {
+    /// As it is written in a packet.
+    pub fn bits(self) -> u32 {
+        let report = self.report.unwrap_or(Report { label: LABELS as u16, congestion: 0 });
+        let half = |label: u16, congestion: u8| u32::from(label) | u32::from(congestion) << 12;
+        half(self.label, self.congestion) | half(report.label, report.congestion) << 16
+    }
+
+    /// As it is read from a packet.
+    pub fn from_bits(bits: u32) -> Self {
+        let half = |bits: u32| (bits as u16 & LABELS as u16, (bits >> 12) as u8 & ((1 << MOST_BITS) - 1));
+        let ((label, congestion), (told, how)) = (half(bits), half(bits >> 16));
+        let report = (u32::from(told) < LABELS).then_some(Report { label: told, congestion: how });
+        Marking { label, congestion, report }
+    }
+}
+
+/// What a leaf switch knows of the paths to and from others.
+#[derive(Clone, Debug)]
+pub(crate) struct Leaf {
+    config: Conga,
+    /// By other leaf and label: what that leaf has told of the paths to it, and until when that counts.
+    to: FxHashMap<u32, Vec<(u8, Time)>>,
+    /// By other leaf: what has been seen of the paths from it.
+    from: FxHashMap<u32, Seen>,
+}
+
+/// What a leaf has seen of the paths from another one.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    /// By label; none where nothing has come.
+    paths: Vec<Option<Path>>,
+    /// How many of them have not been told as they are now.
+    untold: usize,
+    /// Whose turn it is to be told.
+    turn: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Path {
+    congestion: u8,
+    is_told: bool,
+}
+
+impl Leaf {
+    /// One that knows nothing.
+    pub(crate) fn new(config: &Conga) -> Self {
+        Leaf { config: config.clone(), to: FxHashMap::default(), from: FxHashMap::default() }
+    }
+
+    /// The label of the path to leaf `last` that a run of packets takes; there are `paths` of them. `before` is that of the flow's packets
+    /// before, `local` the congestion of the port by which a path begins.
+    pub(crate) fn choose(
+        &self,
+        last: u32,
+        paths: u32,
+        before: Option<u16>,
+        mut local: impl FnMut(u16) -> u8,
+        now: Time,
+        random: &mut impl Rng,
+    ) -> u16 {
+        let told = self.to.get(&last);
+        let (mut best, mut least, mut ties) = (0, u8::MAX, 0);
+        for label in 0..paths.clamp(1, LABELS) as u16 {
+            let told = told.and_then(|told| told.get(usize::from(label)));
+            let remote = told.map_or(0, |&(congestion, until)| if now < until { congestion } else { 0 });
+            let congestion = local(label).max(remote);
+            if congestion < least {
+                (best, least, ties) = (label, congestion, 1);
+            } else if congestion == least && Some(best) != before {
+                // The n-th equal path replaces the choice with probability 1/n, and the path of before in any case.
+                ties += 1;
+                if Some(label) == before || below(ties, random) == 0 {
+                    best = label;
+                }
+            }
+        }
+        best
+    }
+
+    /// The congestion of a link, rounded down, from its utilisation in 65,536ths.
+    pub(crate) fn rounded(&self, utilisation: u64) -> u8 {
+        let most = (1 << self.config.bits) - 1;
+        (utilisation >> (16 - self.config.bits)).min(most) as u8
+    }
+
+    /// A data packet has come from leaf `first`.
+    pub(crate) fn see(&mut self, first: u32, marking: Marking) {
+        let Seen { paths, untold, .. } = self.from.entry(first).or_default();
+        let label = usize::from(marking.label);
+        if paths.len() <= label {
+            paths.resize(label + 1, None);
+        }
+        let congestion = marking.congestion;
+        match &mut paths[label] {
+            Some(path) if path.congestion == congestion => {}
+            Some(path) => {
+                *untold += usize::from(path.is_told);
+                *path = Path { congestion, is_told: false };
+            }
+            new => {
+                *untold += 1;
+                *new = Some(Path { congestion, is_told: false });
+            }
+        }
+    }
+
+    /// What a packet tells to the leaf where it goes: of the paths from there the next in turn, those first that have changed since they were
+    /// told.
+    pub(crate) fn report(&mut self, last: u32) -> Option<Report> {
+        let Seen { paths, untold, turn } = self.from.get_mut(&last)?;
+        let is_next = |place: &usize| paths[*place].is_some_and(|path| *untold == 0 || !path.is_told);
+        let first = *turn % paths.len().max(1);
+        let place = (first..paths.len()).chain(0..first).find(is_next)?;
+        *turn = place + 1;
+        let path = paths[place].as_mut()?;
+        *untold -= usize::from(!path.is_told);
+        path.is_told = true;
+        Some(Report { label: place as u16, congestion: path.congestion })
+    }
+
+    /// Leaf `first` has told something of the paths to it.
+    pub(crate) fn hear(&mut self, first: u32, report: Report, now: Time) {
+        let told = self.to.entry(first).or_default();
+        let label = usize::from(report.label);
+        if told.len() <= label {
+            told.resize(label + 1, (0, Time::ZERO));
+        }
+        told[label] = (report.congestion, now + self.config.ageing);
+    }
+}
+
+impl Kindred for Conga {
+    type State = Draw;
+
+    fn state(&self, _: Place) -> Draw {
+        Draw
+    }
+
+    fn facts(&self) -> Facts {
+        Facts { at_first_switch: true, needs_tree: true, ..Facts::default() }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let check = || {
+            self.estimator.check()?;
+            let bits = (1..=MOST_BITS).contains(&self.bits);
+            Invalid::unless(bits, "bits", format!("1 to {MOST_BITS}"), self.bits)?;
+            Invalid::unless(self.ageing > Time::ZERO, "ageing", "more than 0", self.ageing)
+        };
+        check().map_err(|invalid| invalid.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_pcg::Pcg64Mcg;
+
+    const OTHER: u32 = 9;
+
+    fn leaf() -> (Leaf, Pcg64Mcg) {
+        (Leaf::new(&Conga { ageing: Time(1000), ..Conga::default() }), Pcg64Mcg::new(1))
+    }
+
+    fn marking(label: u16, congestion: u8) -> Marking {
+        Marking { label, congestion, report: None }
+    }
+
+    #[test]
+    fn markings_survive_the_wire() {
+        for report in
+            [None, Some(Report { label: 4094, congestion: 15 }), Some(Report { label: 0, congestion: 0 })]
+        {
+            let marking = Marking { label: 77, congestion: 7, report };
+            assert_eq!(Marking::from_bits(marking.bits()), marking);
+        }
+        assert_eq!(Marking::from_bits(Marking::default().bits()), Marking::default());
+    }
+
+    #[test]
+    fn congestion_is_an_eighth_of_the_link_and_never_more_than_seven() {
+        let (leaf, _) = leaf();
+        let rounded = [0, 8191, 8192, 32_767, 57_344, 65_536, 90_000].map(|parts| leaf.rounded(parts));
+        assert_eq!(rounded, [0, 0, 1, 3, 7, 7, 7]);
+    }
+
+    /// The paper's rule: the greater of what is measured here and what is told from there, and the least of these.
+    #[test]
+    fn the_path_is_taken_whose_worst_link_is_least_congested() {
+        let (mut leaf, mut random) = leaf();
+        let local = |label: u16| [5, 1, 0, 4][usize::from(label)];
+        assert_eq!(leaf.choose(OTHER, 4, None, local, Time(0), &mut random), 2);
+        leaf.hear(OTHER, Report { label: 2, congestion: 6 }, Time(0));
+        assert_eq!(leaf.choose(OTHER, 4, None, local, Time(10), &mut random), 1);
+        leaf.hear(OTHER, Report { label: 1, congestion: 7 }, Time(10));
+        assert_eq!(leaf.choose(OTHER, 4, None, local, Time(20), &mut random), 3);
+        assert_eq!(
+            leaf.choose(OTHER + 1, 4, None, local, Time(20), &mut random),
+            2,
+            "of that leaf nothing is known"
+        );
+        // What is not told again is forgotten.
+        assert_eq!(leaf.choose(OTHER, 4, None, local, Time(999), &mut random), 3);
+        assert_eq!(leaf.choose(OTHER, 4, None, local, Time(1000), &mut random), 2);
+    }
+
+    #[test]
+    fn a_flow_moves_only_to_a_strictly_better_path() {
+        let (leaf, mut random) = leaf();
+        let level = [3, 2, 5, 2, 2];
+        let mut hits = [0u32; 5];
+        for _ in 0..3000 {
+            let local = |label: u16| level[usize::from(label)];
+            for before in [1, 3, 4] {
+                assert_eq!(leaf.choose(OTHER, 5, Some(before), local, Time(0), &mut random), before);
+            }
+            hits[usize::from(leaf.choose(OTHER, 5, Some(0), local, Time(0), &mut random))] += 1;
+        }
+        assert_eq!((hits[0], hits[2]), (0, 0));
+        assert!([1, 3, 4].iter().all(|&label: &usize| hits[label].abs_diff(1000) < 160), "{hits:?}");
+    }
+
+    #[test]
+    fn paths_are_told_in_turn_and_first_those_that_have_changed() {
+        let (mut leaf, _) = leaf();
+        assert_eq!(leaf.report(OTHER), None);
+        for (label, congestion) in [(0, 4), (1, 1), (3, 2)] {
+            leaf.see(OTHER, marking(label, congestion));
+        }
+        let tell = |leaf: &mut Leaf| leaf.report(OTHER).map(|told| (told.label, told.congestion)).unwrap();
+        assert_eq!([0; 4].map(|_| tell(&mut leaf)), [(0, 4), (1, 1), (3, 2), (0, 4)]);
+        // Path 1 is next, but only path 3 has changed; path 0 comes as it was.
+        leaf.see(OTHER, marking(3, 6));
+        leaf.see(OTHER, marking(0, 4));
+        assert_eq!([0; 3].map(|_| tell(&mut leaf)), [(3, 6), (0, 4), (1, 1)]);
+        // A path that changes twice is told once, as it is.
+        leaf.see(OTHER, marking(1, 5));
+        leaf.see(OTHER, marking(1, 2));
+        assert_eq!([0; 2].map(|_| tell(&mut leaf)), [(1, 2), (3, 6)]);
+    }
+
+    #[test]
+    fn numbers_without_meaning_are_refused_by_field() {
+        let refusal = |config: Conga| config.check().unwrap_err();
+        assert!(refusal(Conga { bits: 5, ..Conga::default() }).starts_with("bits: expected 1 to 4, found 5"));
+        assert!(refusal(Conga { ageing: Time::ZERO, ..Conga::default() }).starts_with("ageing"));
+        let estimator = Estimator { discount: 0.0, ..Estimator::default() };
+        assert!(refusal(Conga { estimator, ..Conga::default() }).starts_with("estimator.discount"));
+        let estimator = Estimator { period: Time::ZERO, ..Estimator::default() };
+        assert!(refusal(Conga { estimator, ..Conga::default() }).starts_with("estimator.period"));
+    }
+}
