@@ -3,12 +3,12 @@
 use netloom_paths::routes::RandomLayers;
 use netloom_units::{Bytes, Time};
 
-use crate::granularity::{conweave, flow, flowcell, flowcut, flowlet, packet};
+use crate::granularity::{conweave, flow, flowbender, flowcell, flowcut, flowlet, packet, reps};
 use crate::hash::HashFunction;
 use crate::scheme::{Placement, Routing};
 use crate::selector::{
-    conga, drill, estimator, hash, k_shortest, layer, least_loaded, mod_k, random, round_robin, switch_ar,
-    switch_ar_fractional, switch_ar_stable, ugal, valiant, weighted,
+    conga, drill, estimator, hash, k_shortest, layer, least_loaded, mod_k, next_entropy, random, round_robin,
+    switch_ar, switch_ar_fractional, switch_ar_stable, ugal, valiant, weighted,
 };
 use crate::{Granularity, Selector};
 
@@ -47,7 +47,7 @@ fn scheme(placement: Placement, granularity: Granularity, selector: Selector) ->
 }
 
 fn letflow(gap: Time) -> Routing {
-    let granularity = Granularity::Flowlet(flowlet::Flowlet { gap });
+    let granularity = Granularity::Flowlet(flowlet::Flowlet { gap, age_bit: false });
     scheme(Placement::Switch, granularity, Selector::Random(random::Random {}))
 }
 
@@ -60,7 +60,7 @@ fn conweave(config: conweave::ConWeave) -> Routing {
 }
 
 fn conga(gap: Time, config: conga::Conga) -> Routing {
-    let granularity = Granularity::Flowlet(flowlet::Flowlet { gap });
+    let granularity = Granularity::Flowlet(flowlet::Flowlet { gap, age_bit: false });
     scheme(Placement::Ingress, granularity, Selector::Conga(config))
 }
 
@@ -71,7 +71,7 @@ fn flowcut(placement: Placement) -> Routing {
 
 fn fatpaths(layers: u32) -> Routing {
     let random = RandomLayers { layers, ..RandomLayers::default() };
-    let granularity = Granularity::Flowlet(flowlet::Flowlet { gap: Time::from_us(50) });
+    let granularity = Granularity::Flowlet(flowlet::Flowlet { gap: Time::from_us(50), age_bit: false });
     let construction = layer::Construction::RandomLayers(random);
     scheme(
         Placement::Nic,
@@ -238,6 +238,25 @@ pub const PRESETS: &[Preset] = &[
         expand: || {
             let granularity = Granularity::Flowcell(flowcell::Flowcell::default());
             scheme(Placement::Nic, granularity, Selector::RoundRobin(round_robin::RoundRobin {}))
+        },
+    },
+    Preset {
+        name: "flowbender",
+        doc: "FlowBender: the next of 8 entropy values when more than 5% of a round trip's ACKs are marked, or after a timeout (Kabbani et al., CoNEXT'14). \
+              Needs ECN.",
+        expand: || {
+            let granularity = Granularity::FlowBender(flowbender::FlowBender::default());
+            let selector = Selector::NextEntropy(next_entropy::NextEntropy {});
+            Routing { entropy_values: 8, ..scheme(Placement::Nic, granularity, selector) }
+        },
+    },
+    Preset {
+        name: "reps",
+        doc: "REPS: per packet an entropy value whose ACK came back unmarked, otherwise one of 65,536 (Bonato et al., arXiv 2407.21625). Needs ECN.",
+        expand: || {
+            let granularity = Granularity::Reps(reps::Reps::default());
+            let selector = Selector::Random(random::Random {});
+            Routing { entropy_values: 1 << 16, ..scheme(Placement::Nic, granularity, selector) }
         },
     },
     Preset {

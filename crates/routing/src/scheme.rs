@@ -108,6 +108,11 @@ impl Routing {
         }
     }
 
+    /// Whether NICs choose paths by the marks that ACKs bring back, so that the fabric must mark and receivers acknowledge.
+    pub fn heeds_marks(&self) -> bool {
+        matches!(self.granularity, Granularity::FlowBender(_) | Granularity::Reps(_))
+    }
+
     /// The way in which leaf switches tell each other of congestion, if they do.
     pub fn conga(&self) -> Option<&Conga> {
         match &self.selector {
@@ -172,7 +177,7 @@ impl Routing {
             return refuse(
                 "selector",
                 format!(
-                    "a NIC picks entropy values, not ports, so it cannot use \"{}\"; use \"hash\", \"random\", \"round-robin\", \"layer\" or \"k-shortest\"",
+                    "a NIC picks entropy values, not ports, so it cannot use \"{}\"; use \"hash\", \"random\", \"next-entropy\", \"round-robin\", \"layer\" or \"k-shortest\"",
                     selector.name()
                 ),
             );
@@ -194,6 +199,14 @@ impl Routing {
         }
         if let Granularity::Flowcut(flowcut) = granularity {
             flowcut.check_place(nic).map_err(|reason| RoutingError { field: "granularity", reason })?;
+        }
+        if self.heeds_marks() && !nic {
+            let reason = format!(
+                "\"{}\" is decided by the sender: expected \"nic\", found \"{}\"",
+                granularity.name(),
+                self.placement.name()
+            );
+            return refuse("placement", reason);
         }
         if self.weaves() && self.placement != Placement::Ingress {
             let found = self.placement.name();

@@ -1,6 +1,8 @@
 //! Stand-ins that the tests of several files share.
 
 use netloom_topology::PortId;
+use netloom_transport::{Cause, Feedback};
+use netloom_units::{Bytes, Time};
 
 use crate::header::View;
 
@@ -14,5 +16,27 @@ impl<F: Fn(PortId) -> u64> View for Loads<F> {
 
     fn rate(&self, _: PortId) -> u64 {
         1
+    }
+}
+
+/// An unmarked ACK of a packet that was sent at `sent`, and nothing else is known.
+pub(crate) fn ack(sent: Time, now: Time) -> Feedback {
+    Feedback {
+        now,
+        cause: Cause::Ack,
+        seq: 0,
+        rtt: now - sent,
+        way: Time::ZERO,
+        hops: 0,
+        marked: false,
+        tag: 0,
+        packets: 1,
+        bytes: 0,
+        in_flight: 0,
+        oldest: 0,
+        next: 0,
+        remaining: Bytes(0),
+        window_cut: false,
+        reroute: false,
     }
 }

@@ -117,7 +117,7 @@ impl Simulation {
         routing.check()?;
         if let Shaping::Hf2t(hf2t) = &mut transport.shaping {
             let gap = match &routing.granularity {
-                Granularity::Flowlet(flowlet) => Some(flowlet.gap),
+                Granularity::Flowlet(flowlet) => Some(flowlet.longest_kept()),
                 _ => None,
             };
             hf2t.fit(gap).map_err(|error| SimError::Transport(error.within("shaping")))?;
@@ -145,14 +145,25 @@ impl Simulation {
         let faults = Faults::lay(&faults, &network, seed).map_err(SimError::Fault)?;
         faults.check(fabric.is_lossless(), measure.until).map_err(SimError::Fault)?;
         let is_lossy = fabric.is_lossy() || faults.lose_packets();
-        if !transport.has_acks() && (is_lossy || watches_acks) {
-            let who = if watches_acks { "flowcut watches ACKs" } else { "packets can get lost" };
+        let heeds_marks = routing.heeds_marks();
+        if !transport.has_acks() && (is_lossy || watches_acks || heeds_marks) {
+            let who = match is_lossy {
+                true => "packets can get lost".to_owned(),
+                false => format!("{} watches ACKs", routing.granularity_name()),
+            };
             let expected = format!("a reliability with ACKs, as {who}");
             return Err(SimError::Transport(Invalid::new("reliability", expected, "\"none\"")));
         }
         if matches!(transport.congestion, Congestion::Dcqcn(_)) && fabric.options.ecn.is_none() {
             let expected = "a fabric that marks packets (fabric.ecn) with \"dcqcn\"";
             return Err(SimError::Transport(Invalid::new("congestion", expected, "none")));
+        }
+        if heeds_marks && fabric.options.ecn.is_none() {
+            let name = routing.granularity_name();
+            let reason = format!(
+                "\"{name}\" goes by marks: expected a fabric that marks packets (fabric.ecn), found none"
+            );
+            return Err(RoutingError { field: "granularity", reason }.into());
         }
         if routing.needs_tree() && !network.is_tree() {
             let expected = format!("a tree topology for {}", routing.selector_name());

@@ -21,7 +21,7 @@ const US: u64 = 1_000_000;
 
 fn conga(gap: Time, config: Conga) -> SimConfig {
     let mut sim = SimConfig { transport: unlimited(), ..scheme("conga") };
-    sim.routing.granularity = Granularity::Flowlet(Flowlet { gap });
+    sim.routing.granularity = Granularity::Flowlet(Flowlet { gap, age_bit: false });
     sim.routing.selector = Selector::Conga(config);
     sim
 }
@@ -150,7 +150,8 @@ fn granularities() -> impl Strategy<Value = Granularity> {
     prop_oneof![
         Just(Granularity::Flow(Default::default())),
         Just(Granularity::Packet(Default::default())),
-        (0..3000u64).prop_map(|gap| Granularity::Flowlet(Flowlet { gap: Time::from_ns(gap) })),
+        (0..3000u64)
+            .prop_map(|gap| Granularity::Flowlet(Flowlet { gap: Time::from_ns(gap), age_bit: false })),
     ]
 }
 

@@ -21,7 +21,9 @@ fn messages(network: &Network, list: &[(u32, u32, u64, u64)]) -> Plan {
 }
 
 fn free(name: &str) -> SimConfig {
-    SimConfig { transport: unlimited(), ..scheme(name) }
+    let mut config = SimConfig { transport: unlimited(), ..scheme(name) };
+    config.fabric.options.ecn = schemes::ecn_for(&config.routing);
+    config
 }
 
 /// n packets over K links of 1 us: n·P + (K − 1)·P + K·d.

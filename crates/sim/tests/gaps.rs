@@ -19,7 +19,7 @@ use netloom_workload::{Message, Plan};
 const FLOWLET: Time = Time::from_us(50);
 
 fn flowlets(placement: Placement) -> Routing {
-    let granularity = Granularity::Flowlet(Flowlet { gap: FLOWLET });
+    let granularity = Granularity::Flowlet(Flowlet { gap: FLOWLET, age_bit: false });
     Routing { placement, granularity, ..scheme("letflow").routing }
 }
 

@@ -219,6 +219,9 @@ fn suit(config: &mut SimConfig) {
     if matches!(config.routing.granularity, Granularity::Flowcut(_)) {
         config.transport.options.ack_every = 1;
     }
+    if let Some(ecn) = schemes::ecn_for(&config.routing) {
+        config.fabric.options.ecn.get_or_insert(ecn);
+    }
     if let Some(qcn) = schemes::qcn_for(&config.routing) {
         config.fabric.options.qcn = Some(qcn);
     }

@@ -79,7 +79,10 @@ fn granularities() -> impl Strategy<Value = Granularity> {
     prop_oneof![
         Just(Granularity::Flow(Default::default())),
         Just(Granularity::Packet(Default::default())),
-        (1..5000u64).prop_map(|gap| Granularity::Flowlet(flowlet::Flowlet { gap: Time::from_ns(gap) })),
+        (1..5000u64).prop_map(|gap| Granularity::Flowlet(flowlet::Flowlet {
+            gap: Time::from_ns(gap),
+            age_bit: false
+        })),
         Just(Granularity::Flowcell(flowcell::Flowcell::default())),
         Just(eager_flowcut()),
     ]
@@ -239,7 +242,7 @@ fn a_flow_starts_on_the_minimal_layer_and_its_next_flowlets_leave_it() {
     assert_eq!(crossed(&network, &config).len(), minimal.trace(SRC, DST, 0, 0).hops.len() + 1);
 
     let mut gaps = config.clone();
-    gaps.routing.granularity = Granularity::Flowlet(flowlet::Flowlet { gap: Time(1) });
+    gaps.routing.granularity = Granularity::Flowlet(flowlet::Flowlet { gap: Time(1), age_bit: false });
     let records = run(network.clone(), gaps, permutation(100_000, &network, 1));
     assert!(records.flows.iter().any(|flow| flow.decisions > 0 && flow.deviations > 0));
     assert!(records.flows.iter().all(|flow| flow.deviations <= flow.decisions));

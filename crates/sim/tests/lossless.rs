@@ -188,7 +188,8 @@ proptest! {
         prop_assume!(!routing.needs_tree() || network.is_tree());
         let is_for_trees = !matches!(routing.selector, Selector::Valiant(_) | Selector::Ugal(_));
         prop_assume!(is_for_trees || !network.is_tree());
-        prop_assume!(transport.has_acks() || !matches!(routing.granularity, Granularity::Flowcut(_)));
+        let watches_acks = matches!(routing.granularity, Granularity::Flowcut(_)) || routing.heeds_marks();
+        prop_assume!(transport.has_acks() || !watches_acks);
         let faults = degraded.map(|(share, fraction)| {
             Fault::Degrade(Degrade { share: Some(share), fraction, ..Degrade::default() })
         });
@@ -206,6 +207,9 @@ proptest! {
             },
         };
         mark(&mut config);
+        if let Some(ecn) = schemes::ecn_for(&config.routing) {
+            config.fabric.options.ecn.get_or_insert(ecn);
+        }
         let plan = Workload::new(pattern.clone()).plan(&network, &PlanContext::new(seed));
         let Ok(plan) = plan else { return Ok(()) };
         // Some schemes want another network, and some routes more virtual channels than there are.

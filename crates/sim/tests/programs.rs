@@ -332,7 +332,8 @@ proptest! {
             ..transport
         };
         let pattern = with_background(program, background);
-        let config = SimConfig { routing: preset::PRESETS[name].routing(), transport, fabric, seed, ..SimConfig::default() };
+        let mut config = SimConfig { routing: preset::PRESETS[name].routing(), transport, fabric, seed, ..SimConfig::default() };
+        config.fabric.options.ecn = schemes::ecn_for(&config.routing);
         let plan = || -> Option<Plan> {
             Workload::new(pattern.clone()).plan(&network, &PlanContext::new(seed)).ok()
         };

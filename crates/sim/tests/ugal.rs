@@ -157,7 +157,10 @@ fn granularities() -> impl Strategy<Value = Granularity> {
     prop_oneof![
         Just(Granularity::Packet(Default::default())),
         Just(Granularity::Flow(Default::default())),
-        (1..3000u64).prop_map(|gap| Granularity::Flowlet(flowlet::Flowlet { gap: Time::from_ns(gap) })),
+        (1..3000u64).prop_map(|gap| Granularity::Flowlet(flowlet::Flowlet {
+            gap: Time::from_ns(gap),
+            age_bit: false
+        })),
         (1..9u64)
             .prop_map(|packets| Granularity::Flowcell(flowcell::Flowcell { size: Bytes(packets << 12) })),
         Just(Granularity::Flowcut(flowcut::Flowcut { threshold: 1.2, alpha: 0.5, ..Default::default() })),

@@ -32,7 +32,7 @@ fn everything_arrives_alike_on_any_number_of_threads() {
         let granularities = [
             Granularity::Flow(Default::default()),
             Granularity::Packet(Default::default()),
-            Granularity::Flowlet(Flowlet { gap: Time::from_ns(200) }),
+            Granularity::Flowlet(Flowlet { gap: Time::from_ns(200), age_bit: false }),
         ];
         for (preset, granularity) in
             presets.iter().flat_map(|preset| granularities.clone().map(|granularity| (preset, granularity)))

@@ -53,6 +53,7 @@ enum Values {
     /// Nobody chooses one.
     None,
     Entropy(u32),
+    EntropyInTurn(u32),
     Labels,
 }
 
@@ -63,6 +64,8 @@ pub enum TagSpace<'a> {
     None,
     /// So many entropy values.
     Entropy(u32),
+    /// So many entropy values, one after the other from a random first one on.
+    EntropyInTurn(u32),
     /// Path labels, from a random first one on.
     Labels,
     /// The layers that connect two routers.
@@ -92,6 +95,7 @@ impl TagSpace<'_> {
     pub fn first(&self, random: &mut impl Rng) -> Tag {
         match *self {
             TagSpace::Labels => Tag::label(random.next_u32() >> 1),
+            TagSpace::EntropyInTurn(values) => TagSpace::Entropy(values).another(Tag::default(), random),
             TagSpace::Layers { layers, from, to } => layers.first(from, to, random),
             TagSpace::None | TagSpace::Entropy(_) | TagSpace::Paths(_) | TagSpace::Via { .. } => {
                 self.another(Tag::default(), random)
@@ -115,6 +119,7 @@ impl TagSpace<'_> {
         match *self {
             TagSpace::None => current,
             TagSpace::Entropy(values) => Tag::entropy(below(values as usize, random) as u32),
+            TagSpace::EntropyInTurn(values) => Tag::entropy((current.bits() + 1) % values),
             TagSpace::Paths(paths) => Tag::path(below(paths as usize, random) as u32),
             TagSpace::Labels => Tag::label(current.bits().wrapping_add(1)),
             TagSpace::Layers { layers, from, to } => layers.draw(from, to, random),
@@ -176,6 +181,7 @@ impl Forwarding {
         };
         let values = match (routing.placement, &routing.selector) {
             (Placement::Nic, Selector::Random(_)) => Values::Entropy(routing.entropy_values),
+            (Placement::Nic, Selector::NextEntropy(_)) => Values::EntropyInTurn(routing.entropy_values),
             (Placement::Nic, Selector::RoundRobin(_)) => Values::Labels,
             _ if routing.labels_at_first() => Values::Labels,
             // Later switches hash the entropy value, so a new one takes a flow to a new path beyond the ingress switch's port, too.
@@ -249,6 +255,7 @@ impl Forwarding {
                 TagSpace::Paths(paths.count(self.table.edge_of(src), self.table.edge_of(dst)))
             }
             (Beyond::Nothing, Values::Entropy(values)) => TagSpace::Entropy(values),
+            (Beyond::Nothing, Values::EntropyInTurn(values)) => TagSpace::EntropyInTurn(values),
             (Beyond::Nothing, Values::Labels) => TagSpace::Labels,
             (Beyond::Weighed(_), _) | (Beyond::Nothing, Values::None) => TagSpace::None,
         }

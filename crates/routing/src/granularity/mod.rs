@@ -6,11 +6,13 @@
 pub mod conweave;
 pub mod flow;
 mod flow_table;
+pub mod flowbender;
 pub mod flowcell;
 pub mod flowcut;
 pub mod flowlet;
 pub mod packet;
 pub(crate) mod passing;
+pub mod reps;
 mod runs;
 mod table;
 
@@ -80,5 +82,7 @@ granularities! {
     "packet" => Packet(packet::Packet),
     "flowcut" => Flowcut(flowcut::Flowcut),
     "conweave" => ConWeave(conweave::ConWeave),
+    "flowbender" => FlowBender(flowbender::FlowBender),
+    "reps" => Reps(reps::Reps),
 }
 pub(crate) use each;

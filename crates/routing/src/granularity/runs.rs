@@ -4,6 +4,7 @@ use netloom_transport::Feedback;
 use netloom_units::Time;
 
 use crate::header::Advice;
+use crate::tag::Tag;
 
 /// How a flow's packets fall into runs.
 pub(crate) trait Runs: Clone {
@@ -22,6 +23,11 @@ pub(crate) trait Runs: Clone {
     /// A packet of the flow goes by: whether it belongs to the present run. If not, a new one begins with it. A flow's first packet
     /// begins its first run.
     fn continues(&self, run: &mut Self::Run, now: Time, payload: u32) -> bool;
+
+    /// At a NIC, the path of the run that begins now; none: the selector chooses.
+    fn again(&self, _: &mut Self::Run) -> Option<Tag> {
+        None
+    }
 
     /// For how long it matters when a flow was last seen, if that is known.
     fn memory(&self) -> Option<Time> {

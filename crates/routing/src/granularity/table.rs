@@ -127,7 +127,10 @@ impl<G: Runs> Table<G> {
     ) -> Tag {
         let Some(kept) = self.flows.see(flow, now) else { return Tag::default() };
         if !self.granularity.continues(&mut kept.run, now, payload) {
-            kept.redraw(another);
+            match self.granularity.again(&mut kept.run) {
+                Some(tag) => kept.redraw(|_| tag),
+                None => kept.redraw(another),
+            }
         }
         kept.hop.tag
     }

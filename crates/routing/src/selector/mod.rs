@@ -8,6 +8,7 @@
 //! | [`hash`] | hash of the header | a constant entropy value per flow |
 //! | [`random`] | a uniform draw | a uniform entropy value |
 //! | [`round_robin`] | the next in turn | the next path label |
+//! | [`next_entropy`] | the next in turn | the next entropy value |
 //! | [`least_loaded`] | fewest queued bytes, ties at random | – |
 //! | [`drill`] | fewest queued bytes among a few samples and remembered ports | – |
 //! | [`conga`] | the congestion of whole paths, as leaf switches tell each other | – |
@@ -31,6 +32,7 @@ mod kind;
 pub mod layer;
 pub mod least_loaded;
 pub mod mod_k;
+pub mod next_entropy;
 pub mod random;
 pub mod round_robin;
 pub mod switch_ar;
@@ -116,6 +118,7 @@ macro_rules! list {
             "hash" => Hash(hash::Hash),
             "random" => Random(random::Random),
             "round-robin" => RoundRobin(round_robin::RoundRobin),
+            "next-entropy" => NextEntropy(next_entropy::NextEntropy),
             "least-loaded" => LeastLoaded(least_loaded::LeastLoaded),
             "drill" => Drill(drill::Drill),
             "conga" => Conga(conga::Conga),

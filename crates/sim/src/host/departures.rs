@@ -21,7 +21,7 @@ impl Gaps {
     /// The least gap behind which routing, or else the host, sees a new flowlet.
     pub(crate) fn new(granularity: &Granularity, transport: &Transport, are_counted: bool) -> Self {
         let flowlet = match (granularity, &transport.shaping) {
-            (Granularity::Flowlet(flowlet), _) => Some(flowlet.gap + Time(1)),
+            (Granularity::Flowlet(flowlet), _) => Some(flowlet.longest_kept() + Time(1)),
             (_, Shaping::Hf2t(hf2t)) => hf2t.flowlet,
             _ => None,
         };

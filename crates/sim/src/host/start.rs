@@ -96,7 +96,7 @@ impl Host {
             rate: path.nic_rate(),
             // A go-back-N receiver discards what a sender believes delivered, even where the fabric loses nothing.
             lossy: world.is_lossy || matches!(world.transport.reliability, Reliability::GoBackN(_)),
-            reorders: matches!(world.routing.granularity, Granularity::Packet(_)),
+            reorders: matches!(world.routing.granularity, Granularity::Packet(_) | Granularity::Reps(_)),
         };
         let idle_fct = path.idle_fct(full_packets, full, last);
         if world.numbering.has_subflows() {

@@ -1,7 +1,7 @@
 //! Every scheme, wherever it may stand.
 #![allow(dead_code, unreachable_pub)]
 
-use netloom_fabric::Qcn;
+use netloom_fabric::{Ecn, Qcn};
 use netloom_routing::{Placement, Routing, preset};
 use netloom_units::Bytes;
 
@@ -18,4 +18,9 @@ pub fn all() -> Vec<(&'static str, Routing)> {
 pub fn qcn_for(routing: &Routing) -> Option<Qcn> {
     let eager = Qcn { q_eq: Some(Bytes(8_000)), sample_base: Bytes(16_000), ..Qcn::default() };
     routing.selector.uncongested().map(|_| eager)
+}
+
+/// The marks that a scheme needs, on all that waits; none if it heeds none.
+pub fn ecn_for(routing: &Routing) -> Option<Ecn> {
+    routing.heeds_marks().then_some(Ecn { kmin: Bytes(0), kmax: Bytes(1), pmax: 1.0 })
 }

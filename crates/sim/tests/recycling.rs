@@ -1,0 +1,107 @@
+//! FlowBender and REPS: senders that leave marked paths.
+
+mod common;
+
+use common::*;
+use netloom_record::Records;
+use netloom_routing::Placement;
+use netloom_sim::{ChannelEnds, Cut, Degrade, Fault, SimConfig, SimError, Simulation};
+use netloom_transport::congestion::fixed_window::FixedWindow;
+use netloom_transport::{Congestion, Reliability};
+use netloom_units::{Bytes, Time};
+use netloom_workload::{Message, Plan};
+
+/// Packets of one flow in all, and those among them on the first of four uplinks.
+fn uplinks(records: &Records) -> (u64, u64) {
+    let up = records.channels.iter().filter(|channel| channel.from == "s0" && channel.tier != "host");
+    let packets: Vec<u64> = up.map(|channel| channel.packets).collect();
+    (packets.iter().sum(), packets[0])
+}
+
+/// One flow over four spines, the uplink to the first of which has a fiftieth of its rate.
+fn beside_a_slow_link(name: &str, seed: u64) -> Records {
+    let network = leaf_spine(2, 4, 1);
+    let channels = vec![ChannelEnds { from: "s0".into(), to: "s2".into(), parallel: 0 }];
+    let slow = Fault::Degrade(Degrade { channels, fraction: 0.02, ..Degrade::default() });
+    let mut sim = SimConfig { faults: vec![slow], seed, ..scheme(name) };
+    // Half of the line's rate, so that nothing waits where the paths meet again.
+    sim.transport.congestion = Congestion::FixedWindow(FixedWindow { bdp: 0.5, ..FixedWindow::default() });
+    sim.fabric.options.ecn = Some(netloom_fabric::Ecn { kmin: Bytes(8_000), kmax: Bytes(8_001), pmax: 1.0 });
+    run(network, sim, Plan::of_messages(2, [(0, Message::new(1, Bytes(40_000_000), Time(0)))]))
+}
+
+#[test]
+fn flowbender_leaves_a_slow_path_and_keeps_a_good_one() {
+    let (mut began_slow, mut stayed) = (0, 0);
+    for seed in 0..24 {
+        let records = beside_a_slow_link("flowbender", seed);
+        let ((all, slow), flow) = (uplinks(&records), &records.flows[0]);
+        // A round trip there takes two windows of a dozen packets, again for each of the eight values that leads there.
+        assert!(slow * 10 < all, "seed {seed}: {slow} of {all}");
+        began_slow += u32::from(slow > 0);
+        stayed += u32::from(slow == 0 && flow.decisions == 0);
+    }
+    assert!(began_slow > 2 && stayed > 10, "{began_slow} {stayed}");
+}
+
+#[test]
+fn reps_takes_a_slow_path_only_to_explore() {
+    for seed in 0..6 {
+        let (all, sprayed) = uplinks(&beside_a_slow_link("spray-nic", seed));
+        assert!(sprayed.abs_diff(all / 4) < all / 20, "{sprayed} of {all}");
+        let (all, slow) = uplinks(&beside_a_slow_link("reps", seed));
+        assert!(slow * 20 < all, "seed {seed}: {slow} of {all}");
+        assert!(slow > 0, "the first window goes everywhere");
+    }
+}
+
+/// A link is cut; what is lost there has to be found by a timeout, after which only paths that are known to work are taken.
+#[test]
+fn reps_freezes_on_the_paths_that_work_while_a_link_is_gone() {
+    let lost = |name: &str| {
+        let channels = vec![ChannelEnds { from: "s0".into(), to: "s2".into(), parallel: 0 }];
+        let cut = Fault::Cut(Cut {
+            channels,
+            from: Time::from_us(100),
+            until: Some(Time::from_ms(50)),
+            ..Cut::default()
+        });
+        let mut sim = SimConfig { faults: vec![cut], ..scheme(name) };
+        sim.fabric.options.ecn =
+            Some(netloom_fabric::Ecn { kmin: Bytes(8_000), kmax: Bytes(8_001), pmax: 1.0 });
+        sim.transport.options.rto_min = Time::from_us(100);
+        sim.transport.options.rto_initial = Time::from_us(100);
+        // Only timers find losses.
+        sim.transport.reliability = Reliability::Trimmed(Default::default());
+        if let Reliability::Trimmed(trimmed) = &mut sim.transport.reliability {
+            trimmed.priority = false;
+        }
+        let plan = Plan::of_messages(2, [(0, Message::new(1, Bytes(100_000_000), Time(0)))]);
+        let records = run(leaf_spine(2, 4, 1), sim, plan);
+        assert!(records.flows[0].fct.is_some());
+        records.totals.data.lost
+    };
+    let (sprayed, recycled) = (lost("spray-nic"), lost("reps"));
+    assert!(sprayed > 1000 && recycled < sprayed / 10, "{recycled} against {sprayed}");
+}
+
+#[test]
+fn they_need_marks_acks_and_a_sender() {
+    let network = leaf_spine(2, 2, 1);
+    for name in ["flowbender", "reps"] {
+        let refusal =
+            |sim: SimConfig| Simulation::new(network.clone(), sim, permutation(1, &network, 1)).unwrap_err();
+        let SimError::Routing(error) = refusal(scheme(name)) else { panic!("another error") };
+        assert_eq!(error.field, "granularity");
+        let mut sim = scheme(name);
+        sim.fabric.options.ecn = schemes::ecn_for(&sim.routing);
+        sim.transport = unlimited();
+        sim.transport.reliability = Reliability::None(Default::default());
+        sim.fabric.flow_control = netloom_fabric::FlowControl::Pfc(Default::default());
+        let error = refusal(sim).to_string();
+        assert!(error.starts_with("transport.reliability") && error.contains("watches ACKs"), "{error}");
+        let mut routing = scheme(name).routing;
+        routing.placement = Placement::Ingress;
+        assert_eq!(routing.check().unwrap_err().field, "placement");
+    }
+}
