@@ -86,7 +86,7 @@ fn shapings() -> impl Strategy<Value = Shaping> {
     let scope = prop_oneof![Just(Scope::Host), Just(Scope::Flow)];
     let hf2t = (1..100u64, 50.0..99.9f64, scope, any::<bool>(), any::<bool>(), 0..5000u64);
     let hf2t = hf2t.prop_map(|(training_gaps, percentile, scope, dynamic, natural_gaps, margin)| {
-        let (flowlet, margin) = (Some(Time::from_us(101)), Time::from_ns(margin));
+        let (flowlet, margin) = (Some(Time::from_us(501)), Time::from_ns(margin));
         let config = Hf2t { flowlet, margin, training_gaps, percentile, ..Hf2t::default() };
         Shaping::Hf2t(Hf2t { scope, dynamic, natural_gaps, ..config })
     });
