@@ -71,8 +71,10 @@ fn the_first_window_is_followed_by_a_gap() {
     let network = crossbar(2);
     let letflow = |nic_queue| {
         let gap = Time(RTT - 40 * 1000);
-        let routing =
-            Routing { granularity: Granularity::Flowlet(Flowlet { gap }), ..scheme("letflow").routing };
+        let routing = Routing {
+            granularity: Granularity::Flowlet(Flowlet { gap, ..Flowlet::default() }),
+            ..scheme("letflow").routing
+        };
         SimConfig { routing, ..windowed(30, nic_queue) }
     };
     let pulls = |nic_queue| {

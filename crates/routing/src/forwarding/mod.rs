@@ -107,7 +107,7 @@ impl TagSpace<'_> {
     pub fn next(&self, tag: Tag, random: &mut impl Rng) -> Tag {
         let after = |count: u32| (tag.bits() + 1) % count.max(1);
         match *self {
-            TagSpace::Entropy(values) => Tag::entropy(after(values)),
+            TagSpace::Entropy(values) | TagSpace::EntropyInTurn(values) => Tag::entropy(after(values)),
             TagSpace::Paths(paths) => Tag::path(after(paths)),
             TagSpace::Layers { layers, from, to } => layers.after(tag, from, to),
             TagSpace::None | TagSpace::Labels | TagSpace::Via { .. } => self.another(tag, random),
@@ -119,7 +119,7 @@ impl TagSpace<'_> {
         match *self {
             TagSpace::None => current,
             TagSpace::Entropy(values) => Tag::entropy(below(values as usize, random) as u32),
-            TagSpace::EntropyInTurn(values) => Tag::entropy((current.bits() + 1) % values),
+            TagSpace::EntropyInTurn(_) => self.next(current, random),
             TagSpace::Paths(paths) => Tag::path(below(paths as usize, random) as u32),
             TagSpace::Labels => Tag::label(current.bits().wrapping_add(1)),
             TagSpace::Layers { layers, from, to } => layers.draw(from, to, random),
