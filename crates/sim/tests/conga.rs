@@ -46,7 +46,7 @@ fn a_port_counts_as_used_by_an_eighth_until_its_estimator_has_forgotten_that() {
         let flows =
             [(0, Message::new(2, Bytes(16 * 4096), Time(0))), (1, Message::new(3, Bytes(4096), Time(start)))];
         let records = run(network.clone(), sim, Plan::of_messages(4, flows));
-        packets(&records, "s0", "s2") % 17 == 0
+        matches!(packets(&records, "s0", "s2"), 0 | 17)
     };
     // A packet reaches the leaf 1.17 us after it has left its host.
     assert!((0..24).all(|seed| !meets(8 * US, seed)), "at 9.17 us the other path is better");
