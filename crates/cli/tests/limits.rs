@@ -82,6 +82,9 @@ fn a_file_without_end_is_refused() {
         let message = refused(folder.path(), "256MiB", &[&kind, "workload.file=zero.csv"]);
         assert!(message.contains("line"), "{kind}: {message}");
     }
+    let message =
+        refused(folder.path(), "256MiB", &["workload.kind=chakra", "workload.files=[\"/dev/zero\"]"]);
+    assert!(message.contains("of memory"), "{message}");
     let message = refused(folder.path(), "256MiB", &["workload.size={file = \"/dev/zero\"}"]);
     assert!(message.contains("of memory"), "{message}");
 }
@@ -110,10 +113,11 @@ fn no_value_of_any_field_brings_netloom_down() {
     let list = Command::new(env!("CARGO_BIN_EXE_netloom")).args(["list", "--json"]).output().unwrap();
     let list: serde_json::Value = serde_json::from_slice(&list.stdout).unwrap();
     let mut cases: Vec<Vec<String>> = Vec::new();
-    for entry in list.as_array().unwrap() {
+    for entry in list.as_array().unwrap().iter().filter(|entry| entry["file"] == "scenario") {
         let (path, name) = (entry["path"].as_str().unwrap(), entry["name"].as_str().unwrap());
         // One fault stands for the list of them; layers are those of the selector `layer`.
-        let is_kind = !["preset", "size"].contains(&entry["axis"].as_str().unwrap()) && name != entry["axis"];
+        let is_kind = !["preset", "size", "scenario"].contains(&entry["axis"].as_str().unwrap())
+            && name != entry["axis"];
         let mut before = Vec::new();
         let table = match path {
             "faults" => {
@@ -124,6 +128,10 @@ fn no_value_of_any_field_brings_netloom_down() {
                 before.push("routing.selector.kind=layer".to_owned());
                 path.to_owned()
             }
+            "routing.selector.decision" | "routing.selector.queue" => {
+                before.extend(["topology.kind=complete", "routing.preset=ugal-l"].map(str::to_owned));
+                path.to_owned()
+            }
             _ => path.to_owned(),
         };
         if is_kind && path != "faults" && !["fabric", "routing", "transport", "measure"].contains(&path) {
@@ -132,7 +140,8 @@ fn no_value_of_any_field_brings_netloom_down() {
         for field in entry["fields"].as_array().unwrap() {
             let field = field["name"].as_str().unwrap();
             for value in ["0", "-1", "nan", "inf", "1e300", "9223372036854775807", "net", "1us"] {
-                cases.push([&before[..], &[format!("{table}.{field}={value}")]].concat());
+                let dot = if table.is_empty() { "" } else { "." };
+                cases.push([&before[..], &[format!("{table}{dot}{field}={value}")]].concat());
             }
         }
     }

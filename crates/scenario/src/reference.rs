@@ -3,13 +3,14 @@
 use netloom_fabric::{FabricOptions, FlowControl, Queue};
 use netloom_routing::preset as routing;
 use netloom_routing::selector::layer::Construction;
+use netloom_routing::selector::ugal::{self, Decision};
 use netloom_routing::{Granularity, Selector};
 use netloom_sim::{Fault, Measure};
 use netloom_topology::Topology;
 use netloom_transport::preset as transport;
 use netloom_transport::{Congestion, Reliability, Shaping, TransportOptions};
 use netloom_units::Bytes;
-use netloom_units::kind::{Kind, KindInfo, describe};
+use netloom_units::kind::{Kind, KindInfo, describe, describe_table};
 use netloom_workload::{Options, Pattern, PlanContext, Size, Table};
 
 use crate::routing::RoutingFields;
@@ -17,9 +18,11 @@ use crate::routing::RoutingFields;
 /// A part of the reference.
 #[derive(Clone, Debug)]
 pub struct Chapter {
+    /// In what it is written: a `scenario`, a `study`, the `options` of a command.
+    pub file: &'static str,
     /// Its name, e.g. `selector`.
     pub name: &'static str,
-    /// Where it is written in a scenario, e.g. `routing.selector`.
+    /// Where it is written there, e.g. `routing.selector`; empty for what stands in no table.
     pub path: &'static str,
     /// What it decides.
     pub doc: &'static str,
@@ -29,9 +32,13 @@ pub struct Chapter {
     pub entries: Vec<KindInfo>,
 }
 
+/// What scenarios are called in a [`Chapter`].
+const FILE: &str = "scenario";
+
 /// The whole reference, in the order of a scenario.
 pub fn reference() -> Vec<Chapter> {
     vec![
+        head(),
         axis::<Topology>("topology", "What is wired to what."),
         table::<FabricOptions>("fabric", "fabric", "What a switch does: queues, classes, marking."),
         axis::<Queue>("fabric.queue", "What becomes of a packet that finds its output queue full."),
@@ -48,6 +55,8 @@ pub fn reference() -> Vec<Chapter> {
             "routing.selector.construction",
             "How the layers of the selector `layer` are made.",
         ),
+        axis::<Decision>("routing.selector.decision", "How the selector `ugal` weighs two ways."),
+        axis::<ugal::Queue>("routing.selector.queue", "Whose load the selector `ugal` weighs."),
         transport_presets(),
         table::<TransportOptions>(
             "transport",
@@ -68,12 +77,27 @@ pub fn reference() -> Vec<Chapter> {
     ]
 }
 
+/// What stands before all tables.
+fn head() -> Chapter {
+    let fields = crate::schema::head();
+    let table = serde_json::json!({ "properties": fields, "description": "Fields of a scenario that stand before its tables." });
+    let doc = "What a scenario is called, and the seed of its random choices.";
+    Chapter {
+        file: FILE,
+        name: "scenario",
+        path: "",
+        doc,
+        choice: None,
+        entries: vec![describe_table("scenario", &table)],
+    }
+}
+
 fn axis<K: Kind>(path: &'static str, doc: &'static str) -> Chapter {
-    Chapter { name: K::AXIS, path, doc, choice: Some("kind"), entries: K::kinds() }
+    Chapter { file: FILE, name: K::AXIS, path, doc, choice: Some("kind"), entries: K::kinds() }
 }
 
 fn table<T: schemars::JsonSchema>(name: &'static str, path: &'static str, doc: &'static str) -> Chapter {
-    Chapter { name, path, doc, choice: None, entries: vec![describe::<T>(name)] }
+    Chapter { file: FILE, name, path, doc, choice: None, entries: vec![describe::<T>(name)] }
 }
 
 fn routing_presets() -> Chapter {
@@ -92,7 +116,7 @@ fn presets(
     presets: impl Iterator<Item = (&'static str, &'static str)>,
 ) -> Chapter {
     let entries = presets.map(|(name, doc)| KindInfo { name, doc: doc.to_owned(), fields: Vec::new() });
-    Chapter { name: "preset", path, doc, choice: Some("preset"), entries: entries.collect() }
+    Chapter { file: FILE, name: "preset", path, doc, choice: Some("preset"), entries: entries.collect() }
 }
 
 /// The published distributions of message sizes.
@@ -106,7 +130,7 @@ fn sizes() -> Chapter {
     };
     let entries = Table::ALL.iter().map(entry).collect();
     let doc = "How large messages are: the published distributions that a workload's `size` may name.";
-    Chapter { name: "size", path: "workload", doc, choice: Some("size"), entries }
+    Chapter { file: FILE, name: "size", path: "workload", doc, choice: Some("size"), entries }
 }
 
 #[cfg(test)]

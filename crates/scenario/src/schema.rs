@@ -31,8 +31,8 @@ pub fn schema() -> Value {
     })
 }
 
-/// The schemas of a scenario's fields; what they refer to is left in the generator.
-pub fn properties(generator: &mut SchemaGenerator) -> Map<String, Value> {
+/// The schemas of the fields that stand before all tables.
+pub(crate) fn head() -> Map<String, Value> {
     let name = json!({
         "description": "What people call it; names the outcome folder.",
         "type": "string",
@@ -42,9 +42,12 @@ pub fn properties(generator: &mut SchemaGenerator) -> Map<String, Value> {
         "description": "Seed of every random choice.",
         "type": "integer", "minimum": 0, "maximum": i64::MAX,
     });
+    [("name", name), ("seed", seed)].into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect()
+}
+
+/// The schemas of a scenario's fields; what they refer to is left in the generator.
+pub fn properties(generator: &mut SchemaGenerator) -> Map<String, Value> {
     let fields = [
-        ("name", name),
-        ("seed", seed),
         ("topology", changes(Topology::json_schema(generator).to_value())),
         ("fabric", fabric(generator)),
         ("routing", routing(generator)),
@@ -53,7 +56,7 @@ pub fn properties(generator: &mut SchemaGenerator) -> Map<String, Value> {
         ("faults", json!({ "type": "array", "items": generator.subschema_for::<Fault>() })),
         ("measure", generator.subschema_for::<Measure>().to_value()),
     ];
-    fields.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect()
+    head().into_iter().chain(fields.map(|(name, schema)| (name.to_owned(), schema))).collect()
 }
 
 fn fabric(generator: &mut SchemaGenerator) -> Value {

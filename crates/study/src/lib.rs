@@ -32,6 +32,7 @@
 //! | `numbers`, `results` | what came out, by name? |
 //! | `claims` | what do the claims say about it? |
 //! | `findings`, `columns`, `tables` | what of it is shown, and what is written? |
+//! | `schema`, `reference` | what may be written in a study? |
 //!
 //! ```
 //! use netloom_scenario::{Node, Source};
@@ -75,6 +76,7 @@ mod folder;
 mod grid;
 mod measure;
 mod numbers;
+mod reference;
 mod remote;
 mod results;
 mod schema;
@@ -97,6 +99,7 @@ pub use measure::{
     Collisions, Conflicts, Diversity, LayerCounts, LayerPaths, Measurement, Structure, ThroughputOf,
 };
 pub use numbers::{numbers, unit};
+pub use reference::reference;
 pub use remote::{Parcel, ResultFiles, store};
 pub use results::{PointResults, Results};
 pub use schema::schema;

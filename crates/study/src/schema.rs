@@ -18,18 +18,7 @@ pub fn schema() -> Value {
     let scenario = table("What every cell starts from.", &[], schema_properties(&mut generator));
     let topology = Topology::json_schema(&mut generator).to_value();
     let measurement = Measurement::json_schema(&mut generator).to_value();
-    let analysis = object(
-        "A network and what is measured of it.",
-        &[],
-        [
-            (
-                "seed",
-                json!({ "description": "Seed of everything that is drawn.", "type": "integer", "minimum": 0 }),
-            ),
-            ("topology", topology),
-            ("measurement", measurement),
-        ],
-    );
+    let analysis = analysis(topology, measurement);
     let fields = [
         ("title", text("What the study shows.")),
         (
@@ -51,14 +40,7 @@ pub fn schema() -> Value {
         ("axis", list("What is varied; every combination is a point.", axis())),
         ("claims", list("What the results should show.", claim())),
         ("tables", list("Published tables: one claim per entry.", published_table())),
-        (
-            "small",
-            object(
-                "What --small changes.",
-                &[],
-                [("repetitions", count("As above.", MAX_REPETITIONS.into())), ("set", settings())],
-            ),
-        ),
+        ("small", small()),
     ];
     let mut schema = object("A grid of cells, and claims about the results.", &["title"], fields);
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
@@ -68,7 +50,19 @@ pub fn schema() -> Value {
     schema
 }
 
-fn axis() -> Value {
+/// An analysis, with the schemas of its network and of what is measured.
+pub(crate) fn analysis(topology: Value, measurement: Value) -> Value {
+    let seed = json!({ "description": "Seed of everything that is drawn.", "type": "integer", "minimum": 0 });
+    let fields = [("seed", seed), ("topology", topology), ("measurement", measurement)];
+    object("A network and what is measured of it.", &[], fields)
+}
+
+pub(crate) fn small() -> Value {
+    let repetitions = count("Seeds that every point is run with.", MAX_REPETITIONS.into());
+    object("What --small changes.", &[], [("repetitions", repetitions), ("set", settings())])
+}
+
+pub(crate) fn axis() -> Value {
     let case = object(
         "One value of an axis.",
         &["label"],
@@ -98,7 +92,7 @@ fn axis() -> Value {
     axis
 }
 
-fn claim() -> Value {
+pub(crate) fn claim() -> Value {
     let fields = [
         ("id", text("Short name, e.g. R2.")),
         ("text", text("The claim in words.")),
@@ -112,7 +106,7 @@ fn claim() -> Value {
     object("A named comparison over the results.", &["id", "text", "expression"], fields)
 }
 
-fn published_table() -> Value {
+pub(crate) fn published_table() -> Value {
     let number = json!({ "type": "number" });
     let row = json!({ "type": "array", "items": number });
     let fields = [
@@ -138,7 +132,7 @@ fn published_table() -> Value {
     object("A published table.", &["id", "text", "columns", "tolerances", "rows"], fields)
 }
 
-fn text(description: &str) -> Value {
+pub(crate) fn text(description: &str) -> Value {
     json!({ "description": description, "type": "string" })
 }
 

@@ -277,8 +277,12 @@ impl<'de, S: DeserializeSeed<'de>, B: Beside> DeserializeSeed<'de> for Key<S, B>
 
 /// Extracts the reference entry of a config struct from its schema.
 pub fn describe<T: JsonSchema>(name: &'static str) -> KindInfo {
-    let root = schemars::schema_for!(T).to_value();
-    KindInfo { name, doc: text(&root, "description"), fields: fields(&root, &root, 0) }
+    describe_table(name, &schemars::schema_for!(T).to_value())
+}
+
+/// The same from the schema of a table, whose references lead into itself.
+pub fn describe_table(name: &'static str, schema: &Value) -> KindInfo {
+    KindInfo { name, doc: text(schema, "description"), fields: fields(schema, schema, 0) }
 }
 
 /// Tables within tables are described so deep.

@@ -16,50 +16,69 @@ pub(crate) fn list(args: &ListArgs) -> Result<(), Failure> {
     let chapters = chapters();
     let Some(name) = args.name.as_deref() else {
         return match args.json {
-            true => print_json(&chapters, |_, _| true),
+            true => print_json(&entries(&chapters, |_, _| true)),
             false => print_overview(&chapters),
         };
     };
-    // A path such as `workload` is asked for only where nothing is called so, a field only where no path is, and so on.
-    let entries = || chapters.iter().flat_map(|c| c.entries.iter().map(move |entry| (c, entry)));
-    let wanted = |chapter: &Chapter, entry: &KindInfo| entry.name == name || chapter.name == name;
-    if entries().any(|(chapter, entry)| wanted(chapter, entry)) {
-        return match args.json {
-            true => print_json(&chapters, wanted),
-            false => print_full(&chapters, wanted),
-        };
-    }
-    let below = |chapter: &Chapter, _: &KindInfo| chapter.path == name;
-    if entries().any(|(chapter, entry)| below(chapter, entry)) {
-        return match args.json {
-            true => print_json(&chapters, below),
-            false => print_full(&chapters, below),
-        };
-    }
     let places = places(&chapters);
-    let is_asked = |place: &Place| {
-        place.path == name || place.field.name == name || place.path.ends_with(&format!(".{name}"))
-    };
-    let mut fields: Vec<&Place> = places.iter().filter(|place| is_asked(place)).collect();
-    if fields.is_empty() {
-        fields =
-            places.iter().filter(|place| place.field.values.iter().any(|value| value.name == name)).collect();
-    }
-    if fields.is_empty() {
-        return Err(unknown(name, &chapters, &places).into());
-    }
-    match args.json {
-        true => print_fields_json(&fields),
-        false => print_fields(&fields, name),
+    match (find(name, &chapters, &places)?, args.json) {
+        (Found::Everything, false) => print_overview(&chapters),
+        (Found::Everything, true) => print_json(&entries(&chapters, |_, _| true)),
+        (Found::Entries(found), false) => print_full(&found),
+        (Found::Entries(found), true) => print_json(&found),
+        (Found::Fields(found), false) => print_fields(&found, name),
+        (Found::Fields(found), true) => print_fields_json(&found),
     }
 }
 
-/// The reference of scenarios, and the kinds that only options of commands take.
+/// What a word stands for.
+enum Found<'a> {
+    /// Something of every axis.
+    Everything,
+    Entries(Vec<Entry<'a>>),
+    Fields(Vec<&'a Place<'a>>),
+}
+
+/// An entry, and where it belongs.
+type Entry<'a> = (&'a Chapter, &'a KindInfo);
+
+fn entries(chapters: &[Chapter], is_wanted: impl Fn(&Chapter, &KindInfo) -> bool) -> Vec<Entry<'_>> {
+    let all = chapters.iter().flat_map(|chapter| chapter.entries.iter().map(move |entry| (chapter, entry)));
+    all.filter(|(chapter, entry)| is_wanted(chapter, entry)).collect()
+}
+
+/// Looks a word up: names first, then the paths of tables, then fields, then values of fields.
+fn find<'a>(name: &str, chapters: &'a [Chapter], places: &'a [Place<'a>]) -> Result<Found<'a>, Problem> {
+    if name == "kind" {
+        return Ok(Found::Everything);
+    }
+    let named = entries(chapters, |chapter, entry| entry.name == name || chapter.name == name);
+    if !named.is_empty() {
+        return Ok(Found::Entries(named));
+    }
+    let below = entries(chapters, |chapter, _| chapter.path == name);
+    if !below.is_empty() {
+        return Ok(Found::Entries(below));
+    }
+    let is_asked = |place: &&Place| {
+        place.path == name || place.field.name == name || place.path.ends_with(&format!(".{name}"))
+    };
+    let fields: Vec<&Place> = places.iter().filter(is_asked).collect();
+    if !fields.is_empty() {
+        return Ok(Found::Fields(fields));
+    }
+    let has_value = |place: &&Place| place.field.values.iter().any(|value| value.name == name);
+    let fields: Vec<&Place> = places.iter().filter(has_value).collect();
+    if fields.is_empty() { Err(unknown(name, chapters, places)) } else { Ok(Found::Fields(fields)) }
+}
+
+/// The reference of scenarios and studies, and the kinds that only options of commands take.
 fn chapters() -> Vec<Chapter> {
     fn option<K: Kind>(name: &'static str, path: &'static str, doc: &'static str) -> Chapter {
-        Chapter { name, path, doc, choice: Some("kind"), entries: K::kinds() }
+        Chapter { file: "options", name, path, doc, choice: Some("kind"), entries: K::kinds() }
     }
     let mut chapters = reference();
+    chapters.extend(netloom_study::reference());
     let doc = "Which paths the traffic may take, for `netloom throughput` and studies of networks.";
     chapters.push(option::<netloom_throughput::Routing>("throughput --routing", "--routing", doc));
     let doc = "The traffic a network is asked to carry, for `netloom throughput` and studies of networks.";
@@ -85,7 +104,8 @@ fn places(chapters: &[Chapter]) -> Vec<Place<'_>> {
         fields: &'a [FieldInfo],
     ) {
         for field in fields {
-            let path = format!("{above}.{}", field.name);
+            let dot = if above.is_empty() { "" } else { "." };
+            let path = format!("{above}{dot}{}", field.name);
             add(places, (chapter, entry), &path, &field.fields);
             places.push(Place { chapter, entry, path, field });
         }
@@ -102,6 +122,7 @@ fn places(chapters: &[Chapter]) -> Vec<Place<'_>> {
 fn unknown(name: &str, chapters: &[Chapter], places: &[Place]) -> Problem {
     let entries = chapters.iter().flat_map(|chapter| chapter.entries.iter().map(|entry| entry.name));
     let names = chapters.iter().flat_map(|chapter| [chapter.name, chapter.path]).chain(entries);
+    let names = names.filter(|name| !name.is_empty());
     let fields = places.iter().map(|place| place.field.name.as_str());
     let values = places.iter().flat_map(|place| place.field.values.iter().map(|value| value.name.as_str()));
     let problem = Problem::new("", format!("nothing that can be written is called `{}`", shorten(name)));
@@ -115,6 +136,7 @@ fn print_fields(fields: &[&Place], name: &str) -> Result<(), Failure> {
     for place in fields {
         let kind = match place.chapter.choice {
             Some(choice) => format!(" with {choice} = {:?}", place.entry.name),
+            None if place.chapter.file == "study" => " in a study".to_owned(),
             None => String::new(),
         };
         let whereabouts = format!("{}{kind}", place.path);
@@ -195,8 +217,16 @@ fn print(json: &[serde_json::Value]) -> Result<(), Failure> {
 
 fn print_overview(chapters: &[Chapter]) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
+    let mut file = "scenario";
     for chapter in chapters {
-        writeln!(out, "[{}] {}", chapter.path, chapter.doc)?;
+        if chapter.file == "study" && file != "study" {
+            writeln!(out, "In a study:\n")?;
+        }
+        file = chapter.file;
+        match chapter.path {
+            "" => writeln!(out, "{}", chapter.doc)?,
+            path => writeln!(out, "[{path}] {}", chapter.doc)?,
+        }
         for entry in &chapter.entries {
             match chapter.choice {
                 Some(choice) => {
@@ -222,23 +252,22 @@ fn print_overview(chapters: &[Chapter]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print_full(chapters: &[Chapter], wanted: impl Fn(&Chapter, &KindInfo) -> bool) -> Result<(), Failure> {
+fn print_full(entries: &[Entry]) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    for chapter in chapters {
-        for entry in chapter.entries.iter().filter(|entry| wanted(chapter, entry)) {
-            match chapter.choice {
-                Some(choice) => writeln!(out, "[{}] {choice} = {:?}", chapter.path, entry.name)?,
-                None => writeln!(out, "[{}]", chapter.path)?,
-            }
-            writeln!(out, "{}", indent(&entry.doc, 2))?;
-            for field in &entry.fields {
-                print_field(&mut out, field, 2)?;
-            }
-            if let Some(point) = point(chapter, entry)? {
-                writeln!(out, "\n{}", indent(&point, 6))?;
-            }
-            writeln!(out)?;
+    for (chapter, entry) in entries {
+        match (chapter.choice, chapter.path) {
+            (Some(choice), path) => writeln!(out, "[{path}] {choice} = {:?}", entry.name)?,
+            (None, "") => {}
+            (None, path) => writeln!(out, "[{path}]")?,
         }
+        writeln!(out, "{}", indent(&entry.doc, 2))?;
+        for field in &entry.fields {
+            print_field(&mut out, field, 2)?;
+        }
+        if let Some(point) = point(chapter, entry)? {
+            writeln!(out, "\n{}", indent(&point, 6))?;
+        }
+        writeln!(out)?;
     }
     Ok(())
 }
@@ -257,34 +286,80 @@ fn point(chapter: &Chapter, entry: &KindInfo) -> Result<Option<String>, Failure>
     point.transpose().map_err(|error| Failure::Bug(error.to_string()))
 }
 
-fn print_json(chapters: &[Chapter], wanted: impl Fn(&Chapter, &KindInfo) -> bool) -> Result<(), Failure> {
-    let entries: Vec<serde_json::Value> = chapters
-        .iter()
-        .flat_map(|chapter| chapter.entries.iter().map(move |entry| (chapter, entry)))
-        .filter(|(chapter, entry)| wanted(chapter, entry))
-        .map(|(chapter, entry)| {
-            serde_json::json!({
-                "axis": chapter.name,
-                "path": chapter.path,
-                "name": entry.name,
-                "doc": entry.doc,
-                "fields": entry.fields.iter().map(field_json).collect::<Vec<_>>(),
-            })
+fn print_json(entries: &[Entry]) -> Result<(), Failure> {
+    let json = |(chapter, entry): &Entry| {
+        serde_json::json!({
+            "file": chapter.file,
+            "axis": chapter.name,
+            "path": chapter.path,
+            "name": entry.name,
+            "doc": entry.doc,
+            "fields": entry.fields.iter().map(field_json).collect::<Vec<_>>(),
         })
-        .collect();
-    print(&entries)
+    };
+    print(&entries.iter().map(json).collect::<Vec<_>>())
 }
 
+/// What stands before the first full stop that ends a sentence: outside brackets, and not after an initial.
 fn first_sentence(doc: &str) -> String {
     let flat = doc.split_whitespace().collect::<Vec<_>>().join(" ");
-    match flat.find(". ") {
-        Some(end) => flat[..=end].to_owned(),
-        None => flat,
-    }
+    let ends = flat.match_indices(". ").map(|(end, _)| end);
+    let is_end = |&end: &usize| {
+        let before = &flat[..end];
+        let word = before.rsplit(' ').next().unwrap_or_default();
+        before.matches('(').count() == before.matches(')').count() && word.chars().count() > 1
+    };
+    let end = ends.into_iter().find(is_end);
+    end.map_or(flat.clone(), |end| flat[..=end].to_owned())
 }
 
 fn indent(text: &str, spaces: usize) -> String {
     let indented = |line: &str| if line.is_empty() { String::new() } else { format!("{:spaces$}{line}", "") };
     let lines: Vec<String> = text.trim_end().lines().map(indented).collect();
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+
+    /// The names of fields and the words that a schema allows.
+    fn words(schema: &Value, found: &mut Vec<String>) {
+        match schema {
+            Value::Object(table) => {
+                let fields = table.get("properties").and_then(Value::as_object);
+                found.extend(fields.into_iter().flat_map(|fields| fields.keys().cloned()));
+                let choices = table.get("enum").and_then(Value::as_array).into_iter().flatten();
+                found.extend(choices.chain(table.get("const")).filter_map(Value::as_str).map(str::to_owned));
+                table.values().for_each(|inner| words(inner, found));
+            }
+            Value::Array(items) => items.iter().for_each(|inner| words(inner, found)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn a_sentence_ends_outside_brackets() {
+        let doc = "Trees (SPAIN, sec.\n4, by J. Mudigonda). Others. More.";
+        assert_eq!(first_sentence(doc), "Trees (SPAIN, sec. 4, by J. Mudigonda).");
+        assert_eq!(first_sentence("By J. Yen, one. Two."), "By J. Yen, one.");
+        assert_eq!(first_sentence("No stop"), "No stop");
+    }
+
+    /// What an editor completes, `netloom list` explains.
+    #[test]
+    fn every_word_of_scenarios_and_studies_is_found() {
+        let chapters = chapters();
+        let places = places(&chapters);
+        let mut all = Vec::new();
+        words(&netloom_scenario::schema(), &mut all);
+        words(&netloom_study::schema(), &mut all);
+        all.sort();
+        all.dedup();
+        assert!(all.len() > 400, "{}", all.len());
+        let missing: Vec<&String> =
+            all.iter().filter(|word| find(word, &chapters, &places).is_err()).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
 }

@@ -6,6 +6,8 @@ mod term;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use term::FUNCTIONS;
+
 pub use expression::{Binding, Expression, ExpressionError, Metrics, Outcome, Sample, significant};
 
 use crate::file::{Claim, Use};

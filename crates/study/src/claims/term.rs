@@ -25,20 +25,26 @@ pub(super) enum Form {
     Call(String, Vec<Term>),
 }
 
-/// Names that are no metrics.
-const FUNCTIONS: [&str; 12] = [
-    "abs",
-    "count_over",
-    "max",
-    "max_over",
-    "mean",
-    "mean_over",
-    "min",
-    "min_over",
-    "near",
-    "seed_spread",
-    "spread",
-    "within",
+/// Names that are no metrics, and what they stand for.
+pub(crate) const FUNCTIONS: [(&str, &str); 12] = [
+    ("abs", "`abs(x)`: absolute value."),
+    ("count_over", "`count_over(\"axis\", a < b)`: for how many labels of the axis the comparison holds."),
+    ("max", "`max(…)`: the largest of several numbers, or over all points that one metric selects."),
+    ("max_over", "`max_over(\"axis\", x)`: the largest value that x takes along the axis, label by label."),
+    ("mean", "`mean(…)`: the mean of several numbers, or over all points that one metric selects."),
+    (
+        "mean_over",
+        "`mean_over(\"axis\", x)`: the mean of the values that x takes along the axis, label by label.",
+    ),
+    ("min", "`min(…)`: the least of several numbers, or over all points that one metric selects."),
+    ("min_over", "`min_over(\"axis\", x)`: the least value that x takes along the axis, label by label."),
+    ("near", "`near(x, y, d)`: whether x differs from y by at most d."),
+    ("seed_spread", "`seed_spread(metric(…))`: (max − min) / mean over the seeds of one point."),
+    (
+        "spread",
+        "`spread(…)`: (max − min) / mean over several numbers, or over all points that one metric selects.",
+    ),
+    ("within", "`within(x, y, r)`: whether x differs from y by at most r times y."),
 ];
 
 impl Term {
@@ -179,7 +185,7 @@ impl Term {
     }
 
     fn is_metric(&self) -> bool {
-        matches!(&self.form, Form::Call(name, _) if !FUNCTIONS.contains(&name.as_str()))
+        matches!(&self.form, Form::Call(name, _) if !FUNCTIONS.iter().any(|(function, _)| function == name))
     }
 
     fn labels(arguments: &[Term]) -> Result<Vec<String>, ExpressionError> {
