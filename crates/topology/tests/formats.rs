@@ -171,6 +171,8 @@ fn htsim_switch_latencies_move_to_the_links() {
         broken("Radix_Down 4", "Radix_Down 5").contains("radix_down of tier 1: expected 4 switches below")
     );
     assert!(broken("Queue_Up", "Queue_Upp").contains(":10: unknown setting \"queue_upp\""));
+    let message = broken("Downlink_speed_Gbps 50", "Downlink_speed_Gbps 100001");
+    assert!(message.contains("downlink_speed_gbps: expected at most 100000, found 100001"), "{message}");
     assert!(broken("Tiers 2", "Tiers 3").contains("expected 2 or 3 tiers and as many sections"));
     assert!(broken("Nodes 24", "Nodes 25").contains("expected a multiple of the 6 hosts below"));
     assert!(broken("Radix_Up 3", "").contains("tier 0 has no radix_up"));

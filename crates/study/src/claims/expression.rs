@@ -379,6 +379,15 @@ mod tests {
     }
 
     #[test]
+    fn chains_without_end_are_refused() {
+        for sign in ["+", "and", "or", "*"] {
+            let error = evaluate(&format!("1 {sign} ").repeat(1_000_000)).unwrap_err();
+            assert_eq!(error.message, "an expression has at most 2000 words");
+        }
+        assert!(evaluate(&format!("{}1 > 0", "1 + ".repeat(900))).is_ok());
+    }
+
+    #[test]
     fn numbers_are_shown_with_four_digits() {
         let shown = [12.3456, 0.000_123_46, 1234.56, 100.0, 0.0, 1.5e9, 2e-7].map(significant);
         assert_eq!(shown, ["12.35", "0.0001235", "1235", "100", "0", "1.500e9", "2.000e-7"]);

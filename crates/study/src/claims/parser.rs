@@ -7,13 +7,21 @@ use super::term::{Form, Term};
 
 /// Reads a whole expression.
 pub(super) fn parse(text: &str) -> Result<Term, ExpressionError> {
-    let mut parser = Parser { words: split(text)?, next: 0, end: text.len() };
+    let words = split(text)?;
+    if let Some((_, span)) = words.get(MOST_WORDS) {
+        let message = format!("an expression has at most {MOST_WORDS} words");
+        return Err(ExpressionError { message, span: span.clone() });
+    }
+    let mut parser = Parser { words, next: 0, end: text.len() };
     let root = parser.any_of()?;
     match parser.peek() {
         None => Ok(root),
         Some(_) => Err(parser.expected("an operator or the end")),
     }
 }
+
+/// Words, numbers and signs that an expression may have: a chain of operators is as deep as it is long.
+const MOST_WORDS: usize = 2000;
 
 #[derive(Clone, Debug, PartialEq)]
 enum Word {

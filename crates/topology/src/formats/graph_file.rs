@@ -337,9 +337,12 @@ impl GraphFile {
     fn in_words_of_the_file(&self, error: NetworkError, ids: &[NodeId], reader: &Reader) -> NetworkError {
         let node = |id: NodeId| ids.iter().position(|&other| other == id).map(|index| &self.nodes[index]);
         let (id, message) = match &error {
-            NetworkError::HostLinks { host, links } => {
-                (*host, format!("is a host and has {links} links; a host has 1"))
-            }
+            NetworkError::HostLinks { host, links } => (
+                *host,
+                format!(
+                    "is a host and has {links} links; a host has 1 (of several network cards each is a host of its own)"
+                ),
+            ),
             NetworkError::Disconnected(id) => (*id, "cannot be reached from the first host".into()),
             NetworkError::TooManyPorts(id) => (*id, "has more than 65,535 links".into()),
             _ => return error,

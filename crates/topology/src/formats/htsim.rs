@@ -145,7 +145,12 @@ fn xgft_tiers(reader: &Reader, header: &Section, tiers: &[Section]) -> Result<Ve
             );
             return Err(reader.error(parents.1, message));
         }
-        let (speed, _) = get(tier, "downlink_speed_gbps")?;
+        let (speed, line) = get(tier, "downlink_speed_gbps")?;
+        let highest = Rate::HIGHEST.0 / Rate::from_gbps(1).0;
+        if speed > highest {
+            let message = format!("downlink_speed_gbps: expected at most {highest}, found {speed}");
+            return Err(reader.error(line, message));
+        }
         if tier > 0 {
             check_taper(reader, &tiers[tier - 1], speed, parents.0)?;
         }
