@@ -61,6 +61,9 @@ pub(crate) fn run(
     let ready = py.detach(|| prepare(&checked, &scenario.document));
     let ready = ready.map_err(|problems| scenario_error(py, &problems))?;
     let existing = if replace { Existing::Replace } else { Existing::Refuse };
+    if let Some(out) = &out {
+        OutcomeWriter::tidy(out);
+    }
     let writer = out.map(|out| OutcomeWriter::prepare(&out, existing).map(|writer| (writer, out)));
     let writer = writer.transpose().map_err(|error| outcome_error(&error))?;
     let until = checked.measure.until.map(|until| until.as_secs_f64());

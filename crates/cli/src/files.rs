@@ -10,6 +10,8 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use netloom_record::partial;
+
 use crate::failure::Failure;
 
 /// A file that cannot be written.
@@ -46,9 +48,12 @@ fn replace(path: &Path, content: &[u8], former: Option<&Metadata>) -> io::Result
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // As readable as any file that its user makes, or as the one it replaces; not private like a temporary one.
     let fresh = fs::Permissions::from_mode(0o666);
-    let mut file =
-        tempfile::Builder::new().prefix(".netloom-partial-").permissions(fresh).tempfile_in(folder)?;
-    file.write_all(content)?;
+    partial::remove_abandoned(folder, partial::PREFIX);
+    let mut builder = tempfile::Builder::new();
+    let file = builder.prefix(partial::PREFIX).permissions(fresh).tempfile_in(folder);
+    let mut file = file.map_err(|error| partial::plain(&error))?;
+    let _claim = partial::claim(file.path());
+    file.write_all(content).map_err(|error| partial::plain(&error))?;
     if let Some(former) = former {
         file.as_file().set_permissions(former.permissions())?;
     }

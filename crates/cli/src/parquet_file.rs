@@ -13,7 +13,8 @@ pub(crate) fn write(path: &Path, table: &ReportTable) -> Result<(), Failure> {
     write_file(path, &encode(table).map_err(|error| unwritable(path, &error))?)
 }
 
-fn encode(table: &ReportTable) -> Result<Vec<u8>, Error> {
+/// A table as the bytes of a file.
+pub(crate) fn encode(table: &ReportTable) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes, &table.columns.iter().map(field).collect::<Vec<_>>())?;
     let mut group = writer.row_group()?;

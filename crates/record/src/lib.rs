@@ -43,6 +43,7 @@ mod breakdown;
 mod estimate;
 mod outcome;
 mod packets;
+pub mod partial;
 mod performance;
 mod records;
 mod series;

@@ -14,8 +14,13 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use netloom_record::partial;
+
 /// Part of the names of what is being written.
 const PARTIAL: &str = ".partial-";
+
+/// The files that are written beside the cells.
+const RESULTS: [&str; 3] = ["results.csv", "results.parquet", "study.json"];
 
 /// Characters of a fingerprint.
 const FINGERPRINT: usize = 16;
@@ -41,8 +46,9 @@ impl CellFolders {
         let lock = File::options().create(true).truncate(false).write(true).open(dir.with_file_name(name))?;
         if is_alone(&lock)? {
             remove_partial(dir)?;
+            remove_partial_files(dir.parent().unwrap_or(dir))?;
         }
-        probe(dir)?;
+        probe(dir).map_err(|error| partial::plain(&error))?;
         lock.lock_shared().or_else(without_locks)?;
         let mut found = BTreeMap::new();
         for entry in fs::read_dir(dir)? {
@@ -117,6 +123,26 @@ fn remove_partial(dir: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Tables of results that were being written; folders beside the cells are not the study's.
+fn remove_partial_files(dir: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if entry.file_type()?.is_file()
+            && RESULTS.iter().any(|file| is_partial(&name.to_string_lossy(), file))
+        {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+fn is_partial(name: &str, file: &str) -> bool {
+    name.strip_prefix('.')
+        .and_then(|name| name.strip_prefix(file))
+        .is_some_and(|rest| rest.starts_with(PARTIAL))
 }
 
 /// Fails if there is no room for even a small result.
@@ -217,15 +243,16 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("cells");
         let partial = dir.join(format!(".a.{PRINT}.partial-123456"));
+        let (result, other) = (root.path().join(".results.csv.partial-1"), root.path().join(".x.partial-1"));
         let foreign = dir.join(".keep");
         let first = CellFolders::open(&dir).unwrap();
         fs::create_dir(&partial).unwrap();
-        fs::write(&foreign, "").unwrap();
+        [&foreign, &result, &other].iter().for_each(|file| fs::write(file, "").unwrap());
         let second = CellFolders::open(&dir).unwrap();
-        assert!(partial.exists(), "the first may be writing it");
+        assert!(partial.exists() && result.exists(), "the first may be writing it");
         drop((first, second));
         drop(CellFolders::open(&dir).unwrap());
-        assert!(!partial.exists() && foreign.exists());
+        assert!(!partial.exists() && !result.exists() && foreign.exists() && other.exists());
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use netloom_paths::columns::ReportTable;
 use netloom_paths::{PathsConfig, ReportError, report};
+use netloom_record::partial;
 use netloom_scenario::{Problem, build_network};
 
 use crate::args::PathsArgs;
@@ -54,11 +55,16 @@ pub(crate) fn paths(args: &PathsArgs) -> Result<(), Failure> {
 
 /// Writes all tables or, as far as a file system allows, none: they are put in place only when the last one is complete.
 fn write_tables(folder: &Path, tables: &[ReportTable]) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| unwritable(folder, &error);
-    let complete = tempfile::Builder::new().prefix(".netloom-partial-").tempdir_in(folder).map_err(failed)?;
+    let failed = |error: std::io::Error| unwritable(folder, &partial::plain(&error));
+    partial::remove_abandoned(folder, partial::PREFIX);
+    let complete = tempfile::Builder::new().prefix(partial::PREFIX).tempdir_in(folder).map_err(failed)?;
+    let _claim = partial::claim(complete.path());
     let names = || tables.iter().map(|table| format!("{}.parquet", table.name));
     for (name, table) in names().zip(tables) {
-        parquet_file::write(&complete.path().join(name), table)?;
+        let written = parquet_file::encode(table)
+            .map_err(std::io::Error::other)
+            .and_then(|bytes| fs::write(complete.path().join(&name), bytes));
+        written.map_err(|error| unwritable(&folder.join(&name), &error))?;
     }
     let mut places = Vec::with_capacity(tables.len());
     for name in names() {
@@ -70,7 +76,15 @@ fn write_tables(folder: &Path, tables: &[ReportTable]) -> Result<(), Failure> {
         }
         places.push(place);
     }
-    names().zip(places).try_for_each(|(name, place)| {
-        fs::rename(complete.path().join(name), &place).map_err(|error| unwritable(&place, &error))
-    })
+    let mut fresh = Vec::new();
+    for (name, place) in names().zip(places) {
+        let is_fresh = !place.exists();
+        if let Err(error) = fs::rename(complete.path().join(name), &place) {
+            // What was not there before goes again; what was replaced is newer than it was.
+            fresh.iter().for_each(|place| _ = fs::remove_file(place));
+            return Err(unwritable(&place, &error));
+        }
+        fresh.extend(is_fresh.then_some(place));
+    }
+    Ok(())
 }

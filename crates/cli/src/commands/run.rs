@@ -27,6 +27,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         )
         .into());
     }
+    OutcomeWriter::tidy(&folder);
     let writer = OutcomeWriter::prepare(&folder, existing).map_err(|error| {
         let hint = match error {
             netloom_record::OutcomeError::Exists(_) => {

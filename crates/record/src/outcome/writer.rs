@@ -12,11 +12,15 @@ use super::{
     FILES, FLOW_SERIES, FLOWS, GAPS, LATENCY, LINKS, OutcomeError, PACKETS, PERFORMANCE, SCENARIO, SERIES,
     SUMMARY, TRACE, WINDOWS,
 };
+use crate::partial::{self, plain};
 use crate::performance::Performance;
 use crate::records::Records;
 use crate::series::{Series, SeriesRow};
 use crate::summary::Summary;
 use crate::tables::{self, Names, Row};
+
+/// Bytes that even a small outcome needs: where they cannot be written, nothing is run.
+const ROOM: usize = 32 << 10;
 
 /// What to do if the folder holds an outcome already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,10 +40,20 @@ pub struct OutcomeWriter {
 }
 
 impl OutcomeWriter {
+    /// Removes what killed processes left behind of an outcome in `dir`, and of what was being written into it.
+    pub fn tidy(dir: &Path) {
+        // A name alone lies in the working directory.
+        let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
+        partial::remove_abandoned(&dir, partial::PREFIX);
+        if let Some(parent) = dir.parent() {
+            partial::remove_abandoned(parent, &prefix(&dir));
+        }
+    }
+
     /// Checks that an outcome can be written to `dir`, so that a bad folder is known before the run and not after it.
     ///
     /// # Errors
-    /// If the folder exists and may not be replaced, is no outcome, or cannot be written to.
+    /// If the folder exists and may not be replaced, is no outcome, or cannot be written to; if the disk is full.
     pub fn prepare(dir: &Path, existing: Existing) -> Result<Self, OutcomeError> {
         let write_error = |source| OutcomeError::Write { path: dir.to_owned(), source };
         // An existing folder goes by its real name: a link to it stays a link.
@@ -57,7 +71,9 @@ impl OutcomeWriter {
         let writer = OutcomeWriter { dir, existing, create: |path| File::create_new(path) };
         writer.inspect()?;
         let parent = writer.dir.ancestors().skip(1).find(|path| path.exists()).unwrap_or(Path::new("/"));
-        writer.temporary_in(parent)?.close().map_err(write_error)?;
+        let (probe, _claim) = writer.temporary_in(parent)?;
+        fs::write(probe.path().join("room"), [0; ROOM]).map_err(write_error)?;
+        probe.close().map_err(write_error)?;
         Ok(writer)
     }
 
@@ -73,7 +89,7 @@ impl OutcomeWriter {
         performance: &Performance,
     ) -> Result<(), OutcomeError> {
         let parents = Parents::create(self.parent())?;
-        let folder = self.temporary_in(self.parent())?;
+        let (folder, _claim) = self.temporary_in(self.parent())?;
         self.file(&folder, SCENARIO, |file| file.write_all(scenario.as_bytes()))?;
         self.file(&folder, SUMMARY, |file| write_json(file, summary))?;
         let names = Names::of(records);
@@ -140,16 +156,17 @@ impl OutcomeWriter {
         OutcomeError::Write { path: self.dir.clone(), source }
     }
 
-    /// A folder beside the target that removes itself unless it is put in place.
-    fn temporary_in(&self, parent: &Path) -> Result<TempDir, OutcomeError> {
-        let name = self.dir.file_name().unwrap_or_default().to_string_lossy();
-        let prefix = format!(".{name}.partial-");
+    /// A folder beside the target that removes itself unless it is put in place, and what marks it as being written.
+    fn temporary_in(&self, parent: &Path) -> Result<(TempDir, Option<File>), OutcomeError> {
+        let prefix = prefix(&self.dir);
         let mut builder = tempfile::Builder::new();
         builder.prefix(&prefix);
         // An outcome is as readable as any folder its user makes, not private like a temporary one.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
-        builder.tempdir_in(parent).map_err(|source| self.write_error(plain(source)))
+        let folder = builder.tempdir_in(parent).map_err(|source| self.write_error(plain(&source)))?;
+        let claim = partial::claim(folder.path());
+        Ok((folder, claim))
     }
 
     fn table<R: Row>(
@@ -199,6 +216,11 @@ impl OutcomeWriter {
         }
         Ok(())
     }
+}
+
+/// How the hidden names begin under which an outcome is written.
+fn prefix(dir: &Path) -> String {
+    format!(".{}.partial-", dir.file_name().unwrap_or_default().to_string_lossy())
 }
 
 /// Swaps two folders in one step where the file system can, in two where not.
@@ -269,12 +291,6 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The error without the temporary name that `tempfile` adds: the user knows only the target.
-fn plain(error: io::Error) -> io::Error {
-    let text = error.to_string();
-    io::Error::new(error.kind(), text.split(" at path ").next().unwrap_or(&text))
-}
-
 fn write_json(file: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *file, value)?;
     file.write_all(b"\n")
@@ -284,6 +300,7 @@ fn write_json(file: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::outcome::Outcome;
+    use crate::partial::age;
     use crate::summary::{Status, SummaryOptions};
     use crate::testing::records;
 
@@ -294,6 +311,21 @@ mod tests {
 
     fn write(dir: &Path, existing: Existing, records: &Records) -> Result<(), OutcomeError> {
         write_with(&OutcomeWriter::prepare(dir, existing)?, records)
+    }
+
+    #[test]
+    fn what_killed_runs_left_behind_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out");
+        let left = [folder.path().join(".out.partial-abc"), out.join(".netloom-partial-report")];
+        for path in &left {
+            fs::create_dir_all(path).unwrap();
+            age(path);
+        }
+        OutcomeWriter::tidy(&out);
+        write(&out, Existing::Refuse, &records()).unwrap();
+        assert!(left.iter().all(|path| !path.exists()));
+        assert_eq!(names(folder.path()), ["out"]);
     }
 
     fn names(dir: &Path) -> Vec<String> {
