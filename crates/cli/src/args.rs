@@ -75,7 +75,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,
     /// Worker threads. The result does not depend on their number.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) threads: u16,
     /// Folder of the outcome [default: runs/ and the name of the scenario].
     #[arg(long, value_name = "DIR")]
@@ -105,7 +105,7 @@ pub(crate) struct StudyArgs {
     #[arg(long = "set", value_name = "FIELD=VALUE", allow_hyphen_values = true)]
     pub(crate) set: Vec<String>,
     /// Cells run at the same time [default: one per core].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) workers: Option<u16>,
     /// Folder of the cells' outcomes and the results [default: runs/FOLDER-NAME of the study file, with -small for the small form].
     #[arg(long, value_name = "DIR")]
@@ -164,7 +164,7 @@ pub(crate) struct ReportArgs {
     /// The page [default: report.html in DIR, or in the working directory if there are several].
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Title of the page [default: the names of the folders].
+    /// Title of the page [default: the study's, or the names of the folders].
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
 }
@@ -205,13 +205,13 @@ pub(crate) struct PathsArgs {
     /// A scenario file, or a kind with parameters such as slim-fly:q=19.
     pub(crate) spec: String,
     /// Router pairs, and quadruples, to sample.
-    #[arg(long, value_name = "N", default_value_t = 5000)]
+    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 5000)]
     pub(crate) samples: u32,
     /// Seed of the samples and of random networks.
     #[arg(long, value_name = "N", default_value = "1", allow_hyphen_values = true)]
     pub(crate) seed: String,
     /// Longest paths counted, in hops [default: the length at which 99% of the pairs have three disjoint paths].
-    #[arg(long, value_name = "HOPS")]
+    #[arg(long, allow_negative_numbers = true, value_name = "HOPS")]
     pub(crate) max_length: Option<u16>,
     /// Leave out the exact counts.
     #[arg(long)]
@@ -243,7 +243,7 @@ pub(crate) struct FlowcutCostArgs {
     #[arg(long, value_name = "N", default_value = "1024")]
     pub(crate) hosts: String,
     /// Hosts at a switch.
-    #[arg(long, value_name = "N", default_value_t = 16)]
+    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 16)]
     pub(crate) hosts_per_switch: u64,
     /// Flows that each host has open [default: more than can be active].
     #[arg(long, value_name = "N")]
@@ -276,7 +276,7 @@ pub(crate) struct ThroughputArgs {
     #[arg(long, value_name = "METHOD", default_value = "auto")]
     pub(crate) method: String,
     /// Relative gap of the bounds at which an approximation stops.
-    #[arg(long, value_name = "GAP", default_value_t = 0.05)]
+    #[arg(long, allow_negative_numbers = true, value_name = "GAP", default_value_t = 0.05)]
     pub(crate) gap: f64,
     /// Seed of layers, traffic and random networks.
     #[arg(long, value_name = "N", default_value = "1", allow_hyphen_values = true)]
@@ -294,10 +294,10 @@ pub(crate) struct RouteArgs {
     #[command(flatten)]
     pub(crate) changes: Changes,
     /// Which flow of the source, from 0.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 0)]
     pub(crate) flow: u32,
     /// Entropy value that the packet carries.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 0)]
     pub(crate) entropy: u32,
     /// Print as JSON.
     #[arg(long)]

@@ -218,6 +218,11 @@ fn list_finds_fields_and_values() {
     assert_says(&list("size_bins"), &["measure.size_bins"]);
     assert_says(&list("windows"), &["measure.windows", "until"]);
     assert_says(&list("worst-case"), &["intensity"]);
+    assert_says(&list("repetitions"), &["repetitions in a study", "small.repetitions in a study"]);
+    assert_says(&list("diversity"), &["[analysis.measurement] kind = \"diversity\"", "Quantities: `length`"]);
+    assert_says(&list("count_over"), &["[claims.expression] function = \"count_over\"", "how many labels"]);
+    assert_says(&list("bias"), &["routing.selector.decision.bias with kind = \"ratio\""]);
+    assert_says(&list("seed"), &["seed\n", "analysis.seed in a study"]);
     let json = stdout(&netloom(folder.path(), &["list", "--json", "ecn"]));
     assert_says(&json, &["\"path\": \"fabric.ecn\"", "\"name\": \"kmin\""]);
     let unknown = stderr(&netloom(folder.path(), &["list", "web-serch"]));
@@ -254,6 +259,19 @@ fn numbers_with_a_sign_reach_the_reader() {
     let output = netloom(folder.path(), &["paths", "crossbar", "--seed", "-1"]);
     assert_eq!(output.status.code(), Some(2));
     assert_says(&stderr(&output), &["--seed:1:1", "seed: expected a whole number"]);
+    let output = netloom(folder.path(), &["run", "s.toml", "--threads", "-1"]);
+    assert_says(&stderr(&output), &["invalid value '-1' for '--threads <N>'", "1..=256"]);
+}
+
+#[test]
+fn a_study_is_no_scenario_and_a_scenario_no_study() {
+    let message = refused("title = \"t\"\nscenario = {}\n[[claims]]\nid = \"a\"\n", &[]);
+    assert_says(&message, &["this is a study, not a scenario", "s.toml:2:1", "`netloom study FILE` runs it"]);
+    assert_eq!(message.matches("error: ").count(), 1, "{message}");
+    let folder = folder_with(SMALL);
+    let output = netloom(folder.path(), &["study", "s.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_says(&stderr(&output), &["this is a scenario, not a study", "s.toml:1:1", "`netloom run FILE`"]);
 }
 
 #[test]

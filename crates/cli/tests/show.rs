@@ -69,7 +69,7 @@ fn what_is_shown_again_is_what_was_printed() {
     let message = String::from_utf8(nothing.stderr).unwrap();
     assert_eq!(
         message,
-        "error: . is no outcome and no study: it holds neither summary.json nor study.json; did you mean `./a` or `./r`?\n"
+        "error: DIR: . is no outcome and no study: it holds neither summary.json nor study.json; did you mean `./a` or `./r`?\n"
     );
     std::fs::write(folder.join("a/study.json"), "{}").unwrap();
     let broken = netloom_in(folder, None, &["show", "a"]);

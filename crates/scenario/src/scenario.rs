@@ -80,6 +80,13 @@ impl Scenario {
     /// # Errors
     /// Everything that is wrong with it, as far as it can be told field by field.
     pub fn read(document: &Node) -> Result<Self, Problems> {
+        if let Some(field) =
+            ["scenario", "analysis"].into_iter().find(|field| document.at([*field]).is_some())
+        {
+            let message = "this is a study, not a scenario";
+            let problem = Problem::new("", message).at(&document.nearest_place([field]));
+            return Err(problem.help("`netloom study FILE` runs it").into());
+        }
         let mut complete = Node::from_value("default", &Scenario::default().written())?;
         // Routing schemes and transports start from their preset, not from the default.
         if let Some(table) = complete.as_table_mut() {

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use netloom_record::Outcome;
+use netloom_scenario::Problem;
 use netloom_study::Findings;
 
 use crate::args::ShowArgs;
@@ -19,6 +20,17 @@ pub(super) enum Shown {
 impl Shown {
     /// Reads what a run or a study wrote.
     pub(super) fn read(dir: &Path) -> Result<Self, Failure> {
+        let nothing = || {
+            let hint = netloom_report::hint(dir);
+            let message = format!(
+                "{} is no outcome and no study: it holds neither summary.json nor study.json{hint}",
+                dir.display(),
+            );
+            Failure::from(Problem::new("DIR", message))
+        };
+        if !dir.is_dir() {
+            return Err(nothing());
+        }
         let found = Findings::read(dir).map_err(|error| {
             Failure::Output(format!("cannot read {}: {error}", dir.join("study.json").display()))
         })?;
@@ -26,11 +38,7 @@ impl Shown {
             return Ok(Shown::Study(found));
         }
         if !dir.join("summary.json").exists() {
-            return Err(Failure::Output(format!(
-                "{} is no outcome and no study: it holds neither summary.json nor study.json{}",
-                dir.display(),
-                netloom_report::hint(dir)
-            )));
+            return Err(nothing());
         }
         Ok(Shown::Run(Box::new(Outcome::read(dir)?)))
     }

@@ -115,6 +115,15 @@ fn descend<'a>(
 }
 
 fn read(document: &Node, small: bool, problems: &mut Vec<Problem>) -> Option<Study> {
+    let has = |field: &&str| document.at([*field]).is_some();
+    if !["scenario", "analysis", "axis", "claims"].iter().any(|field| has(&field))
+        && let Some(field) = ["topology", "routing", "workload", "fabric", "transport"].into_iter().find(has)
+    {
+        let problem =
+            Problem::new("", "this is a scenario, not a study").at(&document.nearest_place([field]));
+        problems.push(problem.help("`netloom run FILE` runs it; a study names it as its `scenario`"));
+        return None;
+    }
     let mut root = Section::new(document, "", problems)?;
     let title = root.required("title");
     let scenario = root.node("scenario");
