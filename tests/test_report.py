@@ -111,6 +111,18 @@ def test_the_page_is_one_small_file(study):
     assert 1_000_000 < size < 3_000_000
 
 
+def test_the_page_is_called_as_its_study(page):
+    assert page.title() == page.locator("h1").inner_text() == "Two schemes at two sizes"
+
+
+def test_on_paper_nothing_is_cut_off(page):
+    page.set_viewport_size({"width": 700, "height": 1000})
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    widths = page.locator("table:visible").evaluate_all("all => all.map((table) => table.getBoundingClientRect().right)")
+    assert len(widths) >= 4 and max(widths) <= 700
+
+
 def test_every_chart_is_drawn(page):
     charts = page.locator("figure:not([hidden]) .chart")
     drawn = {

@@ -155,7 +155,7 @@
       textStyle: { fontFamily: "system-ui, 'Liberation Sans', Arial, sans-serif", color: css("--ink") },
       grid: { left: 32, right: 16, top: 16, bottom: 28, containLabel: true },
       toolbox: {
-        right: 0, top: -6, itemSize: 12, iconStyle: { borderColor: css("--quiet") },
+        show: !printing, right: 0, top: -6, itemSize: 12, iconStyle: { borderColor: css("--quiet") },
         feature: { dataZoom: { title: { zoom: "Zoom: drag a box", back: "Zoom back" } }, restore: { title: "Show all" }, saveAsImage: { title: "Save", name: "netloom" } },
       },
     };

@@ -42,6 +42,8 @@ pub enum ReportError {
 /// Everything that the folders hold.
 #[derive(Debug, Default)]
 pub(crate) struct Folders {
+    /// What each of the studies shows, in its own words.
+    pub(crate) titles: Vec<String>,
     /// Names of the axes along which runs differ, in order.
     pub(crate) axes: Vec<String>,
     /// Every run.
@@ -63,6 +65,7 @@ pub(crate) struct Run {
 /// What a report takes from [`STUDY`].
 #[derive(Default, Deserialize)]
 struct Judged {
+    title: Option<String>,
     claims: Vec<Claim>,
 }
 
@@ -127,6 +130,7 @@ impl Folders {
             }
             self.runs.push(Run { folder: run.folder, labels });
         }
+        self.titles.extend(other.titles);
         self.claims.extend(other.claims);
         self.measured.extend(other.measured);
     }
@@ -148,11 +152,12 @@ fn study(dir: &Path) -> Result<Folders, ReportError> {
     let heading = reader.headers().map_err(|error| wrong(error.to_string()))?.clone();
     let rows: Vec<csv::StringRecord> =
         reader.records().collect::<Result<_, _>>().map_err(|error| wrong(error.to_string()))?;
-    let Judged { claims } = match fs::read_to_string(dir.join(STUDY)) {
+    let Judged { title, claims } = match fs::read_to_string(dir.join(STUDY)) {
         Ok(text) => serde_json::from_str(&text)
             .map_err(|error| ReportError::Study { path: dir.join(STUDY), problem: error.to_string() })?,
         Err(_) => Judged::default(),
     };
+    let titles: Vec<String> = title.into_iter().collect();
     let column = |name: &str| heading.iter().position(|column| column == name);
     let (Some(seed), Some(folder)) = (column("seed"), column("folder")) else {
         return Err(wrong("it has no columns `seed` and `folder`".to_owned()));
@@ -164,14 +169,14 @@ fn study(dir: &Path) -> Result<Folders, ReportError> {
             let cells = row.iter().enumerate().filter(|(column, _)| *column != folder);
             cells.map(|(_, cell)| cell.to_owned()).collect()
         };
-        return Ok(Folders { claims, measured: measured.map(shown).collect(), ..Folders::default() });
+        return Ok(Folders { titles, claims, measured: measured.map(shown).collect(), ..Folders::default() });
     }
     let run = |row: &csv::StringRecord| Run {
         folder: dir.join(&row[folder]),
         labels: row.iter().take(seed).map(str::to_owned).collect(),
     };
     let axes = heading.iter().take(seed).map(str::to_owned).collect();
-    Ok(Folders { axes, runs: rows.iter().map(run).collect(), claims, measured: Vec::new() })
+    Ok(Folders { titles, axes, runs: rows.iter().map(run).collect(), claims, measured: Vec::new() })
 }
 
 /// What else could have been meant by a folder that holds nothing that could be shown: a sentence's end, beginning with `;`, or nothing.

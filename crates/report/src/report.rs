@@ -50,7 +50,7 @@ impl Report {
         let reduced = reduce_all(&points(&folders))?;
         let mut by_size = Vec::new();
         let mut report = Report {
-            title: title.map_or_else(|| title_of(dirs), str::to_owned),
+            title: title.map_or_else(|| title_of(dirs, &folders), str::to_owned),
             version: env!("CARGO_PKG_VERSION"),
             axes: axes(&folders),
             metrics: METRICS,
@@ -91,7 +91,11 @@ fn place<T: PartialEq>(known: &mut Vec<T>, value: T) -> usize {
     })
 }
 
-fn title_of(dirs: &[PathBuf]) -> String {
+/// What a study calls itself, or else the names of the folders.
+fn title_of(dirs: &[PathBuf], folders: &Folders) -> String {
+    if let ([title], [_]) = (&folders.titles[..], dirs) {
+        return title.clone();
+    }
     let name = |dir: &PathBuf| dir.file_name().unwrap_or(dir.as_os_str()).to_string_lossy().into_owned();
     dirs.iter().map(name).collect::<Vec<_>>().join(", ")
 }
