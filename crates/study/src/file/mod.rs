@@ -116,7 +116,7 @@ fn descend<'a>(
 
 fn read(document: &Node, small: bool, problems: &mut Vec<Problem>) -> Option<Study> {
     let has = |field: &&str| document.at([*field]).is_some();
-    if !["scenario", "analysis", "axis", "claims"].iter().any(|field| has(&field))
+    if !["scenario", "analysis", "axis", "claims"].iter().any(has)
         && let Some(field) = ["topology", "routing", "workload", "fabric", "transport"].into_iter().find(has)
     {
         let problem =
