@@ -361,7 +361,7 @@ impl<M: Model> Worker<'_, M> {
         shared.barrier.wait()?;
         for from in &shared.mail[parity] {
             for letter in lock(&from[me]).drain(..) {
-                self.outbox.wheel.insert(letter);
+                self.outbox.wheel.insert(letter.at, letter.node, || letter);
             }
         }
         if shared.stop[parity].load(Ordering::Acquire) {
@@ -630,14 +630,13 @@ impl<P> Outbox<'_, P> {
 
 impl<P: Copy> Scheduler<P> for Outbox<'_, P> {
     #[inline(always)]
-    fn send(&mut self, to: NodeIndex, source: u32, at: Time, payload: P) {
-        let home = self.homes[to as usize];
-        let event = Event { at, source, node: home.local, payload };
-        if home.part == self.part {
-            self.wheel.insert(event);
+    fn send_made(&mut self, to: NodeIndex, source: u32, at: Time, make: impl FnOnce() -> P) {
+        let Home { part, local: node } = self.homes[to as usize];
+        if part == self.part {
+            self.wheel.insert(at, node, || Event { at, source, node, payload: make() });
         } else {
             self.mail_first = self.mail_first.min(self.wheel.window_of(at));
-            self.mail[home.part as usize].push(event);
+            self.mail[part as usize].push(Event { at, source, node, payload: make() });
         }
     }
 

@@ -59,7 +59,12 @@ pub trait Scheduler<P> {
     ///
     /// `at` must be at least one lookahead after whatever caused the message. The engine panics if it is not, as soon as that could
     /// make a difference.
-    fn send(&mut self, to: NodeIndex, source: u32, at: Time, payload: P);
+    fn send(&mut self, to: NodeIndex, source: u32, at: Time, payload: P) {
+        self.send_made(to, source, at, || payload);
+    }
+
+    /// [`Self::send`] of a payload that is made in the place where it is kept, so that it is written once only.
+    fn send_made(&mut self, to: NodeIndex, source: u32, at: Time, make: impl FnOnce() -> P);
 
     /// Calls the node back at `at`: in [`Model::handle`] any instant from the one being handled on, in [`Model::advance`] any instant
     /// after the one that the node has come to. The engine panics at a timer whose instant has passed.

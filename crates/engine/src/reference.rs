@@ -147,8 +147,8 @@ impl<P> Agenda<P> {
 }
 
 impl<P> Scheduler<P> for Agenda<P> {
-    fn send(&mut self, to: NodeIndex, source: u32, at: Time, payload: P) {
-        self.push(at, false, to, source, Some(payload));
+    fn send_made(&mut self, to: NodeIndex, source: u32, at: Time, make: impl FnOnce() -> P) {
+        self.push(at, false, to, source, Some(make()));
     }
 
     fn timer(&mut self, at: Time, payload: P) {

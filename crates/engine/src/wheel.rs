@@ -9,16 +9,18 @@ use std::collections::BTreeMap;
 use netloom_units::Time;
 
 /// A message or timer on its way to a node of this partition.
+// The payload is written first: what it is copied from could otherwise, for all the compiler knows, be what is being written.
+#[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event<P> {
+    pub(crate) payload: P,
     pub(crate) at: Time,
     pub(crate) source: u32,
     /// Destination: the engine-wide node index in mail between partitions, the partition's own index in the wheel.
     pub(crate) node: u32,
-    pub(crate) payload: P,
 }
 
-/// Index of a pooled buffer plus one; 0 for none.
+/// Index of a pooled buffer; 0 for none.
 type BufferRef = u32;
 
 struct Far<P> {
@@ -49,6 +51,13 @@ pub(crate) struct Wheel<P> {
     far_first: u64,
 }
 
+/// Adds a message to a buffer that is full.
+#[cold]
+#[inline(never)]
+fn push_growing<P>(events: &mut Vec<Event<P>>, event: Event<P>) {
+    events.push(event);
+}
+
 impl<P: Copy> Wheel<P> {
     /// A wheel for `nodes` nodes with 2^`shift` ps windows, of which `slots` (a power of two) are near; `epoch` (fewer) are run
     /// between two meetings.
@@ -63,7 +72,8 @@ impl<P: Copy> Wheel<P> {
             current: 0,
             open: 0,
             near: slots as u64 - 1 - epoch,
-            pool: Vec::new(),
+            // Nobody gets the first one.
+            pool: vec![Vec::new()],
             free: Vec::new(),
             far: BTreeMap::new(),
             far_first: u64::MAX,
@@ -79,19 +89,20 @@ impl<P: Copy> Wheel<P> {
         Time((window + 1) << self.shift)
     }
 
-    /// Adds a message to its window.
+    /// Adds a message that arrives at a node at `at` to its window. It is made in its place: nearly every packet passes here, and is not
+    /// to be copied twice.
     ///
     /// # Panics
     /// If that window belongs to the running epoch: the message was sent with less than the lookahead.
     #[inline(always)]
-    pub(crate) fn insert(&mut self, event: Event<P>) {
-        let window = self.window_of(event.at);
+    pub(crate) fn insert(&mut self, at: Time, node: u32, make: impl FnOnce() -> Event<P>) {
+        let window = self.window_of(at);
         // One comparison for both: what is too early wraps and seems far away.
         if window.wrapping_sub(self.open) <= self.near {
-            self.place(window, event);
+            self.place(window, node, make);
         } else {
-            self.check_open(event.at);
-            self.far_window(window).events.push(event);
+            self.check_open(at);
+            self.far_window(window).events.push(make());
         }
     }
 
@@ -109,7 +120,7 @@ impl<P: Copy> Wheel<P> {
     pub(crate) fn insert_timer(&mut self, window: u64, event: Event<P>) {
         debug_assert!(window >= self.current, "an event in the past");
         if window - self.current <= self.mask {
-            self.place(window, event);
+            self.place(window, event.node, || event);
         } else {
             self.far_window(window).events.push(event);
         }
@@ -127,9 +138,14 @@ impl<P: Copy> Wheel<P> {
 
     /// Puts an event into the ring.
     #[inline(always)]
-    fn place(&mut self, window: u64, event: Event<P>) {
-        let buffer = self.buffer_for(window, event.node);
-        self.pool[buffer as usize - 1].push(event);
+    fn place(&mut self, window: u64, node: u32, make: impl FnOnce() -> Event<P>) {
+        let buffer = self.buffer_for(window, node);
+        let events = &mut self.pool[buffer as usize];
+        if events.len() == events.capacity() {
+            push_growing(events, make());
+        } else {
+            events.push(make());
+        }
     }
 
     #[inline(always)]
@@ -145,7 +161,7 @@ impl<P: Copy> Wheel<P> {
     fn open_inbox(&mut self, slot: usize, place: usize, node: u32) -> BufferRef {
         let buffer = self.free.pop().unwrap_or_else(|| {
             self.pool.push(Vec::new());
-            self.pool.len() as BufferRef
+            self.pool.len() as BufferRef - 1
         });
         self.inboxes[place] = buffer;
         self.turns[slot].push(node);
@@ -179,7 +195,7 @@ impl<P: Copy> Wheel<P> {
             let (first, far) = self.far.pop_first().expect("far_first is a key of far");
             self.far_first = self.far.keys().next().copied().unwrap_or(u64::MAX);
             for event in far.events {
-                self.place(first, event);
+                self.place(first, event.node, || event);
             }
             for node in far.wakes {
                 self.wake(node, first);
@@ -197,13 +213,13 @@ impl<P: Copy> Wheel<P> {
     pub(crate) fn take_inbox(&mut self, node: u32) -> (BufferRef, Vec<Event<P>>) {
         let slot = (self.current & self.mask) as usize;
         let buffer = std::mem::take(&mut self.inboxes[slot * self.nodes + node as usize]);
-        (buffer, std::mem::take(&mut self.pool[buffer as usize - 1]))
+        (buffer, std::mem::take(&mut self.pool[buffer as usize]))
     }
 
     #[inline]
     pub(crate) fn recycle(&mut self, buffer: BufferRef, mut events: Vec<Event<P>>) {
         events.clear();
-        self.pool[buffer as usize - 1] = events;
+        self.pool[buffer as usize] = events;
         self.free.push(buffer);
     }
 

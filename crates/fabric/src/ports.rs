@@ -100,46 +100,22 @@ impl Ports {
             state.free_at = state.free_at.max(moment.at);
         }
         if rules.watches_queues {
-            if state.faults.is_some() && self.is_taken(index, packet, moment.at, rules) {
+            if state.faults.is_some() && is_taken(state, packet, moment.at, queues, rules, dropped) {
                 return Fate::Dropped;
             }
             if packet.kind.is_data() {
-                let state = &mut self.ports[index];
-                let queued = self.queues.bytes(state.lane(lane));
+                let queued = queues.bytes(state.lane(lane));
                 if queued + u64::from(packet.size) > rules.buffer {
                     state.losses().drops += 1;
-                    self.dropped.get_or_insert_default().note(packet, DropCause::Full);
+                    dropped.get_or_insert_default().note(packet, DropCause::Full);
                     return Fate::Dropped;
                 }
                 state.mark(packet, queued, rules, random);
             }
         }
-        let state = &mut self.ports[index];
         state.note_arrival(packet.size, lane, moment.at);
-        self.queues.push(state.lane(lane), packet);
+        queues.push(state.lane(lane), packet);
         Fate::Queued
-    }
-
-    /// Whether a cut of the channel takes a packet that comes to a port which is not idle. If one has come since the port was last touched,
-    /// it has taken what waited.
-    #[cold]
-    #[inline(never)]
-    fn is_taken(&mut self, index: usize, packet: &Packet, now: Time, rules: &Rules) -> bool {
-        let Ports { ports, queues, waiting, dropped, .. } = self;
-        let state = &mut ports[index];
-        let Some(faults) = &mut state.faults else { return false };
-        let (flush, is_cut) = (faults.take_flush(now), faults.is_cut(now));
-        if let Some(cut) = flush {
-            throw_away(state, queues, cut, rules, dropped);
-        }
-        if is_cut {
-            state.losses().lost += 1;
-            dropped.get_or_insert_default().note(packet, DropCause::Fault);
-        } else if state.occupied == 0 {
-            waiting[index / 64] |= 1 << (index % 64);
-            state.free_at = state.free_at.max(now);
-        }
-        is_cut
     }
 
     /// [`Self::enqueue`] where packets are trimmed or flow control keeps them from being lost.
@@ -785,6 +761,32 @@ fn start_at_once(
             dropped.get_or_insert_default().note(packet, DropCause::Fault);
         }
     }
+}
+
+/// Whether a cut of the channel takes a packet that comes to a port which is not idle. If one has come since the port was last touched,
+/// it has taken what waited.
+#[cold]
+#[inline(never)]
+fn is_taken(
+    state: &mut Port,
+    packet: &Packet,
+    now: Time,
+    queues: &mut Queues,
+    rules: &Rules,
+    dropped: &mut Option<Box<Dropped>>,
+) -> bool {
+    let Some(faults) = &mut state.faults else { return false };
+    let (flush, is_cut) = (faults.take_flush(now), faults.is_cut(now));
+    if let Some(cut) = flush {
+        throw_away(state, queues, cut, rules, dropped);
+    }
+    if is_cut {
+        state.losses().lost += 1;
+        dropped.get_or_insert_default().note(packet, DropCause::Fault);
+    } else if state.occupied == 0 {
+        state.free_at = state.free_at.max(now);
+    }
+    is_cut
 }
 
 /// A cut takes what waits at a port.

@@ -15,6 +15,9 @@ pub(crate) const CONTROL: usize = 1;
 /// The first data lane.
 pub(crate) const DATA: usize = 2;
 
+/// At least as many as there are kinds of packets; a power of two, so that finding a kind's entry takes one instruction.
+const KINDS: usize = 16;
+
 /// How packets are trimmed.
 #[derive(Clone, Debug)]
 pub(crate) struct Trims {
@@ -41,8 +44,8 @@ pub struct Rules {
     pub(crate) first_in_turn: usize,
     /// Bytes per turn of the lanes served in turn.
     pub(crate) quanta: Vec<u32>,
-    /// The lane of control packets.
-    control: u8,
+    /// The lane of each kind of packet; the first one of data. One look instead of several questions per packet.
+    lane_of_kind: [u8; KINDS],
     /// First lane of each class.
     lane_of_class: [u8; MOST_CLASSES],
     /// Virtual channels per class.
@@ -92,7 +95,11 @@ impl Rules {
                 .collect(),
             _ => vec![packet.0 as u32; lanes - DATA],
         };
-        let control = if options.control_priority { CONTROL } else { DATA } as u8;
+        let mut lane_of_kind = [if options.control_priority { CONTROL } else { DATA } as u8; KINDS];
+        lane_of_kind[PacketKind::Data as usize] = DATA as u8;
+        for kind in [PacketKind::Pause, PacketKind::Credit, PacketKind::Report] {
+            lane_of_kind[kind as usize] = LINK as u8;
+        }
         let (mut buffer, mut trims) = (options.buffer.map_or(u64::MAX, |buffer| buffer.0), None);
         if let Queue::Trimming(config) = &fabric.queue {
             buffer = options.buffer.map_or(Trimming::PACKETS * packet.0, |buffer| buffer.0);
@@ -110,7 +117,7 @@ impl Rules {
             first_shared,
             first_in_turn: if trims.is_some() { CONTROL } else { first_shared },
             quanta,
-            control,
+            lane_of_kind,
             lane_of_class,
             vcs,
             top: if options.control_priority && !pauses { CONTROL } else { LINK },
@@ -174,13 +181,7 @@ impl Rules {
     /// The lane of a kind of packet; the first one of data.
     #[inline(always)]
     fn lane_of_kind(&self, kind: PacketKind) -> usize {
-        if kind.is_data() {
-            DATA
-        } else if kind.is_of_the_link() {
-            LINK
-        } else {
-            usize::from(self.control)
-        }
+        usize::from(self.lane_of_kind[kind as usize % KINDS])
     }
 
     /// Whether the packet queues in a data lane.
@@ -207,7 +208,7 @@ impl Rules {
 
     /// The same where packets are trimmed.
     pub(crate) fn trimming_lane(&self, packet: &Packet) -> usize {
-        match packet.is_data() && packet.flags.is_urgent() && usize::from(self.control) == CONTROL {
+        match packet.is_data() && packet.flags.is_urgent() && self.lane_of_kind(PacketKind::Ack) == CONTROL {
             true => CONTROL,
             false => self.lane_out(packet, || false),
         }

@@ -3,7 +3,7 @@
 use netloom_units::Time;
 use rand::Rng;
 
-use super::{Ports, start_at_once};
+use super::{Ports, is_taken, start_at_once};
 use crate::faults::DropCause;
 use crate::packet::Packet;
 use crate::port::{Fate, Moment, Wire};
@@ -33,7 +33,9 @@ impl Ports {
             start_at_once(state, packet, lane, moment.at, &mut self.dropped, wire);
             return Fate::Queued;
         }
-        if state.faults.is_some() && self.is_taken(index, packet, moment.at, rules) {
+        if state.faults.is_some()
+            && is_taken(state, packet, moment.at, &mut self.queues, rules, &mut self.dropped)
+        {
             return Fate::Dropped;
         }
         if self.has_room(index, lane, packet, rules, trims) {
