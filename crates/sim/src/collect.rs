@@ -224,7 +224,7 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
         if world.watch.packets { vec![PacketStatistics::default(); groups.len()] } else { Vec::new() };
     let gaps = world.gaps.are_counted.then(Vec::new);
     let mut records = Records { groups, packets, gaps, ..Records::default() };
-    let finished = nodes.iter().map(|node| if let Node::Host(host) = node { host.records.len() } else { 0 });
+    let finished = nodes.iter().map(|node| if let Node::Host(host) = node { host.sent.len() } else { 0 });
     records.flows.reserve_exact(finished.sum());
     for host in 0..world.network.hosts() {
         // Taken out, so that the memory of one host's records is free when the next host's are made.
@@ -233,12 +233,12 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
                 if let (Some(gaps), Some(departed)) = (&mut records.gaps, &mut node.departed) {
                     gaps.append(&mut departed.records);
                 }
-                std::mem::take(&mut node.records)
+                std::mem::take(&mut node.sent)
             }
             Node::Switch(_) => continue,
         };
-        for mut flow in flows {
-            flow.src = host;
+        for sent in flows {
+            let mut flow = sent.record(host);
             let key = FlowKey { src: host, flow: flow.flow };
             let Balance { dropped, in_flight } = balances.remove(&key).unwrap_or_default();
             let reception = match &mut nodes[flow.dst as usize] {
@@ -445,7 +445,7 @@ fn check_work(nodes: &[Node]) -> Result<(), RunError> {
 
 fn has_unfinished_flows(nodes: &[Node]) -> bool {
     nodes.iter().any(|node| match node {
-        Node::Host(host) => host.records.iter().any(|flow| flow.sender_fct.is_none()),
+        Node::Host(host) => host.sent.iter().any(|flow| !flow.has_ended()),
         Node::Switch(_) => false,
     })
 }

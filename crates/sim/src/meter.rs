@@ -112,6 +112,12 @@ impl Meter {
         }
     }
 
+    /// Whether it has nothing to tell beyond the payload that was `delivered`: all of it after the warm-up, and nothing else was asked for.
+    pub(crate) fn is_spent(&self, delivered: u64) -> bool {
+        let is_plain = self.packets.is_none() && self.windows.is_empty() && self.due == Time::ZERO;
+        is_plain && self.after_warm_up == delivered
+    }
+
     /// Ends the measurement at `end`; what the flow, of a group, to `dst`, delivered in windows.
     pub(crate) fn finish(
         mut self,

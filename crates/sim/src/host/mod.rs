@@ -10,6 +10,7 @@ mod pull;
 mod queue;
 mod receive;
 pub(crate) mod receivers;
+mod sent;
 mod start;
 mod stop;
 mod subflows;
@@ -38,6 +39,7 @@ use departures::{Departed, Departures};
 use pull::PullQueue;
 pub(crate) use queue::Queue;
 use receivers::Receivers;
+pub(crate) use sent::Sent;
 use stop::{Halt, Stopped};
 use subflows::Connections;
 pub(crate) use subflows::Numbering;
@@ -81,7 +83,7 @@ pub(crate) struct Host {
     rare: Option<Box<Rare>>,
     connections: Option<Box<Connections>>,
     /// Flows that ended, and at the run's end also those that did not.
-    pub(crate) records: Vec<FlowRecord>,
+    pub(crate) sent: Vec<Sent>,
     pub(crate) control_sent: u64,
     pub(crate) control_received: u64,
     pub(crate) sampler: Option<Box<Sampler>>,
@@ -181,7 +183,7 @@ impl Host {
             pulls: None,
             rare: None,
             connections: None,
-            records: Vec::new(),
+            sent: Vec::new(),
             control_sent: 0,
             control_received: 0,
             sampler,
@@ -655,7 +657,7 @@ impl Host {
     pub(crate) fn give_up(&mut self) {
         for (number, connected) in self.connections.take().into_iter().flat_map(|connections| *connections) {
             if let Some((record, gaps)) = self.end_all(number, &connected, None) {
-                self.write_down(record, gaps);
+                self.write_down(&record, gaps);
             }
         }
         for flow in self.flows.drain(..).flatten() {
@@ -664,7 +666,7 @@ impl Host {
             if let Some(departed) = &mut self.departed {
                 departed.records.extend(flow.gaps());
             }
-            self.records.push(flow.record(None, counts));
+            self.sent.push(Sent::new(&flow.record(None, counts)));
         }
     }
 }

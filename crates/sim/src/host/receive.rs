@@ -31,7 +31,8 @@ impl Host {
         let (slot, active) = match self.receivers.place(key, world.watch.is_on) {
             Place::Active(slot, active) => (slot, active),
             Place::Done(done) => {
-                if let Reply::Ack(number) = done.seen.on_duplicate(transport, done.count, is_marked) {
+                let reply = done.note(|seen, count| seen.on_duplicate(transport, count, is_marked));
+                if let Reply::Ack(number) = reply {
                     self.answer(world, id, moment(world, now, out), packet, PacketKind::Ack, number, out);
                 }
                 return;

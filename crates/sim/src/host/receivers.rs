@@ -3,6 +3,7 @@
 
 use netloom_routing::FlowKey;
 use netloom_transport::{Receiver, Seen};
+use netloom_units::Time;
 use rustc_hash::FxHashMap;
 
 use crate::meter::Meter;
@@ -13,8 +14,6 @@ pub(crate) struct Receivers {
     active: Vec<Active>,
     free: Vec<u32>,
     done: Vec<Done>,
-    /// Payload that arrived after the load, of those that are done; few hosts have any.
-    drained: Option<Box<FxHashMap<FlowKey, u64>>>,
     /// Where a flow is: among the active ones, or with [`DONE`] set among those that are done.
     places: FxHashMap<FlowKey, u32>,
     /// The place last looked up.
@@ -38,9 +37,78 @@ pub(crate) struct Active {
 #[derive(Debug)]
 pub(crate) struct Done {
     /// Number of its packets.
-    pub(crate) count: u32,
-    pub(crate) seen: Seen,
+    count: u32,
+    path_changes: u32,
+    completed: Time,
+    delivered: u64,
+    packets: u64,
+    /// What flows that come in order through an idle network have nothing of.
+    rare: Option<Box<Rare>>,
+}
+
+const _: () = assert!(size_of::<Done>() <= 40, "a run may have many millions of finished flows");
+
+#[derive(Debug, Default)]
+struct Rare {
+    marks: u64,
+    ooo_packets: u64,
+    headers: u32,
+    max_ood: u32,
+    max_resequencing: u32,
+    drained: u64,
     meter: Option<Box<Meter>>,
+}
+
+impl Done {
+    fn new(count: u32, seen: &Seen, drained: u64, meter: Option<Box<Meter>>) -> Self {
+        let mut done = Done {
+            count,
+            path_changes: 0,
+            completed: Time::ZERO,
+            delivered: 0,
+            packets: 0,
+            rare: (drained > 0 || meter.is_some())
+                .then(|| Box::new(Rare { drained, meter, ..Rare::default() })),
+        };
+        done.keep(seen);
+        done
+    }
+
+    /// Takes down what comes late: `see` gets what was seen of the flow, and the number of its packets.
+    pub(crate) fn note<R>(&mut self, see: impl FnOnce(&mut Seen, u32) -> R) -> R {
+        let mut seen = self.seen();
+        let result = see(&mut seen, self.count);
+        self.keep(&seen);
+        result
+    }
+
+    fn keep(&mut self, seen: &Seen) {
+        let &Seen { completed, delivered, packets, path_changes, .. } = seen;
+        let &Seen { headers, marks, ooo_packets, max_ood, max_resequencing, .. } = seen;
+        self.completed = completed.unwrap_or(Time::MAX);
+        (self.delivered, self.packets, self.path_changes) = (delivered, packets, path_changes);
+        if marks + ooo_packets > 0 || headers.max(max_ood).max(max_resequencing) > 0 {
+            let rare = self.rare.get_or_insert_default();
+            (rare.marks, rare.ooo_packets, rare.headers) = (marks, ooo_packets, headers);
+            (rare.max_ood, rare.max_resequencing) = (max_ood, max_resequencing);
+        }
+    }
+
+    fn seen(&self) -> Seen {
+        let none = Rare::default();
+        let rare = self.rare.as_deref().unwrap_or(&none);
+        Seen {
+            completed: Some(self.completed).filter(|&at| at != Time::MAX),
+            delivered: self.delivered,
+            packets: self.packets,
+            headers: rare.headers,
+            marks: rare.marks,
+            ooo_packets: rare.ooo_packets,
+            max_ood: rare.max_ood,
+            max_resequencing: rare.max_resequencing,
+            path_changes: self.path_changes,
+        }
+    }
 }
 
 /// What a host knows of a flow that it receives.
@@ -105,15 +173,13 @@ impl Receivers {
     /// Everything of the flow in the slot has arrived, `count` packets: the slot becomes free.
     pub(crate) fn finish(&mut self, slot: u32, count: u32) {
         let Active { key, receiver, drained, meter } = &mut self.active[slot as usize];
-        if *drained > 0 {
-            self.drained.get_or_insert_default().insert(*key, *drained);
-        }
-        let (key, meter) = (*key, meter.take());
+        let (key, seen) = (*key, std::mem::take(receiver).seen);
+        let meter = meter.take().filter(|meter| !meter.is_spent(seen.delivered));
         if self.done.len() == self.done.capacity() {
             // Doubling would leave half of the memory of many small flows unused.
-            self.done.reserve_exact(8 + self.done.len() / 4);
+            self.done.reserve_exact(8 + self.done.len() / 8);
         }
-        self.done.push(Done { count, seen: std::mem::take(receiver).seen, meter });
+        self.done.push(Done::new(count, &seen, *drained, meter));
         let place = (self.done.len() as u32 - 1) | DONE;
         self.places.insert(key, place);
         self.last = Some((key, place));
@@ -130,10 +196,10 @@ impl Receivers {
                 Reception { seen: receiver.seen, resequencing, drained: *drained, meter: meter.take() }
             }
             _ => {
-                let Done { seen, meter, .. } = &mut self.done[(place & !DONE) as usize];
-                let drained = self.drained.as_mut().and_then(|drained| drained.remove(&key));
-                let drained = drained.unwrap_or(0);
-                Reception { seen: *seen, resequencing: 0, drained, meter: meter.take() }
+                let done = &mut self.done[(place & !DONE) as usize];
+                let (drained, meter) =
+                    done.rare.as_mut().map_or((0, None), |rare| (rare.drained, rare.meter.take()));
+                Reception { seen: done.seen(), resequencing: 0, drained, meter }
             }
         })
     }

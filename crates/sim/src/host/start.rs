@@ -11,7 +11,7 @@ use netloom_units::{Bytes, Time};
 use netloom_workload::{Action, HostWork, Message as Job};
 
 use super::departures::{Departed, Departures};
-use super::{FIRST_OWN, Flow, Host};
+use super::{FIRST_OWN, Flow, Host, Sent};
 use crate::driven::Heard;
 use crate::model::{Message, World};
 use crate::path::PathProfile;
@@ -182,7 +182,7 @@ impl Host {
     ) {
         let Some((record, gaps)) = self.end(slot, Some(now)) else { return };
         let named = (record.flow, record.group);
-        self.write_down(record, gaps);
+        self.write_down(&record, gaps);
         self.go_on_with_work(world, id, named, now, out);
     }
 
@@ -200,15 +200,15 @@ impl Host {
     }
 
     /// Keeps what is known of a flow until the run's end.
-    pub(super) fn write_down(&mut self, record: FlowRecord, gaps: Vec<GapRecord>) {
-        if self.records.len() == self.records.capacity() {
+    pub(super) fn write_down(&mut self, record: &FlowRecord, gaps: Vec<GapRecord>) {
+        if self.sent.len() == self.sent.capacity() {
             // Doubling would leave half of the memory of many small flows unused.
-            self.records.reserve_exact(8 + self.records.len() / 4);
+            self.sent.reserve_exact(8 + self.sent.len() / 8);
         }
         if let Some(departed) = &mut self.departed {
             departed.records.extend(gaps);
         }
-        self.records.push(record);
+        self.sent.push(Sent::new(record));
     }
 
     /// A flow, of which the number and the group are given, has ended: the program hears of it, or the next one of a closed loop starts.

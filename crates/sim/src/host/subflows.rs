@@ -233,7 +233,7 @@ impl Host {
             connected.and_then(|connected| self.end_all(number, &connected, Some(now)))
         {
             let group = record.group;
-            self.write_down(record, gaps);
+            self.write_down(&record, gaps);
             self.go_on_with_work(world, id, (number, group), now, out);
         }
     }

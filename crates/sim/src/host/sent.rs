@@ -1,0 +1,113 @@
+//! What is left of a flow at its sender: few bytes, as a run may have many millions of flows.
+
+use netloom_record::FlowRecord;
+use netloom_units::Time;
+
+/// A flow that has ended, or was given up.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    pub(crate) dst: u32,
+    pub(crate) flow: u32,
+    group: u16,
+    class: u8,
+    is_stream: bool,
+    bytes: u64,
+    start: Time,
+    idle_fct: Time,
+    /// When its last ACK came; `Time::MAX`: it has not.
+    ended: Time,
+    packets: u64,
+    /// What most flows have nothing of.
+    rare: Option<Box<Rare>>,
+}
+
+const _: () = assert!(size_of::<Sent>() <= 64, "a finished flow has a cache line at its sender");
+
+#[derive(Debug, Default, PartialEq)]
+struct Rare {
+    drain_time: Time,
+    decisions: u64,
+    deviations: u64,
+    retransmissions: u64,
+    timeouts: u32,
+    returns: u32,
+    cnms: u32,
+    cnps: u32,
+    flowlets: u32,
+    stretched: u32,
+    drains: u32,
+}
+
+impl Sent {
+    /// Keeps a sender's part of a record.
+    pub(super) fn new(record: &FlowRecord) -> Self {
+        let &FlowRecord { dst, flow, group, class, stream, bytes, start, idle_fct, packets, .. } = record;
+        let rare = Rare {
+            drain_time: record.drain_time,
+            decisions: record.decisions,
+            deviations: record.deviations,
+            retransmissions: record.retransmissions,
+            timeouts: record.timeouts,
+            returns: record.returns,
+            cnms: record.cnms,
+            cnps: record.cnps,
+            flowlets: record.flowlets,
+            stretched: record.stretched,
+            drains: record.drains,
+        };
+        Sent {
+            dst,
+            flow,
+            group,
+            class,
+            is_stream: stream,
+            bytes,
+            start,
+            idle_fct,
+            ended: record.sender_fct.map_or(Time::MAX, |fct| start + fct),
+            packets,
+            rare: (rare != Rare::default()).then(|| Box::new(rare)),
+        }
+    }
+
+    /// Whether it ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended != Time::MAX
+    }
+
+    /// The header of one of its packets came back after its end.
+    pub(super) fn note_return(&mut self) {
+        self.rare.get_or_insert_default().returns += 1;
+    }
+
+    /// What is known at the sender `src`; the receiver's part is added later.
+    pub(crate) fn record(&self, src: u32) -> FlowRecord {
+        let none = Rare::default();
+        let rare = self.rare.as_deref().unwrap_or(&none);
+        FlowRecord {
+            src,
+            dst: self.dst,
+            flow: self.flow,
+            group: self.group,
+            class: self.class,
+            stream: self.is_stream,
+            bytes: self.bytes,
+            start: self.start,
+            sender_fct: self.has_ended().then(|| self.ended - self.start),
+            idle_fct: self.idle_fct,
+            packets: self.packets,
+            returns: rare.returns,
+            retransmissions: rare.retransmissions,
+            timeouts: rare.timeouts,
+            cnms: rare.cnms,
+            cnps: rare.cnps,
+            flowlets: rare.flowlets,
+            stretched: rare.stretched,
+            drains: rare.drains,
+            drain_time: rare.drain_time,
+            decisions: rare.decisions,
+            deviations: rare.deviations,
+            ..FlowRecord::default()
+        }
+    }
+}
