@@ -66,8 +66,7 @@ fn dctcp_without_ecn(scenario: &Scenario) -> Option<String> {
 
 /// A timeout below the round trip of an idle network sends again what has not been lost.
 fn early_timeouts(scenario: &Scenario, farthest: &Farthest) -> Option<String> {
-    let is_armed =
-        scenario.fabric.is_lossy() || matches!(scenario.transport.reliability, Reliability::GoBackN(_));
+    let is_armed = scenario.fabric.is_lossy() || scenario.transport.refuses();
     let options = &scenario.transport.options;
     let (field, timeout) = [("rto_min", options.rto_min), ("rto_initial", options.rto_initial)]
         .into_iter()

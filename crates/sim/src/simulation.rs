@@ -8,10 +8,11 @@ use netloom_engine::{Engine, NodeIndex, Setup, contiguous, reference};
 use netloom_fabric::{Fabric, FlowControl, PortSpec, Ports, Rules, check_switch};
 use netloom_record::{NamedChannel, Records};
 use netloom_routing::{
-    Decider, Forwarding, ForwardingError, Granularity, Layers, Placement, RoutingError, channels,
+    Decider, Forwarding, ForwardingError, Granularity, Layers, Placement, Routing, RoutingError, Selector,
+    channels,
 };
 use netloom_topology::{ChannelId, Network, NodeId, PortId};
-use netloom_transport::{Congestion, Shaping};
+use netloom_transport::{Congestion, Shaping, Transport};
 use netloom_units::kind::Kind;
 use netloom_units::{Bytes, Rate, Time};
 use netloom_units::{Invalid, random};
@@ -51,7 +52,7 @@ pub enum SimError {
     /// A fault does not fit the network or the run: the field begins with the number of the fault in the list, from 0.
     #[error("faults.{0}")]
     Fault(Invalid),
-    /// The scheme needs something that the network does not have.
+    /// The scheme needs something that the network, or the transport, does not have.
     #[error("routing.{0}")]
     NeedsTree(Invalid),
     /// The cut links leave somebody unreachable.
@@ -154,8 +155,13 @@ impl Simulation {
             let expected = format!("a reliability with ACKs, as {who}");
             return Err(SimError::Transport(Invalid::new("reliability", expected, "\"none\"")));
         }
-        if matches!(transport.congestion, Congestion::Dcqcn(_)) && fabric.options.ecn.is_none() {
-            let expected = "a fabric that marks packets (fabric.ecn) with \"dcqcn\"";
+        if transport.chooses_paths() {
+            check_entropy(&routing, &transport)?;
+        }
+        let needs_marks = matches!(transport.congestion, Congestion::Dcqcn(_)) || transport.chooses_paths();
+        if needs_marks && fabric.options.ecn.is_none() {
+            let expected =
+                format!("a fabric that marks packets (fabric.ecn) with \"{}\"", transport.congestion.name());
             return Err(SimError::Transport(Invalid::new("congestion", expected, "none")));
         }
         if heeds_marks && fabric.options.ecn.is_none() {
@@ -381,6 +387,21 @@ impl Simulation {
         let is_needed = !ports.is_empty() || tracer.is_some();
         is_needed.then(|| Box::new(Sampler::new(*interval, windows, ports, series, tracer)))
     }
+}
+
+/// Refuses routing for a transport that chooses among entropy values itself, if something else would choose too.
+fn check_entropy(routing: &Routing, transport: &Transport) -> Result<(), SimError> {
+    let (field, what, found) = match (routing.placement, &routing.granularity, &routing.selector) {
+        (Placement::Nic, Granularity::Packet(_), Selector::Random(_)) => return Ok(()),
+        (Placement::Nic, Granularity::Packet(_), selector) => ("selector", "random", selector.name()),
+        (Placement::Nic, granularity, _) => ("granularity", "packet", granularity.name()),
+        (placement, _, _) => ("placement", "nic", placement.name()),
+    };
+    let name = transport.congestion.name();
+    let expected = format!(
+        "\"{what}\" with transport.congestion \"{name}\", which chooses among entropy values itself (routing \"spray-nic\")"
+    );
+    Err(SimError::NeedsTree(Invalid::new(field, expected, format!("\"{found}\""))))
 }
 
 /// Virtual channels per class of a fabric, such that its routes cannot deadlock.

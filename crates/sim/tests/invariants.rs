@@ -14,7 +14,7 @@ use netloom_sim::{Cut, Degrade, Fault, Loss, SimConfig, SimError, Simulation};
 use netloom_topology::{FatTree, Network, Topology};
 use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
 use netloom_transport::reliability::trimmed::Trimmed;
-use netloom_transport::{Congestion, Reliability, Shaping, Transport, congestion};
+use netloom_transport::{Congestion, Reliability, Shaping, Transport, congestion, reliability};
 use netloom_units::{Bytes, Time};
 use netloom_workload::{AllToAll, Incast, Pattern, Permutation, Plan, Uniform};
 use proptest::prelude::*;
@@ -93,6 +93,24 @@ fn shapings() -> impl Strategy<Value = Shaping> {
     prop_oneof![Just(Shaping::None(Default::default())), Just(Shaping::Paced(Default::default())), hf2t]
 }
 
+/// With windows, bitmaps and distances small enough to matter in short runs.
+fn mp_rdma() -> impl Strategy<Value = Congestion> {
+    use congestion::mp_rdma::MpRdma;
+    let first = prop::option::of(1..60u32);
+    let delta = prop::option::of(1..40u32);
+    (first, delta, 0.0..1.0f64, 0.1..2.0f64, any::<bool>(), prop::option::of(0.1..2.0f64)).prop_map(
+        |(initial_window, delta, probe, burst, reuse_marked, synchronise)| {
+            let synchronise = synchronise.filter(|_| delta.is_some());
+            Congestion::MpRdma(MpRdma { initial_window, delta, probe, burst, reuse_marked, synchronise })
+        },
+    )
+}
+
+/// A scheme that sprays, and leaves entropy values to a transport that chooses among them.
+fn spraying(transport: &Transport) -> SimConfig {
+    scheme(if transport.chooses_paths() { "spray-nic" } else { "spray" })
+}
+
 fn transports() -> impl Strategy<Value = Transport> {
     let congestion = prop_oneof![
         Just(Congestion::None(Default::default())),
@@ -117,6 +135,7 @@ fn transports() -> impl Strategy<Value = Transport> {
         (1..40u32).prop_map(|initial_window| {
             Congestion::Pulls(congestion::pulls::Pulls { initial_window, ..Default::default() })
         }),
+        mp_rdma(),
     ];
     let reliability = prop_oneof![
         (1..6u32, any::<bool>()).prop_map(|(reorder_threshold, rack)| {
@@ -125,6 +144,7 @@ fn transports() -> impl Strategy<Value = Transport> {
         Just(Reliability::GoBackN(Default::default())),
         (any::<bool>(), any::<bool>())
             .prop_map(|(priority, reroute)| Reliability::Trimmed(Trimmed { priority, reroute })),
+        (1..80u32).prop_map(|length| Reliability::Bitmap(reliability::bitmap::Bitmap { length })),
     ];
     (congestion, reliability, 1..5u32, shapings(), 500..9000u64, any::<bool>()).prop_map(
         |(congestion, reliability, ack_every, shaping, mtu, nic_queue)| {
@@ -136,7 +156,14 @@ fn transports() -> impl Strategy<Value = Transport> {
             // Without a limit all would be handed over at once.
             transport.options.nic_queue =
                 nic_queue && !matches!(transport.congestion, Congestion::None(_) | Congestion::Qcn(_));
-            transport.options.ack_every = ack_every;
+            if transport.chooses_paths() {
+                // Packets overtake each other on many paths.
+                if matches!(transport.reliability, Reliability::GoBackN(_)) {
+                    transport.reliability = Reliability::Bitmap(Default::default());
+                }
+            } else {
+                transport.options.ack_every = ack_every;
+            }
             transport.options.mtu = Bytes(mtu);
             transport
         },
@@ -298,13 +325,13 @@ fn flowcuts() -> impl Strategy<Value = Flowcut> {
         })
 }
 
-/// DCQCN needs a fabric that marks, and repetitions that hurry one that trims.
+/// DCQCN and MP-RDMA need a fabric that marks, and repetitions that hurry one that trims.
 fn mark(config: &mut SimConfig) {
     let has_fast_lane = config.fabric.queue.trims() && config.fabric.options.control_priority;
     if let Reliability::Trimmed(trimmed) = &mut config.transport.reliability {
         trimmed.priority &= has_fast_lane;
     }
-    if matches!(config.transport.congestion, Congestion::Dcqcn(_)) {
+    if matches!(config.transport.congestion, Congestion::Dcqcn(_)) || config.transport.chooses_paths() {
         let ecn = Ecn { kmin: Bytes(5_000), kmax: Bytes(50_000), pmax: 0.1 };
         config.fabric.options.ecn.get_or_insert(ecn);
     }
@@ -403,7 +430,8 @@ proptest! {
     ) {
         transport.options.rto_initial = Time::from_ns(rto_initial);
         transport.options.rto_min = Time::from_ns(rto_min);
-        let mut config = SimConfig { transport, fabric, seed, ..scheme("spray") };
+        let spraying = spraying(&transport);
+        let mut config = SimConfig { transport, fabric, seed, ..spraying };
         config.fabric.options.buffer = config.fabric.options.buffer.map(|b| b.max(config.transport.packet_size()));
         config.measure.until = Some(Time::from_us(300));
         config.measure.sample = sample.map(Time::from_ns);
@@ -432,6 +460,7 @@ proptest! {
         flowcut in flowcuts(),
         seed in any::<u64>(),
     ) {
+        prop_assume!(!transport.chooses_paths());
         let mut config = SimConfig { transport, fabric, faults, seed, ..scheme("flowcut-nic") };
         config.transport.options.ack_every = 1;
         config.routing.granularity = Granularity::Flowcut(flowcut);
@@ -485,7 +514,8 @@ proptest! {
         until in 1..40u64,
         seed in any::<u64>(),
     ) {
-        let mut config = SimConfig { fabric, transport, seed, ..scheme("spray") };
+        let spraying = spraying(&transport);
+        let mut config = SimConfig { fabric, transport, seed, ..spraying };
         config.fabric.options.buffer = config.fabric.options.buffer.map(|b| b.max(config.transport.packet_size()));
         config.measure.until = Some(Time::from_us(until));
         let Some(simulation) = simulate(&network, &config, &pattern, seed) else { return Ok(()) };

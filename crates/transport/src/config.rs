@@ -5,8 +5,10 @@ use netloom_units::{Bytes, Invalid, Time, kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::congestion::{cubic, dcqcn, dctcp, fixed_window, newreno, none, pulls, qcn, swift, timely};
-use crate::reliability::{go_back_n, none as no_reliability, selective_repeat, trimmed};
+use crate::congestion::{
+    cubic, dcqcn, dctcp, fixed_window, mp_rdma, newreno, none, pulls, qcn, swift, timely,
+};
+use crate::reliability::{bitmap, go_back_n, none as no_reliability, selective_repeat, trimmed};
 use crate::shaping::{hf2t, none as no_shaping, paced};
 
 kinds! {
@@ -15,6 +17,7 @@ kinds! {
         "selective-repeat" => SelectiveRepeat(selective_repeat::SelectiveRepeat),
         "go-back-n" => GoBackN(go_back_n::GoBackN),
         "trimmed" => Trimmed(trimmed::Trimmed),
+        "bitmap" => Bitmap(bitmap::Bitmap),
         "none" => None(no_reliability::None),
     }
 }
@@ -32,6 +35,7 @@ kinds! {
         "timely" => Timely(timely::Timely),
         "swift" => Swift(swift::Swift),
         "pulls" => Pulls(pulls::Pulls),
+        "mp-rdma" => MpRdma(mp_rdma::MpRdma),
     }
 }
 
@@ -147,6 +151,17 @@ impl Transport {
         }
     }
 
+    /// Whether the sender says along which path, by its entropy value, a packet goes.
+    #[inline]
+    pub fn chooses_paths(&self) -> bool {
+        matches!(self.congestion, Congestion::MpRdma(_))
+    }
+
+    /// Whether a receiver may refuse packets that have come, so that a sender must look for losses where the fabric has none.
+    pub fn refuses(&self) -> bool {
+        matches!(self.reliability, Reliability::GoBackN(_) | Reliability::Bitmap(_))
+    }
+
     /// Whether packets that are sent again go before others in switches that trim.
     pub fn hurries(&self) -> bool {
         matches!(&self.reliability, Reliability::Trimmed(trimmed) if trimmed.priority)
@@ -174,6 +189,7 @@ impl Transport {
         self.options.check()?;
         match &self.reliability {
             Reliability::SelectiveRepeat(config) => config.check(),
+            Reliability::Bitmap(config) => config.check(),
             Reliability::GoBackN(_) | Reliability::Trimmed(_) | Reliability::None(_) => Ok(()),
         }
         .map_err(|error| error.within("reliability"))?;
@@ -188,6 +204,7 @@ impl Transport {
             Congestion::Timely(timely) => timely.check(),
             Congestion::Swift(swift) => swift.check(),
             Congestion::Pulls(pulls) => pulls.check(),
+            Congestion::MpRdma(mp_rdma) => mp_rdma.check(),
         }
         .map_err(|error| error.within("congestion"))?;
         match &self.shaping {
@@ -207,8 +224,11 @@ impl Transport {
             let expected =
                 "\"selective-repeat\" or \"trimmed\" with subflows, whose packets overtake each other";
             Invalid::unless(selective, "reliability", expected, format!("\"{}\"", self.reliability.name()))?;
-            // PULLs and CNPs are the receiver's for the flow as a whole.
-            let each = !matches!(self.congestion, Congestion::Pulls(_) | Congestion::Dcqcn(_));
+            // PULLs, CNPs and entropy values are those of the flow as a whole.
+            let each = !matches!(
+                self.congestion,
+                Congestion::Pulls(_) | Congestion::Dcqcn(_) | Congestion::MpRdma(_)
+            );
             let expected = "a congestion that goes by ACKs with subflows";
             Invalid::unless(each, "congestion", expected, format!("\"{name}\""))?;
         }
@@ -230,8 +250,18 @@ impl Transport {
                 return Err(Invalid::new("congestion.window_bdp", expected, bdp));
             }
             let expected = "\"none\", \"qcn\" or \"dcqcn\" with reliability \"none\", which has no ACKs";
-            let needs_acks = self.is_windowed() || matches!(self.congestion, Congestion::Timely(_));
+            let needs_acks = self.is_windowed()
+                || self.chooses_paths()
+                || matches!(self.congestion, Congestion::Timely(_));
             Invalid::unless(!needs_acks, "congestion", expected, format!("\"{name}\""))?;
+        }
+        if self.chooses_paths() {
+            let expected = format!("1 with \"{name}\", whose ACKs each let packets out");
+            Invalid::unless(self.options.ack_every == 1, "ack_every", expected, self.options.ack_every)?;
+            // Many paths reorder, and go-back-N takes nothing that does not come in order.
+            let reorders = !matches!(self.reliability, Reliability::GoBackN(_));
+            let expected = format!("\"bitmap\", \"selective-repeat\" or \"trimmed\" with \"{name}\"");
+            Invalid::unless(reorders, "reliability", expected, format!("\"{}\"", self.reliability.name()))?;
         }
         if matches!(self.shaping, Shaping::Paced(_)) && !self.is_windowed() {
             let expected = "a congestion with a window to spread: \"fixed-window\", \"newreno\", \"cubic\", \"dctcp\" or \"swift\"";
@@ -252,7 +282,8 @@ impl Transport {
             | Congestion::Qcn(_)
             | Congestion::Dcqcn(_)
             | Congestion::Timely(_)
-            | Congestion::Pulls(_) => false,
+            | Congestion::Pulls(_)
+            | Congestion::MpRdma(_) => false,
         }
     }
 }
@@ -316,6 +347,10 @@ mod tests {
         }
     }
 
+    fn preset(name: &str) -> Transport {
+        crate::preset::find(name).unwrap().transport()
+    }
+
     #[test]
     fn what_needs_acks_is_refused_without_them() {
         let check = |congestion, paced| {
@@ -347,6 +382,13 @@ mod tests {
             assert_eq!(check(congestion.clone(), false), Ok(()));
             assert_eq!(check(congestion, true).unwrap_err().field, "shaping");
         }
+        let many_paths = Congestion::MpRdma(Default::default());
+        assert_eq!(check(many_paths.clone(), false).unwrap_err().field, "congestion");
+        let go_back_n = Reliability::GoBackN(Default::default());
+        let transport = Transport { congestion: many_paths, reliability: go_back_n, ..Transport::default() };
+        assert_eq!(transport.check().unwrap_err().field, "reliability");
+        let options = TransportOptions { ack_every: 2, ..TransportOptions::default() };
+        assert_eq!(Transport { options, ..preset("mp-rdma") }.check().unwrap_err().field, "ack_every");
         let windowed = dcqcn::Dcqcn { window_bdp: Some(1.0), ..Default::default() };
         assert_eq!(check(Congestion::Dcqcn(windowed), false).unwrap_err().field, "congestion.window_bdp");
     }

@@ -68,6 +68,11 @@ impl Content {
         }
     }
 
+    /// Whether a packet of a stream is the last one of what was appended at a time.
+    pub(crate) fn ends_message(&self, seq: u32) -> bool {
+        self.stream.as_ref().is_some_and(|stream| stream.ends_message(seq))
+    }
+
     /// Bytes never sent, if `next` is the next packet.
     #[inline]
     pub(crate) fn unsent(&self, next: u32, mtu: u64) -> u64 {

@@ -5,6 +5,7 @@ use netloom_units::{Bytes, Time};
 use crate::config::{Congestion, Reliability, Shaping, Transport, TransportOptions};
 use crate::congestion::dcqcn::Dcqcn;
 use crate::congestion::dctcp::Dctcp;
+use crate::congestion::mp_rdma::MpRdma;
 use crate::congestion::newreno::NewReno;
 use crate::congestion::pulls::Pulls;
 use crate::reliability::selective_repeat::SelectiveRepeat;
@@ -152,6 +153,31 @@ pub const PRESETS: &[Preset] = &[
             let reliability = SelectiveRepeat { reorder_threshold: 1, rack: false };
             let timeout = Time::from_us(320);
             rdma(Reliability::SelectiveRepeat(reliability), Some(1.0), timeout, timeout)
+        },
+    },
+    Preset {
+        name: "mp-rdma",
+        doc: "MP-RDMA (Lu et al., NSDI'18): one window for all paths, packets follow the path of the ACK that lets them out, slow paths are pruned, a \
+              receiver remembers 64 packets. Needs a fabric with ECN and routing \"spray-nic\", whose entropy values are its paths.",
+        expand: || Transport {
+            reliability: Reliability::Bitmap(Default::default()),
+            congestion: Congestion::MpRdma(MpRdma::default()),
+            ..Transport::default()
+        },
+    },
+    Preset {
+        name: "entropy-reuse",
+        doc: "What the Flowcut authors' simulator runs in the place of MP-RDMA: the entropy values of ACKs without marks are used again, a mark draws another one, \
+              and the window moves with every ACK. It has 1024 entropy values (routing.entropy_values) and marks between 2% and 80% of its queues. Needs a \
+              fabric with ECN and routing \"spray-nic\".",
+        expand: || Transport {
+            congestion: Congestion::MpRdma(MpRdma {
+                delta: None,
+                probe: 0.0,
+                reuse_marked: false,
+                ..MpRdma::default()
+            }),
+            ..Transport::default()
         },
     },
     Preset {

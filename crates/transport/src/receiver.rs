@@ -61,7 +61,7 @@ pub struct Seen {
     pub marks: u64,
     /// Packets whose number was above the next expected one.
     pub ooo_packets: u64,
-    /// Largest distance of such a packet from the expected number.
+    /// Largest distance of such a packet from the expected number; where the receiver remembers a bounded stretch, of those that it took.
     pub max_ood: u32,
     /// Most packets that waited at once for one with a lower number: what a resequencing buffer must hold.
     pub max_resequencing: u32,
@@ -117,6 +117,12 @@ impl Receiver {
             seen.delivered += u64::from(arrival.payload);
         } else {
             let early = arrival.seq > expected;
+            if let Reliability::Bitmap(bitmap) = &transport.reliability
+                && bitmap.is_beyond(arrival.seq, expected)
+            {
+                seen.ooo_packets += 1;
+                return Answer { earlier: None, reply: Reply::Nack(expected), notify };
+            }
             if early {
                 seen.ooo_packets += 1;
                 seen.max_ood = seen.max_ood.max(arrival.seq - expected);
@@ -245,6 +251,18 @@ mod tests {
         let (replies, receiver) = replies(&transport, &[0, 2, 3, 1, 3, 2, 3], 3);
         use Reply::*;
         assert_eq!(replies, [Ack(1), Nack(1), None, Ack(2), Nack(2), Ack(3), Ack(4)]);
+        assert!(receiver.seen.completed.is_some());
+    }
+
+    #[test]
+    fn a_packet_beyond_the_bitmap_is_refused_and_taken_later() {
+        let bitmap = crate::reliability::bitmap::Bitmap { length: 3 };
+        let transport = Transport { reliability: Reliability::Bitmap(bitmap), ..Transport::default() };
+        let (replies, receiver) = replies(&transport, &[0, 2, 3, 4, 5, 1, 4, 5], 5);
+        use Reply::*;
+        // While 1 is missing, 1 to 3 have a place.
+        assert_eq!(replies, [Ack(1), Ack(1), Ack(1), Nack(1), Nack(1), Ack(4), Ack(5), Ack(6)]);
+        assert_eq!((receiver.seen.ooo_packets, receiver.seen.max_ood, receiver.seen.delivered), (4, 2, 600));
         assert!(receiver.seen.completed.is_some());
     }
 

@@ -332,6 +332,22 @@ impl Recovery {
         true
     }
 
+    /// What has a lower number than `seq`, left before `sent` and has not arrived is lost. Returns how many packets that is.
+    pub(crate) fn lose_before(&mut self, seq: u32, sent: Time) -> u32 {
+        let mut lost = 0;
+        for departure in self.departures.iter_mut().take_while(|departure| departure.at < sent) {
+            if departure.state == State::UnderWay && departure.seq < seq {
+                departure.state = State::Void;
+                self.packets[(departure.seq - self.base) as usize].is_lost = true;
+                self.resend = self.resend.min(departure.seq);
+                lost += 1;
+            }
+        }
+        self.lost += lost;
+        self.forget();
+        lost
+    }
+
     /// The first departure is lost.
     fn lose_first(&mut self) {
         let Some(departure) = self.departures.front_mut() else { return };
@@ -355,7 +371,8 @@ impl Recovery {
         self.probed = None;
     }
 
-    /// Gives up what is under way: all of it, where only trimming tells of losses what is overdue by itself, or with RACK after a timeout only what may be late by now. Returns how many packets that was.
+    /// Gives up what is under way: all of it, where only trimming tells of losses what is overdue by itself, with a bitmap
+    /// what left two round trips ago or earlier, or with RACK after a timeout only what may be late by now. Returns how many packets that was.
     pub(crate) fn give_up(&mut self, transport: &Transport, rtt: &Rtt, now: Time) -> u32 {
         let spared = match &transport.reliability {
             Reliability::SelectiveRepeat(config) if config.rack => {
@@ -363,6 +380,8 @@ impl Recovery {
             }
             // Nothing but its own time says that a packet is lost.
             Reliability::Trimmed(_) => Some(rtt.timeout(&transport.options, self.backoff.saturating_sub(1))),
+            // Other paths may be well.
+            Reliability::Bitmap(_) => rtt.smoothed().map(|smoothed| smoothed * 2),
             _ => None,
         };
         let mut given_up = 0;

@@ -1,6 +1,7 @@
 //! The sending side of a flow.
 
 mod pulled;
+mod refused;
 mod subflow;
 mod trimmed;
 
@@ -206,6 +207,12 @@ impl Sender {
         let (payload, last) = self.content.depart(seq, transport.options.mtu.0, again);
         let size = payload + transport.options.header.0;
         self.control.on_sent(now, size, &mut self.gate);
+        if !again
+            && let Some(wait) = self.control.between_messages(transport)
+            && self.content.ends_message(seq)
+        {
+            self.gate.space(now, wait);
+        }
         let window = self.gate.window();
         if matches!(transport.shaping, Shaping::Paced(_)) || window < transport.packet_size().0 {
             let rtt = self.rtt.smoothed().unwrap_or(self.base_rtt);
@@ -213,6 +220,13 @@ impl Sender {
             self.gate.space(now, Time(gap as u64));
         }
         Some(Outgoing { seq, payload: payload as u16, last, is_urgent: again && transport.hurries() })
+    }
+
+    /// The path, an entropy value, of the packet that has just been taken, where the congestion control knows it; otherwise routing says it. `toss`
+    /// says whether something of that probability comes true.
+    #[inline]
+    pub fn path(&mut self, transport: &Transport, toss: impl FnOnce(f64) -> bool) -> Option<u32> {
+        self.control.path(transport, toss)
     }
 
     /// Whether an ACK can change anything beyond what is acknowledged: loss recovery, congestion control or shaping looks at it. If not,
@@ -319,10 +333,15 @@ impl Sender {
         1
     }
 
-    /// The receiver asks for everything from a number on (go-back-N), or for a packet that came without its payload.
+    /// The receiver asks for everything from a number on (go-back-N), or for a packet that came without its payload or that it could not
+    /// keep.
     pub fn on_nack(&mut self, transport: &Transport, nack: Ack) -> Feedback {
-        if !matches!(transport.reliability, Reliability::GoBackN(_)) {
-            return self.on_trim(transport, nack);
+        match &transport.reliability {
+            Reliability::GoBackN(_) => {}
+            Reliability::Bitmap(bitmap) if bitmap.is_beyond(nack.seq, nack.cumulative) => {
+                return self.on_refusal(transport, nack);
+            }
+            _ => return self.on_trim(transport, nack),
         }
         let expected = nack.cumulative;
         let mut newly = 0;
@@ -364,7 +383,7 @@ impl Sender {
     /// When to call [`Self::on_timer`] if nothing happens before; `None` while nothing can be lost and no rate is on its way back.
     #[inline]
     pub fn deadline(&self, transport: &Transport) -> Option<Time> {
-        let control = self.control.due();
+        let control = self.control.due(transport);
         let Some(recovery) = &self.recovery else { return control };
         let recovery = match recovery.due(transport, &self.rtt, self.in_flight) {
             Some((at, _)) => Some(at),
@@ -375,8 +394,8 @@ impl Sender {
 
     /// The deadline may have passed: moves the rate, finds losses, sends a probe, or gives up what is in flight.
     pub fn on_timer(&mut self, transport: &Transport, now: Time) -> Option<Feedback> {
-        let is_due = self.control.due().is_some_and(|due| due <= now);
-        let rate_cut = is_due && self.control.on_timer(now, &mut self.gate);
+        let is_due = self.control.due(transport).is_some_and(|due| due <= now);
+        let rate_cut = is_due && self.control.on_timer(transport, now, &mut self.gate);
         let losses = self.on_recovery_timer(transport, now);
         match losses {
             Some(losses) => Some(Feedback { window_cut: losses.window_cut || rate_cut, ..losses }),

@@ -46,6 +46,13 @@ impl Stream {
         packets
     }
 
+    /// Whether a packet that has been added is the last one of its extension.
+    pub(crate) fn ends_message(&self, seq: u32) -> bool {
+        let next = self.runs.partition_point(|run| run.first <= seq);
+        let run = self.runs[next - 1];
+        (seq - run.first) % run.packets == run.packets - 1
+    }
+
     /// Payload of a packet that has been added.
     #[inline]
     pub(crate) fn payload(&self, seq: u32, mtu: u64) -> u64 {
@@ -79,6 +86,14 @@ mod tests {
             prop_assert_eq!(stream.unsent, extensions.iter().sum::<u64>());
             for (seq, &payload) in packets.iter().enumerate() {
                 prop_assert_eq!(stream.payload(seq as u32, MTU), payload);
+            }
+            let mut last = 0;
+            for &bytes in &extensions {
+                let packets = bytes.div_ceil(MTU) as u32;
+                for seq in last..last + packets {
+                    prop_assert_eq!(stream.ends_message(seq), seq + 1 == last + packets);
+                }
+                last += packets;
             }
         }
     }

@@ -28,6 +28,7 @@ use netloom_transport::{Ack, Feedback, ReactionPoint, Sender, Shaping};
 use netloom_units::random::Stream;
 use netloom_units::{Bytes, Time};
 use netloom_workload::{HostWork, Message as Job};
+use rand::RngExt;
 use rustc_hash::FxHashMap;
 
 use crate::driven::Heard;
@@ -444,9 +445,11 @@ impl Host {
         let size = u32::from(next.payload) + world.transport.options.header.0 as u32;
         let (payload, dst) = (u32::from(next.payload), flow.dst);
         let tags = || world.routes(at).tags(id, dst);
-        let tag = match &mut self.decider {
-            Some(decider) => decider.tag(flow.at, payload, at, tags, &mut self.random).bits(),
-            None => 0,
+        let random = &mut self.random;
+        let tag = match (flow.sender.path(&world.transport, |p| random.random_bool(p)), &mut self.decider) {
+            (Some(path), _) => path,
+            (None, Some(decider)) => decider.tag(flow.at, payload, at, tags, random).bits(),
+            (None, None) => 0,
         };
         let mut packet = Packet {
             sent: at,

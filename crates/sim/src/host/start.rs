@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use netloom_engine::Scheduler;
 use netloom_record::{FlowRecord, GapRecord};
 use netloom_routing::{FlowKey, FlowRef, Granularity, Tag};
-use netloom_transport::{PathFacts, Reliability, Sender};
+use netloom_transport::{PathFacts, Sender};
 use netloom_units::{Bytes, Time};
 use netloom_workload::{Action, HostWork, Message as Job};
 
@@ -94,8 +94,8 @@ impl Host {
         let facts = PathFacts {
             base_rtt: path.one_way(full) + path.one_way(options.ack_size),
             rate: path.nic_rate(),
-            // A go-back-N receiver discards what a sender believes delivered, even where the fabric loses nothing.
-            lossy: world.is_lossy || matches!(world.transport.reliability, Reliability::GoBackN(_)),
+            // A receiver that refuses packets discards what a sender believes delivered, even where the fabric loses nothing.
+            lossy: world.is_lossy || world.transport.refuses(),
             reorders: matches!(world.routing.granularity, Granularity::Packet(_) | Granularity::Reps(_)),
         };
         let idle_fct = path.idle_fct(full_packets, full, last);

@@ -4,6 +4,7 @@ pub mod cubic;
 pub mod dcqcn;
 pub mod dctcp;
 pub mod fixed_window;
+pub mod mp_rdma;
 pub mod newreno;
 pub mod none;
 pub mod pulls;
@@ -31,6 +32,7 @@ pub(crate) enum Control {
     Timely(Box<timely::State>),
     Swift(Box<swift::State>),
     Pulls(Box<pulls::State>),
+    MpRdma(Box<mp_rdma::State>),
 }
 
 impl Control {
@@ -62,6 +64,11 @@ impl Control {
             Congestion::Pulls(config) => {
                 gate.set_credit(config.window(path.bdp(), packet));
                 Control::Pulls(Box::default())
+            }
+            Congestion::MpRdma(config) => {
+                let state = config.begin(path.bdp(), packet, path.base_rtt, now);
+                gate.set_credit(state.window() as u32);
+                Control::MpRdma(Box::new(state))
             }
             Congestion::Dcqcn(config) => {
                 if let Some(bdp) = config.window_bdp {
@@ -96,19 +103,45 @@ impl Control {
 
     /// When to call [`Self::on_timer`].
     #[inline]
-    pub(crate) fn due(&self) -> Option<Time> {
-        match self {
-            Control::Dcqcn(state) => state.due(),
+    pub(crate) fn due(&self, transport: &Transport) -> Option<Time> {
+        match (self, &transport.congestion) {
+            (Control::Dcqcn(state), _) => state.due(),
+            (Control::MpRdma(state), Congestion::MpRdma(config)) => state.due(config),
             _ => None,
         }
     }
 
     /// A timer may be due. Returns whether that cuts the rate.
-    pub(crate) fn on_timer(&mut self, now: Time, gate: &mut Gate) -> bool {
-        let Control::Dcqcn(state) = self else { return false };
-        let is_cut = state.on_timer(now);
-        gate.set_rate(now, state.rate());
-        is_cut
+    pub(crate) fn on_timer(&mut self, transport: &Transport, now: Time, gate: &mut Gate) -> bool {
+        match (self, &transport.congestion) {
+            (Control::Dcqcn(state), _) => {
+                let is_cut = state.on_timer(now);
+                gate.set_rate(now, state.rate());
+                is_cut
+            }
+            (Control::MpRdma(state), Congestion::MpRdma(config)) => {
+                state.on_timer(config, now, gate);
+                false
+            }
+            _ => false,
+        }
+    }
+
+    /// The path of the packet that has just left, where the control knows it; `toss` says whether something of that probability comes true.
+    #[inline]
+    pub(crate) fn path(&mut self, transport: &Transport, toss: impl FnOnce(f64) -> bool) -> Option<u32> {
+        match (self, &transport.congestion) {
+            (Control::MpRdma(state), Congestion::MpRdma(config)) => state.path(config, toss),
+            _ => None,
+        }
+    }
+
+    /// How long the next message of a stream waits after the last packet of the one before.
+    pub(crate) fn between_messages(&self, transport: &Transport) -> Option<Time> {
+        match (self, &transport.congestion) {
+            (Control::MpRdma(state), Congestion::MpRdma(config)) => state.between_messages(config),
+            _ => None,
+        }
     }
 
     /// A packet of so many bytes (on the wire) leaves.
@@ -128,6 +161,7 @@ impl Control {
                 }
             }
             Control::Pulls(_) => gate.spend(),
+            Control::MpRdma(state) => state.on_sent(gate),
         }
     }
 
@@ -186,6 +220,7 @@ impl Control {
                 gate.set_window(state.window());
                 is_cut
             }
+            (Control::MpRdma(state), Congestion::MpRdma(config)) => state.on_feedback(config, feedback, gate),
             (Control::Pulls(state), _) => {
                 state.on_feedback(feedback, gate);
                 false

@@ -29,7 +29,9 @@ impl Receiver {
                 self.asked = None;
                 self.refuse()
             }
-            Reliability::SelectiveRepeat(_) | Reliability::Trimmed(_) => Reply::Nack(expected),
+            Reliability::SelectiveRepeat(_) | Reliability::Trimmed(_) | Reliability::Bitmap(_) => {
+                Reply::Nack(expected)
+            }
             Reliability::None(_) => Reply::None,
         }
     }

@@ -1,0 +1,35 @@
+//! A receiver that remembers a bounded stretch of packets.
+
+use netloom_units::Invalid;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// MP-RDMA's reliability (Lu et al., NSDI'18): packets are taken in any order up to `length` from the next one expected, and acknowledged one by
+/// one. One from beyond is refused with a NACK, in fabrics that lose nothing, too. Its sender then sends it again, and what is missing before it
+/// and left earlier. A hole that nothing from beyond follows is found by the retransmission timeout, with all else that left two round trips
+/// before or earlier.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Bitmap {
+    /// Packets that the receiver remembers, from the next one expected on.
+    pub length: u32,
+}
+
+impl Default for Bitmap {
+    /// 64 packets, as MP-RDMA's NIC.
+    fn default() -> Self {
+        Bitmap { length: 64 }
+    }
+}
+
+impl Bitmap {
+    pub(crate) fn check(&self) -> Result<(), Invalid> {
+        Invalid::at_least("length", self.length, 1)
+    }
+
+    /// Whether packet `seq` lies beyond what the receiver remembers while it expects `expected`.
+    #[inline]
+    pub(crate) fn is_beyond(&self, seq: u32, expected: u32) -> bool {
+        seq >= expected.saturating_add(self.length)
+    }
+}
