@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Topology(TopologyArgs),
     /// Measure the path diversity of a network.
     Paths(PathsArgs),
+    /// Make the layers of a network and save them for scenarios.
+    Layers(LayersArgs),
     /// Compute how much traffic the paths of a network can carry.
     Throughput(ThroughputArgs),
     /// Compute what a scheme needs in switches and on the wire, by its paper's model.
@@ -222,6 +224,20 @@ pub(crate) struct PathsArgs {
     /// Write every table to a Parquet file in this folder as well.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct LayersArgs {
+    /// A scenario file, or a kind with parameters such as slim-fly:q=19.
+    pub(crate) spec: String,
+    #[command(flatten)]
+    pub(crate) changes: Changes,
+    /// Construction of the layers, e.g. fatpaths-random:layers=9,rho=0.6 [default: that of the scenario].
+    #[arg(long, value_name = "KIND")]
+    pub(crate) routing: Option<String>,
+    /// The file to write.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
 }
 
 #[derive(Debug, ClapArgs)]

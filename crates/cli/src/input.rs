@@ -35,6 +35,11 @@ pub(crate) fn load_network(spec: &str, seed: Option<&str>) -> Result<Loaded, Fai
     with_seed(read_network(spec, &[])?, seed)
 }
 
+/// The same with overrides.
+pub(crate) fn load_spec(spec: &str, changes: &Changes) -> Result<Loaded, Failure> {
+    with_seed(read_network(spec, &changes.set)?, changes.seed.as_deref())
+}
+
 fn with_seed(mut document: Node, seed: Option<&str>) -> Result<Loaded, Failure> {
     if let Some(seed) = seed {
         apply_option(&mut document, "--seed", "seed", seed)?;

@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Command::List(args) => commands::list::list(&args),
         Command::Topology(args) => commands::topology::topology(&args),
         Command::Paths(args) => commands::paths::paths(&args),
+        Command::Layers(args) => commands::layers::layers(&args),
         Command::Cost(args) => commands::cost::cost(&args),
         Command::Throughput(args) => commands::throughput::throughput(&args),
         Command::Route(args) => commands::route::route(&args),

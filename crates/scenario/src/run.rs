@@ -121,7 +121,8 @@ fn cut_between(network: &Network, (a, b): (NodeId, NodeId)) -> Fault {
 
 /// The largest message whose packets have numbers of their own, of 32 bits.
 fn largest_message(scenario: &Scenario) -> Bytes {
-    Bytes(scenario.transport.options.mtu.0.saturating_mul(u64::from(u32::MAX)))
+    let options = &scenario.transport.options;
+    Bytes(options.mtu.0.saturating_mul(u64::from(u32::MAX - u32::from(options.handshake))))
 }
 
 /// Refuses what surely does not fit into memory, before the nodes are made. The terms are the large ones of a run, a little below

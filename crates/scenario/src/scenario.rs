@@ -205,8 +205,10 @@ fn resolve_files(document: &mut Node) {
 
 /// Visits the fields that hold the name of a file.
 fn each_file(document: &mut Node, visit: &mut impl FnMut(&mut Node)) {
-    if let Some(node) = document.at_mut(&["topology", "path"]) {
-        visit(node);
+    for path in [&["topology", "path"][..], &["routing", "selector", "construction", "file"]] {
+        if let Some(node) = document.at_mut(path) {
+            visit(node);
+        }
     }
     if let Some(workload) = document.at_mut(&["workload"]) {
         each_file_of_workload(workload, visit);

@@ -52,5 +52,5 @@ pub use fault::{Cut, Degrade, Fault, Loss};
 pub use measure::{ChannelName, Measure};
 pub use packet_trace::{PacketTrace, TracedFlow};
 pub use path::PathProfile;
-pub use simulation::{Finished, RunProgress, SimError, Simulation};
+pub use simulation::{Finished, RunProgress, SimError, Simulation, layers_seed};
 pub use trace::{Choice, Trace};

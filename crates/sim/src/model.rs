@@ -29,6 +29,8 @@ pub(crate) struct World {
     pub(crate) transport: Transport,
     /// How packets say of which subflow they are.
     pub(crate) numbering: Numbering,
+    /// Whether a host may have more than one thing to say in answer to what comes.
+    pub(crate) answers_wait: bool,
     pub(crate) watch: Watch,
     /// What is wanted of the gaps between a flow's packets.
     pub(crate) gaps: Gaps,
@@ -70,6 +72,8 @@ pub(crate) enum Message {
     FlowTimer { slot: u32, flow: u32 },
     /// The next PULL may leave.
     Pull,
+    /// The host looks at what has come.
+    Interrupt,
     /// A packet has waited for its ACK long enough.
     AckDelay { receiver: u32 },
     /// The time limit of a flow that its decider has paused.
@@ -98,11 +102,12 @@ impl Node {
     /// Packets that the node holds back, beside its ports' queues.
     pub(crate) fn held(&self) -> impl Iterator<Item = &Packet> {
         let (host, switch) = match self {
-            Node::Host(host) => (host.queue(), None),
+            Node::Host(host) => (Some(host), None),
             Node::Switch(switch) => (None, Some(switch)),
         };
-        let queued = host.into_iter().flat_map(|queue| queue.packets());
-        queued.chain(switch.into_iter().flat_map(|switch| switch.held.packets()))
+        let queued = host.into_iter().flat_map(|host| host.queue()).flat_map(|queue| queue.packets());
+        let unseen = host.into_iter().flat_map(|host| host.held_back());
+        queued.chain(unseen).chain(switch.into_iter().flat_map(|switch| switch.held.packets()))
     }
 
     pub(crate) fn ports(&self) -> &Ports {

@@ -183,7 +183,7 @@ impl Simulation {
             );
             return Err(RoutingError { field: "selector", reason }.into());
         }
-        let layers_seed = random::Node::Layers.stream(seed, 0).next_u64();
+        let layers_seed = layers_seed(seed);
         let is_cut = |channel| faults.cut[channel as usize / 2];
         let forwarding = Forwarding::build(&routing, &network, is_cut, layers_seed)?;
         faults.check_scheme(&routing).map_err(SimError::Fault)?;
@@ -198,6 +198,7 @@ impl Simulation {
         let watch = Watch::new(&measure, plan.load_until());
         let least = routing.counted_flowcuts().map(|flowcut| flowcut.min_remaining);
         let gaps = Gaps::new(&routing.granularity, &transport, measure.gaps);
+        let answers_wait = transport.pulls() || transport.options.interrupt_interval.is_some();
         let numbering = Numbering::new(transport.options.subflows);
         if plan.numbers() > numbering.flows() {
             let expected = "as many as leave the messages of the workload's programs their numbers";
@@ -212,6 +213,7 @@ impl Simulation {
             epochs,
             transport,
             numbering,
+            answers_wait,
             watch,
             gaps,
             is_driven: false,
@@ -404,6 +406,11 @@ fn check_entropy(routing: &Routing, transport: &Transport) -> Result<(), SimErro
     Err(SimError::NeedsTree(Invalid::new(field, expected, format!("\"{found}\""))))
 }
 
+/// The seed of the layers of a run with this seed.
+pub fn layers_seed(seed: u64) -> u64 {
+    random::Node::Layers.stream(seed, 0).next_u64()
+}
+
 /// Virtual channels per class of a fabric, such that its routes cannot deadlock.
 fn virtual_channels(fabric: &Fabric, network: &Network, forwarding: &Forwarding) -> Result<u8, SimError> {
     let flow_control = &fabric.flow_control;
@@ -493,8 +500,9 @@ impl<'a> PortSpecs<'a> {
 fn setup(world: &World, threads: usize, until: Time) -> Setup {
     let network = &world.network;
     let options = &world.transport.options;
-    // The smallest packet is an ACK, a data packet with one byte, or whatever else the fabric sends.
-    let smallest = Bytes(options.ack_size.0.min(options.header.0 + 1)).min(world.fabric.smallest());
+    // The smallest packet is an ACK, a data packet with one byte, a SYN without any, or whatever else the fabric sends.
+    let data = options.header.0 + u64::from(!options.handshake);
+    let smallest = Bytes(options.ack_size.0.min(data)).min(world.fabric.smallest());
     let flowcut = world.routing.counted_flowcuts();
     let smallest = flowcut.map_or(smallest, |flowcut| smallest.min(flowcut.ack_size).min(flowcut.frame_size));
     let smallest =

@@ -170,12 +170,23 @@ fn transports() -> impl Strategy<Value = Transport> {
     )
 }
 
+/// The same with a handshake, and hosts that are interrupted now and then only.
+fn greeting() -> impl Strategy<Value = Transport> {
+    let interval = prop::option::weighted(0.3, (1..30_000u64).prop_map(Time::from_ns));
+    (transports(), any::<bool>(), interval).prop_map(|(mut transport, handshake, interval)| {
+        transport.options.interrupt_interval = interval;
+        transport.options.handshake = handshake;
+        transport.options.handshake &= transport.check().is_ok();
+        transport
+    })
+}
+
 /// The same over several subflows, where they may be.
 fn over_subflows() -> impl Strategy<Value = Transport> {
     let subflows = prop_oneof![1 => Just(1u32), 1 => 2..12u32];
-    (transports(), subflows, any::<bool>()).prop_map(|(transport, subflows, is_coupled)| {
+    (greeting(), subflows, any::<bool>()).prop_map(|(transport, subflows, is_coupled)| {
         let mut over = transport.clone();
-        (over.options.subflows, over.options.ack_every) = (subflows, 1);
+        (over.options.subflows, over.options.ack_every, over.options.handshake) = (subflows, 1, false);
         match &mut over.congestion {
             Congestion::NewReno(newreno) => newreno.coupled = is_coupled,
             Congestion::Dctcp(dctcp) => dctcp.coupled = is_coupled,

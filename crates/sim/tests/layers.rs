@@ -8,7 +8,7 @@ use common::*;
 use netloom_paths::routes::{Minimal, OverlapMinimising, Past, RandomLayers, Spain, TreeKind};
 use netloom_routing::granularity::flowcut::Flowcut;
 use netloom_routing::granularity::{flowcell, flowlet};
-use netloom_routing::selector::layer::{Construction, First, Layer, WithinLayer};
+use netloom_routing::selector::layer::{Construction, First, Layer, Saved, WithinLayer};
 use netloom_routing::{Granularity, Selector, Tag};
 use netloom_sim::{Cut, Fault, SimConfig, SimError, Simulation};
 use netloom_topology::{Dragonfly, HyperX, Network, SlimFly, Topology};
@@ -291,4 +291,44 @@ fn layers_that_cannot_be_laid_are_refused() {
     assert!(with(9, 0.0).contains("routing.selector: construction.rho"), "{}", with(9, 0.0));
     assert!(with(0, 0.5).contains("construction.layers"), "{}", with(0, 0.5));
     assert!(with(u32::MAX, 0.5).contains("use fewer layers"), "{}", with(u32::MAX, 0.5));
+}
+
+/// The same run, whether its layers are made or come from a file; and a file is of one network.
+#[test]
+fn layers_from_a_file_are_those_that_were_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("layers");
+    let saved = |file: &std::path::Path| Construction::File(Saved { file: file.to_owned() });
+    let network = slim_fly();
+    let with = |construction| {
+        let mut config = scheme("fatpaths");
+        config.routing.selector = Selector::Layer(Box::new(Layer { construction, ..Layer::default() }));
+        config
+    };
+    let made =
+        with(Construction::RandomLayers(RandomLayers { layers: 5, rho: 0.6, ..RandomLayers::default() }));
+    let plan = permutation(200_000, &network, 1);
+    let simulation = Simulation::new(network.clone(), made, plan.clone()).unwrap();
+    simulation.layers().unwrap().tables().save(&file).unwrap();
+    let expected = simulation.run(1).unwrap().records;
+    assert_eq!(difference(&expected, &run(network, with(saved(&file)), plan)), None);
+
+    let refused = |file: &std::path::Path, network: Network| {
+        let plan = permutation(1000, &network, 1);
+        Simulation::new(network, with(saved(file)), plan).unwrap_err().to_string()
+    };
+    let error = refused(&file, hyperx());
+    assert!(error.starts_with("routing.selector: construction.file: "), "{error}");
+    assert!(error.contains("another network (50 routers, 175 links); this one has 12 routers"), "{error}");
+    let error = refused(&folder.path().join("none"), slim_fly());
+    assert!(error.contains("construction.file: ") && error.contains("none: "), "{error}");
+    std::fs::write(&file, "layers").unwrap();
+    assert!(refused(&file, slim_fly()).contains("construction.file"));
+    // Ten gigabytes that hold nothing.
+    std::fs::File::create(&file).unwrap().set_len(10 << 30).unwrap();
+    assert!(refused(&file, slim_fly()).contains("bytes of tables are more than"));
+    assert!(
+        refused(std::path::Path::new(""), slim_fly())
+            .contains("construction.file: expected the name of a file")
+    );
 }

@@ -86,6 +86,11 @@ pub struct TransportOptions {
     /// with room in its window sends the flow's next packet, and the receiver puts them in order. Beyond 1 every packet has its ACK
     /// (`ack_every = 1`).
     pub subflows: u32,
+    /// Whether a flow begins with a handshake, as TCP does: a packet without payload, and nothing else before its ACK has come. Its timeout is
+    /// `rto_initial`, doubled for every further one.
+    pub handshake: bool,
+    /// A host looks at what has come at most once in this time (interrupt throttling): what comes earlier waits, ACKs too. Absent: at once.
+    pub interrupt_interval: Option<Time>,
     /// Whether packets wait in a queue of the NIC, first in first out in their class: the transport hands over at once what windows, rates and
     /// PULLs allow. A packet's time and path, and the gaps of flowlets, are then those of the hand-over, and round-trip times hold the wait, as in
     /// simulators of the htsim family. Otherwise the NIC asks a flow for a packet whenever it is free.
@@ -107,6 +112,8 @@ impl Default for TransportOptions {
             rto_min: Time::from_ms(1),
             rto_initial: Time::from_ms(10),
             subflows: 1,
+            handshake: false,
+            interrupt_interval: None,
             nic_queue: false,
         }
     }
@@ -242,6 +249,15 @@ impl Transport {
             };
             return Err(Invalid::new("nic_queue", expected, format!("true with \"{found}\"")));
         }
+        if self.options.handshake {
+            let expected = "false with subflows, which begin without";
+            Invalid::unless(self.options.subflows == 1, "handshake", expected, true)?;
+            let begins_at_once = self.pulls() || self.chooses_paths();
+            let expected = format!("false with \"{name}\", whose first window leaves at once");
+            Invalid::unless(!begins_at_once, "handshake", expected, true)?;
+            let expected = "false with reliability \"none\", which has no ACKs";
+            Invalid::unless(self.has_acks(), "handshake", expected, true)?;
+        }
         if !self.has_acks() {
             if let Congestion::Dcqcn(config) = &self.congestion
                 && let Some(bdp) = config.window_bdp
@@ -297,6 +313,15 @@ impl TransportOptions {
         let is_valid = (1..=limit).contains(&self.ack_size.0);
         Invalid::unless(is_valid, "ack_size", format!("1 to {limit} bytes"), self.ack_size)?;
         Invalid::at_least("ack_every", self.ack_every, 1)?;
+        let is_valid = !self.handshake || self.header.0 > 0;
+        Invalid::unless(
+            is_valid,
+            "header",
+            "at least 1B with a handshake, whose SYN is a header",
+            self.header,
+        )?;
+        let is_valid = self.interrupt_interval.is_none_or(|interval| interval > Time::ZERO);
+        Invalid::unless(is_valid, "interrupt_interval", "more than 0", Time::ZERO)?;
         let is_valid = (1..=MOST_SUBFLOWS).contains(&self.subflows);
         Invalid::unless(is_valid, "subflows", format!("1 to {MOST_SUBFLOWS}"), self.subflows)?;
         let is_valid = self.subflows == 1 || self.ack_every == 1;
@@ -324,9 +349,10 @@ mod tests {
             transport.check().map_err(|error| error.to_string())
         };
         assert_eq!(with(|_| {}), Ok(()));
-        let refused: [(Change, &str); 6] = [
+        let refused: [(Change, &str); 7] = [
             (|transport| transport.options.subflows = 0, "subflows: expected 1 to 64, found 0"),
             (|transport| transport.options.subflows = 65, "subflows: expected 1 to 64, found 65"),
+            (|transport| transport.options.handshake = true, "handshake: expected false with subflows"),
             (|transport| transport.options.ack_every = 2, "ack_every: expected 1, as each subflow"),
             (
                 |transport| transport.reliability = Reliability::GoBackN(Default::default()),

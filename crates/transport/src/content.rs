@@ -5,6 +5,8 @@ use crate::stream::Stream;
 /// The bytes of a flow as numbered packets: a known number of bytes, or a stream that is extended while it is open.
 #[derive(Clone, Debug)]
 pub(crate) struct Content {
+    /// 1 if packet 0 is a SYN, without payload.
+    syn: u32,
     /// Length of a flow that is no stream.
     bytes: u64,
     /// Number of packets, as far as it is known.
@@ -16,12 +18,17 @@ pub(crate) struct Content {
 impl Content {
     /// So many bytes, in full packets and one of what remains.
     pub(crate) fn new(bytes: u64, mtu: u64) -> Self {
-        Content { bytes, count: bytes.div_ceil(mtu) as u32, stream: None }
+        Content { syn: 0, bytes, count: bytes.div_ceil(mtu) as u32, stream: None }
+    }
+
+    /// The same behind a SYN.
+    pub(crate) fn with_syn(self) -> Self {
+        Content { syn: 1, count: self.count + 1, ..self }
     }
 
     /// A stream without anything yet.
     pub(crate) fn open() -> Self {
-        Content { bytes: 0, count: 0, stream: Some(Box::new(Stream::open())) }
+        Content { syn: 0, bytes: 0, count: 0, stream: Some(Box::new(Stream::open())) }
     }
 
     /// Appends bytes to an open stream; packets below `oldest` are wanted no more. Returns whether there are any new ones.
@@ -58,7 +65,8 @@ impl Content {
     pub(crate) fn depart(&mut self, seq: u32, mtu: u64, again: bool) -> (u64, bool) {
         let last = seq + 1 == self.count;
         match &mut self.stream {
-            None if last => ((self.bytes - u64::from(seq) * mtu).min(mtu), true),
+            _ if seq < self.syn => (0, false),
+            None if last => ((self.bytes - u64::from(seq - self.syn) * mtu).min(mtu), true),
             None => (mtu, false),
             Some(stream) => {
                 let payload = stream.payload(seq, mtu);
@@ -76,7 +84,7 @@ impl Content {
     /// Bytes never sent, if `next` is the next packet.
     #[inline]
     pub(crate) fn unsent(&self, next: u32, mtu: u64) -> u64 {
-        let sent = u64::from(next) * mtu;
+        let sent = u64::from(next.saturating_sub(self.syn)) * mtu;
         self.stream.as_ref().map_or(self.bytes.saturating_sub(sent), |stream| stream.unsent)
     }
 }

@@ -111,7 +111,8 @@ impl Receiver {
         let notify = arrival.marked && self.notifies(transport, arrival.now);
         let seen = &mut self.seen;
         let expected = self.received.base();
-        let mut at_once = arrival.last;
+        // A SYN is answered at once.
+        let mut at_once = arrival.last || arrival.payload == 0;
         let mut new = true;
         if self.received.insert_in_order(arrival.seq) {
             seen.delivered += u64::from(arrival.payload);

@@ -1,5 +1,6 @@
 //! The sending side of a flow.
 
+mod handshake;
 mod pulled;
 mod refused;
 mod subflow;
@@ -15,6 +16,7 @@ use crate::gate::Gate;
 use crate::recovery::{Due, Recovery};
 use crate::rtt::Rtt;
 use crate::seq::SeqSet;
+use handshake::Opening;
 
 /// What a sender knows of its path before it sends anything.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +86,8 @@ pub struct Sender {
     recovery: Option<Box<Recovery>>,
     /// The next packet leaves whatever the window says: the first repetition of a recovery, or a probe.
     at_once: bool,
+    /// What it may do once its SYN is acknowledged.
+    opening: Option<Box<Opening>>,
     learns: bool,
     /// What it has done so far.
     pub counts: SendCounts,
@@ -92,12 +96,12 @@ pub struct Sender {
 impl Sender {
     /// A flow of `bytes` (at least 1) that begins at `now`.
     pub fn new(transport: &Transport, bytes: Bytes, path: PathFacts, now: Time) -> Self {
-        Self::begin(transport, Content::new(bytes.0, transport.options.mtu.0), path, now)
+        Self::begin(transport, Content::new(bytes.0, transport.options.mtu.0), path, now).greet(transport)
     }
 
     /// A stream: an open flow without anything to send yet.
     pub fn open(transport: &Transport, path: PathFacts, now: Time) -> Self {
-        Self::begin(transport, Content::open(), path, now)
+        Self::begin(transport, Content::open(), path, now).greet(transport)
     }
 
     fn begin(transport: &Transport, content: Content, path: PathFacts, now: Time) -> Self {
@@ -116,6 +120,7 @@ impl Sender {
             rtt: Rtt::default(),
             recovery,
             at_once: false,
+            opening: None,
             learns,
             counts: SendCounts::default(),
         }
@@ -248,6 +253,9 @@ impl Sender {
         {
             self.rtt.sample(ack.now - ack.sent);
         }
+        if self.opening.is_some() {
+            return self.on_syn_ack(transport, ack);
+        }
         let mut feedback = self.tell(transport, ack, newly);
         feedback.window_cut = self.control.on_feedback(transport, &feedback, &mut self.gate);
         feedback
@@ -290,6 +298,10 @@ impl Sender {
     fn on_loss(&mut self, transport: &Transport, cause: Cause, now: Time, seq: u32, sent: Time) -> Feedback {
         let lost = Ack { now, seq, cumulative: seq, sent, way: Time::ZERO, hops: 0, marked: false, tag: 0 };
         let mut feedback = self.feedback(transport, cause, lost);
+        if let Some(opening) = &mut self.opening {
+            opening.has_failed = true;
+            return feedback;
+        }
         feedback.window_cut = self.control.on_feedback(transport, &feedback, &mut self.gate);
         // RFC 6675, section 5, step 4.3: the first goes out though more is in flight than the window now holds.
         self.at_once |= feedback.window_cut;

@@ -103,6 +103,14 @@ impl Routes {
             Routes::PerPair(_) => None,
         }
     }
+
+    /// The forwarding tables, if the scheme has any; what else there is goes.
+    pub fn into_tables(self) -> Option<ForwardingTables> {
+        match self {
+            Routes::Tables(tables) => Some(tables),
+            Routes::PerPair(_) => None,
+        }
+    }
 }
 
 /// A packet names its layer in two bytes.

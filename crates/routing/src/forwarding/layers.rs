@@ -1,12 +1,15 @@
 //! The layers of a network at work: path analysis' forwarding tables in terms of ports and hosts.
 
+use std::path::Path;
+
 use netloom_paths::tables::LayerDistances;
 use netloom_paths::{ForwardingTables, SchemeError};
 use netloom_topology::{ChannelId, HostId, LinkId, Network, NodeId, PortId, RouterGraph};
+use netloom_units::memory;
 use rand::Rng;
 
 use crate::scheme::RoutingError;
-use crate::selector::layer::{First, Layer, WithinLayer};
+use crate::selector::layer::{Construction, First, Layer, WithinLayer};
 use crate::selector::random::below;
 use crate::tag::Tag;
 
@@ -61,13 +64,21 @@ impl Layers {
             _ => Ok(()),
         };
         config.construction.layers().map_or(Ok(()), check_size)?;
-        let routes = config.construction.scheme().build(&graph, seed).map_err(|error| match error {
-            SchemeError::Disconnected => {
-                refuse("layers need a network whose switches are all connected, cut links left out".into())
+        let tables = match (&config.construction, config.construction.scheme()) {
+            (_, Some(scheme)) => {
+                let routes = scheme.build(&graph, seed).map_err(|error| match error {
+                    SchemeError::Disconnected => refuse(
+                        "layers need a network whose switches are all connected, cut links left out".into(),
+                    ),
+                    error => refuse(format!("construction.{error}")),
+                })?;
+                routes.into_tables().expect("every construction ends in tables")
             }
-            error => refuse(format!("construction.{error}")),
-        })?;
-        let tables = routes.tables().cloned().expect("every construction ends in tables");
+            (Construction::File(saved), None) => {
+                load(&saved.file, &graph).map_err(|reason| refuse(format!("construction.file: {reason}")))?
+            }
+            (_, None) => unreachable!("whatever is no file is made"),
+        };
         check_size(tables.layers())?;
 
         let spread = spreads.then(|| {
@@ -189,6 +200,21 @@ impl Layers {
             count => connecting().nth(below(count, random)).map_or(Tag::NO_LAYER, Tag::layer),
         }
     }
+}
+
+/// Reads the tables of a graph from a file.
+fn load(file: &Path, graph: &RouterGraph) -> Result<ForwardingTables, String> {
+    let named = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
+    let size = std::fs::metadata(file).map_err(|error| named(&error))?.len();
+    if size > LIMIT {
+        return Err(named(&format!(
+            "{size} bytes of tables are more than the {LIMIT} that a simulation lays"
+        )));
+    }
+    memory::check(size).map_err(|error| named(&error))?;
+    let tables = ForwardingTables::load(graph, file).map_err(|error| named(&error))?;
+    tables.validate(graph).map_err(|error| named(&error))?;
+    Ok(tables)
 }
 
 impl Spread {

@@ -1,5 +1,7 @@
 //! FatPaths' selector: a NIC draws a layer, and every switch forwards by that layer's table.
 
+use std::path::PathBuf;
+
 use netloom_paths::Scheme;
 use netloom_paths::routes::{Minimal, OverlapMinimising, Past, RandomLayers, Spain};
 use netloom_units::kind::Kind;
@@ -46,14 +48,23 @@ pub enum WithinLayer {
     Ecmp,
 }
 
+/// Layers that were saved before by `netloom layers`, for this network without any link cut.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Saved {
+    /// The file.
+    pub file: PathBuf,
+}
+
 kinds! {
-    /// How layers are made: the schemes of path analysis that end in forwarding tables.
+    /// How layers are made: the schemes of path analysis that end in forwarding tables, or a file of such tables.
     pub enum Construction: "construction" {
         "fatpaths-random" => RandomLayers(RandomLayers),
         "fatpaths-overlap" => OverlapMinimising(OverlapMinimising),
         "spain" => Spain(Spain),
         "past" => Past(Past),
         "minimal" => Minimal(Minimal),
+        "file" => File(Saved),
     }
 }
 
@@ -80,6 +91,14 @@ impl Kindred for Box<Layer> {
     }
 
     fn check(&self) -> Result<(), String> {
+        if let Construction::File(Saved { file }) = &self.construction
+            && file.as_os_str().is_empty()
+        {
+            return Err(
+                "construction.file: expected the name of a file that `netloom layers` wrote, found none"
+                    .into(),
+            );
+        }
         let is_tree = matches!(self.construction, Construction::Spain(_) | Construction::Past(_));
         if self.within_layer == WithinLayer::Ecmp && is_tree {
             return Err(format!(
@@ -92,15 +111,16 @@ impl Kindred for Box<Layer> {
 }
 
 impl Construction {
-    /// The same construction as path analysis knows it.
-    pub fn scheme(&self) -> Scheme {
-        match self.clone() {
+    /// The same construction as path analysis knows it; none for a file.
+    pub fn scheme(&self) -> Option<Scheme> {
+        Some(match self.clone() {
             Construction::RandomLayers(config) => Scheme::RandomLayers(config),
             Construction::OverlapMinimising(config) => Scheme::OverlapMinimising(config),
             Construction::Spain(config) => Scheme::Spain(config),
             Construction::Past(config) => Scheme::Past(config),
             Construction::Minimal(config) => Scheme::Minimal(config),
-        }
+            Construction::File(_) => return None,
+        })
     }
 
     /// How many layers there will be at most, where that is known beforehand.
@@ -111,6 +131,7 @@ impl Construction {
             Construction::Spain(config) => config.layers,
             Construction::Past(config) => Some(config.layers),
             Construction::Minimal(config) => Some(config.layers),
+            Construction::File(_) => None,
         }
     }
 }

@@ -5,6 +5,7 @@
 //! says so: `queue.rs`.
 
 mod departures;
+mod interrupts;
 mod limit;
 mod pull;
 mod queue;
@@ -37,6 +38,7 @@ use crate::sampler::Sampler;
 use crate::turns::{Turn, Turns};
 pub(crate) use departures::Gaps;
 use departures::{Departed, Departures};
+use interrupts::Interrupts;
 use pull::PullQueue;
 pub(crate) use queue::Queue;
 use receivers::Receivers;
@@ -108,6 +110,7 @@ struct Rare {
     held: FxHashMap<u32, Held>,
     /// Why traffic classes are stopped.
     classes: Vec<Stopped>,
+    interrupts: Interrupts,
 }
 
 /// The ACK that a receiver holds back.
@@ -230,29 +233,14 @@ impl Host {
                 if world.rules.is_lossless() {
                     self.nic.absorb(packet, now, &world.rules, &mut Channels(out));
                 }
-                match packet.kind {
-                    PacketKind::Data => self.on_data(world, id, now, packet, out),
-                    PacketKind::Header => self.on_header(world, id, now, packet, out),
-                    PacketKind::Returned => self.on_returned(world, id, now, packet, out),
-                    PacketKind::Ack => self.on_ack(world, id, now, packet, out),
-                    PacketKind::Nack => self.on_nack(world, id, now, packet, out),
-                    PacketKind::Pull => self.on_pull(world, now, packet, out),
-                    PacketKind::Cnm => self.on_notification(world, id, now, packet, out),
-                    PacketKind::Xoff => self.on_xoff(world, now, packet, out),
-                    PacketKind::Xon => self.on_xon(world, now, packet),
-                    PacketKind::FlowAck | PacketKind::Word | PacketKind::Report => {
-                        unreachable!("it ends at a switch")
+                match world.transport.options.interrupt_interval {
+                    Some(interval) if !packet.is_of_the_link() => {
+                        self.on_packet_to_coalesce(world, id, now, interval, packet, out)
                     }
-                    PacketKind::Cnp => self.on_cnp(world, id, now, packet, out),
-                    PacketKind::Pause => {
-                        self.nic.on_pause(packet, now, &world.rules, &mut Channels(out));
-                    }
-                    PacketKind::Credit => {
-                        let credit = Credit::from_packet(packet);
-                        self.nic.on_credit(credit, now, &world.rules, &mut Channels(out));
-                    }
+                    _ => self.take_in(world, id, now, packet, out),
                 }
             }
+            Message::Interrupt => self.on_interrupt(world, id, now, out),
             Message::Start => self.start_flows(world, id, now, out),
             Message::Order { dst, bytes, ticket, class } => {
                 let job = Job { class: *class, ..Job::new(*dst, *bytes, now) };
@@ -268,6 +256,40 @@ impl Host {
             Message::Limiter { dst } => self.on_limiter_timer(world, now, *dst, out),
         }
         self.hand_over(world, id, now, out);
+    }
+
+    /// A packet has come, and the host looks at it.
+    #[inline(always)]
+    fn take_in(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &Packet,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        match packet.kind {
+            PacketKind::Data => self.on_data(world, id, now, packet, out),
+            PacketKind::Header => self.on_header(world, id, now, packet, out),
+            PacketKind::Returned => self.on_returned(world, id, now, packet, out),
+            PacketKind::Ack => self.on_ack(world, id, now, packet, out),
+            PacketKind::Nack => self.on_nack(world, id, now, packet, out),
+            PacketKind::Pull => self.on_pull(world, now, packet, out),
+            PacketKind::Cnm => self.on_notification(world, id, now, packet, out),
+            PacketKind::Xoff => self.on_xoff(world, now, packet, out),
+            PacketKind::Xon => self.on_xon(world, now, packet),
+            PacketKind::FlowAck | PacketKind::Word | PacketKind::Report => {
+                unreachable!("it ends at a switch")
+            }
+            PacketKind::Cnp => self.on_cnp(world, id, now, packet, out),
+            PacketKind::Pause => {
+                self.nic.on_pause(packet, now, &world.rules, &mut Channels(out));
+            }
+            PacketKind::Credit => {
+                let credit = Credit::from_packet(packet);
+                self.nic.on_credit(credit, now, &world.rules, &mut Channels(out));
+            }
+        }
     }
 
     /// Sends everything that leaves before `until`; returns when the next packet will.

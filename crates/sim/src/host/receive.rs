@@ -13,7 +13,7 @@ use crate::model::{Channels, Message, World};
 
 /// An answer's moment. Data of this instant waits for the NIC to be asked, so nothing but other answers is in its way, and a PULL perhaps.
 pub(super) fn moment(world: &World, now: Time, out: &impl Scheduler<Message>) -> Moment {
-    Moment { at: now, is_over: !world.transport.pulls() && out.is_last_of_instant() }
+    Moment { at: now, is_over: !world.answers_wait && out.is_last_of_instant() }
 }
 
 impl Host {

@@ -98,7 +98,10 @@ impl Host {
             lossy: world.is_lossy || world.transport.refuses(),
             reorders: matches!(world.routing.granularity, Granularity::Packet(_) | Granularity::Reps(_)),
         };
-        let idle_fct = path.idle_fct(full_packets, full, last);
+        let mut idle_fct = path.idle_fct(full_packets, full, last);
+        if options.handshake {
+            idle_fct += path.one_way(options.header) + path.one_way(options.ack_size);
+        }
         if world.numbering.has_subflows() {
             return self.begin_subflows(world, id, now, job, number, facts, idle_fct);
         }

@@ -97,6 +97,12 @@ impl State {
         self.reno.window()
     }
 
+    /// The window is a single packet from now on; returns it in bytes.
+    pub(crate) fn begin_with_one(&mut self) -> u64 {
+        self.reno.begin_with_one();
+        self.window()
+    }
+
     /// Returns whether the window is cut.
     pub(crate) fn on_feedback(&mut self, config: &Cubic, feedback: &Feedback) -> bool {
         let before = self.reno.cwnd() / self.packet;

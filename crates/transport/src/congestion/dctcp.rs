@@ -83,6 +83,12 @@ impl State {
         self.reno.couple(per_byte);
     }
 
+    /// The window is a single packet from now on; returns it in bytes.
+    pub(crate) fn begin_with_one(&mut self) -> u64 {
+        self.reno.begin_with_one();
+        self.window()
+    }
+
     /// Returns whether the window is cut.
     pub(crate) fn on_feedback(&mut self, config: &Dctcp, feedback: &Feedback) -> bool {
         if feedback.cause != Cause::Ack {

@@ -165,6 +165,18 @@ impl Control {
         }
     }
 
+    /// A window that is learnt begins with a single packet after all.
+    pub(crate) fn begin_with_one(&mut self, gate: &mut Gate) {
+        let window = match self {
+            Control::NewReno(state) => state.begin_with_one(),
+            Control::Cubic(state) => state.begin_with_one(),
+            Control::Dctcp(state) => state.begin_with_one(),
+            Control::Swift(state) => state.begin_with_one(),
+            _ => return,
+        };
+        gate.set_window(window);
+    }
+
     /// Beyond slow start its window grows by at most so many bytes per byte acknowledged.
     pub(crate) fn couple(&mut self, per_byte: f64) {
         match self {

@@ -100,6 +100,11 @@ impl Reno {
         self.cwnd = self.cwnd.min(self.most);
     }
 
+    /// The window is a single packet from now on.
+    pub(crate) fn begin_with_one(&mut self) {
+        self.cwnd = self.packet.max(self.least).min(self.most);
+    }
+
     /// Beyond slow start the window grows by at most so many bytes per byte delivered.
     pub(crate) fn couple(&mut self, per_byte: f64) {
         self.steepest = per_byte;

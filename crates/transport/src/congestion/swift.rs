@@ -114,6 +114,12 @@ impl State {
         (self.window * self.packet) as u64
     }
 
+    /// The window is a single packet from now on; returns it in bytes.
+    pub(crate) fn begin_with_one(&mut self) -> u64 {
+        self.window = self.window.min(1.0);
+        self.window()
+    }
+
     /// Returns whether the window is cut.
     pub(crate) fn on_feedback(&mut self, config: &Swift, feedback: &Feedback) -> bool {
         let may_decrease = self.decreased.is_none_or(|at| feedback.now - at >= self.rtt);

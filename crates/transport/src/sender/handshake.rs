@@ -1,0 +1,42 @@
+//! A flow that begins with a handshake: packet 0 is a SYN without payload, and nothing else leaves before its ACK has come. It is repeated like any
+//! packet that gets lost.
+
+use super::Sender;
+use crate::config::Transport;
+use crate::feedback::{Ack, Feedback};
+
+/// What a sender may do after its handshake.
+#[derive(Clone, Debug)]
+pub(super) struct Opening {
+    /// The window that it will have.
+    window: u64,
+    /// The SYN, or its ACK, got lost.
+    pub(super) has_failed: bool,
+}
+
+impl Sender {
+    /// Puts a SYN before what is to be sent, if the transport shakes hands.
+    pub(super) fn greet(mut self, transport: &Transport) -> Self {
+        if transport.options.handshake {
+            self.content = self.content.with_syn();
+            self.opening = Some(Box::new(Opening { window: self.gate.window(), has_failed: false }));
+            // One packet at a time.
+            self.gate.set_window(transport.packet_size().0);
+            self.learns = true;
+        }
+        self
+    }
+
+    /// The ACK of a SYN makes no window grow; if it took more than one SYN, the window begins with one packet (RFC 5681, section 3.1).
+    pub(super) fn on_syn_ack(&mut self, transport: &Transport, ack: Ack) -> Feedback {
+        if self.acked.base() > 0
+            && let Some(opening) = self.opening.take()
+        {
+            self.gate.set_window(opening.window);
+            if opening.has_failed {
+                self.control.begin_with_one(&mut self.gate);
+            }
+        }
+        self.tell(transport, ack, 0)
+    }
+}
