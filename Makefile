@@ -67,9 +67,10 @@ picture: $(VENV)/installed browser build
 studies: build
 	status=0; for study in studies/*/*.toml; do ./target/release/netloom study $$study || status=1; done; exit $$status
 
-# A hundred kills -9 of a study at random moments: none loses a finished cell.
-kill-test:
+# A hundred kills -9 of a study at random moments, and of the processes of one on a Dask cluster: none loses a finished cell.
+kill-test: installed
 	cargo test --release --workspace --test study_kill -- --ignored --nocapture
+	$(VENV)/bin/python tests/dask_kills.py
 
 # The engine alone, packet-hops per second (ratios within one run), then instructions per packet-hop.
 bench:

@@ -125,6 +125,11 @@ def test_flows_come_from_any_frame():
         ({"src": [2**40], "dst": [1], "bytes": [1]}, netloom.ScenarioError, "src: 1099511627776 is no host"),
         ({"src": ["h0"], "dst": [1], "bytes": [1]}, TypeError, "src: expected a column of whole numbers"),
         (3, TypeError, "expected a data frame or a dict of columns, found int"),
+        (
+            {"src": [], "dst": [], "bytes": []},
+            netloom.ScenarioError,
+            "flows: expected at least one flow, found none",
+        ),
     ],
 )
 def test_frames_with_wrong_columns_are_refused(columns, error, message):
@@ -141,6 +146,9 @@ def test_a_matrix_of_bytes_is_a_workload():
         (np.ones((2, 2)), "diagonal"),
         (np.ones((2, 3)), "square"),
         (-matrix, "from 0 on"),
+        (0 * matrix, "matrix: expected some traffic, found none"),
+        (1e300 * matrix, "matrix: expected at most 9007199254740992 bytes"),
+        (np.full((2, 2), np.nan), "matrix: expected whole numbers of bytes"),
     ]:
         with pytest.raises(netloom.ScenarioError, match=message):
             netloom.traffic_matrix(wrong)
@@ -158,6 +166,63 @@ def test_sizes_come_from_samples_and_functions():
         netloom.sizes([1, 2], [1])
     with pytest.raises(netloom.ScenarioError, match="expected at least one size"):
         netloom.sizes([float("nan")])
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: netloom.traffic_matrix([["a"]]), TypeError, "matrix: expected numbers, found <U1"),
+        (
+            lambda: netloom.traffic_matrix(np.eye(2)[::-1], start_ps=-1),
+            netloom.ScenarioError,
+            "start_ps: expected a whole number from 0",
+        ),
+        (lambda: netloom.sizes(["a"]), TypeError, "sizes: expected numbers, found <U1"),
+        (
+            lambda: netloom.sizes([1, 2], [0, np.nan]),
+            netloom.ScenarioError,
+            "shares: expected rising numbers",
+        ),
+        (lambda: netloom.sizes([1, 2], [1, 0.5]), netloom.ScenarioError, "shares: expected rising numbers"),
+        (lambda: netloom.network(None), TypeError, "links: expected a graph, columns or pairs of nodes"),
+        (lambda: netloom.network("ab"), TypeError, "links: expected a graph, columns or pairs of nodes"),
+        (lambda: netloom.network([1, 2]), netloom.ScenarioError, "links: expected two ends"),
+        (
+            lambda: netloom.network({"a": [0], "b": [1], "rate_bps": [np.nan]}),
+            netloom.ScenarioError,
+            "rate_bps: expected a whole number from 0 on, found nan",
+        ),
+        (
+            lambda: netloom.network({"a": [0], "b": [1], "rate_bps": ["10Gbps"]}),
+            netloom.ScenarioError,
+            "rate_bps: expected a whole number from 0 on, found '10Gbps'",
+        ),
+        (lambda: netloom.topology(None), TypeError, "spec: expected a kind, a file's name, a dict"),
+        (
+            lambda: netloom.topology("jellyfish:switches=10,degree=3", seed=-1),
+            netloom.ScenarioError,
+            "seed: expected a whole number from 0",
+        ),
+        (
+            lambda: netloom.topology("complete:switches=4").paths(samples=-1),
+            netloom.ScenarioError,
+            "samples: expected a whole number from 1",
+        ),
+        (
+            lambda: netloom.topology("complete:switches=4").throughput(gap=float("nan")),
+            netloom.ScenarioError,
+            "gap: expected a number above 0 and below 1, found NaN",
+        ),
+        (
+            lambda: netloom.Scenario({"topology": TREE}).route(-1, 2),
+            netloom.ScenarioError,
+            "src: expected a host from 0 to 15, found -1",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_one_message(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
 
 
 # Driven runs
@@ -204,6 +269,8 @@ def test_time_goes_on_as_it_is_told():
     for wrong, message in [
         ({"src": 0, "dst": 0, "size": 1}, "dst: expected another host"),
         ({"src": 0, "dst": 1, "size": 0}, "size: expected at least 1 byte"),
+        ({"src": -1, "dst": 1, "size": 1}, "src: expected a whole number from 0"),
+        ({"src": 0, "dst": 1, "size": -1}, "size: expected a whole number from 0"),
         ({"src": 0, "dst": 1, "size": 1, "at": "1us"}, "at: expected 1ms or later, found 1us"),
         ({"src": 0, "dst": 1, "size": "64 apples"}, "size: "),
     ]:

@@ -118,6 +118,29 @@ def test_values_that_no_scenario_can_hold_are_refused(value, message):
         small()["workload.load"] = value
 
 
+def test_numbers_of_numpy_are_numbers():
+    s = netloom.Scenario({"topology": {"kind": "fat-tree", "k": np.int64(4)}, "seed": np.uint8(3)})
+    s["measure.packets"] = np.bool_(True)
+    s["routing.preset"] = np.str_("ecmp")
+    assert "packets = true" in s.explain() and s["seed"] == 3
+    with pytest.raises(netloom.ScenarioError, match="workload.load: expected a finite number, found NaN"):
+        s["workload.load"] = np.float32("nan")
+
+
+def test_threads_are_counted():
+    for threads, error, message in [
+        (0, netloom.ScenarioError, "threads: expected a whole number from 1 to 256, found 0"),
+        (-1, netloom.ScenarioError, "threads: expected a whole number from 1 to 256, found -1"),
+        ("2", TypeError, "threads: expected a whole number, found str"),
+    ]:
+        with pytest.raises(error, match=message):
+            netloom.run(small(), threads=threads)
+    with pytest.raises(
+        TypeError, match="scenario: expected a Scenario, a dict or a file's name, found NoneType"
+    ):
+        netloom.run(None)
+
+
 def test_what_is_no_value_is_a_type_error():
     with pytest.raises(TypeError, match="seed: expected text, a number"):
         small()["seed"] = object()

@@ -119,7 +119,9 @@ def test_on_paper_nothing_is_cut_off(page):
     page.set_viewport_size({"width": 700, "height": 1000})
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    widths = page.locator("table:visible").evaluate_all("all => all.map((table) => table.getBoundingClientRect().right)")
+    widths = page.locator("table:visible").evaluate_all(
+        "all => all.map((table) => table.getBoundingClientRect().right)"
+    )
     assert len(widths) >= 4 and max(widths) <= 700
 
 

@@ -130,6 +130,13 @@ def test_pictures_have_a_line_per_label(here):
 def test_what_is_wrong_is_found_before_the_first_cell():
     with pytest.raises(netloom.ScenarioError, match="routing.preset: there is no .*`ecpm`"):
         netloom.Study("x", {}, axes={"scheme": {"e": {"routing.preset": "ecpm"}}})
+    tree = netloom.Study("x", {"topology": {"kind": "fat-tree", "k": 4}})
+    with pytest.raises(TypeError, match=r"client: expected a Dask client, .* found str"):
+        tree.run(client="tcp://127.0.0.1:9")
+    with pytest.raises(TypeError, match="shard: expected the part and how many there are"):
+        tree.run(shard="1/2")
+    with pytest.raises(netloom.ScenarioError, match="workers: expected a whole number from 1"):
+        tree.run(workers=0)
     with pytest.raises(TypeError, match="axis load: expected a dict of cases, or a field with its values"):
         netloom.Study("x", {}, axes={"load": [1, 2]})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from netloom import _netloom
+from netloom._error import whole
 from netloom._netloom import Scenario
 from netloom._outcome import Outcome
 
@@ -69,6 +70,8 @@ class Simulation:
 
         ``tag`` is what the flow's completion will carry.
         """
+        src, dst = whole("src", src, 0, 2**32 - 1), whole("dst", dst, 0, 2**32 - 1)
+        traffic_class = whole("traffic_class", traffic_class, 0, 255)
         size = _bytes("size", size)
         at = self.now_ps if at is None else _picoseconds("at", at)
         self._run.start(src, dst, size, at, traffic_class)
@@ -107,7 +110,4 @@ def _bytes(name: str, size: int | str) -> int:
 def _whole(name: str, number: Any) -> int:
     if not hasattr(number, "__index__"):
         raise TypeError(f"{name}: expected a whole number or text with a unit, found {type(number).__name__}")
-    number = number.__index__()
-    if not 0 <= number < 2**64:
-        raise ValueError(f"{name}: expected a number from 0 to 2**64 - 1, found {number}")
-    return number
+    return whole(name, number, 0, 2**64 - 1)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import operator
+from typing import Any, NamedTuple
 
 
 class Problem(NamedTuple):
@@ -57,6 +58,21 @@ class ScenarioError(ValueError):
     def field(self) -> str:
         """The field of the first problem, e.g. ``routing.preset``."""
         return self.problems[0].field
+
+
+def refused(field: str, message: str) -> ScenarioError:
+    """The error of an argument."""
+    return ScenarioError([(None, None, None, field, message, None)])
+
+
+def whole(field: str, value: Any, least: int, most: int) -> int:
+    """An argument that is a whole number within bounds."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{field}: expected a whole number, found {type(value).__name__}")
+    number = operator.index(value)
+    if not least <= number <= most:
+        raise refused(field, f"expected a whole number from {least} to {most}, found {number}")
+    return number
 
 
 class SimulationError(RuntimeError):

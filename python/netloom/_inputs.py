@@ -17,12 +17,8 @@ from typing import Any
 import numpy as np
 
 from netloom import _netloom
-from netloom._error import ScenarioError
+from netloom._error import refused, whole
 from netloom._netloom import Table
-
-
-def _refuse(field: str, message: str) -> ScenarioError:
-    return ScenarioError([(None, None, None, field, message, None)])
 
 
 def _folder() -> Path:
@@ -48,7 +44,7 @@ def keep(write, kind: str, suffix: str, file: str | os.PathLike | None = None) -
         else:
             target = Path(file).absolute()
             if target.suffix != suffix:
-                raise _refuse("file", f"expected a name that ends in {suffix}, found {target.name}")
+                raise refused("file", f"expected a name that ends in {suffix}, found {target.name}")
         os.chmod(partial, 0o666 & ~_umask())
         os.replace(partial, target)
     except BaseException:
@@ -87,9 +83,11 @@ def flow_list(flows: Any, *, file: str | os.PathLike | None = None) -> dict[str,
     table = _table(flows)
     columns = set(table.columns)
     if missing := [name for name in ("src", "dst", "bytes") if name not in columns]:
-        raise _refuse(
+        raise refused(
             "flows", f"expected a column `{missing[0]}`, found {', '.join(table.columns) or 'none'}"
         )
+    if len(table) == 0:
+        raise refused("flows", "expected at least one flow, found none")
     path = keep(lambda path: _netloom.write_flow_list(path, table), "flows", ".parquet", file)
     return {"kind": "flow-list", "file": path}
 
@@ -101,16 +99,21 @@ def traffic_matrix(
 
     ``matrix[src, dst]`` is what host ``src`` sends to host ``dst``, in bytes; the diagonal must be empty.
     """
-    matrix = np.asarray(matrix)
+    matrix = _numbers("matrix", matrix)
+    start_ps = whole("start_ps", start_ps, 0, 2**63 - 1)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise _refuse("matrix", f"expected a square matrix, found one of shape {matrix.shape}")
+        raise refused("matrix", f"expected a square matrix, found one of shape {matrix.shape}")
     if not np.issubdtype(matrix.dtype, np.integer) and not np.equal(matrix, np.floor(matrix)).all():
-        raise _refuse("matrix", "expected whole numbers of bytes")
+        raise refused("matrix", "expected whole numbers of bytes")
     if (matrix < 0).any():
-        raise _refuse("matrix", "expected numbers of bytes from 0 on")
+        raise refused("matrix", "expected numbers of bytes from 0 on")
+    if (matrix > _LARGEST).any():
+        raise refused("matrix", f"expected at most {_LARGEST} bytes from a host to another")
     if np.diagonal(matrix).any():
-        raise _refuse("matrix", "expected nothing on the diagonal: a host sends nothing to itself")
+        raise refused("matrix", "expected nothing on the diagonal: a host sends nothing to itself")
     src, dst = np.nonzero(matrix)
+    if len(src) == 0:
+        raise refused("matrix", "expected some traffic, found none")
     sizes = matrix[src, dst].astype(np.int64)
     return flow_list(
         {"src": src, "dst": dst, "bytes": sizes, "start_ps": np.full(len(src), start_ps)}, file=file
@@ -130,17 +133,19 @@ def sizes(
     Without, ``sizes`` are samples: each is as likely as every other. ``sampling`` says what a draw between two points gives:
     ``interpolate``, ``lower`` or ``upper``; samples are drawn as they are.
     """
-    points = np.asarray(sizes, dtype=float).ravel()
+    points = _numbers("sizes", sizes).astype(float).ravel()
     if len(points) == 0 or not np.isfinite(points).all() or (points < 0).any():
-        raise _refuse("sizes", "expected at least one size, and no size below 0 or without a number")
+        raise refused("sizes", "expected at least one size, and no size below 0 or without a number")
     if shares is None:
         values, counts = np.unique(points, return_counts=True)
         points, weights, sampling = values, np.cumsum(counts) / counts.sum(), "upper"
         points, weights = np.concatenate([points[:1], points]), np.concatenate([[0.0], weights])
     else:
-        weights = np.asarray(shares, dtype=float).ravel()
+        weights = _numbers("shares", shares).astype(float).ravel()
+        if not ((weights >= 0) & (weights <= 1)).all() or (np.diff(weights) < 0).any():
+            raise refused("shares", "expected rising numbers from 0 to 1")
         if len(weights) != len(points):
-            raise _refuse("shares", f"expected as many shares as sizes, {len(points)}, found {len(weights)}")
+            raise refused("shares", f"expected as many shares as sizes, {len(points)}, found {len(weights)}")
     lines = "".join(f"{size:.17g} {share:.17g}\n" for size, share in zip(points, weights, strict=True))
     path = keep(lambda path: Path(path).write_text(lines), "sizes", ".cdf", file)
     return {"file": path, "sampling": sampling}
@@ -171,16 +176,20 @@ def network(
     elif isinstance(links, Mapping) or hasattr(links, "__arrow_c_stream__") or isinstance(links, Table):
         table = _table(links)
         if missing := [name for name in ("a", "b") if name not in table.columns]:
-            raise _refuse(
+            raise refused(
                 "links", f"expected a column `{missing[0]}`, found {', '.join(table.columns) or 'none'}"
             )
         extra = (table[name].tolist() if name in table.columns else [None] * len(table) for name in _CABLE)
         rows = list(zip(table["a"].tolist(), table["b"].tolist(), *extra, strict=True))
     else:
         rows = []
+        if isinstance(links, str) or not isinstance(links, Iterable):
+            raise TypeError(
+                f"links: expected a graph, columns or pairs of nodes, found {type(links).__name__}"
+            )
         for row in links.tolist() if isinstance(links, np.ndarray) else links:
-            if not 2 <= len(row) <= 4:
-                raise _refuse(
+            if not hasattr(row, "__len__") or not 2 <= len(row) <= 4:
+                raise refused(
                     "links", f"expected two ends, and a rate and a latency if wanted, found {row!r}"
                 )
             rows.append((*row, None, None)[:4])
@@ -192,7 +201,7 @@ def network(
             words.append(f"{_whole('rate_bps', link_rate)}bps")
         if link_latency is not None:
             if link_rate is None:
-                raise _refuse("links", "a link with a latency of its own needs a rate of its own")
+                raise refused("links", "a link with a latency of its own needs a rate of its own")
             words.append(f"{_whole('latency_ps', link_latency)}ps")
         lines.append(" ".join(words))
     text = "\n".join(lines) + "\n"
@@ -206,28 +215,41 @@ def network(
 _CABLE = ("rate_bps", "latency_ps")
 
 
+#: Bytes of the largest flow.
+_LARGEST = 2**53
+
+
+def _numbers(field: str, values: Any) -> np.ndarray:
+    array = np.asarray(values)
+    if array.size > 0 and not np.issubdtype(array.dtype, np.number):
+        raise TypeError(f"{field}: expected numbers, found {array.dtype}")
+    return array
+
+
 def _name(node: Any) -> str:
     name = str(node)
     if not name or name == "host" or any(sign.isspace() or sign in ",#" for sign in name):
-        raise _refuse("links", f"expected names of nodes without blanks, commas and #, found {name!r}")
+        raise refused("links", f"expected names of nodes without blanks, commas and #, found {name!r}")
     return name
 
 
 def _whole(field: str, number: Any) -> int:
+    if not isinstance(number, (int, float, np.number)):
+        raise refused(field, f"expected a whole number from 0 on, found {number!r}")
     if not np.isfinite(number) or int(number) != number or number < 0:
-        raise _refuse(field, f"expected a whole number from 0 on, found {number}")
+        raise refused(field, f"expected a whole number from 0 on, found {number}")
     return int(number)
 
 
 def demand_lines(matrix: Any, switches: int) -> str:
     """A matrix of demands between switches as the lines of a traffic file."""
-    matrix = np.asarray(matrix, dtype=float)
+    matrix = _numbers("traffic", matrix).astype(float)
     if matrix.shape != (switches, switches):
-        raise _refuse(
+        raise refused(
             "traffic", f"expected a matrix of {switches} x {switches} switches, found shape {matrix.shape}"
         )
     if not np.isfinite(matrix).all() or (matrix < 0).any():
-        raise _refuse("traffic", "expected finite demands from 0 on")
+        raise refused("traffic", "expected finite demands from 0 on")
     rows, columns = np.nonzero(matrix)
     pairs = zip(rows.tolist(), columns.tolist(), matrix[rows, columns].tolist(), strict=True)
     return "".join(f"{a} {b} {amount!r}\n" for a, b, amount in pairs if a != b)

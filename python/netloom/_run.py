@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from netloom import _netloom
+from netloom._error import whole
 from netloom._netloom import Scenario
 from netloom._outcome import Outcome
 from netloom._progress import Progress, RunProgress
@@ -30,8 +31,13 @@ def run(
     and marked as interrupted. Raises ScenarioError for what is wrong with the scenario, and SimulationError for a run that
     comes to no good end.
     """
+    threads = whole("threads", threads, 1, 256)
     if isinstance(scenario, dict):
         scenario = Scenario(scenario)
+    elif not isinstance(scenario, (Scenario, str, os.PathLike)):
+        raise TypeError(
+            f"scenario: expected a Scenario, a dict or a file's name, found {type(scenario).__name__}"
+        )
     elif not isinstance(scenario, Scenario):
         scenario = Scenario.from_file(scenario)
     shown = RunProgress(progress, str(scenario["name"]))

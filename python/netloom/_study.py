@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from netloom import _netloom
+from netloom._error import whole
 from netloom._netloom import Scenario, Table
 from netloom._plot import StudyPlots
 from netloom._progress import Progress, bar, wanted
@@ -126,6 +127,15 @@ class Study:
         ``client`` is a Dask client: cells are then tasks of its cluster, most work first; workers need this package and no common
         file system. Raises RuntimeError after all other cells if some failed. Returns the study.
         """
+        workers = (os.cpu_count() or 1) if workers is None else whole("workers", workers, 1, 256)
+        if shard is not None and not (isinstance(shard, tuple) and len(shard) == 2):
+            raise TypeError(
+                f"shard: expected the part and how many there are, such as (1, 4), found {shard!r}"
+            )
+        if client is not None and not hasattr(client, "submit"):
+            raise TypeError(
+                f"client: expected a Dask client, distributed.Client(address), found {type(client).__name__}"
+            )
         if self._folder is None or out is not None:
             self.open(out)
         count = len(self)
@@ -148,7 +158,7 @@ class Study:
 
                 run_cells(self._inner, client, ended)
             else:
-                self._inner.run(workers or os.cpu_count() or 1, shard, ended)
+                self._inner.run(workers, shard, ended)
         finally:
             if shown is not None:
                 shown.close()

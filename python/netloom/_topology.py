@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from netloom import _netloom
+from netloom._error import whole
 from netloom._inputs import demand_lines
 from netloom._netloom import Scenario, Table
 
@@ -119,6 +120,9 @@ class Topology:
 
         ``samples`` switch pairs are measured, all if there are no more; lengths are in hops.
         """
+        samples, seed = whole("samples", samples, 1, 2**32 - 1), whole("seed", seed, 0, 2**63 - 1)
+        if max_length is not None:
+            max_length = whole("max_length", max_length, 1, 2**16 - 1)
         return dict(self._inner.paths(samples, seed, max_length, exact, interference))
 
     def throughput(
@@ -136,6 +140,7 @@ class Topology:
         throughput`` takes them (``"worst-case:intensity=0.55"``) or dicts; ``traffic`` may be a matrix of demands between
         switches, in units of a link's rate. ``gap`` is how far apart the bounds of an approximation may be.
         """
+        seed = whole("seed", seed, 0, 2**63 - 1)
         if isinstance(traffic, (str, dict)):
             return self._inner.throughput(routing, traffic, method, gap, seed)
         lines = demand_lines(traffic, self.switches)
@@ -160,4 +165,9 @@ def topology(spec: str | os.PathLike | dict | Scenario, *, seed: int | None = No
     ``spec`` is a kind with its parameters in one word (``"fat-tree:k=8"``), a scenario file, a dict as under ``topology`` in a
     scenario (``{"kind": "slim-fly", "q": 7}``), or a scenario. ``seed`` is that of random networks.
     """
+    if not isinstance(spec, (str, os.PathLike, dict, Scenario)):
+        kinds = "a kind, a file's name, a dict or a Scenario"
+        raise TypeError(f"spec: expected {kinds}, found {type(spec).__name__}")
+    if seed is not None:
+        seed = whole("seed", seed, 0, 2**63 - 1)
     return Topology(_netloom.Topology(spec, seed))

@@ -171,8 +171,8 @@ impl Scenario {
     fn route<'py>(
         &self,
         py: Python<'py>,
-        src: u32,
-        dst: u32,
+        src: i64,
+        dst: i64,
         flow: u32,
         entropy: u32,
     ) -> PyResult<Bound<'py, PyAny>> {
@@ -180,12 +180,12 @@ impl Scenario {
         let ready = py.detach(|| prepare(&scenario, &self.document));
         let ready = ready.map_err(|problems| scenario_error(py, &problems))?;
         let network = ready.simulation.network();
-        for (name, host) in [("src", src), ("dst", dst)] {
-            if host >= network.hosts() {
-                let message = format!("expected a host from 0 to {}, found {host}", network.hosts() - 1);
-                return Err(argument_error(py, name, message));
-            }
-        }
+        let host = |name: &str, host: i64| {
+            let found = u32::try_from(host).ok().filter(|&host| host < network.hosts());
+            let expected = || format!("expected a host from 0 to {}, found {host}", network.hosts() - 1);
+            found.ok_or_else(|| argument_error(py, name, expected()))
+        };
+        let (src, dst) = (host("src", src)?, host("dst", dst)?);
         if src == dst {
             return Err(argument_error(py, "dst", "a host sends nothing to itself; give two hosts"));
         }

@@ -25,6 +25,9 @@ pub(crate) fn to_node(value: &Bound<'_, PyAny>, field: &str) -> PyResult<Node> {
         Value::String(text.to_str()?.to_owned())
     } else if let Ok(truth) = value.cast::<PyBool>() {
         Value::Boolean(truth.is_true())
+    } else if value.hasattr("dtype")? && value.hasattr("item")? && !value.hasattr("__len__")? {
+        // NumPy's numbers and truth values.
+        return to_node(&value.call_method0("item")?, field);
     } else if let Ok(table) = value.cast::<PyDict>() {
         let mut entries = Vec::with_capacity(table.len());
         for (key, value) in table {
