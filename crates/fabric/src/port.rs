@@ -29,9 +29,14 @@ pub struct PortSpec {
     pub cut_through_from: Option<Rate>,
     /// The opposite channel's delay, and its highest rate; what comes through it fills this port's input buffer.
     pub inward: (Time, Rate),
-    /// A packet that comes by a channel of lower rank than the one on which it leaves keeps its virtual channel; others take the next one.
+    /// A packet that comes by a channel of lower rank than the one on which it leaves keeps its virtual channel; others take the next one, and
+    /// all take the first one on a channel of [`LAST_RANK`].
     pub rank: u8,
 }
+
+/// The rank of a channel to a host. Nothing waits behind a host, so one virtual channel does there, and packets of a flow that came by ways of
+/// different lengths, and so in different virtual channels, stay in the order in which they came to their last switch.
+pub const LAST_RANK: u8 = u8::MAX;
 
 /// A packet that has left a port.
 #[derive(Clone, Copy, Debug)]

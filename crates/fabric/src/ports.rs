@@ -10,10 +10,10 @@ use crate::estimator::RateEstimator;
 use crate::faults::{DropCause, Dropped};
 use crate::inputs::Inputs;
 use crate::packet::{NO_INGRESS, Packet, PacketKind};
-use crate::port::{Credit, Departure, Drain, Fate, Moment, Port, PortSpec, PortStats, Wire};
+use crate::port::{Credit, Departure, Drain, Fate, LAST_RANK, Moment, Port, PortSpec, PortStats, Wire};
 use crate::queues::Queues;
 use crate::round_robin::RoundRobin;
-use crate::rules::{CONTROL, DATA, LINK, Rules};
+use crate::rules::{CONTROL, DATA, LINK, Rules, Step};
 
 /// Whose turn it is at a port.
 #[derive(Clone, Debug)]
@@ -87,7 +87,7 @@ impl Ports {
             start_next(state, index, queues, turns, rules, dropped, wire);
         }
         // Without flow control there is one virtual channel.
-        let lane = rules.lane_out(packet, || false);
+        let lane = rules.lane_out(packet, || Step::Next);
         if state.occupied == 0 {
             // A packet of a lane that is served in turn must be seen by the round robin.
             let goes_first = lane <= rules.top || moment.is_over && lane < rules.first_shared;
@@ -564,7 +564,11 @@ impl Ports {
     #[inline(always)]
     fn lane_out(&self, index: usize, packet: &Packet, rules: &Rules) -> usize {
         let rank = |port: usize| self.ports.get(port).map_or(0, |port| port.rank);
-        rules.lane_out(packet, || rank(index) > rank(usize::from(packet.ingress)))
+        rules.lane_out(packet, || match rank(index) {
+            LAST_RANK => Step::First,
+            to if to > rank(usize::from(packet.ingress)) => Step::Same,
+            _ => Step::Next,
+        })
     }
 
     /// Sends a data packet at `at` through an idle port at which nothing waits and whose lane is open, when that instant is over: a

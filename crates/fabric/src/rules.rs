@@ -70,6 +70,17 @@ pub struct Rules {
     pub(crate) response: Time,
 }
 
+/// The virtual channel that a packet takes on its next hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// The first one, on the hop to a host.
+    First,
+    /// Its present one, to a channel of higher rank.
+    Same,
+    /// The one after it.
+    Next,
+}
+
 impl Rules {
     /// The rules of a checked fabric. `packet` is the largest packet, `vcs` the number of virtual channels per class.
     pub fn new(fabric: &Fabric, packet: Bytes, vcs: u8) -> Self {
@@ -190,9 +201,9 @@ impl Rules {
         self.lane_of_kind(packet.kind) >= DATA
     }
 
-    /// The lane in which a packet leaves a node. `rises` tells whether it goes to a channel of higher rank than the one by which it came.
+    /// The lane in which a packet leaves a node; `step` says which virtual channel it takes after its present one.
     #[inline(always)]
-    pub(crate) fn lane_out(&self, packet: &Packet, rises: impl FnOnce() -> bool) -> usize {
+    pub(crate) fn lane_out(&self, packet: &Packet, step: impl FnOnce() -> Step) -> usize {
         let lane = self.lane_of_kind(packet.kind);
         // One data lane is the rule, and then there is nothing more to look up.
         if self.has_one_data_lane || lane < DATA {
@@ -200,8 +211,11 @@ impl Rules {
         }
         let vc = match packet.vc {
             FRESH => 0,
-            vc if rises() => vc,
-            vc => (vc + 1).min(self.vcs - 1),
+            vc => match step() {
+                Step::First => 0,
+                Step::Same => vc,
+                Step::Next => (vc + 1).min(self.vcs - 1),
+            },
         };
         usize::from(self.lane_of_class[usize::from(packet.flags.class())] + vc)
     }
@@ -210,7 +224,7 @@ impl Rules {
     pub(crate) fn trimming_lane(&self, packet: &Packet) -> usize {
         match packet.is_data() && packet.flags.is_urgent() && self.lane_of_kind(PacketKind::Ack) == CONTROL {
             true => CONTROL,
-            false => self.lane_out(packet, || false),
+            false => self.lane_out(packet, || Step::Next),
         }
     }
 

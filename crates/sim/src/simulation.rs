@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use netloom_engine::{Engine, NodeIndex, Setup, contiguous, reference};
-use netloom_fabric::{Fabric, FlowControl, PortSpec, Ports, Rules, check_switch};
+use netloom_fabric::{Fabric, FlowControl, LAST_RANK, PortSpec, Ports, Rules, check_switch};
 use netloom_record::{NamedChannel, Records};
 use netloom_routing::{
     Decider, Forwarding, ForwardingError, Granularity, Layers, Placement, Routing, RoutingError, Selector,
@@ -483,7 +483,7 @@ impl<'a> PortSpecs<'a> {
                 faults: self.faults.of_channel(id, self.seed),
                 cut_through_from,
                 inward: (self.latency(id ^ 1), fastest),
-                rank: channels::rank(network, id),
+                rank: if switch.is_some() { channels::rank(network, id) } else { LAST_RANK },
             }
         })
     }

@@ -6,7 +6,8 @@
 //! cycle of channels can wait for each other (Dally and Seitz, IEEE Trans. Computers 1987).
 //!
 //! In a Dragonfly this counts global hops: local, global, local uses 0, 0, 1, and over another group 0, 0, 1, 1, 2 (Kim et al., ISCA'08). A
-//! second local hop in the same group, as behind an intermediate switch, takes a further one. Elsewhere it counts hops.
+//! second local hop in the same group, as behind an intermediate switch, takes a further one. Elsewhere it counts hops. The hop to a host is on
+//! virtual channel 0: nothing waits behind it.
 
 use netloom_topology::{ChannelId, Network};
 
