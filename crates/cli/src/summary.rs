@@ -2,7 +2,9 @@
 //!
 //! What did not occur is not mentioned: no streams, drains, pauses or congestion notifications, one kind of traffic.
 
-use netloom_record::{ChannelSummary, Performance, Statistics, Status, Summary, TierSummary};
+use netloom_record::{
+    ChannelSummary, Performance, ReorderingCount, Statistics, Status, Summary, TierSummary,
+};
 use netloom_study::significant;
 
 use crate::show::{bytes, count, percent, rate, table, time};
@@ -92,6 +94,7 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
             bytes(weaving.held_bytes_peak)
         );
     }
+    text += &reordering(&summary.totals.reordering);
     for tier in &summary.tiers {
         text += &show_tier(tier);
     }
@@ -112,6 +115,29 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
     }
     if summary.status == Status::Interrupted {
         text += "INTERRUPTED: these numbers cover only what had happened until then.\n";
+    }
+    text
+}
+
+/// What reordering cost the hosts, if it cost anything.
+fn reordering(cost: &ReorderingCount) -> String {
+    let mut text = String::new();
+    if cost.nacks + cost.duplicates + cost.refused > 0 {
+        text += &format!(
+            "receivers  {} NACKs, {} packets refused, {} that came twice\n",
+            count(cost.nacks as f64),
+            count(cost.refused as f64),
+            count(cost.duplicates as f64)
+        );
+    }
+    if cost.buffer_bytes_peak > 0 || cost.overflows > 0 {
+        text += &format!(
+            "reorder    at most {} held at a host, {} on average; {} overflows, {} timeouts\n",
+            bytes(cost.buffer_bytes_peak),
+            bytes(cost.buffer_bytes_mean as u64),
+            count(cost.overflows as f64),
+            count(cost.timeouts as f64)
+        );
     }
     text
 }

@@ -200,6 +200,16 @@ const KNOWN: usize = 4;
 
 const UNKNOWN: Serialisation = Serialisation { size: 0, way: 0, duration: Time::ZERO };
 
+/// What few ports have.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rare {
+    pub(crate) losses: Losses,
+    /// Where the load ends before the run.
+    pub(crate) drain: Option<Drain>,
+    /// How fast it has sent lately, where somebody asks.
+    pub(crate) estimator: Option<RateEstimator>,
+}
+
 /// The drain at a port: when it begins, and what was sent before.
 #[derive(Clone, Debug)]
 pub(crate) struct Drain {
@@ -244,20 +254,16 @@ pub struct Port {
     pub(crate) rank: u8,
     /// Serialisation of the last size sent, for PAUSE frames, control and data; a division saved nearly always.
     pub(crate) known: [Serialisation; KNOWN],
-    /// From when on a packet that starts must be looked at because of what follows.
+    /// From when on a packet that starts must be looked at: because of what is rare, of the rate's changes or of faults.
     watch_from: Time,
-    /// Where the load ends before the run.
-    pub(crate) drain: Option<Box<Drain>>,
     /// Rate changes to come, latest first.
     pub(crate) changes: Vec<(Time, Rate)>,
     pub(crate) faults: Option<Box<ChannelFaults>>,
-    /// How fast it has sent lately, where somebody asks.
-    pub(crate) estimator: Option<Box<RateEstimator>>,
     pub(crate) cut_through: Option<(Rate, Bytes)>,
     /// Since when flow control holds data back; `Time::MAX` while it does not.
     pub(crate) held_since: Time,
     pub(crate) stats: Traffic,
-    pub(crate) losses: Option<Box<Losses>>,
+    pub(crate) rare: Option<Box<Rare>>,
 }
 
 impl Port {
@@ -281,14 +287,12 @@ impl Port {
             rank: spec.rank,
             known: [UNKNOWN; KNOWN],
             watch_from: Time::ZERO,
-            drain: None,
             changes,
             faults: spec.faults,
-            estimator: None,
             cut_through,
             held_since: Time::MAX,
             stats: Traffic::default(),
-            losses: None,
+            rare: None,
         };
         port.set_rate(spec.rate);
         port
@@ -296,7 +300,7 @@ impl Port {
 
     /// What happened to packets here.
     pub(crate) fn losses(&mut self) -> &mut Losses {
-        self.losses.get_or_insert_default()
+        &mut self.rare.get_or_insert_default().losses
     }
 
     /// Number of one of its lanes among those of all ports.
@@ -390,10 +394,13 @@ impl Port {
     fn watch(&mut self, packet: &Packet, start: Time, has_waited: bool) -> bool {
         self.change_rate(start);
         let stats = &self.stats;
-        let drain_from = self.drain.as_mut().map_or(Time::MAX, |drain| drain.note(start, stats));
+        let rare = self.rare.as_deref_mut();
+        let drain = rare.and_then(|rare| rare.drain.as_mut());
+        let drain_from = drain.map_or(Time::MAX, |drain| drain.note(start, stats));
         let next_change = self.changes.last().map_or(Time::MAX, |&(from, _)| from).min(drain_from);
         let Some(faults) = &mut self.faults else {
-            self.watch_from = if self.estimator.is_some() { Time::ZERO } else { next_change };
+            let estimates = self.rare.as_ref().is_some_and(|rare| rare.estimator.is_some());
+            self.watch_from = if estimates { Time::ZERO } else { next_change };
             self.estimate(packet, start);
             return false;
         };
@@ -427,7 +434,7 @@ impl Port {
 
     /// Counts a packet that starts, where rates are estimated.
     fn estimate(&mut self, packet: &Packet, start: Time) {
-        if let Some(estimator) = &mut self.estimator {
+        if let Some(Rare { estimator: Some(estimator), .. }) = self.rare.as_deref_mut() {
             estimator.note(start, packet.size);
         }
     }

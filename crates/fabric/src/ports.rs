@@ -519,14 +519,16 @@ impl Ports {
         let state = &mut self.ports[usize::from(port)];
         state.change_rate(now);
         let rate = state.rate;
-        state.estimator.as_mut().map_or(0, |estimator| estimator.utilisation(now, rate))
+        let estimator = state.rare.as_deref_mut().and_then(|rare| rare.estimator.as_mut());
+        estimator.map_or(0, |estimator| estimator.utilisation(now, rate))
     }
 
     /// Has every port estimate its rate: every `period` it forgets the share `discount` of what it has sent. To be called before anything is
     /// sent.
     pub fn estimate_rates(&mut self, period: Time, discount: f64) {
-        let estimator = || Some(Box::new(RateEstimator::new(period, discount)));
-        self.ports.iter_mut().for_each(|port| port.estimator = estimator());
+        for port in &mut self.ports {
+            port.rare.get_or_insert_default().estimator = Some(RateEstimator::new(period, discount));
+        }
     }
 
     /// Whether the channel of a port is cut.
@@ -629,20 +631,23 @@ impl Ports {
         let mut stats = state.stats;
         stats.waiting = stats.waiting.wrapping_add(u128::from(state.queued) * u128::from(end.0));
         stats.paused += end.saturating_sub(state.held_since);
-        PortStats::new(stats, state.losses.as_deref().copied().unwrap_or_default())
+        PortStats::new(stats, state.rare.as_ref().map_or_else(Default::default, |rare| rare.losses))
     }
 
     /// Bytes whose transmission started in the drain, and the time that they took.
     pub fn in_drain(&self, port: u16) -> (u64, Time) {
         let state = &self.ports[usize::from(port)];
-        let before = state.drain.as_ref().and_then(|drain| drain.before);
+        let drain = state.rare.as_ref().and_then(|rare| rare.drain.as_ref());
+        let before = drain.and_then(|drain| drain.before);
         before.map_or((0, Time::ZERO), |(bytes, busy)| (state.stats.bytes - bytes, state.stats.busy - busy))
     }
 
     /// Counts what is sent from an instant on, after the load, apart. To be called before anything is sent.
     pub fn note_drain(&mut self, from: Time) {
-        let drain = || Some(Box::new(Drain { from, before: None })).filter(|_| from < Time::MAX);
-        self.ports.iter_mut().for_each(|port| port.drain = drain());
+        let drain = (from < Time::MAX).then_some(Drain { from, before: None });
+        for port in self.ports.iter_mut().filter(|port| drain.is_some() || port.rare.is_some()) {
+            port.rare.get_or_insert_default().drain = drain.clone();
+        }
     }
 
     /// The packets that wait, with the port and the data lane (from 0; `None` for signals) in which they do, or, at an input, for which.

@@ -357,10 +357,37 @@ pub struct Totals {
     /// What ConWeave did, where switches weave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weaving: Option<WeavingCount>,
+    /// What receivers made of packets that did not come in order.
+    #[serde(default)]
+    pub reordering: ReorderingCount,
+}
+
+/// What packets that do not come in order cost those who receive them. A mean is one over time and over the hosts that ever held something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReorderingCount {
+    /// NACKs that receivers sent.
+    pub nacks: u64,
+    /// Data packets that came although they had come before.
+    pub duplicates: u64,
+    /// Data packets that came early to a go-back-N receiver, which discards them.
+    pub refused: u64,
+    /// Most packets at a host, of all its flows, that its receivers had taken and that waited for one with a lower number.
+    pub resequencing_packets_peak: u64,
+    /// Their mean number.
+    pub resequencing_packets_mean: f64,
+    /// Most bytes that a host held back from its transport (`transport.reorder`).
+    pub buffer_bytes_peak: u64,
+    /// Their mean number.
+    pub buffer_bytes_mean: f64,
+    /// Early packets for which there was no room there.
+    pub overflows: u64,
+    /// Holds that ended because they had lasted for long enough.
+    pub timeouts: u64,
 }
 
 /// What ConWeave did at all switches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WeavingCount {
     /// Epochs whose reply was late.
@@ -371,6 +398,9 @@ pub struct WeavingCount {
     pub flushes: u64,
     /// Most bytes that a switch held back at a time.
     pub held_bytes_peak: u64,
+    /// Mean number of bytes held, over time and over the switches that ever held something.
+    #[serde(default)]
+    pub held_bytes_mean: f64,
 }
 
 /// How many flows the switches kept an entry for.

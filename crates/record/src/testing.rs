@@ -4,8 +4,8 @@ use netloom_units::{Rate, Time};
 
 use crate::{
     ChannelRecord, ChannelWindowRecord, DecisionCount, EntryCount, FlowRecord, FlowSampleRecord, GapRecord,
-    NamedChannel, PacketCounts, PacketStatistics, Records, SampleRecord, Totals, TraceRecord, WeavingCount,
-    Window, WindowRecord,
+    NamedChannel, PacketCounts, PacketStatistics, Records, ReorderingCount, SampleRecord, Totals,
+    TraceRecord, WeavingCount, Window, WindowRecord,
 };
 
 /// An unfinished flow of 10 packets with an idle FCT of 1 µs.
@@ -156,7 +156,19 @@ pub(crate) fn records() -> Records {
             control: PacketCounts { sent: 38, delivered: 38, dropped: 0, in_flight: 0, lost: 0, trimmed: 0 },
             decisions: [("least-loaded".to_owned(), decision)].into(),
             flowcut_entries: Some(EntryCount { switches: 4, peak: 9, mean: 2.5 }),
-            weaving: Some(WeavingCount { late_replies: 9, reroutes: 5, flushes: 1, held_bytes_peak: 8320 }),
+            weaving: Some(WeavingCount {
+                late_replies: 9,
+                reroutes: 5,
+                flushes: 1,
+                held_bytes_peak: 8320,
+                held_bytes_mean: 12.5,
+            }),
+            reordering: ReorderingCount {
+                nacks: 3,
+                duplicates: 2,
+                buffer_bytes_mean: 0.5,
+                ..ReorderingCount::default()
+            },
         },
     }
 }

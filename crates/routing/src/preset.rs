@@ -66,7 +66,7 @@ fn conga(gap: Time, config: conga::Conga) -> Routing {
 
 fn flowcut(placement: Placement) -> Routing {
     let granularity = Granularity::Flowcut(flowcut::Flowcut::default());
-    scheme(placement, granularity, Selector::LeastLoaded(least_loaded::LeastLoaded {}))
+    scheme(placement, granularity, Selector::LeastLoaded(least_loaded::LeastLoaded::default()))
 }
 
 fn fatpaths(layers: u32) -> Routing {
@@ -133,7 +133,9 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "adaptive",
         doc: "Adaptive routing: every switch takes the least loaded port per packet.",
-        expand: || scheme(Placement::Switch, PACKET, Selector::LeastLoaded(least_loaded::LeastLoaded {})),
+        expand: || {
+            scheme(Placement::Switch, PACKET, Selector::LeastLoaded(least_loaded::LeastLoaded::default()))
+        },
     },
     Preset {
         name: "drill",
@@ -160,6 +162,11 @@ pub const PRESETS: &[Preset] = &[
             let stable = switch_ar_stable::SwitchArStable::default();
             scheme(Placement::Switch, PACKET, Selector::SwitchArStable(stable))
         },
+    },
+    Preset {
+        name: "left",
+        doc: "LEFT's multipath: every switch draws a port per packet. Meant for NICs with a reorder buffer: transport \"left\".",
+        expand: || scheme(Placement::Switch, PACKET, Selector::Random(random::Random {})),
     },
     Preset {
         name: "random-nca",
@@ -229,7 +236,11 @@ pub const PRESETS: &[Preset] = &[
         doc: "Flowlets to the least loaded port at every switch.",
         expand: || {
             let granularity = Granularity::Flowlet(flowlet::Flowlet::default());
-            scheme(Placement::Switch, granularity, Selector::LeastLoaded(least_loaded::LeastLoaded {}))
+            scheme(
+                Placement::Switch,
+                granularity,
+                Selector::LeastLoaded(least_loaded::LeastLoaded::default()),
+            )
         },
     },
     Preset {

@@ -11,6 +11,7 @@ use crate::hash::HashFunction;
 use crate::selector::conga::Conga;
 use crate::selector::estimator::Estimator;
 use crate::selector::layer::First;
+use crate::selector::least_loaded::By;
 use crate::selector::mod_k;
 use crate::{Granularity, Selector};
 
@@ -123,7 +124,11 @@ impl Routing {
 
     /// How ports estimate their rates, if somebody asks.
     pub fn estimator(&self) -> Option<&Estimator> {
-        self.conga().map(|conga| &conga.estimator)
+        match &self.selector {
+            Selector::Conga(conga) => Some(&conga.estimator),
+            Selector::LeastLoaded(least) if least.by != By::Queue => Some(&least.estimator),
+            _ => None,
+        }
     }
 
     /// Whether first switches write labels on packets, by whose digits others forward.

@@ -4,7 +4,7 @@ use netloom_engine::END_OF_TIME;
 use netloom_fabric::{DropCause, FlowControl, NO_INGRESS, Packet, PacketKind};
 use netloom_record::{
     ChannelRecord, DecisionCount, EntryCount, FlowRecord, PacketCounts, PacketStatistics, Records,
-    SeriesError, Totals, WeavingCount,
+    ReorderingCount, SeriesError, Totals, WeavingCount,
 };
 use netloom_routing::{Decisions, FlowKey, Placement};
 use netloom_units::Time;
@@ -279,7 +279,8 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
 
     let decisions = count_decisions(world, &records.flows, switching);
     let flowcut_entries = count_entries(&nodes, end);
-    let weaving = count_weaving(&nodes);
+    let weaving = count_weaving(&nodes, end);
+    let reordering = count_reordering(&nodes, end);
     let load_until = Some(world.watch.load_until).filter(|&until| until < end);
     records.totals = Totals {
         simulated: end,
@@ -290,6 +291,7 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
         decisions,
         flowcut_entries,
         weaving,
+        reordering,
     };
     collect_channels(world, &mut nodes, end, &mut records);
     records.samples = world.watch.series.finish()?;
@@ -315,18 +317,48 @@ fn count_entries(nodes: &[Node], end: Time) -> Option<EntryCount> {
 }
 
 /// What ConWeave did, where it is at work.
-fn count_weaving(nodes: &[Node]) -> Option<WeavingCount> {
+fn count_weaving(nodes: &[Node], end: Time) -> Option<WeavingCount> {
     let mut all: Option<WeavingCount> = None;
+    let mut holding = 0;
     for node in nodes {
         let Node::Switch(switch) = node else { continue };
         let counts = switch.decider.weave_counts()?;
-        let all =
-            all.get_or_insert(WeavingCount { late_replies: 0, reroutes: 0, flushes: 0, held_bytes_peak: 0 });
+        let all = all.get_or_insert_default();
         all.late_replies += counts.late;
         all.reroutes += counts.reroutes;
         all.flushes += counts.flushes;
-        all.held_bytes_peak = all.held_bytes_peak.max(switch.held.peak);
+        all.held_bytes_peak = all.held_bytes_peak.max(switch.held.bytes.peak);
+        all.held_bytes_mean += switch.held.bytes.mean(end);
+        holding += u32::from(switch.held.bytes.peak > 0);
     }
+    if let Some(all) = &mut all {
+        all.held_bytes_mean /= f64::from(holding.max(1));
+    }
+    all
+}
+
+/// What receivers made of packets that did not come in order.
+fn count_reordering(nodes: &[Node], end: Time) -> ReorderingCount {
+    let mut all = ReorderingCount::default();
+    let (mut holding, mut taking) = (0, 0);
+    for node in nodes {
+        let Node::Host(host) = node else { continue };
+        let Some(reordering) = host.reordering() else { continue };
+        all.nacks += reordering.nacks;
+        all.duplicates += reordering.duplicates;
+        all.refused += reordering.refused;
+        all.overflows += reordering.overflows;
+        all.timeouts += reordering.timeouts;
+        let (taken, buffer) = (&reordering.taken, &reordering.buffer);
+        all.resequencing_packets_peak = all.resequencing_packets_peak.max(taken.peak);
+        all.resequencing_packets_mean += taken.mean(end);
+        all.buffer_bytes_peak = all.buffer_bytes_peak.max(buffer.peak);
+        all.buffer_bytes_mean += buffer.mean(end);
+        taking += u32::from(taken.peak > 0);
+        holding += u32::from(buffer.peak > 0);
+    }
+    all.resequencing_packets_mean /= f64::from(taking.max(1));
+    all.buffer_bytes_mean /= f64::from(holding.max(1));
     all
 }
 

@@ -25,6 +25,7 @@ mod driven;
 mod epochs;
 mod fault;
 mod host;
+mod level;
 mod measure;
 mod meter;
 mod model;

@@ -82,6 +82,8 @@ pub(crate) enum Message {
     StopLimit { slot: u32, flow: u32 },
     /// The same for a traffic class.
     ClassStopLimit { class: u8 },
+    /// How long a host holds packets of a flow back from its transport.
+    Reorder { src: u32, flow: u32 },
     /// How long a switch holds packets of a flow back.
     Flush { src: u32, flow: u32 },
     /// The timer of a destination's rate limiter.
@@ -107,7 +109,9 @@ impl Node {
         };
         let queued = host.into_iter().flat_map(|host| host.queue()).flat_map(|queue| queue.packets());
         let unseen = host.into_iter().flat_map(|host| host.held_back());
-        queued.chain(unseen).chain(switch.into_iter().flat_map(|switch| switch.held.packets()))
+        let early = host.into_iter().flat_map(|host| host.reordering()).flat_map(|early| early.packets());
+        let of_switch = switch.into_iter().flat_map(|switch| switch.held.packets());
+        queued.chain(unseen).chain(early).chain(of_switch)
     }
 
     pub(crate) fn ports(&self) -> &Ports {

@@ -12,7 +12,7 @@ use netloom_routing::{
     channels,
 };
 use netloom_topology::{ChannelId, Network, NodeId, PortId};
-use netloom_transport::{Congestion, Shaping, Transport};
+use netloom_transport::{Congestion, Reorder, Shaping, Transport};
 use netloom_units::kind::Kind;
 use netloom_units::{Bytes, Rate, Time};
 use netloom_units::{Invalid, random};
@@ -146,6 +146,15 @@ impl Simulation {
         let faults = Faults::lay(&faults, &network, seed).map_err(SimError::Fault)?;
         faults.check(fabric.is_lossless(), measure.until).map_err(SimError::Fault)?;
         let is_lossy = fabric.is_lossy() || faults.lose_packets();
+        if matches!(transport.options.reorder, Reorder::Flowcells(_)) {
+            let numbers_cells = routing.placement == Placement::Nic
+                && matches!(routing.granularity, Granularity::Flowcell(_))
+                && matches!(routing.selector, Selector::RoundRobin(_))
+                && transport.options.subflows == 1;
+            let expected = "a reorder other than \"flowcells\", or flowcells at the NIC over path labels in turn (routing.preset = \"presto\")";
+            Invalid::unless(numbers_cells, "reorder", expected, "\"flowcells\"")
+                .map_err(SimError::Transport)?;
+        }
         let heeds_marks = routing.heeds_marks();
         if !transport.has_acks() && (is_lossy || watches_acks || heeds_marks) {
             let who = match is_lossy {
@@ -198,7 +207,9 @@ impl Simulation {
         let watch = Watch::new(&measure, plan.load_until());
         let least = routing.counted_flowcuts().map(|flowcut| flowcut.min_remaining);
         let gaps = Gaps::new(&routing.granularity, &transport, measure.gaps);
-        let answers_wait = transport.pulls() || transport.options.interrupt_interval.is_some();
+        let options = &transport.options;
+        let answers_wait =
+            transport.pulls() || options.interrupt_interval.is_some() || options.reorder.holds();
         let numbering = Numbering::new(transport.options.subflows);
         if plan.numbers() > numbering.flows() {
             let expected = "as many as leave the messages of the workload's programs their numbers";

@@ -14,7 +14,8 @@ use netloom_sim::{Cut, Degrade, Fault, Loss, SimConfig, SimError, Simulation};
 use netloom_topology::{FatTree, Network, Topology};
 use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
 use netloom_transport::reliability::trimmed::Trimmed;
-use netloom_transport::{Congestion, Reliability, Shaping, Transport, congestion, reliability};
+use netloom_transport::reorder::buffer::Buffer;
+use netloom_transport::{Congestion, Reliability, Reorder, Shaping, Transport, congestion, reliability};
 use netloom_units::{Bytes, Time};
 use netloom_workload::{AllToAll, Incast, Pattern, Permutation, Plan, Uniform};
 use proptest::prelude::*;
@@ -146,8 +147,8 @@ fn transports() -> impl Strategy<Value = Transport> {
             .prop_map(|(priority, reroute)| Reliability::Trimmed(Trimmed { priority, reroute })),
         (1..80u32).prop_map(|length| Reliability::Bitmap(reliability::bitmap::Bitmap { length })),
     ];
-    (congestion, reliability, 1..5u32, shapings(), 500..9000u64, any::<bool>()).prop_map(
-        |(congestion, reliability, ack_every, shaping, mtu, nic_queue)| {
+    (congestion, reliability, 1..5u32, shapings(), 500..9000u64, any::<bool>(), reorders()).prop_map(
+        |(congestion, reliability, ack_every, shaping, mtu, nic_queue, reorder)| {
             let mut transport = Transport { congestion, reliability, shaping, ..Transport::default() };
             if transport.check().is_err() {
                 // Without a window there is nothing to pace.
@@ -165,6 +166,7 @@ fn transports() -> impl Strategy<Value = Transport> {
                 transport.options.ack_every = ack_every;
             }
             transport.options.mtu = Bytes(mtu);
+            transport.options.reorder = reorder;
             transport
         },
     )
@@ -179,6 +181,14 @@ fn greeting() -> impl Strategy<Value = Transport> {
         transport.options.handshake &= transport.check().is_ok();
         transport
     })
+}
+
+/// Reorder buffers with room and time for few packets, or many.
+fn reorders() -> impl Strategy<Value = Reorder> {
+    let buffer = (1..200_000u64, 1..100_000u64).prop_map(|(size, timeout)| {
+        Reorder::Buffer(Buffer { size: Bytes(size), timeout: Time::from_ns(timeout) })
+    });
+    prop_oneof![2 => Just(Reorder::default()), 1 => buffer]
 }
 
 /// The same over several subflows, where they may be.

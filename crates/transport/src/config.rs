@@ -9,6 +9,7 @@ use crate::congestion::{
     cubic, dcqcn, dctcp, fixed_window, mp_rdma, newreno, none, pulls, qcn, swift, timely,
 };
 use crate::reliability::{bitmap, go_back_n, none as no_reliability, selective_repeat, trimmed};
+use crate::reorder::Reorder;
 use crate::shaping::{hf2t, none as no_shaping, paced};
 
 kinds! {
@@ -95,6 +96,8 @@ pub struct TransportOptions {
     /// PULLs allow. A packet's time and path, and the gaps of flowlets, are then those of the hand-over, and round-trip times hold the wait, as in
     /// simulators of the htsim family. Otherwise the NIC asks a flow for a packet whenever it is free.
     pub nic_queue: bool,
+    /// What a host does with packets that come before others of their flow, ahead of the transport.
+    pub reorder: Reorder,
 }
 
 /// So many subflows leave a host 33 million numbers for its flows.
@@ -115,6 +118,7 @@ impl Default for TransportOptions {
             handshake: false,
             interrupt_interval: None,
             nic_queue: false,
+            reorder: Reorder::default(),
         }
     }
 }
@@ -325,6 +329,7 @@ impl TransportOptions {
         let is_valid = (1..=MOST_SUBFLOWS).contains(&self.subflows);
         Invalid::unless(is_valid, "subflows", format!("1 to {MOST_SUBFLOWS}"), self.subflows)?;
         let is_valid = self.subflows == 1 || self.ack_every == 1;
+        self.reorder.check()?;
         Invalid::unless(is_valid, "ack_every", "1, as each subflow has its own ACKs", self.ack_every)?;
         let times =
             [("ack_delay", self.ack_delay), ("rto_min", self.rto_min), ("rto_initial", self.rto_initial)];

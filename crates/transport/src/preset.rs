@@ -10,6 +10,8 @@ use crate::congestion::newreno::NewReno;
 use crate::congestion::pulls::Pulls;
 use crate::reliability::selective_repeat::SelectiveRepeat;
 use crate::reliability::trimmed::Trimmed;
+use crate::reorder::Reorder;
+use crate::reorder::buffer::Buffer;
 
 /// A named transport.
 pub struct Preset {
@@ -142,6 +144,17 @@ pub const PRESETS: &[Preset] = &[
         expand: || {
             let timeout = Time::from_ns(4_194_304);
             rdma(Reliability::GoBackN(Default::default()), None, timeout, timeout)
+        },
+    },
+    Preset {
+        name: "left",
+        doc: "RoCEv2 with a reorder buffer in the NIC, for packets that are sprayed (routing \"left\"): as roce, but early packets wait for those before \
+              them while there is room. Needs a fabric with ECN; meant for one with PFC.",
+        expand: || {
+            let timeout = Time::from_ns(4_194_304);
+            let mut left = rdma(Reliability::GoBackN(Default::default()), None, timeout, timeout);
+            left.options.reorder = Reorder::Buffer(Buffer::default());
+            left
         },
     },
     Preset {

@@ -197,6 +197,11 @@ impl Receiver {
         self.resequencing
     }
 
+    /// The next packet in order.
+    pub fn expected(&self) -> u32 {
+        self.received.base()
+    }
+
     /// Packets that have not arrived; `u32::MAX` if it is not known how many there will be.
     pub fn missing(&self) -> u32 {
         self.count.map_or(u32::MAX, |count| count - self.received.base() - self.resequencing)

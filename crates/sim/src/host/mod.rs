@@ -11,6 +11,7 @@ mod pull;
 mod queue;
 mod receive;
 pub(crate) mod receivers;
+mod reorder;
 mod sent;
 mod start;
 mod stop;
@@ -24,7 +25,7 @@ use std::sync::atomic::Ordering;
 use netloom_engine::Scheduler;
 use netloom_fabric::{Credit, Flags, Packet, PacketKind, Ports};
 use netloom_record::{FlowRecord, GapRecord};
-use netloom_routing::{Advice, Decider, FlowCounts, FlowRef};
+use netloom_routing::{Advice, Decider, FlowCounts, FlowKey, FlowRef};
 use netloom_transport::{Ack, Feedback, ReactionPoint, Sender, Shaping};
 use netloom_units::random::Stream;
 use netloom_units::{Bytes, Time};
@@ -42,6 +43,7 @@ use interrupts::Interrupts;
 use pull::PullQueue;
 pub(crate) use queue::Queue;
 use receivers::Receivers;
+use reorder::Reordering;
 pub(crate) use sent::Sent;
 use stop::{Halt, Stopped};
 use subflows::Connections;
@@ -85,6 +87,8 @@ pub(crate) struct Host {
     pulls: Option<Box<PullQueue>>,
     rare: Option<Box<Rare>>,
     connections: Option<Box<Connections>>,
+    /// What came out of order.
+    reordering: Option<Box<Reordering>>,
     /// Flows that ended, and at the run's end also those that did not.
     pub(crate) sent: Vec<Sent>,
     pub(crate) control_sent: u64,
@@ -187,6 +191,7 @@ impl Host {
             pulls: None,
             rare: None,
             connections: None,
+            reordering: None,
             sent: Vec::new(),
             control_sent: 0,
             control_received: 0,
@@ -252,7 +257,11 @@ impl Host {
             Message::PauseLimit { slot, flow } => self.on_pause_limit(world, now, *slot, *flow),
             Message::StopLimit { slot, flow } => self.on_stop_limit(world, now, *slot, *flow),
             Message::ClassStopLimit { class } => self.on_class_stop_limit(world, now, *class),
-            Message::Flush { .. } => unreachable!("hosts hold nothing back"),
+            Message::Reorder { src, flow } => {
+                let key = FlowKey { src: *src, flow: *flow };
+                self.on_reorder_timer(world, id, now, key, out);
+            }
+            Message::Flush { .. } => unreachable!("switches set it"),
             Message::Limiter { dst } => self.on_limiter_timer(world, now, *dst, out),
         }
         self.hand_over(world, id, now, out);

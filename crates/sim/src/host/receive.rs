@@ -11,7 +11,8 @@ use super::{FIRST_OWN, Host, NIC};
 use crate::driven::Heard;
 use crate::model::{Channels, Message, World};
 
-/// An answer's moment. Data of this instant waits for the NIC to be asked, so nothing but other answers is in its way, and a PULL perhaps.
+/// An answer's moment. Data of this instant waits for the NIC to be asked, so nothing but other answers is in its way, and a PULL perhaps. Where
+/// packets are held, one may let others go up behind it, each with its answer.
 pub(super) fn moment(world: &World, now: Time, out: &impl Scheduler<Message>) -> Moment {
     Moment { at: now, is_over: !world.answers_wait && out.is_last_of_instant() }
 }
@@ -25,12 +26,28 @@ impl Host {
         packet: &Packet,
         out: &mut impl Scheduler<Message>,
     ) {
+        match world.transport.options.reorder.holds() {
+            false => self.take(world, id, now, packet, out),
+            true => self.put_in_order(world, id, now, packet, out),
+        }
+    }
+
+    /// The transport gets a data packet.
+    pub(super) fn take(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &Packet,
+        out: &mut impl Scheduler<Message>,
+    ) {
         let key = FlowKey { src: packet.src, flow: world.numbering.flow(packet.flow) };
         let transport = &world.transport;
         let is_marked = packet.flags.is_marked();
         let (slot, active) = match self.receivers.place(key, world.watch.is_on) {
             Place::Active(slot, active) => (slot, active),
             Place::Done(done) => {
+                self.reordering.get_or_insert_default().duplicates += 1;
                 let reply = done.note(|seen, count| seen.on_duplicate(transport, count, is_marked));
                 if let Reply::Ack(number) = reply {
                     self.answer(world, id, moment(world, now, out), packet, PacketKind::Ack, number, out);
@@ -39,7 +56,7 @@ impl Host {
             }
         };
         let receiver = &mut active.receiver;
-        let before = (receiver.seen.delivered, receiver.resequencing());
+        let (before, expected) = ((receiver.seen.delivered, receiver.resequencing()), receiver.expected());
         let Answer { earlier, reply, notify } = receiver.on_data(
             transport,
             Arrival {
@@ -51,7 +68,7 @@ impl Host {
                 path: packet.aux,
             },
         );
-        let finished = receiver.finished();
+        let (finished, after) = (receiver.finished(), (receiver.seen.delivered, receiver.resequencing()));
         let missing = world.transport.pulls().then(|| receiver.missing());
         if now >= world.watch.load_until {
             active.drained += active.receiver.seen.delivered - before.0;
@@ -61,6 +78,12 @@ impl Host {
             let bytes = active.receiver.seen.delivered - delivered;
             meter.count(&world.watch, (key, id), now, bytes, waited);
             meter.count_packet(&world.watch, now, packet.sent, packet.hops);
+        }
+        if after.0 == before.0 || after.1 != before.1 {
+            // A SYN brings no payload.
+            let brings_nothing = after.0 == before.0 && packet.size > transport.options.header.0 as u16;
+            let reordering = self.reordering.get_or_insert_default();
+            reordering.note(brings_nothing, packet.seq > expected, (before.1, after.1), now);
         }
         if let Some(count) = finished {
             self.receivers.finish(slot, count);
@@ -129,6 +152,9 @@ impl Host {
             vc: FRESH,
             ..*packet
         };
+        if kind == PacketKind::Nack {
+            self.reordering.get_or_insert_default().nacks += 1;
+        }
         self.control_sent += 1;
         self.nic.enqueue(NIC, &mut answer, moment, &world.rules, &mut self.random, &mut Channels(out));
     }

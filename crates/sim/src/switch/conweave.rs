@@ -10,6 +10,7 @@ use netloom_units::{Bytes, Time};
 use rustc_hash::FxHashMap;
 
 use super::{Switch, is_edge_of};
+use crate::level::Level;
 use crate::model::{Message, World};
 use crate::path::{PathProfile, labels};
 
@@ -21,21 +22,19 @@ const WORD: Bytes = Bytes(64);
 pub(crate) struct Held {
     /// Absent until first needed.
     queues: Option<Box<FxHashMap<FlowKey, VecDeque<Packet>>>>,
-    bytes: u64,
-    /// Most bytes held at a time.
-    pub(crate) peak: u64,
+    pub(crate) bytes: Level,
 }
 
 impl Held {
-    fn push(&mut self, flow: FlowKey, packet: Packet) {
-        self.bytes += u64::from(packet.size);
-        self.peak = self.peak.max(self.bytes);
+    fn push(&mut self, flow: FlowKey, packet: Packet, now: Time) {
+        self.bytes.is(self.bytes.get() + u64::from(packet.size), now);
         self.queues.get_or_insert_default().entry(flow).or_default().push_back(packet);
     }
 
-    fn take(&mut self, flow: FlowKey) -> VecDeque<Packet> {
+    fn take(&mut self, flow: FlowKey, now: Time) -> VecDeque<Packet> {
         let packets = self.queues.as_mut().and_then(|queues| queues.remove(&flow)).unwrap_or_default();
-        self.bytes -= packets.iter().map(|packet| u64::from(packet.size)).sum::<u64>();
+        let bytes: u64 = packets.iter().map(|packet| u64::from(packet.size)).sum();
+        self.bytes.is(self.bytes.get() - bytes, now);
         packets
     }
 
@@ -80,9 +79,9 @@ impl Switch {
                 self.send_on(world, id, now, packet, out);
                 self.release(world, id, now, flow, out);
             }
-            Verdict::Hold => self.held.push(flow, *packet),
+            Verdict::Hold => self.held.push(flow, *packet, now),
             Verdict::HoldUntil(until) => {
-                self.held.push(flow, *packet);
+                self.held.push(flow, *packet, now);
                 out.timer(until, Message::Flush { src: flow.src, flow: flow.flow });
             }
         }
@@ -124,7 +123,7 @@ impl Switch {
         flow: FlowKey,
         out: &mut impl Scheduler<Message>,
     ) {
-        for mut packet in self.held.take(flow) {
+        for mut packet in self.held.take(flow, now) {
             self.send_on(world, id, now, &mut packet, out);
         }
     }

@@ -1,0 +1,50 @@
+//! How much of something there is at a time.
+
+use netloom_units::Time;
+
+/// An amount that changes: what it is, the most that it was, and its mean over time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Level {
+    now: u64,
+    /// The most that it was.
+    pub(crate) peak: u64,
+    since: Time,
+    /// Amount × picoseconds until `since`.
+    area: u128,
+}
+
+impl Level {
+    /// From now on it is that.
+    pub(crate) fn is(&mut self, amount: u64, now: Time) {
+        self.area += u128::from(self.now) * u128::from((now - self.since).0);
+        (self.now, self.since, self.peak) = (amount, now, self.peak.max(amount));
+    }
+
+    /// What it is.
+    pub(crate) fn get(&self) -> u64 {
+        self.now
+    }
+
+    /// Its mean over time, from the beginning until `end`.
+    pub(crate) fn mean(&self, end: Time) -> f64 {
+        let mut until = *self;
+        until.is(self.now, end.max(self.since));
+        if until.since == Time::ZERO { 0.0 } else { until.area as f64 / until.since.0 as f64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_is_over_all_of_the_time() {
+        let mut level = Level::default();
+        level.is(6, Time(10));
+        level.is(2, Time(20));
+        level.is(0, Time(30));
+        // 6 for ten picoseconds, 2 for ten, nothing for twenty.
+        assert_eq!((level.peak, level.mean(Time(40)), level.get()), (6, 2.0, 0));
+        assert_eq!(Level::default().mean(Time::ZERO), 0.0);
+    }
+}

@@ -1,0 +1,31 @@
+//! A bounded reorder buffer in the NIC.
+
+use netloom_units::{Bytes, Invalid, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A reorder buffer in the NIC, for all flows that the host receives: early packets wait there for those before them. One that finds no room goes to
+/// the transport as it comes, so that a NIC overflows like the one that it is without a buffer: go-back-N refuses the packet, selective repeat takes
+/// it. So does what has waited for `timeout`. LEFT sprays packets over such NICs (as Flowcut Switching cites it); its parameters are not published.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Buffer {
+    /// Bytes of packets, headers included.
+    pub size: Bytes,
+    /// How long a packet waits for one before it.
+    pub timeout: Time,
+}
+
+impl Default for Buffer {
+    /// Of no source.
+    fn default() -> Self {
+        Buffer { size: Bytes(1 << 20), timeout: Time::from_us(200) }
+    }
+}
+
+impl Buffer {
+    pub(crate) fn check(&self) -> Result<(), Invalid> {
+        Invalid::at_least("size", self.size, Bytes(1))?;
+        Invalid::unless(self.timeout > Time::ZERO, "timeout", "more than 0", self.timeout)
+    }
+}
