@@ -42,6 +42,6 @@ pub use header::{
     Advice, Candidates, Carries, Decisions, FlowCounts, FlowKey, FlowRef, Header, Hop, Notice, Occupancy,
     Receipt, Signal, View,
 };
-pub use scheme::{Placement, Routing, RoutingError};
+pub use scheme::{Placement, Routing};
 pub use selector::Selector;
 pub use tag::{Phase, Tag};

@@ -1,8 +1,8 @@
 //! A routing scheme as the user writes it, and which combinations make sense.
 
 use netloom_topology::{Network, NodeId};
-use netloom_units::Time;
 use netloom_units::kind::Kind;
+use netloom_units::{Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -59,16 +59,6 @@ pub struct Routing {
     pub granularity: Granularity,
     /// What it decides.
     pub selector: Selector,
-}
-
-/// A scheme that makes no sense, or is not built.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("routing.{field}: {reason}")]
-pub struct RoutingError {
-    /// The field that should change.
-    pub field: &'static str,
-    /// Why, and what would be valid.
-    pub reason: String,
 }
 
 impl Routing {
@@ -158,134 +148,87 @@ impl Routing {
     ///
     /// # Errors
     /// Names the field to change and says what would be valid.
-    pub fn fits(&self, network: &Network) -> Result<(), RoutingError> {
-        if self.selector.facts().counts_leaves && !mod_k::leaves_are_alike(network) {
-            let reason = format!(
-                "by: \"leaf\" needs as many hosts at every leaf switch, numbered one leaf after the other, which {} has not; \
-                 use \"host\"",
-                network.name()
-            );
-            return Err(RoutingError { field: "selector", reason });
-        }
-        Ok(())
+    pub fn fits(&self, network: &Network) -> Result<(), Invalid> {
+        let fits = !self.selector.facts().counts_leaves || mod_k::leaves_are_alike(network);
+        let expected = "\"host\", or as many hosts at every leaf switch, numbered one leaf after the other,";
+        Invalid::unless(fits, "selector.by", expected, format!("\"leaf\" on {}", network.name()))
     }
 
     /// Refuses combinations that make no sense or are not built.
     ///
     /// # Errors
     /// Names the field to change and says what would be valid.
-    pub fn check(&self) -> Result<(), RoutingError> {
-        let refuse = |field, reason: String| Err(RoutingError { field, reason });
+    pub fn check(&self) -> Result<(), Invalid> {
         let (granularity, selector) = (&self.granularity, &self.selector);
         let nic = self.placement == Placement::Nic;
-        if nic && !selector.works_at_nic() {
-            return refuse(
-                "selector",
-                format!(
-                    "a NIC picks entropy values, not ports, so it cannot use \"{}\"; use \"hash\", \"random\", \"next-entropy\", \"round-robin\", \"layer\" or \"k-shortest\"",
-                    selector.name()
-                ),
-            );
-        }
-        if selector.facts().at_nic_only && !nic {
-            let reason = format!(
-                "\"{}\" is chosen by the sender: expected \"nic\", found \"{}\"",
-                selector.name(),
-                self.placement.name()
-            );
-            return refuse("placement", reason);
-        }
-        if let Selector::Layer(layer) = selector
-            && matches!(granularity, Granularity::Flow(_))
-            && layer.first == First::Minimal
-        {
-            let reason = "first: a flow that decides once would never leave layer 0; use \"random\" or a finer granularity";
-            return refuse("selector", reason.into());
+        let selects =
+            |valid, expected: &str| Invalid::unless(valid, "selector", expected, quoted(selector.name()));
+        let decides = |valid, place: Placement, why: &str| {
+            let expected = format!("\"{}\", as {why}", place.name());
+            Invalid::unless(valid, "placement", expected, quoted(self.placement.name()))
+        };
+        let runs = |valid, expected: &str| {
+            Invalid::unless(valid, "granularity", expected, quoted(granularity.name()))
+        };
+        selects(
+            !nic || selector.works_at_nic(),
+            "\"hash\", \"random\", \"next-entropy\", \"round-robin\", \"layer\" or \"k-shortest\", as a NIC picks entropy values, not ports,",
+        )?;
+        let by_sender = format!("\"{}\" is chosen by the sender,", selector.name());
+        decides(nic || !selector.facts().at_nic_only, Placement::Nic, &by_sender)?;
+        if let Selector::Layer(layer) = selector {
+            let leaves_first = !matches!(granularity, Granularity::Flow(_)) || layer.first != First::Minimal;
+            let expected = "\"random\", or a granularity finer than \"flow\": a flow that decides once would never leave layer 0;";
+            Invalid::unless(leaves_first, "selector.first", expected, "\"minimal\"")?;
         }
         if let Granularity::Flowcut(flowcut) = granularity {
-            flowcut.check_place(nic).map_err(|reason| RoutingError { field: "granularity", reason })?;
+            flowcut.check_place(nic).map_err(|invalid| invalid.within("granularity"))?;
         }
-        if self.heeds_marks() && !nic {
-            let reason = format!(
-                "\"{}\" is decided by the sender: expected \"nic\", found \"{}\"",
-                granularity.name(),
-                self.placement.name()
-            );
-            return refuse("placement", reason);
-        }
-        if self.weaves() && self.placement != Placement::Ingress {
-            let found = self.placement.name();
-            let reason = format!(
-                "\"conweave\" is decided by the first switch: expected \"ingress\", found \"{found}\""
-            );
-            return refuse("placement", reason);
-        }
-        if self.weaves() && !matches!(selector, Selector::Random(_)) {
-            let reason = format!(
-                "\"conweave\" draws among paths that are not busy: expected \"random\", found \"{}\"",
-                selector.name()
-            );
-            return refuse("selector", reason);
-        }
-        if selector.is_static() && !matches!(granularity, Granularity::Flow(_)) {
-            return refuse(
-                "granularity",
-                format!(
-                    "\"{}\" always decides alike, so deciding again per {} changes nothing; use \"flow\" or another selector",
-                    selector.name(),
-                    granularity.name()
-                ),
-            );
-        }
-        if self.placement == Placement::Ingress && selector.is_static() {
-            return refuse(
-                "placement",
-                format!("\"{}\" needs every switch to follow it; use \"switch\"", selector.name()),
-            );
-        }
-        if self.placement == Placement::Ingress && selector.uncongested().is_some() {
-            let reason = format!("\"{}\" needs every switch to listen; use \"switch\"", selector.name());
-            return refuse("placement", reason);
-        }
+        let by_sender = format!("\"{}\" is decided by the sender,", granularity.name());
+        decides(nic || !self.heeds_marks(), Placement::Nic, &by_sender)?;
+        let is_first = self.placement == Placement::Ingress;
+        let by_first = format!("\"{}\" is decided by the first switch,", granularity.name());
+        decides(is_first || !self.weaves(), Placement::Ingress, &by_first)?;
+        selects(
+            !self.weaves() || matches!(selector, Selector::Random(_)),
+            "\"random\", as \"conweave\" draws among paths that are not busy,",
+        )?;
+        let is_flow = matches!(granularity, Granularity::Flow(_));
+        let alike =
+            format!("\"flow\", or another selector, as \"{}\" always decides alike,", selector.name());
+        runs(is_flow || !selector.is_static(), &alike)?;
+        let follows = format!("\"{}\" needs every switch to follow it,", selector.name());
+        decides(!is_first || !selector.is_static(), Placement::Switch, &follows)?;
+        let listens = format!("\"{}\" needs every switch to listen,", selector.name());
+        decides(!is_first || selector.uncongested().is_none(), Placement::Switch, &listens)?;
         // Not at every switch with flowcuts either: a way over an intermediate switch may cross a switch twice, which has one entry per flow.
-        if selector.facts().at_first_switch && self.placement != Placement::Ingress {
-            let reason = format!(
-                "\"{}\" is decided by the first switch: expected \"ingress\", found \"{}\"",
-                selector.name(),
-                self.placement.name()
-            );
-            return refuse("placement", reason);
+        let by_first = format!("\"{}\" is decided by the first switch,", selector.name());
+        decides(is_first || !selector.facts().at_first_switch, Placement::Ingress, &by_first)?;
+        let has_flowcuts = matches!(granularity, Granularity::Flowcut(_));
+        runs(
+            !has_flowcuts || self.conga().is_none(),
+            "\"flow\", \"flowlet\", \"flowcell\" or \"packet\" with \"conga\", which keeps labels for runs of packets,",
+        )?;
+        if let Selector::Ugal(ugal) = selector {
+            let expected = "false (the preset \"ugal-l\") with flowcuts: only the first switch knows when one ends, and a later one would break its order;";
+            Invalid::unless(!ugal.progressive || !has_flowcuts, "selector.progressive", expected, true)?;
         }
-        if self.conga().is_some() && matches!(granularity, Granularity::Flowcut(_)) {
-            let reason = "expected \"flow\", \"flowlet\", \"flowcell\" or \"packet\" with \"conga\", which keeps labels for runs of packets; found \"flowcut\"";
-            return refuse("granularity", reason.into());
-        }
-        if let Selector::Ugal(ugal) = selector
-            && ugal.progressive
-            && matches!(granularity, Granularity::Flowcut(_))
-        {
-            let reason = "progressive: only the first switch knows when a flowcut ends, so a later one would break its order; use the \
-                          preset \"ugal-l\"";
-            return refuse("selector", reason.into());
-        }
-        if self.entropy_values == 0 {
-            return refuse("entropy_values", "expected at least 1, found 0".into());
-        }
+        Invalid::at_least("entropy_values", self.entropy_values, 1)?;
         let remembers = !nic && !selector.is_static() && !matches!(granularity, Granularity::Packet(_));
-        if self.entries.is_some() && !remembers {
-            let reason = "has a meaning only where switches remember flows: a granularity other than \"packet\", an adaptive or random \
-                          selector, and placement \"ingress\" or \"switch\"";
-            return refuse("entries", reason.into());
+        if let Some(entries) = self.entries {
+            let expected = "nothing unless switches remember flows: a granularity other than \"packet\", an adaptive or random selector, and \
+                            placement \"ingress\" or \"switch\";";
+            Invalid::unless(remembers, "entries", expected, entries)?;
+            Invalid::at_least("entries", entries, 1)?;
         }
-        if self.entries == Some(0) {
-            return refuse("entries", "expected at least 1, found 0".into());
-        }
-        if self.ageing == Time::ZERO {
-            return refuse("ageing", "expected more than 0".into());
-        }
-        granularity.check().map_err(|reason| RoutingError { field: "granularity", reason })?;
-        selector.check().map_err(|reason| RoutingError { field: "selector", reason })
+        Invalid::unless(self.ageing > Time::ZERO, "ageing", "more than 0", self.ageing)?;
+        granularity.check().map_err(|invalid| invalid.within("granularity"))?;
+        selector.check().map_err(|invalid| invalid.within("selector"))
     }
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{name}\"")
 }
 
 #[cfg(test)]
@@ -307,11 +250,11 @@ mod tests {
         scheme.granularity = Granularity::Flowcut(Flowcut { max_ood: 3, ..Flowcut::default() });
         assert_eq!(scheme.check(), Ok(()));
         scheme.placement = Placement::Switch;
-        assert_eq!(scheme.check().unwrap_err().field, "granularity");
+        assert_eq!(scheme.check().unwrap_err().field, "granularity.max_ood");
         scheme.granularity = Granularity::Flowcut(Flowcut { credit: 3, ..Flowcut::default() });
         assert_eq!(scheme.check(), Ok(()));
         scheme.placement = Placement::Nic;
-        assert_eq!(scheme.check().unwrap_err().field, "granularity");
+        assert_eq!(scheme.check().unwrap_err().field, "granularity.credit");
         scheme.granularity = Granularity::Flowcut(Flowcut { threshold: 0.9, ..Flowcut::default() });
         assert!(scheme.check().unwrap_err().to_string().contains("at least 1"));
 

@@ -268,7 +268,7 @@ fn sim_problem(error: &SimError, document: &Node) -> Problem {
     match error {
         SimError::Fabric(invalid) => invalid_problem(invalid, "fabric", document),
         SimError::MayDeadlock(reason) => located(document, "fabric", "flow_control.vcs", reason),
-        SimError::Routing(error) => located(document, "routing", error.field, &error.reason),
+        SimError::Routing(error) => invalid_problem(error, "routing", document),
         SimError::Transport(error) => invalid_problem(error, "transport", document),
         SimError::Fault(error) => invalid_problem(error, "faults", document),
         SimError::Measure(error) => invalid_problem(error, "measure", document),
@@ -373,7 +373,7 @@ mod tests {
             ),
             (
                 "[routing]\nselector = \"drill\"\nplacement = \"nic\"\n",
-                "s.toml:2:12: routing.selector: a NIC picks",
+                "s.toml:2:12: routing.selector: expected \"hash\", \"random\"",
             ),
             ("[transport]\nack_every = 0\n", "s.toml:2:13: transport.ack_every: expected at least 1"),
             ("[fabric]\nbuffer = \"100B\"\n", "s.toml:2:10: fabric.buffer: expected room for a packet"),

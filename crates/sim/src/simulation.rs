@@ -8,8 +8,7 @@ use netloom_engine::{Engine, NodeIndex, Setup, contiguous, reference};
 use netloom_fabric::{Fabric, FlowControl, LAST_RANK, PortSpec, Ports, Rules, check_switch};
 use netloom_record::{NamedChannel, Records};
 use netloom_routing::{
-    Decider, Forwarding, ForwardingError, Granularity, Layers, Placement, Routing, RoutingError, Selector,
-    channels,
+    Decider, Forwarding, ForwardingError, Granularity, Layers, Placement, Routing, Selector, channels,
 };
 use netloom_topology::{ChannelId, Network, NodeId, PortId};
 use netloom_transport::{Congestion, Reorder, Shaping, Transport};
@@ -44,8 +43,8 @@ pub enum SimError {
     #[error("fabric.flow_control.vcs: {0}")]
     MayDeadlock(String),
     /// The routing scheme makes no sense or is not built.
-    #[error(transparent)]
-    Routing(#[from] RoutingError),
+    #[error("routing.{0}")]
+    Routing(Invalid),
     /// The transport makes no sense.
     #[error("transport.{0}")]
     Transport(Invalid),
@@ -115,7 +114,7 @@ impl Simulation {
         let SimConfig { fabric, routing, mut transport, faults, measure, seed } = config;
         transport.check().map_err(SimError::Transport)?;
         fabric.check(transport.packet_size()).map_err(SimError::Fabric)?;
-        routing.check()?;
+        routing.check().map_err(SimError::Routing)?;
         if let Shaping::Hf2t(hf2t) = &mut transport.shaping {
             let gap = match &routing.granularity {
                 Granularity::Flowlet(flowlet) => Some(flowlet.longest_kept()),
@@ -175,10 +174,8 @@ impl Simulation {
         }
         if heeds_marks && fabric.options.ecn.is_none() {
             let name = routing.granularity_name();
-            let reason = format!(
-                "\"{name}\" goes by marks: expected a fabric that marks packets (fabric.ecn), found none"
-            );
-            return Err(RoutingError { field: "granularity", reason }.into());
+            let expected = format!("a fabric that marks packets (fabric.ecn) with \"{name}\"");
+            return Err(SimError::Routing(Invalid::new("granularity", expected, "none")));
         }
         if routing.needs_tree() && !network.is_tree() {
             let expected = format!("a tree topology for {}", routing.selector_name());
@@ -186,11 +183,15 @@ impl Simulation {
             return Err(SimError::NeedsTree(Invalid { field: "selector".into(), expected, found }));
         }
         if routing.needs_credits() && !matches!(fabric.flow_control, FlowControl::Credits(_)) {
-            let reason = format!(
-                "load: expected \"queue\" where fabric.flow_control is \"{}\": only \"credits\" has credits to count",
-                fabric.flow_control.name()
+            let name = fabric.flow_control.name();
+            let expected = format!(
+                "\"queue\" where fabric.flow_control is \"{name}\": only \"credits\" has credits to count;"
             );
-            return Err(RoutingError { field: "selector", reason }.into());
+            return Err(SimError::Routing(Invalid::new(
+                "selector.load",
+                expected,
+                "one that counts credits",
+            )));
         }
         let layers_seed = layers_seed(seed);
         let is_cut = |channel| faults.cut[channel as usize / 2];

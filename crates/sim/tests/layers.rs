@@ -288,9 +288,9 @@ fn layers_that_cannot_be_laid_are_refused() {
         let config = config(Granularity::Packet(Default::default()), layer, 1);
         Simulation::new(network.clone(), config, permutation(1, &network, 1)).unwrap_err().to_string()
     };
-    assert!(with(9, 0.0).contains("routing.selector: construction.rho"), "{}", with(9, 0.0));
+    assert!(with(9, 0.0).contains("routing.selector.construction.rho"), "{}", with(9, 0.0));
     assert!(with(0, 0.5).contains("construction.layers"), "{}", with(0, 0.5));
-    assert!(with(u32::MAX, 0.5).contains("use fewer layers"), "{}", with(u32::MAX, 0.5));
+    assert!(with(u32::MAX, 0.5).contains("layers whose tables take at most"), "{}", with(u32::MAX, 0.5));
 }
 
 /// The same run, whether its layers are made or come from a file; and a file is of one network.

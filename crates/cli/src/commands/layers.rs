@@ -30,7 +30,7 @@ pub(crate) fn layers(args: &LayersArgs) -> Result<(), Failure> {
     let config = Layer { construction, ..Layer::default() };
     let seed = layers_seed(loaded.scenario.seed);
     let layers = Layers::build(&config, &network, |_| false, seed)
-        .map_err(|error| Problem::new(error.field, error.reason))?;
+        .map_err(|error| Problem::new(error.field.clone(), error.reason()))?;
     let tables = layers.tables();
     let graph = network.router_graph();
     let reach = tables.validate(&graph).map_err(|error| Problem::new("", error.to_string()))?;

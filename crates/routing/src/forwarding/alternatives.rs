@@ -1,12 +1,12 @@
 //! The ways among which UGAL chooses: minimal ones, and ways over an intermediate switch, each with its hops.
 
 use netloom_topology::{Channel, ChannelId, Network, NodeId, PortId};
+use netloom_units::Invalid;
 use rand::Rng;
 
 use super::minimal::{Hops, RouteTable};
 use super::via::Intermediates;
 use crate::header::{Header, Hop, View};
-use crate::scheme::RoutingError;
 use crate::selector::random::below;
 use crate::selector::ugal::{Queue, Scales, Ugal};
 use crate::selector::valiant::{Intermediate, Valiant};
@@ -77,22 +77,19 @@ impl Alternatives {
         network: &Network,
         table: &RouteTable,
         is_cut: impl Fn(ChannelId) -> bool,
-    ) -> Result<Self, RoutingError> {
-        let refuse = |reason: String| Err(RoutingError { field: "selector", reason });
+    ) -> Result<Self, Invalid> {
         let name = network.name();
         if network.is_tree() {
-            return refuse(format!(
-                "\"ugal\" has no use on a tree, where every way over a common ancestor is minimal; found {name}, use the preset \"adaptive\""
-            ));
+            let expected = "another one on a tree, where every way over a common ancestor is minimal (the preset \"adaptive\")";
+            return Err(Invalid::new("selector", expected, format!("\"ugal\" on {name}")));
         }
         let has_groups = network.global_tier().is_some();
         let drawn = if has_groups { Intermediate::Group } else { Intermediate::Switch };
         let intermediate = config.intermediate.unwrap_or(drawn);
         let by_group = intermediate == Intermediate::Group;
         if by_group && !has_groups {
-            return refuse(format!(
-                "intermediate: {name} has no global links between groups; use \"switch\""
-            ));
+            let expected = format!("\"switch\", as {name} has no global links between groups");
+            return Err(Invalid::new("selector.intermediate", expected, "\"group\""));
         }
         let needs_group = [
             (config.progressive, "progressive", "leave it out, or use the preset \"ugal-l\""),
@@ -106,9 +103,8 @@ impl Alternatives {
         if let Some((_, field, instead)) = needs_group.iter().find(|(is_wanted, ..)| *is_wanted && !by_group)
         {
             let found = if has_groups { "intermediate = \"switch\"".to_owned() } else { name.to_owned() };
-            return refuse(format!(
-                "{field}: needs ways over groups with global links, found {found}; {instead}"
-            ));
+            let expected = format!("ways over groups with global links, or to {instead}");
+            return Err(Invalid::new(format!("selector.{field}"), expected, found));
         }
         let via = Intermediates::build(&Valiant { intermediate }, network, table)?;
         let mut edge_at = vec![u32::MAX; network.switches() as usize];

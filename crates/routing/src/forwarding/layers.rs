@@ -5,10 +5,9 @@ use std::path::Path;
 use netloom_paths::tables::LayerDistances;
 use netloom_paths::{ForwardingTables, SchemeError};
 use netloom_topology::{ChannelId, HostId, LinkId, Network, NodeId, PortId, RouterGraph};
-use netloom_units::memory;
+use netloom_units::{Invalid, memory};
 use rand::Rng;
 
-use crate::scheme::RoutingError;
 use crate::selector::layer::{Construction, First, Layer, WithinLayer};
 use crate::selector::random::below;
 use crate::tag::Tag;
@@ -47,8 +46,7 @@ impl Layers {
         network: &Network,
         is_cut: impl Fn(ChannelId) -> bool,
         seed: u64,
-    ) -> Result<Self, RoutingError> {
-        let refuse = |reason: String| RoutingError { field: "selector", reason };
+    ) -> Result<Self, Invalid> {
         let (graph, links) = live_graph(network, is_cut);
         let routers = u64::from(graph.routers());
         let is_wide = (0..graph.routers()).any(|router| graph.neighbours(router).len() > 255);
@@ -57,26 +55,27 @@ impl Layers {
             u64::from(layers) * routers * routers * (1 + u64::from(is_wide) + u64::from(spreads))
         };
         let check_size = |layers: u32| match size(layers) {
-            needed if needed > LIMIT => Err(refuse(format!(
-                "construction: {layers} layers of {routers} switches need {needed} bytes of tables, more than the {LIMIT} \
-                 a simulation lays; use fewer layers"
-            ))),
+            needed if needed > LIMIT => {
+                let expected =
+                    format!("layers whose tables take at most the {LIMIT} bytes that a simulation lays");
+                let found = format!("{layers} layers of {routers} switches, which need {needed}");
+                Err(Invalid::new("selector.construction", expected, found))
+            }
             _ => Ok(()),
         };
         config.construction.layers().map_or(Ok(()), check_size)?;
         let tables = match (&config.construction, config.construction.scheme()) {
             (_, Some(scheme)) => {
                 let routes = scheme.build(&graph, seed).map_err(|error| match error {
-                    SchemeError::Disconnected => refuse(
-                        "layers need a network whose switches are all connected, cut links left out".into(),
-                    ),
-                    error => refuse(format!("construction.{error}")),
+                    SchemeError::Disconnected => disconnected(),
+                    SchemeError::Parameter(invalid) => invalid.within("selector.construction"),
+                    SchemeError::TooLarge { .. } => {
+                        Invalid::new("selector.construction", "fewer layers", error.to_string())
+                    }
                 })?;
                 routes.into_tables().expect("every construction ends in tables")
             }
-            (Construction::File(saved), None) => {
-                load(&saved.file, &graph).map_err(|reason| refuse(format!("construction.file: {reason}")))?
-            }
+            (Construction::File(saved), None) => load(&saved.file, &graph)?,
             (_, None) => unreachable!("whatever is no file is made"),
         };
         check_size(tables.layers())?;
@@ -203,17 +202,20 @@ impl Layers {
 }
 
 /// Reads the tables of a graph from a file.
-fn load(file: &Path, graph: &RouterGraph) -> Result<ForwardingTables, String> {
-    let named = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
-    let size = std::fs::metadata(file).map_err(|error| named(&error))?.len();
+fn load(file: &Path, graph: &RouterGraph) -> Result<ForwardingTables, Invalid> {
+    let refuse = |error: &dyn std::fmt::Display| {
+        let expected = format!("layers of this network as `netloom layers` writes them ({error})");
+        Invalid::new("selector.construction.file", expected, file.display())
+    };
+    let size = std::fs::metadata(file).map_err(|error| refuse(&error))?.len();
     if size > LIMIT {
-        return Err(named(&format!(
+        return Err(refuse(&format!(
             "{size} bytes of tables are more than the {LIMIT} that a simulation lays"
         )));
     }
-    memory::check(size).map_err(|error| named(&error))?;
-    let tables = ForwardingTables::load(graph, file).map_err(|error| named(&error))?;
-    tables.validate(graph).map_err(|error| named(&error))?;
+    memory::check(size).map_err(|error| refuse(&error))?;
+    let tables = ForwardingTables::load(graph, file).map_err(|error| refuse(&error))?;
+    tables.validate(graph).map_err(|error| refuse(&error))?;
     Ok(tables)
 }
 
@@ -227,6 +229,12 @@ impl Spread {
     ) -> impl Iterator<Item = u16> + 'a {
         self.distances[layer as usize].minimal_ports(&self.graph, tables.links(layer), here, to)
     }
+}
+
+/// Why there are no paths beyond the minimal ones, which are laid for all switches at once.
+pub(super) fn disconnected() -> Invalid {
+    let expected = "a network whose switches are all connected, cut links left out";
+    Invalid::new("selector", expected, "one with switches that are not")
 }
 
 /// The switches and the links between them that are not cut, and which link each edge is.
@@ -402,9 +410,9 @@ mod tests {
             layer(Construction::RandomLayers(RandomLayers { layers, rho, ..RandomLayers::default() }))
         };
         let error = build(&network, &random(9, 2.0), false);
-        assert_eq!(error, "routing.selector: construction.rho: expected 0 < rho <= 1, found 2");
+        assert_eq!(error, "selector.construction.rho: expected 0 < rho <= 1, found 2");
         let error = build(&network, &random(4_000_000, 0.6), false);
-        assert!(error.contains("4000000 layers of 50 switches need 10000000000 bytes"), "{error}");
+        assert!(error.contains("4000000 layers of 50 switches, which need 10000000000"), "{error}");
         assert!(build(&network, &Layer::default(), true).contains("all connected"));
     }
 }

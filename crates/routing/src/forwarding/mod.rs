@@ -14,6 +14,7 @@ mod paths;
 mod via;
 
 use netloom_topology::{ChannelId, HostId, Network, NodeId, PortId};
+use netloom_units::Invalid;
 use rand::Rng;
 
 use alternatives::Alternatives;
@@ -23,7 +24,7 @@ use paths::Paths;
 pub use via::Intermediates;
 
 use crate::header::{Carries, Header, Hop};
-use crate::scheme::{Placement, Routing, RoutingError};
+use crate::scheme::{Placement, Routing};
 use crate::selector::Selector;
 use crate::selector::random::below;
 use crate::tag::{Phase, Tag};
@@ -408,8 +409,8 @@ fn one_of(ports: &[PortId], choose: impl FnOnce(usize) -> usize) -> PortId {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ForwardingError {
     /// The scheme needs something else.
-    #[error(transparent)]
-    Routing(#[from] RoutingError),
+    #[error("routing.{0}")]
+    Routing(#[from] Invalid),
     /// The cut links leave somebody unreachable.
     #[error("faults: {0}")]
     Unreachable(#[from] Unreachable),

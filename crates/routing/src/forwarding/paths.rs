@@ -3,11 +3,11 @@
 use netloom_paths::routes::KShortest;
 use netloom_paths::{Routes, SchemeError};
 use netloom_topology::{ChannelId, Network, NodeId, PortId};
+use netloom_units::Invalid;
 
-use super::layers::{LIMIT, live_graph};
+use super::layers::{LIMIT, disconnected, live_graph};
 use super::minimal::RouteTable;
 use crate::header::Header;
-use crate::scheme::RoutingError;
 use crate::selector::k_shortest;
 
 /// The k shortest paths of all pairs of switches with hosts.
@@ -39,22 +39,20 @@ impl Paths {
         table: &RouteTable,
         is_cut: impl Fn(ChannelId) -> bool,
         seed: u64,
-    ) -> Result<Self, RoutingError> {
-        let refuse = |reason: String| RoutingError { field: "selector", reason };
+    ) -> Result<Self, Invalid> {
         let edges = table.edges() as usize;
         let needed = (edges as u64).pow(2).saturating_mul(u64::from(config.k)).saturating_mul(PATH);
         if needed > LIMIT {
-            return Err(refuse(format!(
-                "k: {} paths between {edges} switches need about {needed} bytes, more than the {LIMIT} a simulation lays; use fewer paths",
-                config.k
-            )));
+            let expected =
+                format!("fewer paths, which take at most the {LIMIT} bytes that a simulation lays");
+            let found = format!("{} between {edges} switches, which need about {needed}", config.k);
+            return Err(Invalid::new("selector.k", expected, found));
         }
         let (graph, links) = live_graph(network, is_cut);
         let routes = k_shortest::scheme(config).build(&graph, seed).map_err(|error| match error {
-            SchemeError::Disconnected => {
-                refuse("paths need a network whose switches are all connected, cut links left out".into())
-            }
-            error => refuse(error.to_string()),
+            SchemeError::Disconnected => disconnected(),
+            SchemeError::Parameter(invalid) => invalid.within("selector"),
+            SchemeError::TooLarge { .. } => Invalid::new("selector", "fewer paths", error.to_string()),
         })?;
         let Routes::PerPair(routes) = routes else { unreachable!("paths are per pair") };
         let mut port_of: Vec<PortId> = vec![0; network.channels() as usize];

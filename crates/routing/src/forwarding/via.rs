@@ -1,10 +1,10 @@
 //! Over an intermediate switch: minimal paths on both sides of it.
 
 use netloom_topology::{Network, NodeId};
+use netloom_units::Invalid;
 use rand::Rng;
 
 use super::minimal::RouteTable;
-use crate::scheme::RoutingError;
 use crate::selector::random::below;
 use crate::selector::valiant::{Intermediate, Valiant};
 
@@ -25,13 +25,10 @@ impl Intermediates {
     ///
     /// # Errors
     /// If the network is a tree, or groups are asked for where there are none.
-    pub fn build(config: &Valiant, network: &Network, table: &RouteTable) -> Result<Self, RoutingError> {
-        let refuse = |reason: String| Err(RoutingError { field: "selector", reason });
+    pub fn build(config: &Valiant, network: &Network, table: &RouteTable) -> Result<Self, Invalid> {
         if network.is_tree() {
-            return refuse(format!(
-                "\"valiant\" has no use on a tree, where a random common ancestor is on a minimal path; found {}, use the preset \"random-nca\"",
-                network.name()
-            ));
+            let expected = "another one on a tree, where a random common ancestor is on a minimal path (the preset \"random-nca\")";
+            return Err(Invalid::new("selector", expected, format!("\"valiant\" on {}", network.name())));
         }
         // The group of a switch as the topology names it; one holds all if switches are drawn.
         let name = |switch| match config.intermediate {
@@ -43,7 +40,8 @@ impl Intermediates {
         names.sort_unstable();
         names.dedup();
         if config.intermediate == Intermediate::Group && names.len() == 1 {
-            return refuse(format!("intermediate: {} has no groups; use \"switch\"", network.name()));
+            let expected = format!("\"switch\", as {} has no groups", network.name());
+            return Err(Invalid::new("selector.intermediate", expected, "\"group\""));
         }
         // A group without hosts is none.
         let group = |name| names.binary_search(&name).map_or(u32::MAX, |group| group as u32);
@@ -247,7 +245,7 @@ mod tests {
         let build = |topology: Topology, intermediate| {
             let network = topology.build(&BuildContext { seed: 1, base_dir: Path::new("") }).unwrap();
             let table = RouteTable::minimal(&network, |_| false).unwrap();
-            Intermediates::build(&Valiant { intermediate }, &network, &table).unwrap_err().reason
+            Intermediates::build(&Valiant { intermediate }, &network, &table).unwrap_err().to_string()
         };
         let tree = build(Topology::KaryNTree(Default::default()), Intermediate::Switch);
         assert!(tree.contains("random-nca"), "{tree}");

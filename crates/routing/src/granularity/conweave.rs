@@ -12,7 +12,7 @@
 //!      └──late: tail, then re-routed──▶ Waiting ──clear──▶ Answered
 //! ```
 
-use netloom_units::Time;
+use netloom_units::{Invalid, Time};
 use rand::Rng;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -397,16 +397,10 @@ impl Runs for ConWeave {
         true
     }
 
-    fn check(&self) -> Result<(), String> {
-        if self.samples == 0 {
-            return Err("conweave.samples: expected at least 1, found 0".into());
-        }
-        for (field, time) in [("flush_default", self.flush_default), ("inactive", self.inactive)] {
-            if time == Time::ZERO {
-                return Err(format!("conweave.{field}: expected more than 0"));
-            }
-        }
-        Ok(())
+    fn check(&self) -> Result<(), Invalid> {
+        Invalid::at_least("samples", self.samples, 1)?;
+        Invalid::unless(self.flush_default > Time::ZERO, "flush_default", "more than 0", self.flush_default)?;
+        Invalid::unless(self.inactive > Time::ZERO, "inactive", "more than 0", self.inactive)
     }
 }
 

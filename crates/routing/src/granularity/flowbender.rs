@@ -78,11 +78,10 @@ impl Runs for FlowBender {
         Advice::Continue
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Invalid> {
         let is_share = (0.0..1.0).contains(&self.threshold);
-        Invalid::unless(is_share, "flowbender.threshold", "0 or more, below 1", self.threshold)
-            .and_then(|()| Invalid::at_least("flowbender.rounds", self.rounds, 1))
-            .map_err(|invalid| invalid.to_string())
+        Invalid::unless(is_share, "threshold", "0 or more, below 1", self.threshold)?;
+        Invalid::at_least("rounds", self.rounds, 1)
     }
 }
 
@@ -173,11 +172,8 @@ mod tests {
 
     #[test]
     fn numbers_without_meaning_are_refused_by_field() {
-        let refusal = |config: FlowBender| config.check().unwrap_err();
-        assert!(
-            refusal(FlowBender { threshold: 1.0, ..FlowBender::default() })
-                .starts_with("flowbender.threshold")
-        );
-        assert!(refusal(FlowBender { rounds: 0, ..FlowBender::default() }).starts_with("flowbender.rounds"));
+        let refusal = |config: FlowBender| config.check().unwrap_err().to_string();
+        assert!(refusal(FlowBender { threshold: 1.0, ..FlowBender::default() }).starts_with("threshold"));
+        assert!(refusal(FlowBender { rounds: 0, ..FlowBender::default() }).starts_with("rounds"));
     }
 }

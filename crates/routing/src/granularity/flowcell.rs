@@ -1,6 +1,6 @@
 //! Flowcells: fixed amounts of a flow's bytes.
 
-use netloom_units::{Bytes, Time};
+use netloom_units::{Bytes, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -38,12 +38,8 @@ impl Runs for Flowcell {
         fits
     }
 
-    fn check(&self) -> Result<(), String> {
-        if self.size == Bytes(0) {
-            Err("flowcell.size: expected at least 1 byte, found 0".into())
-        } else {
-            Ok(())
-        }
+    fn check(&self) -> Result<(), Invalid> {
+        Invalid::at_least("size", self.size.0, 1)
     }
 }
 

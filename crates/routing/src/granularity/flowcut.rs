@@ -14,7 +14,7 @@
 //! ```
 
 use netloom_transport::{Cause, Feedback};
-use netloom_units::{Bytes, Time};
+use netloom_units::{Bytes, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -135,9 +135,9 @@ impl Default for Flowcut {
 
 impl Flowcut {
     /// Refuses what has no meaning at switches, or at a NIC.
-    pub(crate) fn check_place(&self, at_nic: bool) -> Result<(), String> {
+    pub(crate) fn check_place(&self, at_nic: bool) -> Result<(), Invalid> {
         let default = Flowcut::default();
-        let parts: &[(&str, bool)] = match at_nic {
+        let parts: &[(&'static str, bool)] = match at_nic {
             true => &[
                 ("ack_size", self.ack_size != default.ack_size),
                 ("frame_size", self.frame_size != default.frame_size),
@@ -152,10 +152,10 @@ impl Flowcut {
                 ("drain_tail", self.drain_tail != default.drain_tail),
             ],
         };
-        let places =
-            if at_nic { "the placements \"ingress\" and \"switch\"" } else { "the placement \"nic\"" };
+        let places = if at_nic { "\"ingress\" or \"switch\"" } else { "\"nic\"" };
+        let only = format!("nothing, or the placement {places}, the only one for which it has a meaning");
         match parts.iter().find(|(_, is_set)| *is_set) {
-            Some((field, _)) => Err(format!("flowcut.{field}: has a meaning only at {places}")),
+            Some(&(field, _)) => Err(Invalid::new(field, only, "a value")),
             None => Ok(()),
         }
     }
@@ -351,44 +351,35 @@ impl Runs for Flowcut {
         (state.drains, state.drain_time)
     }
 
-    fn check(&self) -> Result<(), String> {
-        // Written so that NaN is refused too.
-        let positive = |name: &str, value: f64| {
-            if value > 0.0 {
-                Ok(())
-            } else {
-                Err(format!("flowcut.{name}: expected a number above 0, found {value}"))
-            }
-        };
-        let weight = |name: &str, value: f64| {
-            if value > 0.0 && value <= 1.0 {
-                Ok(())
-            } else {
-                Err(format!("flowcut.{name}: expected a number above 0 and at most 1, found {value}"))
-            }
+    fn check(&self) -> Result<(), Invalid> {
+        let weight = |name: &'static str, value: f64| {
+            Invalid::unless(value > 0.0 && value <= 1.0, name, "a number above 0 and at most 1", value)
         };
         // Round-trip times are compared with the least one: no average is below 1.
-        if self.threshold.is_nan() || self.threshold < 1.0 {
-            return Err(format!("flowcut.threshold: expected at least 1, found {}", self.threshold));
-        }
+        Invalid::at_least("threshold", self.threshold, 1.0)?;
         weight("alpha", self.alpha)?;
         self.beta.map_or(Ok(()), |beta| weight("beta", beta))?;
-        if self.beta.is_some() && self.trend_threshold.is_none() {
-            return Err("flowcut.beta: has a meaning only with trend_threshold".into());
+        if let (Some(beta), None) = (self.beta, self.trend_threshold) {
+            return Err(Invalid::new(
+                "beta",
+                "nothing without trend_threshold, which alone gives it a meaning",
+                beta,
+            ));
         }
-        self.trend_threshold.map_or(Ok(()), |trend| positive("trend_threshold", trend))?;
-        if self.drain_timeout == Time::ZERO {
-            return Err("flowcut.drain_timeout: expected more than 0".into());
-        }
-        if self.stops == Stops::Class && self.credit > 0 {
-            return Err("flowcut.credit: a pause of a whole class has none; use `stops = \"flow\"`".into());
-        }
-        for (field, size) in [("ack_size", self.ack_size), ("frame_size", self.frame_size)] {
-            if !(1..=u64::from(u16::MAX)).contains(&size.0) {
-                return Err(format!("flowcut.{field}: expected 1 to {} bytes, found {}", u16::MAX, size.0));
-            }
-        }
-        Ok(())
+        let trend = self.trend_threshold;
+        trend.map_or(Ok(()), |trend| {
+            Invalid::unless(trend > 0.0, "trend_threshold", "a number above 0", trend)
+        })?;
+        Invalid::unless(self.drain_timeout > Time::ZERO, "drain_timeout", "more than 0", self.drain_timeout)?;
+        let has_credit = self.stops == Stops::Flow || self.credit == 0;
+        let none = "0 with stops = \"class\": a pause of a whole class has no credit";
+        Invalid::unless(has_credit, "credit", none, self.credit)?;
+        let size = |name: &'static str, size: Bytes| {
+            let fits = (1..=u64::from(u16::MAX)).contains(&size.0);
+            Invalid::unless(fits, name, format!("1 to {} bytes", u16::MAX), size.0)
+        };
+        size("ack_size", self.ack_size)?;
+        size("frame_size", self.frame_size)
     }
 }
 

@@ -58,10 +58,9 @@ impl Runs for Flowlet {
         Some(self.longest_kept())
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Invalid> {
         let fits = !self.age_bit || self.gap > Time::ZERO;
-        Invalid::unless(fits, "flowlet.gap", "more than 0 with age_bit", self.gap)
-            .map_err(|invalid| invalid.to_string())
+        Invalid::unless(fits, "gap", "more than 0 with age_bit", self.gap)
     }
 }
 

@@ -16,7 +16,7 @@ pub mod reps;
 mod runs;
 mod table;
 
-use netloom_units::kinds;
+use netloom_units::{Invalid, kinds};
 
 pub(crate) use flow_table::Limits;
 pub(crate) use runs::Runs;
@@ -56,7 +56,7 @@ macro_rules! granularities {
             }
 
             /// Refuses parameter values without meaning.
-            pub(crate) fn check(&self) -> Result<(), String> {
+            pub(crate) fn check(&self) -> Result<(), Invalid> {
                 match self {
                     $(Granularity::$Kind(config) => config.check(),)+
                 }

@@ -111,13 +111,10 @@ impl Runs for Reps {
         Advice::Continue
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Invalid> {
         let fits = (1..=MOST).contains(&self.buffer);
-        Invalid::unless(fits, "reps.buffer", format!("1 to {MOST}"), self.buffer)
-            .and_then(|()| {
-                Invalid::unless(self.freeze > Time::ZERO, "reps.freeze", "more than 0", self.freeze)
-            })
-            .map_err(|invalid| invalid.to_string())
+        Invalid::unless(fits, "buffer", format!("1 to {MOST}"), self.buffer)?;
+        Invalid::unless(self.freeze > Time::ZERO, "freeze", "more than 0", self.freeze)
     }
 }
 
@@ -208,10 +205,8 @@ mod tests {
 
     #[test]
     fn numbers_without_meaning_are_refused_by_field() {
-        let refusal = |config: Reps| config.check().unwrap_err();
-        assert!(
-            refusal(Reps { buffer: 0, ..Reps::default() }).starts_with("reps.buffer: expected 1 to 1024")
-        );
-        assert!(refusal(Reps { freeze: Time::ZERO, ..Reps::default() }).starts_with("reps.freeze"));
+        let refusal = |config: Reps| config.check().unwrap_err().to_string();
+        assert!(refusal(Reps { buffer: 0, ..Reps::default() }).starts_with("buffer: expected 1 to 1024"));
+        assert!(refusal(Reps { freeze: Time::ZERO, ..Reps::default() }).starts_with("freeze"));
     }
 }

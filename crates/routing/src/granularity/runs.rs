@@ -1,7 +1,7 @@
 //! What every granularity does.
 
 use netloom_transport::Feedback;
-use netloom_units::Time;
+use netloom_units::{Invalid, Time};
 
 use crate::header::Advice;
 use crate::tag::Tag;
@@ -61,7 +61,7 @@ pub(crate) trait Runs: Clone {
     }
 
     /// Refuses parameter values without meaning.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Invalid> {
         Ok(())
     }
 }

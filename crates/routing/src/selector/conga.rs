@@ -212,14 +212,11 @@ impl Kindred for Conga {
         Facts { at_first_switch: true, needs_tree: true, ..Facts::default() }
     }
 
-    fn check(&self) -> Result<(), String> {
-        let check = || {
-            self.estimator.check()?;
-            let bits = (1..=MOST_BITS).contains(&self.bits);
-            Invalid::unless(bits, "bits", format!("1 to {MOST_BITS}"), self.bits)?;
-            Invalid::unless(self.ageing > Time::ZERO, "ageing", "more than 0", self.ageing)
-        };
-        check().map_err(|invalid| invalid.to_string())
+    fn check(&self) -> Result<(), Invalid> {
+        self.estimator.check()?;
+        let bits = (1..=MOST_BITS).contains(&self.bits);
+        Invalid::unless(bits, "bits", format!("1 to {MOST_BITS}"), self.bits)?;
+        Invalid::unless(self.ageing > Time::ZERO, "ageing", "more than 0", self.ageing)
     }
 }
 
@@ -313,7 +310,7 @@ mod tests {
 
     #[test]
     fn numbers_without_meaning_are_refused_by_field() {
-        let refusal = |config: Conga| config.check().unwrap_err();
+        let refusal = |config: Conga| config.check().unwrap_err().to_string();
         assert!(refusal(Conga { bits: 5, ..Conga::default() }).starts_with("bits: expected 1 to 4, found 5"));
         assert!(refusal(Conga { ageing: Time::ZERO, ..Conga::default() }).starts_with("ageing"));
         let estimator = Estimator { discount: 0.0, ..Estimator::default() };

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::kind::{Choose, Kindred, Place, Question};
 use super::random::below;
 use crate::header::{Candidates, View};
+use netloom_units::Invalid;
 
 /// DRILL(d, m): the least loaded of `samples` random candidates and the `memory` ports that were least loaded at the last decision
 /// for the same candidates. Ghorbani et al., SIGCOMM'17, §3.2.
@@ -50,14 +51,10 @@ impl Kindred for Drill {
         State { config: self.clone(), memories: FxHashMap::default() }
     }
 
-    fn check(&self) -> Result<(), String> {
-        if self.samples == 0 {
-            return Err("drill.samples: expected at least 1, found 0".into());
-        }
-        if usize::from(self.memory) > MAX_MEMORY {
-            return Err(format!("drill.memory: expected at most {MAX_MEMORY}, found {}", self.memory));
-        }
-        Ok(())
+    fn check(&self) -> Result<(), Invalid> {
+        Invalid::at_least("samples", self.samples, 1)?;
+        let fits = usize::from(self.memory) <= MAX_MEMORY;
+        Invalid::unless(fits, "memory", format!("at most {MAX_MEMORY}"), self.memory)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use netloom_paths::Scheme;
 use netloom_paths::routes::{KShortest, Ties};
+use netloom_units::Invalid;
 
 use super::kind::{Facts, Kindred, Place};
 use super::random::Draw;
@@ -18,11 +19,8 @@ impl Kindred for KShortest {
         Facts { works_at_nic: true, at_nic_only: true, ..Facts::default() }
     }
 
-    fn check(&self) -> Result<(), String> {
-        match self.k {
-            1..=MOST_PATHS => Ok(()),
-            k => Err(format!("k: expected 1 to {MOST_PATHS}, found {k}")),
-        }
+    fn check(&self) -> Result<(), Invalid> {
+        Invalid::unless((1..=MOST_PATHS).contains(&self.k), "k", format!("1 to {MOST_PATHS}"), self.k)
     }
 }
 

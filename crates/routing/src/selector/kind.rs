@@ -1,6 +1,6 @@
 //! What every kind of selector says and does.
 
-use netloom_units::Time;
+use netloom_units::{Invalid, Time};
 use rand::Rng;
 
 use super::congestion::Uncongested;
@@ -20,7 +20,7 @@ pub(crate) trait Kindred {
     }
 
     /// Refuses parameter values without meaning.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Invalid> {
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use netloom_paths::Scheme;
 use netloom_paths::routes::{Minimal, OverlapMinimising, Past, RandomLayers, Spain};
 use netloom_units::kind::Kind;
-use netloom_units::kinds;
+use netloom_units::{Invalid, kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -90,21 +90,21 @@ impl Kindred for Box<Layer> {
         Facts { works_at_nic: true, at_nic_only: true, ..Facts::default() }
     }
 
-    fn check(&self) -> Result<(), String> {
-        if let Construction::File(Saved { file }) = &self.construction
-            && file.as_os_str().is_empty()
-        {
-            return Err(
-                "construction.file: expected the name of a file that `netloom layers` wrote, found none"
-                    .into(),
-            );
+    fn check(&self) -> Result<(), Invalid> {
+        if let Construction::File(Saved { file }) = &self.construction {
+            let is_named = !file.as_os_str().is_empty();
+            Invalid::unless(
+                is_named,
+                "construction.file",
+                "the name of a file that `netloom layers` wrote",
+                "none",
+            )?;
         }
         let is_tree = matches!(self.construction, Construction::Spain(_) | Construction::Past(_));
         if self.within_layer == WithinLayer::Ecmp && is_tree {
-            return Err(format!(
-                "within_layer: a layer of \"{}\" has one path per pair; use \"single-path\" or another construction",
-                self.construction.name()
-            ));
+            let name = self.construction.name();
+            let expected = format!("\"single-path\", as a layer of \"{name}\" has one path per pair");
+            return Err(Invalid::new("within_layer", expected, "\"ecmp\""));
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Adaptive routing by local queues.
 
 use netloom_topology::PortId;
+use netloom_units::Invalid;
 use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -78,8 +79,8 @@ impl Kindred for LeastLoaded {
         Looks(self.by)
     }
 
-    fn check(&self) -> Result<(), String> {
-        self.estimator.check().map_err(|invalid| invalid.to_string())
+    fn check(&self) -> Result<(), Invalid> {
+        self.estimator.check()
     }
 }
 

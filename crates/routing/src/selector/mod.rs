@@ -42,7 +42,7 @@ pub mod ugal;
 pub mod valiant;
 pub mod weighted;
 
-use netloom_units::kinds;
+use netloom_units::{Invalid, kinds};
 use rand::Rng;
 
 use crate::header::{Header, Notice, View};
@@ -81,7 +81,7 @@ macro_rules! selectors {
             }
 
             /// Refuses parameter values without meaning.
-            pub(crate) fn check(&self) -> Result<(), String> {
+            pub(crate) fn check(&self) -> Result<(), Invalid> {
                 match self {
                     $(Selector::$Kind(config) => config.check(),)+
                 }

@@ -236,6 +236,6 @@ mod tests {
         let mut scheme = preset::find("d-mod-k").unwrap().routing();
         assert_eq!(scheme.fits(&uneven), Ok(()));
         scheme.selector = Selector::DModK(DModK { by: By::Leaf });
-        assert!(scheme.fits(&uneven).unwrap_err().reason.contains("as many hosts"));
+        assert!(scheme.fits(&uneven).unwrap_err().expected.contains("as many hosts"));
     }
 }

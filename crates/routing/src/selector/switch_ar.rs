@@ -1,6 +1,6 @@
 //! Switch AR: a destination's traffic leaves a port when a congestion notification says so.
 
-use netloom_units::Time;
+use netloom_units::{Invalid, Time};
 use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,7 +65,7 @@ impl Kindred for SwitchAr {
         Facts::listening(self.uncongested)
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Invalid> {
         check_ageing(self.ageing)
     }
 }
@@ -93,8 +93,8 @@ impl SwitchAr {
     }
 }
 
-pub(super) fn check_ageing(ageing: Time) -> Result<(), String> {
-    if ageing == Time::ZERO { Err("ageing: expected more than 0".into()) } else { Ok(()) }
+pub(super) fn check_ageing(ageing: Time) -> Result<(), Invalid> {
+    Invalid::unless(ageing > Time::ZERO, "ageing", "more than 0", ageing)
 }
 
 /// What one switch has learnt.

@@ -1,6 +1,6 @@
 //! Switch AR with fractional split ratios: a destination's traffic is divided among its ports.
 
-use netloom_units::Time;
+use netloom_units::{Invalid, Time};
 use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -92,14 +92,10 @@ impl Kindred for SwitchArFractional {
         Facts::listening(self.uncongested)
     }
 
-    fn check(&self) -> Result<(), String> {
-        if !(self.gain > 0.0 && self.gain <= 1.0) {
-            return Err(format!("gain: expected more than 0 and at most 1, found {}", self.gain));
-        }
-        if self.recovery < Time::from_us(2) {
-            return Err("recovery: expected at least 2us".into());
-        }
-        Ok(())
+    fn check(&self) -> Result<(), Invalid> {
+        let is_share = self.gain > 0.0 && self.gain <= 1.0;
+        Invalid::unless(is_share, "gain", "more than 0 and at most 1", self.gain)?;
+        Invalid::at_least("recovery", self.recovery, Time::from_us(2))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Switch AR with hysteresis: a destination's traffic moves at most once per hold time, and only if it is worth while.
 
-use netloom_units::Time;
+use netloom_units::{Invalid, Time};
 use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -69,10 +69,8 @@ impl Kindred for SwitchArStable {
         Facts::listening(self.uncongested)
     }
 
-    fn check(&self) -> Result<(), String> {
-        if self.margin == 0 {
-            return Err("margin: expected at least 1, found 0".into());
-        }
+    fn check(&self) -> Result<(), Invalid> {
+        Invalid::at_least("margin", self.margin, 1)?;
         check_ageing(self.ageing)
     }
 }

@@ -1,7 +1,7 @@
 //! UGAL: minimally or over an intermediate switch, whichever way seems less loaded.
 
 use netloom_topology::PortId;
-use netloom_units::{Bytes, Time, kinds};
+use netloom_units::{Bytes, Invalid, Time, kinds};
 use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -164,20 +164,19 @@ impl Kindred for Ugal {
         Facts { at_first_switch: true, ..Facts::default() }
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Invalid> {
         for (field, ways) in [("minimal", self.minimal), ("non_minimal", self.non_minimal)] {
-            if !(1..=MOST_WAYS).contains(&ways) {
-                return Err(format!("{field}: expected 1 to {MOST_WAYS}, found {ways}"));
-            }
+            let fits = (1..=MOST_WAYS).contains(&ways);
+            Invalid::unless(fits, field, format!("1 to {MOST_WAYS}"), ways)?;
         }
-        if self.one_group && self.non_minimal == 1 {
-            return Err("one_group: has a meaning only with several ways, `non_minimal` above 1".into());
+        let has_choice = !self.one_group || self.non_minimal > 1;
+        let only = "false unless there are several ways, non_minimal above 1";
+        Invalid::unless(has_choice, "one_group", only, self.one_group)?;
+        if let Decision::Ratio(Ratio { ratio, .. }) = self.decision {
+            Invalid::at_least("decision.ratio", ratio, 1)?;
         }
-        if let Decision::Ratio(Ratio { ratio: 0, .. }) = self.decision {
-            return Err("decision.ratio: expected at least 1, found 0".into());
-        }
-        if let Queue::Global(Global { period: Time::ZERO }) = self.queue {
-            return Err("queue.period: expected more than 0, found 0s".into());
+        if let Queue::Global(Global { period }) = self.queue {
+            Invalid::unless(period > Time::ZERO, "queue.period", "more than 0", period)?;
         }
         Ok(())
     }
@@ -304,7 +303,7 @@ mod tests {
 
     #[test]
     fn numbers_without_meaning_are_refused() {
-        let refusal = |config: Ugal| config.check().unwrap_err();
+        let refusal = |config: Ugal| config.check().unwrap_err().to_string();
         assert!(refusal(Ugal { minimal: 0, ..Ugal::default() }).starts_with("minimal: expected 1 to 256"));
         assert!(refusal(Ugal { non_minimal: 300, ..Ugal::default() }).contains("non_minimal"));
         assert!(refusal(Ugal { one_group: true, ..Ugal::default() }).contains("one_group"));

@@ -280,18 +280,15 @@ fn networks_without_use_for_it_are_refused_with_a_way_out() {
         Forwarding::build(&scheme, &network, |_| false, 1).unwrap_err().to_string()
     };
     let tree = refusal(Topology::KaryNTree(KaryNTree::default()), "ugal-l");
-    assert!(tree.contains("\"ugal\" has no use on a tree") && tree.contains("\"adaptive\""), "{tree}");
+    assert!(tree.contains("found \"ugal\" on ") && tree.contains("\"adaptive\""), "{tree}");
     for preset in ["par", "ugal-g", "ugal-artefact-df"] {
         let slim_fly = Topology::SlimFly(SlimFly { q: Some(5), ..SlimFly::default() });
         let error = refusal(slim_fly, preset);
-        assert!(
-            error.starts_with("routing.selector: ") && error.contains("needs ways over groups"),
-            "{error}"
-        );
+        assert!(error.starts_with("routing.selector.") && error.contains("ways over groups"), "{error}");
     }
     let by_group = Ugal { intermediate: Some(Intermediate::Group), ..Ugal::default() };
     let table = RouteTable::minimal(&hyperx(), |_| false).unwrap();
     let error = Alternatives::build(&by_group, &hyperx(), &table, |_| false).unwrap_err().to_string();
-    assert!(error.contains("has no global links") && error.contains("use \"switch\""), "{error}");
+    assert!(error.contains("has no global links") && error.contains("expected \"switch\""), "{error}");
     assert_eq!(Global::default().period, Time::from_ns(500));
 }
