@@ -1,10 +1,11 @@
 """What Python adds: a million flows to polars, and a study on Dask against the same study here.
 
-``.venv/bin/python benches/python.py`` with the package and the tests' tools installed (``make installed``). Other work on the machine makes seconds
+``.venv/bin/python benches/python.py [CELLS]`` with the package and the tests' tools installed (``make installed``). Other work on the machine makes seconds
 worthless, so Dask is measured in CPU seconds of all processes that take part.
 """
 
 import os
+import sys
 import tempfile
 import time
 
@@ -20,8 +21,8 @@ FLOWS = {
 }
 
 #: Cells of about ten seconds.
-CELL = {"topology": {"kind": "fat-tree", "k": 16}, "workload": {"kind": "permutation", "size": "8MiB"}}
-CELLS = 4
+CELL = {"topology": {"kind": "fat-tree", "k": 16}, "workload": {"kind": "permutation", "size": "32MiB"}}
+CELLS = int(sys.argv[1]) if len(sys.argv) > 1 else 4
 
 
 def table():
