@@ -6,6 +6,9 @@ mod common;
 studies! {
     "flowcut":
     the_authors_simulator: "artefact",
+    figs_4_and_5_memory: "memory",
+    fig_12_placements: "placements",
+    figs_13_and_14_dragonfly: "dragonfly",
     fig_1_flowlet_gap: "flowlet-gap",
     fig_7_threshold_and_alpha: "threshold-alpha",
     fig_8_permutation: "permutation",

@@ -96,7 +96,8 @@ pub use fingerprint::PROGRAM;
 pub use folder::{CellFolders, write_file};
 pub use grid::Plan;
 pub use measure::{
-    Collisions, Conflicts, Diversity, LayerCounts, LayerPaths, Measurement, Structure, ThroughputOf,
+    Collisions, Conflicts, Diversity, FlowcutMemory, LayerCounts, LayerPaths, Measurement, Structure,
+    ThroughputOf,
 };
 pub use numbers::{numbers, unit};
 pub use reference::reference;

@@ -3,6 +3,7 @@
 mod collisions;
 mod diversity;
 mod layers;
+mod memory;
 mod structure;
 mod throughput;
 
@@ -13,6 +14,7 @@ use crate::analysis::Subject;
 pub use collisions::{Collisions, Conflicts};
 pub use diversity::Diversity;
 pub use layers::{LayerCounts, LayerPaths};
+pub use memory::FlowcutMemory;
 pub use structure::Structure;
 pub use throughput::ThroughputOf;
 
@@ -26,6 +28,7 @@ kinds! {
         "layer-paths" => LayerPaths(LayerPaths),
         "layer-counts" => LayerCounts(LayerCounts),
         "throughput" => Throughput(ThroughputOf),
+        "flowcut-memory" => FlowcutMemory(FlowcutMemory),
     }
 }
 
@@ -43,6 +46,7 @@ impl Measurement {
             Measurement::LayerPaths(config) => config.take(subject, seed),
             Measurement::LayerCounts(config) => config.take(subject, seed),
             Measurement::Throughput(config) => config.take(subject, seed),
+            Measurement::FlowcutMemory(config) => config.take(subject),
         }
     }
 
@@ -54,6 +58,7 @@ impl Measurement {
                 return structure::QUANTITIES.iter().map(|&name| name.to_owned()).chain(shares).collect();
             }
             Measurement::Diversity(_) => &diversity::QUANTITIES,
+            Measurement::FlowcutMemory(_) => &memory::QUANTITIES,
             Measurement::Collisions(_) => &["mean", "share_2_up", "share_4_up", "share_9_up"],
             Measurement::Conflicts(_) => &["collisions", "overlaps"],
             Measurement::LayerPaths(_) => &["disjoint_mean", "share_three", "hops_mean", "hops_longest"],
