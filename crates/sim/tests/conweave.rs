@@ -103,6 +103,25 @@ fn a_lost_tail_is_waited_for_no_longer_than_the_timer_says() {
     assert!(flushed > 0);
 }
 
+/// What is held is beside the buffers that PFC watches, and stays there when all of it is released at once.
+#[test]
+fn a_release_overflows_no_input_buffer() {
+    let network = leaf_spine(2, 2, 1);
+    let mut held = 0;
+    for uplink in ["s2", "s3"] {
+        let channels = vec![ChannelEnds { from: "s0".into(), to: uplink.into(), parallel: 0 }];
+        let fault = Fault::Degrade(Degrade { channels, fraction: 0.01, ..Degrade::default() });
+        let mut sim =
+            SimConfig { faults: vec![fault], ..weave(ConWeave { samples: 64, ..ConWeave::default() }) };
+        sim.fabric.flow_control = FlowControl::Pfc(Pfc { buffer: Bytes(500_000), ..Pfc::default() });
+        // A packet per 0.2 us while the tail takes more than 100.
+        let records = run(network.clone(), sim, frames(&network, (0..400).map(|n| n * US / 5)));
+        held = held.max(records.totals.weaving.unwrap().held_bytes_peak);
+        assert_eq!(records.flows[0].delivered, records.flows[0].bytes);
+    }
+    assert!(held > 600_000, "{held}");
+}
+
 fn networks() -> impl Strategy<Value = Network> {
     prop_oneof![
         (2..5u32, 2..5u32, 1..4u32).prop_map(|(leaves, spines, hosts)| leaf_spine(leaves, spines, hosts)),

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{Flags, Moment, Packet, PacketKind};
+use netloom_fabric::{Flags, FlowControl, Moment, NO_INGRESS, Packet, PacketKind};
 use netloom_routing::FlowKey;
 use netloom_routing::granularity::conweave::{Between, Flush, Stamp, Verdict, Word};
 use netloom_units::{Bytes, Time};
@@ -123,7 +123,12 @@ impl Switch {
         flow: FlowKey,
         out: &mut impl Scheduler<Message>,
     ) {
+        // PFC has not counted them, and all at once they could overflow an input buffer that it keeps from overflowing.
+        let is_beside = matches!(world.fabric.flow_control, FlowControl::Pfc(_) | FlowControl::PfcShared(_));
         for mut packet in self.held.take(flow, now) {
+            if is_beside {
+                packet.ingress = NO_INGRESS;
+            }
             self.send_on(world, id, now, &mut packet, out);
         }
     }
