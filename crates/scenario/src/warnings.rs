@@ -137,7 +137,9 @@ fn overload(scenario: &Scenario, network: &Network) -> Option<String> {
 fn open_loop(pattern: &Pattern) -> Option<(String, f64, Destination)> {
     let is_drawn = |traffic: Traffic| matches!(traffic, Traffic::Uniform | Traffic::RandomPermutation);
     match pattern {
-        Pattern::Poisson(poisson) => Some(("load".to_owned(), poisson.load, poisson.destination)),
+        Pattern::Poisson(poisson) if is_drawn(poisson.traffic) => {
+            Some(("load".to_owned(), poisson.load, poisson.destination))
+        }
         Pattern::Bernoulli(frames) if is_drawn(frames.traffic) => {
             Some(("load".to_owned(), frames.load, frames.destination))
         }

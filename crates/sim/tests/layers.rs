@@ -8,7 +8,7 @@ use common::*;
 use netloom_paths::routes::{Minimal, OverlapMinimising, Past, RandomLayers, Spain, TreeKind};
 use netloom_routing::granularity::flowcut::Flowcut;
 use netloom_routing::granularity::{flowcell, flowlet};
-use netloom_routing::selector::layer::{Construction, First, Layer, Saved, WithinLayer};
+use netloom_routing::selector::layer::{Acks, Construction, First, Layer, Saved, WithinLayer};
 use netloom_routing::{Granularity, Selector, Tag};
 use netloom_sim::{Cut, Fault, SimConfig, SimError, Simulation};
 use netloom_topology::{Dragonfly, HyperX, Network, SlimFly, Topology};
@@ -65,14 +65,17 @@ fn layers() -> impl Strategy<Value = Layer> {
         (layers.clone(), trees).prop_map(|(layers, tree)| Construction::Past(Past { layers, tree })),
         layers.prop_map(|layers| Construction::Minimal(Minimal { layers })),
     ];
-    (construction, any::<bool>(), any::<bool>()).prop_map(|(construction, ecmp, random)| {
-        let is_tree = matches!(construction, Construction::Spain(_) | Construction::Past(_));
-        Layer {
-            first: if random { First::Random } else { First::Minimal },
-            within_layer: if ecmp && !is_tree { WithinLayer::Ecmp } else { WithinLayer::SinglePath },
-            construction,
-        }
-    })
+    (construction, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
+        |(construction, ecmp, random, same)| {
+            let is_tree = matches!(construction, Construction::Spain(_) | Construction::Past(_));
+            Layer {
+                first: if random { First::Random } else { First::Minimal },
+                within_layer: if ecmp && !is_tree { WithinLayer::Ecmp } else { WithinLayer::SinglePath },
+                acks: if same { Acks::Same } else { Acks::Minimal },
+                construction,
+            }
+        },
+    )
 }
 
 fn granularities() -> impl Strategy<Value = Granularity> {
@@ -331,4 +334,32 @@ fn layers_from_a_file_are_those_that_were_saved() {
         refused(std::path::Path::new(""), slim_fly())
             .contains("construction.file: expected the name of a file")
     );
+}
+
+/// Links die, nobody is told, and layers stay as they are. A sender that draws another layer after a timeout finds a way around, if what comes back to it
+/// does not keep to the dead links.
+#[test]
+fn flows_find_a_way_around_links_that_die_while_layers_stay() {
+    let network = slim_fly();
+    let repair = Time::from_ms(300);
+    let last = |acks, transport: &str| {
+        let mut config = scheme("fatpaths");
+        config.transport = netloom_transport::preset::find(transport).unwrap().transport();
+        let Selector::Layer(layer) = &mut config.routing.selector else { panic!("layers") };
+        layer.acks = acks;
+        config.fabric.options.buffer = Some(Bytes(150_000));
+        config.faults = vec![Fault::Cut(Cut {
+            share: Some(0.05),
+            from: Time::from_us(20),
+            until: Some(repair),
+            ..Cut::default()
+        })];
+        let records = run(network.clone(), config, permutation(4_000_000, &network, 1));
+        records.flows.iter().map(fct).max().unwrap()
+    };
+    for transport in ["tcp", "cubic", "dctcp", "mptcp"] {
+        let last = last(Acks::Same, transport);
+        assert!(last < Time::from_ms(60), "{transport}: {last}");
+    }
+    assert!(last(Acks::Minimal, "tcp") >= repair);
 }

@@ -1,11 +1,9 @@
 //! Open-loop arrivals, made one at a time.
 
-use std::sync::Arc;
-
 use netloom_units::Time;
 
 use crate::Message;
-use crate::options::Destinations;
+use crate::closed::Partners;
 use crate::random::{RngExt, Stream};
 use crate::size::Sampler;
 
@@ -14,8 +12,7 @@ use crate::size::Sampler;
 pub(crate) struct Arrivals {
     pub(crate) rng: Stream,
     pub(crate) size: Sampler,
-    pub(crate) destinations: Arc<Destinations>,
-    pub(crate) rank: u32,
+    pub(crate) partners: Partners,
     /// Mean of the exponential gaps.
     pub(crate) mean_gap_ps: f64,
     /// When the last message started.
@@ -37,7 +34,7 @@ impl Arrivals {
             return None;
         }
         self.now = start;
-        let dst = self.destinations.draw(self.rank, &mut self.rng);
+        let dst = self.partners.next(&mut self.rng);
         Some(Message::new(dst, self.size.draw(&mut self.rng), start))
     }
 }

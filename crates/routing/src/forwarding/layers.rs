@@ -8,7 +8,8 @@ use netloom_topology::{ChannelId, HostId, LinkId, Network, NodeId, PortId, Route
 use netloom_units::{Invalid, memory};
 use rand::Rng;
 
-use crate::selector::layer::{Construction, First, Layer, WithinLayer};
+use crate::header::{Carries, Header};
+use crate::selector::layer::{Acks, Construction, First, Layer, WithinLayer};
 use crate::selector::random::below;
 use crate::tag::Tag;
 
@@ -19,6 +20,7 @@ pub(super) const LIMIT: u64 = 8 << 30;
 #[derive(Clone, Debug)]
 pub struct Layers {
     first: First,
+    acks: Acks,
     hosts: u32,
     /// Per host, the router it is attached to.
     router_of: Vec<u32>,
@@ -88,7 +90,7 @@ impl Layers {
         let (row, ports) = ports_to_neighbours(network, &graph, &links);
         let hosts = network.hosts();
         let router_of = (0..hosts).map(|host| network.edge_switch(host) - hosts).collect();
-        Ok(Layers { first: config.first, hosts, router_of, tables, row, ports, spread })
+        Ok(Layers { first: config.first, acks: config.acks, hosts, router_of, tables, row, ports, spread })
     }
 
     /// The forwarding tables, by router and neighbour.
@@ -116,6 +118,17 @@ impl Layers {
                     Some(spread) => spread.distances[layer as usize].hops(from, to).is_some(),
                     None => self.tables.next_port(layer, from, to).is_some(),
                 })
+    }
+
+    /// The layer in which a packet goes on.
+    #[inline]
+    pub(crate) fn of(&self, header: &Header) -> u32 {
+        let is_on_one = match header.carries {
+            Carries::Data => true,
+            Carries::Control => self.acks == Acks::Same,
+            Carries::Notification => false,
+        };
+        if is_on_one { header.tag.bits() } else { 0 }
     }
 
     /// Whether a packet at a router that is not its last goes on by a layer's table.

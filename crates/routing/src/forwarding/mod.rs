@@ -272,7 +272,7 @@ impl Forwarding {
         match &self.beyond {
             Beyond::Nothing => Hop { port: one_of(minimal, choose), tag: header.tag },
             Beyond::Layers(layers) => {
-                let layer = if header.carries == Carries::Data { header.tag.bits() } else { 0 };
+                let layer = layers.of(header);
                 let (from, to) = (layers.router(here), layers.router_of(header.dst));
                 // At the last switch there is one way only, the destination's port.
                 let port = match layers.leads(layer, from, to) {

@@ -24,8 +24,21 @@ pub struct Layer {
     /// How switches forward inside a layer: by the one port of its table (`single-path`), or by the hash of the header among all
     /// ports that begin a shortest path inside the layer (`ecmp`).
     pub within_layer: WithinLayer,
+    /// The layer of ACKs, NACKs and PULLs: 0 (`minimal`), or that of the packet that they answer (`same`), so that a sender that leaves a layer with
+    /// dead links leaves those on the way back, too.
+    pub acks: Acks,
     /// How the layers are made.
     pub construction: Construction,
+}
+
+/// The layer of what answers data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Acks {
+    /// Layer 0.
+    Minimal,
+    /// That of the data.
+    Same,
 }
 
 /// The layer on which a flow starts.
@@ -73,6 +86,7 @@ impl Default for Layer {
         Layer {
             first: First::Minimal,
             within_layer: WithinLayer::SinglePath,
+            acks: Acks::Minimal,
             construction: Construction::RandomLayers(RandomLayers::default()),
         }
     }

@@ -1,21 +1,18 @@
 //! Messages arrive at random times, whatever the network does.
 
-use std::sync::Arc;
-
 use netloom_units::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::arrivals::Arrivals;
-use crate::options::Destinations;
 use crate::plan::{HostWork, Plan, Setting};
 use crate::random::Work;
-use crate::{Destination, Size, Table, WorkloadError};
+use crate::{Destination, Size, Table, Traffic, WorkloadError};
 
 /// What no link of a host carries is kept in memory until the end: this much of it shows any overload.
 const MOST_LOAD: f64 = 100.0;
 
-/// Poisson arrivals, an open loop: every host starts messages after exponential gaps, each to a uniformly drawn host.
+/// Poisson arrivals, an open loop: every host starts messages after exponential gaps, each to a uniformly drawn host or, by `traffic`, to the same one.
 /// The mean gap is 8 · mean size / (host link rate · load), as in the generator of HPCC and ConWeave, so the load
 /// counts payload and not headers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -32,7 +29,11 @@ pub struct Poisson {
     /// Messages that each host sends; not limited if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages_per_host: Option<u64>,
-    /// Which destinations are allowed: `any`, `other-rack` or `other-pod`.
+    /// Where messages go: `uniform`, drawn anew for each; or one host for the whole run by a permutation: `random-permutation`, or one of
+    /// Dally and Towles, of which `tornado` makes nearly all hosts of a switch send to those of one other switch (FatPaths, SC 2020: "skewed
+    /// off-diagonal").
+    pub traffic: Traffic,
+    /// Which destinations are allowed in uniform and random-permutation traffic: `any`, `other-rack` or `other-pod`.
     pub destination: Destination,
 }
 
@@ -43,6 +44,7 @@ impl Default for Poisson {
             size: Table::WebSearch.into(),
             duration: None,
             messages_per_host: None,
+            traffic: Traffic::Uniform,
             destination: Destination::Any,
         }
     }
@@ -54,17 +56,18 @@ impl Poisson {
             let expected = format!("a number above 0, at most {MOST_LOAD}");
             return Err(WorkloadError::parameter("load", expected, self.load));
         }
-        let total = super::total(self.messages_per_host, self.duration, setting.ranks())?;
-        let destinations = Arc::new(Destinations::new(self.destination, setting.network, &setting.placed)?);
+        let targets = self.traffic.targets(self.destination, setting)?;
+        let senders = (0..setting.ranks()).filter(|&rank| targets.of(rank, setting).is_some()).count();
+        let total = super::total(self.messages_per_host, self.duration, senders as u32)?;
         let size = self.size.sampler(setting.context)?;
         Ok(setting.plan(total, |rank, host| {
+            let Some(partners) = targets.of(rank, setting) else { return HostWork::default() };
             let link = setting.network.channel(setting.network.ports(host)[0]);
             let gap_s = 8.0 * size.mean() / (link.rate.0 as f64 * self.load);
             HostWork::arrivals(Arrivals {
                 rng: Work::Host.stream(setting.context.seed, host),
                 size: size.clone(),
-                destinations: destinations.clone(),
-                rank,
+                partners,
                 mean_gap_ps: gap_s * 1e12,
                 now: setting.first_start(host),
                 left: self.messages_per_host.unwrap_or(u64::MAX),
@@ -122,6 +125,15 @@ mod tests {
         let only: Vec<_> = std::iter::from_fn(|| one.hosts[7].next_timed()).map(|m| (7, m)).collect();
         assert_eq!(only, all.into_iter().filter(|&(src, _)| src == 7).collect::<Vec<_>>());
         assert!(only.iter().all(|(_, message)| message.dst / 6 != 7 / 6));
+    }
+
+    #[test]
+    fn messages_may_all_go_to_one_host() {
+        let (messages_per_host, traffic) = (Some(20), Traffic::Tornado);
+        let mut plan = lay(Poisson { messages_per_host, traffic, ..Default::default() }).unwrap();
+        assert_eq!(plan.total_messages, Some(12 * 20));
+        // Half of twelve, less one.
+        assert!(timed(&mut plan).iter().all(|(src, message)| message.dst == (src + 5) % 12));
     }
 
     #[test]
