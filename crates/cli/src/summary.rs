@@ -56,8 +56,12 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
         0 => String::new(),
         most => format!(", up to {most} waited for their order"),
     };
+    let lost = match summary.totals.data.lost + summary.totals.control.lost {
+        0 => String::new(),
+        lost => format!(", {} lost to faults", count(lost as f64)),
+    };
     text += &format!(
-        "packets    {} sent, {} out of order (largest distance {}), {} retransmitted, {} marked{notified}{waited}\n",
+        "packets    {} sent, {} out of order (largest distance {}), {} retransmitted{lost}, {} marked{notified}{waited}\n",
         count(packets.sent as f64),
         percent(packets.ooo_share),
         packets.max_ood,
@@ -312,6 +316,14 @@ mod tests {
         };
         records.totals.simulated = Time::from_ms(1);
         records
+    }
+
+    #[test]
+    fn what_faults_took_is_told() {
+        let mut records = records();
+        assert!(!shown(&records).contains("lost"));
+        records.totals.data.lost = 12;
+        assert!(shown(&records).contains("0 retransmitted, 12 lost to faults, 0 marked"));
     }
 
     #[test]

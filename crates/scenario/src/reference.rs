@@ -8,7 +8,7 @@ use netloom_routing::{Granularity, Selector};
 use netloom_sim::{Fault, Measure};
 use netloom_topology::Topology;
 use netloom_transport::preset as transport;
-use netloom_transport::{Congestion, Reliability, Shaping, TransportOptions};
+use netloom_transport::{Congestion, Reliability, Reorder, Shaping, TransportOptions};
 use netloom_units::Bytes;
 use netloom_units::kind::{Kind, KindInfo, describe, describe_table};
 use netloom_workload::{Options, Pattern, PlanContext, Size, Table};
@@ -69,6 +69,10 @@ pub fn reference() -> Vec<Chapter> {
             "How much a flow may have in flight, or how fast it may send.",
         ),
         axis::<Shaping>("transport.shaping", "How packets that may leave are spread over time."),
+        axis::<Reorder>(
+            "transport.reorder",
+            "What a host does with packets that come before others of their flow, ahead of its transport.",
+        ),
         axis::<Pattern>("workload", "Which host sends to which, and by what rule."),
         table::<Options>("workload-options", "workload", "Fields that every workload has."),
         sizes(),
