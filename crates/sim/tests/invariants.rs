@@ -98,10 +98,10 @@ fn shapings() -> impl Strategy<Value = Shaping> {
 fn mp_rdma() -> impl Strategy<Value = Congestion> {
     use congestion::mp_rdma::MpRdma;
     let first = prop::option::of(1..60u32);
-    let delta = prop::option::of(1..40u32);
+    let delta = 0..40u32;
     (first, delta, 0.0..1.0f64, 0.1..2.0f64, any::<bool>(), prop::option::of(0.1..2.0f64)).prop_map(
         |(initial_window, delta, probe, burst, reuse_marked, synchronise)| {
-            let synchronise = synchronise.filter(|_| delta.is_some());
+            let synchronise = synchronise.filter(|_| delta > 0);
             Congestion::MpRdma(MpRdma { initial_window, delta, probe, burst, reuse_marked, synchronise })
         },
     )

@@ -43,7 +43,7 @@ fn up(network: &Network, records: &Records) -> Vec<u64> {
     ups.map(|&channel| records.channels[channel as usize].bytes).collect()
 }
 
-fn ratio_of_two_paths(delta: Option<u32>, length: u32, seed: u64) -> (f64, Records) {
+fn ratio_of_two_paths(delta: u32, length: u32, seed: u64) -> (f64, Records) {
     let network = leaf_spine(2, 2, 1);
     // 100 and 10 Gb/s, of a NIC of 200.
     let faults = vec![slow("s0", "s2", 0.5), slow("s0", "s3", 0.05)];
@@ -58,7 +58,7 @@ fn ratio_of_two_paths(delta: Option<u32>, length: u32, seed: u64) -> (f64, Recor
 #[test]
 fn two_paths_get_packets_in_the_ratio_of_their_rates() {
     for seed in 1..4 {
-        let (ratio, records) = ratio_of_two_paths(Some(500), 1000, seed);
+        let (ratio, records) = ratio_of_two_paths(500, 1000, seed);
         assert!((9.0..11.0).contains(&ratio), "{ratio}");
         // 110 Gb/s less what is not yet there in the beginning.
         let rate = 40_000_000.0 * 8.0 / fct(&records.flows[0]).as_secs_f64();
@@ -71,8 +71,7 @@ fn two_paths_get_packets_in_the_ratio_of_their_rates() {
 #[test]
 fn a_short_distance_keeps_packets_nearly_in_order_and_prunes_the_slow_path() {
     for seed in 1..4 {
-        let (wide, narrow) =
-            (ratio_of_two_paths(Some(500), 1000, seed), ratio_of_two_paths(Some(32), 64, seed));
+        let (wide, narrow) = (ratio_of_two_paths(500, 1000, seed), ratio_of_two_paths(32, 64, seed));
         let ood = |records: &Records| records.flows[0].max_ood;
         assert!(ood(&narrow.1) < 64 && ood(&wide.1) > 64);
         assert!(narrow.0 > 1.5 * wide.0, "{}", narrow.0);

@@ -185,7 +185,7 @@ pub const PRESETS: &[Preset] = &[
               fabric with ECN and routing \"spray-nic\".",
         expand: || Transport {
             congestion: Congestion::MpRdma(MpRdma {
-                delta: None,
+                delta: 0,
                 probe: 0.0,
                 reuse_marked: false,
                 ..MpRdma::default()

@@ -34,8 +34,8 @@ pub struct MpRdma {
     /// First window in packets, each on a path drawn anew; absent: a bandwidth-delay product.
     pub initial_window: Option<u32>,
     /// By how many packets an ACK may lie behind the highest one acknowledged before its path is pruned: the distance Δ that keeps packets
-    /// nearly in order; absent: paths are not pruned.
-    pub delta: Option<u32>,
+    /// nearly in order. 0: no path is pruned.
+    pub delta: u32,
     /// Probability that, once per round trip, a packet tries a path drawn anew.
     pub probe: f64,
     /// After which part of a round trip without a release what the window allows is released on new paths.
@@ -52,7 +52,7 @@ impl Default for MpRdma {
     fn default() -> Self {
         MpRdma {
             initial_window: None,
-            delta: Some(32),
+            delta: 32,
             probe: 0.01,
             burst: 0.5,
             reuse_marked: true,
@@ -64,12 +64,11 @@ impl Default for MpRdma {
 impl MpRdma {
     pub(crate) fn check(&self) -> Result<(), Invalid> {
         Invalid::at_least("initial_window", self.initial_window.unwrap_or(1), 1)?;
-        Invalid::at_least("delta", self.delta.unwrap_or(1), 1)?;
         Invalid::unless((0.0..=1.0).contains(&self.probe), "probe", "0 to 1", self.probe)?;
         Invalid::positive("burst", self.burst)?;
         if let Some(alpha) = self.synchronise {
             Invalid::positive("synchronise", alpha)?;
-            Invalid::unless(self.delta.is_some(), "synchronise", "none without delta", alpha)?;
+            Invalid::unless(self.delta > 0, "synchronise", "none without delta", alpha)?;
         }
         Ok(())
     }
@@ -130,7 +129,8 @@ impl State {
             Cause::Ack => {
                 self.rtt = (self.rtt * 7 + feedback.rtt) / 8;
                 self.highest = self.highest.max(feedback.seq + 1);
-                let is_slow = config.delta.is_some_and(|delta| feedback.seq + 1 + delta < self.highest);
+                let is_behind = self.highest - feedback.seq - 1 > config.delta;
+                let is_slow = config.delta > 0 && is_behind;
                 if feedback.oldest >= self.recover {
                     self.window += match (is_slow, feedback.marked) {
                         (true, _) => -1.0,
@@ -200,7 +200,7 @@ impl State {
 
     /// How long the next message waits after the last packet of the one before.
     pub(crate) fn between_messages(&self, config: &MpRdma) -> Option<Time> {
-        let delta = f64::from(config.delta?);
+        let delta = f64::from(config.delta);
         Some(Time((config.synchronise? * delta * self.rtt.0 as f64 / self.window) as u64))
     }
 }
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_path_whose_acks_come_late_by_more_than_delta_gets_nothing() {
-        let config = MpRdma { delta: Some(3), ..MpRdma::default() };
+        let config = MpRdma { delta: 3, ..MpRdma::default() };
         let (mut state, mut gate) = begun(&config);
         state.window = 8.0;
         state.on_feedback(&config, &ack(10, false, 8, 1), &mut gate);
@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn a_sender_that_reuses_good_paths_only_draws_another_one_after_a_mark() {
-        let config = MpRdma { reuse_marked: false, delta: None, ..MpRdma::default() };
+        let config = MpRdma { reuse_marked: false, delta: 0, ..MpRdma::default() };
         let (mut state, mut gate) = begun(&config);
         state.window = 9.0;
         for (seq, marked, in_flight, path) in [(0, false, 8, Some(7)), (1, true, 7, None)] {
