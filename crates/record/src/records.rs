@@ -370,7 +370,7 @@ pub struct ReorderingCount {
     pub nacks: u64,
     /// Data packets that came although they had come before.
     pub duplicates: u64,
-    /// Data packets that came early to a go-back-N receiver, which discards them.
+    /// Data packets that came early to a receiver that discards them (go-back-N, a bitmap that is too short).
     pub refused: u64,
     /// Most packets at a host, of all its flows, that its receivers had taken and that waited for one with a lower number.
     pub resequencing_packets_peak: u64,

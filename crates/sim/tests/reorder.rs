@@ -9,6 +9,7 @@ use netloom_record::{Records, ReorderingCount};
 use netloom_routing::preset;
 use netloom_sim::{Degrade, Fault, SimConfig, SimError, Simulation};
 use netloom_topology::Network;
+use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
 use netloom_transport::reorder::buffer::Buffer;
 use netloom_transport::reorder::flowcells::Flowcells;
 use netloom_transport::{Congestion, Reliability, Reorder};
@@ -64,6 +65,17 @@ fn a_go_back_n_nic_pays_for_reordering_unless_it_has_a_buffer() {
     assert!(cost.buffer_bytes_peak > 4160 && cost.buffer_bytes_mean > 0.0, "{cost:?}");
     assert!(left.flows.iter().all(|flow| flow.ooo_packets == 0 && flow.retransmissions == 0));
     assert!(last(&left) * 2 < last(&bare), "{} against {}", last(&left), last(&bare));
+
+    // Where the fabric is lossy and losses are guessed too early, packets come twice, early ones too, and none is refused.
+    let mut guessed = SimConfig { seed: 3, faults: vec![slow()], ..scheme("left") };
+    guessed.transport.reliability =
+        Reliability::SelectiveRepeat(SelectiveRepeat { reorder_threshold: 1, rack: false });
+    guessed.fabric.options.buffer = Some(Bytes(1 << 20));
+    let network = leaf_spine(4, 4, 4);
+    let plan = permutation(1_000_000, &network, 1);
+    let cost = run(network, guessed, plan).totals.reordering;
+    assert!(cost.duplicates > 100, "{cost:?}");
+    assert_eq!((cost.nacks, cost.refused), (0, 0));
 
     // An IRN NIC takes the same packets and keeps them in the transport.
     let irn = sprayed(Reliability::SelectiveRepeat(Default::default()), Reorder::default());

@@ -3,7 +3,7 @@
 use netloom_engine::Scheduler;
 use netloom_fabric::{FRESH, Moment, NO_INGRESS, Packet, PacketKind};
 use netloom_routing::FlowKey;
-use netloom_transport::{Answer, Arrival, Reply};
+use netloom_transport::{Answer, Arrival, Reliability, Reply};
 use netloom_units::Time;
 
 use super::receivers::Place;
@@ -83,7 +83,11 @@ impl Host {
             // A SYN brings no payload.
             let brings_nothing = after.0 == before.0 && packet.size > transport.options.header.0 as u16;
             let reordering = self.reordering.get_or_insert_default();
-            reordering.note(brings_nothing, packet.seq > expected, (before.1, after.1), now);
+            // A go-back-N receiver discards what comes early, another one says so.
+            let discards =
+                matches!(transport.reliability, Reliability::GoBackN(_)) || matches!(reply, Reply::Nack(_));
+            let is_refused = packet.seq > expected && discards;
+            reordering.note(brings_nothing, is_refused, (before.1, after.1), now);
         }
         if let Some(count) = finished {
             self.receivers.finish(slot, count);

@@ -34,10 +34,10 @@ pub(crate) struct Reordering {
 }
 
 impl Reordering {
-    /// A receiver has got a packet, which may have come early. `waiting`: packets of the flow that wait for one with a lower number, before and after it.
-    pub(super) fn note(&mut self, brings_nothing: bool, is_early: bool, waiting: (u32, u32), now: Time) {
+    /// A receiver has got a packet. `waiting`: packets of the flow that wait for one with a lower number, before and after it.
+    pub(super) fn note(&mut self, brings_nothing: bool, is_refused: bool, waiting: (u32, u32), now: Time) {
         if brings_nothing {
-            let count = if is_early { &mut self.refused } else { &mut self.duplicates };
+            let count = if is_refused { &mut self.refused } else { &mut self.duplicates };
             *count += 1;
         }
         let (before, after) = waiting;
