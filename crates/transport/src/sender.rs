@@ -229,7 +229,7 @@ impl Sender {
 
     /// The path, an entropy value, of the packet that has just been taken, where the congestion control knows it; otherwise routing says it. `toss`
     /// says whether something of that probability comes true.
-    #[inline]
+    #[inline(always)]
     pub fn path(&mut self, transport: &Transport, toss: impl FnOnce(f64) -> bool) -> Option<u32> {
         self.control.path(transport, toss)
     }
@@ -269,7 +269,7 @@ impl Sender {
     }
 
     /// Takes what an ACK acknowledges; returns how many packets that are.
-    #[inline]
+    #[inline(always)]
     pub fn note(&mut self, transport: &Transport, ack: &Ack) -> u32 {
         let mut newly = 0;
         while self.acked.base() < ack.cumulative {

@@ -35,7 +35,7 @@ impl Host {
         let interrupts = &mut self.rare.get_or_insert_default().interrupts;
         if interrupts.held.is_empty() && interrupts.opens <= now {
             interrupts.opens = now + interval;
-            return self.take_in(world, id, now, packet, out);
+            return self.look_at(world, id, now, packet, out);
         }
         if interrupts.held.is_empty() {
             out.timer(interrupts.opens, Message::Interrupt);
@@ -56,7 +56,20 @@ impl Host {
         interrupts.opens = now + interval;
         self.last_event = now;
         for packet in std::mem::take(&mut interrupts.held) {
-            self.take_in(world, id, now, &packet, out);
+            self.look_at(world, id, now, &packet, out);
         }
+    }
+
+    /// Out of line: where nothing is coalesced, packets are looked at as they come.
+    #[inline(never)]
+    fn look_at(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &Packet,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        self.take_in(world, id, now, packet, out);
     }
 }

@@ -220,8 +220,8 @@ impl Host {
         out: &mut impl Scheduler<Message>,
     ) {
         // While the NIC is busy nothing can have left since the last look.
-        let is_watched = self.sampler.is_some() || self.rare.is_some() || self.queue.is_some();
-        if self.nic.free_at(NIC) < now || is_watched {
+        let is_watched = || self.sampler.is_some() || self.rare.is_some() || self.queue.is_some();
+        if self.nic.free_at(NIC) < now || is_watched() {
             self.advance(world, id, now, out);
             // What has left by now may have set timers that come before this message.
             while let Some((at, timer)) = out.due_timer(now) {
@@ -524,6 +524,7 @@ impl Host {
         Some((lane, packet))
     }
 
+    #[inline(always)]
     fn on_ack(
         &mut self,
         world: &World,

@@ -18,6 +18,7 @@ pub(super) fn moment(world: &World, now: Time, out: &impl Scheduler<Message>) ->
 }
 
 impl Host {
+    #[inline(always)]
     pub(super) fn on_data(
         &mut self,
         world: &World,
@@ -33,6 +34,7 @@ impl Host {
     }
 
     /// The transport gets a data packet.
+    #[inline(always)]
     pub(super) fn take(
         &mut self,
         world: &World,
@@ -129,14 +131,33 @@ impl Host {
         let (kind, number) = match reply {
             Reply::None => return,
             Reply::Ack(number) => (PacketKind::Ack, number),
-            Reply::Nack(number) => (PacketKind::Nack, number),
+            Reply::Nack(number) => {
+                self.reordering.get_or_insert_default().nacks += 1;
+                (PacketKind::Nack, number)
+            }
         };
-        self.answer(world, id, moment(world, now, out), packet, kind, number, out);
+        self.answer_at_once(world, id, moment(world, now, out), packet, kind, number, out);
     }
 
-    /// Sends an ACK, NACK or notification in answer to a data packet.
+    /// Sends an ACK, NACK or notification in answer to a data packet; where that is not the common answer to one that has just come.
+    #[inline(never)]
     #[expect(clippy::too_many_arguments, reason = "the parts of one packet")]
-    pub(super) fn answer(
+    fn answer(
+        &mut self,
+        world: &World,
+        id: u32,
+        moment: Moment,
+        packet: &Packet,
+        kind: PacketKind,
+        number: u32,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        self.answer_at_once(world, id, moment, packet, kind, number, out);
+    }
+
+    #[inline(always)]
+    #[expect(clippy::too_many_arguments, reason = "the parts of one packet")]
+    fn answer_at_once(
         &mut self,
         world: &World,
         id: u32,
@@ -156,9 +177,6 @@ impl Host {
             vc: FRESH,
             ..*packet
         };
-        if kind == PacketKind::Nack {
-            self.reordering.get_or_insert_default().nacks += 1;
-        }
         self.control_sent += 1;
         self.nic.enqueue(NIC, &mut answer, moment, &world.rules, &mut self.random, &mut Channels(out));
     }

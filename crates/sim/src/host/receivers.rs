@@ -132,7 +132,7 @@ pub(crate) struct Reception {
 
 impl Receivers {
     /// The flow's place; it gets one if it has none.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn place(&mut self, key: FlowKey, is_metered: bool) -> Place<'_> {
         // Packets of a flow come in runs, so the last place is nearly always the right one.
         let place = match self.last {

@@ -75,7 +75,9 @@ impl Host {
     ) {
         let rule = &world.transport.options.reorder;
         let key = FlowKey { src: packet.src, flow: world.numbering.flow(packet.flow) };
-        let Some(expected) = self.expected(world, key) else { return self.take(world, id, now, packet, out) };
+        let Some(expected) = self.expected(world, key) else {
+            return self.pass_up(world, id, now, packet, out);
+        };
         let reordering = self.reordering.get_or_insert_default();
         let size = u64::from(packet.size);
         let has_room = reordering.buffer.get() + size <= rule.room();
@@ -83,13 +85,26 @@ impl Host {
         let (before, early) = (waiting.due(), Early { seq: packet.seq, tag: packet.tag, packet: *packet });
         if let Some(packet) = waiting.put(rule, early, expected, has_room, now) {
             reordering.overflows += u64::from(!has_room && packet.seq > expected);
-            self.take(world, id, now, &packet, out);
+            self.pass_up(world, id, now, &packet, out);
             return self.let_follow(world, id, now, key, out);
         }
         if let Some(due) = waiting.due().filter(|due| before != Some(*due)) {
             out.timer(due, Message::Reorder { src: key.src, flow: key.flow });
         }
         reordering.buffer.is(reordering.buffer.get() + size, now);
+    }
+
+    /// Out of line: where nothing is held back, packets go up as they come.
+    #[inline(never)]
+    fn pass_up(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &Packet,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        self.take(world, id, now, packet, out);
     }
 
     /// What is held of a flow goes up as far as it may.
@@ -118,7 +133,7 @@ impl Host {
                 out.timer(due, Message::Reorder { src: key.src, flow: key.flow });
             }
             reordering.leave(&packet, now);
-            self.take(world, id, now, &packet, out);
+            self.pass_up(world, id, now, &packet, out);
         }
     }
 
@@ -140,7 +155,7 @@ impl Host {
         }
         reordering.timeouts += 1;
         reordering.leave(&packet, now);
-        self.take(world, id, now, &packet, out);
+        self.pass_up(world, id, now, &packet, out);
         self.let_follow(world, id, now, key, out);
     }
 
