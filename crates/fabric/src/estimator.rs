@@ -158,7 +158,8 @@ mod tests {
                 }
                 if look {
                     watched.utilisation(ns(now), RATE);
-                    watched.utilisation(ns(now) + Time(gap), RATE);
+                    // Still before the next packet, which starts a nanosecond later at the earliest.
+                    watched.utilisation(ns(now) + Time(gap % 1000), RATE);
                 }
             }
             prop_assert_eq!(watched.utilisation(ns(now + 1), RATE), alone.utilisation(ns(now + 1), RATE));
