@@ -2,7 +2,7 @@
 
 use netloom_topology::PortId;
 use netloom_transport::{Cause, Feedback};
-use netloom_units::{Bytes, Time};
+use netloom_units::Time;
 
 use crate::header::View;
 
@@ -21,22 +21,5 @@ impl<F: Fn(PortId) -> u64> View for Loads<F> {
 
 /// An unmarked ACK of a packet that was sent at `sent`, and nothing else is known.
 pub(crate) fn ack(sent: Time, now: Time) -> Feedback {
-    Feedback {
-        now,
-        cause: Cause::Ack,
-        seq: 0,
-        rtt: now - sent,
-        way: Time::ZERO,
-        hops: 0,
-        marked: false,
-        tag: 0,
-        packets: 1,
-        bytes: 0,
-        in_flight: 0,
-        oldest: 0,
-        next: 0,
-        remaining: Bytes(0),
-        window_cut: false,
-        reroute: false,
-    }
+    Feedback { rtt: now - sent, packets: 1, ..Feedback::of(Cause::Ack, now) }
 }

@@ -84,6 +84,29 @@ pub struct Feedback {
 }
 
 impl Feedback {
+    /// That of which nothing but the cause and the time is known.
+    #[inline]
+    pub fn of(cause: Cause, now: Time) -> Self {
+        Feedback {
+            now,
+            cause,
+            seq: 0,
+            rtt: Time::ZERO,
+            way: Time::ZERO,
+            hops: 0,
+            marked: false,
+            tag: 0,
+            packets: 0,
+            bytes: 0,
+            in_flight: 0,
+            oldest: 0,
+            next: 0,
+            remaining: Bytes(0),
+            window_cut: false,
+            reroute: false,
+        }
+    }
+
     /// When the packet that it is about was sent.
     #[inline]
     pub fn sent(&self) -> Time {
@@ -94,22 +117,5 @@ impl Feedback {
 /// A packet is acknowledged, and nothing else is known: for tests.
 #[cfg(test)]
 pub(crate) fn ack_of(seq: u32) -> Feedback {
-    Feedback {
-        now: Time::ZERO,
-        cause: Cause::Ack,
-        seq,
-        rtt: Time::ZERO,
-        way: Time::ZERO,
-        hops: 0,
-        marked: false,
-        tag: 0,
-        packets: 1,
-        bytes: 0,
-        in_flight: 0,
-        oldest: 0,
-        next: 0,
-        remaining: Bytes(0),
-        window_cut: false,
-        reroute: false,
-    }
+    Feedback { seq, packets: 1, ..Feedback::of(Cause::Ack, Time::ZERO) }
 }

@@ -195,22 +195,15 @@ fn presto_takes_the_next_label_every_64_kib_of_payload() {
 
 fn feedback(cause: Cause, rtt_us: u64, in_flight: u32) -> Feedback {
     Feedback {
-        now: Time::from_us(100),
-        cause,
-        seq: 0,
         rtt: Time::from_us(rtt_us),
         way: Time::from_us(1),
         hops: 6,
-        marked: false,
-        tag: 0,
         packets: 1,
         bytes: 4160,
         in_flight,
-        oldest: 0,
         next: 50,
         remaining: Bytes(1 << 20),
-        window_cut: false,
-        reroute: false,
+        ..Feedback::of(cause, Time::from_us(100))
     }
 }
 

@@ -389,22 +389,14 @@ mod tests {
 
     fn ack(now: u64, rtt: u64, in_flight: u32) -> Feedback {
         Feedback {
-            now: Time(now),
-            cause: Cause::Ack,
-            seq: 0,
             rtt: Time(rtt),
-            way: Time(0),
             hops: 6,
-            marked: false,
-            tag: 0,
             packets: 1,
             bytes: 4160,
             in_flight,
-            oldest: 0,
             next: 100,
             remaining: Bytes(1_000_000),
-            window_cut: false,
-            reroute: false,
+            ..Feedback::of(Cause::Ack, Time(now))
         }
     }
 

@@ -172,22 +172,15 @@ impl Entry {
     /// What the flow's first switch learns; `access` is the delay of the link by which the packet came to it.
     fn feedback(&self, receipt: &Receipt, access: Time, now: Time) -> Feedback {
         Feedback {
-            now,
-            cause: Cause::Ack,
-            seq: 0,
             rtt: now - receipt.sent,
             way: receipt.way + access,
             hops: receipt.hops,
-            marked: false,
             tag: self.hop.tag.bits(),
             packets: 1,
             bytes: u64::from(receipt.bytes),
             in_flight: self.packets,
-            oldest: 0,
-            next: 0,
             remaining: if receipt.has_more { Bytes(u64::MAX) } else { Bytes(0) },
-            window_cut: false,
-            reroute: false,
+            ..Feedback::of(Cause::Ack, now)
         }
     }
 }
