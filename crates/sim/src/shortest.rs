@@ -136,7 +136,7 @@ fn simulation(network: &Network, routing: Routing, faults: Vec<Fault>, bytes: u6
     config.fabric.options.qcn = schemes::qcn_for(&config.routing);
     config.fabric.options.ecn = schemes::ecn_for(&config.routing);
     match Simulation::new(network.clone(), config, uniform(bytes, network, 5)) {
-        Err(SimError::NeedsTree(_) | SimError::Routing(_)) => None,
+        Err(SimError::Routing(_)) => None,
         // Some schemes cannot follow, and on some networks not all hosts reach each other without the links.
         Err(SimError::Fault(error))
             if error.field.ends_with("reroute_after") || error.field.ends_with("until") =>

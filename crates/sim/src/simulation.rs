@@ -42,7 +42,7 @@ pub enum SimError {
     /// A lossless fabric has too few virtual channels for its routes.
     #[error("fabric.flow_control.vcs: {0}")]
     MayDeadlock(String),
-    /// The routing scheme makes no sense or is not built.
+    /// The routing scheme makes no sense, is not built, or does not fit the network or the transport.
     #[error("routing.{0}")]
     Routing(Invalid),
     /// The transport makes no sense.
@@ -51,9 +51,6 @@ pub enum SimError {
     /// A fault does not fit the network or the run: the field begins with the number of the fault in the list, from 0.
     #[error("faults.{0}")]
     Fault(Invalid),
-    /// The scheme needs something that the network, or the transport, does not have.
-    #[error("routing.{0}")]
-    NeedsTree(Invalid),
     /// The cut links leave somebody unreachable.
     #[error("faults: {0}")]
     Unreachable(String),
@@ -180,7 +177,7 @@ impl Simulation {
         if routing.needs_tree() && !network.is_tree() {
             let expected = format!("a tree topology for {}", routing.selector_name());
             let found = network.name().to_owned();
-            return Err(SimError::NeedsTree(Invalid { field: "selector".into(), expected, found }));
+            return Err(SimError::Routing(Invalid { field: "selector".into(), expected, found }));
         }
         if routing.needs_credits() && !matches!(fabric.flow_control, FlowControl::Credits(_)) {
             let name = fabric.flow_control.name();
@@ -415,7 +412,7 @@ fn check_entropy(routing: &Routing, transport: &Transport) -> Result<(), SimErro
     let expected = format!(
         "\"{what}\" with transport.congestion \"{name}\", which chooses among entropy values itself (routing \"spray-nic\")"
     );
-    Err(SimError::NeedsTree(Invalid::new(field, expected, format!("\"{found}\""))))
+    Err(SimError::Routing(Invalid::new(field, expected, format!("\"{found}\""))))
 }
 
 /// The seed of the layers of a run with this seed.

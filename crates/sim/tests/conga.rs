@@ -118,7 +118,7 @@ fn data_of_the_other_way_tell_without_any_ack() {
 fn it_needs_leaf_switches_first_switches_and_runs_that_labels_can_keep_to() {
     let network = build(Topology::SlimFly(SlimFly { q: Some(5), ..SlimFly::default() }));
     let plan = permutation(1, &network, 1);
-    let SimError::NeedsTree(error) = Simulation::new(network, scheme("conga"), plan).unwrap_err() else {
+    let SimError::Routing(error) = Simulation::new(network, scheme("conga"), plan).unwrap_err() else {
         panic!("another error")
     };
     assert_eq!((error.field.as_ref(), error.expected.as_str()), ("selector", "a tree topology for conga"));

@@ -284,7 +284,7 @@ fn scheme_for(network: &Network, mut config: SimConfig, start: usize) -> SimConf
         suit(&mut config);
         mark(&mut config);
         match Simulation::new(network.clone(), config.clone(), plan.clone()) {
-            Err(SimError::NeedsTree(_) | SimError::Routing(_)) => None,
+            Err(SimError::Routing(_)) => None,
             // Not more virtual channels than there are.
             Err(SimError::MayDeadlock(_)) => None,
             simulation => simulation.map(|_| config).into(),
@@ -605,7 +605,7 @@ fn decisions(network: &Network) -> BTreeMap<(&'static str, &'static str), Decisi
         let place = config.routing.placement.name();
         let plan = permutation(600_000, network, 3);
         match Simulation::new(network.clone(), config, plan) {
-            Err(SimError::NeedsTree(_) | SimError::Routing(_)) => {}
+            Err(SimError::Routing(_)) => {}
             simulation => {
                 let records = simulation.unwrap().run(1).unwrap().records;
                 let count = records.totals.decisions.values().next().copied();

@@ -340,7 +340,7 @@ proptest! {
         let Some(first) = plan() else { return Ok(()) };
         let first = match Simulation::new(network.clone(), config.clone(), first) {
             // Not every scheme suits every network, fabric and transport.
-            Err(SimError::NeedsTree(_) | SimError::Routing(_) | SimError::MayDeadlock(_) | SimError::Transport(_)) => return Ok(()),
+            Err(SimError::Routing(_) | SimError::MayDeadlock(_) | SimError::Transport(_)) => return Ok(()),
             first => first.unwrap(),
         };
         let simulation = || Simulation::new(network.clone(), config.clone(), plan().unwrap()).unwrap();
