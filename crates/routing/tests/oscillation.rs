@@ -74,7 +74,7 @@ impl View for Idle {
 
 fn run(scheme: &Routing) -> Seen {
     let mut random = Pcg64Mcg::new(1);
-    let mut decider = Decider::of_switch(scheme, 1, false, &mut random);
+    let mut decider = Decider::of_switch(scheme, 1, true, false, &mut random);
     let mut ports = [Port { next_sample: 150_000.0, ..Port::default() }; 4];
     let mut notices: VecDeque<(f64, Notice)> = VecDeque::new();
     let (mut windows, mut window, mut window_end) = (Vec::new(), [0.0; 4], 50_500.0);

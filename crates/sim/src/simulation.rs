@@ -329,6 +329,8 @@ impl Simulation {
         });
         let switches = (network.hosts()..network.nodes()).map(|id| {
             let stride = self.world.routing.stride(network, id);
+            let is_to_host = |&channel: &ChannelId| network.is_host(network.channel(channel).to);
+            let has_hosts = network.ports(id).iter().any(is_to_host);
             let mut draws = random::Node::Router.stream(self.seed, u64::from(id));
             let sampler = self.sampler(id);
             let specs: Vec<PortSpec> = specs.of(id).collect();
@@ -340,7 +342,13 @@ impl Simulation {
             }
             Ok(Node::Switch(Box::new(Switch {
                 ports,
-                decider: Decider::of_switch(&self.world.routing, stride, self.world.is_lossy, &mut draws),
+                decider: Decider::of_switch(
+                    &self.world.routing,
+                    stride,
+                    has_hosts,
+                    self.world.is_lossy,
+                    &mut draws,
+                ),
                 draws,
                 row: self.world.forwarding.table().row(id),
                 epoch: 0,
@@ -349,7 +357,7 @@ impl Simulation {
                 control_sent: 0,
                 control_received: 0,
                 held: Held::default(),
-                duties: self.duties(sampler.is_some()),
+                duties: self.duties(has_hosts, sampler.is_some()),
                 sampler,
                 reports: Reports::of(&self.world, id, |channel| self.faults.cut[channel as usize / 2]),
                 last_event: Time::ZERO,
@@ -358,11 +366,14 @@ impl Simulation {
         hosts.chain(switches).collect()
     }
 
-    fn duties(&self, has_sampler: bool) -> Duties {
+    fn duties(&self, has_hosts: bool, has_sampler: bool) -> Duties {
         let World { fabric, forwarding, epochs, routing, rules, .. } = &self.world;
+        // Where only first switches count, those between them carry acknowledgements like any packet.
+        let counts = routing.counted_flowcuts().is_some();
+        let counts = counts && (has_hosts || routing.placement != Placement::Ingress);
         let decides_only = forwarding.is_minimal()
             && epochs.is_empty()
-            && routing.counted_flowcuts().is_none()
+            && !counts
             && !routing.weaves()
             && routing.conga().is_none();
         if has_sampler || fabric.options.qcn.is_some() || !decides_only {

@@ -46,7 +46,7 @@ impl Simulation {
         while here != dst {
             let mut draws = random::Node::Router.stream(self.seed, u64::from(here));
             let stride = world.routing.stride(network, here);
-            let mut decider = Decider::of_switch(&world.routing, stride, false, &mut draws);
+            let mut decider = Decider::of_switch(&world.routing, stride, true, false, &mut draws);
             let (candidates, hop, reason) = if forwarding.is_minimal() {
                 let minimal = forwarding.table().candidates(here, dst);
                 let tags = || forwarding.tags(src, dst);

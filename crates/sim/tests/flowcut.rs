@@ -215,6 +215,31 @@ fn a_full_table_keeps_order_and_its_bound() {
     }
 }
 
+/// A way over an intermediate switch may lead through the destination's switch before it ends there: only then has a packet come so far.
+#[test]
+fn a_packet_that_passes_its_last_switch_on_the_way_is_still_in_flight() {
+    let hyperx = HyperX {
+        dimensions: 2,
+        switches_per_dimension: vec![4],
+        hosts_per_switch: Some(3),
+        ..HyperX::default()
+    };
+    let slim_fly = SlimFly { q: Some(5), hosts_per_switch: Some(3), ..SlimFly::default() };
+    for topology in [Topology::HyperX(hyperx), Topology::SlimFly(slim_fly)] {
+        let network = build(topology);
+        for seed in 1..4 {
+            let mut config = with("flowcut-ingress", Flowcut { threshold: 1.2, ..Flowcut::default() });
+            config.routing.selector = preset::find("valiant").unwrap().routing().selector;
+            let records =
+                run(network.clone(), SimConfig { seed, ..config }, permutation(400_000, &network, seed));
+            let early: u64 = records.flows.iter().map(|flow| flow.ooo_packets).sum();
+            let acks = records.totals.control;
+            assert_eq!((early, acks.sent), (0, acks.delivered), "{}", network.name());
+            assert!(records.totals.decisions["valiant"].deviated > 0);
+        }
+    }
+}
+
 fn networks() -> impl Strategy<Value = Network> {
     prop_oneof![
         (2..5u32, 1..4u32, 1..4u32).prop_map(|(leaves, spines, hosts)| leaf_spine(leaves, spines, hosts)),

@@ -108,17 +108,25 @@ impl Decider {
     }
 
     /// The decider of a switch without any flow. `stride` is the topology's up-stride at the switch's level; the salt of its hash is drawn
-    /// from `random`. `is_lossy`: packets can be lost.
-    pub fn of_switch(scheme: &Routing, stride: u32, is_lossy: bool, random: &mut impl Rng) -> Self {
+    /// from `random`. `has_hosts`: it can be a packet's first switch. `is_lossy`: packets can be lost.
+    pub fn of_switch(
+        scheme: &Routing,
+        stride: u32,
+        has_hosts: bool,
+        is_lossy: bool,
+        random: &mut impl Rng,
+    ) -> Self {
         let (salt, stride) = (if scheme.salt { random.next_u32() } else { 0 }, stride.max(1));
         let (per_packet, random_port) = (
             matches!(scheme.granularity, Granularity::Packet(_)),
             matches!(scheme.selector, Selector::Random(_)),
         );
+        let at_first = scheme.placement == Placement::Ingress;
         let data = match (scheme.placement, &scheme.selector) {
             (Placement::Nic, Selector::RoundRobin(_)) => Role::Label,
             _ if scheme.labels_at_first() => Role::Label,
             (Placement::Nic, _) | (_, Selector::Hash(_)) => Role::Hash,
+            _ if at_first && !has_hosts => Role::Hash,
             (Placement::Ingress, _) if per_packet => Role::PacketAtFirst,
             (Placement::Ingress, _) => Role::RunAtFirst,
             (Placement::Switch, selector) if selector.is_static() => Role::Static,
@@ -130,8 +138,8 @@ impl Decider {
         // Switch AR's notifications tell the switches on all ways about the congestion.
         let notification = if scheme.selector.uncongested().is_some() { Role::Scatter } else { control };
         let limits = limits(scheme);
-        let passing =
-            scheme.counted_flowcuts().map(|flowcut| Box::new(Passing::new(flowcut, limits, is_lossy)));
+        let counted = scheme.counted_flowcuts().filter(|_| has_hosts || !at_first);
+        let passing = counted.map(|flowcut| Box::new(Passing::new(flowcut, limits, is_lossy)));
         let leaf = scheme.conga().map(|conga| Box::new(Leaf::new(conga)));
         let has_runs = matches!(data, Role::Run | Role::RunAtFirst) || leaf.is_some() && !per_packet;
         let remembers = has_runs && passing.is_none();
@@ -143,7 +151,6 @@ impl Decider {
             _ => Quick::No,
         };
         let chooser = Some(Box::new(scheme.selector.at(Place { stride })));
-        let at_first = scheme.placement == Placement::Ingress;
         let weaving = match &scheme.granularity {
             Granularity::ConWeave(config) => Some(Box::new(Weaving::new(config, limits))),
             _ => None,

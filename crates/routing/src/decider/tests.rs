@@ -40,7 +40,7 @@ impl Place {
     fn switch_at(preset: &str, stride: u32) -> Self {
         let scheme = preset::find(preset).unwrap().routing();
         let mut random = Pcg64Mcg::new(5);
-        let decider = Decider::of_switch(&scheme, stride, false, &mut random);
+        let decider = Decider::of_switch(&scheme, stride, true, false, &mut random);
         Place { scheme, decider, random }
     }
 
@@ -112,7 +112,7 @@ fn acks_never_disturb_an_adaptive_schemes_state() {
 fn an_ingress_switch_gives_each_run_an_entropy_value_and_later_switches_hash_it() {
     let mut switch = Place::switch("letflow");
     switch.scheme.placement = Placement::Ingress;
-    switch.decider = Decider::of_switch(&switch.scheme, 1, false, &mut switch.random);
+    switch.decider = Decider::of_switch(&switch.scheme, 1, true, false, &mut switch.random);
     let first = switch.hop(&header(3, 0), Time(0));
     assert_eq!(switch.hop(&header(3, 0), Time(9)), first);
     let hops: Vec<Hop> = (1..50).map(|i| switch.hop(&header(3, 0), Time::from_ms(i))).collect();
@@ -261,7 +261,7 @@ fn schemes_of_the_switches_leave_the_nic_alone() {
 fn a_flow_for_which_there_is_no_room_goes_by_its_hash_and_is_not_decided() {
     let mut switch = Place::switch("letflow");
     switch.scheme.entries = Some(1);
-    switch.decider = Decider::of_switch(&switch.scheme, 1, false, &mut switch.random);
+    switch.decider = Decider::of_switch(&switch.scheme, 1, true, false, &mut switch.random);
     switch.route(&header(3, 0), Time(0));
     let other = header(4, 0);
     let hashed = PORTS[switch.decider.hashed(&other, 4)];
@@ -279,7 +279,7 @@ fn a_flow_for_which_there_is_no_room_takes_no_intermediate_switch() {
     let mut switch = Place::switch("valiant");
     switch.scheme.granularity = Granularity::Flow(Default::default());
     switch.scheme.entries = Some(1);
-    switch.decider = Decider::of_switch(&switch.scheme, 1, false, &mut switch.random);
+    switch.decider = Decider::of_switch(&switch.scheme, 1, true, false, &mut switch.random);
     let forwarding = Forwarding::build(&switch.scheme, &network, |_| false, 1).unwrap();
     let (here, dst) = (network.edge_switch(0), network.hosts() - 1);
     let mut onward = |number, now| {
@@ -307,7 +307,7 @@ fn a_selector_of_ones_own_is_one_file_and_one_line() {
     assert_eq!(switch.scheme.check(), Ok(()));
     for (granularity, decided) in [("packet", 40), ("flow", 10)] {
         switch.scheme.granularity = Granularity::read(granularity, serde_json::json!({})).unwrap().unwrap();
-        switch.decider = Decider::of_switch(&switch.scheme, 1, false, &mut switch.random);
+        switch.decider = Decider::of_switch(&switch.scheme, 1, true, false, &mut switch.random);
         for packet in 0..40 {
             let flow = packet % 10;
             let port = PORTS[(flow as usize + 2) % 4];

@@ -291,6 +291,19 @@ impl Forwarding {
         }
     }
 
+    /// Whether a data packet at its destination's switch leaves the network there. On its way to an intermediate switch it may come by
+    /// before.
+    #[inline]
+    pub fn arrives(&self, here: NodeId, header: &Header) -> bool {
+        let via = match &self.beyond {
+            Beyond::Nothing | Beyond::Layers(_) | Beyond::Paths(_) => return true,
+            Beyond::Via(via) => via,
+            Beyond::Weighed(alternatives) => alternatives.via(),
+        };
+        let is_direct = header.is_first() && self.table.edge_of(header.src) == self.table.edge_of(header.dst);
+        is_direct || self.part_of_way(via, here, header).1.phase() == Phase::Minimal
+    }
+
     /// Where a packet goes on that may go over an intermediate switch.
     fn go_on(
         &self,

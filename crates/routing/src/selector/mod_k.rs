@@ -157,7 +157,7 @@ mod tests {
         let (tag, carries) = (Tag::default(), Carries::Data);
         let header = Header { src, dst, flow: 0, tag, bytes: 1500, payload: 1436, hops: 1, carries };
         let mut random = Pcg64Mcg::new(1);
-        let mut decider = Decider::of_switch(scheme, scheme.stride(network, at), false, &mut random);
+        let mut decider = Decider::of_switch(scheme, scheme.stride(network, at), true, false, &mut random);
         let tags = || TagSpace::None;
         let port = decider.port(header, candidates, Time::ZERO, Loads(|_| 0), tags, &mut random).port;
         ups.iter().position(|&up| up == port).map(|place| place as u32)

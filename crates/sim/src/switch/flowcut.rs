@@ -21,7 +21,9 @@ impl Switch {
         packet: &mut Packet,
         out: &mut impl Scheduler<Message>,
     ) -> PortId {
-        if is_edge_of(world, id, packet.dst) {
+        let forwarding = world.epochs.forwarding(self.epoch, &world.forwarding);
+        let header = header(world, packet);
+        if is_edge_of(world, id, packet.dst) && forwarding.arrives(id, &header) {
             // Where the first switch is the last one, there is one way only.
             if packet.hops > 1 {
                 self.acknowledge(world, id, now, packet, out);
@@ -29,10 +31,9 @@ impl Switch {
             return self.choose_specially(world, id, now, packet, out);
         }
         let Switch { ports, decider, draws, reports, .. } = self;
-        let forwarding = world.epochs.forwarding(self.epoch, &world.forwarding);
         let candidates = forwarding.table().candidates_in_row(self.row, id, packet.dst);
         let view = PortsAt { ports, world, id, now, reports: reports.as_deref(), out };
-        let (header, back, sent) = (header(world, packet), packet.ingress, packet.sent);
+        let (back, sent) = (packet.ingress, packet.sent);
         let hop = decider.counted(forwarding, candidates, id, &header, back, sent, now, view, draws);
         take(packet, hop)
     }
