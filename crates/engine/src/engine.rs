@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use netloom_units::Time;
 
 use crate::barrier::{Barrier, Broken};
-use crate::model::{Model, NodeIndex, Scheduler, TIMER};
+use crate::model::{Handler, Model, NodeIndex, Scheduler, TIMER, Turn};
+use crate::order::{Order, index, is_of_instants};
 use crate::wheel::{Event, Wheel};
 
 /// How to run a model.
@@ -145,21 +146,20 @@ impl<'m, M: Model> Engine<'m, M> {
                 beyond: BTreeSet::new(),
                 outbox: Outbox {
                     part: part as u32,
-                    homes: &homes,
+                    homes: (threads > 1).then_some(&homes),
                     wheel: Wheel::new(ids.len(), grid.shift, grid.slots, grid.epoch),
                     mail: (0..threads).map(|_| Vec::new()).collect(),
                     mail_first: u64::MAX,
                     soon: BinaryHeap::new(),
                     next_timer: Time::MAX,
                     soon_sequence: 0,
-                    turn: Turn { local: 0, window_end: Time::ZERO },
+                    running: Running { local: 0, window_end: Time::ZERO },
                     now: Time::ZERO,
                     timers: 0,
-                    last_of_instant: false,
+                    to_next: 0,
                     tally: 0,
                 },
-                order: Vec::new(),
-                scratch: Vec::new(),
+                order: Order::new(grid.shift),
                 long_order: Vec::new(),
                 shift: grid.shift,
                 late: Vec::new(),
@@ -284,10 +284,7 @@ struct Worker<'e, M: Model> {
     /// The nodes that wait for an instant at or after the limit inside them.
     beyond: BTreeSet<u32>,
     outbox: Outbox<'e, M::Payload>,
-    /// Scratch: one node's events as sort keys.
-    order: Vec<u64>,
-    /// Scratch of the sort.
-    scratch: Vec<u64>,
+    order: Order,
     /// Scratch for turns whose keys do not fit 64 bits.
     long_order: Vec<(u64, u32)>,
     /// Window length is `1 << shift` picoseconds.
@@ -342,7 +339,7 @@ impl<M: Model> Worker<'_, M> {
 
     fn start_nodes(&mut self) {
         for local in 0..self.nodes.len() {
-            self.outbox.turn = Turn { local: local as u32, window_end: Time::ZERO };
+            self.outbox.running = Running { local: local as u32, window_end: Time::ZERO };
             self.model.start(&mut self.nodes[local], self.ids[local], &mut self.outbox);
         }
     }
@@ -387,10 +384,10 @@ impl<M: Model> Worker<'_, M> {
     ///
     /// `whole` says that the run's limit does not cut the window.
     fn take_turn(&mut self, local: u32, end: Time, whole: bool) {
-        self.outbox.turn = Turn { local, window_end: end };
+        self.outbox.running = Running { local, window_end: end };
         self.outbox.now = self.start;
         let (buffer, mut events) = self.outbox.wheel.take_inbox(local);
-        if whole && events.len() <= 1 << INDEX_BITS && self.shift <= TIME_BITS {
+        if whole && self.order.takes(events.len()) {
             self.handle_in_order(local, &mut events);
         } else {
             self.handle_in_long_order(local, end, &mut events);
@@ -400,7 +397,7 @@ impl<M: Model> Worker<'_, M> {
         outbox.wheel.recycle(buffer, events);
         let next = loop {
             if outbox.next_timer < end {
-                handle_timers(*model, node, id, outbox, end);
+                model.take_turn(node, id, Timers { outbox, before: end });
             }
             let next = model.advance(node, id, end, outbox);
             // It may have set timers for this very turn, and then it has stopped there.
@@ -422,43 +419,25 @@ impl<M: Model> Worker<'_, M> {
         }
     }
 
-    /// Handles a turn's events by (time, source, order of sending), with a key of 64 bits: the instant's place in its
-    /// window, the source, the index.
+    /// Handles a turn's events by (time, source, order of sending).
     #[inline]
     fn handle_in_order(&mut self, local: u32, events: &mut [Event<P<M>>]) {
-        let Worker { model, nodes, ids, outbox, order, scratch, handled, shift, .. } = self;
-        let (node, id) = (&mut nodes[local as usize], ids[local as usize]);
+        let Worker { model, nodes, ids, outbox, order, handled, .. } = self;
         *handled += events.len() as u64;
-        order.clear();
-        order.extend(events.iter().enumerate().map(|(index, event)| {
-            // All events of a window agree in the bits of their instants that are shifted out here.
-            (event.at.0 << (SOURCE_BITS + INDEX_BITS))
-                | (u64::from(event.source) << INDEX_BITS)
-                | index as u64
-        }));
-        // Events from one channel come sorted; a host's nearly always are.
-        if !order.is_sorted() {
-            sort_keys(order, scratch, *shift);
-        }
-        // Behind the last key stands one that is later, or at worst makes the last instant look shared.
-        order.push(u64::MAX);
-        for pair in order.windows(2) {
-            outbox.last_of_instant = (pair[0] ^ pair[1]) >> (SOURCE_BITS + INDEX_BITS) != 0;
-            let event = &mut events[(pair[0] & ((1 << INDEX_BITS) - 1)) as usize];
-            handle_one(*model, node, id, outbox, event);
-        }
+        let keys = order.sort(events.iter().map(|event| (event.at, event.source)));
+        let order = keys.windows(2).map(|pair| (index(pair[0]), pair[0] ^ pair[1]));
+        model.take_turn(&mut nodes[local as usize], ids[local as usize], Events { order, events, outbox });
     }
 
     /// The same for windows that are long, crowded, or cut by the run's limit.
     #[cold]
     fn handle_in_long_order(&mut self, local: u32, end: Time, events: &mut [Event<P<M>>]) {
         let Worker { model, nodes, ids, outbox, long_order, late, handled, .. } = self;
-        let (node, id) = (&mut nodes[local as usize], ids[local as usize]);
         long_order.clear();
         for (index, event) in events.iter().enumerate() {
             if event.at < end {
                 // Windows are at most 2³¹ ps long and aligned, so the lower half of an instant orders it.
-                let key = (event.at.0 << SOURCE_BITS) | u64::from(event.source);
+                let key = (event.at.0 << u32::BITS) | u64::from(event.source);
                 long_order.push((key, index as u32));
             } else if event.source == TIMER {
                 outbox.timers -= 1;
@@ -468,98 +447,56 @@ impl<M: Model> Worker<'_, M> {
         }
         *handled += long_order.len() as u64;
         long_order.sort_unstable();
-        outbox.last_of_instant = false;
-        for &(_, index) in long_order.iter() {
-            handle_one(*model, node, id, outbox, &mut events[index as usize]);
+        let order = long_order.iter().map(|&(_, index)| (index as usize, 0));
+        model.take_turn(&mut nodes[local as usize], ids[local as usize], Events { order, events, outbox });
+    }
+}
+
+/// Events in order, each by its index and [what is known of the next](Outbox::to_next), and between them the timers of the same turn.
+struct Events<'t, 'e, I, P> {
+    order: I,
+    events: &'t mut [Event<P>],
+    outbox: &'t mut Outbox<'e, P>,
+}
+
+impl<P: Copy, I: Iterator<Item = (usize, u64)>> Turn<P> for Events<'_, '_, I, P> {
+    #[inline(always)]
+    fn run(self, handler: &mut impl Handler<P>) {
+        let Events { order, events, outbox } = self;
+        for (index, to_next) in order {
+            let Event { at, source, payload, .. } = &mut events[index];
+            outbox.to_next = to_next;
+            if outbox.next_timer != Time::MAX {
+                handle_timers(handler, outbox, *at);
+            }
+            outbox.now = *at;
+            handler.handle(*at, *source, payload, outbox);
         }
     }
 }
 
-/// Sorts keys that are spread over a window of `1 << shift` ps: into 32 stretches of the window first, then, being nearly in
-/// order, by insertion. Half the work of a general sort on the few dozen events of a switch's turn.
-fn sort_keys(keys: &mut Vec<u64>, scratch: &mut Vec<u64>, shift: u32) {
-    const STRETCHES: usize = 32;
-    const FEW: usize = 20;
-    if keys.len() < FEW {
-        return insert_in_order(keys);
-    }
-    if keys.len() > usize::from(u8::MAX) || shift < STRETCHES.ilog2() {
-        keys.sort_unstable();
-        return;
-    }
-    let first_bit = SOURCE_BITS + INDEX_BITS + shift - STRETCHES.ilog2();
-    let stretch = |key: u64| (key >> first_bit) as usize % STRETCHES;
-    let mut places = [0u8; STRETCHES];
-    for &key in keys.iter() {
-        places[stretch(key)] += 1;
-    }
-    let mut before = 0;
-    for place in &mut places {
-        before += std::mem::replace(place, before);
-    }
-    scratch.clear();
-    scratch.resize(keys.len(), 0);
-    for &key in keys.iter() {
-        let place = &mut places[stretch(key)];
-        scratch[usize::from(*place)] = key;
-        *place += 1;
-    }
-    insert_in_order(scratch);
-    std::mem::swap(keys, scratch);
-}
-
-/// Sorts keys that are few, or nearly in order.
-#[inline]
-fn insert_in_order(keys: &mut [u64]) {
-    for end in 1..keys.len() {
-        let key = keys[end];
-        let mut place = end;
-        while place > 0 && keys[place - 1] > key {
-            keys[place] = keys[place - 1];
-            place -= 1;
-        }
-        keys[place] = key;
-    }
-}
-
-/// Handles one event, and before it the timers of the same turn that are due.
-#[inline(always)]
-fn handle_one<M: Model>(
-    model: &M,
-    node: &mut M::Node,
-    id: NodeIndex,
-    outbox: &mut Outbox<'_, P<M>>,
-    event: &mut Event<P<M>>,
-) {
-    if outbox.next_timer < event.at {
-        handle_timers(model, node, id, outbox, event.at);
-    }
-    outbox.now = event.at;
-    model.handle(node, id, event.at, event.source, &mut event.payload, outbox);
-}
-
-/// Handles the timers of the running turn that are due before an instant.
-#[inline(never)]
-fn handle_timers<M: Model>(
-    model: &M,
-    node: &mut M::Node,
-    id: NodeIndex,
-    outbox: &mut Outbox<'_, P<M>>,
+/// The timers of the running turn that are due before an instant.
+struct Timers<'t, 'e, P> {
+    outbox: &'t mut Outbox<'e, P>,
     before: Time,
-) {
+}
+
+impl<P: Copy> Turn<P> for Timers<'_, '_, P> {
+    fn run(self, handler: &mut impl Handler<P>) {
+        handle_timers(handler, self.outbox, self.before);
+    }
+}
+
+#[inline(never)]
+fn handle_timers<P: Copy>(handler: &mut impl Handler<P>, outbox: &mut Outbox<'_, P>, before: Time) {
+    // While timers wait, nothing is said of what comes next.
+    outbox.to_next = 0;
     while let Some((at, mut payload)) = outbox.due_timer(before) {
         assert!(at >= outbox.now, "the model set a timer for {at} when {} had passed", outbox.now);
         outbox.now = at;
-        model.handle(node, id, at, TIMER, &mut payload, outbox);
+        handler.handle(at, TIMER, &mut payload, outbox);
     }
 }
-
-/// Bits of a source in a sort key.
-const SOURCE_BITS: u32 = 32;
-/// Bits of an event's index in a short sort key.
-const INDEX_BITS: u32 = 12;
-/// Bits of an instant's place in its window in a short sort key.
-const TIME_BITS: u32 = 64 - SOURCE_BITS - INDEX_BITS;
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -567,7 +504,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 /// The node whose turn it is.
 #[derive(Clone, Copy)]
-struct Turn {
+struct Running {
     local: u32,
     window_end: Time,
 }
@@ -598,7 +535,8 @@ impl<P> Eq for Soon<P> {}
 
 struct Outbox<'e, P> {
     part: u32,
-    homes: &'e [Home],
+    /// Absent if there is one part only: all are at home.
+    homes: Option<&'e [Home]>,
     wheel: Wheel<P>,
     mail: Vec<Vec<Event<P>>>,
     /// First window that mail of this epoch goes to.
@@ -607,13 +545,14 @@ struct Outbox<'e, P> {
     /// When the first of them is due; `Time::MAX` if there is none.
     next_timer: Time,
     soon_sequence: u64,
-    turn: Turn,
+    running: Running,
     /// The instant of the turn's latest event or timer.
     now: Time,
     /// Timers set for later turns, so far.
     timers: u64,
-    /// No other event of the running turn has the instant of the one being handled.
-    last_of_instant: bool,
+    /// In which bits the key of the next event of the running turn differs from that of the one being handled; 0 if that is not known,
+    /// or if timers wait that may be of the same instant.
+    to_next: u64,
     tally: u64,
 }
 
@@ -631,18 +570,22 @@ impl<P> Outbox<'_, P> {
 impl<P: Copy> Scheduler<P> for Outbox<'_, P> {
     #[inline(always)]
     fn send_made(&mut self, to: NodeIndex, source: u32, at: Time, make: impl FnOnce() -> P) {
-        let Home { part, local: node } = self.homes[to as usize];
-        if part == self.part {
-            self.wheel.insert(at, node, || Event { at, source, node, payload: make() });
-        } else {
-            self.mail_first = self.mail_first.min(self.wheel.window_of(at));
-            self.mail[part as usize].push(Event { at, source, node, payload: make() });
+        let mut node = to;
+        if let Some(homes) = self.homes {
+            let Home { part, local } = homes[to as usize];
+            node = local;
+            if part != self.part {
+                self.mail_first = self.mail_first.min(self.wheel.window_of(at));
+                return self.mail[part as usize].push(Event { at, source, node, payload: make() });
+            }
         }
+        self.wheel.insert(at, node, || Event { at, source, node, payload: make() });
     }
 
     fn timer(&mut self, at: Time, payload: P) {
-        let Turn { local, window_end } = self.turn;
+        let Running { local, window_end } = self.running;
         if at < window_end {
+            self.to_next = 0;
             self.soon_sequence += 1;
             self.next_timer = self.next_timer.min(at);
             self.soon.push(Reverse(Soon { at, sequence: self.soon_sequence, payload }));
@@ -665,8 +608,7 @@ impl<P: Copy> Scheduler<P> for Outbox<'_, P> {
 
     #[inline(always)]
     fn is_last_of_instant(&self) -> bool {
-        // Timers set during the turn may fire in this instant, too.
-        self.last_of_instant && self.next_timer == Time::MAX
+        is_of_instants(self.to_next)
     }
 
     fn tally(&mut self, amount: u64) {

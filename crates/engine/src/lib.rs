@@ -50,10 +50,11 @@
 mod barrier;
 mod engine;
 mod model;
+mod order;
 mod partition;
 pub mod reference;
 mod wheel;
 
 pub use engine::{END_OF_TIME, Engine, EngineError, Progress, Run, Setup};
-pub use model::{Model, NodeIndex, Scheduler, TIMER};
+pub use model::{Handler, Model, NodeIndex, Scheduler, TIMER, Turn};
 pub use partition::contiguous;

@@ -33,6 +33,12 @@ pub trait Model: Sync {
         out: &mut impl Scheduler<Self::Payload>,
     );
 
+    /// Handles a node's events of one turn. A model whose nodes are of several kinds tells them apart here once, not for each event.
+    #[inline(always)]
+    fn take_turn(&self, node: &mut Self::Node, id: NodeIndex, turn: impl Turn<Self::Payload>) {
+        turn.run(&mut Each { model: self, node, id });
+    }
+
     /// Does everything that happens inside the node strictly before `until` and needs no message to happen. Returns
     /// the next instant at which something will, if it is known.
     ///
@@ -48,6 +54,38 @@ pub trait Model: Sync {
         until: Time,
         out: &mut impl Scheduler<Self::Payload>,
     ) -> Option<Time>;
+}
+
+/// The events of one node that its executor hands over at once, in order.
+pub trait Turn<P> {
+    /// Calls the handler for each of them.
+    fn run(self, handler: &mut impl Handler<P>);
+}
+
+/// What one node does with its events: [`Model::handle`] with the model and the node put in.
+pub trait Handler<P> {
+    /// See [`Model::handle`].
+    fn handle(&mut self, at: Time, source: u32, payload: &mut P, out: &mut impl Scheduler<P>);
+}
+
+/// The handler that asks the model about each event.
+struct Each<'a, M: Model + ?Sized> {
+    model: &'a M,
+    node: &'a mut M::Node,
+    id: NodeIndex,
+}
+
+impl<M: Model + ?Sized> Handler<M::Payload> for Each<'_, M> {
+    #[inline(always)]
+    fn handle(
+        &mut self,
+        at: Time,
+        source: u32,
+        payload: &mut M::Payload,
+        out: &mut impl Scheduler<M::Payload>,
+    ) {
+        self.model.handle(self.node, self.id, at, source, payload, out);
+    }
 }
 
 /// Where a node puts the messages it sends and the timers it sets.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 
-use netloom_engine::{Model, NodeIndex, Scheduler, TIMER};
+use netloom_engine::{Handler, Model, NodeIndex, Scheduler, TIMER, Turn};
 use netloom_fabric::{Credit, Departure, Fabric, Packet, Ports, Rules, Wire};
 use netloom_routing::{Forwarding, Routing};
 use netloom_topology::Network;
@@ -161,8 +161,7 @@ impl Model for World {
         }
     }
 
-    // Inlined into the engine's loop, so that a packet at a switch costs no call; hosts are the rarer case.
-    #[inline(always)]
+    #[inline]
     fn handle(
         &self,
         node: &mut Node,
@@ -173,16 +172,16 @@ impl Model for World {
         out: &mut impl Scheduler<Message>,
     ) {
         match node {
-            Node::Switch(switch) => {
-                let Message::Packet(packet) = message else {
-                    return switch.on_timer(self, id, at, message, out);
-                };
-                switch.forward(self, id, at, packet, out);
-            }
-            Node::Host(host) => {
-                debug_assert!(source == TIMER || matches!(message, Message::Packet(_)));
-                host.handle(self, id, at, message, out);
-            }
+            Node::Switch(switch) => AtSwitch { world: self, switch, id }.handle(at, source, message, out),
+            Node::Host(host) => AtHost { world: self, host, id }.handle(at, source, message, out),
+        }
+    }
+
+    #[inline(always)]
+    fn take_turn(&self, node: &mut Node, id: NodeIndex, turn: impl Turn<Message>) {
+        match node {
+            Node::Switch(switch) => turn.run(&mut AtSwitch { world: self, switch, id }),
+            Node::Host(host) => turn.run(&mut AtHost { world: self, host, id }),
         }
     }
 
@@ -198,5 +197,36 @@ impl Model for World {
             Node::Switch(switch) => switch.advance(self, id, until, out),
             Node::Host(host) => host.advance(self, id, until, out),
         }
+    }
+}
+
+struct AtSwitch<'a> {
+    world: &'a World,
+    switch: &'a mut Switch,
+    id: NodeIndex,
+}
+
+impl Handler<Message> for AtSwitch<'_> {
+    // Inlined into the engine's loop, so that a packet at a switch costs no call; hosts are the rarer case.
+    #[inline(always)]
+    fn handle(&mut self, at: Time, _: u32, message: &mut Message, out: &mut impl Scheduler<Message>) {
+        match message {
+            Message::Packet(packet) => self.switch.forward(self.world, self.id, at, packet, out),
+            timer => self.switch.on_timer(self.world, self.id, at, timer, out),
+        }
+    }
+}
+
+struct AtHost<'a> {
+    world: &'a World,
+    host: &'a mut Host,
+    id: NodeIndex,
+}
+
+impl Handler<Message> for AtHost<'_> {
+    #[inline(always)]
+    fn handle(&mut self, at: Time, source: u32, message: &mut Message, out: &mut impl Scheduler<Message>) {
+        debug_assert!(source == TIMER || matches!(message, Message::Packet(_)));
+        self.host.handle(self.world, self.id, at, message, out);
     }
 }

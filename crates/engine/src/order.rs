@@ -1,0 +1,190 @@
+//! The order of a turn's events: by instant, then by source, then as they were sent, each in a key of 64 bits.
+//!
+//! Half the work of a general sort, because the events are known to be spread over their window: they are put into stretches of it while
+//! their keys are made, and are then nearly in order.
+
+use netloom_units::Time;
+
+/// Bits of a source in a key.
+const SOURCE_BITS: u32 = 32;
+/// Bits of an event's index in a key.
+const INDEX_BITS: u32 = 12;
+/// Bits of an instant's place in its window in a key.
+const TIME_BITS: u32 = 64 - SOURCE_BITS - INDEX_BITS;
+/// Below so many, insertion alone is faster.
+const FEW: usize = 20;
+/// Stretches of a window.
+const STRETCHES: usize = 64;
+/// Above so many, places among them do not fit a byte.
+const MANY: usize = u8::MAX as usize;
+
+/// An event's place in the order: its instant's place in its window, its source, its index.
+pub(crate) type Key = u64;
+
+/// Greater than any event's.
+const LAST: Key = u64::MAX;
+
+#[inline(always)]
+fn key(at: Time, source: u32, index: usize) -> Key {
+    // All events of a window agree in the bits of their instants that are shifted out here.
+    (at.0 << (SOURCE_BITS + INDEX_BITS)) | (u64::from(source) << INDEX_BITS) | index as u64
+}
+
+/// Which of the turn's events it is.
+#[inline(always)]
+pub(crate) fn index(key: Key) -> usize {
+    (key & ((1 << INDEX_BITS) - 1)) as usize
+}
+
+/// Whether two keys that differ in these bits are of different instants.
+#[inline(always)]
+pub(crate) fn is_of_instants(difference: u64) -> bool {
+    difference >> (SOURCE_BITS + INDEX_BITS) != 0
+}
+
+/// Orders one turn's events after the other's.
+pub(crate) struct Order {
+    /// Window length is `1 << shift` picoseconds.
+    shift: u32,
+    // A byte cannot leave them.
+    keys: Box<[Key; MANY + 1]>,
+    spread: Box<[Key; MANY + 1]>,
+    /// Of turns of many events.
+    many: Vec<Key>,
+}
+
+impl Order {
+    pub(crate) fn new(shift: u32) -> Self {
+        Order { shift, keys: Box::new([0; MANY + 1]), spread: Box::new([0; MANY + 1]), many: Vec::new() }
+    }
+
+    /// Whether so many events of one window have keys.
+    #[inline]
+    pub(crate) fn takes(&self, events: usize) -> bool {
+        events < 1 << INDEX_BITS && self.shift <= TIME_BITS
+    }
+
+    /// The keys in order, and behind them one that is greater, or at worst makes the last instant look shared.
+    #[inline(always)]
+    pub(crate) fn sort(&mut self, events: impl ExactSizeIterator<Item = (Time, u32)>) -> &[Key] {
+        let count = events.len();
+        let keys = events.enumerate().map(|(index, (at, source))| key(at, source, index));
+        if count < FEW {
+            let mut greatest = 0;
+            for (end, key) in keys.enumerate() {
+                insert(&mut self.keys, &mut greatest, end as u8, key);
+            }
+            self.keys[count] = LAST;
+            &self.keys[..=count]
+        } else if count <= MANY {
+            self.sort_some(keys)
+        } else {
+            self.sort_many(keys)
+        }
+    }
+
+    #[inline(always)]
+    fn sort_some(&mut self, events: impl ExactSizeIterator<Item = Key>) -> &[Key] {
+        let Order { shift, keys, spread, .. } = self;
+        let count = events.len();
+        // The stretches are the first bits of a place in the window.
+        let first_bit = SOURCE_BITS + INDEX_BITS + shift.saturating_sub(STRETCHES.ilog2());
+        let stretch = |key: Key| (key >> first_bit) as usize % STRETCHES;
+        let mut places = [0u8; STRETCHES];
+        for (index, key) in events.enumerate() {
+            keys[usize::from(index as u8)] = key;
+            places[stretch(key)] += 1;
+        }
+        if keys[..count].is_sorted() {
+            keys[count] = LAST;
+            return &keys[..=count];
+        }
+        add_up(&mut places);
+        for &key in &keys[..count] {
+            let place = &mut places[stretch(key)];
+            spread[usize::from(*place)] = key;
+            *place += 1;
+        }
+        let mut greatest = 0;
+        for end in 0..count as u8 {
+            let key = spread[usize::from(end)];
+            insert(spread, &mut greatest, end, key);
+        }
+        spread[count] = LAST;
+        &spread[..=count]
+    }
+
+    #[cold]
+    fn sort_many(&mut self, events: impl Iterator<Item = Key>) -> &[Key] {
+        self.many.clear();
+        self.many.extend(events);
+        self.many.sort_unstable();
+        self.many.push(LAST);
+        &self.many
+    }
+}
+
+/// Puts a key in its place among the first `end`, which are in order, the greatest of them being known.
+#[inline(always)]
+fn insert(keys: &mut [Key; MANY + 1], greatest: &mut Key, end: u8, key: Key) {
+    if key >= *greatest {
+        *greatest = key;
+        keys[usize::from(end)] = key;
+        return;
+    }
+    let mut place = end;
+    while place > 0 && keys[usize::from(place - 1)] > key {
+        keys[usize::from(place)] = keys[usize::from(place - 1)];
+        place -= 1;
+    }
+    keys[usize::from(place)] = key;
+}
+
+/// Makes of counts, one byte each and at most 255 together, the sums of those before them: eight at a time.
+fn add_up(counts: &mut [u8; STRETCHES]) {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let mut before = 0;
+    for eight in counts.as_chunks_mut::<8>().0 {
+        let sums = u64::from_le_bytes(*eight).wrapping_mul(EACH);
+        *eight = ((sums << 8) + before * EACH).to_le_bytes();
+        before += sums >> 56;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Whatever the window and the number of events, in whatever order they come.
+        #[test]
+        fn as_a_sort_would(
+            shift in 0u32..=TIME_BITS,
+            window in 0u64..1 << 40,
+            events in prop::collection::vec((any::<u64>(), any::<u32>()), 0..400),
+            is_sorted in any::<bool>(),
+        ) {
+            let mut events: Vec<_> =
+                events.iter().map(|&(at, source)| (Time((window << shift) + (at & ((1 << shift) - 1))), source)).collect();
+            if is_sorted {
+                events.sort_unstable();
+            }
+            let mut wanted: Vec<usize> = (0..events.len()).collect();
+            wanted.sort_by_key(|&index| events[index]);
+            let mut order = Order::new(shift);
+            prop_assert!(order.takes(events.len()));
+            for _ in 0..2 {
+                let keys = order.sort(events.iter().copied());
+                let (last, keys) = keys.split_last().unwrap();
+                prop_assert_eq!(*last, LAST);
+                prop_assert_eq!(keys.iter().map(|&key| index(key)).collect::<Vec<_>>(), wanted.clone());
+                for pair in keys.windows(2) {
+                    let instants = (events[index(pair[0])].0, events[index(pair[1])].0);
+                    prop_assert_eq!(is_of_instants(pair[0] ^ pair[1]), instants.0 != instants.1);
+                }
+            }
+        }
+    }
+}
