@@ -24,7 +24,7 @@ pub enum PacketKind {
     /// [`Packet::src`] is the congested destination, [`Packet::aux`] the quantised feedback (1 to 63).
     Cnm,
     /// Flowcut's acknowledgement by a data packet's last switch to the switches before it. [`Packet::src`] is the data's destination, [`Packet::aux`]
-    /// the data packet's size.
+    /// the data packet's size. On the way of the data in reverse, [`Packet::tag`] counts the channels that are left of it.
     FlowAck,
     /// Something that a packet's last switch tells its first one. [`Packet::src`] is the packet's destination, [`Packet::tag`] the scheme's own
     /// words.

@@ -14,20 +14,29 @@ pub struct FlowKey {
     pub flow: u32,
 }
 
-/// A flow by both of its names: what switches see, and where its source keeps its state.
+/// A flow as one place knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowRef {
-    /// As switches see it.
+    /// Its name.
     pub key: FlowKey,
-    /// Where its source keeps it.
+    /// At its source: where its state is kept. At a switch: on which of its passes there, as its packets may come by more than once.
     pub slot: u32,
 }
 
 impl FlowRef {
-    /// A flow where it only passes: nobody there knows its source's place for it.
+    /// A flow at a switch by which its packets come once.
     #[inline(always)]
     pub(crate) fn passing(key: FlowKey) -> Self {
         FlowRef { key, slot: 0 }
+    }
+}
+
+// One multiplication instead of one per part.
+impl std::hash::Hash for FlowRef {
+    #[inline(always)]
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        let name = u64::from(self.key.src) << 32 | u64::from(self.key.flow);
+        state.write_u64(name ^ u64::from(self.slot).rotate_right(16));
     }
 }
 
@@ -153,6 +162,8 @@ pub struct Notice {
 pub struct Receipt {
     /// The packet's flow.
     pub flow: FlowKey,
+    /// Channels that the packet had crossed when it came to the switch that is told.
+    pub pass: u8,
     /// When the packet left its host.
     pub sent: Time,
     /// Its bytes on the wire.

@@ -201,7 +201,6 @@ impl Routing {
         decides(!is_first || !selector.is_static(), Placement::Switch, &follows)?;
         let listens = format!("\"{}\" needs every switch to listen,", selector.name());
         decides(!is_first || selector.uncongested().is_none(), Placement::Switch, &listens)?;
-        // Not at every switch with flowcuts either: a way over an intermediate switch may cross a switch twice, which has one entry per flow.
         let by_first = format!("\"{}\" is decided by the first switch,", selector.name());
         decides(is_first || !selector.facts().at_first_switch, Placement::Ingress, &by_first)?;
         let has_flowcuts = matches!(granularity, Granularity::Flowcut(_));
@@ -210,8 +209,8 @@ impl Routing {
             "\"flow\", \"flowlet\", \"flowcell\" or \"packet\" with \"conga\", which keeps labels for runs of packets,",
         )?;
         if let Selector::Ugal(ugal) = selector {
-            let expected = "false (the preset \"ugal-l\") with flowcuts: only the first switch knows when one ends, and a later one would break its order;";
-            Invalid::unless(!ugal.progressive || !has_flowcuts, "selector.progressive", expected, true)?;
+            let every = !ugal.progressive || !has_flowcuts || self.placement == Placement::Switch;
+            decides(every, Placement::Switch, "switches that decide again must know when a flowcut ends,")?;
         }
         Invalid::at_least("entropy_values", self.entropy_values, 1)?;
         let remembers = !nic && !selector.is_static() && !matches!(granularity, Granularity::Packet(_));
@@ -262,17 +261,22 @@ mod tests {
         scheme.placement = Placement::Nic;
         assert_eq!(scheme.check().unwrap_err().field, "selector");
 
-        let mut scheme = preset::find("valiant").unwrap().routing();
-        scheme.placement = Placement::Switch;
-        assert_eq!(scheme.check().unwrap_err().field, "placement");
+        for name in ["valiant", "ugal-l", "par"] {
+            let mut scheme = preset::find(name).unwrap().routing();
+            scheme.placement = Placement::Switch;
+            assert_eq!(scheme.check(), Ok(()), "{name}");
+            scheme.placement = Placement::Nic;
+            assert_eq!(scheme.check().unwrap_err().field, "selector");
+        }
 
         let mut scheme = preset::find("par").unwrap().routing();
-        scheme.placement = Placement::Switch;
-        assert_eq!(scheme.check().unwrap_err().field, "placement");
         scheme.granularity = Granularity::Flowcut(Flowcut::default());
-        assert_eq!(scheme.check().unwrap_err().field, "placement");
+        let error = scheme.check().unwrap_err();
+        assert_eq!(error.field, "placement");
+        assert!(error.to_string().contains("must know when a flowcut ends"), "{error}");
+        scheme.placement = Placement::Switch;
+        assert_eq!(scheme.check(), Ok(()));
         scheme.placement = Placement::Ingress;
-        assert!(scheme.check().unwrap_err().to_string().contains("only the first switch knows"));
         scheme.selector = preset::find("ugal-l").unwrap().routing().selector;
         assert_eq!(scheme.check(), Ok(()));
 

@@ -1,6 +1,6 @@
 //! Why a packet goes where it goes.
 
-use netloom_routing::{Carries, Decider, Header, Tag, View, hash_in_words};
+use netloom_routing::{Carries, Decider, Header, Tag, View};
 use netloom_topology::{HostId, Network, NodeId, PortId};
 use netloom_units::Time;
 use netloom_units::random;
@@ -61,7 +61,8 @@ impl Simulation {
                 let view = &mut Idle { network, here };
                 let hop = decider.onward(forwarding, here, &header, Time::ZERO, view, &mut draws);
                 let tagged = Header { tag: hop.tag, ..header };
-                let (candidates, reason) = forwarding.explain_onward(here, &tagged, &hash_in_words(&tagged));
+                let by = decider.explain_port(&world.routing, &tagged);
+                let (candidates, reason) = forwarding.explain_onward(here, &tagged, &by);
                 (candidates, hop, reason)
             };
             header.tag = hop.tag;

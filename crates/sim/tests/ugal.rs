@@ -9,7 +9,7 @@ use netloom_fabric::{Fabric, FlowControl, flow_control};
 use netloom_record::{Records, Window};
 use netloom_routing::granularity::{flowcell, flowcut, flowlet};
 use netloom_routing::selector::ugal::{Decision, Global, Hops, Load, Queue, Ratio, Ugal};
-use netloom_routing::{Granularity, Selector};
+use netloom_routing::{Granularity, Placement, Selector};
 use netloom_sim::{Cut, Fault, SimConfig, SimError, Simulation};
 use netloom_topology::{Dragonfly, HyperX, Network, SlimFly, Topology};
 use netloom_transport::{Congestion, Reliability, Transport};
@@ -241,6 +241,7 @@ proptest! {
         topology in prop::sample::select(families::all()),
         mut ugal in ugals(),
         granularity in granularities(),
+        every_switch in any::<bool>(),
         entries in prop::option::weighted(0.2, 1..5u32),
         fabric in fabrics(),
         bytes in 1..40_000u64,
@@ -257,12 +258,13 @@ proptest! {
             ugal.load = Load::Queue;
         }
         let is_flowcut = matches!(granularity, Granularity::Flowcut(_));
-        ugal.progressive &= !is_flowcut;
+        ugal.progressive &= !is_flowcut || every_switch;
         let mut config = SimConfig { fabric, seed, ..scheme("ugal-l") };
         config.routing.entries = entries.filter(|_| !matches!(granularity, Granularity::Packet(_)));
         let keeps_order = is_flowcut || matches!(granularity, Granularity::Flow(_)) && entries.is_none();
         config.routing.granularity = granularity;
         config.routing.selector = Selector::Ugal(ugal);
+        config.routing.placement = if every_switch { Placement::Switch } else { Placement::Ingress };
         if let Some(links) = cut {
             config.faults = vec![Fault::Cut(Cut { links: Some(links), ..Cut::default() })];
         }

@@ -47,6 +47,8 @@ pub struct Decider {
     passing: Option<Box<Passing>>,
     /// Whether it counts them only where it is a flow's first switch.
     at_first: bool,
+    /// It decides on ports for packets whose ways their first switches have decided on.
+    decides_ports: bool,
     /// ConWeave's two ends, at a switch that weaves.
     weaving: Option<Box<Weaving>>,
     /// What it knows of other leaf switches, under CONGA.
@@ -161,6 +163,7 @@ impl Decider {
             flows,
             passing,
             at_first,
+            decides_ports: scheme.placement == Placement::Switch && scheme.selector.facts().detours,
             weaving,
             leaf,
             chooser,
@@ -197,6 +200,7 @@ impl Decider {
             flows: Flows::None,
             passing: None,
             at_first: false,
+            decides_ports: false,
             weaving: None,
             leaf: None,
             redraws_on_loss: false,
@@ -277,7 +281,8 @@ impl Decider {
         Hop { port: ports[place], tag: header.tag }
     }
 
-    /// The way of a packet beyond minimal routing. Where the first switch chooses among intermediate switches, it does so here.
+    /// The way of a packet beyond minimal routing. Where the first switch chooses among intermediate switches, it does so here, and where
+    /// later ones choose among ports, they do.
     pub fn onward(
         &mut self,
         forwarding: &Forwarding,
@@ -287,45 +292,58 @@ impl Decider {
         view: &mut impl View,
         random: &mut impl Rng,
     ) -> Hop {
-        if forwarding.is_decided(here, header) {
-            return self.decide_way(forwarding, here, header, now, view, random);
+        let is_data = header.carries == Carries::Data;
+        let is_decided = forwarding.is_decided(here, header);
+        if is_decided || self.decides_ports && is_data {
+            return self.decide_way(forwarding, here, header, is_decided, now, view, random);
         }
         forwarding.onward(here, header, |ports| self.hashed(header, ports))
     }
 
-    /// The way of a packet at a switch that decides whether it goes over an intermediate one, and keeps that for the run.
+    /// The way of a packet at a switch that decides whether it goes over an intermediate one, or on the port by which it goes on, and keeps
+    /// that for the run. Packets of a flow may come by with several tags; what is kept for one would lead others in a circle.
+    #[expect(clippy::too_many_arguments, reason = "a packet, its place and what is known there")]
     #[inline(never)]
     fn decide_way(
         &mut self,
         forwarding: &Forwarding,
         here: NodeId,
         header: &Header,
+        is_decided: bool,
         now: Time,
         view: &mut impl View,
         random: &mut impl Rng,
     ) -> Hop {
-        let (flow, payload) = (FlowRef::passing(header.key()), header.payload);
+        if !is_decided && let Some((&[port], tag)) = forwarding.part(here, header) {
+            return Hop { port, tag };
+        }
+        let arrives = if header.is_first() { Tag::DIRECT } else { header.tag };
+        let (flow, payload) = (FlowRef { key: header.key(), slot: arrives.bits() }, header.payload);
         if let Some(hop) = each!(&mut self.flows, table => table.kept(flow, now, payload), None) {
             return hop;
         }
         if !each!(&mut self.flows, table => table.has_room(flow, now), true) {
             return self.direct(forwarding, here, header);
         }
-        let hop = self.way(forwarding, here, header, view, random);
+        let hop = self.way(forwarding, here, header, is_decided, view, random);
         each!(&mut self.flows, table => table.keep(flow, hop, now, payload), ());
         hop
     }
 
-    /// The way that is decided on now.
+    /// The way that is decided on now, or only the port.
     fn way(
         &mut self,
         forwarding: &Forwarding,
         here: NodeId,
         header: &Header,
+        is_decided: bool,
         view: &mut impl View,
         random: &mut impl Rng,
     ) -> Hop {
         let minimal = self.direct(forwarding, here, header);
+        if !is_decided {
+            return self.port_on_way(forwarding, here, header, minimal, view, random);
+        }
         if let Some(alternatives) = forwarding.alternatives() {
             let choice = alternatives.choose(forwarding.table(), here, header, minimal, view, random);
             return choice.map_or(minimal, |(hop, is_minimal)| {
@@ -341,6 +359,28 @@ impl Decider {
         let hop = forwarding.onward(here, &header, |ports| self.hashed(&header, ports));
         self.decisions.count(hop.port != minimal.port);
         hop
+    }
+
+    /// Another port, perhaps, for a packet whose way is decided on, than that of its header's hash.
+    fn port_on_way(
+        &mut self,
+        forwarding: &Forwarding,
+        here: NodeId,
+        header: &Header,
+        hashed: Hop,
+        view: &mut impl View,
+        random: &mut impl Rng,
+    ) -> Hop {
+        let (ports, tag) = match forwarding.part(here, header) {
+            Some((ports, tag)) if ports.len() > 1 => (ports, tag),
+            _ => return hashed,
+        };
+        let place = match forwarding.alternatives() {
+            Some(alternatives) => alternatives.lightest(ports, view, random),
+            None => below(ports.len(), random),
+        };
+        self.decisions.count(ports[place] != hashed.port);
+        Hop { port: ports[place], tag }
     }
 
     /// The way of a packet by its header's hash: on a minimal path if it sets out here, otherwise as it has begun.
@@ -369,7 +409,9 @@ impl Decider {
         mut view: impl View,
         random: &mut impl Rng,
     ) -> Hop {
-        let passed = Passed { flow: header.key(), back, sent, bytes: header.bytes };
+        let arrives = if header.is_first() { Tag::DIRECT } else { header.tag };
+        let passed =
+            Passed { flow: header.key(), pass: header.hops, arrives, back, sent, bytes: header.bytes };
         let is_counted = !self.at_first || header.is_first();
         let Some(passing) = self.passing.as_mut().filter(|_| is_counted) else {
             return self.uncounted(forwarding, candidates, here, header);
@@ -388,7 +430,10 @@ impl Decider {
                     }
                 }
             }
-            Way::Any => self.way(forwarding, here, header, &mut view, random),
+            Way::Any => {
+                let is_decided = forwarding.is_decided(here, header);
+                self.way(forwarding, here, header, is_decided, &mut view, random)
+            }
         };
         if let Some(passing) = &mut self.passing {
             passing.open(&passed, hop, now);
@@ -716,6 +761,15 @@ impl Decider {
                     }
                 })
             }
+        }
+    }
+
+    /// By what a data packet takes one of several ports on a way that has been decided on, if nothing has been learnt yet.
+    pub fn explain_port(&self, scheme: &Routing, header: &Header) -> String {
+        match &scheme.selector {
+            Selector::Ugal(_) if self.decides_ports && !header.is_first() => "least load".into(),
+            _ if self.decides_ports && !header.is_first() => "switch's draw".into(),
+            _ => hash_in_words(header),
         }
     }
 

@@ -181,6 +181,15 @@ impl Alternatives {
         scales.choice()
     }
 
+    /// The place of the least loaded one of the ports by which a part of a way goes on.
+    pub(crate) fn lightest(&self, ports: &[PortId], view: &mut impl View, random: &mut impl Rng) -> usize {
+        let mut scales = Scales::new(&self.config);
+        for (place, &port) in ports.iter().enumerate() {
+            scales.weigh(place, self.config.load.of(view, port), 1, true, random);
+        }
+        scales.choice().map_or(0, |(place, _)| place)
+    }
+
     /// The load of a way.
     fn load(&self, way: &Way, here: NodeId, view: &mut impl View) -> u64 {
         match (&self.config.queue, way.global) {

@@ -295,13 +295,18 @@ impl Forwarding {
     /// before.
     #[inline]
     pub fn arrives(&self, here: NodeId, header: &Header) -> bool {
-        let via = match &self.beyond {
-            Beyond::Nothing | Beyond::Layers(_) | Beyond::Paths(_) => return true,
-            Beyond::Via(via) => via,
-            Beyond::Weighed(alternatives) => alternatives.via(),
-        };
+        let Some((_, tag)) = self.part(here, header) else { return true };
         let is_direct = header.is_first() && self.table.edge_of(header.src) == self.table.edge_of(header.dst);
-        is_direct || self.part_of_way(via, here, header).1.phase() == Phase::Minimal
+        is_direct || tag.phase() == Phase::Minimal
+    }
+
+    /// The ports by which a packet goes on, and the tag that it carries on, where it may go over an intermediate switch.
+    pub(crate) fn part(&self, here: NodeId, header: &Header) -> Option<(&[PortId], Tag)> {
+        match &self.beyond {
+            Beyond::Nothing | Beyond::Layers(_) | Beyond::Paths(_) => None,
+            Beyond::Via(via) => Some(self.part_of_way(via, here, header)),
+            Beyond::Weighed(alternatives) => Some(self.part_of_way(alternatives.via(), here, header)),
+        }
     }
 
     /// Where a packet goes on that may go over an intermediate switch.
@@ -359,8 +364,8 @@ impl Forwarding {
         }
     }
 
-    /// The ports by which a data packet may go on beyond minimal routing, and in words why; `by_hash` says how one of several is chosen.
-    pub fn explain_onward(&self, here: NodeId, header: &Header, by_hash: &str) -> (Vec<PortId>, String) {
+    /// The ports by which a data packet may go on beyond minimal routing, and in words why; `by` says how one of several is chosen.
+    pub fn explain_onward(&self, here: NodeId, header: &Header, by: &str) -> (Vec<PortId>, String) {
         let minimal = self.table.candidates(here, header.dst).ports;
         let (ports, words) = match &self.beyond {
             Beyond::Nothing => (minimal.to_vec(), "minimal".to_owned()),
@@ -390,7 +395,7 @@ impl Forwarding {
                 None => (minimal.to_vec(), "minimal to the destination".into()),
             },
         };
-        let words = if ports.len() > 1 { format!("{words}, by the {by_hash}") } else { words };
+        let words = if ports.len() > 1 { format!("{words}, by the {by}") } else { words };
         (ports, words)
     }
 

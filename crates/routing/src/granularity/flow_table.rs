@@ -1,9 +1,9 @@
-//! What is remembered of flows: by slot where their host numbers them, by name at a switch.
+//! What is remembered of flows: by slot where their host numbers them, by name and pass at a switch.
 
 use netloom_units::Time;
 use rustc_hash::FxHashMap;
 
-use crate::header::{FlowKey, FlowRef};
+use crate::header::FlowRef;
 
 /// One entry per flow.
 ///
@@ -12,7 +12,7 @@ use crate::header::{FlowKey, FlowRef};
 #[derive(Clone, Debug)]
 pub(crate) enum FlowTable<T> {
     Slots(Vec<Option<T>>),
-    Names { entries: FxHashMap<FlowKey, Seen<T>>, limits: Limits, sweep_at: usize, swept: Time },
+    Names { entries: FxHashMap<FlowRef, Seen<T>>, limits: Limits, sweep_at: usize, swept: Time },
 }
 
 /// How long a switch remembers flows, and how many.
@@ -54,7 +54,7 @@ impl<T> FlowTable<T> {
         match self {
             FlowTable::Slots(entries) => entries.get_mut(flow.slot as usize)?.as_mut(),
             FlowTable::Names { entries, limits, .. } => {
-                let seen = entries.get_mut(&flow.key)?;
+                let seen = entries.get_mut(&flow)?;
                 if now.saturating_sub(seen.last) > limits.ageing {
                     return None;
                 }
@@ -69,7 +69,7 @@ impl<T> FlowTable<T> {
     pub(crate) fn get(&self, flow: FlowRef) -> Option<&T> {
         match self {
             FlowTable::Slots(entries) => entries.get(flow.slot as usize)?.as_ref(),
-            FlowTable::Names { entries, .. } => entries.get(&flow.key).map(|seen| &seen.entry),
+            FlowTable::Names { entries, .. } => entries.get(&flow).map(|seen| &seen.entry),
         }
     }
 
@@ -78,7 +78,7 @@ impl<T> FlowTable<T> {
     pub(crate) fn get_mut(&mut self, flow: FlowRef) -> Option<&mut T> {
         match self {
             FlowTable::Slots(entries) => entries.get_mut(flow.slot as usize)?.as_mut(),
-            FlowTable::Names { entries, .. } => entries.get_mut(&flow.key).map(|seen| &mut seen.entry),
+            FlowTable::Names { entries, .. } => entries.get_mut(&flow).map(|seen| &mut seen.entry),
         }
     }
 
@@ -96,7 +96,7 @@ impl<T> FlowTable<T> {
                 if self.has_room(flow, now)
                     && let FlowTable::Names { entries, .. } = self
                 {
-                    entries.insert(flow.key, Seen { last: now, entry });
+                    entries.insert(flow, Seen { last: now, entry });
                 }
             }
         }
@@ -111,7 +111,7 @@ impl<T> FlowTable<T> {
             entries.retain(|_, seen| now.saturating_sub(seen.last) <= limits.ageing);
             (*sweep_at, *swept) = (FEW.max(2 * entries.len()).min(limits.entries), now);
         }
-        entries.len() < limits.entries || entries.contains_key(&flow.key)
+        entries.len() < limits.entries || entries.contains_key(&flow)
     }
 
     /// Forgets all flows.
@@ -139,7 +139,7 @@ impl<T> FlowTable<T> {
                 }
             }
             FlowTable::Names { entries, .. } => {
-                entries.remove(&flow.key);
+                entries.remove(&flow);
             }
         }
     }
@@ -148,6 +148,7 @@ impl<T> FlowTable<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::header::FlowKey;
 
     fn flow(number: u32) -> FlowRef {
         FlowRef { key: FlowKey { src: 1, flow: number }, slot: number % 7 }

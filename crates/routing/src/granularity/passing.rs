@@ -4,6 +4,9 @@
 //! is left the entry is removed, and the flow's next packet may take any way: nothing of it can be overtaken (Flowcut Switching, §II-A). The
 //! first switch of a flow measures besides, and has the source stopped while the flow drains.
 //!
+//! A way over an intermediate switch may lead through a switch twice. What is counted is then not the flow but its packets after so many
+//! channels: all of them that are in flight behind a switch have come the same way, and a packet never comes twice after as many.
+//!
 //! Where packets can be lost, a count may never come to nothing. But a flowcut has one path, on which nothing overtakes anything: once the
 //! packet that passed last is acknowledged, all before it have arrived or are lost, and the flow has nothing in flight. If that packet or
 //! its acknowledgement is lost too, the next one that passes does it; and a flow that is not seen again ages.
@@ -19,6 +22,7 @@ use super::flow_table::{FlowTable, Limits};
 use super::flowcut::{Flowcut, FlowcutState, RttMin};
 use super::runs::Runs;
 use crate::header::{Advice, FlowKey, FlowRef, Hop, Occupancy, Receipt, Signal};
+use crate::tag::Tag;
 
 /// The flowcuts that pass a switch.
 #[derive(Clone, Debug)]
@@ -35,7 +39,8 @@ pub(crate) struct Passing {
 #[derive(Clone, Debug)]
 struct Entry {
     hop: Hop,
-    /// The port by which it comes.
+    /// The tag with which it comes, and the port by which.
+    arrives: Tag,
     back: PortId,
     packets: u32,
     bytes: u64,
@@ -48,7 +53,10 @@ struct Entry {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passed {
     pub(crate) flow: FlowKey,
-    /// The port by which it came.
+    /// Channels that it has crossed.
+    pub(crate) pass: u8,
+    /// The tag with which it came, and the port by which.
+    pub(crate) arrives: Tag,
     pub(crate) back: PortId,
     /// When it left its host.
     pub(crate) sent: Time,
@@ -87,8 +95,10 @@ impl Passing {
     /// A data packet passes.
     #[inline]
     pub(crate) fn pass(&mut self, passed: &Passed, now: Time) -> Way {
-        let flow = FlowRef::passing(passed.flow);
-        if let Some(entry) = self.flows.see(flow, now) {
+        let flow = on_pass(passed.flow, passed.pass);
+        // With another tag it comes another way than what was counted here, of which nothing is in flight any more, then: a switch before
+        // this one has seen to that. Losses leave such entries behind.
+        if let Some(entry) = self.flows.see(flow, now).filter(|entry| entry.arrives == passed.arrives) {
             entry.count(passed);
             // The source has waited long enough and goes on.
             self.config.on_deadline(&mut entry.state, now);
@@ -96,10 +106,10 @@ impl Passing {
         }
         let Some(uncounted) = &mut self.uncounted else { return Way::Any };
         if !self.flows.has_room(flow, now) {
-            uncounted.count(passed.flow, now);
+            uncounted.count(flow, passed.back, now);
             return Way::Uncounted;
         }
-        if uncounted.may_hold(passed.flow, now) { Way::Home } else { Way::Any }
+        if uncounted.may_hold(flow, now) { Way::Home } else { Way::Any }
     }
 
     /// A flowcut begins with a packet that takes this way.
@@ -107,22 +117,20 @@ impl Passing {
         let mut state = self.config.open();
         self.config.continues(&mut state, now, 0);
         let sent = (passed.sent, passed.sent);
-        let mut entry = Entry { hop, back: passed.back, packets: 0, bytes: 0, sent, state };
+        let Passed { arrives, back, .. } = *passed;
+        let mut entry = Entry { hop, arrives, back, packets: 0, bytes: 0, sent, state };
         entry.count(passed);
-        self.flows.insert(FlowRef::passing(passed.flow), now, entry);
+        self.flows.insert(on_pass(passed.flow, passed.pass), now, entry);
         self.occupancy.is(self.flows.len(), now);
     }
 
     /// The last switch says that a packet has come so far. Returns the port by which that packet came and, if this switch is the flow's
-    /// first, what its source is to be told; none if the packet was not counted here.
+    /// first, what its source is to be told; none if the packet was not counted here, and nobody knows how it came.
     pub(crate) fn on_receipt(&mut self, receipt: &Receipt, now: Time) -> Option<(PortId, Option<Signal>)> {
-        let flow = FlowRef::passing(receipt.flow);
+        let flow = on_pass(receipt.flow, receipt.pass);
         let known = self.flows.see(flow, now).filter(|entry| receipt.sent >= entry.sent.0);
         let Some(entry) = known else {
-            if let Some(uncounted) = &mut self.uncounted {
-                uncounted.count_off(receipt.flow);
-            }
-            return None;
+            return self.uncounted.as_mut()?.count_off(flow).map(|back| (back, None));
         };
         entry.count_off(receipt);
         let back = entry.back;
@@ -185,10 +193,18 @@ impl Entry {
     }
 }
 
-/// Packets in flight that nobody counted, by a hash of their flow.
+/// A flow's packets that come to a switch after so many channels.
+#[inline(always)]
+fn on_pass(key: FlowKey, pass: u8) -> FlowRef {
+    FlowRef { key, slot: u32::from(pass) }
+}
+
+/// Packets in flight that have no entry, by a hash of their flow.
 #[derive(Clone, Debug)]
 struct Uncounted {
     packets: Vec<u32>,
+    /// The port by which they came, if it is the same one.
+    back: Vec<Option<PortId>>,
     last: Vec<Option<Time>>,
     /// Where packets can be lost: how long one may be in flight.
     patience: Option<Time>,
@@ -198,26 +214,31 @@ impl Uncounted {
     const PLACES: usize = 1024;
 
     fn new(patience: Option<Time>) -> Self {
-        Uncounted { packets: vec![0; Self::PLACES], last: vec![None; Self::PLACES], patience }
+        let (packets, back) = (vec![0; Self::PLACES], vec![None; Self::PLACES]);
+        Uncounted { packets, back, last: vec![None; Self::PLACES], patience }
     }
 
-    fn place(flow: FlowKey) -> usize {
-        let mixed = (u64::from(flow.src) << 32 | u64::from(flow.flow)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    fn place(flow: FlowRef) -> usize {
+        let name = u64::from(flow.key.src) << 32 | u64::from(flow.key.flow);
+        let mixed = (name ^ u64::from(flow.slot) << 56).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed >> 54) as usize
     }
 
-    fn count(&mut self, flow: FlowKey, now: Time) {
+    fn count(&mut self, flow: FlowRef, back: PortId, now: Time) {
         let place = Self::place(flow);
+        self.back[place] = Some(back).filter(|_| self.packets[place] == 0 || self.back[place] == Some(back));
         self.packets[place] += 1;
         self.last[place] = Some(now);
     }
 
-    fn count_off(&mut self, flow: FlowKey) {
-        let packets = &mut self.packets[Self::place(flow)];
-        *packets = packets.saturating_sub(1);
+    /// One of them has come so far; the port by which it came, if that is known.
+    fn count_off(&mut self, flow: FlowRef) -> Option<PortId> {
+        let place = Self::place(flow);
+        self.packets[place] = self.packets[place].checked_sub(1)?;
+        self.back[place]
     }
 
-    fn may_hold(&self, flow: FlowKey, now: Time) -> bool {
+    fn may_hold(&self, flow: FlowRef, now: Time) -> bool {
         let place = Self::place(flow);
         match self.patience {
             None => self.packets[place] > 0,
@@ -229,7 +250,6 @@ impl Uncounted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tag::Tag;
 
     const FLOW: FlowKey = FlowKey { src: 1, flow: 7 };
 
@@ -238,12 +258,13 @@ mod tests {
     }
 
     fn passed(flow: FlowKey, sent: u64) -> Passed {
-        Passed { flow, back: 3, sent: Time(sent), bytes: 1000 }
+        Passed { flow, pass: 2, arrives: Tag::DIRECT, back: 3, sent: Time(sent), bytes: 1000 }
     }
 
     fn receipt(flow: FlowKey, sent: u64) -> Receipt {
         Receipt {
             flow,
+            pass: 2,
             sent: Time(sent),
             bytes: 1000,
             way: Time::ZERO,
@@ -370,7 +391,11 @@ mod tests {
         passing.on_receipt(&receipt(FLOW, 0), Time(100));
         assert_eq!(passing.pass(&passed(other, 110), Time(120)), Way::Home);
         passing.open(&passed(other, 110), hop(4), Time(120));
-        assert_eq!(passing.on_receipt(&receipt(other, 5), Time(130)), None);
+        assert_eq!(
+            passing.on_receipt(&receipt(other, 5), Time(130)),
+            Some((3, None)),
+            "it came by that port"
+        );
         passing.on_receipt(&receipt(other, 110), Time(140));
         assert_eq!(passing.pass(&passed(other, 200), Time(210)), Way::Any);
     }

@@ -38,8 +38,10 @@ pub(crate) struct Facts {
     pub(crate) needs_tree: bool,
     /// It reads digits of the index of hosts' leaf switches.
     pub(crate) counts_leaves: bool,
-    /// It decides at a packet's first switch, beyond the minimal ports.
+    /// It decides at a packet's first switch only.
     pub(crate) at_first_switch: bool,
+    /// It sends packets over intermediate switches, on which their first switch decides; later ones decide on ports.
+    pub(crate) detours: bool,
     /// It listens to congestion notifications, and takes this port while there are none.
     pub(crate) uncongested: Option<Uncongested>,
 }

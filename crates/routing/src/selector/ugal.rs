@@ -13,7 +13,8 @@ use crate::header::View;
 
 /// Universal globally-adaptive load-balanced routing: the first switch weighs minimal ways against ways over a drawn intermediate switch, as
 /// Valiant's, by their load and takes the one of least weight, a minimal one if equal. Packets of a flow's run keep their
-/// way. Singh, PhD thesis, Stanford 2005; on Dragonflies Kim et al., ISCA'08, and Jiang, Kim and Dally, ISCA'09. ACKs
+/// way. With placement `switch` later switches do not decide on the way, but anew for every run on the port by which it goes on where there
+/// are several: the least loaded. Singh, PhD thesis, Stanford 2005; on Dragonflies Kim et al., ISCA'08, and Jiang, Kim and Dally, ISCA'09. ACKs
 /// keep to minimal paths. On networks that are no trees.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -161,7 +162,7 @@ impl Kindred for Ugal {
     }
 
     fn facts(&self) -> Facts {
-        Facts { at_first_switch: true, ..Facts::default() }
+        Facts { detours: true, ..Facts::default() }
     }
 
     fn check(&self) -> Result<(), Invalid> {

@@ -7,7 +7,7 @@ use super::kind::{Facts, Kindred, Place};
 use super::random::Draw;
 
 /// Non-minimal, congestion-oblivious: the first switch draws an intermediate one for each decision, packets take minimal paths to it and
-/// from there to their destination, by the header's hash where there are several. Spreads any traffic evenly and doubles the mean path
+/// from there to their destination, by the header's hash where there are several (with placement `switch`, by a draw of each switch per decision). Spreads any traffic evenly and doubles the mean path
 /// length in the limit. Valiant and Brebner, STOC'81; Dragonfly: Kim et al., ISCA'08. On trees use the preset `random-nca`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -43,6 +43,6 @@ impl Kindred for Valiant {
     }
 
     fn facts(&self) -> Facts {
-        Facts { at_first_switch: true, ..Facts::default() }
+        Facts { detours: true, ..Facts::default() }
     }
 }

@@ -48,10 +48,12 @@ impl Switch {
         out: &mut impl Scheduler<Message>,
     ) {
         let Some(flowcut) = world.routing.counted_flowcuts() else { return };
+        let is_reverse = world.routing.placement == Placement::Switch;
         let mut ack = Packet {
             src: packet.dst,
             dst: packet.src,
             aux: u32::from(packet.size),
+            tag: if is_reverse { u32::from(packet.hops) } else { packet.tag },
             size: flowcut.ack_size.0 as u16,
             kind: PacketKind::FlowAck,
             ingress: NO_INGRESS,
@@ -59,15 +61,18 @@ impl Switch {
             ..*packet
         };
         self.control_sent += 1;
-        let port = match world.routing.placement {
-            Placement::Switch => packet.ingress,
-            Placement::Nic | Placement::Ingress => self.choose_specially(world, id, now, &mut ack, out),
+        let port = match is_reverse {
+            true => packet.ingress,
+            false => self.choose_specially(world, id, now, &mut ack, out),
         };
         // The packet itself is still to come, and may make its port pause in this instant.
         self.enqueue(world, id, Moment { at: now, is_over: false }, port, &mut ack, out);
     }
 
     /// An acknowledgement of a data packet that has passed here.
+    ///
+    /// On the way of the data in reverse its tag says how many channels that packet had crossed when it came to the switch before. Where
+    /// nobody knows how it came, the acknowledgement has lost its way: its tag is 0, and it goes to the first switch by any.
     pub(super) fn on_flow_ack(
         &mut self,
         world: &World,
@@ -77,37 +82,46 @@ impl Switch {
         out: &mut impl Scheduler<Message>,
     ) {
         let Some(flowcut) = world.routing.counted_flowcuts() else { return };
-        let is_first = is_edge_of(world, id, ack.dst);
-        let counted = match is_first || world.routing.placement == Placement::Switch {
-            true => {
-                let has_more = match flowcut.min_remaining {
-                    Bytes(0) => !ack.flags.is_last(),
-                    _ => ack.flags.has_more(),
-                };
-                let receipt = Receipt {
-                    flow: FlowKey { src: ack.dst, flow: ack.flow },
-                    sent: ack.sent,
-                    bytes: ack.aux,
-                    way: Time(u64::from(ack.way)),
-                    hops: ack.hops,
-                    has_more,
-                    access: is_first.then(|| access(world, ack.dst)),
-                };
-                self.decider.on_receipt(&receipt, now)
-            }
-            false => None,
+        let is_home = is_edge_of(world, id, ack.dst);
+        let mut pass = 1;
+        if world.routing.placement == Placement::Switch {
+            ack.tag = ack.tag.saturating_sub(1);
+            pass = ack.tag as u8;
+        }
+        let has_more = match flowcut.min_remaining {
+            Bytes(0) => !ack.flags.is_last(),
+            _ => ack.flags.has_more(),
         };
-        if is_first {
+        let receipt = Receipt {
+            flow: FlowKey { src: ack.dst, flow: ack.flow },
+            pass,
+            sent: ack.sent,
+            bytes: ack.aux,
+            way: Time(u64::from(ack.way)),
+            hops: ack.hops,
+            has_more,
+            access: None,
+        };
+        // A way over an intermediate switch may have come by the first one again.
+        if pass > 1
+            && let Some((back, _)) = self.decider.on_receipt(&receipt, now)
+        {
+            let moment = Moment { at: now, is_over: out.is_last_of_instant() };
+            return self.enqueue(world, id, moment, back, ack, out);
+        }
+        if is_home {
+            let receipt = Receipt { pass: 1, access: Some(access(world, ack.dst)), ..receipt };
+            let counted = self.decider.on_receipt(&receipt, now);
             self.absorb(world, now, ack, out);
             if let Some((back, Some(signal))) = counted {
                 self.tell(world, id, now, ack, back, signal, out);
             }
             return;
         }
-        let port = match counted {
-            Some((back, _)) => back,
-            None => self.choose_specially(world, id, now, ack, out),
-        };
+        if world.routing.placement == Placement::Switch {
+            ack.tag = 0;
+        }
+        let port = self.choose_specially(world, id, now, ack, out);
         let moment = Moment { at: now, is_over: out.is_last_of_instant() };
         self.enqueue(world, id, moment, port, ack, out);
     }
