@@ -31,6 +31,7 @@ mod queues;
 mod returns;
 mod round_robin;
 mod rules;
+mod telemetry;
 
 pub use buffers::check_switch;
 pub use config::{Ecn, Fabric, FabricOptions, TrafficClass};
@@ -43,3 +44,4 @@ pub use qcn::{CongestionPoint, Qcn, QcnPreset, Sampling};
 pub use queue::Queue;
 pub use round_robin::RoundRobin;
 pub use rules::Rules;
+pub use telemetry::{Stamp, Telemetry};

@@ -1,5 +1,7 @@
 //! One output port: its transmitter, and what it has seen.
 
+use std::sync::Arc;
+
 use netloom_units::{Bytes, Rate, Time};
 use rand::Rng;
 
@@ -7,6 +9,7 @@ use crate::estimator::RateEstimator;
 use crate::faults::{ChannelFaults, Start};
 use crate::packet::{Packet, PacketKind};
 use crate::rules::Rules;
+use crate::telemetry::{Stamp, Telemetry};
 
 /// What a port is wired to.
 #[derive(Clone, Debug)]
@@ -208,6 +211,8 @@ pub(crate) struct Rare {
     pub(crate) drain: Option<Drain>,
     /// How fast it has sent lately, where somebody asks.
     pub(crate) estimator: Option<RateEstimator>,
+    /// Where it says how it stands, if packets carry that.
+    pub(crate) telemetry: Option<Arc<Telemetry>>,
 }
 
 /// The drain at a port: when it begins, and what was sent before.
@@ -393,14 +398,16 @@ impl Port {
     #[inline(never)]
     fn watch(&mut self, packet: &Packet, start: Time, has_waited: bool) -> bool {
         self.change_rate(start);
+        self.stamp(packet, start);
         let stats = &self.stats;
         let rare = self.rare.as_deref_mut();
         let drain = rare.and_then(|rare| rare.drain.as_mut());
         let drain_from = drain.map_or(Time::MAX, |drain| drain.note(start, stats));
         let next_change = self.changes.last().map_or(Time::MAX, |&(from, _)| from).min(drain_from);
         let Some(faults) = &mut self.faults else {
-            let estimates = self.rare.as_ref().is_some_and(|rare| rare.estimator.is_some());
-            self.watch_from = if estimates { Time::ZERO } else { next_change };
+            let sees_all = |rare: &Rare| rare.estimator.is_some() || rare.telemetry.is_some();
+            let sees_all = self.rare.as_deref().is_some_and(sees_all);
+            self.watch_from = if sees_all { Time::ZERO } else { next_change };
             self.estimate(packet, start);
             return false;
         };
@@ -430,6 +437,16 @@ impl Port {
         }
         self.losses().lost += 1;
         true
+    }
+
+    /// Writes on a data packet that starts how the port stands, where packets carry that.
+    fn stamp(&self, packet: &Packet, start: Time) {
+        if packet.kind.is_data()
+            && let Some(Rare { telemetry: Some(telemetry), .. }) = self.rare.as_deref()
+        {
+            let Port { channel, queued, rate, .. } = *self;
+            telemetry.stamp(packet, Stamp { channel, queued, sent: self.stats.bytes, at: start, rate });
+        }
     }
 
     /// Counts a packet that starts, where rates are estimated.

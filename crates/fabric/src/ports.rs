@@ -2,6 +2,8 @@
 
 mod trimming;
 
+use std::sync::Arc;
+
 use netloom_units::Time;
 use rand::Rng;
 
@@ -14,6 +16,7 @@ use crate::port::{Credit, Departure, Drain, Fate, LAST_RANK, Moment, Port, PortS
 use crate::queues::Queues;
 use crate::round_robin::RoundRobin;
 use crate::rules::{CONTROL, DATA, LINK, Rules, Step};
+use crate::telemetry::Telemetry;
 
 /// Whose turn it is at a port.
 #[derive(Clone, Debug)]
@@ -528,6 +531,13 @@ impl Ports {
     pub fn estimate_rates(&mut self, period: Time, discount: f64) {
         for port in &mut self.ports {
             port.rare.get_or_insert_default().estimator = Some(RateEstimator::new(period, discount));
+        }
+    }
+
+    /// Has every port write on data packets how it stands when they leave. To be called before anything is sent.
+    pub fn tell(&mut self, telemetry: &Arc<Telemetry>) {
+        for port in &mut self.ports {
+            port.rare.get_or_insert_default().telemetry = Some(Arc::clone(telemetry));
         }
     }
 

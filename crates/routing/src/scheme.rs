@@ -104,6 +104,11 @@ impl Routing {
         matches!(self.granularity, Granularity::FlowBender(_) | Granularity::Reps(_))
     }
 
+    /// Whether a flow's packets may take several ways at once, one after the other.
+    pub fn scatters(&self) -> bool {
+        matches!(self.granularity, Granularity::Packet(_) | Granularity::Reps(_))
+    }
+
     /// The way in which leaf switches tell each other of congestion, if they do.
     pub fn conga(&self) -> Option<&Conga> {
         match &self.selector {

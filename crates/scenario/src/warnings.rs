@@ -190,8 +190,8 @@ struct Farthest {
 
 impl Farthest {
     fn of(scenario: &Scenario, network: &Network) -> Self {
-        let packet = scenario.transport.packet_size();
-        let ack = scenario.transport.options.ack_size;
+        let transport = scenario.transport.clone().on_the_wire();
+        let (packet, ack) = (transport.packet_size(), transport.options.ack_size);
         let cut = scenario.fabric.options.cut_through;
         let mut reached: Vec<Option<Time>> = vec![None; network.nodes() as usize];
         reached[0] = Some(Time::ZERO);

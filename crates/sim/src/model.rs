@@ -1,9 +1,10 @@
 //! The simulation as the engine sees it: what all nodes share, and which node does what.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use netloom_engine::{Handler, Model, NodeIndex, Scheduler, TIMER, Turn};
-use netloom_fabric::{Credit, Departure, Fabric, Packet, Ports, Rules, Wire};
+use netloom_fabric::{Credit, Departure, Fabric, Packet, Ports, Rules, Telemetry, Wire};
 use netloom_routing::{Forwarding, Routing};
 use netloom_topology::Network;
 use netloom_transport::Transport;
@@ -40,6 +41,8 @@ pub(crate) struct World {
     pub(crate) is_lossy: bool,
     /// Packets say whether at least so much of their flow is still to be sent. Absent: nobody asks.
     pub(crate) hint: Option<Bytes>,
+    /// What switches write on packets, if the transport asks for it.
+    pub(crate) telemetry: Option<Arc<Telemetry>>,
     /// Calculations of programs under way.
     pub(crate) calculations: AtomicU64,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use netloom_engine::{Engine, NodeIndex, Setup, contiguous, reference};
-use netloom_fabric::{Fabric, FlowControl, LAST_RANK, PortSpec, Ports, Rules, check_switch};
+use netloom_fabric::{Fabric, FlowControl, LAST_RANK, PortSpec, Ports, Rules, Telemetry, check_switch};
 use netloom_record::{NamedChannel, Records};
 use netloom_routing::{
     Decider, Forwarding, ForwardingError, Granularity, Layers, Placement, Routing, Selector, channels,
@@ -108,8 +108,9 @@ impl Simulation {
     /// # Errors
     /// If a part of the configuration makes no sense, does not fit the network or another part, or is not built.
     pub fn new(network: Network, config: SimConfig, plan: Plan) -> Result<Self, SimError> {
-        let SimConfig { fabric, routing, mut transport, faults, measure, seed } = config;
+        let SimConfig { fabric, routing, transport, faults, measure, seed } = config;
         transport.check().map_err(SimError::Transport)?;
+        let mut transport = transport.on_the_wire();
         fabric.check(transport.packet_size()).map_err(SimError::Fabric)?;
         routing.check().map_err(SimError::Routing)?;
         if let Shaping::Hf2t(hf2t) = &mut transport.shaping {
@@ -163,6 +164,15 @@ impl Simulation {
         if transport.chooses_paths() {
             check_entropy(&routing, &transport)?;
         }
+        if transport.telemetry().is_some() && routing.scatters() {
+            let expected = format!(
+                "one that keeps a flow's way for a while with transport.congestion \"{}\", which compares what the links of a way say with \
+                 what the same links said before,",
+                transport.congestion.name()
+            );
+            let found = format!("\"{}\"", routing.granularity_name());
+            return Err(SimError::Routing(Invalid::new("granularity", expected, found)));
+        }
         let needs_marks = matches!(transport.congestion, Congestion::Dcqcn(_)) || transport.chooses_paths();
         if needs_marks && fabric.options.ecn.is_none() {
             let expected =
@@ -213,6 +223,7 @@ impl Simulation {
             let expected = "as many as leave the messages of the workload's programs their numbers";
             return Err(SimError::Transport(Invalid::new("subflows", expected, transport.options.subflows)));
         }
+        let telemetry = transport.telemetry().map(|_| Arc::new(Telemetry::new(network.hosts())));
         let world = World {
             network,
             fabric,
@@ -228,6 +239,7 @@ impl Simulation {
             is_driven: false,
             is_lossy,
             hint: least.filter(|&least| least > Bytes(0)),
+            telemetry,
             calculations: AtomicU64::new(0),
         };
         let groups = plan.groups.clone();
@@ -339,6 +351,9 @@ impl Simulation {
             let mut ports = Ports::new(specs, rules, false);
             if let Some(estimator) = self.world.routing.estimator() {
                 ports.estimate_rates(estimator.period, estimator.discount);
+            }
+            if let Some(telemetry) = &self.world.telemetry {
+                ports.tell(telemetry);
             }
             Ok(Node::Switch(Box::new(Switch {
                 ports,

@@ -107,9 +107,14 @@ fn mp_rdma() -> impl Strategy<Value = Congestion> {
     )
 }
 
-/// A scheme that sprays, and leaves entropy values to a transport that chooses among them.
+/// A scheme that sprays, and leaves entropy values to a transport that chooses among them. What compares a way with itself needs one that stays
+/// for a while.
 fn spraying(transport: &Transport) -> SimConfig {
-    scheme(if transport.chooses_paths() { "spray-nic" } else { "spray" })
+    scheme(match () {
+        () if transport.chooses_paths() => "spray-nic",
+        () if transport.telemetry().is_some() => "letflow",
+        () => "spray",
+    })
 }
 
 fn transports() -> impl Strategy<Value = Transport> {
@@ -125,6 +130,10 @@ fn transports() -> impl Strategy<Value = Transport> {
         // Windows below one packet.
         Just(Congestion::Dctcp(congestion::dctcp::Dctcp { min_window: 0.1, ..Default::default() })),
         dcqcn(),
+        (0..6u32, 0.5..1.0f64, prop::option::of(1..40u64)).prop_map(|(max_stage, eta, us)| {
+            let base_rtt = us.map(Time::from_us);
+            Congestion::Hpcc(congestion::hpcc::Hpcc { eta, max_stage, base_rtt, ..Default::default() })
+        }),
         Just(Congestion::Timely(congestion::timely::Timely {
             t_low: Time::from_us(8),
             ..Default::default()

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::congestion::{
-    cubic, dcqcn, dctcp, fixed_window, mp_rdma, newreno, none, pulls, qcn, swift, timely,
+    cubic, dcqcn, dctcp, fixed_window, hpcc, mp_rdma, newreno, none, pulls, qcn, swift, timely,
 };
 use crate::reliability::{bitmap, go_back_n, none as no_reliability, selective_repeat, trimmed};
 use crate::reorder::Reorder;
@@ -33,6 +33,7 @@ kinds! {
         "none" => None(none::None),
         "qcn" => Qcn(qcn::Qcn),
         "dcqcn" => Dcqcn(dcqcn::Dcqcn),
+        "hpcc" => Hpcc(hpcc::Hpcc),
         "timely" => Timely(timely::Timely),
         "swift" => Swift(swift::Swift),
         "pulls" => Pulls(pulls::Pulls),
@@ -212,6 +213,7 @@ impl Transport {
             Congestion::None(_) => Ok(()),
             Congestion::Qcn(qcn) => qcn.check(),
             Congestion::Dcqcn(dcqcn) => dcqcn.check(),
+            Congestion::Hpcc(hpcc) => hpcc.check(),
             Congestion::Timely(timely) => timely.check(),
             Congestion::Swift(swift) => swift.check(),
             Congestion::Pulls(pulls) => pulls.check(),
@@ -226,9 +228,32 @@ impl Transport {
         self.check_parts()
     }
 
+    /// What congestion control has switches write on data packets and receivers on ACKs, if it does: bytes on the wire.
+    pub fn telemetry(&self) -> Option<Bytes> {
+        match &self.congestion {
+            Congestion::Hpcc(hpcc) => Some(hpcc.telemetry),
+            _ => None,
+        }
+    }
+
+    /// The same with the sizes that packets really have: telemetry is a part of headers and ACKs.
+    #[must_use]
+    pub fn on_the_wire(mut self) -> Self {
+        let telemetry = self.telemetry().unwrap_or(Bytes(0));
+        self.options.header.0 += telemetry.0;
+        self.options.ack_size.0 += telemetry.0;
+        self
+    }
+
     /// Refuses parts that do not fit together.
     fn check_parts(&self) -> Result<(), Invalid> {
         let name = self.congestion.name();
+        if let Some(telemetry) = self.telemetry() {
+            let largest = self.packet_size().max(self.options.ack_size).0;
+            let limit = u64::from(u16::MAX) - largest;
+            let expected = format!("at most {limit} bytes in packets of {largest}");
+            Invalid::unless(telemetry.0 <= limit, "congestion.telemetry", expected, telemetry)?;
+        }
         if self.options.subflows > 1 {
             let selective =
                 matches!(self.reliability, Reliability::SelectiveRepeat(_) | Reliability::Trimmed(_));
@@ -272,7 +297,7 @@ impl Transport {
             let expected = "\"none\", \"qcn\" or \"dcqcn\" with reliability \"none\", which has no ACKs";
             let needs_acks = self.is_windowed()
                 || self.chooses_paths()
-                || matches!(self.congestion, Congestion::Timely(_));
+                || matches!(self.congestion, Congestion::Timely(_) | Congestion::Hpcc(_));
             Invalid::unless(!needs_acks, "congestion", expected, format!("\"{name}\""))?;
         }
         if self.chooses_paths() {
@@ -301,6 +326,7 @@ impl Transport {
             Congestion::None(_)
             | Congestion::Qcn(_)
             | Congestion::Dcqcn(_)
+            | Congestion::Hpcc(_)
             | Congestion::Timely(_)
             | Congestion::Pulls(_)
             | Congestion::MpRdma(_) => false,
@@ -397,6 +423,7 @@ mod tests {
             Congestion::NewReno(Default::default()),
             Congestion::Cubic(Default::default()),
             Congestion::Dctcp(Default::default()),
+            Congestion::Hpcc(Default::default()),
             Congestion::Timely(Default::default()),
             Congestion::Swift(Default::default()),
         ] {

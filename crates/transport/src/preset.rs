@@ -147,6 +147,16 @@ pub const PRESETS: &[Preset] = &[
         },
     },
     Preset {
+        name: "hpcc",
+        doc: "HPCC (Li et al., SIGCOMM'19): as roce, but a window per flow that keeps the fullest link of its way at 95%, as the switches report by \
+              in-band telemetry, 42 B in every packet and ACK. Needs no ECN, and a way per flow that stays for a while.",
+        expand: || {
+            let timeout = Time::from_ns(4_194_304);
+            let roce = rdma(Reliability::GoBackN(Default::default()), None, timeout, timeout);
+            Transport { congestion: Congestion::Hpcc(Default::default()), ..roce }
+        },
+    },
+    Preset {
         name: "left",
         doc: "RoCEv2 with a reorder buffer in the NIC, for packets that are sprayed (routing \"left\"): as roce, but early packets wait for those before \
               them while there is room. Needs a fabric with ECN; meant for one with PFC.",

@@ -10,6 +10,7 @@ use netloom_units::{Bytes, Rate, Time};
 
 use crate::config::{Reliability, Shaping, Transport};
 use crate::congestion::Control;
+use crate::congestion::hpcc::LinkState;
 use crate::content::Content;
 use crate::feedback::{Ack, Cause, Feedback};
 use crate::gate::Gate;
@@ -239,6 +240,11 @@ impl Sender {
     #[inline(always)]
     pub fn learns(&self) -> bool {
         self.learns
+    }
+
+    /// An ACK is about to arrive, and this is what the links of its packet's way have written on it.
+    pub fn hear(&mut self, links: impl Iterator<Item = LinkState>) {
+        self.control.hear(links);
     }
 
     /// An ACK arrived. [`Self::find_losses`] then tells whether it shows that packets are lost.

@@ -23,9 +23,10 @@ use std::collections::BinaryHeap;
 use std::sync::atomic::Ordering;
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{Credit, Flags, Packet, PacketKind, Ports};
+use netloom_fabric::{Credit, Flags, Packet, PacketKind, Ports, Stamp};
 use netloom_record::{FlowRecord, GapRecord};
 use netloom_routing::{Advice, Decider, FlowCounts, FlowKey, FlowRef};
+use netloom_transport::congestion::hpcc::LinkState;
 use netloom_transport::{Ack, Feedback, ReactionPoint, Sender, Shaping};
 use netloom_units::random::Stream;
 use netloom_units::{Bytes, Time};
@@ -566,6 +567,7 @@ impl Host {
             return self.on_answer_to_subflow(world, id, now, packet, out);
         }
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
+        flow.hear(world, packet);
         let feedback = flow.sender.on_ack(&world.transport, answer(now, packet));
         let losses = flow.sender.find_losses(&world.transport, now);
         let is_done = flow.sender.is_done();
@@ -728,6 +730,21 @@ fn flow_in(flows: &mut [Option<Flow>], slot: u32, number: u32) -> Option<&mut Fl
 }
 
 impl Flow {
+    /// An ACK is about to be told to the sender, and before it what switches have written on the packet that it answers.
+    #[inline]
+    fn hear(&mut self, world: &World, ack: &Packet) {
+        let Some(telemetry) = &world.telemetry else { return };
+        telemetry.take(ack, |stamps| {
+            self.sender.hear(stamps.iter().map(|&Stamp { channel, queued, sent, at, rate }| LinkState {
+                channel,
+                queued,
+                sent,
+                at,
+                rate,
+            }));
+        });
+    }
+
     /// Sets the timer if it must fire earlier than it would. One that fires too early is set again then.
     #[inline(always)]
     fn arm(&mut self, world: &World, slot: u32, now: Time, out: &mut impl Scheduler<Message>) {

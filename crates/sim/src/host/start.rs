@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use netloom_engine::Scheduler;
 use netloom_record::{FlowRecord, GapRecord};
-use netloom_routing::{FlowKey, FlowRef, Granularity, Tag};
+use netloom_routing::{FlowKey, FlowRef, Tag};
 use netloom_transport::{PathFacts, Sender};
 use netloom_units::{Bytes, Time};
 use netloom_workload::{Action, HostWork, Message as Job};
@@ -96,7 +96,7 @@ impl Host {
             rate: path.nic_rate(),
             // A receiver that refuses packets discards what a sender believes delivered, even where the fabric loses nothing.
             lossy: world.is_lossy || world.transport.refuses(),
-            reorders: matches!(world.routing.granularity, Granularity::Packet(_) | Granularity::Reps(_)),
+            reorders: world.routing.scatters(),
         };
         let mut idle_fct = path.idle_fct(full_packets, full, last);
         if options.handshake {

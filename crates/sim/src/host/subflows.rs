@@ -191,6 +191,7 @@ impl Host {
         match (told, packet.kind) {
             (None, _) => {}
             (Some(ack), PacketKind::Ack) => {
+                flow.hear(world, packet);
                 feedback = Some(flow.sender.on_ack(transport, ack));
                 losses = flow.sender.find_losses(transport, now);
             }

@@ -4,6 +4,7 @@ pub mod cubic;
 pub mod dcqcn;
 pub mod dctcp;
 pub mod fixed_window;
+pub mod hpcc;
 pub mod mp_rdma;
 pub mod newreno;
 pub mod none;
@@ -13,7 +14,7 @@ mod reno;
 pub mod swift;
 pub mod timely;
 
-use netloom_units::{Invalid, Time};
+use netloom_units::{Bytes, Invalid, Time};
 
 use crate::config::{Congestion, Transport};
 use crate::feedback::Feedback;
@@ -29,6 +30,7 @@ pub(crate) enum Control {
     Cubic(Box<cubic::State>),
     Dctcp(Box<dctcp::State>),
     Dcqcn(Box<dcqcn::State>),
+    Hpcc(Box<hpcc::State>),
     Timely(Box<timely::State>),
     Swift(Box<swift::State>),
     Pulls(Box<pulls::State>),
@@ -76,6 +78,11 @@ impl Control {
                 }
                 gate.set_rate(now, path.rate);
                 Control::Dcqcn(Box::new(dcqcn::State::new(config, path.rate)))
+            }
+            Congestion::Hpcc(config) => {
+                let state = hpcc::State::new(config, path.rate, path.base_rtt);
+                open(&mut gate, &state, packet, now);
+                Control::Hpcc(Box::new(state))
             }
             Congestion::Timely(_) => {
                 gate.set_rate(now, path.rate);
@@ -153,7 +160,7 @@ impl Control {
             | Control::Cubic(_)
             | Control::Dctcp(_)
             | Control::Swift(_) => {}
-            Control::Timely(_) => gate.on_sent(now, bytes),
+            Control::Timely(_) | Control::Hpcc(_) => gate.on_sent(now, bytes),
             Control::Dcqcn(state) => {
                 gate.on_sent(now, bytes);
                 if state.on_sent(bytes) {
@@ -183,6 +190,13 @@ impl Control {
             Control::NewReno(state) => state.couple(per_byte),
             Control::Dctcp(state) => state.couple(per_byte),
             _ => {}
+        }
+    }
+
+    /// An ACK is about to be told of; this is what the links of its packet's way have written on it.
+    pub(crate) fn hear(&mut self, links: impl Iterator<Item = hpcc::LinkState>) {
+        if let Control::Hpcc(state) = self {
+            state.hear(links);
         }
     }
 
@@ -237,6 +251,14 @@ impl Control {
                 state.on_feedback(feedback, gate);
                 false
             }
+            (Control::Hpcc(state), Congestion::Hpcc(config)) => {
+                let before = state.window();
+                let is_cut = state.on_feedback(config, feedback);
+                if state.window() != before {
+                    open(gate, state, transport.packet_size(), feedback.now);
+                }
+                is_cut
+            }
             (Control::Timely(state), Congestion::Timely(config)) => {
                 let before = state.rate();
                 let is_cut = state.on_feedback(config, feedback);
@@ -253,6 +275,12 @@ impl Control {
             _ => false,
         }
     }
+}
+
+/// Opens the gate as far as HPCC says. Below one packet the rate alone limits.
+fn open(gate: &mut Gate, state: &hpcc::State, packet: Bytes, now: Time) {
+    gate.set_window(state.window().max(packet.0));
+    gate.set_rate(now, state.rate());
 }
 
 /// Refuses windows that could never send anything.

@@ -1,0 +1,214 @@
+//! In-band telemetry: what switches write on the packets of flows that ask for it.
+//!
+//! Every switch adds a stamp to a data packet's record when the packet leaves there, and the ACK brings the record back to the sender. A packet
+//! has no room for that (with its address it fills one cache line), so records lie here, and a packet finds its own by what it carries anyway:
+//! its source, where that keeps the flow, and the instant at which it left, which no other packet of the source has.
+//!
+//! That is memory which several nodes touch, and still no way for them to see each other's state: a record belongs to whoever has its packet,
+//! or the ACK, at the moment. It changes hands with a message, which takes time, and nothing else of it is ever read. What is lost on the way
+//! is forgotten when the ACK of a later packet of the flow comes, or when the flow's place is given to another one. All packets of a source
+//! pass the same switch first, so that it is that switch which begins their records.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use netloom_units::{Rate, Time};
+
+use crate::packet::Packet;
+
+/// What a switch writes on a packet when its transmission starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// The channel that it takes.
+    pub channel: u32,
+    /// Bytes that stay behind in the port's queues.
+    pub queued: u64,
+    /// Bytes that the port has sent before, since the beginning.
+    pub sent: u64,
+    /// When.
+    pub at: Time,
+    /// The channel's rate.
+    pub rate: Rate,
+}
+
+/// The records of all packets under way.
+#[derive(Debug)]
+pub struct Telemetry {
+    /// By source. Nodes on several threads touch different records of one source.
+    sources: Vec<Mutex<Source>>,
+}
+
+/// The records of one source's packets.
+#[derive(Debug, Default)]
+struct Source {
+    /// By the slot in which the source keeps the flow.
+    flows: Vec<Records>,
+    /// Room to be used again.
+    spare: Vec<Vec<Stamp>>,
+}
+
+/// The records of the flow in a slot, in the order in which its packets left their NIC.
+#[derive(Debug, Default)]
+struct Records {
+    flow: u32,
+    /// When the last of them left its NIC.
+    latest: Time,
+    /// What left its NIC before is of no interest any more.
+    since: Time,
+    packets: VecDeque<(Time, Vec<Stamp>)>,
+}
+
+impl Telemetry {
+    /// No records, for so many hosts.
+    pub fn new(hosts: u32) -> Self {
+        Telemetry { sources: (0..hosts).map(|_| Mutex::default()).collect() }
+    }
+
+    fn source(&self, host: u32) -> MutexGuard<'_, Source> {
+        // A panic elsewhere ends the run anyway.
+        self.sources[host as usize].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A switch sends a data packet on.
+    pub(crate) fn stamp(&self, packet: &Packet, stamp: Stamp) {
+        let mut source = self.source(packet.src);
+        let Source { flows, spare } = &mut *source;
+        let slot = packet.slot as usize;
+        if packet.hops == 1 {
+            if flows.len() <= slot {
+                flows.resize_with(slot + 1, Records::default);
+            }
+            flows[slot].begin(packet, stamp, spare);
+        } else if let Some(records) = flows.get_mut(slot).filter(|records| records.flow == packet.flow)
+            && let Ok(index) = records.packets.binary_search_by_key(&packet.sent, |&(sent, _)| sent)
+        {
+            records.packets[index].1.push(stamp);
+        }
+    }
+
+    /// An ACK has come back to its data's source: shows what switches wrote on the packet that it answers, in their order. Shows nothing if an
+    /// answer to that packet or to a later one of its flow has come before.
+    pub fn take(&self, ack: &Packet, read: impl FnOnce(&[Stamp])) {
+        let mut source = self.source(ack.dst);
+        let Source { flows, spare } = &mut *source;
+        let Some(records) = flows.get_mut(ack.slot as usize).filter(|records| records.flow == ack.flow)
+        else {
+            return;
+        };
+        if ack.sent < records.since {
+            return;
+        }
+        records.give_up_before(ack.sent, spare);
+        if let Some((sent, stamps)) = records.packets.front()
+            && *sent == ack.sent
+        {
+            read(stamps);
+        }
+        records.since = ack.sent + Time(1);
+        records.give_up_before(records.since, spare);
+    }
+}
+
+impl Records {
+    /// A packet leaves its first switch. Nobody waits for one of a flow that has given its place to another one by now, or that a later one has
+    /// overtaken for good.
+    fn begin(&mut self, packet: &Packet, stamp: Stamp, spare: &mut Vec<Vec<Stamp>>) {
+        if packet.sent < self.since {
+            return;
+        }
+        if self.flow != packet.flow {
+            if packet.sent < self.latest {
+                return;
+            }
+            self.give_up_before(Time::MAX, spare);
+            self.since = self.latest;
+            self.flow = packet.flow;
+        }
+        self.latest = self.latest.max(packet.sent);
+        let mut stamps = spare.pop().unwrap_or_default();
+        stamps.push(stamp);
+        // Packets that hurry overtake others before their first switch.
+        let index = self.packets.partition_point(|&(sent, _)| sent < packet.sent);
+        self.packets.insert(index, (packet.sent, stamps));
+    }
+
+    /// Forgets the packets that left before an instant.
+    fn give_up_before(&mut self, sent: Time, spare: &mut Vec<Vec<Stamp>>) {
+        while let Some(&(at, _)) = self.packets.front()
+            && at < sent
+            && let Some((_, mut stamps)) = self.packets.pop_front()
+        {
+            stamps.clear();
+            spare.push(stamps);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::PacketKind;
+
+    fn packet(flow: u32, sent: u64) -> Packet {
+        Packet { src: 1, dst: 0, flow, slot: 2, sent: Time(sent), hops: 1, ..Packet::EMPTY }
+    }
+
+    fn ack(flow: u32, sent: u64) -> Packet {
+        Packet { src: 0, dst: 1, kind: PacketKind::Ack, ..packet(flow, sent) }
+    }
+
+    /// A packet takes a channel as its switch's, of so many.
+    fn pass(telemetry: &Telemetry, packet: Packet, hops: u8, channel: u32) {
+        let stamp = Stamp { channel, queued: 0, sent: 0, at: Time::ZERO, rate: Rate(1) };
+        telemetry.stamp(&Packet { hops, ..packet }, stamp);
+    }
+
+    /// The channels of which the ACK of a packet tells.
+    fn told(telemetry: &Telemetry, flow: u32, sent: u64) -> Option<Vec<u32>> {
+        let mut seen = None;
+        telemetry.take(&ack(flow, sent), |stamps| {
+            seen = Some(stamps.iter().map(|stamp| stamp.channel).collect());
+        });
+        seen
+    }
+
+    #[test]
+    fn an_ack_tells_what_was_written_on_its_packet() {
+        let telemetry = Telemetry::new(2);
+        // The later one hurries.
+        pass(&telemetry, packet(7, 20), 1, 3);
+        pass(&telemetry, packet(7, 10), 1, 4);
+        pass(&telemetry, packet(7, 10), 2, 5);
+        assert_eq!(told(&telemetry, 7, 10), Some(vec![4, 5]));
+        assert_eq!(told(&telemetry, 7, 20), Some(vec![3]));
+        assert_eq!(told(&telemetry, 7, 20), None, "a second answer has nothing new to say");
+    }
+
+    #[test]
+    fn what_is_older_than_the_last_answer_is_forgotten() {
+        let telemetry = Telemetry::new(2);
+        for sent in [10, 20, 30] {
+            pass(&telemetry, packet(7, sent), 1, 1);
+        }
+        assert_eq!(told(&telemetry, 7, 20), Some(vec![1]));
+        pass(&telemetry, packet(7, 10), 2, 2);
+        assert_eq!(told(&telemetry, 7, 10), None);
+        // It came to its first switch too late, too.
+        pass(&telemetry, packet(7, 15), 1, 3);
+        assert_eq!(told(&telemetry, 7, 15), None);
+        assert_eq!(told(&telemetry, 7, 30), Some(vec![1]));
+    }
+
+    #[test]
+    fn a_flow_knows_nothing_of_the_one_before_it_in_its_slot() {
+        let telemetry = Telemetry::new(2);
+        pass(&telemetry, packet(7, 10), 1, 1);
+        pass(&telemetry, packet(8, 20), 1, 2);
+        // Late, behind a packet of the flow that has taken its place.
+        pass(&telemetry, packet(7, 15), 1, 3);
+        pass(&telemetry, packet(7, 10), 2, 4);
+        assert_eq!(told(&telemetry, 7, 10), None);
+        assert_eq!(told(&telemetry, 7, 15), None);
+        assert_eq!(told(&telemetry, 8, 20), Some(vec![2]));
+    }
+}
