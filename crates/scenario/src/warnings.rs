@@ -19,6 +19,7 @@ pub(crate) fn before(scenario: &Scenario, network: &Network) -> Vec<String> {
     found.extend(dctcp_without_ecn(scenario));
     found.extend(conweave_without_ecn(scenario));
     found.extend(trimmed_without_trimming(scenario));
+    found.extend(scattered_go_back_n(scenario, network));
     found.extend(early_timeouts(scenario, &farthest));
     found.extend(small_pause_buffers(scenario, &farthest));
     found.extend(overload(scenario, network));
@@ -52,6 +53,22 @@ fn trimmed_without_trimming(scenario: &Scenario) -> Option<String> {
         "transport.reliability: \"trimmed\" hears of losses by trimmed packets, and no switch trims, so that only timeouts find them; set \
          `fabric.queue = \"trimming\"`"
             .to_owned()
+    })
+}
+
+/// Go-back-N takes nothing that does not come in order, and packets that take several ways at once do not.
+fn scattered_go_back_n(scenario: &Scenario, network: &Network) -> Option<String> {
+    let transport = &scenario.transport;
+    let is_hurt = scenario.routing.scatters()
+        && network.switches() > 1
+        && matches!(transport.reliability, Reliability::GoBackN(_))
+        && !transport.options.reorder.holds();
+    is_hurt.then(|| {
+        format!(
+            "transport.reliability: \"go-back-n\" discards packets that come before others of their flow, and routing.granularity \"{}\" sends a \
+             flow's packets over several ways at once; set `transport.reorder = \"buffer\"` (the preset \"left\"), or another reliability",
+            scenario.routing.granularity_name()
+        )
     })
 }
 
@@ -371,6 +388,21 @@ mod tests {
             )
         };
         check(&with("tail-drop"), &with("trimming"), "transport.reliability: \"trimmed\" hears of losses by");
+    }
+
+    #[test]
+    fn packets_that_scatter_before_a_go_back_n_nic_are_named() {
+        let with = |routing: &str, transport: &str| {
+            let ecn = "ecn = { kmin = \"10KB\", kmax = \"20KB\" }";
+            format!(
+                "{TREE}{INCAST}routing = \"{routing}\"\nfabric = {{ {ecn}, flow_control = {{ kind = \"pfc\", buffer = \"200KB\" }} }}\n\
+                 transport = \"{transport}\"\n"
+            )
+        };
+        let expected = "transport.reliability: \"go-back-n\" discards packets that come before others";
+        check(&with("left", "roce"), &with("left", "left"), expected);
+        check(&with("reps", "roce"), &with("reps", "irn"), expected);
+        assert_eq!(warnings(&with("letflow", "roce")), Vec::<String>::new());
     }
 
     #[test]
