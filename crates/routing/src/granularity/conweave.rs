@@ -3,14 +3,18 @@
 //! A flow's first switch cuts its packets into *epochs*. The first packet of an epoch asks the last switch for a reply. If it comes in time,
 //! the next packet begins another epoch on the same path. If not, the path is congested: the next packet is the *tail* of the old path,
 //! and those behind it are *re-routed* to a path that nobody has called busy. The last switch holds re-routed packets back until the tail has
-//! come, or until it cannot be expected any more, and then tells the first switch that all is *clear*: only then may the flow be
+//! come, or until it cannot be expected any more. When the tail has come it tells the first switch that all is *clear*: only then may the flow be
 //! re-routed again. So at most one change of path is in flight (Song et al., SIGCOMM'23).
 //!
 //! ```text
 //!   first switch                                     last switch
-//!   Probing ──reply in time──▶ Answered ──packet──▶ Probing        re-routed, no tail yet: hold ──tail or timer──▶ release, clear
-//!      └──late: tail, then re-routed──▶ Waiting ──clear──▶ Answered
+//!   Probing ──reply in time──▶ Answered ──packet──▶ Probing        re-routed, no tail yet: hold ──tail or timer──▶ release
+//!      └──late: tail, then re-routed──▶ Waiting ──clear──▶ Answered                               tail ──▶ clear
 //! ```
+//!
+//! What the paper leaves open is as in its public code. When a tail is expected is judged by packets of its own epoch only: they are on the path
+//! that has become slow. A flow whose tail gets lost is not re-routed again before it has been idle. Packets of an earlier epoch that come late
+//! are sent on, and say nothing. One thing is ours: packets of a later epoch do not overtake what is still held.
 
 use netloom_units::{Invalid, Time};
 use rand::Rng;
@@ -36,7 +40,7 @@ pub struct ConWeave {
     pub samples: u32,
     /// Re-routed packets wait for their tail until the time at which it is expected and this.
     pub flush_slack: Time,
-    /// How long they wait where no packet of the old path has told how long it takes.
+    /// How long they wait, besides, where no packet of the same epoch has told how long the old path takes.
     pub flush_default: Time,
     /// A flow that has been idle for longer begins anew, on any path.
     pub inactive: Time,
@@ -47,7 +51,7 @@ impl Default for ConWeave {
         ConWeave {
             reply_slack: Time::from_us(4),
             path_pause: Time::from_us(16),
-            samples: 4,
+            samples: 2,
             flush_slack: Time::from_us(16),
             flush_default: Time::from_us(200),
             inactive: Time::from_us(300),
@@ -107,7 +111,7 @@ impl Stamp {
 pub enum Word {
     /// The packet that asked has come.
     Reply,
-    /// The tail has come, or is not waited for any more.
+    /// The tail has come.
     Clear,
     /// The path is busy.
     Busy,
@@ -187,17 +191,18 @@ enum Phase {
 /// A flow at its last switch.
 #[derive(Clone, Copy, Debug, Default)]
 struct Incoming {
-    /// How long the latest packet in order had been under way.
+    /// The latest epoch of which a packet has come.
+    epoch: u8,
+    /// How long the latest packet of that epoch on its old path had been under way.
     delay: Option<Time>,
-    /// The epoch whose tail has come or is not waited for any more.
-    settled: Option<u8>,
+    /// Whether the epoch's tail has come or is not waited for any more.
+    is_settled: bool,
     held: Option<Hold>,
 }
 
 /// Re-routed packets that are held.
 #[derive(Clone, Copy, Debug)]
 struct Hold {
-    epoch: u8,
     /// When the first of them left its host, right behind the tail.
     sent: Time,
     until: Time,
@@ -210,8 +215,8 @@ pub enum Flush {
     Over,
     /// The old path has become slower: they wait until then.
     Later(Time),
-    /// They are released; their epoch is over.
-    Now(u8),
+    /// They are released.
+    Now,
 }
 
 /// What the last switch does with a packet.
@@ -309,10 +314,17 @@ impl Weaving {
     pub(crate) fn receive(&mut self, flow: FlowKey, stamp: Stamp, sent: Time, now: Time) -> Verdict {
         let flow = FlowRef::passing(flow);
         if self.incoming.see(flow, now).is_none() {
-            self.incoming.insert(flow, now, Incoming::default());
+            self.incoming.insert(flow, now, Incoming { epoch: stamp.epoch, ..Incoming::default() });
         }
         // A table that is full knows nothing of the flow: nothing is held.
         let Some(entry) = self.incoming.get_mut(flow) else { return Verdict::Pass };
+        // Epochs are counted on a circle.
+        match stamp.epoch.wrapping_sub(entry.epoch) as i8 {
+            0 => {}
+            ..0 => return Verdict::Pass,
+            _ if entry.held.is_some() => return Verdict::Hold,
+            _ => *entry = Incoming { epoch: stamp.epoch, ..Incoming::default() },
+        }
         if !stamp.is_rerouted {
             let delay = now - sent;
             entry.delay = Some(delay);
@@ -322,19 +334,19 @@ impl Weaving {
                 }
                 return Verdict::Pass;
             }
-            entry.settled = Some(stamp.epoch);
+            entry.is_settled = true;
             return if entry.held.take().is_some() { Verdict::Release } else { Verdict::Pass };
         }
-        if entry.settled == Some(stamp.epoch) {
+        if entry.is_settled {
             return Verdict::Pass;
         }
         if entry.held.is_some() {
             return Verdict::Hold;
         }
         // The tail left just before the first packet behind it.
-        let expected = entry.delay.map(|delay| sent + delay + self.config.flush_slack);
-        let until = expected.unwrap_or(now + self.config.flush_default).max(now + Time(1));
-        entry.held = Some(Hold { epoch: stamp.epoch, sent, until });
+        let expected = entry.delay.map_or(now + self.config.flush_default, |delay| sent + delay);
+        let until = (expected + self.config.flush_slack).max(now + Time(1));
+        entry.held = Some(Hold { sent, until });
         Verdict::HoldUntil(until)
     }
 
@@ -343,10 +355,10 @@ impl Weaving {
         let entry = self.incoming.get_mut(FlowRef::passing(flow));
         match entry.and_then(|entry| entry.held.map(|hold| (entry, hold))) {
             Some((_, hold)) if hold.until > now => Flush::Later(hold.until),
-            Some((entry, hold)) => {
-                (entry.held, entry.settled) = (None, Some(hold.epoch));
+            Some((entry, _)) => {
+                (entry.held, entry.is_settled) = (None, true);
                 self.counts.flushes += 1;
-                Flush::Now(hold.epoch)
+                Flush::Now
             }
             None => Flush::Over,
         }
@@ -517,13 +529,55 @@ mod tests {
     fn a_tail_that_does_not_come_is_waited_for_no_longer_than_expected() {
         let (mut weaving, _) = weaving();
         let new = Stamp { label: 1, is_rerouted: true, ..Stamp::default() };
-        assert_eq!(weaving.receive(FLOW, new, Time(1000), Time(1300)), Verdict::HoldUntil(Time(11_300)));
-        assert_eq!(weaving.flush(FLOW, Time(11_299)), Flush::Later(Time(11_300)));
-        assert_eq!(weaving.flush(FLOW, Time(11_300)), Flush::Now(0));
-        assert_eq!(weaving.receive(FLOW, new, Time(1100), Time(11_400)), Verdict::Pass);
+        assert_eq!(weaving.receive(FLOW, new, Time(1000), Time(1300)), Verdict::HoldUntil(Time(11_400)));
+        assert_eq!(weaving.flush(FLOW, Time(11_399)), Flush::Later(Time(11_400)));
+        assert_eq!(weaving.flush(FLOW, Time(11_400)), Flush::Now);
+        assert_eq!(weaving.receive(FLOW, new, Time(1100), Time(11_450)), Verdict::Pass);
         let tail = Stamp { is_tail: true, ..Stamp::default() };
         assert_eq!(weaving.receive(FLOW, tail, Time(990), Time(11_500)), Verdict::Pass);
         assert_eq!(weaving.counts.flushes, 1);
+    }
+
+    /// The epoch before was fast, and that is why it ended: what it says of the path does not hold any more.
+    #[test]
+    fn only_packets_of_its_own_epoch_say_when_a_tail_is_expected() {
+        let (mut weaving, _) = weaving();
+        let before = Stamp { label: 0, epoch: 4, ..Stamp::default() };
+        let new = Stamp { label: 1, epoch: 5, is_rerouted: true, ..before };
+        weaving.receive(FLOW, before, Time(0), Time(800));
+        assert_eq!(weaving.receive(FLOW, new, Time(1000), Time(1300)), Verdict::HoldUntil(Time(11_400)));
+    }
+
+    #[test]
+    fn stragglers_of_an_earlier_epoch_pass_and_release_nothing() {
+        let (mut weaving, _) = weaving();
+        // 255, and 0 behind it.
+        let (before, now) =
+            (Stamp { epoch: 255, ..Stamp::default() }, Stamp { epoch: 0, ..Stamp::default() });
+        weaving.receive(FLOW, before, Time(0), Time(800));
+        weaving.receive(FLOW, now, Time(900), Time(1700));
+        let new = Stamp { is_rerouted: true, ..now };
+        assert_eq!(weaving.receive(FLOW, new, Time(1000), Time(1300)), Verdict::HoldUntil(Time(1900)));
+        let late = Stamp { is_tail: true, ..before };
+        assert_eq!(weaving.receive(FLOW, late, Time(100), Time(1400)), Verdict::Pass);
+        assert_eq!(
+            weaving.receive(FLOW, Stamp { is_rerouted: true, ..before }, Time(100), Time(1450)),
+            Verdict::Pass
+        );
+        assert_eq!(weaving.flush(FLOW, Time(1900)), Flush::Now);
+    }
+
+    #[test]
+    fn a_later_epoch_does_not_overtake_what_is_held() {
+        let (mut weaving, _) = weaving();
+        let old = Stamp { epoch: 4, ..Stamp::default() };
+        let new = Stamp { is_rerouted: true, ..old };
+        assert_eq!(weaving.receive(FLOW, new, Time(1000), Time(1300)), Verdict::HoldUntil(Time(11_400)));
+        let next = Stamp { epoch: 5, ..Stamp::default() };
+        assert_eq!(weaving.receive(FLOW, next, Time(3000), Time(3500)), Verdict::Hold);
+        let tail = Stamp { is_tail: true, ..old };
+        assert_eq!(weaving.receive(FLOW, tail, Time(900), Time(4000)), Verdict::Release);
+        assert_eq!(weaving.receive(FLOW, next, Time(3600), Time(4100)), Verdict::Pass);
     }
 
     #[test]
@@ -536,7 +590,7 @@ mod tests {
         // 1700 under way now: the tail is expected at 2700, and 100 of slack.
         weaving.receive(FLOW, old, Time(100), Time(1800));
         assert_eq!(weaving.flush(FLOW, Time(1900)), Flush::Later(Time(2800)));
-        assert_eq!(weaving.flush(FLOW, Time(2800)), Flush::Now(4));
+        assert_eq!(weaving.flush(FLOW, Time(2800)), Flush::Now);
     }
 
     #[test]

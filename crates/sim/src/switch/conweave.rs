@@ -99,18 +99,10 @@ impl Switch {
         flow: FlowKey,
         out: &mut impl Scheduler<Message>,
     ) {
-        let epoch = match self.decider.flush(flow, now) {
-            Flush::Over => return,
-            Flush::Later(until) => {
-                return out.timer(until, Message::Flush { src: flow.src, flow: flow.flow });
-            }
-            Flush::Now(epoch) => epoch,
-        };
-        let about = self.held.queues.as_ref().and_then(|queues| queues.get(&flow)?.front().copied());
-        self.release(world, id, now, flow, out);
-        if let Some(packet) = about {
-            let stamp = Stamp { epoch, ..Stamp::from_bits(packet.tag) };
-            self.say(world, id, now, &packet, Word::Clear, stamp, out);
+        match self.decider.flush(flow, now) {
+            Flush::Over => {}
+            Flush::Later(until) => out.timer(until, Message::Flush { src: flow.src, flow: flow.flow }),
+            Flush::Now => self.release(world, id, now, flow, out),
         }
     }
 
