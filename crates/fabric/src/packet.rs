@@ -32,7 +32,8 @@ pub enum PacketKind {
     /// Fine-grained flow control: the source of a flow may send [`Packet::aux`] more packets of it and must then stop. Flags with
     /// [`Flags::is_of_class`] mean all flows of its class.
     Xoff,
-    /// The source of a flow may go on.
+    /// The source of a flow may go on, until what it has sent is acknowledged at most [`Packet::aux`] packets ahead of the oldest one that
+    /// is not; 0: without that bound.
     Xon,
     /// Congestion notification packet of RoCEv2: from a flow's receiver, which has got marked packets, to its sender.
     Cnp,
@@ -116,6 +117,7 @@ pub struct Flags(u8);
 impl Flags {
     const MARKED: u8 = 1;
     const LAST: u8 = 1 << 1;
+    const TURNED: u8 = 1 << 2;
     const MORE: u8 = 1 << 3;
     const OF_CLASS: u8 = 1 << 4;
     const URGENT: u8 = 1 << 4;
@@ -156,6 +158,20 @@ impl Flags {
     pub fn hint(&mut self, has_more: bool) {
         if has_more {
             self.0 |= Flags::MORE;
+        }
+    }
+
+    /// Data: its source has been told an odd number of times to run ahead of what is in flight.
+    #[inline]
+    pub const fn is_turned(self) -> bool {
+        self.0 & Flags::TURNED != 0
+    }
+
+    /// Says so, or leaves it as it is.
+    #[inline]
+    pub fn turn(&mut self, is_turned: bool) {
+        if is_turned {
+            self.0 |= Flags::TURNED;
         }
     }
 

@@ -178,13 +178,29 @@ pub struct Receipt {
     pub access: Option<Time>,
 }
 
-/// What a flow's first switch tells its source.
+/// What a switch tells the source of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// Send no more than your credit until you are told to go on (XOFF).
     Stop,
     /// Go on (XON).
     GoOn,
+    /// Go on, but until everything that you have sent is acknowledged run no further than this ahead of the oldest packet that is not; and
+    /// turn, so that the switch sees which packets you send from now on.
+    RunAhead(u32),
+}
+
+/// How a data packet came to a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// By this port.
+    pub back: PortId,
+    /// It had left its host at this time.
+    pub sent: Time,
+    /// Serialisation had added this to its way.
+    pub way: Time,
+    /// Its source had turned an odd number of times ([`Signal::RunAhead`]).
+    pub turned: bool,
 }
 
 /// How full a table was.

@@ -39,8 +39,8 @@ pub use forwarding::{
 pub use granularity::Granularity;
 pub use hash::hash_in_words;
 pub use header::{
-    Advice, Candidates, Carries, Decisions, FlowCounts, FlowKey, FlowRef, Header, Hop, Notice, Occupancy,
-    Receipt, Signal, View,
+    Advice, Arrival, Candidates, Carries, Decisions, FlowCounts, FlowKey, FlowRef, Header, Hop, Notice,
+    Occupancy, Receipt, Signal, View,
 };
 pub use scheme::{Placement, Routing};
 pub use selector::Selector;

@@ -187,7 +187,10 @@ impl Routing {
             Invalid::unless(leaves_first, "selector.first", expected, "\"minimal\"")?;
         }
         if let Granularity::Flowcut(flowcut) = granularity {
-            flowcut.check_place(nic).map_err(|invalid| invalid.within("granularity"))?;
+            let is_bounded = self.entries.is_some();
+            flowcut
+                .check_place(self.placement, is_bounded)
+                .map_err(|invalid| invalid.within("granularity"))?;
         }
         let by_sender = format!("\"{}\" is decided by the sender,", granularity.name());
         decides(nic || !self.heeds_marks(), Placement::Nic, &by_sender)?;
@@ -238,6 +241,7 @@ fn quoted(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::granularity::flowcut::Measures;
     use crate::preset;
     use crate::selector::layer::{Construction, Layer, WithinLayer};
 
@@ -255,6 +259,15 @@ mod tests {
         assert_eq!(scheme.check(), Ok(()));
         scheme.placement = Placement::Switch;
         assert_eq!(scheme.check().unwrap_err().field, "granularity.max_ood");
+        scheme.placement = Placement::Ingress;
+        assert_eq!(scheme.check(), Ok(()));
+        scheme.entries = Some(5);
+        assert_eq!(scheme.check().unwrap_err().field, "granularity.max_ood");
+        scheme.entries = None;
+        scheme.granularity =
+            Granularity::Flowcut(Flowcut { measures: Measures::Every, ..Flowcut::default() });
+        assert_eq!(scheme.check().unwrap_err().field, "granularity.measures");
+        scheme.placement = Placement::Switch;
         scheme.granularity = Granularity::Flowcut(Flowcut { credit: 3, ..Flowcut::default() });
         assert_eq!(scheme.check(), Ok(()));
         scheme.placement = Placement::Nic;

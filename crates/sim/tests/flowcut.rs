@@ -8,7 +8,7 @@ use common::*;
 use netloom_fabric::flow_control::pfc::Pfc;
 use netloom_fabric::{Fabric, FlowControl};
 use netloom_record::Records;
-use netloom_routing::granularity::flowcut::{Flowcut, Stops, Timestamps};
+use netloom_routing::granularity::flowcut::{Flowcut, Measures, Stops, Timestamps};
 use netloom_routing::selector::ugal::{Decision, Ratio};
 use netloom_routing::{Granularity, Placement, Selector, preset};
 use netloom_sim::{Cut, Degrade, Fault, Loss, SimConfig, SimError, Simulation};
@@ -231,6 +231,45 @@ fn the_first_switch_stops_a_congested_source_until_its_path_is_empty() {
     assert!(records.flows.iter().all(|flow| (flow.drains, flow.drain_time) == (0, Time::ZERO)));
 }
 
+/// Flows of several pods meet at the last links of their ways. What waits there is little compared with the whole way, and much compared
+/// with the rest of it.
+#[test]
+fn where_every_switch_measures_the_rest_of_the_way_counts() {
+    let network = fat_tree(4);
+    let message = |src, dst| (src, Message::new(dst, Bytes(4_000_000), Time::ZERO));
+    let drains = |measures, flows: &[(u32, Message)]| {
+        let flowcut = Flowcut { measures, ..Flowcut::default() };
+        let plan = Plan::of_messages(16, flows.iter().cloned());
+        let records = run(network.clone(), with("flowcut", flowcut), plan);
+        assert!(records.flows.iter().all(|flow| flow.fct.is_some() && flow.ooo_packets == 0));
+        records.flows.iter().map(|flow| flow.drains).sum::<u32>()
+    };
+    let (two, four) =
+        ([message(4, 0), message(8, 1)], [message(4, 0), message(6, 1), message(8, 0), message(12, 1)]);
+    assert_eq!(drains(Measures::First, &two), 0);
+    assert_eq!(drains(Measures::Every, &two), 2);
+    assert!(drains(Measures::Every, &four) > 2 * drains(Measures::First, &four));
+}
+
+/// How far packets come ahead of others, and how long flows were stopped, if they resume with so many in flight.
+fn resumed(max_ood: u32, seed: u64) -> (u32, Time) {
+    let network = leaf_spine(3, 4, 4);
+    let flowcut = Flowcut { threshold: 1.5, max_ood, ..Flowcut::default() };
+    let config = SimConfig { seed, ..with("flowcut-ingress", flowcut) };
+    let records = run(network.clone(), config, permutation(4_000_000, &network, seed));
+    let most = records.flows.iter().map(|flow| flow.max_ood).max();
+    (most.unwrap(), records.flows.iter().map(|flow| flow.drain_time).sum())
+}
+
+#[test]
+fn resuming_early_waits_less_and_bounds_the_distance() {
+    for seed in 1..4 {
+        let [strict, early, earlier] = [0, 12, 100].map(|most| resumed(most, seed));
+        assert!(strict.0 == 0 && early.0 <= 12 && (1..=100).contains(&earlier.0), "{early:?} {earlier:?}");
+        assert!(earlier.1 < early.1 && early.1 < strict.1, "{strict:?} {early:?} {earlier:?}");
+    }
+}
+
 #[test]
 fn a_stopped_class_stops_the_flows_beside_it_too() {
     // Host 0 has two flows, of which one is alone in its rack; the other shares the leaf's only uplink.
@@ -339,36 +378,40 @@ fn schemes() -> impl Strategy<Value = SimConfig> {
         (1.0..5.0f64, 0.03..1.0f64, prop::option::of(0.05..1.0f64), 0..60_000u64, any::<bool>(), 0..20u32);
     let places = prop_oneof![Just("flowcut"), Just("flowcut-ingress"), Just("flowcut-nic")];
     let selectors = prop::sample::select(vec!["adaptive", "spray", "drill", "spray-round-robin"]);
-    (config, places, selectors, any::<bool>(), prop::option::of(1..30u32), 5..200u64).prop_map(
-        |(
-            (threshold, alpha, trend_threshold, more, short, credit),
-            place,
-            selector,
-            of_class,
-            entries,
-            timeout,
-        )| {
-            let mut flowcut = Flowcut {
-                threshold,
-                alpha,
-                trend_threshold,
-                min_remaining: Bytes(more),
-                drain_timeout: Time::from_us(timeout),
-                timestamps: if short { Timestamps::Nanoseconds } else { Timestamps::Exact },
-                ..Flowcut::default()
-            };
-            if place != "flowcut-nic" {
-                flowcut.stops = if of_class { Stops::Class } else { Stops::Flow };
-                flowcut.credit = if of_class { 0 } else { credit };
-            }
-            let mut config = with(place, flowcut);
-            if place != "flowcut-nic" {
-                config.routing.selector = preset::find(selector).unwrap().routing().selector;
-                config.routing.entries = entries;
-            }
-            config
-        },
-    )
+    (config, (places, any::<bool>()), selectors, any::<bool>(), prop::option::of(1..30u32), 5..200u64)
+        .prop_map(
+            |(
+                (threshold, alpha, trend_threshold, more, short, credit),
+                (place, every),
+                selector,
+                of_class,
+                entries,
+                timeout,
+            )| {
+                let mut flowcut = Flowcut {
+                    threshold,
+                    alpha,
+                    trend_threshold,
+                    min_remaining: Bytes(more),
+                    drain_timeout: Time::from_us(timeout),
+                    timestamps: if short { Timestamps::Nanoseconds } else { Timestamps::Exact },
+                    ..Flowcut::default()
+                };
+                if place != "flowcut-nic" {
+                    flowcut.stops = if of_class { Stops::Class } else { Stops::Flow };
+                    flowcut.credit = if of_class { 0 } else { credit };
+                }
+                if place == "flowcut" && every {
+                    flowcut.measures = Measures::Every;
+                }
+                let mut config = with(place, flowcut);
+                if place != "flowcut-nic" {
+                    config.routing.selector = preset::find(selector).unwrap().routing().selector;
+                    config.routing.entries = entries;
+                }
+                config
+            },
+        )
 }
 
 /// Networks with intermediate switches.
@@ -485,6 +528,40 @@ proptest! {
         }
         prop_assert_eq!(difference(&records, &make().unwrap().run(threads).unwrap().records), None);
         prop_assert_eq!(difference(&records, &make().unwrap().run_reference().unwrap().records), None);
+    }
+
+    #[test]
+    fn resuming_early_keeps_its_bound(
+        network in prop_oneof![networks(), wide_networks()],
+        pattern in patterns(),
+        scheme in schemes(),
+        selector in prop::option::of(selectors()),
+        most in 1..20u32,
+        fabric in fabrics(),
+        faults in degradations(),
+        seed in any::<u64>(),
+        threads in 2..5usize,
+    ) {
+        let scheme = match selector.filter(|&selector| selector != "par") {
+            Some(selector) => over_others_if_any(&network, scheme, selector, 1),
+            None => scheme,
+        };
+        let mut config = SimConfig { fabric, faults, seed, ..scheme };
+        prop_assume!(config.routing.placement != Placement::Nic);
+        (config.routing.placement, config.routing.entries) = (Placement::Ingress, None);
+        if let Granularity::Flowcut(flowcut) = &mut config.routing.granularity {
+            (flowcut.max_ood, flowcut.measures) = (most, Measures::First);
+        }
+        let make = || Simulation::new(network.clone(), config.clone(), plan(pattern.clone(), &network, seed));
+        let first = match make() {
+            Err(SimError::MayDeadlock(_)) if matches!(config.fabric.flow_control, FlowControl::Pfc(_)) => return Ok(()),
+            first => first.unwrap(),
+        };
+        let records = first.run(1).unwrap().records;
+        for flow in &records.flows {
+            prop_assert!(flow.max_ood <= most && flow.fct.is_some(), "{flow:?}");
+        }
+        prop_assert_eq!(difference(&records, &make().unwrap().run(threads).unwrap().records), None);
     }
 
     #[test]

@@ -19,8 +19,8 @@ use crate::granularity::passing::{Passed, Passing, Way};
 use crate::granularity::{Flows, Limits, each};
 use crate::hash::{HashFunction, hash_in_words, region};
 use crate::header::{
-    Advice, Candidates, Carries, Decisions, FlowCounts, FlowKey, FlowRef, Header, Hop, Notice, Occupancy,
-    Receipt, Signal, View,
+    Advice, Arrival, Candidates, Carries, Decisions, FlowCounts, FlowKey, FlowRef, Header, Hop, Notice,
+    Occupancy, Receipt, Signal, View,
 };
 use crate::scheme::{Placement, Routing};
 use crate::selector::conga::{Leaf, Marking, Report};
@@ -395,7 +395,7 @@ impl Decider {
         self.passing.is_some()
     }
 
-    /// The way of a data packet that is counted here if its flow is: it came by port `back` and had left its host at `sent`.
+    /// The way of a data packet that is counted here if its flow is.
     #[expect(clippy::too_many_arguments, reason = "a packet, its place and what is known there")]
     pub fn counted(
         &mut self,
@@ -403,15 +403,13 @@ impl Decider {
         candidates: Candidates<'_>,
         here: NodeId,
         header: &Header,
-        back: PortId,
-        sent: Time,
+        arrival: Arrival,
         now: Time,
         mut view: impl View,
         random: &mut impl Rng,
     ) -> Hop {
         let arrives = if header.is_first() { Tag::DIRECT } else { header.tag };
-        let passed =
-            Passed { flow: header.key(), pass: header.hops, arrives, back, sent, bytes: header.bytes };
+        let passed = Passed { flow: header.key(), pass: header.hops, arrives, arrival, bytes: header.bytes };
         let is_counted = !self.at_first || header.is_first();
         let Some(passing) = self.passing.as_mut().filter(|_| is_counted) else {
             return self.uncounted(forwarding, candidates, here, header);

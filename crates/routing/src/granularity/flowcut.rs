@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::runs::Runs;
 use crate::header::Advice;
+use crate::scheme::Placement;
 
 /// A new decision when nothing of the flow is in flight; a congested flow is drained to get there. Flowcut Switching, §II. At a NIC the
 /// transport's ACKs tell what is in flight. At switches the last switch acknowledges every packet to those before it, which count: the
@@ -41,7 +42,8 @@ pub struct Flowcut {
     /// Drain only if at least this much of the flow is still unsent.
     pub min_remaining: Bytes,
     /// Resume on the new path once at most this many packets are in flight on the old one, and run no further ahead of the oldest of
-    /// them: less idle time for a bounded out-of-order distance. 0 keeps strict order.
+    /// them: less idle time for a bounded out-of-order distance. 0 keeps strict order. At the first switch of a flow its source is told,
+    /// and sees to the distance by its transport's ACKs; not at every switch, which would have acknowledgements of two ways at a time.
     pub max_ood: u32,
     /// Whether the averages start anew with every flowcut (in the paper the table entry is deleted with it); the authors' simulator
     /// carries them over.
@@ -63,6 +65,22 @@ pub struct Flowcut {
     pub stops: Stops,
     /// At switches: packets that a stopped flow may still send, so that its path does not run dry while it empties (XOFF with credit).
     pub credit: u32,
+    /// With placement `switch`: which switches measure and have the source stopped.
+    pub measures: Measures,
+}
+
+/// Which switches of a flow's way measure round-trip times and have its source stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measures {
+    /// The first one.
+    #[default]
+    First,
+    /// Every one that counts: each compares the times of the rest of the way, from the moment at which a packet passes until its
+    /// acknowledgement does, with the least over as many hops, and drains what is behind it. A flow goes on when all have let it. A packet and
+    /// its acknowledgement are taken to carry the moments of all switches on the way: those bytes are part of `transport.header` and
+    /// `ack_size`, two each in the paper's format.
+    Every,
 }
 
 /// Where the least round-trip time starts.
@@ -129,14 +147,23 @@ impl Default for Flowcut {
             frame_size: Bytes(64),
             stops: Stops::Flow,
             credit: 0,
+            measures: Measures::First,
         }
     }
 }
 
 impl Flowcut {
-    /// Refuses what has no meaning at switches, or at a NIC.
-    pub(crate) fn check_place(&self, at_nic: bool) -> Result<(), Invalid> {
-        let default = Flowcut::default();
+    /// Refuses what has no meaning at a place. `entries`: what a switch may remember is bounded.
+    pub(crate) fn check_place(&self, placement: Placement, entries: bool) -> Result<(), Invalid> {
+        let (default, at_nic) = (Flowcut::default(), placement == Placement::Nic);
+        let measures = placement == Placement::Switch || self.measures == Measures::First;
+        let expected = "\"first\", or placement \"switch\", where others count, too";
+        Invalid::unless(measures, "measures", expected, "\"every\"")?;
+        if placement != Placement::Nic {
+            let bounded = placement == Placement::Ingress && !entries;
+            let expected = "0, or placement \"nic\" or \"ingress\" without `entries`: a switch acknowledges and counts one way of a flow at a time";
+            Invalid::unless(self.max_ood == 0 || bounded, "max_ood", expected, self.max_ood)?;
+        }
         let parts: &[(&'static str, bool)] = match at_nic {
             true => &[
                 ("ack_size", self.ack_size != default.ack_size),
@@ -145,7 +172,6 @@ impl Flowcut {
                 ("credit", self.credit != default.credit),
             ],
             false => &[
-                ("max_ood", self.max_ood != default.max_ood),
                 ("reset", self.reset != default.reset),
                 ("rtt_min_per_flow", self.rtt_min_per_flow != default.rtt_min_per_flow),
                 ("rtt_min_start", self.rtt_min_start != default.rtt_min_start),
@@ -226,6 +252,7 @@ impl Default for FlowcutState {
 
 impl FlowcutState {
     /// Whether the flow is being drained.
+    #[inline]
     pub(super) fn is_draining(&self) -> bool {
         matches!(self.phase, Phase::Draining { .. })
     }

@@ -7,6 +7,10 @@
 //! A way over an intermediate switch may lead through a switch twice. What is counted is then not the flow but its packets after so many
 //! channels: all of them that are in flight behind a switch have come the same way, and a packet never comes twice after as many.
 //!
+//! Where every switch measures, an entry keeps the moments at which packets passed until they are acknowledged. Where a flow may resume early, its
+//! source *turns*: packets from then on begin a flowcut, though some are in flight on the old way, and nobody counts those any longer. The
+//! source alone sees to it that none of them is overtaken by too many.
+//!
 //! Where packets can be lost, a count may never come to nothing. But a flowcut has one path, on which nothing overtakes anything: once the
 //! packet that passed last is acknowledged, all before it have arrived or are lost, and the flow has nothing in flight. If that packet or
 //! its acknowledgement is lost too, the next one that passes does it; and a flow that is not seen again ages.
@@ -14,20 +18,25 @@
 //! A table of bounded size lets the packets of flows without an entry go by the header's hash, uncounted. A flow that may still have such
 //! packets in flight begins its entry on that same way.
 
+use std::collections::VecDeque;
+
 use netloom_topology::PortId;
 use netloom_transport::{Cause, Feedback};
 use netloom_units::{Bytes, Time};
 
 use super::flow_table::{FlowTable, Limits};
-use super::flowcut::{Flowcut, FlowcutState, RttMin};
+use super::flowcut::{Flowcut, FlowcutState, Measures, RttMin};
 use super::runs::Runs;
-use crate::header::{Advice, FlowKey, FlowRef, Hop, Occupancy, Receipt, Signal};
+use crate::header::{Advice, Arrival, FlowKey, FlowRef, Hop, Occupancy, Receipt, Signal};
 use crate::tag::Tag;
 
 /// The flowcuts that pass a switch.
 #[derive(Clone, Debug)]
 pub(crate) struct Passing {
+    /// Draining until nothing is in flight.
     config: Flowcut,
+    /// How many packets may be in flight on the old way when a flow resumes.
+    ahead: u32,
     flows: FlowTable<Entry>,
     least: RttMin,
     /// Only where the table is bounded.
@@ -47,6 +56,20 @@ struct Entry {
     /// When its first and its last packet that passed had left their host.
     sent: (Time, Time),
     state: FlowcutState,
+    /// What the source's packets say of its turns.
+    turned: bool,
+    /// The source has been told to run ahead.
+    is_resumed: bool,
+    /// The packets in flight, at a switch behind the first one that measures.
+    stamps: Option<VecDeque<Stamp>>,
+}
+
+/// A packet that has passed.
+#[derive(Clone, Copy, Debug)]
+struct Stamp {
+    sent: Time,
+    at: Time,
+    way: Time,
 }
 
 /// A data packet that passes.
@@ -55,11 +78,9 @@ pub(crate) struct Passed {
     pub(crate) flow: FlowKey,
     /// Channels that it has crossed.
     pub(crate) pass: u8,
-    /// The tag with which it came, and the port by which.
+    /// The tag with which it came.
     pub(crate) arrives: Tag,
-    pub(crate) back: PortId,
-    /// When it left its host.
-    pub(crate) sent: Time,
+    pub(crate) arrival: Arrival,
     pub(crate) bytes: u32,
 }
 
@@ -84,7 +105,8 @@ impl Passing {
         // Where nothing is lost, every entry comes to its end.
         let ageing = if is_lossy { limits.ageing } else { Time::MAX };
         Passing {
-            config: config.clone(),
+            config: Flowcut { max_ood: 0, ..config.clone() },
+            ahead: config.max_ood,
             flows: FlowTable::of_switch(Limits { ageing, ..limits }),
             least: RttMin::default(),
             uncounted,
@@ -98,15 +120,19 @@ impl Passing {
         let flow = on_pass(passed.flow, passed.pass);
         // With another tag it comes another way than what was counted here, of which nothing is in flight any more, then: a switch before
         // this one has seen to that. Losses leave such entries behind.
-        if let Some(entry) = self.flows.see(flow, now).filter(|entry| entry.arrives == passed.arrives) {
-            entry.count(passed);
+        let known = self.flows.see(flow, now);
+        if let Some(entry) =
+            known.filter(|entry| entry.arrives == passed.arrives && entry.turned == passed.arrival.turned)
+        {
+            entry.count(passed, now);
             // The source has waited long enough and goes on.
             self.config.on_deadline(&mut entry.state, now);
+            entry.is_resumed &= entry.state.is_draining();
             return Way::Kept(entry.hop);
         }
         let Some(uncounted) = &mut self.uncounted else { return Way::Any };
         if !self.flows.has_room(flow, now) {
-            uncounted.count(flow, passed.back, now);
+            uncounted.count(flow, passed.arrival.back, now);
             return Way::Uncounted;
         }
         if uncounted.may_hold(flow, now) { Way::Home } else { Way::Any }
@@ -116,10 +142,21 @@ impl Passing {
     pub(crate) fn open(&mut self, passed: &Passed, hop: Hop, now: Time) {
         let mut state = self.config.open();
         self.config.continues(&mut state, now, 0);
-        let sent = (passed.sent, passed.sent);
-        let Passed { arrives, back, .. } = *passed;
-        let mut entry = Entry { hop, arrives, back, packets: 0, bytes: 0, sent, state };
-        entry.count(passed);
+        let Passed { arrives, pass, arrival: Arrival { back, sent, turned, .. }, .. } = *passed;
+        let measures = self.config.measures == Measures::Every && pass > 1;
+        let mut entry = Entry {
+            hop,
+            arrives,
+            back,
+            packets: 0,
+            bytes: 0,
+            sent: (sent, sent),
+            state,
+            turned,
+            is_resumed: false,
+            stamps: measures.then(VecDeque::new),
+        };
+        entry.count(passed, now);
         self.flows.insert(on_pass(passed.flow, passed.pass), now, entry);
         self.occupancy.is(self.flows.len(), now);
     }
@@ -132,14 +169,23 @@ impl Passing {
         let Some(entry) = known else {
             return self.uncounted.as_mut()?.count_off(flow).map(|back| (back, None));
         };
-        entry.count_off(receipt);
+        let passed = entry.count_off(receipt);
         let back = entry.back;
-        let signal = receipt.access.and_then(|access| {
-            let feedback = entry.feedback(receipt, access, now);
+        let feedback = match receipt.access {
+            Some(access) => Some(entry.feedback(receipt, now - receipt.sent, receipt.way + access, now)),
+            None => passed.map(|stamp| entry.feedback(receipt, now - stamp.at, receipt.way - stamp.way, now)),
+        };
+        let signal = feedback.and_then(|feedback| {
             let was_draining = entry.state.is_draining();
-            match entry.state.on_feedback(&self.config, &mut self.least, &feedback) {
+            let advice = entry.state.on_feedback(&self.config, &mut self.least, &feedback);
+            let is_draining = entry.state.is_draining();
+            if is_draining && !entry.is_resumed && entry.packets <= self.ahead {
+                entry.is_resumed = true;
+                return Some(Signal::RunAhead(self.ahead));
+            }
+            match advice {
                 Advice::PauseUntil(_) => Some(Signal::Stop),
-                Advice::Continue if was_draining && !entry.state.is_draining() => Some(Signal::GoOn),
+                Advice::Continue if was_draining && !is_draining && !entry.is_resumed => Some(Signal::GoOn),
                 Advice::Continue => None,
             }
         });
@@ -162,27 +208,39 @@ impl Passing {
 }
 
 impl Entry {
-    fn count(&mut self, passed: &Passed) {
+    fn count(&mut self, passed: &Passed, now: Time) {
+        let Arrival { sent, way, .. } = passed.arrival;
         self.packets += 1;
         self.bytes += u64::from(passed.bytes);
-        self.sent.1 = passed.sent;
+        self.sent.1 = sent;
+        if let Some(stamps) = &mut self.stamps {
+            stamps.push_back(Stamp { sent, at: now, way });
+        }
     }
 
-    fn count_off(&mut self, receipt: &Receipt) {
+    /// A packet has come so far. Returns when it passed here, where that is known.
+    fn count_off(&mut self, receipt: &Receipt) -> Option<Stamp> {
         if receipt.sent == self.sent.1 {
             (self.packets, self.bytes) = (0, 0);
         } else {
             self.packets = self.packets.saturating_sub(1);
             self.bytes = self.bytes.saturating_sub(u64::from(receipt.bytes));
         }
+        let stamps = self.stamps.as_mut()?;
+        // Those before it are lost: nothing overtakes anything.
+        while stamps.front().is_some_and(|stamp| stamp.sent < receipt.sent) {
+            stamps.pop_front();
+        }
+        let is_known = stamps.front().is_some_and(|stamp| stamp.sent == receipt.sent);
+        if is_known { stamps.pop_front() } else { None }
     }
 
-    /// What the flow's first switch learns; `access` is the delay of the link by which the packet came to it.
-    fn feedback(&self, receipt: &Receipt, access: Time, now: Time) -> Feedback {
+    /// What a switch learns that measures: the packet and its acknowledgement took `rtt` from there on, of which serialisation has `way`.
+    fn feedback(&self, receipt: &Receipt, rtt: Time, way: Time, now: Time) -> Feedback {
         Feedback {
-            rtt: now - receipt.sent,
-            way: receipt.way + access,
-            hops: receipt.hops,
+            rtt,
+            way,
+            hops: receipt.hops.saturating_sub(receipt.pass),
             tag: self.hop.tag.bits(),
             packets: 1,
             bytes: u64::from(receipt.bytes),
@@ -258,7 +316,8 @@ mod tests {
     }
 
     fn passed(flow: FlowKey, sent: u64) -> Passed {
-        Passed { flow, pass: 2, arrives: Tag::DIRECT, back: 3, sent: Time(sent), bytes: 1000 }
+        let arrival = Arrival { back: 3, sent: Time(sent), way: Time::ZERO, turned: false };
+        Passed { flow, pass: 2, arrives: Tag::DIRECT, arrival, bytes: 1000 }
     }
 
     fn receipt(flow: FlowKey, sent: u64) -> Receipt {
@@ -320,6 +379,52 @@ mod tests {
         for sent in 0..49 {
             assert_eq!(passing.on_receipt(&behind(sent), Time(100_000 * sent)), Some((3, None)));
         }
+    }
+
+    #[test]
+    fn where_every_switch_measures_it_goes_by_the_rest_of_the_way() {
+        let config = Flowcut { measures: Measures::Every, ..Flowcut::default() };
+        let mut passing = Passing::new(&config, limits(usize::MAX), false);
+        let behind = |sent| Receipt { access: None, ..receipt(FLOW, sent) };
+        // They come here after 1000, however late they are, and are back 100 after that; then 800.
+        let mut start = |sent| passing.open(&passed(FLOW, sent), hop(5), Time(sent + 1000));
+        start(0);
+        assert_eq!(passing.on_receipt(&behind(0), Time(1100)), Some((3, None)));
+        passing.open(&passed(FLOW, 5000), hop(5), Time(7000));
+        for sent in 5001..5005 {
+            passing.pass(&passed(FLOW, sent), Time(sent + 2000));
+        }
+        assert_eq!(passing.on_receipt(&behind(5000), Time(7800)), Some((3, None)));
+        // 5001 was lost. 1 → 2.75 → 4.06 of the least, with weight 1/4 for each 8.
+        assert_eq!(passing.on_receipt(&behind(5002), Time(7802)), Some((3, Some(Signal::Stop))));
+        assert_eq!(passing.on_receipt(&behind(5003), Time(7803)), Some((3, None)));
+        assert_eq!(passing.on_receipt(&behind(5004), Time(7804)), Some((3, Some(Signal::GoOn))));
+    }
+
+    #[test]
+    fn a_flow_resumes_early_and_begins_a_flowcut_when_its_source_has_turned() {
+        let config = Flowcut { max_ood: 2, ..Flowcut::default() };
+        let mut passing = Passing::new(&config, limits(usize::MAX), false);
+        passing.open(&passed(FLOW, 0), hop(5), Time(10));
+        passing.on_receipt(&receipt(FLOW, 0), Time(110));
+        passing.open(&passed(FLOW, 1000), hop(5), Time(1010));
+        for sent in 1001..1005 {
+            passing.pass(&passed(FLOW, sent), Time(sent + 10));
+        }
+        let tell =
+            |passing: &mut Passing, sent: u64| passing.on_receipt(&receipt(FLOW, sent), Time(sent + 810));
+        assert_eq!(tell(&mut passing, 1000), Some((3, None)));
+        assert_eq!(tell(&mut passing, 1001), Some((3, Some(Signal::Stop))));
+        assert_eq!(tell(&mut passing, 1002), Some((3, Some(Signal::RunAhead(2)))));
+        // What was sent before goes on along the old way, what is sent from now on may take any.
+        assert_eq!(passing.pass(&passed(FLOW, 1900), Time(1910)), Way::Kept(hop(5)));
+        let mut turned = passed(FLOW, 2000);
+        turned.arrival.turned = true;
+        assert_eq!(passing.pass(&turned, Time(2010)), Way::Any);
+        passing.open(&turned, hop(6), Time(2010));
+        assert_eq!(tell(&mut passing, 1004), None, "nobody counts what is on the old way");
+        assert_eq!(tell(&mut passing, 2000), Some((3, None)));
+        assert_eq!(passing.pass(&passed(FLOW, 3000), Time(3010)), Way::Any, "nothing is in flight");
     }
 
     #[test]

@@ -499,6 +499,7 @@ impl Host {
         };
         if let Some(halt) = &mut flow.halt {
             halt.on_sent();
+            packet.flags.turn(halt.is_turned);
         }
         if let Some(departures) = &mut flow.departures {
             let training = self.departed.as_mut().and_then(|departed| departed.training.as_mut());
@@ -761,7 +762,13 @@ impl Flow {
     #[inline]
     fn ready(&self, world: &World, decider: Option<&Decider>, stopped: u8) -> Option<Time> {
         let from = self.sender.ready(&world.transport)?;
-        if self.halt.as_ref().is_some_and(|halt| halt.credit == 0) || stopped >> self.class & 1 != 0 {
+        if stopped >> self.class & 1 != 0 {
+            return None;
+        }
+        if let Some(halt) = &self.halt
+            && !halt.may_send(self.sender.next(), self.sender.oldest())
+            && (halt.credit == 0 || !self.sender.must_resend())
+        {
             return None;
         }
         // A draining flow still repeats what was lost: otherwise it would never be empty.

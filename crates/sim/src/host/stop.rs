@@ -16,6 +16,12 @@ pub(super) struct Halt {
     pub(super) credit: u32,
     /// Since when it is stopped, and until when at the longest.
     span: Option<(Time, Time)>,
+    /// By which switches of its way: a bit for each.
+    by: u64,
+    /// Until everything before the second packet is acknowledged, it runs at most the first number ahead.
+    ahead: Option<(u32, u32)>,
+    /// It has been told an odd number of times to run ahead.
+    pub(super) is_turned: bool,
     stops: u32,
     stopped_for: Time,
 }
@@ -30,7 +36,14 @@ pub(super) struct Stopped {
 
 impl Halt {
     fn new() -> Self {
-        Halt { credit: u32::MAX, span: None, stops: 0, stopped_for: Time::ZERO }
+        let (span, ahead, stopped_for) = (None, None, Time::ZERO);
+        Halt { credit: u32::MAX, span, by: 0, ahead, is_turned: false, stops: 0, stopped_for }
+    }
+
+    /// Whether a flow may send packet `next` while `oldest` is the oldest one not acknowledged.
+    pub(super) fn may_send(&self, next: u32, oldest: u32) -> bool {
+        let is_near = |(most, end)| oldest >= end || next - oldest <= most;
+        self.credit > 0 && self.ahead.is_none_or(is_near)
     }
 
     /// A packet of the flow leaves.
@@ -40,17 +53,33 @@ impl Halt {
         }
     }
 
-    fn stop(&mut self, now: Time, until: Time, credit: u32) {
+    /// The switch so many channels from the source stops it.
+    fn stop(&mut self, now: Time, until: Time, credit: u32, by: u32) {
         self.stops += u32::from(self.span.is_none());
         let since = self.span.map_or(now, |(since, _)| since);
-        (self.span, self.credit) = (Some((since, until)), credit);
+        (self.span, self.credit) = (Some((since, until)), self.credit.min(credit));
+        self.by |= 1 << (by % 64);
+    }
+
+    /// A switch lets it go on. Whether all have.
+    fn release(&mut self, now: Time, by: u32) -> bool {
+        self.by &= !(1 << (by % 64));
+        if self.by == 0 {
+            self.go_on(now);
+        }
+        self.by == 0
     }
 
     fn go_on(&mut self, now: Time) {
         if let Some((since, _)) = self.span.take() {
             self.stopped_for += now - since;
         }
-        self.credit = u32::MAX;
+        (self.credit, self.by) = (u32::MAX, 0);
+    }
+
+    /// From packet `next` on it runs ahead of what is in flight, by so many packets at most.
+    fn run_ahead(&mut self, most: u32, next: u32) {
+        (self.ahead, self.is_turned) = (Some((most, next)), !self.is_turned);
     }
 
     /// How often it was stopped, and for how long in all; a stop that lasts counts if it is known until when.
@@ -61,7 +90,7 @@ impl Halt {
 }
 
 impl Host {
-    /// The first switch of a flow stops it, or its class.
+    /// A switch stops a flow, or its class.
     pub(super) fn on_xoff(
         &mut self,
         world: &World,
@@ -76,7 +105,7 @@ impl Host {
         let is_class = packet.flags.is_of_class();
         // All flows of the class wait; this one is why, and keeps count of it.
         let credit = if is_class { u32::MAX } else { packet.aux };
-        flow.halt.get_or_insert_with(|| Box::new(Halt::new())).stop(now, until, credit);
+        flow.halt.get_or_insert_with(|| Box::new(Halt::new())).stop(now, until, credit, packet.tag);
         if is_class {
             let (class, flow) = (packet.flags.class(), packet.flow);
             let classes = &mut self.rare.get_or_insert_default().classes;
@@ -89,13 +118,17 @@ impl Host {
         }
     }
 
-    /// The first switch of a flow lets it go on, or its class.
+    /// A switch lets a flow go on, or its class.
     pub(super) fn on_xon(&mut self, world: &World, now: Time, packet: &Packet) {
         self.control_received += 1;
-        if let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow)
-            && let Some(halt) = &mut flow.halt
-        {
-            halt.go_on(now);
+        if let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) {
+            let halt = flow.halt.get_or_insert_with(|| Box::new(Halt::new()));
+            if packet.aux > 0 {
+                halt.run_ahead(packet.aux, flow.sender.next());
+            }
+            if !halt.release(now, packet.tag) {
+                return;
+            }
         }
         if packet.flags.is_of_class() {
             self.release_class(world, packet.flags.class(), |stopped| stopped.flow == packet.flow);
@@ -148,13 +181,32 @@ mod tests {
         let mut halt = Halt::new();
         halt.on_sent();
         assert_eq!(halt.credit, u32::MAX);
-        halt.stop(Time(10), Time(1000), 2);
+        halt.stop(Time(10), Time(1000), 2, 1);
         halt.on_sent();
         assert_eq!(halt.credit, 1);
         // Told again, it starts no second stop.
-        halt.stop(Time(20), Time(1010), 0);
+        halt.stop(Time(20), Time(1010), 0, 1);
         assert_eq!((halt.credit, halt.counts(Some(Time(50)))), (0, (1, Time(40))));
         halt.go_on(Time(110));
         assert_eq!((halt.credit, halt.counts(None)), (u32::MAX, (1, Time(100))));
+    }
+    #[test]
+    fn a_flow_goes_on_when_every_switch_that_has_stopped_it_says_so() {
+        let mut halt = Halt::new();
+        halt.stop(Time(10), Time(1000), 0, 1);
+        halt.stop(Time(20), Time(1010), 0, 3);
+        assert!(!halt.release(Time(30), 1) && !halt.may_send(5, 0));
+        assert!(halt.release(Time(40), 3) && halt.may_send(5, 0));
+        assert_eq!(halt.counts(None), (1, Time(30)));
+    }
+
+    #[test]
+    fn a_flow_runs_ahead_of_what_is_in_flight_by_so_much_only() {
+        let mut halt = Halt::new();
+        halt.stop(Time(10), Time(1000), 0, 1);
+        halt.run_ahead(3, 20);
+        assert!(halt.is_turned && halt.release(Time(30), 1));
+        assert!(halt.may_send(20, 17) && !halt.may_send(21, 17));
+        assert!(halt.may_send(90, 20), "what was in flight then has arrived");
     }
 }

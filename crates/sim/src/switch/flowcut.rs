@@ -4,7 +4,7 @@
 use netloom_engine::Scheduler;
 use netloom_fabric::{FRESH, Flags, Moment, NO_INGRESS, Packet, PacketKind};
 use netloom_routing::granularity::flowcut::Stops;
-use netloom_routing::{FlowKey, Placement, Receipt, Signal};
+use netloom_routing::{Arrival, FlowKey, Placement, Receipt, Signal};
 use netloom_topology::PortId;
 use netloom_units::{Bytes, Time};
 
@@ -33,8 +33,13 @@ impl Switch {
         let Switch { ports, decider, draws, reports, .. } = self;
         let candidates = forwarding.table().candidates_in_row(self.row, id, packet.dst);
         let view = PortsAt { ports, world, id, now, reports: reports.as_deref(), out };
-        let (back, sent) = (packet.ingress, packet.sent);
-        let hop = decider.counted(forwarding, candidates, id, &header, back, sent, now, view, draws);
+        let arrival = Arrival {
+            back: packet.ingress,
+            sent: packet.sent,
+            way: Time(u64::from(packet.way)),
+            turned: packet.flags.is_turned(),
+        };
+        let hop = decider.counted(forwarding, candidates, id, &header, arrival, now, view, draws);
         take(packet, hop)
     }
 
@@ -104,8 +109,11 @@ impl Switch {
         };
         // A way over an intermediate switch may have come by the first one again.
         if pass > 1
-            && let Some((back, _)) = self.decider.on_receipt(&receipt, now)
+            && let Some((back, signal)) = self.decider.on_receipt(&receipt, now)
         {
+            if let Some(signal) = signal {
+                self.tell(world, id, now, ack, None, signal, out);
+            }
             let moment = Moment { at: now, is_over: out.is_last_of_instant() };
             return self.enqueue(world, id, moment, back, ack, out);
         }
@@ -114,7 +122,7 @@ impl Switch {
             let counted = self.decider.on_receipt(&receipt, now);
             self.absorb(world, now, ack, out);
             if let Some((back, Some(signal))) = counted {
-                self.tell(world, id, now, ack, back, signal, out);
+                self.tell(world, id, now, ack, Some(back), signal, out);
             }
             return;
         }
@@ -142,7 +150,8 @@ impl Switch {
         }
     }
 
-    /// Stops the source of a flow, or lets it go on.
+    /// Stops the source of a flow, or lets it go on: by a frame that says how far from the source the switch is, through the port to which
+    /// the source is connected or, where it is not, along any way.
     #[expect(clippy::too_many_arguments, reason = "the parts of one frame")]
     fn tell(
         &mut self,
@@ -150,30 +159,35 @@ impl Switch {
         id: u32,
         now: Time,
         ack: &Packet,
-        port: PortId,
+        port: Option<PortId>,
         signal: Signal,
         out: &mut impl Scheduler<Message>,
     ) {
         let Some(flowcut) = world.routing.counted_flowcuts() else { return };
         let flags = Flags::new(ack.flags.class(), false);
+        let (kind, aux) = match signal {
+            Signal::Stop => (PacketKind::Xoff, flowcut.credit),
+            Signal::GoOn => (PacketKind::Xon, 0),
+            Signal::RunAhead(most) => (PacketKind::Xon, most),
+        };
         let mut frame = Packet {
             sent: now,
             src: ack.src,
             dst: ack.dst,
             flow: ack.flow,
             slot: ack.slot,
-            aux: flowcut.credit,
+            aux,
+            tag: if port.is_some() { 1 } else { ack.tag },
             size: flowcut.frame_size.0 as u16,
-            kind: match signal {
-                Signal::Stop => PacketKind::Xoff,
-                Signal::GoOn => PacketKind::Xon,
-            },
+            kind,
             flags: if flowcut.stops == Stops::Class { flags.of_class() } else { flags },
             ..Packet::EMPTY
         };
         self.control_sent += 1;
-        let moment = Moment { at: now, is_over: out.is_last_of_instant() };
-        self.enqueue(world, id, moment, port, &mut frame, out);
+        // The acknowledgement of a switch behind the first one is still to go on.
+        let is_over = port.is_some() && out.is_last_of_instant();
+        let port = port.unwrap_or_else(|| self.choose_specially(world, id, now, &mut frame, out));
+        self.enqueue(world, id, Moment { at: now, is_over }, port, &mut frame, out);
     }
 }
 
