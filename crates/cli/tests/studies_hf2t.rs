@@ -7,4 +7,5 @@ studies! {
     "hf2t":
     table_1_gaps: "gaps",
     table_2_and_figures_6_and_7: "flowlets",
+    other_loads_and_the_larger_tree: "loads",
 }
