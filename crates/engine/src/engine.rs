@@ -394,7 +394,7 @@ impl<M: Model> Worker<'_, M> {
         }
         let Worker { model, nodes, ids, outbox, limit, beyond, .. } = self;
         let (node, id) = (&mut nodes[local as usize], ids[local as usize]);
-        outbox.wheel.recycle(buffer, events);
+        outbox.wheel.recycle(local, buffer, events);
         let next = loop {
             if outbox.next_timer < end {
                 model.take_turn(node, id, Timers { outbox, before: end });

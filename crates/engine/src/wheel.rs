@@ -2,7 +2,8 @@
 //!
 //! Near windows are slots of a ring; each slot lists the nodes that have a turn in it and each node's inbox is a
 //! buffer borrowed from a pool. A buffer goes back to the pool when its turn is over: without that, every slot would
-//! hold the memory of its busiest moment for ever. Windows beyond the ring wait in an ordered map.
+//! hold the memory of its busiest moment for ever. A node gets a buffer about as large as its last ones had to be: without that, every
+//! buffer would some day serve the busiest node, and be as large for ever. Windows beyond the ring wait in an ordered map.
 
 use std::collections::BTreeMap;
 
@@ -45,18 +46,17 @@ pub(crate) struct Wheel<P> {
     /// How many windows after `open` are certainly near, whichever window of its epoch is being run.
     near: u64,
     pool: Vec<Vec<Event<P>>>,
-    free: Vec<BufferRef>,
+    /// `free[s]` are empty buffers for 2^s events each.
+    free: [Vec<BufferRef>; SIZES],
+    /// Per node, the size of its next buffer as an index of `free`.
+    wanted: Vec<u8>,
     far: BTreeMap<u64, Far<P>>,
     /// First key of `far`, cached.
     far_first: u64,
 }
 
-/// Adds a message to a buffer that is full.
-#[cold]
-#[inline(never)]
-fn push_growing<P>(events: &mut Vec<Event<P>>, event: Event<P>) {
-    events.push(event);
-}
+/// No buffer holds 2^32 events.
+const SIZES: usize = 32;
 
 impl<P: Copy> Wheel<P> {
     /// A wheel for `nodes` nodes with 2^`shift` ps windows, of which `slots` (a power of two) are near; `epoch` (fewer) are run
@@ -74,7 +74,8 @@ impl<P: Copy> Wheel<P> {
             near: slots as u64 - 1 - epoch,
             // Nobody gets the first one.
             pool: vec![Vec::new()],
-            free: Vec::new(),
+            free: [const { Vec::new() }; SIZES],
+            wanted: vec![0; nodes],
             far: BTreeMap::new(),
             far_first: u64::MAX,
         }
@@ -142,7 +143,7 @@ impl<P: Copy> Wheel<P> {
         let buffer = self.buffer_for(window, node);
         let events = &mut self.pool[buffer as usize];
         if events.len() == events.capacity() {
-            push_growing(events, make());
+            self.push_growing(window, buffer, make());
         } else {
             events.push(make());
         }
@@ -159,13 +160,35 @@ impl<P: Copy> Wheel<P> {
     /// A node's first message in a window: it gets a turn and a buffer.
     #[inline(never)]
     fn open_inbox(&mut self, slot: usize, place: usize, node: u32) -> BufferRef {
-        let buffer = self.free.pop().unwrap_or_else(|| {
-            self.pool.push(Vec::new());
-            self.pool.len() as BufferRef - 1
-        });
+        let buffer = self.free_buffer(self.wanted[node as usize]);
         self.inboxes[place] = buffer;
         self.turns[slot].push(node);
         buffer
+    }
+
+    /// An empty buffer for 2^`size` events.
+    #[inline]
+    fn free_buffer(&mut self, size: u8) -> BufferRef {
+        self.free[usize::from(size) % SIZES].pop().unwrap_or_else(|| {
+            self.pool.push(Vec::with_capacity(1 << size));
+            self.pool.len() as BufferRef - 1
+        })
+    }
+
+    /// Adds a message to an inbox whose buffer is full: it gets a larger one.
+    #[cold]
+    #[inline(never)]
+    fn push_growing(&mut self, window: u64, full: BufferRef, event: Event<P>) {
+        let size = self.pool[full as usize].capacity().ilog2();
+        let buffer = self.free_buffer(size as u8 + 1);
+        let mut events = std::mem::take(&mut self.pool[full as usize]);
+        self.pool[buffer as usize].extend_from_slice(&events);
+        self.pool[buffer as usize].push(event);
+        events.clear();
+        self.pool[full as usize] = events;
+        self.free[size as usize].push(full);
+        let slot = (window & self.mask) as usize;
+        self.inboxes[slot * self.nodes + event.node as usize] = buffer;
     }
 
     fn far_window(&mut self, window: u64) -> &mut Far<P> {
@@ -217,10 +240,13 @@ impl<P: Copy> Wheel<P> {
     }
 
     #[inline]
-    pub(crate) fn recycle(&mut self, buffer: BufferRef, mut events: Vec<Event<P>>) {
+    pub(crate) fn recycle(&mut self, node: u32, buffer: BufferRef, mut events: Vec<Event<P>>) {
+        let size = events.capacity().ilog2();
+        // Of a buffer that was not a quarter full, half would have done.
+        self.wanted[node as usize] = (size - u32::from(events.len() < events.capacity() / 4)) as u8;
         events.clear();
         self.pool[buffer as usize] = events;
-        self.free.push(buffer);
+        self.free[size as usize % SIZES].push(buffer);
     }
 
     /// Whether nothing waits for any node.

@@ -5,6 +5,7 @@ use netloom_routing::{RouteTable, Routing};
 use netloom_topology::{ChannelId, LinkId, Network};
 use netloom_units::random;
 use netloom_units::{Invalid, Rate, Time, kinds};
+use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -105,11 +106,11 @@ pub struct Loss {
 pub(crate) struct Faults {
     /// Per link, whether it does not exist, as routing knows.
     pub(crate) cut: Vec<bool>,
-    /// Per channel, the spells of reduced rate: from, until, fraction.
-    spells: Vec<Vec<(Time, Time, f64)>>,
+    /// Per channel that has some, the spells of reduced rate: from, until, fraction.
+    spells: ByChannel<(Time, Time, f64)>,
     /// Per channel, when it is cut without routing knowing: from, until.
-    cuts: Vec<Vec<(Time, Time)>>,
-    losses: Vec<Vec<LossySpell>>,
+    cuts: ByChannel<(Time, Time)>,
+    losses: ByChannel<LossySpell>,
     /// The first fault that loses packets.
     losing: Option<usize>,
     /// The first cut of the run's middle that nobody repairs and that routing does not get around.
@@ -118,6 +119,13 @@ pub(crate) struct Faults {
     rerouted: Option<usize>,
     /// The spells in which routes do without links.
     pub(crate) withdrawals: Vec<Withdrawal>,
+}
+
+/// What there is for few channels.
+type ByChannel<T> = FxHashMap<ChannelId, Vec<T>>;
+
+fn of<T>(spells: &ByChannel<T>, channel: ChannelId) -> &[T] {
+    spells.get(&channel).map_or(&[], Vec::as_slice)
 }
 
 impl Faults {
@@ -129,9 +137,9 @@ impl Faults {
         let links = network.links().len();
         let mut laid = Faults {
             cut: vec![false; links],
-            spells: vec![Vec::new(); 2 * links],
-            cuts: vec![Vec::new(); 2 * links],
-            losses: vec![Vec::new(); 2 * links],
+            spells: ByChannel::default(),
+            cuts: ByChannel::default(),
+            losses: ByChannel::default(),
             losing: None,
             endless: None,
             rerouted: None,
@@ -178,7 +186,7 @@ impl Faults {
         let until = cut.until.unwrap_or(Time::MAX);
         let links: Vec<LinkId> = channels.iter().map(|&channel| channel / 2).collect();
         for channel in channels {
-            self.cuts[channel as usize].push((cut.from, until));
+            self.cuts.entry(channel).or_default().push((cut.from, until));
         }
         self.losing = self.losing.or(Some(index));
         // No route gets around a host's own link.
@@ -216,7 +224,7 @@ impl Faults {
         };
         let until = degrade.until.unwrap_or(Time::MAX);
         for channel in choice.channels(network, seed, index, false)? {
-            self.spells[channel as usize].push((degrade.from, until, degrade.fraction));
+            self.spells.entry(channel).or_default().push((degrade.from, until, degrade.fraction));
         }
         Ok(())
     }
@@ -240,7 +248,7 @@ impl Faults {
             probability: ((loss.probability * 2f64.powi(32)).round() as u32).max(1),
         };
         for channel in choice.channels(network, seed, index, false)? {
-            self.losses[channel as usize].push(spell);
+            self.losses.entry(channel).or_default().push(spell);
         }
         self.losing = self.losing.or(Some(index));
         Ok(())
@@ -294,17 +302,17 @@ impl Faults {
 
     /// What the port that feeds a channel must know of its faults.
     pub(crate) fn of_channel(&self, channel: ChannelId, seed: u64) -> Option<Box<ChannelFaults>> {
-        let (cuts, losses) = (&self.cuts[channel as usize], &self.losses[channel as usize]);
+        let (cuts, losses) = (of(&self.cuts, channel), of(&self.losses, channel));
         if cuts.is_empty() && losses.is_empty() {
             return None;
         }
         let random = random::Node::Losses.stream(seed, u64::from(channel));
-        ChannelFaults::new(cuts.clone(), losses.clone(), random).map(Box::new)
+        ChannelFaults::new(cuts.to_vec(), losses.to_vec(), random).map(Box::new)
     }
 
     /// The rate at time zero and its later changes. Overlapping spells multiply.
     pub(crate) fn schedule(&self, channel: ChannelId, rate: Rate) -> (Rate, Vec<(Time, Rate)>) {
-        let spells = &self.spells[channel as usize];
+        let spells = of(&self.spells, channel);
         let rate_at = |time: Time| {
             let active = spells.iter().filter(|&&(from, until, _)| from <= time && time < until);
             // A link never stands still: that would be a cut.

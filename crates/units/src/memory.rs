@@ -24,6 +24,14 @@ pub fn set_available(bytes: Bytes) -> Result<(), Option<Bytes>> {
     SET.set(Some(bytes)).map_err(|_| *SET.get_or_init(|| None))
 }
 
+/// Adds an item to a list of which there are many, most of them with one item: a new list gets room for that one only.
+pub fn push_few<T>(list: &mut Vec<T>, item: T) {
+    if list.capacity() == 0 {
+        list.reserve_exact(1);
+    }
+    list.push(item);
+}
+
 /// Memory that may be used, in bytes: what the variable [`VARIABLE`] says; otherwise what can be had without swapping, in the
 /// machine and in the control group of this process; 8 GiB where the system does not say.
 pub fn available() -> u64 {

@@ -1,6 +1,7 @@
 //! What is remembered of flows: by slot where their host numbers them, by name and pass at a switch.
 
 use netloom_units::Time;
+use netloom_units::memory::push_few;
 use rustc_hash::FxHashMap;
 
 use crate::header::FlowRef;
@@ -87,8 +88,8 @@ impl<T> FlowTable<T> {
         match self {
             FlowTable::Slots(entries) => {
                 let slot = flow.slot as usize;
-                if entries.len() <= slot {
-                    entries.resize_with(slot + 1, || None);
+                while entries.len() <= slot {
+                    push_few(entries, None);
                 }
                 entries[slot] = Some(entry);
             }

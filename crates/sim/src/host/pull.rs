@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use netloom_engine::Scheduler;
 use netloom_fabric::{FRESH, NO_INGRESS, Packet, PacketKind};
 use netloom_units::Time;
+use netloom_units::memory::push_few;
 
 use super::receive::moment;
 use super::{Host, NIC, flow_in};
@@ -41,8 +42,8 @@ impl PullQueue {
     /// A packet, or its header, has come for a receiver, which can make use of no more than `most` packets.
     fn add(&mut self, receiver: u32, packet: &Packet, most: u32) {
         let index = receiver as usize;
-        if index >= self.owed.len() {
-            self.owed.resize(index + 1, NOTHING);
+        while index >= self.owed.len() {
+            push_few(&mut self.owed, NOTHING);
         }
         let owed = &mut self.owed[index];
         owed.packet = *packet;

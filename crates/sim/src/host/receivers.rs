@@ -4,6 +4,7 @@
 use netloom_routing::FlowKey;
 use netloom_transport::{Receiver, Seen};
 use netloom_units::Time;
+use netloom_units::memory::push_few;
 use rustc_hash::FxHashMap;
 
 use crate::meter::Meter;
@@ -156,7 +157,7 @@ impl Receivers {
                     slot
                 }
                 None => {
-                    active.push(new);
+                    push_few(active, new);
                     active.len() as u32 - 1
                 }
             }
@@ -177,7 +178,7 @@ impl Receivers {
         let meter = meter.take().filter(|meter| !meter.is_spent(seen.delivered));
         if self.done.len() == self.done.capacity() {
             // Doubling would leave half of the memory of many small flows unused.
-            self.done.reserve_exact(8 + self.done.len() / 8);
+            self.done.reserve_exact(1 + self.done.len() / 8);
         }
         self.done.push(Done::new(count, &seen, *drained, meter));
         let place = (self.done.len() as u32 - 1) | DONE;

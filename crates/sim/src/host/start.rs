@@ -7,6 +7,7 @@ use netloom_engine::Scheduler;
 use netloom_record::{FlowRecord, GapRecord};
 use netloom_routing::{FlowKey, FlowRef, Tag};
 use netloom_transport::{PathFacts, Sender};
+use netloom_units::memory::push_few;
 use netloom_units::{Bytes, Time};
 use netloom_workload::{Action, HostWork, Message as Job};
 
@@ -139,7 +140,7 @@ impl Host {
         }
         let lane = world.rules.first_lane(class) as u8;
         let slot = self.free_slots.pop().unwrap_or_else(|| {
-            self.flows.push(None);
+            push_few(&mut self.flows, None);
             self.flows.len() as u32 - 1
         });
         let at = FlowRef { key: FlowKey { src: id, flow: number }, slot };
@@ -206,7 +207,7 @@ impl Host {
     pub(super) fn write_down(&mut self, record: &FlowRecord, gaps: Vec<GapRecord>) {
         if self.sent.len() == self.sent.capacity() {
             // Doubling would leave half of the memory of many small flows unused.
-            self.sent.reserve_exact(8 + self.sent.len() / 8);
+            self.sent.reserve_exact(1 + self.sent.len() / 8);
         }
         if let Some(departed) = &mut self.departed {
             departed.records.extend(gaps);
