@@ -1,16 +1,23 @@
-//! A barrier for epochs that last microseconds.
+//! A barrier for epochs that last from microseconds to milliseconds.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Lets `parties` threads wait for each other: spins briefly, then yields the processor.
+/// Lets `parties` threads wait for each other: spins briefly, then sleeps.
 ///
-/// An operating-system barrier would sleep and wake every few microseconds. If a party panics, the others are
-/// released and told so instead of waiting for ever.
+/// On idle cores the others are nearly there, and to sleep and be woken takes longer than to wait for them. Where threads share cores, a
+/// spinning thread would keep the others from coming; so waits that have ended in sleep make the next ones spin less. If a party panics, the
+/// others are released and told so instead of waiting for ever.
 pub(crate) struct Barrier {
     parties: usize,
     arrived: AtomicUsize,
     generation: AtomicUsize,
     broken: AtomicBool,
+    /// How often to look before sleeping: between [`FEWEST_SPINS`] and [`MOST_SPINS`].
+    spins: AtomicU32,
+    sleepers: AtomicUsize,
+    lock: Mutex<()>,
+    released: Condvar,
 }
 
 /// Another thread panicked.
@@ -22,13 +29,15 @@ pub(crate) struct Guard<'a>(&'a Barrier);
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.broken.store(true, Ordering::Release);
+            self.0.broken.store(true, Ordering::SeqCst);
+            self.0.wake();
         }
     }
 }
 
-/// Spins before yielding: about the length of an uneven epoch.
-const SPINS: u32 = 2_000;
+/// About the length of an uneven epoch.
+const MOST_SPINS: u32 = 2_000;
+const FEWEST_SPINS: u32 = 16;
 
 impl Barrier {
     pub(crate) fn new(parties: usize) -> Self {
@@ -37,6 +46,10 @@ impl Barrier {
             arrived: AtomicUsize::new(0),
             generation: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
+            spins: AtomicU32::new(MOST_SPINS),
+            sleepers: AtomicUsize::new(0),
+            lock: Mutex::new(()),
+            released: Condvar::new(),
         }
     }
 
@@ -48,21 +61,91 @@ impl Barrier {
         let generation = self.generation.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.parties {
             self.arrived.store(0, Ordering::Relaxed);
-            self.generation.store(generation.wrapping_add(1), Ordering::Release);
+            self.generation.store(generation.wrapping_add(1), Ordering::SeqCst);
+            self.wake();
             return Ok(());
         }
-        let mut spins = 0;
-        while self.generation.load(Ordering::Acquire) == generation {
-            if self.broken.load(Ordering::Acquire) {
+        let is_over = || self.generation.load(Ordering::SeqCst) != generation;
+        let is_broken = || self.broken.load(Ordering::SeqCst);
+        let most = self.spins.load(Ordering::Relaxed);
+        for _ in 0..most {
+            if is_over() {
+                self.spins.store((2 * most).min(MOST_SPINS), Ordering::Relaxed);
+                return Ok(());
+            }
+            if is_broken() {
                 return Err(Broken);
             }
-            spins += 1;
-            if spins < SPINS {
-                std::hint::spin_loop();
-            } else {
-                std::thread::yield_now();
-            }
+            std::hint::spin_loop();
         }
-        Ok(())
+        self.spins.store((most / 2).max(FEWEST_SPINS), Ordering::Relaxed);
+        // Who releases the barrier sees a sleeper, or the sleeper sees that it is released: both look after they have written.
+        let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        while !is_over() && !is_broken() {
+            lock = self.released.wait(lock).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+        if is_over() { Ok(()) } else { Err(Broken) }
+    }
+
+    /// Wakes all who sleep.
+    fn wake(&self) {
+        if self.sleepers.load(Ordering::SeqCst) > 0 {
+            // Whoever has counted itself sleeps once the lock is free.
+            drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
+            self.released.notify_all();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Threads of unequal pace: none is ever a generation ahead, however many share a core, whether they spin or sleep.
+    #[test]
+    fn nobody_gets_ahead() {
+        for parties in [2, 3, 8] {
+            let barrier = Barrier::new(parties);
+            let rounds: Vec<AtomicUsize> = (0..parties).map(|_| AtomicUsize::new(0)).collect();
+            std::thread::scope(|scope| {
+                for me in 0..parties {
+                    let (barrier, rounds) = (&barrier, &rounds);
+                    scope.spawn(move || {
+                        for round in 0..300 {
+                            if me == round % parties && round % 10 == 0 {
+                                std::thread::sleep(Duration::from_micros(300));
+                            }
+                            rounds[me].store(round, Ordering::SeqCst);
+                            assert!(barrier.wait().is_ok());
+                            assert!(rounds.iter().all(|other| other.load(Ordering::SeqCst) >= round));
+                            assert!(barrier.wait().is_ok());
+                        }
+                    });
+                }
+            });
+        }
+    }
+
+    /// Those who sleep are told as well.
+    #[test]
+    fn a_panic_releases_the_others() {
+        let barrier = Barrier::new(3);
+        let outcome = std::panic::catch_unwind(|| {
+            std::thread::scope(|scope| {
+                let others: Vec<_> = (0..2).map(|_| scope.spawn(|| barrier.wait().is_err())).collect();
+                let broken = scope.spawn(|| {
+                    let _guard = barrier.guard();
+                    std::thread::sleep(Duration::from_millis(30));
+                    panic!("on purpose");
+                });
+                assert!(broken.join().is_err());
+                assert!(others.into_iter().all(|other| other.join().is_ok_and(|is_broken| is_broken)));
+            });
+        });
+        assert!(outcome.is_ok());
     }
 }
