@@ -88,6 +88,21 @@ class Outcome:
         return self._inner.table("flow_series")
 
     @cached_property
+    def gaps(self) -> Table:
+        """One row per flow and length of the gaps between its departures; without rows unless ``measure.gaps`` is set."""
+        return self._inner.table("gaps")
+
+    @cached_property
+    def switch_gaps(self) -> Table:
+        """The same at the flow's first switch; without rows unless ``measure.switch_gaps`` is set."""
+        return self._inner.table("switch_gaps")
+
+    @cached_property
+    def flowlets(self) -> Table:
+        """One row per flow and switch that its packets came to; without rows unless ``measure.switch_gaps`` is set."""
+        return self._inner.table("flowlets")
+
+    @cached_property
     def windows(self) -> Table:
         """One row per window and flow that delivered something in it; without rows unless ``measure.windows`` is set."""
         return self._inner.table("windows")

@@ -61,9 +61,9 @@ pub use packets::{
 };
 pub use performance::{Performance, peak_memory};
 pub use records::{
-    ChannelRecord, ChannelWindowRecord, DecisionCount, EntryCount, FlowRecord, FlowSampleRecord, GapRecord,
-    NamedChannel, PacketCounts, Records, ReorderingCount, SampleRecord, Totals, WeavingCount, Window,
-    WindowRecord,
+    ChannelRecord, ChannelWindowRecord, DecisionCount, EntryCount, FlowRecord, FlowSampleRecord,
+    FlowletRecord, GapRecord, NamedChannel, PacketCounts, Records, ReorderingCount, SampleRecord, Totals,
+    WeavingCount, Window, WindowRecord,
 };
 pub use series::{MOST_ROWS, Series, SeriesError, SeriesRow, SeriesWriter};
 pub use statistics::Statistics;

@@ -12,7 +12,7 @@ use crate::series::Series;
 /// Everything one run has seen.
 ///
 /// Flows are in order of (`src`, `flow`), channels in order of `channel`, samples in order of (`time`, `channel`), flow
-/// samples in order of (`time`, `src`, `flow`), gaps in order of (`src`, `flow`, `base_rtts`, `from`), windows' flows in order of (`window`, `src`, `flow`) and windows' channels
+/// samples in order of (`time`, `src`, `flow`), gaps in order of (`src`, `flow`, `base_rtts`, `from`), flowlets in order of (`src`, `flow`) and switches, windows' flows in order of (`window`, `src`, `flow`) and windows' channels
 /// in order of (`window`, `channel`), so that equal runs give equal files; [`Records::sort`] brings
 /// them there (a [`Series`] is in order by itself).
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +34,10 @@ pub struct Records {
     pub flow_samples: Series<FlowSampleRecord>,
     /// The gaps between every flow's departures, by length; `None` if they were not counted.
     pub gaps: Option<Vec<GapRecord>>,
+    /// The gaps between every flow's arrivals at its first switch, by length; `None` if they were not counted.
+    pub switch_gaps: Option<Vec<GapRecord>>,
+    /// The flowlets of every flow at every switch; `None` if they were not counted.
+    pub flowlets: Option<Vec<FlowletRecord>>,
     /// What every flow delivered in every window; flows that delivered nothing in a window have no record of it.
     pub window_flows: Vec<WindowRecord>,
     /// What every named channel did in every window.
@@ -62,6 +66,8 @@ impl Default for Records {
             samples: Series::default(),
             flow_samples: Series::default(),
             gaps: None,
+            switch_gaps: None,
+            flowlets: None,
             window_flows: Vec::new(),
             window_channels: Vec::new(),
             flow_packets: Vec::new(),
@@ -80,8 +86,12 @@ impl Records {
         self.channels.sort_by_key(|channel| channel.channel);
         self.flow_packets.sort_by_key(|record| (record.src, record.flow));
         self.window_flows.sort_by_key(|record| (record.window, record.src, record.flow));
-        if let Some(gaps) = &mut self.gaps {
+        for gaps in [&mut self.gaps, &mut self.switch_gaps].into_iter().flatten() {
             gaps.sort_by_key(|gap| (gap.src, gap.flow, gap.base_rtts, gap.from));
+        }
+        if let Some(flowlets) = &mut self.flowlets {
+            // Stable: switches stay in the order of their numbers.
+            flowlets.sort_by_key(|record| (record.src, record.flow));
         }
         self.window_channels.sort_by_key(|record| (record.window, record.channel));
     }
@@ -282,7 +292,7 @@ pub struct FlowSampleRecord {
     pub resequencing: u32,
 }
 
-/// How many gaps between the departures of one flow's packets from its NIC had about one length.
+/// How many gaps between the packets of one flow, as they leave its NIC or come to its first switch, had about one length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GapRecord {
     /// Sending host.
@@ -299,6 +309,21 @@ pub struct GapRecord {
     pub base_rtts: u32,
     /// How many they were.
     pub count: u64,
+}
+
+/// What one switch saw of one flow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FlowletRecord {
+    /// Name of the switch.
+    pub switch: String,
+    /// Sending host.
+    pub src: u32,
+    /// Number of the flow at its source.
+    pub flow: u32,
+    /// Data packets that came.
+    pub packets: u64,
+    /// Runs of them that gaps as long as the flowlet threshold separate; 0 where there is no threshold.
+    pub flowlets: u32,
 }
 
 /// What one flow delivered in one window.

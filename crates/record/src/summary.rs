@@ -76,6 +76,9 @@ pub struct Summary {
     /// Gaps between the departures of a flow's packets, if they were counted.
     #[serde(default)]
     pub gaps: Option<GapSummary>,
+    /// The same at their first switches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switch_gaps: Option<GapSummary>,
     /// Draining, in schemes that drain.
     pub draining: DrainSummary,
     /// Channels by tier.
@@ -165,7 +168,7 @@ pub struct PacketSummary {
     pub deviations: u64,
 }
 
-/// Gaps between the departures of packets of the flows that count.
+/// Gaps between packets of the flows that count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GapSummary {
@@ -247,6 +250,7 @@ impl Summary {
             packets: PacketSummary::new(&counted),
             packet_paths: breakdown::packet_paths(records),
             gaps: records.gaps.as_ref().map(|gaps| GapSummary::new(gaps, &counted)),
+            switch_gaps: records.switch_gaps.as_ref().map(|gaps| GapSummary::new(gaps, &counted)),
             draining: DrainSummary::new(&counted, &completed),
             tiers: by_tier(&records.channels, &records.totals),
             totals: records.totals.clone(),

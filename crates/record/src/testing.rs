@@ -3,9 +3,9 @@
 use netloom_units::{Rate, Time};
 
 use crate::{
-    ChannelRecord, ChannelWindowRecord, DecisionCount, EntryCount, FlowRecord, FlowSampleRecord, GapRecord,
-    NamedChannel, PacketCounts, PacketStatistics, Records, ReorderingCount, SampleRecord, Totals,
-    TraceRecord, WeavingCount, Window, WindowRecord,
+    ChannelRecord, ChannelWindowRecord, DecisionCount, EntryCount, FlowRecord, FlowSampleRecord,
+    FlowletRecord, GapRecord, NamedChannel, PacketCounts, PacketStatistics, Records, ReorderingCount,
+    SampleRecord, Totals, TraceRecord, WeavingCount, Window, WindowRecord,
 };
 
 /// An unfinished flow of 10 packets with an idle FCT of 1 µs.
@@ -124,6 +124,19 @@ pub(crate) fn records() -> Records {
             base_rtts: 2,
             count: 7,
         }]),
+        switch_gaps: Some(vec![GapRecord {
+            src: 1,
+            flow: 1,
+            from: Time::from_us(2),
+            until: Time::from_us(3),
+            base_rtt: Time::from_us(1),
+            base_rtts: 2,
+            count: 5,
+        }]),
+        flowlets: Some(vec![
+            FlowletRecord { switch: "s0".into(), src: 1, flow: 1, packets: 6, flowlets: 2 },
+            FlowletRecord { switch: "s2".into(), src: 1, flow: 1, packets: 6, flowlets: 3 },
+        ]),
         window_flows: vec![
             WindowRecord { window: 0, src: 1, dst: 2, flow: 0, group: 0, bytes: 400 },
             WindowRecord { window: 0, src: 1, dst: 2, flow: 1, group: 1, bytes: 200 },

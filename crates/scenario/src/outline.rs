@@ -57,6 +57,7 @@ pub(crate) fn outline(scenario: &Scenario, network: &Network, groups: &[String])
             .map(flow)
             .collect(),
         gaps: measure.gaps.then(Vec::new),
+        switch_gaps: measure.switch_gaps.then(Vec::new),
         channels: (0..).zip(network.tiers()).map(channel).collect(),
         packets: if measure.packets { vec![packets(); groups.len()] } else { Vec::new() },
         window_channels: (0..measure.windows.len() as u16).map(window_channel).collect(),
@@ -106,7 +107,7 @@ mod tests {
         let scenarios = [
             "topology = { kind = 'fat-tree', k = 4 }\nworkload = { size = '20KB' }",
             "topology = { kind = 'fat-tree', k = 4 }\nrouting = 'flowcut-nic'\n[workload]\nkind = 'mix'\nparts = ['permutation', { kind = 'incast', name = 'in' }]\n\
-             [measure]\npackets = true\ngaps = true\nwarm_up = '1us'\nsize_bins = ['1KB', '10MB']\nwindows = [{ name = 'early', from = '0us', until = '20us' }]\n\
+             [measure]\npackets = true\ngaps = true\nswitch_gaps = true\nwarm_up = '1us'\nsize_bins = ['1KB', '10MB']\nwindows = [{ name = 'early', from = '0us', until = '20us' }]\n\
              channels = [{ name = 'c', from = 'h0', to = 's0' }]",
         ];
         for text in scenarios {

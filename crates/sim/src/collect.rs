@@ -224,6 +224,7 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
         if world.watch.packets { vec![PacketStatistics::default(); groups.len()] } else { Vec::new() };
     let gaps = world.gaps.are_counted.then(Vec::new);
     let mut records = Records { groups, packets, gaps, ..Records::default() };
+    collect_gauges(world, &nodes, &mut records);
     let finished = nodes.iter().map(|node| if let Node::Host(host) = node { host.sent.len() } else { 0 });
     records.flows.reserve_exact(finished.sum());
     for host in 0..world.network.hosts() {
@@ -301,6 +302,17 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
     records.latencies = latencies.collect();
     records.sort();
     Ok(records)
+}
+
+/// What switches saw of gaps, where they looked.
+fn collect_gauges(world: &World, nodes: &[Node], records: &mut Records) {
+    for (id, node) in (0..).zip(nodes) {
+        let Node::Switch(switch) = node else { continue };
+        let Some(gauge) = &switch.gauge else { continue };
+        let (flowlets, gaps) = gauge.records(world, &world.network.node_name(id));
+        records.flowlets.get_or_insert_default().extend(flowlets);
+        records.switch_gaps.get_or_insert_default().extend(gaps);
+    }
 }
 
 /// How many flows the switches counted, where they count any.

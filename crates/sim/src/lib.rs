@@ -25,6 +25,7 @@ mod driven;
 mod epochs;
 mod fault;
 mod host;
+mod intervals;
 mod level;
 mod measure;
 mod meter;

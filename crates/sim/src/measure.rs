@@ -30,6 +30,9 @@ pub struct Measure {
     pub trace: Option<PacketTrace>,
     /// Count the gaps between a flow's departures from its NIC, by length and by base round-trip times: `gaps.parquet`.
     pub gaps: bool,
+    /// Count the same at a flow's first switch, by arrivals: `switch_gaps.parquet`; and the packets and flowlets of every flow at every switch that
+    /// they come to: `flowlets.parquet`. A flowlet begins behind a gap as long as the flowlet threshold, of routing or HF²T.
+    pub switch_gaps: bool,
     /// Upper bounds of the flow-size bins of the summary, ascending; absent: bins at powers of ten.
     pub size_bins: Option<Vec<Bytes>>,
     /// Spells of time that the summary reports on their own: tables with `name`, `from` and `until`. They may overlap.

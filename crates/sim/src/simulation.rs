@@ -215,7 +215,7 @@ impl Simulation {
         let rules = if faults.lose_packets() { rules.with_faults() } else { rules };
         let watch = Watch::new(&measure, plan.load_until());
         let least = routing.counted_flowcuts().map(|flowcut| flowcut.min_remaining);
-        let gaps = Gaps::new(&routing.granularity, &transport, measure.gaps);
+        let gaps = Gaps::new(&routing.granularity, &transport, &measure);
         let options = &transport.options;
         let answers_wait =
             transport.pulls() || options.interrupt_interval.is_some() || options.reorder.holds();
@@ -375,6 +375,7 @@ impl Simulation {
                 held: Held::default(),
                 duties: self.duties(has_hosts, sampler.is_some()),
                 sampler,
+                gauge: self.world.gaps.at_switches.then(Box::default),
                 reports: Reports::of(&self.world, id, |channel| self.faults.cut[channel as usize / 2]),
                 last_event: Time::ZERO,
             })))
@@ -383,7 +384,7 @@ impl Simulation {
     }
 
     fn duties(&self, has_hosts: bool, has_sampler: bool) -> Duties {
-        let World { fabric, forwarding, epochs, routing, rules, .. } = &self.world;
+        let World { fabric, forwarding, epochs, routing, rules, gaps, .. } = &self.world;
         // Where only first switches count, those between them carry acknowledgements like any packet.
         let counts = routing.counted_flowcuts().is_some();
         let counts = counts && (has_hosts || routing.placement != Placement::Ingress);
@@ -392,7 +393,7 @@ impl Simulation {
             && !counts
             && !routing.weaves()
             && routing.conga().is_none();
-        if has_sampler || fabric.options.qcn.is_some() || !decides_only {
+        if has_sampler || gaps.at_switches || fabric.options.qcn.is_some() || !decides_only {
             Duties::Special
         } else if rules.is_lossless() {
             Duties::Lossless

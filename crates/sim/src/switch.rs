@@ -3,6 +3,7 @@
 mod conga;
 mod conweave;
 mod flowcut;
+mod gauge;
 
 use netloom_engine::Scheduler;
 use netloom_fabric::{CongestionPoint, Credit, Fate, Flags, Moment, Packet, PacketKind, Ports};
@@ -15,6 +16,7 @@ use crate::model::{Channels, Message, World};
 use crate::reports::Reports;
 use crate::sampler::Sampler;
 pub(crate) use conweave::Held;
+pub(crate) use gauge::Gauge;
 
 /// An output-queued switch.
 #[derive(Debug)]
@@ -38,6 +40,8 @@ pub(crate) struct Switch {
     /// Packets held back until those before them have come.
     pub(crate) held: Held,
     pub(crate) sampler: Option<Box<Sampler>>,
+    /// The gaps between the packets that come, where somebody asks.
+    pub(crate) gauge: Option<Box<Gauge>>,
     /// What it and its group say about their global channels, under UGAL-G.
     pub(crate) reports: Option<Box<Reports>>,
     /// Last time a packet came.
@@ -51,7 +55,7 @@ pub(crate) enum Duties {
     Plain,
     /// It obeys flow control.
     Lossless,
-    /// It may obey flow control, takes samples or traces, notifies of congestion, counts flowcuts, or knows ways other than minimal ones or
+    /// It may obey flow control, takes samples or traces, looks at gaps, notifies of congestion, counts flowcuts, or knows ways other than minimal ones or
     /// other ones at other times.
     Special,
 }
@@ -269,6 +273,9 @@ impl Switch {
         if self.sampler.is_some() {
             self.sample(world, now, out);
             self.trace(now, packet);
+        }
+        if let Some(gauge) = self.gauge.as_mut().filter(|_| packet.is_data()) {
+            gauge.see(world, now, packet);
         }
         if self.reports.is_some() {
             self.report(world, id, now, out);

@@ -112,6 +112,62 @@ fn gaps_are_counted_by_length_and_by_base_round_trips() {
     assert_eq!(across(silent).1.gaps, None);
 }
 
+/// What every switch counts of every flow.
+fn at_switches(records: &Records) -> Vec<(&str, u32, u64, u32)> {
+    let flowlets = records.flowlets.as_ref().unwrap();
+    flowlets.iter().map(|at| (at.switch.as_str(), at.src, at.packets, at.flowlets)).collect()
+}
+
+/// Where nothing else is sent, a switch sees the gaps that the NIC leaves.
+#[test]
+fn the_first_switch_of_a_flow_alone_sees_the_gaps_of_its_nic() {
+    let always = Hf2t { threshold: Some(Time(1)), dynamic: false, ..Hf2t::default() };
+    let mut config = roce(flowlets(Placement::Switch), Shaping::Hf2t(always));
+    config.measure.switch_gaps = true;
+    let plan = || Plan::of_messages(4, [(0, Message::new(2, Bytes(11_000), Time::ZERO))]);
+    let records = run(leaf_spine(2, 1, 2), config.clone(), plan());
+    assert_eq!(records.switch_gaps, records.gaps);
+    assert_eq!(records.gaps.as_ref().unwrap().iter().map(|gap| gap.count).sum::<u64>(), 10);
+    // Two leaves and the spine: every gap is a flowlet's.
+    assert_eq!(at_switches(&records), [("s0", 0, 11, 11), ("s1", 0, 11, 11), ("s2", 0, 11, 11)]);
+    config.measure.gaps = false;
+    let alone = run(leaf_spine(2, 1, 2), config.clone(), plan());
+    assert_eq!((&alone.switch_gaps, &alone.gaps), (&records.switch_gaps, &None));
+    config.measure = Default::default();
+    let silent = run(leaf_spine(2, 1, 2), config, plan());
+    assert_eq!((&silent.switch_gaps, &silent.flowlets), (&None, &None));
+    assert_eq!(silent.flows, alone.flows, "who looks changes nothing");
+}
+
+/// Packets that take several ways are counted where they come by, and gaps at the first switch only.
+#[test]
+fn every_switch_counts_the_packets_that_come_to_it() {
+    let shaping = Hf2t { training_gaps: 500, percentile: 90.0, ..Hf2t::default() };
+    let mut config = roce(flowlets(Placement::Switch), Shaping::Hf2t(shaping));
+    config.measure.switch_gaps = true;
+    let (_, records) = across(config.clone());
+    let seen = at_switches(&records);
+    let gaps = records.switch_gaps.as_ref().unwrap();
+    for flow in &records.flows {
+        let at = |name: &str| seen.iter().find(|at| (at.0, at.1) == (name, flow.src));
+        let [first, last] = ["s0", "s1"].map(|name| *at(name).unwrap());
+        assert_eq!((first.2, last.2), (flow.packets, flow.packets));
+        // Between two leaves every packet crosses one of two spines.
+        let spines = ["s2", "s3"].map(|name| at(name).map_or(0, |at| at.2));
+        assert_eq!(spines.iter().sum::<u64>(), flow.packets);
+        assert!(spines.iter().all(|&packets| packets > 0), "{spines:?}");
+        // Nothing waits before the first switch.
+        assert_eq!(first.3, flow.flowlets);
+        let of_flow = gaps.iter().filter(|gap| (gap.src, gap.flow) == (flow.src, flow.flow));
+        assert_eq!(of_flow.map(|gap| gap.count).sum::<u64>(), flow.packets - 1);
+    }
+    let network = leaf_spine(2, 2, 3);
+    let message = |src: u32| (src, Message::new(src + 3, Bytes(5_000_000), Time::ZERO));
+    let plan = Plan::of_messages(6, (0..3).map(message));
+    let many = Simulation::new(network, config, plan).unwrap().run(3).unwrap().records;
+    assert_eq!(difference(&records, &many), None);
+}
+
 #[test]
 fn thresholds_that_could_never_begin_a_flowlet_are_refused() {
     let refusal = |routing: Routing, hf2t: Hf2t| {

@@ -20,6 +20,8 @@ const LINKS: &str = "links.parquet";
 const SERIES: &str = "series.parquet";
 const FLOW_SERIES: &str = "flow_series.parquet";
 const GAPS: &str = "gaps.parquet";
+const SWITCH_GAPS: &str = "switch_gaps.parquet";
+const FLOWLETS: &str = "flowlets.parquet";
 const WINDOWS: &str = "windows.parquet";
 const PACKETS: &str = "packets.parquet";
 const LATENCY: &str = "latency.parquet";
@@ -27,7 +29,7 @@ const TRACE: &str = "trace.parquet";
 const PERFORMANCE: &str = "performance.json";
 /// Made from an outcome by `netloom report`; it goes with the outcome that it shows.
 const REPORT: &str = "report.html";
-const FILES: [&str; 13] = [
+const FILES: [&str; 15] = [
     SCENARIO,
     SUMMARY,
     FLOWS,
@@ -35,6 +37,8 @@ const FILES: [&str; 13] = [
     SERIES,
     FLOW_SERIES,
     GAPS,
+    SWITCH_GAPS,
+    FLOWLETS,
     WINDOWS,
     PACKETS,
     LATENCY,

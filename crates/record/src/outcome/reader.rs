@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 
 use super::{
-    FLOW_SERIES, FLOWS, GAPS, LATENCY, LINKS, OutcomeError, PACKETS, PERFORMANCE, SCENARIO, SERIES, SUMMARY,
-    TRACE, WINDOWS,
+    FLOW_SERIES, FLOWLETS, FLOWS, GAPS, LATENCY, LINKS, OutcomeError, PACKETS, PERFORMANCE, SCENARIO, SERIES,
+    SUMMARY, SWITCH_GAPS, TRACE, WINDOWS,
 };
 use crate::packets::{FlowPacketRecord, LatencyRecord, TraceRecord};
 use crate::performance::Performance;
-use crate::records::{ChannelRecord, FlowRecord, FlowSampleRecord, GapRecord, SampleRecord, WindowRecord};
+use crate::records::{
+    ChannelRecord, FlowRecord, FlowSampleRecord, FlowletRecord, GapRecord, SampleRecord, WindowRecord,
+};
 use crate::summary::Summary;
 use crate::tables::{self, Names, Row};
 
@@ -83,6 +85,22 @@ impl Outcome {
     /// If it is damaged.
     pub fn gaps(&self) -> Result<Vec<GapRecord>, OutcomeError> {
         self.table_if_any(GAPS)
+    }
+
+    /// The table of gaps at first switches; empty if they were not counted.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn switch_gaps(&self) -> Result<Vec<GapRecord>, OutcomeError> {
+        self.table_if_any(SWITCH_GAPS)
+    }
+
+    /// The table of flowlets at switches; empty if they were not counted.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn flowlets(&self) -> Result<Vec<FlowletRecord>, OutcomeError> {
+        self.table_if_any(FLOWLETS)
     }
 
     /// The table of what flows delivered in windows; empty if no window was measured.

@@ -9,8 +9,8 @@ use serde::Serialize;
 use tempfile::TempDir;
 
 use super::{
-    FILES, FLOW_SERIES, FLOWS, GAPS, LATENCY, LINKS, OutcomeError, PACKETS, PERFORMANCE, SCENARIO, SERIES,
-    SUMMARY, TRACE, WINDOWS,
+    FILES, FLOW_SERIES, FLOWLETS, FLOWS, GAPS, LATENCY, LINKS, OutcomeError, PACKETS, PERFORMANCE, SCENARIO,
+    SERIES, SUMMARY, SWITCH_GAPS, TRACE, WINDOWS,
 };
 use crate::partial::{self, plain};
 use crate::performance::Performance;
@@ -104,6 +104,12 @@ impl OutcomeWriter {
         }
         if let Some(gaps) = &records.gaps {
             self.table(&folder, GAPS, gaps, &names)?;
+        }
+        if let Some(gaps) = &records.switch_gaps {
+            self.table(&folder, SWITCH_GAPS, gaps, &names)?;
+        }
+        if let Some(flowlets) = &records.flowlets {
+            self.table(&folder, FLOWLETS, flowlets, &names)?;
         }
         if !records.windows.is_empty() {
             self.table(&folder, WINDOWS, &records.window_flows, &names)?;

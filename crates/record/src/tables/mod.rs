@@ -16,7 +16,8 @@ pub(crate) use self::column::Names;
 use self::column::{Column, Name, Optional, Plain};
 use crate::packets::{FlowPacketRecord, LatencyRecord, TraceRecord};
 use crate::records::{
-    ChannelRecord, FlowRecord, FlowSampleRecord, GapRecord, Records, SampleRecord, WindowRecord,
+    ChannelRecord, FlowRecord, FlowSampleRecord, FlowletRecord, GapRecord, Records, SampleRecord,
+    WindowRecord,
 };
 use crate::series::SeriesError;
 
@@ -174,6 +175,14 @@ table!(GapRecord {
     count: Plain("count"),
 });
 
+table!(FlowletRecord {
+    switch: Plain("switch"),
+    src: Plain("src"),
+    flow: Plain("flow"),
+    packets: Plain("packets"),
+    flowlets: Plain("flowlets"),
+});
+
 table!(WindowRecord {
     window: Name("window", |names| &names.windows),
     src: Plain("src"),
@@ -232,6 +241,8 @@ impl Records {
             OutcomeTable::Series => Row::columns(&self.samples.to_vec()?, &names),
             OutcomeTable::FlowSeries => Row::columns(&self.flow_samples.to_vec()?, &names),
             OutcomeTable::Gaps => Row::columns(self.gaps.as_deref().unwrap_or_default(), &names),
+            OutcomeTable::SwitchGaps => Row::columns(self.switch_gaps.as_deref().unwrap_or_default(), &names),
+            OutcomeTable::Flowlets => Row::columns(self.flowlets.as_deref().unwrap_or_default(), &names),
             OutcomeTable::Windows => Row::columns(&self.window_flows, &names),
             OutcomeTable::Packets => Row::columns(&self.flow_packets, &names),
             OutcomeTable::Latency => Row::columns(&self.latencies, &names),
@@ -253,6 +264,10 @@ pub enum OutcomeTable {
     FlowSeries,
     /// One row per flow and length of gaps.
     Gaps,
+    /// The same at the flow's first switch.
+    SwitchGaps,
+    /// One row per flow and switch.
+    Flowlets,
     /// One row per window and flow.
     Windows,
     /// One row per flow, on its packets.
@@ -265,12 +280,14 @@ pub enum OutcomeTable {
 
 impl OutcomeTable {
     /// Every table.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Flows,
         Self::Links,
         Self::Series,
         Self::FlowSeries,
         Self::Gaps,
+        Self::SwitchGaps,
+        Self::Flowlets,
         Self::Windows,
         Self::Packets,
         Self::Latency,
@@ -285,6 +302,8 @@ impl OutcomeTable {
             Self::Series => "series",
             Self::FlowSeries => "flow_series",
             Self::Gaps => "gaps",
+            Self::SwitchGaps => "switch_gaps",
+            Self::Flowlets => "flowlets",
             Self::Windows => "windows",
             Self::Packets => "packets",
             Self::Latency => "latency",
@@ -448,6 +467,8 @@ mod tests {
                 OutcomeTable::Series => records.samples.len() as usize,
                 OutcomeTable::FlowSeries => records.flow_samples.len() as usize,
                 OutcomeTable::Gaps => records.gaps.as_ref().map_or(0, Vec::len),
+                OutcomeTable::SwitchGaps => records.switch_gaps.as_ref().map_or(0, Vec::len),
+                OutcomeTable::Flowlets => records.flowlets.as_ref().map_or(0, Vec::len),
                 OutcomeTable::Windows => records.window_flows.len(),
                 OutcomeTable::Packets => records.flow_packets.len(),
                 OutcomeTable::Latency => records.latencies.len(),

@@ -1,11 +1,13 @@
 //! When a flow's packets leave, where somebody asks: gaps are counted, and stretched.
 
 use netloom_record::GapRecord;
-use netloom_routing::Granularity;
+use netloom_routing::{FlowKey, Granularity};
 use netloom_transport::shaping::hf2t::{Hf2t, Stretcher, Training};
 use netloom_transport::{Shaping, Transport};
-use netloom_units::{Histogram, Time};
+use netloom_units::Time;
 
+use crate::intervals::Intervals;
+use crate::measure::Measure;
 use crate::model::World;
 
 /// What a run wants to know of departures.
@@ -15,17 +17,19 @@ pub(crate) struct Gaps {
     pub(crate) flowlet: Option<Time>,
     /// Whether gaps are counted by their length.
     pub(crate) are_counted: bool,
+    /// Whether switches look at them, too.
+    pub(crate) at_switches: bool,
 }
 
 impl Gaps {
     /// The least gap behind which routing, or else the host, sees a new flowlet.
-    pub(crate) fn new(granularity: &Granularity, transport: &Transport, are_counted: bool) -> Self {
+    pub(crate) fn new(granularity: &Granularity, transport: &Transport, measure: &Measure) -> Self {
         let flowlet = match (granularity, &transport.shaping) {
             (Granularity::Flowlet(flowlet), _) => Some(flowlet.longest_kept() + Time(1)),
             (_, Shaping::Hf2t(hf2t)) => hf2t.flowlet,
             _ => None,
         };
-        Gaps { flowlet, are_counted }
+        Gaps { flowlet, are_counted: measure.gaps, at_switches: measure.switch_gaps }
     }
 }
 
@@ -51,11 +55,7 @@ impl Departed {
 /// The departures of one flow.
 #[derive(Debug)]
 pub(super) struct Departures {
-    last: Option<Time>,
-    pub(super) flowlets: u32,
-    base_rtt: Time,
-    /// By whole base round-trip times, and within them by length.
-    counted: Vec<(u32, Histogram<4>)>,
+    intervals: Intervals,
     stretcher: Option<Stretcher>,
 }
 
@@ -68,8 +68,13 @@ impl Departures {
         };
         let gaps = world.gaps;
         let is_wanted = gaps.are_counted || gaps.flowlet.is_some() || stretcher.is_some();
-        let departures = Departures { last: None, flowlets: 0, base_rtt, counted: Vec::new(), stretcher };
+        let departures = Departures { intervals: Intervals::new(base_rtt), stretcher };
         is_wanted.then(|| Box::new(departures))
+    }
+
+    /// Runs of packets that gaps separate.
+    pub(super) fn flowlets(&self) -> u32 {
+        self.intervals.flowlets
     }
 
     /// Gaps that were stretched.
@@ -79,7 +84,7 @@ impl Departures {
 
     /// The next packet could leave at `now`; returns when it shall.
     pub(super) fn leaves_at(&mut self, (config, host): (&Hf2t, &Training), now: Time) -> Time {
-        match (&mut self.stretcher, self.last) {
+        match (&mut self.stretcher, self.intervals.last()) {
             (Some(stretcher), Some(last)) => stretcher.leaves_at(config, host, last, now),
             _ => now,
         }
@@ -89,13 +94,7 @@ impl Departures {
     #[inline(never)]
     pub(super) fn on_sent(&mut self, world: &World, host: Option<&mut Training>, now: Time) {
         let gaps = world.gaps;
-        let gap = self.last.replace(now).map(|last| now - last);
-        // The first packet begins the first flowlet.
-        let begins = gaps.flowlet.is_some_and(|least| gap.is_none_or(|gap| gap >= least));
-        self.flowlets += u32::from(begins);
-        if let Some(gap) = gap.filter(|_| gaps.are_counted) {
-            self.count(gap);
-        }
+        let gap = self.intervals.pass(now, gaps.flowlet, gaps.are_counted);
         if let (Some(stretcher), Shaping::Hf2t(config), Some(host)) =
             (&mut self.stretcher, &world.transport.shaping, host)
         {
@@ -103,30 +102,8 @@ impl Departures {
         }
     }
 
-    fn count(&mut self, gap: Time) {
-        let rtts = (gap.0 / self.base_rtt.0.max(1)).min(u64::from(u32::MAX)) as u32;
-        let at = match self.counted.binary_search_by_key(&rtts, |&(rtts, _)| rtts) {
-            Ok(at) => at,
-            Err(at) => {
-                self.counted.insert(at, (rtts, Histogram::default()));
-                at
-            }
-        };
-        self.counted[at].1.add(gap.0);
-    }
-
     /// The gaps as rows of a table.
     pub(super) fn records(&self, src: u32, flow: u32) -> impl Iterator<Item = GapRecord> + '_ {
-        self.counted.iter().flat_map(move |(base_rtts, gaps)| {
-            gaps.bins().map(move |(range, count)| GapRecord {
-                src,
-                flow,
-                from: Time(range.start),
-                until: Time(range.end),
-                base_rtt: self.base_rtt,
-                base_rtts: *base_rtts,
-                count,
-            })
-        })
+        self.intervals.records(FlowKey { src, flow })
     }
 }

@@ -813,7 +813,7 @@ impl Flow {
             timeouts: self.sender.counts.timeouts,
             drains,
             drain_time,
-            flowlets: self.departures.as_ref().map_or(0, |departures| departures.flowlets),
+            flowlets: self.departures.as_ref().map_or(0, |departures| departures.flowlets()),
             stretched: self.departures.as_ref().map_or(0, |departures| departures.stretched()),
             decisions: decisions.taken,
             deviations: decisions.deviating,
