@@ -334,4 +334,18 @@ fn a_trace_says_what_was_weighed() {
         trace.hops[0].reason
     );
     assert!(trace.hops.len() <= 4 && trace.hops[1..].iter().all(|hop| hop.reason.starts_with("minimal to")));
+
+    // From corner to corner of a cube, where the second switch has two ports.
+    let cube = HyperX {
+        dimensions: 3,
+        switches_per_dimension: vec![2],
+        hosts_per_switch: Some(1),
+        ..HyperX::default()
+    };
+    let network = build(Topology::HyperX(cube));
+    let mut config = scheme("ugal-l");
+    config.routing.placement = Placement::Switch;
+    let simulation = Simulation::new(network.clone(), config, permutation(1, &network, 1)).unwrap();
+    let reason = &simulation.trace(0, 7, 0, 0).hops[1].reason;
+    assert_eq!(reason, "minimal to the destination, by the least load");
 }
