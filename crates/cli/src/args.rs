@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Print a scenario with every default filled in and the routing preset expanded.
     Explain(ScenarioArgs),
+    /// Print what the configuration of an HPCC or ConWeave ns-3 simulation says as a scenario.
+    FromNs3(FromNs3Args),
     /// Show every kind and preset with its parameters, defaults and source.
     List(ListArgs),
     /// Build a network and show what it consists of.
@@ -224,6 +226,12 @@ pub(crate) struct PathsArgs {
     /// Write every table to a Parquet file in this folder as well.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct FromNs3Args {
+    /// The simulator's configuration, config.txt.
+    pub(crate) config: PathBuf,
 }
 
 #[derive(Debug, ClapArgs)]

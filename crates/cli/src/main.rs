@@ -35,6 +35,7 @@ fn main() -> ExitCode {
         Command::Pcapng(args) => commands::pcapng::pcapng(&args),
         Command::Report(args) => commands::report::report(&args),
         Command::Explain(args) => commands::explain::explain(&args),
+        Command::FromNs3(args) => commands::from_ns3::from_ns3(&args),
         Command::List(args) => commands::list::list(&args),
         Command::Topology(args) => commands::topology::topology(&args),
         Command::Paths(args) => commands::paths::paths(&args),

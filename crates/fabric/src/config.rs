@@ -1,7 +1,7 @@
 //! The fabric as the user writes it.
 
 use netloom_units::kind::Kind;
-use netloom_units::{Bytes, Invalid, Time};
+use netloom_units::{Bytes, Invalid, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +43,8 @@ pub struct FabricOptions {
     pub classes: Vec<TrafficClass>,
     /// ECN marking of data packets; absent: none.
     pub ecn: Option<Ecn>,
+    /// Marking on the channels of single rates, by their nominal rate, in place of `ecn`: tables with `rate`, `kmin`, `kmax` and `pmax`.
+    pub ecn_by_rate: Vec<EcnAtRate>,
     /// Congestion points at every output queue of a switch, which tell sources about congestion; absent: none.
     pub qcn: Option<Qcn>,
 }
@@ -56,6 +58,7 @@ impl Default for FabricOptions {
             cut_through: None,
             classes: Vec::new(),
             ecn: None,
+            ecn_by_rate: Vec::new(),
             qcn: None,
         }
     }
@@ -95,6 +98,27 @@ pub struct Ecn {
     pub pmax: f64,
 }
 
+/// [`Ecn`] on the channels of one rate: faster links usually have proportionally higher thresholds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EcnAtRate {
+    /// The channels' nominal rate.
+    pub rate: Rate,
+    /// Queued data bytes up to which nothing is marked.
+    pub kmin: Bytes,
+    /// Queued data bytes above which everything is marked.
+    pub kmax: Bytes,
+    /// Marking probability at `kmax`.
+    #[serde(default = "one")]
+    pub pmax: f64,
+}
+
+impl EcnAtRate {
+    fn ecn(&self) -> Ecn {
+        Ecn { kmin: self.kmin, kmax: self.kmax, pmax: self.pmax }
+    }
+}
+
 fn one() -> f64 {
     1.0
 }
@@ -129,6 +153,11 @@ impl Fabric {
         signal.min(notification).min(header).min(self.options.cut_through.unwrap_or(signal))
     }
 
+    /// How the channels of a rate mark, where that is not how all others do.
+    pub fn ecn_at(&self, rate: Rate) -> Option<Ecn> {
+        self.options.ecn_by_rate.iter().find(|own| own.rate == rate).map(EcnAtRate::ecn)
+    }
+
     /// Number of traffic classes.
     pub fn classes(&self) -> usize {
         self.options.classes.len().max(1)
@@ -157,6 +186,15 @@ impl Fabric {
         if let Some(ecn) = &options.ecn {
             ecn.check().map_err(|invalid| invalid.within("ecn"))?;
         }
+        for (i, own) in options.ecn_by_rate.iter().enumerate() {
+            let within = |error: Invalid| error.within(&format!("ecn_by_rate.{i}"));
+            own.ecn().check().map_err(within)?;
+            let is_new = options.ecn_by_rate[..i].iter().all(|before| before.rate != own.rate);
+            Invalid::unless(is_new, "rate", "a rate that is not listed before", own.rate).map_err(within)?;
+        }
+        let has_others = options.ecn.is_some() || options.ecn_by_rate.is_empty();
+        let expected = "nothing without `ecn`, which holds for all other rates";
+        Invalid::unless(has_others, "ecn_by_rate", expected, options.ecn_by_rate.len())?;
         if let Some(qcn) = &options.qcn {
             qcn.check().map_err(|invalid| invalid.within("qcn"))?;
         }
@@ -238,6 +276,16 @@ mod tests {
         };
         assert_eq!(check(ecn(2, 1.0)), "ecn.kmin");
         assert_eq!(check(ecn(1, f64::NAN)), "ecn.pmax");
+        let at = |rate, kmin| EcnAtRate {
+            rate: Rate::from_gbps(rate),
+            kmin: Bytes(kmin),
+            kmax: Bytes(9),
+            pmax: 1.0,
+        };
+        let by_rate = |ecn_by_rate| FabricOptions { ecn_by_rate, ..ecn(1, 1.0) };
+        assert_eq!(check(by_rate(vec![at(1, 9), at(2, 10)])), "ecn_by_rate.1.kmin");
+        assert_eq!(check(by_rate(vec![at(1, 9), at(1, 8)])), "ecn_by_rate.1.rate");
+        assert_eq!(check(FabricOptions { ecn: None, ..by_rate(vec![at(1, 9)]) }), "ecn_by_rate");
         assert_eq!(check(FabricOptions { buffer: Some(Bytes(4159)), ..Default::default() }), "buffer");
         assert_eq!(check(FabricOptions { cut_through: Some(Bytes(0)), ..Default::default() }), "cut_through");
         let classes = vec![TrafficClass { share: Some(0) }];

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use netloom_units::{Bytes, Rate, Time};
 use rand::Rng;
 
+use crate::config::Ecn;
 use crate::estimator::RateEstimator;
 use crate::faults::{ChannelFaults, Start};
 use crate::packet::{Packet, PacketKind};
@@ -30,6 +31,8 @@ pub struct PortSpec {
     pub faults: Option<Box<ChannelFaults>>,
     /// Cut-through: a packet sent at this rate or above is forwarded by the other end while it arrives. `None`: it is stored first.
     pub cut_through_from: Option<Rate>,
+    /// How it marks, if not as the fabric says for all.
+    pub ecn: Option<Ecn>,
     /// The opposite channel's delay, and its highest rate; what comes through it fills this port's input buffer.
     pub inward: (Time, Rate),
     /// A packet that comes by a channel of lower rank than the one on which it leaves keeps its virtual channel; others take the next one, and
@@ -206,6 +209,8 @@ const UNKNOWN: Serialisation = Serialisation { size: 0, way: 0, duration: Time::
 /// What few ports have.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rare {
+    /// How it marks, if not as others.
+    pub(crate) ecn: Option<Ecn>,
     pub(crate) losses: Losses,
     /// Where the load ends before the run.
     pub(crate) drain: Option<Drain>,
@@ -297,7 +302,7 @@ impl Port {
             cut_through,
             held_since: Time::MAX,
             stats: Traffic::default(),
-            rare: None,
+            rare: spec.ecn.map(|ecn| Box::new(Rare { ecn: Some(ecn), ..Rare::default() })),
         };
         port.set_rate(spec.rate);
         port
@@ -352,7 +357,8 @@ impl Port {
     #[inline(always)]
     pub(crate) fn mark(&mut self, packet: &mut Packet, queued: u64, rules: &Rules, random: &mut impl Rng) {
         if let Some(ecn) = &rules.ecn {
-            let mark = ecn.decide(queued, random);
+            let own = self.rare.as_ref().and_then(|rare| rare.ecn.as_ref());
+            let mark = own.unwrap_or(ecn).decide(queued, random);
             if mark {
                 self.losses().marks += 1;
             }

@@ -480,3 +480,24 @@ fn a_port_estimates_how_much_of_its_link_it_uses_by_what_has_started() {
     // The ACK starts at 400, then the others at 464 and 864.
     assert_eq!(used, [400, 400, 464, 864, 1264, 632, 316]);
 }
+
+/// One byte may wait unmarked at one port, a thousand at the other.
+#[test]
+fn a_port_marks_by_its_own_thresholds_where_it_has_some() {
+    let step = |at| Ecn { kmin: Bytes(at), kmax: Bytes(at), pmax: 1.0 };
+    let own = netloom_fabric::PortSpec { ecn: Some(step(1000)), ..spec(1) };
+    let fabric = lossy(FabricOptions { ecn: Some(step(1)), ..options() });
+    let mut node = Node::new(&fabric, 1, vec![spec(0), own]);
+    for port in 0..2 {
+        for seq in 0..8 {
+            node.put(ns(0), port, data(seq, 200), false);
+        }
+    }
+    node.advance(ns(10_000));
+    let marked = [10, 11].map(|channel| {
+        let left = node.left.packets.iter().filter(|packet| packet.0 == channel);
+        left.filter(|packet| packet.2.flags.is_marked()).map(|packet| packet.2.seq).collect::<Vec<_>>()
+    });
+    // The first finds nothing; the seventh at the other port is the first to find more than 1000 B.
+    assert_eq!(marked, [vec![1, 2, 3, 4, 5, 6, 7], vec![6, 7]]);
+}

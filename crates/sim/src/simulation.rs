@@ -174,6 +174,15 @@ impl Simulation {
             let found = format!("\"{}\"", routing.granularity_name());
             return Err(SimError::Routing(Invalid::new("granularity", expected, found)));
         }
+        for (i, own) in fabric.options.ecn_by_rate.iter().enumerate() {
+            let mut rates: Vec<Rate> = network.links().iter().map(|link| link.rate).collect();
+            rates.sort_unstable();
+            rates.dedup();
+            let known: Vec<String> = rates.iter().map(Rate::to_string).collect();
+            let expected = format!("a rate of the network's links: {};", known.join(", "));
+            Invalid::unless(rates.contains(&own.rate), format!("ecn_by_rate.{i}.rate"), expected, own.rate)
+                .map_err(SimError::Fabric)?;
+        }
         let needs_marks = matches!(transport.congestion, Congestion::Dcqcn(_)) || transport.chooses_paths();
         if needs_marks && fabric.options.ecn.is_none() {
             let expected =
@@ -519,6 +528,7 @@ impl<'a> PortSpecs<'a> {
                 changes,
                 faults: self.faults.of_channel(id, self.seed),
                 cut_through_from,
+                ecn: self.world.fabric.ecn_at(channel.rate),
                 inward: (self.latency(id ^ 1), fastest),
                 rank: if switch.is_some() { channels::rank(network, id) } else { LAST_RANK },
             }

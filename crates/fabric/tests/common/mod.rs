@@ -28,6 +28,7 @@ pub fn spec(port: u16) -> PortSpec {
         changes: vec![],
         faults: None,
         cut_through_from: None,
+        ecn: None,
         inward: (ns(1000), Rate::from_gbps(8)),
         rank: 0,
     }
