@@ -145,6 +145,11 @@ fn on_networks_without_groups_switches_are_intermediate() {
             "{name}: {ugal}, Valiant {valiant}, minimal {minimal}"
         );
         assert!(records.totals.decisions["ugal"].deviated > 0);
+        // Where later switches choose ports as well, no less arrives.
+        let mut config = saturating("ugal-l");
+        config.routing.placement = Placement::Switch;
+        let (every, _) = accepted(&network, config, &pattern);
+        assert!(every >= 0.95 * ugal, "{name}: {every} at every switch, {ugal} at the first one");
         let ((minimal, _), (ugal, _)) = (
             accepted(&network, saturating("ecmp"), &uniform()),
             accepted(&network, saturating("ugal-l"), &uniform()),

@@ -15,6 +15,7 @@ pub(crate) mod passing;
 pub mod reps;
 mod runs;
 mod table;
+mod uncounted;
 
 use netloom_units::{Invalid, kinds};
 

@@ -27,6 +27,7 @@ use netloom_units::{Bytes, Time};
 use super::flow_table::{FlowTable, Limits};
 use super::flowcut::{Flowcut, FlowcutState, Measures, RttMin};
 use super::runs::Runs;
+use super::uncounted::Uncounted;
 use crate::header::{Advice, Arrival, FlowKey, FlowRef, Hop, Occupancy, Receipt, Signal};
 use crate::tag::Tag;
 
@@ -255,54 +256,6 @@ impl Entry {
 #[inline(always)]
 fn on_pass(key: FlowKey, pass: u8) -> FlowRef {
     FlowRef { key, slot: u32::from(pass) }
-}
-
-/// Packets in flight that have no entry, by a hash of their flow.
-#[derive(Clone, Debug)]
-struct Uncounted {
-    packets: Vec<u32>,
-    /// The port by which they came, if it is the same one.
-    back: Vec<Option<PortId>>,
-    last: Vec<Option<Time>>,
-    /// Where packets can be lost: how long one may be in flight.
-    patience: Option<Time>,
-}
-
-impl Uncounted {
-    const PLACES: usize = 1024;
-
-    fn new(patience: Option<Time>) -> Self {
-        let (packets, back) = (vec![0; Self::PLACES], vec![None; Self::PLACES]);
-        Uncounted { packets, back, last: vec![None; Self::PLACES], patience }
-    }
-
-    fn place(flow: FlowRef) -> usize {
-        let name = u64::from(flow.key.src) << 32 | u64::from(flow.key.flow);
-        let mixed = (name ^ u64::from(flow.slot) << 56).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed >> 54) as usize
-    }
-
-    fn count(&mut self, flow: FlowRef, back: PortId, now: Time) {
-        let place = Self::place(flow);
-        self.back[place] = Some(back).filter(|_| self.packets[place] == 0 || self.back[place] == Some(back));
-        self.packets[place] += 1;
-        self.last[place] = Some(now);
-    }
-
-    /// One of them has come so far; the port by which it came, if that is known.
-    fn count_off(&mut self, flow: FlowRef) -> Option<PortId> {
-        let place = Self::place(flow);
-        self.packets[place] = self.packets[place].checked_sub(1)?;
-        self.back[place]
-    }
-
-    fn may_hold(&self, flow: FlowRef, now: Time) -> bool {
-        let place = Self::place(flow);
-        match self.patience {
-            None => self.packets[place] > 0,
-            Some(patience) => self.last[place].is_some_and(|last| now.saturating_sub(last) <= patience),
-        }
-    }
 }
 
 #[cfg(test)]
