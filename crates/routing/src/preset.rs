@@ -3,7 +3,7 @@
 use netloom_paths::routes::RandomLayers;
 use netloom_units::{Bytes, Time};
 
-use crate::granularity::{conweave, flow, flowbender, flowcell, flowcut, flowlet, packet, reps};
+use crate::granularity::{conweave, flow, flowbender, flowcell, flowcut, flowlet, packet, path_list, reps};
 use crate::hash::HashFunction;
 use crate::scheme::{Placement, Routing};
 use crate::selector::{
@@ -129,6 +129,15 @@ pub const PRESETS: &[Preset] = &[
         doc: "Packet spraying from the NIC over path labels in turn, which visit every path of a tree: NDP's spraying by the source (Handley et al., \
               SIGCOMM'17).",
         expand: || scheme(Placement::Nic, PACKET, Selector::RoundRobin(round_robin::RoundRobin {})),
+    },
+    Preset {
+        name: "path-list",
+        doc: "NDP's path list: a flow's packets take up to 64 paths in an order drawn anew for each pass, and leave out those that trim or lose more than others \
+              (Handley et al., SIGCOMM'17). Path labels of a tree.",
+        expand: || {
+            let granularity = Granularity::PathList(path_list::PathList::default());
+            scheme(Placement::Nic, granularity, Selector::RoundRobin(round_robin::RoundRobin {}))
+        },
     },
     Preset {
         name: "adaptive",

@@ -99,14 +99,19 @@ impl Routing {
         }
     }
 
-    /// Whether NICs choose paths by the marks that ACKs bring back, so that the fabric must mark and receivers acknowledge.
+    /// Whether NICs choose paths by what ACKs bring back, so that receivers must acknowledge.
+    pub fn heeds_acks(&self) -> bool {
+        self.heeds_marks() || matches!(self.granularity, Granularity::PathList(_))
+    }
+
+    /// Whether NICs choose paths by the marks that ACKs bring back, so that the fabric must mark.
     pub fn heeds_marks(&self) -> bool {
         matches!(self.granularity, Granularity::FlowBender(_) | Granularity::Reps(_))
     }
 
     /// Whether a flow's packets may take several ways at once, one after the other.
     pub fn scatters(&self) -> bool {
-        matches!(self.granularity, Granularity::Packet(_) | Granularity::Reps(_))
+        matches!(self.granularity, Granularity::Packet(_) | Granularity::Reps(_) | Granularity::PathList(_))
     }
 
     /// The way in which leaf switches tell each other of congestion, if they do.
@@ -193,7 +198,7 @@ impl Routing {
                 .map_err(|invalid| invalid.within("granularity"))?;
         }
         let by_sender = format!("\"{}\" is decided by the sender,", granularity.name());
-        decides(nic || !self.heeds_marks(), Placement::Nic, &by_sender)?;
+        decides(nic || !self.heeds_acks(), Placement::Nic, &by_sender)?;
         let is_first = self.placement == Placement::Ingress;
         let by_first = format!("\"{}\" is decided by the first switch,", granularity.name());
         decides(is_first || !self.weaves(), Placement::Ingress, &by_first)?;

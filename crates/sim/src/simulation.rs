@@ -154,7 +154,7 @@ impl Simulation {
         }
         let heeds_marks = routing.heeds_marks();
         let runs_ahead = routing.counted_flowcuts().is_some_and(|flowcut| flowcut.max_ood > 0);
-        if !transport.has_acks() && (is_lossy || watches_acks || heeds_marks || runs_ahead) {
+        if !transport.has_acks() && (is_lossy || watches_acks || routing.heeds_acks() || runs_ahead) {
             let who = match is_lossy {
                 true => "packets can get lost".to_owned(),
                 false => format!("{} watches ACKs", routing.granularity_name()),

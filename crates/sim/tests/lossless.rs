@@ -188,7 +188,7 @@ proptest! {
         prop_assume!(!routing.needs_tree() || network.is_tree());
         let is_for_trees = !matches!(routing.selector, Selector::Valiant(_) | Selector::Ugal(_));
         prop_assume!(is_for_trees || !network.is_tree());
-        let watches_acks = matches!(routing.granularity, Granularity::Flowcut(_)) || routing.heeds_marks();
+        let watches_acks = matches!(routing.granularity, Granularity::Flowcut(_)) || routing.heeds_acks();
         prop_assume!(transport.has_acks() || !watches_acks);
         let faults = degraded.map(|(share, fraction)| {
             Fault::Degrade(Degrade { share: Some(share), fraction, ..Degrade::default() })

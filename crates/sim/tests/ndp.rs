@@ -6,7 +6,7 @@ use common::*;
 use netloom_fabric::Queue;
 use netloom_fabric::queue::trimming::Trimming;
 use netloom_record::{FlowRecord, Records};
-use netloom_sim::{SimConfig, SimError, Simulation};
+use netloom_sim::{Cut, Degrade, Fault, SimConfig, SimError, Simulation};
 use netloom_topology::{BuildContext, Crossbar, FatTree, Network, SlimFly, Topology};
 use netloom_transport::reliability::trimmed::Trimmed;
 use netloom_transport::{Congestion, Reliability, congestion, preset};
@@ -172,6 +172,28 @@ fn a_permutation_fills_a_full_bisection_tree() {
 fn the_permutation_of_the_evaluation() {
     let goodputs = ["spray-paths", "spray"].map(|routing| permutation_goodput(8, 1119, routing));
     assert!(goodputs[0] > 0.92 && goodputs[1] > 0.88 && goodputs[1] < goodputs[0], "{goodputs:?}");
+}
+
+/// Links that are slow, or cut for a while, trim and lose packets, and senders that look at their paths leave those out: fewer packets
+/// are trimmed and lost, and the flows end earlier.
+#[test]
+fn paths_that_fare_badly_are_left_out() {
+    let topology = FatTree { k: Some(8), rate: Some(Rate::from_gbps(10)), ..FatTree::default() };
+    let network = build(Topology::FatTree(topology));
+    let slow = Fault::Degrade(Degrade { links: Some(4), fraction: 0.1, ..Degrade::default() });
+    let until = Some(Time::from_ms(5));
+    let cut = Fault::Cut(Cut { links: Some(4), from: Time::from_us(100), until, ..Cut::default() });
+    for fault in [slow, cut] {
+        let [spread, choosy] = ["spray-paths", "path-list"].map(|routing| {
+            let config =
+                SimConfig { routing: scheme(routing).routing, faults: vec![fault.clone()], ..ndp("ndp", 30) };
+            let records = run(network.clone(), config, permutation(470 * MTU, &network, 1));
+            assert_eq!(sum(&records, |flow| flow.delivered), 128 * 470 * MTU);
+            let mean = records.flows.iter().map(|flow| fct(flow).as_secs_f64()).sum::<f64>() / 128.0;
+            (mean, records.totals.data.dropped)
+        });
+        assert!(choosy.0 < spread.0 && choosy.1 <= spread.1, "{fault:?}: {choosy:?} {spread:?}");
+    }
 }
 
 /// Short flows into a standing queue: the repetition of a trimmed packet does not wait behind it again.

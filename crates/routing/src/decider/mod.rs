@@ -676,8 +676,11 @@ impl Decider {
         tags: impl FnOnce() -> TagSpace<'t>,
         random: &mut impl Rng,
     ) -> Tag {
-        let another = |current| tags().another(current, random);
-        each!(&mut self.flows, table => table.tag(flow, payload, now, another), Tag::default())
+        each!(
+            &mut self.flows,
+            table => table.tag(flow, payload, now, |current, random| tags().another(current, random), random),
+            Tag::default()
+        )
     }
 
     /// Whether a flow may send new packet `next` while `oldest` is the oldest one not acknowledged.

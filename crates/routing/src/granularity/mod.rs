@@ -12,6 +12,7 @@ pub mod flowcut;
 pub mod flowlet;
 pub mod packet;
 pub(crate) mod passing;
+pub mod path_list;
 pub mod reps;
 mod runs;
 mod table;
@@ -85,5 +86,6 @@ granularities! {
     "conweave" => ConWeave(conweave::ConWeave),
     "flowbender" => FlowBender(flowbender::FlowBender),
     "reps" => Reps(reps::Reps),
+    "path-list" => PathList(path_list::PathList),
 }
 pub(crate) use each;

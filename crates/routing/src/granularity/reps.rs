@@ -2,6 +2,7 @@
 
 use netloom_transport::{Cause, Feedback};
 use netloom_units::{Invalid, Time};
+use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -91,7 +92,7 @@ impl Runs for Reps {
         false
     }
 
-    fn again(&self, memory: &mut Memory) -> Option<Tag> {
+    fn again(&self, memory: &mut Memory, _: &mut impl Rng) -> Option<Tag> {
         if memory.explore > 0 {
             memory.explore -= 1;
             return None;
@@ -120,6 +121,8 @@ impl Runs for Reps {
 
 #[cfg(test)]
 mod tests {
+    use rand_pcg::Pcg64Mcg;
+
     use super::*;
     use crate::testing::ack;
 
@@ -147,7 +150,7 @@ mod tests {
         fn send(&mut self, count: usize, now: u64) -> Vec<Option<u32>> {
             let mut next = || {
                 assert!(!self.0.continues(&mut self.1, Time(now), 4096));
-                self.0.again(&mut self.1).map(Tag::bits)
+                self.0.again(&mut self.1, &mut Pcg64Mcg::new(1)).map(Tag::bits)
             };
             (0..count).map(|_| next()).collect()
         }

@@ -2,6 +2,7 @@
 
 use netloom_transport::Feedback;
 use netloom_units::{Invalid, Time};
+use rand::Rng;
 
 use crate::header::Advice;
 use crate::tag::Tag;
@@ -25,9 +26,12 @@ pub(crate) trait Runs: Clone {
     fn continues(&self, run: &mut Self::Run, now: Time, payload: u32) -> bool;
 
     /// At a NIC, the path of the run that begins now; none: the selector chooses.
-    fn again(&self, _: &mut Self::Run) -> Option<Tag> {
+    fn again(&self, _: &mut Self::Run, _: &mut impl Rng) -> Option<Tag> {
         None
     }
+
+    /// At a NIC, the path of the run that has just begun, whoever has chosen it.
+    fn takes(&self, _: &mut Self::Run, _: Tag) {}
 
     /// For how long it matters when a flow was last seen, if that is known.
     fn memory(&self) -> Option<Time> {

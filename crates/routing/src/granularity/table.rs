@@ -2,6 +2,7 @@
 
 use netloom_transport::Feedback;
 use netloom_units::Time;
+use rand::Rng;
 
 use super::flow_table::{FlowTable, Limits};
 use super::runs::Runs;
@@ -118,19 +119,21 @@ impl<G: Runs> Table<G> {
     }
 
     /// The tag of a packet of a flow that leaves its host now; `another` chooses one anew.
-    pub(crate) fn tag(
+    pub(crate) fn tag<R: Rng>(
         &mut self,
         flow: FlowRef,
         payload: u32,
         now: Time,
-        another: impl FnOnce(Tag) -> Tag,
+        another: impl FnOnce(Tag, &mut R) -> Tag,
+        random: &mut R,
     ) -> Tag {
         let Some(kept) = self.flows.see(flow, now) else { return Tag::default() };
         if !self.granularity.continues(&mut kept.run, now, payload) {
-            match self.granularity.again(&mut kept.run) {
+            match self.granularity.again(&mut kept.run, random) {
                 Some(tag) => kept.redraw(|_| tag),
-                None => kept.redraw(another),
+                None => kept.redraw(|tag| another(tag, random)),
             }
+            self.granularity.takes(&mut kept.run, kept.hop.tag);
         }
         kept.hop.tag
     }
