@@ -5,14 +5,18 @@ mod common;
 use std::collections::BTreeSet;
 
 use common::*;
+use netloom_fabric::Ecn;
 use netloom_paths::routes::{Minimal, OverlapMinimising, Past, RandomLayers, Spain, TreeKind};
+use netloom_routing::granularity::flow::Flow;
+use netloom_routing::granularity::flowbender::FlowBender;
 use netloom_routing::granularity::flowcut::Flowcut;
 use netloom_routing::granularity::{flowcell, flowlet};
 use netloom_routing::selector::layer::{Acks, Construction, First, Layer, Saved, WithinLayer};
 use netloom_routing::{Granularity, Selector, Tag};
 use netloom_sim::{Cut, Fault, SimConfig, SimError, Simulation};
 use netloom_topology::{Dragonfly, HyperX, Network, SlimFly, Topology};
-use netloom_units::{Bytes, Time};
+use netloom_transport::preset;
+use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::{Adversarial, Incast, Pattern, Permutation, PlanContext, Uniform, Workload};
 use proptest::prelude::*;
 
@@ -362,4 +366,27 @@ fn flows_find_a_way_around_links_that_die_while_layers_stay() {
         assert!(last < Time::from_ms(60), "{transport}: {last}");
     }
     assert!(last(Acks::Minimal, "tcp") >= repair);
+}
+
+/// Flows that choose their layer by what they learn, by marks or by their round-trip times, end earlier than those that keep the drawn one;
+/// those that drain first stay in order.
+#[test]
+fn flows_leave_congested_layers() {
+    let network =
+        build(Topology::SlimFly(SlimFly { q: Some(5), rate: Rate::from_gbps(10), ..SlimFly::default() }));
+    let run = |granularity: Granularity| {
+        let layer = Layer { first: First::Random, ..Layer::default() };
+        let mut config = config(granularity, layer, 1);
+        config.transport = preset::find("dctcp").unwrap().transport();
+        config.fabric.options.ecn = Some(Ecn { kmin: Bytes(30_000), kmax: Bytes(30_000), pmax: 1.0 });
+        config.fabric.options.buffer = Some(Bytes(200_000));
+        let records = common::run(network.clone(), config, permutation(1 << 20, &network, 1));
+        let mean = records.flows.iter().map(|flow| fct(flow).as_secs_f64()).sum::<f64>();
+        (mean, records.flows.iter().map(|flow| flow.ooo_packets).sum::<u64>())
+    };
+    let drawn = run(Granularity::Flow(Flow {}));
+    let (by_marks, by_time) =
+        (run(Granularity::FlowBender(FlowBender::default())), run(Granularity::Flowcut(Flowcut::default())));
+    assert!(by_marks.0 < drawn.0 && by_time.0 < drawn.0, "{by_marks:?} {by_time:?} {drawn:?}");
+    assert_eq!(by_time.1, 0);
 }
