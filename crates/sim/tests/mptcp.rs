@@ -3,9 +3,11 @@
 mod common;
 
 use common::*;
+use netloom_fabric::Queue;
+use netloom_fabric::queue::trimming::Trimming;
 use netloom_record::Records;
 use netloom_sim::{ChannelEnds, Cut, Degrade, Fault, Measure, SimConfig};
-use netloom_topology::{Crossbar, FatTree, LeafSpine, Network, Topology};
+use netloom_topology::{Crossbar, FatTree, LeafSpine, Network, SlimFly, Topology};
 use netloom_transport::congestion::fixed_window::FixedWindow;
 use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
 use netloom_transport::{Congestion, Reliability, Transport, preset};
@@ -158,4 +160,25 @@ fn without_losses_nothing_is_sent_twice() {
     let records = one_flow(two_paths(), config, 10_000_000);
     let flow = &records.flows[0];
     assert_eq!((flow.retransmissions, flow.timeouts, flow.packets), (0, 0, 10_000_000u64.div_ceil(1460)));
+}
+
+/// A header that comes back after other subflows' packets have brought what its subflow had under way: the subflow's sender must hear of both, or
+/// it counts otherwise than its connection from then on. Queues of one packet and timers shorter than a round trip make many such.
+#[test]
+fn a_header_that_comes_back_late_tells_what_has_arrived_too() {
+    let network =
+        build(Topology::SlimFly(SlimFly { q: Some(3), hosts_per_switch: Some(2), ..SlimFly::default() }));
+    for seed in 1..6 {
+        let mut transport = subflows(5, unlimited());
+        transport.options.mtu = Bytes(3771);
+        (transport.options.rto_initial, transport.options.rto_min) = (Time::from_ns(1504), Time::from_ns(1));
+        transport.reliability =
+            Reliability::SelectiveRepeat(SelectiveRepeat { reorder_threshold: 1, rack: false });
+        let mut config = SimConfig { transport, seed, ..scheme("spray") };
+        config.fabric.queue = Queue::Trimming(Trimming { control_weight: 1, ..Trimming::default() });
+        let messages = (1..36).map(|src| (src, Message::new(0, Bytes(95_385), Time(0))));
+        let records = run(network.clone(), config, Plan::of_messages(36, messages));
+        assert!(records.flows.iter().all(|flow| flow.delivered == 95_385));
+        assert!(records.flows.iter().any(|flow| flow.returns > 0));
+    }
 }

@@ -196,7 +196,11 @@ impl Host {
                 losses = flow.sender.find_losses(transport, now);
             }
             (Some(nack), PacketKind::Nack) => feedback = Some(flow.sender.on_nack(transport, nack)),
-            (Some(header), _) => feedback = Some(flow.sender.on_returned(transport, header)),
+            (Some(header), _) => {
+                // It says nothing of other packets, but the connection may have heard of some by other subflows.
+                flow.sender.forgo(header.cumulative);
+                feedback = Some(flow.sender.on_returned(transport, header));
+            }
         }
         self.see(world, number, subflow);
         for feedback in feedback.iter().chain(&losses) {
