@@ -214,7 +214,8 @@ impl Switch {
             _ if world.routing.conga().is_some() => self.lead(world, id, now, packet, out),
             _ => self.choose_specially(world, id, now, packet, out),
         };
-        if packet.kind == PacketKind::Data
+        if world.fabric.options.qcn.is_some()
+            && packet.kind == PacketKind::Data
             && let Some(feedback) = self.sample_queue(world, now, port, packet, out)
         {
             self.notify(world, id, now, port, packet, feedback, out);
@@ -261,8 +262,22 @@ impl Switch {
     }
 
     /// Takes the samples, and makes the reports, that are due up to `now`, when a packet has come.
-    #[inline]
+    #[inline(always)]
     fn look_back(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &Packet,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        if self.sampler.is_some() || self.reports.is_some() {
+            self.sample_and_report(world, id, now, packet, out);
+        }
+    }
+
+    #[inline(never)]
+    fn sample_and_report(
         &mut self,
         world: &World,
         id: u32,
