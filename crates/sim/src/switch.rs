@@ -271,7 +271,7 @@ impl Switch {
         packet: &Packet,
         out: &mut impl Scheduler<Message>,
     ) {
-        if self.sampler.is_some() || self.reports.is_some() {
+        if self.sampler.is_some() || self.gauge.is_some() || self.reports.is_some() {
             self.sample_and_report(world, id, now, packet, out);
         }
     }
