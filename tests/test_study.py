@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import matplotlib
@@ -191,6 +192,25 @@ def test_an_address_that_nobody_answers_is_one_message(tmp_path):
     command = [sys.executable, "-m", "netloom", "study", "s.toml", "--dask", "tcp://127.0.0.1:9"]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 1 and run.stderr.startswith("error: ") and "Traceback" not in run.stderr
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGHUP])
+def test_what_batch_systems_send_interrupts_a_study(tmp_path, end):
+    (tmp_path / "s.toml").write_text(
+        """title = "t"
+        [scenario]
+        topology = { kind = "fat-tree", k = 8 }
+        workload = { kind = "uniform", size = "1MiB", duration = "10s", window = 1 }
+        """
+    )
+    command = [sys.executable, "-m", "netloom", "study", "s.toml", "--out", "out"]
+    run = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "out").exists():
+        assert run.poll() is None
+        time.sleep(0.05)
+    run.send_signal(end)
+    _, said = run.communicate(timeout=60)
+    assert run.returncode == 130 and said.splitlines()[-1].startswith("interrupted")
 
 
 def test_the_command_hands_a_study_to_a_cluster(cluster, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 
 from netloom import ScenarioError, Study
@@ -21,6 +22,9 @@ def main() -> int:
     study.add_argument("--small", action="store_true", help="run the small form")
     study.add_argument("--workers", type=int, metavar="N", help="cells at a time, if not on a cluster")
     arguments = parser.parse_args()
+    # What batch systems send ends a study as Ctrl-C does.
+    for end in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(end, signal.default_int_handler)
     try:
         return run(arguments)
     except ScenarioError as error:

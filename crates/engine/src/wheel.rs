@@ -143,7 +143,7 @@ impl<P: Copy> Wheel<P> {
         let buffer = self.buffer_for(window, node);
         let events = &mut self.pool[buffer as usize];
         if events.len() == events.capacity() {
-            self.push_growing(window, buffer, make());
+            self.push_growing(buffer, make());
         } else {
             events.push(make());
         }
@@ -175,20 +175,13 @@ impl<P: Copy> Wheel<P> {
         })
     }
 
-    /// Adds a message to an inbox whose buffer is full: it gets a larger one.
+    /// Adds a message to a buffer that is full.
     #[cold]
     #[inline(never)]
-    fn push_growing(&mut self, window: u64, full: BufferRef, event: Event<P>) {
-        let size = self.pool[full as usize].capacity().ilog2();
-        let buffer = self.free_buffer(size as u8 + 1);
-        let mut events = std::mem::take(&mut self.pool[full as usize]);
-        self.pool[buffer as usize].extend_from_slice(&events);
-        self.pool[buffer as usize].push(event);
-        events.clear();
-        self.pool[full as usize] = events;
-        self.free[size as usize].push(full);
-        let slot = (window & self.mask) as usize;
-        self.inboxes[slot * self.nodes + event.node as usize] = buffer;
+    fn push_growing(&mut self, buffer: BufferRef, event: Event<P>) {
+        let events = &mut self.pool[buffer as usize];
+        events.reserve_exact(events.capacity());
+        events.push(event);
     }
 
     fn far_window(&mut self, window: u64) -> &mut Far<P> {
