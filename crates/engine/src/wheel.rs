@@ -182,6 +182,7 @@ impl<P: Copy> Wheel<P> {
         let events = &mut self.pool[buffer as usize];
         events.reserve_exact(events.capacity());
         events.push(event);
+        self.wanted[event.node as usize] = events.capacity().ilog2() as u8;
     }
 
     fn far_window(&mut self, window: u64) -> &mut Far<P> {
@@ -235,8 +236,10 @@ impl<P: Copy> Wheel<P> {
     #[inline]
     pub(crate) fn recycle(&mut self, node: u32, buffer: BufferRef, mut events: Vec<Event<P>>) {
         let size = events.capacity().ilog2();
-        // Of a buffer that was not a quarter full, half would have done.
-        self.wanted[node as usize] = (size - u32::from(events.len() < events.capacity() / 4)) as u8;
+        // Half of it would have done.
+        if events.len() < events.capacity() / 4 {
+            self.wanted[node as usize] = size as u8 - 1;
+        }
         events.clear();
         self.pool[buffer as usize] = events;
         self.free[size as usize % SIZES].push(buffer);

@@ -759,7 +759,7 @@ impl Flow {
     }
 
     /// Whether it can send, and from when on.
-    #[inline]
+    #[inline(always)]
     fn ready(&self, world: &World, decider: Option<&Decider>, stopped: u8) -> Option<Time> {
         let from = self.sender.ready(&world.transport)?;
         if stopped >> self.class & 1 != 0 {
