@@ -341,6 +341,26 @@ fn a_packet_that_passes_its_last_switch_on_the_way_is_still_in_flight() {
     }
 }
 
+#[test]
+fn acknowledgements_among_the_data_are_refused_where_they_might_wait_in_a_circle() {
+    let error = |network: &Network, control_priority, flow_control| {
+        let mut config = with("flowcut", Flowcut::default());
+        config.fabric.options.control_priority = control_priority;
+        config.fabric.flow_control = flow_control;
+        Simulation::new(network.clone(), config, frames(network, 1, &[0]))
+            .err()
+            .map(|error| error.to_string())
+    };
+    let (lossy, pfc) = (FlowControl::Lossy(Default::default()), FlowControl::Pfc(Pfc::default()));
+    let refused = error(&dragonfly(2), false, pfc.clone()).unwrap();
+    assert!(refused.contains("control_priority: expected true"), "{refused}");
+    for (network, control_priority, flow_control) in
+        [(dragonfly(2), true, pfc.clone()), (dragonfly(2), false, lossy), (fat_tree(4), false, pfc)]
+    {
+        assert_eq!(error(&network, control_priority, flow_control), None);
+    }
+}
+
 fn networks() -> impl Strategy<Value = Network> {
     prop_oneof![
         (2..5u32, 1..4u32, 1..4u32).prop_map(|(leaves, spines, hosts)| leaf_spine(leaves, spines, hosts)),
