@@ -3,6 +3,8 @@
 //! Each is a map in the order in which the run names its parts, so that a claim can address
 //! `windows.hot.groups.victim.throughput_bps`.
 
+use std::collections::BTreeMap;
+
 use indexmap::IndexMap;
 use netloom_units::Time;
 use serde::{Deserialize, Serialize};
@@ -130,13 +132,22 @@ pub(crate) fn groups(records: &Records, warm_up: Time) -> IndexMap<String, Group
     records.groups.iter().cloned().zip(members.into_iter().map(summarise)).collect()
 }
 
-/// Latency and hops by kind of traffic, and of all packets together.
+/// Latency and hops by kind of traffic, by class if there is more than one, and of all packets together.
 pub(crate) fn packet_paths(records: &Records) -> IndexMap<String, PacketPathSummary> {
     let mut all = PacketStatistics::default();
-    records.packets.iter().for_each(|packets| all.merge(packets));
-    let by_group = records.groups.iter().zip(&records.packets).filter(|(_, packets)| packets.count() > 0);
+    let mut by_group: BTreeMap<u16, PacketStatistics> = BTreeMap::new();
+    let mut by_class: BTreeMap<u8, PacketStatistics> = BTreeMap::new();
+    for (&(group, class), packets) in records.packets.iter().filter(|(_, packets)| packets.count() > 0) {
+        by_group.entry(group).or_default().merge(packets);
+        by_class.entry(class).or_default().merge(packets);
+        all.merge(packets);
+    }
+    let name = |group: &u16| records.groups[usize::from(*group)].clone();
     let mut paths: IndexMap<_, _> =
-        by_group.map(|(group, packets)| (group.clone(), packets.summary())).collect();
+        by_group.iter().map(|(group, packets)| (name(group), packets.summary())).collect();
+    if by_class.len() > 1 {
+        paths.extend(by_class.iter().map(|(class, packets)| (format!("class-{class}"), packets.summary())));
+    }
     if all.count() > 0 {
         paths.insert("all".to_owned(), all.summary());
     }

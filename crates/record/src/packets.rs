@@ -67,10 +67,11 @@ impl PacketStatistics {
         self.hops.iter().rposition(|&packets| packets > 0).unwrap_or(0) as u32
     }
 
-    /// The histogram as rows, for a kind of traffic.
-    pub fn latency_rows(&self, group: u16) -> impl Iterator<Item = LatencyRecord> {
+    /// The histogram as rows, for a kind and a class of traffic.
+    pub fn latency_rows(&self, (group, class): (u16, u8)) -> impl Iterator<Item = LatencyRecord> {
         let row = move |(range, packets): (std::ops::Range<u64>, u64)| LatencyRecord {
             group,
+            class,
             from: Time(range.start),
             until: Time(range.end),
             packets,
@@ -96,12 +97,17 @@ impl PacketStatistics {
     }
 
     /// A flow's row.
-    pub fn flow_record(&self, (src, dst, flow): (u32, u32, u32), group: u16) -> FlowPacketRecord {
+    pub fn flow_record(
+        &self,
+        (src, dst, flow): (u32, u32, u32),
+        (group, class): (u16, u8),
+    ) -> FlowPacketRecord {
         FlowPacketRecord {
             src,
             dst,
             flow,
             group,
+            class,
             packets: self.count(),
             latency_mean_ps: self.mean_ps(),
             latency_p50: self.quantile(0.5),
@@ -154,6 +160,8 @@ pub struct FlowPacketRecord {
     pub flow: u32,
     /// Which kind of traffic: a place in [`Records::groups`](crate::Records::groups).
     pub group: u16,
+    /// Its traffic class.
+    pub class: u8,
     /// Packets that arrived.
     pub packets: u64,
     /// Their mean latency.
@@ -175,6 +183,8 @@ pub struct FlowPacketRecord {
 pub struct LatencyRecord {
     /// Which kind of traffic: a place in [`Records::groups`](crate::Records::groups).
     pub group: u16,
+    /// Traffic class.
+    pub class: u8,
     /// Least latency of the bin.
     pub from: Time,
     /// The first latency beyond it.

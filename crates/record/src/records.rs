@@ -44,9 +44,9 @@ pub struct Records {
     pub window_channels: Vec<ChannelWindowRecord>,
     /// The packets of every flow; empty unless packets were measured.
     pub flow_packets: Vec<FlowPacketRecord>,
-    /// The packets of the flows that count, by kind of traffic; empty unless packets were measured.
-    pub packets: Vec<PacketStatistics>,
-    /// The histogram of their latencies, in order of (`group`, `from`).
+    /// The packets of the flows that count, by kind of traffic and by class; empty unless packets were measured.
+    pub packets: BTreeMap<(u16, u8), PacketStatistics>,
+    /// The histogram of their latencies, in order of (`group`, `class`, `from`).
     pub latencies: Vec<LatencyRecord>,
     /// Packets that were traced, in order of (`time`, `channel`).
     pub trace: Series<TraceRecord>,
@@ -71,7 +71,7 @@ impl Default for Records {
             window_flows: Vec::new(),
             window_channels: Vec::new(),
             flow_packets: Vec::new(),
-            packets: Vec::new(),
+            packets: BTreeMap::new(),
             latencies: Vec::new(),
             trace: Series::default(),
             totals: Totals::default(),

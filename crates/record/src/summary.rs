@@ -70,7 +70,7 @@ pub struct Summary {
     pub channels: IndexMap<String, ChannelSummary>,
     /// What happened to the packets of the flows.
     pub packets: PacketSummary,
-    /// Latency and hops of the packets that arrived, by kind of traffic and of `all`; absent unless they were measured.
+    /// Latency and hops of the packets that arrived, by kind of traffic, by class (`class-0`, …) if there is more than one, and of `all`; absent unless they were measured.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub packet_paths: IndexMap<String, PacketPathSummary>,
     /// Gaps between the departures of a flow's packets, if they were counted.

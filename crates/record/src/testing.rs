@@ -151,9 +151,9 @@ pub(crate) fn records() -> Records {
             },
             ChannelWindowRecord { window: 1, ..ChannelWindowRecord::default() },
         ],
-        flow_packets: vec![packet_statistics().flow_record((1, 2, 0), 1)],
-        packets: vec![PacketStatistics::default(), packet_statistics()],
-        latencies: packet_statistics().latency_rows(1).collect(),
+        flow_packets: vec![packet_statistics().flow_record((1, 2, 0), (1, 0))],
+        packets: [((1, 0), packet_statistics())].into(),
+        latencies: packet_statistics().latency_rows((1, 0)).collect(),
         trace: vec![TraceRecord {
             channel: 2,
             kind: "data".to_owned(),

@@ -37,6 +37,7 @@ pub(crate) fn outline(scenario: &Scenario, network: &Network, groups: &[String])
         ..ChannelRecord::default()
     };
     let window_channel = |window: u16| ChannelWindowRecord { window, ..ChannelWindowRecord::default() };
+    let classes = scenario.fabric.options.classes.len().max(1) as u8;
     let mut records = Records {
         groups: groups.to_vec(),
         windows: measure
@@ -59,7 +60,9 @@ pub(crate) fn outline(scenario: &Scenario, network: &Network, groups: &[String])
         gaps: measure.gaps.then(Vec::new),
         switch_gaps: measure.switch_gaps.then(Vec::new),
         channels: (0..).zip(network.tiers()).map(channel).collect(),
-        packets: if measure.packets { vec![packets(); groups.len()] } else { Vec::new() },
+        packets: (0..if measure.packets { groups.len() as u16 } else { 0 })
+            .flat_map(|group| (0..classes).map(move |class| ((group, class), packets())))
+            .collect(),
         window_channels: (0..measure.windows.len() as u16).map(window_channel).collect(),
         ..Records::default()
     };

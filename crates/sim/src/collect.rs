@@ -1,5 +1,7 @@
 //! After the run: every packet is accounted for, then the nodes' memories become records.
 
+use std::collections::BTreeMap;
+
 use netloom_engine::END_OF_TIME;
 use netloom_fabric::{DropCause, FlowControl, NO_INGRESS, Packet, PacketKind};
 use netloom_record::{
@@ -220,8 +222,11 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
     let is_cut = waiting > 0 || !pending.is_empty() || has_unfinished_flows(&nodes);
     let end = if is_cut && until < Time::MAX && !is_stopped { until } else { last_event };
 
-    let packets =
-        if world.watch.packets { vec![PacketStatistics::default(); groups.len()] } else { Vec::new() };
+    let packets = if world.watch.packets {
+        (0..groups.len() as u16).map(|group| ((group, 0), PacketStatistics::default())).collect()
+    } else {
+        BTreeMap::new()
+    };
     let gaps = world.gaps.are_counted.then(Vec::new);
     let mut records = Records { groups, packets, gaps, ..Records::default() };
     collect_gauges(world, &nodes, &mut records);
@@ -298,7 +303,7 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
     records.samples = world.watch.series.finish()?;
     records.flow_samples = world.watch.flow_series.finish()?;
     records.trace = world.watch.trace.finish()?;
-    let latencies = (0..).zip(&records.packets).flat_map(|(group, packets)| packets.latency_rows(group));
+    let latencies = records.packets.iter().flat_map(|(&of, packets)| packets.latency_rows(of));
     records.latencies = latencies.collect();
     records.sort();
     Ok(records)
@@ -409,10 +414,12 @@ fn add_reception(
     if let Some(mut meter) = meter {
         flow.delivered_after_warm_up = meter.after_warm_up;
         if let Some(packets) = meter.packets.take() {
-            records.flow_packets.push(packets.flow_record((flow.src, flow.dst, flow.flow), flow.group));
+            records
+                .flow_packets
+                .push(packets.flow_record((flow.src, flow.dst, flow.flow), (flow.group, flow.class)));
             // As in the summary: flows of the warm-up do not count, streams do.
             if flow.stream || flow.start >= world.watch.warm_up {
-                records.packets[usize::from(flow.group)].merge(&packets);
+                records.packets.entry((flow.group, flow.class)).or_default().merge(&packets);
             }
         }
         let key = FlowKey { src: flow.src, flow: flow.flow };
@@ -499,7 +506,7 @@ fn count_decisions(
     world: &World,
     flows: &[FlowRecord],
     switching: Decisions,
-) -> std::collections::BTreeMap<String, DecisionCount> {
+) -> BTreeMap<String, DecisionCount> {
     let count = match world.routing.placement {
         Placement::Nic => DecisionCount {
             taken: flows.iter().map(|flow| flow.decisions).sum(),

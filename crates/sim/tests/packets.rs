@@ -4,8 +4,8 @@ mod common;
 
 use common::*;
 use netloom_fabric::flow_control::pfc;
-use netloom_fabric::{Fabric, FlowControl};
-use netloom_record::Records;
+use netloom_fabric::{Fabric, FlowControl, TrafficClass};
+use netloom_record::{Records, Status, Summary, SummaryOptions};
 use netloom_sim::{ChannelEnds, Measure, PacketTrace, SimConfig, Simulation, TracedFlow};
 use netloom_topology::Network;
 use netloom_units::{Bytes, Time};
@@ -56,7 +56,7 @@ fn every_packet_that_arrives_is_counted_whatever_the_threads() {
         assert!(packets.latency_max < flow.fct.unwrap() && packets.latency_p50 <= packets.latency_p99);
     }
     let all: u64 = records.flows.iter().map(|flow| flow.packets).sum();
-    assert_eq!(records.packets.iter().map(|packets| packets.count()).sum::<u64>(), all);
+    assert_eq!(records.packets.values().map(|packets| packets.count()).sum::<u64>(), all);
     assert_eq!(records.latencies.iter().map(|row| row.packets).sum::<u64>(), all);
     assert_eq!(difference(&records, &run(&network, &config, &MESSAGES, 2)), None);
 
@@ -64,6 +64,29 @@ fn every_packet_that_arrives_is_counted_whatever_the_threads() {
     let plain = run(&network, &scheme("spray"), &MESSAGES, 1);
     assert_eq!(plain.flows, records.flows);
     assert!(plain.flow_packets.is_empty() && plain.packets.is_empty() && plain.latencies.is_empty());
+}
+
+/// The first of two classes goes first at every port.
+#[test]
+fn classes_are_told_apart() {
+    let network = crossbar(3);
+    let mut config = with(&scheme("ecmp"), Measure { packets: true, ..Measure::default() });
+    config.fabric.options.classes = vec![TrafficClass::default(); 2];
+    let messages = [(0, 0), (1, 1)];
+    let messages =
+        messages.map(|(src, class)| (src, Message { class, ..Message::new(2, Bytes(1 << 20), Time::ZERO) }));
+    let plan = Plan::of_messages(3, messages);
+    let records = Simulation::new(network, config, plan).unwrap().run(1).unwrap().records;
+    let counts: Vec<_> = records.packets.iter().map(|(&of, packets)| (of, packets.count())).collect();
+    assert_eq!(counts, [((0, 0), 256), ((0, 1), 256)]);
+    let classes: Vec<_> = records.flow_packets.iter().map(|flow| (flow.src, flow.class)).collect();
+    assert_eq!(classes, [(0, 0), (1, 1)]);
+    assert!(records.packets[&(0, 0)].mean_ps() < records.packets[&(0, 1)].mean_ps() / 2.0);
+    assert!(records.latencies.is_sorted_by_key(|row| (row.group, row.class, row.from)));
+    let summary = Summary::new(&records, &SummaryOptions::default(), Status::Complete);
+    let counts: Vec<_> =
+        ["class-0", "class-1", "all"].iter().map(|&of| summary.packet_paths[of].packets).collect();
+    assert_eq!(counts, [256, 256, 512]);
 }
 
 #[test]

@@ -116,7 +116,7 @@ mod tests {
             window_flows: vec![WindowRecord { group: 1, bytes: 1000, ..WindowRecord::default() }],
             flows: vec![flow(10), flow(20)],
             channels: vec![ChannelRecord { tier: "edge-agg".to_owned(), ..ChannelRecord::default() }],
-            packets: vec![PacketStatistics::default(), packets],
+            packets: [((1, 0), packets)].into(),
             ..Records::default()
         };
         let summary = Summary::new(&records, &SummaryOptions::default(), Status::Complete);

@@ -197,6 +197,7 @@ table!(FlowPacketRecord {
     dst: Plain("dst"),
     flow: Plain("flow"),
     group: GROUP,
+    class: Plain("class"),
     packets: Plain("packets"),
     latency_mean_ps: Plain("latency_mean_ps"),
     latency_p50: Plain("latency_p50_ps"),
@@ -208,6 +209,7 @@ table!(FlowPacketRecord {
 
 table!(LatencyRecord {
     group: GROUP,
+    class: Plain("class"),
     from: Plain("from_ps"),
     until: Plain("until_ps"),
     packets: Plain("packets"),
