@@ -213,9 +213,10 @@ impl Simulation {
         let counts_off_trees = routing.counted_flowcuts().is_some() && !network.is_tree();
         if counts_off_trees && fabric.is_lossless() && !fabric.options.control_priority {
             // On a tree the way back is as free of cycles as the way there.
-            let expected = "true where switches count flowcuts in a lossless fabric that is no tree: nobody proves that acknowledgements which go back \
-                 among the data do not wait for each other in a circle;";
-            return Err(SimError::Fabric(Invalid::new("control_priority", expected, false)));
+            let expected = "\"nic\" for flowcuts in a lossless fabric that is no tree and where fabric.control_priority is false: nobody proves \
+                            that acknowledgements which go back among the data do not wait for each other in a circle;";
+            let found = format!("\"{}\"", routing.placement.name());
+            return Err(SimError::Routing(Invalid::new("placement", expected, found)));
         }
         let layers_seed = layers_seed(seed);
         let is_cut = |channel| faults.cut[channel as usize / 2];

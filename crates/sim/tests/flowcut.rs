@@ -353,7 +353,7 @@ fn acknowledgements_among_the_data_are_refused_where_they_might_wait_in_a_circle
     };
     let (lossy, pfc) = (FlowControl::Lossy(Default::default()), FlowControl::Pfc(Pfc::default()));
     let refused = error(&dragonfly(2), false, pfc.clone()).unwrap();
-    assert!(refused.contains("control_priority: expected true"), "{refused}");
+    assert!(refused.contains("placement: expected \"nic\""), "{refused}");
     for (network, control_priority, flow_control) in
         [(dragonfly(2), true, pfc.clone()), (dragonfly(2), false, lossy), (fat_tree(4), false, pfc)]
     {
