@@ -14,6 +14,14 @@ pub struct FlowKey {
     pub flow: u32,
 }
 
+impl FlowKey {
+    /// Both numbers in one.
+    #[inline(always)]
+    pub(crate) fn name(self) -> u64 {
+        u64::from(self.src) << 32 | u64::from(self.flow)
+    }
+}
+
 /// A flow as one place knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowRef {
@@ -35,8 +43,7 @@ impl FlowRef {
 impl std::hash::Hash for FlowRef {
     #[inline(always)]
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        let name = u64::from(self.key.src) << 32 | u64::from(self.key.flow);
-        state.write_u64(name ^ u64::from(self.slot).rotate_right(16));
+        state.write_u64(self.key.name() ^ u64::from(self.slot).rotate_right(16));
     }
 }
 

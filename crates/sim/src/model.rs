@@ -6,13 +6,14 @@ use std::sync::atomic::AtomicU64;
 use netloom_engine::{Handler, Model, NodeIndex, Scheduler, TIMER, Turn};
 use netloom_fabric::{Credit, Departure, Fabric, Packet, Ports, Rules, Telemetry, Wire};
 use netloom_routing::{Forwarding, Routing};
-use netloom_topology::Network;
+use netloom_topology::{HostId, Network};
 use netloom_transport::Transport;
 use netloom_units::{Bytes, Time};
 
 use crate::epochs::Epochs;
 use crate::host::{Gaps, Host, Numbering};
 use crate::meter::Watch;
+use crate::path::PathProfile;
 use crate::switch::Switch;
 
 /// What every node may read.
@@ -52,6 +53,11 @@ impl World {
     #[inline]
     pub(crate) fn routes(&self, now: Time) -> &Forwarding {
         self.epochs.at(now, &self.forwarding)
+    }
+
+    /// The path between two hosts by which the run begins, with nothing else on it.
+    pub(crate) fn idle_path(&self, src: HostId, dst: HostId) -> PathProfile {
+        PathProfile::walk(&self.network, self.forwarding.table(), &self.fabric.options, src, dst)
     }
 }
 

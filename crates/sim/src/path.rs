@@ -83,6 +83,11 @@ impl PathProfile {
         self.channels.iter().map(|hop| self.pass(hop, size)).sum()
     }
 
+    /// Time from sending a packet to the arrival of its answer, both on an idle path.
+    pub(crate) fn round_trip(&self, packet: Bytes, answer: Bytes) -> Time {
+        self.one_way(packet) + self.one_way(answer)
+    }
+
     /// Number of its channels.
     pub fn hops(&self) -> usize {
         self.channels.len()

@@ -28,8 +28,7 @@ impl Uncounted {
     }
 
     fn place(flow: FlowRef) -> usize {
-        let name = u64::from(flow.key.src) << 32 | u64::from(flow.key.flow);
-        let mixed = (name ^ u64::from(flow.slot) << 56).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (flow.key.name() ^ u64::from(flow.slot) << 56).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed >> 54) as usize
     }
 

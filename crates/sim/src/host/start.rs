@@ -15,7 +15,6 @@ use super::departures::{Departed, Departures};
 use super::{FIRST_OWN, Flow, Host, Sent};
 use crate::driven::Heard;
 use crate::model::{Message, World};
-use crate::path::PathProfile;
 
 impl Host {
     pub(super) fn start_flows(
@@ -86,14 +85,13 @@ impl Host {
     /// Begins a flow; returns its slot, or that of its first subflow. A stream begins empty.
     pub(super) fn begin(&mut self, world: &World, id: u32, now: Time, job: Job, number: u32) -> u32 {
         let Job { dst, bytes, stream, .. } = job;
-        let path =
-            PathProfile::walk(&world.network, world.forwarding.table(), &world.fabric.options, id, dst);
+        let path = world.idle_path(id, dst);
         let options = &world.transport.options;
         let full = world.transport.packet_size();
         let full_packets = (bytes.0 - 1) / options.mtu.0;
         let last = Bytes(bytes.0 - full_packets * options.mtu.0 + options.header.0);
         let facts = PathFacts {
-            base_rtt: path.one_way(full) + path.one_way(options.ack_size),
+            base_rtt: path.round_trip(full, options.ack_size),
             rate: path.nic_rate(),
             // A receiver that refuses packets discards what a sender believes delivered, even where the fabric loses nothing.
             lossy: world.is_lossy || world.transport.refuses(),
@@ -148,8 +146,7 @@ impl Host {
         let decider = self.decider.as_mut();
         let tag = decider.map(|decider| decider.begin(at, before, tags(), &mut self.random));
         if let Some(decider) = self.decider.as_mut().filter(|decider| decider.expects()) {
-            let path =
-                PathProfile::walk(&world.network, world.forwarding.table(), &world.fabric.options, id, dst);
+            let path = world.idle_path(id, dst);
             // As round-trip times are corrected: by what serialisation added to the data packet's way.
             let least = path.propagation() + path.one_way(world.transport.options.ack_size);
             decider.expect(at, path.hops() as u8, least);

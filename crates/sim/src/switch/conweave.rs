@@ -197,7 +197,6 @@ fn between(world: &World, packet: &Packet, now: Time) -> Between {
     let (network, options) = (&world.network, &world.fabric.options);
     let path = PathProfile::walk(network, table, options, packet.src, packet.dst);
     let paths = labels(network, table, packet.src, packet.dst);
-    let between = path.between_switches();
-    let base_rtt = between.one_way(world.transport.packet_size()) + between.one_way(WORD);
+    let base_rtt = path.between_switches().round_trip(world.transport.packet_size(), WORD);
     Between { last: table.edge_of(packet.dst), paths: paths.min(1 << 16), base_rtt }
 }

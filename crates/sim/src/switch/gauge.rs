@@ -10,7 +10,6 @@ use rustc_hash::FxHashMap;
 
 use crate::intervals::Intervals;
 use crate::model::World;
-use crate::path::PathProfile;
 
 /// The flows of which data packets have come to a switch.
 #[derive(Debug, Default)]
@@ -61,7 +60,6 @@ impl Gauge {
 
 /// The round-trip time of a full packet and its ACK on the packet's idle path.
 fn base_rtt(world: &World, packet: &Packet) -> Time {
-    let (table, options) = (world.forwarding.table(), &world.fabric.options);
-    let path = PathProfile::walk(&world.network, table, options, packet.src, packet.dst);
-    path.one_way(world.transport.packet_size()) + path.one_way(world.transport.options.ack_size)
+    let transport = &world.transport;
+    world.idle_path(packet.src, packet.dst).round_trip(transport.packet_size(), transport.options.ack_size)
 }
