@@ -99,7 +99,7 @@ class Outcome:
 
     @cached_property
     def flowlets(self) -> Table:
-        """One row per flow and switch that its packets came to; without rows unless ``measure.switch_gaps`` is set."""
+        """One row per flow and switch that tells its flowlets apart; with ``measure.switch_gaps`` every switch does."""
         return self._inner.table("flowlets")
 
     @cached_property

@@ -134,8 +134,8 @@ pub(crate) fn records() -> Records {
             count: 5,
         }]),
         flowlets: Some(vec![
-            FlowletRecord { switch: "s0".into(), src: 1, flow: 1, packets: 6, flowlets: 2 },
-            FlowletRecord { switch: "s2".into(), src: 1, flow: 1, packets: 6, flowlets: 3 },
+            FlowletRecord { switch: "s0".into(), src: 1, flow: 1, packets: Some(6), flowlets: 2 },
+            FlowletRecord { switch: "s2".into(), src: 1, flow: 1, packets: None, flowlets: 3 },
         ]),
         window_flows: vec![
             WindowRecord { window: 0, src: 1, dst: 2, flow: 0, group: 0, bytes: 400 },

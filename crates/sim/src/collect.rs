@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 use crate::host::receivers::Reception;
 use crate::model::{Message, Node, World};
 use crate::stall::{channel_name, find_deadlock};
+use crate::switch::gauge::flowlet_records;
 
 /// Why a run has no records.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -309,14 +310,19 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
     Ok(records)
 }
 
-/// What switches saw of gaps, where they looked.
+/// What switches saw of flowlets and gaps, where they looked; flowlets also where routing tells them apart.
 fn collect_gauges(world: &World, nodes: &[Node], records: &mut Records) {
     for (id, node) in (0..).zip(nodes) {
         let Node::Switch(switch) = node else { continue };
-        let Some(gauge) = &switch.gauge else { continue };
-        let (flowlets, gaps) = gauge.records(world, &world.network.node_name(id));
-        records.flowlets.get_or_insert_default().extend(flowlets);
-        records.switch_gaps.get_or_insert_default().extend(gaps);
+        let name = || world.network.node_name(id);
+        if let Some(gauge) = &switch.gauge {
+            let (flowlets, gaps) = gauge.records(world, &name());
+            records.flowlets.get_or_insert_default().extend(flowlets);
+            records.switch_gaps.get_or_insert_default().extend(gaps);
+        } else if let Some(flowlets) = switch.decider.flowlets() {
+            let flowlets = flowlets.map(|(flow, count)| (flow, None, count));
+            records.flowlets.get_or_insert_default().extend(flowlet_records(world, &name(), flowlets));
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use netloom_record::GapRecord;
 use netloom_routing::FlowKey;
+use netloom_routing::granularity::flowlet::Flowlet;
 use netloom_units::{Histogram, Time};
 
 /// A flow's packets as they pass one place.
@@ -26,12 +27,13 @@ impl Intervals {
         self.last
     }
 
-    /// A packet passes at `now`; returns how long after the one before. From `flowlet` on a gap begins a flowlet.
-    pub(crate) fn pass(&mut self, now: Time, flowlet: Option<Time>, are_counted: bool) -> Option<Time> {
-        let gap = self.last.replace(now).map(|last| now - last);
+    /// A packet passes at `now`; returns how long after the one before. A gap that `flowlet` does not span begins one.
+    pub(crate) fn pass(&mut self, now: Time, flowlet: Option<&Flowlet>, are_counted: bool) -> Option<Time> {
+        let last = self.last.replace(now);
         // The first packet begins the first flowlet.
-        let begins = flowlet.is_some_and(|least| gap.is_none_or(|gap| gap >= least));
+        let begins = flowlet.is_some_and(|flowlet| last.is_none_or(|last| !flowlet.spans(last, now)));
         self.flowlets += u32::from(begins);
+        let gap = last.map(|last| now - last);
         if let Some(gap) = gap.filter(|_| are_counted) {
             self.count(gap);
         }

@@ -31,7 +31,7 @@ pub struct Measure {
     /// Count the gaps between a flow's departures from its NIC, by length and by base round-trip times: `gaps.parquet`.
     pub gaps: bool,
     /// Count the same at a flow's first switch, by arrivals: `switch_gaps.parquet`; and the packets and flowlets of every flow at every switch that
-    /// they come to: `flowlets.parquet`. A flowlet begins behind a gap as long as the flowlet threshold, of routing or HF²T.
+    /// they come to: `flowlets.parquet`, which switches that choose by flowlets make in any case. A flowlet begins behind a gap as long as the flowlet threshold, of routing or HF²T.
     pub switch_gaps: bool,
     /// Upper bounds of the flow-size bins of the summary, ascending; absent: bins at powers of ten.
     pub size_bins: Option<Vec<Bytes>>,

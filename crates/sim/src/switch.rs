@@ -3,7 +3,7 @@
 mod conga;
 mod conweave;
 mod flowcut;
-mod gauge;
+pub(crate) mod gauge;
 
 use netloom_engine::Scheduler;
 use netloom_fabric::{CongestionPoint, Credit, Fate, Flags, Moment, Packet, PacketKind, Ports};

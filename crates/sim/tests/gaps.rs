@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::collections::BTreeSet;
+
 use common::*;
 use netloom_fabric::flow_control::pfc_shared::PfcShared;
 use netloom_fabric::{Ecn, FlowControl};
@@ -113,7 +115,7 @@ fn gaps_are_counted_by_length_and_by_base_round_trips() {
 }
 
 /// What every switch counts of every flow.
-fn at_switches(records: &Records) -> Vec<(&str, u32, u64, u32)> {
+fn at_switches(records: &Records) -> Vec<(&str, u32, Option<u64>, u32)> {
     let flowlets = records.flowlets.as_ref().unwrap();
     flowlets.iter().map(|at| (at.switch.as_str(), at.src, at.packets, at.flowlets)).collect()
 }
@@ -129,14 +131,42 @@ fn the_first_switch_of_a_flow_alone_sees_the_gaps_of_its_nic() {
     assert_eq!(records.switch_gaps, records.gaps);
     assert_eq!(records.gaps.as_ref().unwrap().iter().map(|gap| gap.count).sum::<u64>(), 10);
     // Two leaves and the spine: every gap is a flowlet's.
-    assert_eq!(at_switches(&records), [("s0", 0, 11, 11), ("s1", 0, 11, 11), ("s2", 0, 11, 11)]);
+    assert_eq!(
+        at_switches(&records),
+        [("s0", 0, Some(11), 11), ("s1", 0, Some(11), 11), ("s2", 0, Some(11), 11)]
+    );
     config.measure.gaps = false;
     let alone = run(leaf_spine(2, 1, 2), config.clone(), plan());
     assert_eq!((&alone.switch_gaps, &alone.gaps), (&records.switch_gaps, &None));
     config.measure = Default::default();
     let silent = run(leaf_spine(2, 1, 2), config, plan());
-    assert_eq!((&silent.switch_gaps, &silent.flowlets), (&None, &None));
+    assert_eq!(silent.switch_gaps, None);
     assert_eq!(silent.flows, alone.flows, "who looks changes nothing");
+}
+
+/// Without being asked, a switch that has a choice counts the flowlets that it tells apart, and no others; the gauge sees the same ones.
+#[test]
+fn switches_that_choose_by_flowlets_count_them_in_every_outcome() {
+    for age_bit in [false, true] {
+        let shaping = Hf2t { training_gaps: 500, percentile: 90.0, ..Hf2t::default() };
+        let granularity = Granularity::Flowlet(Flowlet { gap: FLOWLET, age_bit });
+        let routing = |placement| Routing { granularity: granularity.clone(), ..flowlets(placement) };
+        let mut config = roce(routing(Placement::Switch), Shaping::Hf2t(shaping));
+        config.measure = Default::default();
+        let (_, records) = across(config.clone());
+        let seen = at_switches(&records);
+        let who: BTreeSet<_> = seen.iter().map(|at| at.0).collect();
+        assert_eq!(who, BTreeSet::from(["s0"]), "only leaf 0 chooses");
+        assert!(seen.iter().all(|at| at.2.is_none() && at.3 > 1), "{seen:?}");
+        config.measure.switch_gaps = true;
+        let (_, measured) = across(config.clone());
+        let gauged = at_switches(&measured);
+        let at_leaf = gauged.into_iter().filter(|at| at.0 == "s0").map(|at| (at.0, at.1, None, at.3));
+        assert_eq!(at_leaf.collect::<Vec<_>>(), seen);
+        config.measure.switch_gaps = false;
+        config.routing = routing(Placement::Nic);
+        assert_eq!(across(config).1.flowlets, None);
+    }
 }
 
 /// Packets that take several ways are counted where they come by, and gaps at the first switch only.
@@ -151,9 +181,9 @@ fn every_switch_counts_the_packets_that_come_to_it() {
     for flow in &records.flows {
         let at = |name: &str| seen.iter().find(|at| (at.0, at.1) == (name, flow.src));
         let [first, last] = ["s0", "s1"].map(|name| *at(name).unwrap());
-        assert_eq!((first.2, last.2), (flow.packets, flow.packets));
+        assert_eq!((first.2, last.2), (Some(flow.packets), Some(flow.packets)));
         // Between two leaves every packet crosses one of two spines.
-        let spines = ["s2", "s3"].map(|name| at(name).map_or(0, |at| at.2));
+        let spines = ["s2", "s3"].map(|name| at(name).and_then(|at| at.2).unwrap_or(0));
         assert_eq!(spines.iter().sum::<u64>(), flow.packets);
         assert!(spines.iter().all(|&packets| packets > 0), "{spines:?}");
         // Nothing waits before the first switch.

@@ -58,14 +58,14 @@ impl<V: Value> ByColumn<V> for Plain {
     }
 }
 
-impl ByColumn<Option<Time>> for Optional {
+impl<V: Whole> ByColumn<Option<V>> for Optional {
     fn empty(&self, rows: usize, _: &Names) -> TableColumn {
         TableColumn { name: self.0, values: Values::OptionalU64(Vec::with_capacity(rows)) }
     }
 
-    fn extend(&self, values: &mut Values, cells: impl Iterator<Item = Option<Time>>) {
+    fn extend(&self, values: &mut Values, cells: impl Iterator<Item = Option<V>>) {
         if let Values::OptionalU64(values) = values {
-            values.extend(cells.map(|cell| cell.map(|time| time.0)));
+            values.extend(cells.map(|cell| cell.map(V::whole)));
         }
     }
 }
@@ -80,6 +80,23 @@ impl ByColumn<u16> for Name {
         if let Values::Names { places, .. } = values {
             places.extend(cells);
         }
+    }
+}
+
+/// A value that is a whole number.
+pub(super) trait Whole {
+    fn whole(self) -> u64;
+}
+
+impl Whole for u64 {
+    fn whole(self) -> u64 {
+        self
+    }
+}
+
+impl Whole for Time {
+    fn whole(self) -> u64 {
+        self.0
     }
 }
 

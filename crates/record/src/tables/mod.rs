@@ -179,7 +179,7 @@ table!(FlowletRecord {
     switch: Plain("switch"),
     src: Plain("src"),
     flow: Plain("flow"),
-    packets: Plain("packets"),
+    packets: Optional("packets"),
     flowlets: Plain("flowlets"),
 });
 

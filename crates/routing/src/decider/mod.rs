@@ -11,6 +11,7 @@ use netloom_topology::{HostId, NodeId, PortId};
 use netloom_transport::{Cause, Feedback};
 use netloom_units::Time;
 use rand::Rng;
+use rustc_hash::FxHashMap;
 
 use crate::Granularity;
 use crate::forwarding::{Forwarding, TagSpace};
@@ -57,6 +58,8 @@ pub struct Decider {
     redraws_on_loss: bool,
     /// The granularity learns from feedback, and may stop flows because of it.
     heeds: bool,
+    /// How many flowlets it has seen of which flow, at a switch that tells flowlets apart.
+    flowlets: Option<Box<FxHashMap<FlowKey, u32>>>,
     /// What it decided so far.
     pub decisions: Decisions,
 }
@@ -146,6 +149,7 @@ impl Decider {
         let has_runs = matches!(data, Role::Run | Role::RunAtFirst) || leaf.is_some() && !per_packet;
         let remembers = has_runs && passing.is_none();
         let flows = if remembers { scheme.granularity.at_switch(limits) } else { Flows::None };
+        let flowlets = matches!(flows, Flows::Flowlet(_)).then(Box::default);
         let roles = [data, control, notification];
         let quick = match roles {
             [Role::Hash, Role::Hash, Role::Hash] => Quick::Hash,
@@ -167,6 +171,7 @@ impl Decider {
             weaving,
             leaf,
             chooser,
+            flowlets,
             ..Decider::bare(scheme, salt, stride)
         }
     }
@@ -205,6 +210,7 @@ impl Decider {
             leaf: None,
             redraws_on_loss: false,
             heeds: false,
+            flowlets: None,
             decisions: Decisions::default(),
         }
     }
@@ -271,7 +277,7 @@ impl Decider {
                 let port = ports[self.decide(&header, candidates, now, &mut view, random)];
                 let tag = if role == Role::Run { header.tag } else { tags().another(header.tag, random) };
                 let hop = Hop { port, tag };
-                each!(&mut self.flows, table => table.keep(flow, hop, now, payload), ());
+                self.keep(flow, hop, now, payload);
                 return hop;
             }
             Role::Hash | Role::Spray | Role::Run | Role::PacketAtFirst | Role::RunAtFirst => {
@@ -326,7 +332,7 @@ impl Decider {
             return self.direct(forwarding, here, header);
         }
         let hop = self.way(forwarding, here, header, is_decided, view, random);
-        each!(&mut self.flows, table => table.keep(flow, hop, now, payload), ());
+        self.keep(flow, hop, now, payload);
         hop
     }
 
@@ -388,6 +394,20 @@ impl Decider {
         let tag = if header.is_first() { Tag::DIRECT } else { header.tag };
         let header = Header { tag, ..*header };
         forwarding.onward(here, &header, |ports| self.hashed(&header, ports))
+    }
+
+    /// A run of the flow's packets begins on a way that has been decided on.
+    fn keep(&mut self, flow: FlowRef, hop: Hop, now: Time, payload: u32) {
+        each!(&mut self.flows, table => table.keep(flow, hop, now, payload), ());
+        if let Some(flowlets) = &mut self.flowlets {
+            *flowlets.entry(flow.key).or_default() += 1;
+        }
+    }
+
+    /// How many flowlets of which flow began here, in no order; none if the scheme tells no flowlets apart here.
+    pub fn flowlets(&self) -> Option<impl Iterator<Item = (FlowKey, u32)> + '_> {
+        let flowlets = self.flowlets.as_ref()?;
+        Some(flowlets.iter().map(|(&flow, &count)| (flow, count)))
     }
 
     /// Whether it counts what is in flight of the flows that pass, so that [`Self::counted`] says the way of their data.
@@ -497,7 +517,7 @@ impl Decider {
         let label = leaf.choose(last, paths, before, local, now, random);
         self.decisions.count(label != home);
         let hop = Hop { port: port(label), tag: Tag::label(u32::from(label)) };
-        each!(&mut self.flows, table => table.keep(flow, hop, now, payload), ());
+        self.keep(flow, hop, now, payload);
         marking(label)
     }
 

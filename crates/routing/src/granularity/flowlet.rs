@@ -27,6 +27,17 @@ impl Default for Flowlet {
 }
 
 impl Flowlet {
+    /// Whether packets of a flow at these times, the one behind the other, are of one flowlet.
+    #[inline]
+    pub fn spans(&self, last: Time, now: Time) -> bool {
+        if self.age_bit {
+            // The timer fires at every multiple of the gap, before the packets of that instant.
+            let fired = |time: Time| time.0 / self.gap.0;
+            return fired(now) - fired(last) < 2;
+        }
+        now.saturating_sub(last) <= self.gap
+    }
+
     /// The longest idle time behind which a flow may still keep its path.
     pub fn longest_kept(&self) -> Time {
         if self.age_bit { (self.gap * 2).saturating_sub(Time(1)) } else { self.gap }
@@ -44,13 +55,7 @@ impl Runs for Flowlet {
 
     #[inline]
     fn continues(&self, last: &mut Option<Time>, now: Time, _: u32) -> bool {
-        let Some(last) = last.replace(now) else { return true };
-        if self.age_bit {
-            // The timer fires at every multiple of the gap, before the packets of that instant.
-            let fired = |time: Time| time.0 / self.gap.0;
-            return fired(now) - fired(last) < 2;
-        }
-        now.saturating_sub(last) <= self.gap
+        last.replace(now).is_none_or(|last| self.spans(last, now))
     }
 
     /// Behind a gap it is as if the flow had never been seen.

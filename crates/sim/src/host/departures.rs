@@ -1,6 +1,7 @@
 //! When a flow's packets leave, where somebody asks: gaps are counted, and stretched.
 
 use netloom_record::GapRecord;
+use netloom_routing::granularity::flowlet::Flowlet;
 use netloom_routing::{FlowKey, Granularity};
 use netloom_transport::shaping::hf2t::{Hf2t, Stretcher, Training};
 use netloom_transport::{Shaping, Transport};
@@ -11,10 +12,10 @@ use crate::measure::Measure;
 use crate::model::World;
 
 /// What a run wants to know of departures.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Gaps {
-    /// A gap of this length begins a new flowlet.
-    pub(crate) flowlet: Option<Time>,
+    /// What tells flowlets apart.
+    pub(crate) flowlet: Option<Flowlet>,
     /// Whether gaps are counted by their length.
     pub(crate) are_counted: bool,
     /// Whether switches look at them, too.
@@ -22,11 +23,14 @@ pub(crate) struct Gaps {
 }
 
 impl Gaps {
-    /// The least gap behind which routing, or else the host, sees a new flowlet.
+    /// Flowlets are those of routing, or else those that the host makes.
     pub(crate) fn new(granularity: &Granularity, transport: &Transport, measure: &Measure) -> Self {
         let flowlet = match (granularity, &transport.shaping) {
-            (Granularity::Flowlet(flowlet), _) => Some(flowlet.longest_kept() + Time(1)),
-            (_, Shaping::Hf2t(hf2t)) => hf2t.flowlet,
+            (Granularity::Flowlet(flowlet), _) => Some(flowlet.clone()),
+            // A gap that was stretched to the threshold ends a flowlet.
+            (_, Shaping::Hf2t(hf2t)) => {
+                hf2t.flowlet.map(|least| Flowlet { gap: least.saturating_sub(Time(1)), age_bit: false })
+            }
             _ => None,
         };
         Gaps { flowlet, are_counted: measure.gaps, at_switches: measure.switch_gaps }
@@ -66,7 +70,7 @@ impl Departures {
             Shaping::Hf2t(config) => Some(Stretcher::new(config)),
             Shaping::None(_) | Shaping::Paced(_) => None,
         };
-        let gaps = world.gaps;
+        let gaps = &world.gaps;
         let is_wanted = gaps.are_counted || gaps.flowlet.is_some() || stretcher.is_some();
         let departures = Departures { intervals: Intervals::new(base_rtt), stretcher };
         is_wanted.then(|| Box::new(departures))
@@ -93,8 +97,8 @@ impl Departures {
     /// A packet leaves at `now`; the host learns from it if it stretches gaps.
     #[inline(never)]
     pub(super) fn on_sent(&mut self, world: &World, host: Option<&mut Training>, now: Time) {
-        let gaps = world.gaps;
-        let gap = self.intervals.pass(now, gaps.flowlet, gaps.are_counted);
+        let gaps = &world.gaps;
+        let gap = self.intervals.pass(now, gaps.flowlet.as_ref(), gaps.are_counted);
         if let (Some(stretcher), Shaping::Hf2t(config), Some(host)) =
             (&mut self.stretcher, &world.transport.shaping, host)
         {

@@ -21,7 +21,7 @@ pub(crate) struct Gauge {
 #[derive(Debug)]
 struct Passing {
     intervals: Intervals,
-    packets: u64,
+    packets: u32,
 }
 
 impl Gauge {
@@ -35,27 +35,45 @@ impl Gauge {
             Passing { intervals: Intervals::new(base_rtt), packets: 0 }
         });
         passing.packets += 1;
-        passing.intervals.pass(now, world.gaps.flowlet, is_first);
+        passing.intervals.pass(now, world.gaps.flowlet.as_ref(), is_first);
     }
 
     /// What it has seen as rows of tables: the flowlets of every flow at the switch of that name, and the gaps of those of which it is the
     /// first switch.
     pub(crate) fn records(&self, world: &World, switch: &str) -> (Vec<FlowletRecord>, Vec<GapRecord>) {
-        let (mut flowlets, mut gaps) = (BTreeMap::new(), Vec::new());
-        for (&FlowKey { src, flow }, passing) in &self.flows {
-            let key = FlowKey { src, flow: world.numbering.flow(flow) };
-            let record = flowlets.entry((key.src, key.flow)).or_insert_with(|| FlowletRecord {
-                switch: switch.to_owned(),
-                src: key.src,
-                flow: key.flow,
-                ..FlowletRecord::default()
-            });
-            record.packets += passing.packets;
-            record.flowlets += passing.intervals.flowlets;
-            gaps.extend(passing.intervals.records(key));
-        }
-        (flowlets.into_values().collect(), gaps)
+        let seen = self.flows.iter().map(|(&key, at)| (key, Some(at.packets), at.intervals.flowlets));
+        let gaps =
+            self.flows.iter().flat_map(|(&key, at)| at.intervals.records(numbered(world, key))).collect();
+        (flowlet_records(world, switch, seen), gaps)
     }
+}
+
+/// Flows, or subflows, with the packets and flowlets of them that came to the switch of that name, as rows of a table.
+pub(crate) fn flowlet_records(
+    world: &World,
+    switch: &str,
+    seen: impl Iterator<Item = (FlowKey, Option<u32>, u32)>,
+) -> Vec<FlowletRecord> {
+    let mut records = BTreeMap::new();
+    for (key, packets, flowlets) in seen {
+        let FlowKey { src, flow } = numbered(world, key);
+        let record = records.entry((src, flow)).or_insert_with(|| FlowletRecord {
+            switch: switch.to_owned(),
+            src,
+            flow,
+            ..FlowletRecord::default()
+        });
+        if let Some(packets) = packets {
+            *record.packets.get_or_insert_default() += u64::from(packets);
+        }
+        record.flowlets += flowlets;
+    }
+    records.into_values().collect()
+}
+
+/// The flow by the number that it has in tables.
+fn numbered(world: &World, FlowKey { src, flow }: FlowKey) -> FlowKey {
+    FlowKey { src, flow: world.numbering.flow(flow) }
 }
 
 /// The round-trip time of a full packet and its ACK on the packet's idle path.
