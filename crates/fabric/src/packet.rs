@@ -13,6 +13,8 @@ pub enum PacketKind {
     Header,
     /// The header of a trimmed packet on its way back to the sender, with source and destination exchanged.
     Returned,
+    /// What is left of a data packet, or of a header, that met a cut link, on its way back to the sender, with source and destination exchanged.
+    Unreachable,
     /// Acknowledges a data packet, and everything before [`Packet::aux`].
     Ack,
     /// Go-back-N: asks for everything from [`Packet::aux`] on. Otherwise: the packet has come as a header only, and everything before
@@ -256,7 +258,7 @@ impl Packet {
     pub fn data_source(&self) -> Option<u32> {
         match self.kind {
             PacketKind::Data | PacketKind::Header => Some(self.src),
-            PacketKind::Returned => Some(self.dst),
+            PacketKind::Returned | PacketKind::Unreachable => Some(self.dst),
             _ => None,
         }
     }
@@ -267,9 +269,9 @@ impl Packet {
         self.size = self.size.min(size);
     }
 
-    /// Turns a header round, back to its source.
-    pub(crate) fn turn_round(&mut self) {
-        self.kind = PacketKind::Returned;
+    /// Turns a header round, back to its source, as a packet of `kind`.
+    pub(crate) fn turn_round(&mut self, kind: PacketKind) {
+        self.kind = kind;
         (self.src, self.dst) = (self.dst, self.src);
         self.ingress = NO_INGRESS;
     }

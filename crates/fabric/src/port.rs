@@ -128,7 +128,7 @@ pub struct PortStats {
     pub marks: u64,
     /// Packets that lost their payload.
     pub trims: u64,
-    /// Headers sent back to their source.
+    /// Headers sent back to their source, for want of room or because the channel was cut.
     pub returns: u64,
     /// Time during which flow control held back data that waited; at a NIC, which keeps no queue, during which it held back a lane.
     pub paused: Time,

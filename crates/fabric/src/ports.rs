@@ -611,6 +611,14 @@ impl Ports {
         }
     }
 
+    /// What is left of a data packet, or of a header, turns back to its source, as the channel of a port is cut: the caller sends it on its way.
+    #[cold]
+    pub fn turn_back(&mut self, port: u16, packet: &mut Packet, header_size: u16) {
+        self.ports[usize::from(port)].losses().returns += 1;
+        packet.trim(header_size);
+        packet.turn_round(PacketKind::Unreachable);
+    }
+
     /// A packet ends here, as no route leads on.
     #[cold]
     pub fn discard(&mut self, packet: &Packet) {

@@ -200,7 +200,7 @@ pub struct TraceRecord {
     pub time: Time,
     /// Which channel.
     pub channel: u32,
-    /// `data`, `header`, `returned`, `ack`, `nack`, `pull`, `cnm`, `flow-ack`, `xoff`, `xon`, `cnp` or `pause`.
+    /// `data`, `header`, `returned`, `unreachable`, `ack`, `nack`, `pull`, `cnm`, `flow-ack`, `xoff`, `xon`, `cnp` or `pause`.
     pub kind: String,
     /// Host that sent it.
     pub src: u32,

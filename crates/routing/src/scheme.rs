@@ -114,6 +114,12 @@ impl Routing {
         matches!(self.granularity, Granularity::Packet(_) | Granularity::Reps(_) | Granularity::PathList(_))
     }
 
+    /// Whether hosts can leave a path for another one in mid-flow: a flow that decides once keeps its path, and a flowcut its own until it is empty.
+    pub fn leaves_paths(&self) -> bool {
+        self.placement == Placement::Nic
+            && !matches!(self.granularity, Granularity::Flow(_) | Granularity::Flowcut(_))
+    }
+
     /// The way in which leaf switches tell each other of congestion, if they do.
     pub fn conga(&self) -> Option<&Conga> {
         match &self.selector {

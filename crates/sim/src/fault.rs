@@ -2,7 +2,8 @@
 
 use netloom_fabric::{ChannelFaults, LossySpell};
 use netloom_routing::{RouteTable, Routing};
-use netloom_topology::{ChannelId, LinkId, Network};
+use netloom_topology::{ChannelId, LinkId, Network, NodeId, PortId};
+use netloom_transport::Transport;
 use netloom_units::random;
 use netloom_units::{Invalid, Rate, Time, kinds};
 use rustc_hash::FxHashMap;
@@ -79,6 +80,20 @@ pub struct Cut {
     /// Time from the cut, and from the repair, until all switches and hosts go by new routes, which a packet under way follows from its next
     /// switch on. Absent: never.
     pub reroute_after: Option<Time>,
+    /// What becomes of the data packets that come to a cut link of the middle of the run.
+    pub unreachable: Unreachable,
+}
+
+/// What a switch does with a data packet, or what trimming has left of one, whose link is cut when it comes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unreachable {
+    /// It is lost, and nobody is told.
+    #[default]
+    Silence,
+    /// Its header, as large as an ACK, goes back to its source, which sends it again at once, and takes another path if the packet was on the present one (FatPaths, SC
+    /// 2020, section V: "an ICMP error arrives"). What was waiting for the link or on it at the cut is lost in silence, and so are control packets.
+    Signal,
 }
 
 /// Links that lose packets at random for a while, in both directions, or single channels of them. Nobody is told.
@@ -111,6 +126,10 @@ pub(crate) struct Faults {
     /// Per channel, when it is cut without routing knowing: from, until.
     cuts: ByChannel<(Time, Time)>,
     losses: ByChannel<LossySpell>,
+    /// Per channel, in which of those cuts the switch before it tells sources of packets that come: from, until.
+    signals: ByChannel<(Time, Time)>,
+    /// The first fault with such a cut.
+    signalling: Option<usize>,
     /// The first fault that loses packets.
     losing: Option<usize>,
     /// The first cut of the run's middle that nobody repairs and that routing does not get around.
@@ -140,6 +159,8 @@ impl Faults {
             spells: ByChannel::default(),
             cuts: ByChannel::default(),
             losses: ByChannel::default(),
+            signals: ByChannel::default(),
+            signalling: None,
             losing: None,
             endless: None,
             rerouted: None,
@@ -171,6 +192,11 @@ impl Faults {
                 let expected = "none where a cut lasts for the whole run, of which routing knows; or `from`";
                 return Err(Invalid::new("reroute_after", expected, after));
             }
+            if cut.unreachable == Unreachable::Signal {
+                let expected =
+                    "\"silence\" where a cut lasts for the whole run, of which routing knows; or `from`";
+                return Err(Invalid::new("unreachable", expected, "\"signal\""));
+            }
             for channel in channels {
                 let link = network.links()[channel as usize / 2];
                 if let Some(&host) = [link.a, link.b].iter().find(|&&node| network.is_host(node)) {
@@ -185,13 +211,22 @@ impl Faults {
         }
         let until = cut.until.unwrap_or(Time::MAX);
         let links: Vec<LinkId> = channels.iter().map(|&channel| channel / 2).collect();
+        let is_told = cut.unreachable == Unreachable::Signal;
         for channel in channels {
             self.cuts.entry(channel).or_default().push((cut.from, until));
+            if is_told {
+                self.signals.entry(channel).or_default().push((cut.from, until));
+            }
         }
+        self.signalling = self.signalling.or(is_told.then_some(index));
         self.losing = self.losing.or(Some(index));
         // No route gets around a host's own link.
         let ends = |link: LinkId| [network.links()[link as usize].a, network.links()[link as usize].b];
         let takes_hosts = links.iter().any(|&link| ends(link).iter().any(|&node| network.is_host(node)));
+        if takes_hosts && is_told {
+            let expected = "\"silence\" where a host's own link is cut, as no path gets around that";
+            return Err(Invalid::new("unreachable", expected, "\"signal\""));
+        }
         if cut.until.is_none() && (cut.reroute_after.is_none() || takes_hosts) {
             self.endless = self.endless.or(Some(index));
         } else if cut.until.is_none() {
@@ -288,8 +323,14 @@ impl Faults {
         }
     }
 
-    /// Refuses new routes where switches hold on to the way of what is in flight.
-    pub(crate) fn check_scheme(&self, routing: &Routing) -> Result<(), Invalid> {
+    /// Refuses new routes where switches hold on to the way of what is in flight, and signals to hosts that cannot leave a path.
+    pub(crate) fn check_scheme(&self, routing: &Routing, transport: &Transport) -> Result<(), Invalid> {
+        if let Some(index) = self.signalling.filter(|_| !routing.leaves_paths() || transport.chooses_paths())
+        {
+            let expected = "\"silence\", or routing by hosts that can leave a path in mid-flow: routing.placement = \"nic\", a granularity other than \
+                            \"flow\" and \"flowcut\", and a transport that leaves the choice of paths to routing";
+            return Err(Invalid::new("unreachable", expected, "\"signal\"").within(&index.to_string()));
+        }
         match (self.withdrawals.first(), routing.counted_flowcuts()) {
             (Some(&Withdrawal { fault: index, .. }), Some(_)) => {
                 let expected = "none with flowcuts that switches count, which keep their path while anything is in flight; or routing.placement = \
@@ -308,6 +349,18 @@ impl Faults {
         }
         let random = random::Node::Losses.stream(seed, u64::from(channel));
         ChannelFaults::new(cuts.to_vec(), losses.to_vec(), random).map(Box::new)
+    }
+
+    /// The ports of a node whose cuts it tells sources of, and when: port, from, until.
+    pub(crate) fn signals(&self, network: &Network, node: NodeId) -> Box<[(PortId, Time, Time)]> {
+        if self.signals.is_empty() {
+            return Box::default();
+        }
+        let ports = (0..).zip(network.ports(node));
+        let spells = |(port, &channel)| {
+            of(&self.signals, channel).iter().map(move |&(from, until)| (port, from, until))
+        };
+        ports.flat_map(spells).collect()
     }
 
     /// The rate at time zero and its later changes. Overlapping spells multiply.

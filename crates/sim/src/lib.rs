@@ -50,7 +50,7 @@ pub use channel::ChannelEnds;
 pub use collect::{ConservationError, RunError};
 pub use config::SimConfig;
 pub use driven::{Completion, Driven, Order, Ticket};
-pub use fault::{Cut, Degrade, Fault, Loss};
+pub use fault::{Cut, Degrade, Fault, Loss, Unreachable};
 pub use measure::{ChannelName, Measure};
 pub use packet_trace::{PacketTrace, TracedFlow};
 pub use path::PathProfile;

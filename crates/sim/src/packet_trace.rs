@@ -136,6 +136,7 @@ impl Tracer {
             PacketKind::Data => "data",
             PacketKind::Header => "header",
             PacketKind::Returned => "returned",
+            PacketKind::Unreachable => "unreachable",
             PacketKind::Ack => "ack",
             PacketKind::Nack => "nack",
             PacketKind::Pull => "pull",

@@ -221,7 +221,7 @@ impl Simulation {
         let layers_seed = layers_seed(seed);
         let is_cut = |channel| faults.cut[channel as usize / 2];
         let forwarding = Forwarding::build(&routing, &network, is_cut, layers_seed)?;
-        faults.check_scheme(&routing).map_err(SimError::Fault)?;
+        faults.check_scheme(&routing, &transport).map_err(SimError::Fault)?;
         let scheme = (&routing, &network, layers_seed);
         let epochs = Epochs::lay(&faults.withdrawals, &faults.cut, &forwarding, scheme);
         let epochs = epochs.map_err(SimError::Fault)?;
@@ -363,6 +363,7 @@ impl Simulation {
             let has_hosts = network.ports(id).iter().any(is_to_host);
             let mut draws = random::Node::Router.stream(self.seed, u64::from(id));
             let sampler = self.sampler(id);
+            let told = self.faults.signals(network, id);
             let specs: Vec<PortSpec> = specs.of(id).collect();
             check_switch(&specs, rules)?;
             let specs_len = specs.len();
@@ -390,8 +391,9 @@ impl Simulation {
                 control_sent: 0,
                 control_received: 0,
                 held: Held::default(),
-                duties: self.duties(has_hosts, sampler.is_some()),
+                duties: self.duties(has_hosts, sampler.is_some() || !told.is_empty()),
                 sampler,
+                told,
                 gauge: self.world.gaps.at_switches.then(Box::default),
                 reports: Reports::of(&self.world, id, |channel| self.faults.cut[channel as usize / 2]),
                 last_event: Time::ZERO,
@@ -400,7 +402,8 @@ impl Simulation {
         hosts.chain(switches).collect()
     }
 
-    fn duties(&self, has_hosts: bool, has_sampler: bool) -> Duties {
+    /// `looks`: it takes samples or traces, or tells of cut links.
+    fn duties(&self, has_hosts: bool, looks: bool) -> Duties {
         let World { fabric, forwarding, epochs, routing, rules, gaps, .. } = &self.world;
         // Where only first switches count, those between them carry acknowledgements like any packet.
         let counts = routing.counted_flowcuts().is_some();
@@ -410,7 +413,7 @@ impl Simulation {
             && !counts
             && !routing.weaves()
             && routing.conga().is_none();
-        if has_sampler || gaps.at_switches || fabric.options.qcn.is_some() || !decides_only {
+        if looks || gaps.at_switches || fabric.options.qcn.is_some() || !decides_only {
             Duties::Special
         } else if rules.is_lossless() {
             Duties::Lossless

@@ -40,6 +40,8 @@ pub(crate) struct Switch {
     /// Packets held back until those before them have come.
     pub(crate) held: Held,
     pub(crate) sampler: Option<Box<Sampler>>,
+    /// The ports of which it tells sources while their links are cut: port, from, until.
+    pub(crate) told: Box<[(PortId, Time, Time)]>,
     /// The gaps between the packets that come, where somebody asks.
     pub(crate) gauge: Option<Box<Gauge>>,
     /// What it and its group say about their global channels, under UGAL-G.
@@ -55,7 +57,7 @@ pub(crate) enum Duties {
     Plain,
     /// It obeys flow control.
     Lossless,
-    /// It may obey flow control, takes samples or traces, looks at gaps, notifies of congestion, counts flowcuts, or knows ways other than minimal ones or
+    /// It may obey flow control, takes samples or traces, looks at gaps, notifies of congestion, tells of cut links, counts flowcuts, or knows ways other than minimal ones or
     /// other ones at other times.
     Special,
 }
@@ -214,6 +216,10 @@ impl Switch {
             _ if world.routing.conga().is_some() => self.lead(world, id, now, packet, out),
             _ => self.choose_specially(world, id, now, packet, out),
         };
+        if !self.told.is_empty() && self.must_tell(now, port, packet) {
+            self.ports.turn_back(port, packet, world.transport.options.ack_size.0 as u16);
+            return self.send_back(world, id, now, packet, out);
+        }
         if world.fabric.options.qcn.is_some()
             && packet.kind == PacketKind::Data
             && let Some(feedback) = self.sample_queue(world, now, port, packet, out)
@@ -398,7 +404,13 @@ impl Switch {
         }
     }
 
-    /// Sends the header of a trimmed packet, for which there is no room, back to the packet's source.
+    /// Whether a packet's source is to be told that the packet's link is cut.
+    fn must_tell(&self, now: Time, port: PortId, packet: &Packet) -> bool {
+        let is_cut = |&(of, from, until): &(PortId, Time, Time)| of == port && from <= now && now < until;
+        (packet.is_data() || packet.is_header()) && self.told.iter().any(is_cut)
+    }
+
+    /// Sends the header of a packet that goes no further back to the packet's source.
     #[inline(never)]
     fn send_back(
         &mut self,

@@ -10,7 +10,7 @@ use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Queue, flow_contro
 use netloom_record::{DecisionCount, FlowRecord};
 use netloom_routing::granularity::flowcut::Flowcut;
 use netloom_routing::{Granularity, preset};
-use netloom_sim::{Cut, Degrade, Fault, Loss, SimConfig, SimError, Simulation};
+use netloom_sim::{Cut, Degrade, Fault, Loss, SimConfig, SimError, Simulation, Unreachable};
 use netloom_topology::{FatTree, Network, Topology};
 use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
 use netloom_transport::reliability::trimmed::Trimmed;
@@ -232,8 +232,8 @@ fn degradations() -> impl Strategy<Value = Vec<Fault>> {
 /// Cuts that are repaired, of links and of hosts', and random losses: in all fewer than senders give up at.
 fn interruptions() -> impl Strategy<Value = Vec<Fault>> {
     let reroute_after = prop::option::of((0..30_000u64).prop_map(Time::from_ns));
-    let cut = (any::<bool>(), 1..3u32, 0..40u64, 1..100u64, any::<bool>(), reroute_after);
-    let cut = cut.prop_map(|(host, links, from, lasts, is_repaired, reroute_after)| {
+    let cut = (any::<bool>(), 1..3u32, 0..40u64, 1..100u64, any::<bool>(), reroute_after, any::<bool>());
+    let cut = cut.prop_map(|(host, links, from, lasts, is_repaired, reroute_after, signals)| {
         let is_repaired = is_repaired || host || reroute_after.is_none();
         Fault::Cut(Cut {
             tier: host.then(|| "host".into()),
@@ -241,6 +241,7 @@ fn interruptions() -> impl Strategy<Value = Vec<Fault>> {
             from: Time::from_us(from + u64::from(!is_repaired)),
             until: is_repaired.then(|| Time::from_us(from + lasts)),
             reroute_after,
+            unreachable: if signals && !host { Unreachable::Signal } else { Unreachable::Silence },
             ..Cut::default()
         })
     });
@@ -367,12 +368,25 @@ fn mark(config: &mut SimConfig) {
     }
 }
 
+/// Only hosts that can leave a path are told of cut links.
+fn tell(config: &mut SimConfig) {
+    if config.routing.leaves_paths() && !config.transport.chooses_paths() {
+        return;
+    }
+    for fault in &mut config.faults {
+        if let Fault::Cut(cut) = fault {
+            cut.unreachable = Unreachable::Silence;
+        }
+    }
+}
+
 fn simulate(network: &Network, config: &SimConfig, pattern: &Pattern, seed: u64) -> Option<Simulation> {
     let plan: Plan = netloom_workload::Workload::new(pattern.clone())
         .plan(network, &netloom_workload::PlanContext::new(seed))
         .ok()?;
     let mut config = config.clone();
     mark(&mut config);
+    tell(&mut config);
     let may_hang = !config.faults.is_empty();
     match Simulation::new(network.clone(), config, plan) {
         // A tapered tree may hang on the one link that was cut.

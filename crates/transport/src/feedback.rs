@@ -40,6 +40,8 @@ pub enum Cause {
     Trim,
     /// A packet lost its payload, and its header came back.
     Return,
+    /// A packet met a cut link, and its header came back.
+    Unreachable,
 }
 
 /// Something that a sender learnt, and where its flow stands after it.

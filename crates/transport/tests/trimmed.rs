@@ -74,6 +74,25 @@ fn another_path_is_taken_once_per_round_trip() {
 }
 
 #[test]
+fn what_met_a_cut_link_leaves_again_at_once_and_cuts_no_window() {
+    let windowed = Transport { congestion: Congestion::NewReno(Default::default()), ..Transport::default() };
+    for (transport, window) in [(transport(3), 3), (windowed, 10)] {
+        let mut sender = sender(&transport, 30);
+        assert_eq!(leave(&mut sender, &transport, us(0)).len(), window);
+        for seq in [0, 1] {
+            let told = sender.on_unreachable(&transport, about(us(5), seq, 0, us(0)));
+            assert_eq!((told.cause, told.window_cut, told.tag), (Cause::Unreachable, false, 7));
+        }
+        let left: Vec<u32> = leave(&mut sender, &transport, us(5)).into_iter().map(|(seq, _)| seq).collect();
+        assert_eq!((left, sender.in_flight()), (vec![0, 1], window as u32));
+        // The same header, late: the packet has left again since.
+        sender.on_unreachable(&transport, about(us(6), 0, 0, us(0)));
+        assert_eq!((leave(&mut sender, &transport, us(6)), sender.in_flight()), (vec![], window as u32));
+        assert_eq!((sender.counts.returns, sender.counts.timeouts), (3, 0));
+    }
+}
+
+#[test]
 fn who_waits_for_a_pull_in_vain_sends_a_packet_after_a_timeout() {
     let transport = transport(1);
     let mut sender = sender(&transport, 3);

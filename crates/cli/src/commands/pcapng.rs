@@ -78,8 +78,21 @@ fn capture(trace: &[TraceRecord], names: &BTreeMap<u32, String>) -> Result<Vec<u
 }
 
 /// What a packet may be, in the order of the payload's numbers.
-const KINDS: [&str; 12] =
-    ["data", "header", "returned", "ack", "nack", "cnm", "flow-ack", "xoff", "xon", "cnp", "word", "pull"];
+const KINDS: [&str; 13] = [
+    "data",
+    "header",
+    "returned",
+    "ack",
+    "nack",
+    "cnm",
+    "flow-ack",
+    "xoff",
+    "xon",
+    "cnp",
+    "word",
+    "pull",
+    "unreachable",
+];
 
 /// A packet's headers, and what netloom knows of it.
 fn frame(record: &TraceRecord) -> Vec<u8> {

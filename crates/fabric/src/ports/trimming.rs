@@ -5,7 +5,7 @@ use rand::Rng;
 
 use super::{Ports, is_taken, start_at_once};
 use crate::faults::DropCause;
-use crate::packet::Packet;
+use crate::packet::{Packet, PacketKind};
 use crate::port::{Fate, Moment, Wire};
 use crate::rules::{CONTROL, Rules, Trims};
 
@@ -103,7 +103,7 @@ impl Ports {
         let losses = self.ports[index].losses();
         if trims.return_to_sender && packet.is_header() {
             losses.returns += 1;
-            packet.turn_round();
+            packet.turn_round(PacketKind::Returned);
             return Fate::Returned;
         }
         losses.drops += 1;

@@ -105,9 +105,7 @@ impl Decider {
             return None;
         }
         let flows = scheme.granularity.at_host();
-        // A flow that decides once keeps its layer, and a flowcut its path until it is empty.
-        let may_redraw = !matches!(scheme.granularity, Granularity::Flow(_) | Granularity::Flowcut(_));
-        let redraws_on_loss = may_redraw && matches!(scheme.selector, Selector::Layer(_));
+        let redraws_on_loss = scheme.leaves_paths() && matches!(scheme.selector, Selector::Layer(_));
         let heeds = each!(&flows, table => table.listens(), false);
         Some(Decider { flows, redraws_on_loss, heeds, ..Decider::bare(scheme, 0, 1) })
     }
@@ -735,6 +733,19 @@ impl Decider {
             each!(&mut self.flows, table => table.redraw(flow, another), ());
         }
         each!(&mut self.flows, table => table.on_feedback(flow, feedback), Advice::Continue)
+    }
+
+    /// A packet of a flow met a cut link, its sender learnt: the flow leaves the packet's path, unless it has left it before.
+    pub fn on_unreachable<'t>(
+        &mut self,
+        flow: FlowRef,
+        feedback: &Feedback,
+        tags: impl FnOnce() -> TagSpace<'t>,
+        random: &mut impl Rng,
+    ) {
+        let dead = Tag::from_bits(feedback.tag);
+        each!(&mut self.flows, table => table.leave(flow, dead, |dead| tags().another(dead, random)), ());
+        each!(&mut self.flows, table => table.on_feedback(flow, feedback), Advice::Continue);
     }
 
     /// A pause may have lasted long enough; one that began later goes on.

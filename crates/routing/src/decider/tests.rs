@@ -317,3 +317,20 @@ fn a_selector_of_ones_own_is_one_file_and_one_line() {
         assert!(switch.decider.decisions.deviating > 0);
     }
 }
+
+#[test]
+fn a_flow_leaves_the_path_of_a_cut_link_once_and_no_other() {
+    let mut nic = Place::nic("fatpaths");
+    let space = TagSpace::EntropyInTurn(256);
+    let first = nic.decider.begin(flow(0), None, space, &mut nic.random);
+    let told = |tag: Tag| Feedback { tag: tag.bits(), ..Feedback::of(Cause::Unreachable, Time(9)) };
+    let mut hear = |tag| {
+        nic.decider.on_unreachable(flow(0), &told(tag), || space, &mut nic.random);
+        nic.decider.tag(flow(0), 4096, Time(0), || space, &mut nic.random)
+    };
+    let second = hear(first);
+    assert_ne!(second, first);
+    // Others of its packets that were on the first path come back, too.
+    assert_eq!([hear(first), hear(first)], [second; 2]);
+    assert_ne!(hear(second), second);
+}

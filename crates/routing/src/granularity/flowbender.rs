@@ -9,7 +9,7 @@ use super::runs::Runs;
 use crate::header::Advice;
 
 /// A new path when more than the share `threshold` of the ACKs of `rounds` round trips in a row are marked, or when the retransmission timer
-/// expires. Kabbani et al., FlowBender, CoNEXT'14, section 3. ACKs of packets that left before a change say nothing of the new path and do not
+/// expires, or at once when a switch says that a packet met a cut link. Kabbani et al., FlowBender, CoNEXT'14, section 3. ACKs of packets that left before a change say nothing of the new path and do not
 /// count, which the paper leaves open. At the NIC; needs a fabric that marks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -63,6 +63,10 @@ impl Runs for FlowBender {
     fn on_feedback(&self, round: &mut Round, (): &mut (), feedback: &Feedback) -> Advice {
         match feedback.cause {
             Cause::Timeout => round.bends = true,
+            // The flow has left its path just now.
+            Cause::Unreachable if feedback.sent() >= round.on_path => {
+                *round = Round { on_path: feedback.now, ..Round::default() };
+            }
             Cause::Ack if feedback.sent() >= round.on_path => {
                 if round.acks > 0 && feedback.sent() >= round.since {
                     self.end(round);
@@ -168,6 +172,22 @@ mod tests {
             &Feedback { cause: Cause::Timeout, ..ack(Time(0), Time(900)) },
         );
         assert_eq!([0, 1].map(|now| config.continues(&mut round, Time(now), 1)), [false, true]);
+    }
+
+    #[test]
+    fn what_left_before_a_cut_link_was_told_of_says_nothing_of_the_new_path() {
+        let config = FlowBender::default();
+        let mut round = config.open();
+        let told = Feedback { cause: Cause::Unreachable, ..ack(Time(0), Time(100)) };
+        config.on_feedback(&mut round, &mut (), &told);
+        for sent in [50, 99, 40] {
+            config.on_feedback(
+                &mut round,
+                &mut (),
+                &Feedback { marked: true, ..ack(Time(sent), Time(500 + sent)) },
+            );
+        }
+        assert!(config.continues(&mut round, Time(600), 1), "the decider has taken another path already");
     }
 
     #[test]

@@ -45,7 +45,7 @@ const MANY: u32 = 1024;
 #[derive(Clone, Debug)]
 struct Path {
     tag: Tag,
-    /// Packets that came whole, and headers without their payload.
+    /// Packets that came whole, and headers without their payload, wherever they ended.
     whole: u32,
     trimmed: u32,
     /// Packets that were sent less those that were answered.
@@ -149,7 +149,7 @@ impl Runs for PathList {
 
     fn on_feedback(&self, memory: &mut Memory, (): &mut (), feedback: &Feedback) -> Advice {
         let is_whole = feedback.cause == Cause::Ack;
-        if (is_whole || matches!(feedback.cause, Cause::Trim | Cause::Return))
+        if (is_whole || matches!(feedback.cause, Cause::Trim | Cause::Return | Cause::Unreachable))
             && let Some(path) = memory.find(Tag::from_bits(feedback.tag))
         {
             path.unanswered -= 1;

@@ -145,6 +145,13 @@ impl<G: Runs> Table<G> {
         }
     }
 
+    /// The flow takes another path, if it is still on the one that it had better leave.
+    pub(crate) fn leave(&mut self, flow: FlowRef, path: Tag, another: impl FnOnce(Tag) -> Tag) {
+        if let Some(kept) = self.flows.get_mut(flow).filter(|kept| kept.hop.tag == path) {
+            kept.redraw(another);
+        }
+    }
+
     /// The flow has ended.
     pub(crate) fn end(&mut self, flow: FlowRef) {
         self.flows.remove(flow);

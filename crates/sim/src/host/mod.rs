@@ -281,7 +281,7 @@ impl Host {
         match packet.kind {
             PacketKind::Data => self.on_data(world, id, now, packet, out),
             PacketKind::Header => self.on_header(world, id, now, packet, out),
-            PacketKind::Returned => self.on_returned(world, id, now, packet, out),
+            PacketKind::Returned | PacketKind::Unreachable => self.on_returned(world, id, now, packet, out),
             PacketKind::Ack => self.on_ack(world, id, now, packet, out),
             PacketKind::Nack => self.on_nack(world, id, now, packet, out),
             PacketKind::Pull => self.on_pull(world, now, packet, out),
@@ -648,6 +648,13 @@ impl Host {
                 out.timer(limit, Message::PauseLimit { slot, flow: flow.at.key.flow });
             }
         }
+    }
+
+    /// A packet of a flow met a cut link: whoever chooses the flow's path chooses another one.
+    fn leave_path(&mut self, world: &World, id: u32, slot: u32, feedback: &Feedback) {
+        let (Some(decider), Some(flow)) = (&mut self.decider, &self.flows[slot as usize]) else { return };
+        let tags = || world.routes(feedback.now).tags(id, flow.dst);
+        decider.on_unreachable(flow.at, feedback, tags, &mut self.random);
     }
 
     /// Puts a flow that may send again into the line.

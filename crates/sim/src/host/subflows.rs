@@ -177,7 +177,8 @@ impl Host {
         let Some(Connected { connection, .. }) = connected else { return };
         let was_unsettled = connection.is_unsettled();
         // What came back says nothing of other packets.
-        let cumulative = if packet.kind == PacketKind::Returned { 0 } else { packet.aux };
+        let is_answer = matches!(packet.kind, PacketKind::Ack | PacketKind::Nack);
+        let cumulative = if is_answer { packet.aux } else { 0 };
         let heard = Ack { cumulative, ..answer(now, packet) };
         let told = connection.on_answer(subflow, heard, packet.kind == PacketKind::Ack);
         if connection.is_done() {
@@ -199,7 +200,12 @@ impl Host {
             (Some(header), _) => {
                 // It says nothing of other packets, but the connection may have heard of some by other subflows.
                 flow.sender.forgo(header.cumulative);
-                feedback = Some(flow.sender.on_returned(transport, header));
+                if packet.kind == PacketKind::Unreachable {
+                    let feedback = flow.sender.on_unreachable(transport, header);
+                    self.leave_path(world, id, packet.slot, &feedback);
+                } else {
+                    feedback = Some(flow.sender.on_returned(transport, header));
+                }
             }
         }
         self.see(world, number, subflow);

@@ -1,7 +1,7 @@
-//! Packets that lost their payload on the way: what is left of them reaches their receiver, or comes back to their sender.
+//! Packets that lost their payload on the way, in a full queue or at a cut link: what is left of them reaches their receiver, or comes back to their sender.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::Packet;
+use netloom_fabric::{Packet, PacketKind};
 use netloom_routing::FlowKey;
 use netloom_transport::Ack;
 use netloom_units::Time;
@@ -58,8 +58,13 @@ impl Host {
             return self.on_answer_to_subflow(world, id, now, packet, out);
         }
         let header = Ack { cumulative: flow.sender.oldest(), ..answer(now, packet) };
-        let feedback = flow.sender.on_returned(&world.transport, header);
-        self.heed(world, id, packet.slot, &feedback, out);
+        if packet.kind == PacketKind::Unreachable {
+            let feedback = flow.sender.on_unreachable(&world.transport, header);
+            self.leave_path(world, id, packet.slot, &feedback);
+        } else {
+            let feedback = flow.sender.on_returned(&world.transport, header);
+            self.heed(world, id, packet.slot, &feedback, out);
+        }
         self.go_on(world, packet.slot, now, out);
     }
 }

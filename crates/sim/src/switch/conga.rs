@@ -81,6 +81,6 @@ fn tells(kind: PacketKind) -> bool {
     use PacketKind::*;
     match kind {
         Data | Header | Ack | Nack | Pull | Cnp => true,
-        Returned | Cnm | FlowAck | Word | Xoff | Xon | Pause | Credit | Report => false,
+        Returned | Unreachable | Cnm | FlowAck | Word | Xoff | Xon | Pause | Credit | Report => false,
     }
 }

@@ -143,7 +143,12 @@ impl State {
             }
             // The receiver refused a packet: what is missing is sent again, at the pace of what comes back.
             Cause::Nack => self.recover = self.recover.max(feedback.next),
-            Cause::Loss | Cause::Timeout | Cause::Notification | Cause::Trim | Cause::Return => {}
+            Cause::Loss
+            | Cause::Timeout
+            | Cause::Notification
+            | Cause::Trim
+            | Cause::Return
+            | Cause::Unreachable => {}
         }
         self.reckon(feedback.in_flight, gate);
         if releases && self.allowed > 0 {

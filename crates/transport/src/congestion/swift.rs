@@ -150,7 +150,7 @@ impl State {
                     self.window *= 1.0 - config.max_mdf;
                 }
             }
-            Cause::Notification => {}
+            Cause::Notification | Cause::Unreachable => {}
         }
         self.window = self.window.clamp(config.min_window, self.most);
         let is_cut = self.window < before;

@@ -1,4 +1,4 @@
-//! What a sender does when it hears of packets that lost their payload on the way.
+//! What a sender does when it hears of packets that lost their payload on the way, or that met a cut link.
 
 use super::Sender;
 use crate::config::{Reliability, Transport};
@@ -23,6 +23,18 @@ impl Sender {
     pub fn on_returned(&mut self, transport: &Transport, header: Ack) -> Feedback {
         self.counts.returns += 1;
         self.lose(transport, Cause::Return, header)
+    }
+
+    /// The header of a packet that met a cut link has come back: the packet may leave again at once. That is no sign of congestion, so windows and
+    /// rates stay as they are.
+    pub fn on_unreachable(&mut self, transport: &Transport, header: Ack) -> Feedback {
+        self.counts.returns += 1;
+        if self.recovery.as_mut().is_some_and(|recovery| recovery.lose_departure(header.seq, header.sent)) {
+            self.in_flight -= 1;
+            // No PULL will come for it.
+            self.gate.grant(1);
+        }
+        self.feedback(transport, Cause::Unreachable, header)
     }
 
     /// The departure of packet `about.seq` at `about.sent` did not bring its payload. If the packet has left again since, or has arrived, that

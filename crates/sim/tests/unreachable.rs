@@ -1,0 +1,171 @@
+//! Switches that tell sources of cut links.
+
+mod common;
+
+use common::*;
+use netloom_fabric::queue::trimming::Trimming;
+use netloom_fabric::{Ecn, Queue};
+use netloom_record::Records;
+use netloom_routing::granularity::flowlet::Flowlet;
+use netloom_routing::selector::layer::Acks;
+use netloom_routing::{Granularity, Placement, Selector};
+use netloom_sim::{ChannelEnds, Cut, Fault, SimConfig, Simulation, Unreachable};
+use netloom_topology::{HyperX, Network, SlimFly, Topology};
+use netloom_transport::{Congestion, congestion};
+use netloom_units::{Bytes, Time};
+use netloom_workload::{Message, Plan};
+
+fn us(us: u64) -> Time {
+    Time::from_us(us)
+}
+
+fn told(cut: Cut) -> Vec<Fault> {
+    vec![Fault::Cut(Cut { unreachable: Unreachable::Signal, ..cut })]
+}
+
+fn link(from: &str, to: &str) -> Vec<ChannelEnds> {
+    vec![ChannelEnds { from: from.into(), to: to.into(), parallel: 0 }]
+}
+
+/// Hosts that draw an entropy value per flowlet.
+fn flowlets() -> SimConfig {
+    let mut config = scheme("spray-nic");
+    config.routing.granularity = Granularity::Flowlet(Flowlet::default());
+    config
+}
+
+/// Time that so many bytes take over the first or the last link.
+fn over_host_link(network: &Network, bytes: u64) -> Time {
+    let up = network.channel(network.ports(0)[0]);
+    up.rate.serialize(Bytes(bytes)) + up.latency
+}
+
+/// The leaves s0 and s1 with a host each, and the spines s2 and s3; one packet from h0 to h1 as the link to s2 is cut.
+fn one_packet(seed: u64, start: Time) -> (Network, Records) {
+    let network = leaf_spine(2, 2, 1);
+    let cut = Cut { channels: link("s0", "s2"), from: us(10), until: Some(us(900)), ..Cut::default() };
+    let mut config = SimConfig { faults: told(cut), seed, ..flowlets() };
+    // Before a timeout: the ACK may be lost on the cut link.
+    config.measure.until = Some(start + us(90));
+    let plan = Plan::of_messages(2, [(0, Message::new(1, Bytes(1000), start))]);
+    let records = run(network.clone(), config, plan);
+    (network, records)
+}
+
+#[test]
+fn a_packet_takes_another_path_as_soon_as_its_header_has_come_back() {
+    let mut returns = [0; 4];
+    for seed in 0..40 {
+        let (network, records) = one_packet(seed, us(20));
+        let flow = &records.flows[0];
+        let options = &SimConfig::default().transport.options;
+        // To the leaf with the payload, back as large as an ACK, and again, until a value leads to the other spine.
+        let there = over_host_link(&network, 1000 + options.header.0);
+        let again = there + over_host_link(&network, options.ack_size.0);
+        assert_eq!(fct(flow), flow.idle_fct + again * u64::from(flow.returns));
+        assert_eq!((flow.timeouts, flow.retransmissions), (0, u64::from(flow.returns)));
+        assert_eq!((records.totals.data.dropped, records.totals.data.lost), (0, 0));
+        let at =
+            |from: &str, to: &str| records.channels.iter().find(|c| c.from == from && c.to == to).unwrap();
+        let (cut, other) = (at("s0", "s2"), at("s0", "s3"));
+        assert_eq!((cut.returns, cut.packets, cut.lost), (u64::from(flow.returns), 0, 0));
+        assert_eq!((other.returns, other.packets), (0, 1));
+        returns[flow.returns.min(3) as usize] += 1;
+    }
+    // About half of the values lead to each spine.
+    assert!(returns[0] >= 10 && returns[1] >= 4 && returns[2] >= 1, "{returns:?}");
+}
+
+#[test]
+fn only_packets_that_come_while_the_link_is_cut_go_back() {
+    let (network, _) = one_packet(0, us(20));
+    let there = over_host_link(&network, 1000 + SimConfig::default().transport.options.header.0);
+    let returns = |start| (0..20).map(|seed| one_packet(seed, start).1.flows[0].returns).sum::<u32>();
+    assert_eq!((returns(us(10) - there - Time(1)), returns(us(900) - there)), (0, 0));
+    assert!(returns(us(10) - there) > 0 && returns(us(900) - there - Time(1)) > 0);
+}
+
+/// A flow between switches whose one minimal path is the link between them, which is cut for long.
+fn over_layers(mut config: SimConfig, unreachable: Unreachable) -> Records {
+    let complete = HyperX {
+        dimensions: 1,
+        switches_per_dimension: vec![8],
+        hosts_per_switch: Some(1),
+        ..HyperX::default()
+    };
+    let network = build(Topology::HyperX(complete));
+    let cut = Cut {
+        channels: link("s0", "s4"),
+        from: Time(1),
+        until: Some(Time::from_ms(40)),
+        unreachable,
+        ..Cut::default()
+    };
+    config.faults = vec![Fault::Cut(cut)];
+    let plan = Plan::of_messages(8, [(0, Message::new(4, Bytes(500_000), us(5)))]);
+    let one = run(network.clone(), config.clone(), plan.clone());
+    for threads in 2..=4 {
+        let many = Simulation::new(network.clone(), config.clone(), plan.clone()).unwrap().run(threads);
+        assert_eq!(difference(&one, &many.unwrap().records), None);
+    }
+    let reference = Simulation::new(network, config, plan).unwrap().run_reference().unwrap().records;
+    assert_eq!(difference(&one, &reference), None);
+    one
+}
+
+/// Nine layers, of which the eight sparse ones leave out two links of five.
+fn layers() -> SimConfig {
+    let mut config = scheme("fatpaths");
+    if let Selector::Layer(layer) = &mut config.routing.selector {
+        layer.acks = Acks::Same;
+    }
+    config
+}
+
+#[test]
+fn a_flow_finds_a_layer_around_a_cut_link_within_round_trips() {
+    let (signal, silence) =
+        [Unreachable::Signal, Unreachable::Silence].map(|u| over_layers(layers(), u)).into();
+    let (told, left) = (&signal.flows[0], &silence.flows[0]);
+    assert!(told.returns > 0 && told.timeouts == 0 && fct(told) < told.idle_fct * 2, "{told:?}");
+    assert_eq!((signal.totals.data.dropped, signal.totals.data.lost), (0, 0));
+    assert!(left.returns == 0 && left.timeouts > 0 && fct(left) > left.idle_fct * 4, "{left:?}");
+}
+
+#[test]
+fn a_sender_that_is_pulled_sends_at_once_what_came_back() {
+    let mut config = layers();
+    config.transport.congestion = Congestion::Pulls(congestion::pulls::Pulls::default());
+    config.transport.reliability = netloom_transport::Reliability::Trimmed(Default::default());
+    config.fabric.queue = Queue::Trimming(Trimming::default());
+    let records = over_layers(config, Unreachable::Signal);
+    let flow = &records.flows[0];
+    assert!(flow.returns > 0 && flow.timeouts == 0 && fct(flow) < flow.idle_fct * 2, "{flow:?}");
+}
+
+#[test]
+fn who_cannot_leave_a_path_or_need_not_be_told_is_refused() {
+    let network = build(Topology::SlimFly(SlimFly { q: Some(5), ..SlimFly::default() }));
+    let refusal = |config: SimConfig, cut: Cut| {
+        let config = SimConfig { faults: told(cut), ..config };
+        let error = Simulation::new(network.clone(), config, permutation(1000, &network, 3));
+        error.map(|_| ()).unwrap_err().to_string()
+    };
+    let cut = Cut { links: Some(1), from: us(1), until: Some(us(9)), ..Cut::default() };
+    for scheme in [scheme("ecmp"), scheme("letflow"), scheme("flowcut-nic")] {
+        let error = refusal(scheme, cut.clone());
+        assert!(
+            error.starts_with("faults.0.unreachable: expected \"silence\", or routing by hosts"),
+            "{error}"
+        );
+    }
+    let mut chosen = scheme("spray-nic");
+    chosen.fabric.options.ecn = Some(Ecn { kmin: Bytes(5_000), kmax: Bytes(50_000), pmax: 0.1 });
+    chosen.transport.congestion = Congestion::MpRdma(Default::default());
+    assert_eq!(chosen.routing.placement, Placement::Nic);
+    assert!(refusal(chosen, cut.clone()).contains("a transport that leaves the choice of paths to routing"));
+    let host = Cut { tier: Some("host".into()), ..cut.clone() };
+    assert!(refusal(flowlets(), host).contains("as no path gets around that"));
+    let whole = Cut { from: Time::ZERO, until: None, ..cut };
+    assert!(refusal(flowlets(), whole).contains("where a cut lasts for the whole run"));
+}
