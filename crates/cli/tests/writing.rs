@@ -2,11 +2,13 @@
 
 #![cfg(unix)]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::{FileTypeExt, symlink};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::time::Instant;
 
 fn netloom(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_netloom"));
@@ -101,4 +103,56 @@ fn the_tables_of_path_analysis_are_written_all_or_none() {
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     assert!(text(&output).contains("diversity.parquet"), "{}", text(&output));
     assert_eq!(names("bad"), 1, "none of the other tables");
+    fs::create_dir(folder.path().join("notes")).unwrap();
+    fs::write(folder.path().join("notes/a.txt"), "").unwrap();
+    for (out, expected) in [
+        ("notes", "it holds `a.txt`, which is no table of `netloom paths`"),
+        (".", "working directory"),
+        ("notes/a.txt", "Not a directory"),
+    ] {
+        let output = paths(out);
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+        assert!(output.stdout.is_empty() && text(&output).contains(expected), "{}", text(&output));
+    }
+    assert_eq!(names("notes"), 1);
+}
+
+/// Whenever the process is killed, the folder is that of one run, or not there.
+#[test]
+fn killed_path_analysis_leaves_all_tables_or_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = |out: &str, seed: u64| {
+        let seed = format!("--seed={seed}");
+        let args = ["paths", "jellyfish:switches=30,degree=5", "--samples", "20", &seed, "--out", out];
+        netloom(folder.path(), &args).stdout(Stdio::null()).spawn().unwrap()
+    };
+    let read = |out: &str| -> Option<BTreeMap<_, _>> {
+        let entries = fs::read_dir(folder.path().join(out)).ok()?;
+        Some(
+            entries
+                .map(|entry| entry.unwrap())
+                .map(|e| (e.file_name(), fs::read(e.path()).unwrap()))
+                .collect(),
+        )
+    };
+    let begun = Instant::now();
+    assert!(start("0", 0).wait().unwrap().success());
+    let whole = begun.elapsed();
+    assert!(start("1", 1).wait().unwrap().success());
+    let known = [read("0"), read("1")];
+    assert!(known[0] != known[1] && known[0].as_ref().is_some_and(|tables| tables.len() == 4));
+    let (mut none, mut changed) = (0, 0);
+    for round in 0..60 {
+        let out = if round < 20 { format!("fresh-{round}") } else { "tables".to_owned() };
+        let before = read(&out);
+        let mut child = start(&out, round % 2);
+        std::thread::sleep(whole.mul_f64(round as f64 % 20.0 / 20.0 + 0.3));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let after = read(&out);
+        none += u32::from(after.is_none());
+        changed += u32::from(after != before);
+        assert!(after == before || after == known[round as usize % 2], "a mixture in {out}");
+    }
+    assert!(none > 0 && changed > 0, "kills came before the end and after it: {none}, {changed}");
 }

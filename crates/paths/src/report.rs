@@ -244,6 +244,9 @@ pub fn collisions(
 }
 
 impl PathsReport {
+    /// The names of [`Self::tables`].
+    pub const TABLES: [&str; 4] = ["network", "distances", "minimal_paths", "diversity"];
+
     /// The result at the largest length, d', in one way of counting.
     pub fn at_largest_length(&self, counting: Counting) -> Option<&DiversityAtLength> {
         self.diversity.iter().rev().find(|row| row.counting == counting)
@@ -373,10 +376,7 @@ mod tests {
     fn columns_of_a_table_are_equally_long() {
         let report = report(&petersen(), &PathsConfig::default()).unwrap();
         let tables = report.tables();
-        assert_eq!(
-            tables.iter().map(|t| t.name).collect::<Vec<_>>(),
-            ["network", "distances", "minimal_paths", "diversity"]
-        );
+        assert_eq!(tables.iter().map(|t| t.name).collect::<Vec<_>>(), PathsReport::TABLES);
         for table in &tables {
             assert!(table.columns.iter().all(|column| column.values.len() == table.rows()), "{}", table.name);
         }

@@ -52,6 +52,7 @@ mod summary;
 mod tables;
 #[cfg(test)]
 mod testing;
+pub mod whole;
 
 pub use breakdown::{ChannelSummary, ChannelWindowSummary, GroupSummary, WindowGroupSummary, WindowSummary};
 pub use estimate::Estimate;

@@ -130,6 +130,8 @@ pub(crate) struct Faults {
     signals: ByChannel<(Time, Time)>,
     /// The first fault with such a cut.
     signalling: Option<usize>,
+    /// Whether links of the network lose packets by themselves.
+    has_error_rates: bool,
     /// The first fault that loses packets.
     losing: Option<usize>,
     /// The first cut of the run's middle that nobody repairs and that routing does not get around.
@@ -161,6 +163,7 @@ impl Faults {
             losses: ByChannel::default(),
             signals: ByChannel::default(),
             signalling: None,
+            has_error_rates: !network.error_rates().is_empty(),
             losing: None,
             endless: None,
             rerouted: None,
@@ -173,6 +176,11 @@ impl Faults {
                 Fault::Loss(loss) => laid.lose(loss, index, network, seed),
             };
             result.map_err(|error| error.within(&index.to_string()))?;
+        }
+        for &(link, rate) in network.error_rates() {
+            for channel in [2 * link, 2 * link + 1] {
+                laid.losses.entry(channel).or_default().push(lossy_spell(Time::ZERO, None, rate));
+            }
         }
         Ok(laid)
     }
@@ -276,12 +284,7 @@ impl Faults {
             channels: &loss.channels,
             switches: None,
         };
-        let spell = LossySpell {
-            from: loss.from,
-            until: loss.until.unwrap_or(Time::MAX),
-            // Saturates where the product is beyond the range, and a probability is never rounded to none.
-            probability: ((loss.probability * 2f64.powi(32)).round() as u32).max(1),
-        };
+        let spell = lossy_spell(loss.from, loss.until, loss.probability);
         for channel in choice.channels(network, seed, index, false)? {
             self.losses.entry(channel).or_default().push(spell);
         }
@@ -289,9 +292,9 @@ impl Faults {
         Ok(())
     }
 
-    /// Whether packets are lost because of a fault.
+    /// Whether packets are lost because of a fault, or of a link's error rate.
     pub(crate) fn lose_packets(&self) -> bool {
-        self.losing.is_some()
+        self.losing.is_some() || self.has_error_rates
     }
 
     /// Refuses what the rest of the run cannot bear: packets lost in a lossless fabric, and a cut for good in a run without an end, in
@@ -376,6 +379,16 @@ impl Faults {
         instants.sort_unstable();
         instants.dedup();
         (rate_at(Time::ZERO), instants.into_iter().map(|time| (time, rate_at(time))).collect())
+    }
+}
+
+/// A spell in which each packet is lost with a probability.
+fn lossy_spell(from: Time, until: Option<Time>, probability: f64) -> LossySpell {
+    LossySpell {
+        from,
+        until: until.unwrap_or(Time::MAX),
+        // Saturates where the product is beyond the range, and a probability is never rounded to none.
+        probability: ((probability * 2f64.powi(32)).round() as u32).max(1),
     }
 }
 

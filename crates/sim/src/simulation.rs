@@ -54,6 +54,9 @@ pub enum SimError {
     /// The cut links leave somebody unreachable.
     #[error("faults: {0}")]
     Unreachable(String),
+    /// The links of a lossless fabric have error rates.
+    #[error("topology: {0}")]
+    ErrorRates(String),
     /// What to measure makes no sense.
     #[error("measure.{0}")]
     Measure(Invalid),
@@ -139,6 +142,12 @@ impl Simulation {
         if transport.hurries() && !has_fast_lane {
             let expected = "false without a control lane in which to hurry: fabric.queue = \"trimming\" and fabric.control_priority";
             return Err(SimError::Transport(Invalid::new("reliability.priority", expected, true)));
+        }
+        if let (true, Some(&(link, rate))) = (fabric.is_lossless(), network.error_rates().first()) {
+            return Err(SimError::ErrorRates(format!(
+                "expected links without error rates in a lossless fabric (or fabric.flow_control = \"lossy\"), found {rate} for {}",
+                channel_name(&network, 2 * link)
+            )));
         }
         let faults = Faults::lay(&faults, &network, seed).map_err(SimError::Fault)?;
         faults.check(fabric.is_lossless(), measure.until).map_err(SimError::Fault)?;

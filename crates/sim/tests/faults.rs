@@ -6,7 +6,7 @@ use common::*;
 use netloom_fabric::{FlowControl, flow_control};
 use netloom_record::Records;
 use netloom_sim::{ChannelEnds, Cut, Degrade, Fault, Loss, Measure, SimConfig, Simulation};
-use netloom_topology::Network;
+use netloom_topology::{BuildContext, Network, Ns3, Topology};
 use netloom_transport::{Reliability, Transport};
 use netloom_units::{Bytes, Time};
 use netloom_workload::{Incast, Pattern, Plan};
@@ -74,6 +74,38 @@ fn flows_from_and_to_a_host_stall_while_its_link_is_cut() {
     for channel in &records.channels {
         assert_eq!(channel.lost > 0, near(&channel.from) || near(&channel.to), "{channel:?}");
     }
+}
+
+/// Four hosts at one switch; packets are lost on the link of node 1 with a probability.
+fn ns3_network(error_rate: &str) -> Network {
+    let folder = tempfile::tempdir().unwrap();
+    let link = |host: u32, rate: &str| format!("{host} 4 200Gbps 1us {rate}\n");
+    let links = [link(0, "0"), link(1, error_rate), link(2, "0"), link(3, "0")].concat();
+    std::fs::write(folder.path().join("net.txt"), format!("5 1 4\n4\n{links}")).unwrap();
+    let topology = Topology::Ns3(Ns3 { path: "net.txt".into(), parallel_links: false });
+    topology.build(&BuildContext { seed: 1, base_dir: folder.path() }).unwrap()
+}
+
+#[test]
+fn an_error_rate_of_a_link_is_the_fault_that_says_the_same() {
+    let (network, sound) = (ns3_network("0.02"), ns3_network("0"));
+    let plan = permutation(1_000_000, &network, 3);
+    let channels = vec![channel("1", "4"), channel("4", "1")];
+    let loss = with(Fault::Loss(Loss { channels, probability: 0.02, ..Loss::default() }));
+    let records = everywhere(&network, &with_nothing(), &plan);
+    assert_eq!(difference(&records, &run(sound.clone(), loss, plan.clone())), None);
+    for channel in &records.channels {
+        assert_eq!(channel.lost > 0, channel.from == "1" || channel.to == "1", "{channel:?}");
+    }
+    assert!(run(sound, with_nothing(), plan).channels.iter().all(|channel| channel.lost == 0));
+
+    let mut lossless = with_nothing();
+    lossless.fabric.flow_control = FlowControl::Pfc(flow_control::pfc::Pfc::default());
+    let refused = "topology: expected links without error rates in a lossless fabric (or fabric.flow_control = \"lossy\"), found 0.02 for 1 -> 4";
+    assert_eq!(refusal(&network, lossless), refused);
+    let without_acks = Transport { reliability: Reliability::None(Default::default()), ..unlimited() };
+    let error = refusal(&network, SimConfig { transport: without_acks, ..with_nothing() });
+    assert!(error.contains("a reliability with ACKs, as packets can get lost"), "{error}");
 }
 
 fn with_nothing() -> SimConfig {

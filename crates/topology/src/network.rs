@@ -70,6 +70,8 @@ pub struct Network {
     /// Per tree level (index `level - 1`): how many hosts share one up port under D-mod-k.
     up_strides: Vec<u32>,
     global_tier: Option<TierId>,
+    /// Links that lose packets at random, ascending: few or none.
+    error_rates: Vec<(LinkId, f64)>,
     /// CSR: `ports[port_start[n]..port_start[n + 1]]` are the outgoing channels of node `n`.
     port_start: Vec<u32>,
     ports: Vec<ChannelId>,
@@ -105,6 +107,17 @@ impl Network {
     /// All links in the order of creation.
     pub fn links(&self) -> &[Link] {
         &self.links
+    }
+
+    /// Links that lose packets at random, ascending, each with the probability that a packet is lost on one of its directions.
+    pub fn error_rates(&self) -> &[(LinkId, f64)] {
+        &self.error_rates
+    }
+
+    /// The probability that a packet is lost on one direction of a link.
+    pub fn error_rate(&self, link: LinkId) -> f64 {
+        let place = self.error_rates.binary_search_by_key(&link, |&(id, _)| id);
+        place.map_or(0.0, |place| self.error_rates[place].1)
     }
 
     /// Names of the link tiers, indexed by [`TierId`].
@@ -197,6 +210,7 @@ pub struct NetworkBuilder {
     up_strides: Vec<u32>,
     names: Option<Names>,
     global_tier: Option<TierId>,
+    error_rates: Vec<(LinkId, f64)>,
 }
 
 impl NetworkBuilder {
@@ -212,6 +226,7 @@ impl NetworkBuilder {
             up_strides: Vec::new(),
             names: None,
             global_tier: None,
+            error_rates: Vec::new(),
         }
     }
 
@@ -267,6 +282,15 @@ impl NetworkBuilder {
         self.links.len() as LinkId - 1
     }
 
+    /// Lets the link that was added last lose packets at random, with this probability above 0 and below 1 in each direction.
+    ///
+    /// # Panics
+    /// If there is no link yet.
+    pub fn error_rate(&mut self, probability: f64) {
+        let last = self.links.len().checked_sub(1).expect("a link to lose packets");
+        self.error_rates.push((last as LinkId, probability));
+    }
+
     /// Checks the network and freezes it.
     ///
     /// # Errors
@@ -317,6 +341,7 @@ impl NetworkBuilder {
             pods: self.pods,
             up_strides: self.up_strides,
             global_tier: self.global_tier,
+            error_rates: self.error_rates,
             port_start,
             ports,
             names: self.names,

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use netloom_topology::{
-    BuildContext, Dot, Dragonfly, DragonflyPreset, EdgeList, FatTree, GraphMl, HtsimTopo, Jellyfish, Json,
-    LeafSpine, Network, NetworkError, Ns3, SlimFly, Topology, Xgft,
+    BuildContext, Dot, Dragonfly, DragonflyPreset, EdgeList, ExportFormat, FatTree, GraphMl, HtsimTopo,
+    Jellyfish, Json, LeafSpine, Network, NetworkError, Ns3, SlimFly, Topology, Xgft,
 };
 use netloom_units::{Rate, Time};
 use proptest::prelude::*;
@@ -66,6 +66,30 @@ fn ns3_files_keep_links_rates_and_latencies() {
             network.links().iter().map(|link| (link.a, link.b, link.rate, link.latency)).collect()
         };
         assert_eq!(cables(&again), cables(&network));
+    }
+}
+
+/// Every format that has room for them keeps error rates; the others refuse.
+#[test]
+fn error_rates_come_through_files() {
+    let text = "4 1 3\n3\n0 3 100Gbps 1us 0.25\n1 3 100Gbps 1us 0\n2 3 100Gbps 1us 0.000001\n";
+    let network = read(Topology::Ns3(Ns3 { path: "net".into(), parallel_links: false }), text).unwrap();
+    assert_eq!(network.error_rates(), [(0, 0.25), (2, 1e-6)]);
+    assert_eq!((0..3).map(|link| network.error_rate(link)).collect::<Vec<_>>(), [0.25, 0.0, 1e-6]);
+    for (format, name, _) in ExportFormat::ALL {
+        let spec = match format {
+            ExportFormat::GraphMl => Topology::GraphMl(GraphMl::new("net")),
+            ExportFormat::Dot => Topology::Dot(Dot::new("net")),
+            ExportFormat::Json => Topology::Json(Json::new("net")),
+            ExportFormat::Ns3 => Topology::Ns3(Ns3 { path: "net".into(), parallel_links: false }),
+            ExportFormat::EdgeList | ExportFormat::HtsimTopo => {
+                let error = network.export(format).unwrap_err().to_string();
+                assert!(error.starts_with("format: expected graphml, dot, json or ns3-topology"), "{error}");
+                continue;
+            }
+        };
+        let again = read(spec, &network.export(format).unwrap()).unwrap();
+        assert_eq!(again.error_rates(), network.error_rates(), "{name}");
     }
 }
 
@@ -325,7 +349,11 @@ fn malformed_files_are_named() {
         error(ns3(), "3 1 2\n2\n0 2 100Gbps 1000ns 0\n")
             .contains("the file ends where it should have 2 links")
     );
-    assert!(error(ns3(), "3 1 1\n2\n0 2 100Gbps 1000ns 0.1\n").contains(":3: expected error rate 0"));
+    for rate in ["1", "-0.1", "NaN", "inf", "often"] {
+        let error = error(ns3(), &format!("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us {rate}\n"));
+        assert!(error.contains(":4: error_rate: expected the probability that a packet is lost"), "{error}");
+        assert!(error.contains(&format!("found \"{rate}\"")), "{error}");
+    }
     assert!(error(ns3(), "3 1 1\n5\n0 2 100Gbps 1000ns 0\n").contains(":2: expected a node below 3"));
     assert!(error(ns3(), "4000000000 1 1\n5\n").contains(":1: 4000000000 nodes"));
     assert!(error(ns3(), "3 1\n").contains("expected \"NODES SWITCHES LINKS\", found 2 words"));

@@ -1,12 +1,12 @@
 //! `netloom paths`: which paths a network offers.
 
-use std::fs;
-use std::io::Write;
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{self, Path, PathBuf};
 
 use netloom_paths::columns::ReportTable;
-use netloom_paths::{PathsConfig, ReportError, report};
-use netloom_record::partial;
+use netloom_paths::{PathsConfig, PathsReport, ReportError, report};
+use netloom_record::{partial, whole};
 use netloom_scenario::{Problem, build_network};
 
 use crate::args::PathsArgs;
@@ -19,9 +19,7 @@ use crate::parquet_file;
 pub(crate) fn paths(args: &PathsArgs) -> Result<(), Failure> {
     let loaded = load_network(&args.spec, Some(&args.seed))?;
     let network = build_network(&loaded.scenario, &loaded.document)?;
-    if let Some(folder) = &args.out {
-        fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
-    }
+    let place = args.out.as_deref().map(Tables::prepare).transpose()?;
     let config = PathsConfig {
         samples: args.samples,
         seed: loaded.scenario.seed,
@@ -46,45 +44,86 @@ pub(crate) fn paths(args: &PathsArgs) -> Result<(), Failure> {
         out,
         "cdp: disjoint paths of at most that length, pi: path interference; both as shares of the radix (FatPaths sec. IV)"
     )?;
-    if let Some(folder) = &args.out {
-        write_tables(folder, &tables)?;
+    if let (Some(place), Some(folder)) = (place, &args.out) {
+        place.write(&tables)?;
         writeln!(out, "tables in {}", folder.display())?;
     }
     Ok(())
 }
 
-/// Writes all tables or, as far as a file system allows, none: they are put in place only when the last one is complete.
-fn write_tables(folder: &Path, tables: &[ReportTable]) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| unwritable(folder, &partial::plain(&error));
-    partial::remove_abandoned(folder, partial::PREFIX);
-    let complete = tempfile::Builder::new().prefix(partial::PREFIX).tempdir_in(folder).map_err(failed)?;
-    let _claim = partial::claim(complete.path());
-    let names = || tables.iter().map(|table| format!("{}.parquet", table.name));
-    for (name, table) in names().zip(tables) {
-        let written = parquet_file::encode(table)
-            .map_err(std::io::Error::other)
-            .and_then(|bytes| fs::write(complete.path().join(&name), bytes));
-        written.map_err(|error| unwritable(&folder.join(&name), &error))?;
-    }
-    let mut places = Vec::with_capacity(tables.len());
-    for name in names() {
-        let place = folder.join(name);
-        // A link stays a link; what is no file is refused rather than renamed over.
-        let place = if place.is_symlink() { fs::canonicalize(&place).map_err(failed)? } else { place };
-        if place.exists() && !place.is_file() {
-            return Err(unwritable(&place, &"it is no regular file"));
+/// The folder of the tables, if it may be one: no file that is something else is ever touched.
+struct Tables {
+    dir: PathBuf,
+}
+
+impl Tables {
+    /// Checks the folder, so that a bad one is known before the paths are counted.
+    fn prepare(dir: &Path) -> Result<Self, Failure> {
+        // An existing folder goes by its real name: a link to it stays a link.
+        let real = match fs::canonicalize(dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !dir.is_symlink() => path::absolute(dir),
+            other => other,
+        };
+        let tables = Tables { dir: real.map_err(|error| unwritable(dir, &error))? };
+        if std::env::current_dir().is_ok_and(|current| current.starts_with(&tables.dir)) {
+            return Err(unwritable(
+                dir,
+                &"it is the working directory or above it; the tables need a folder of their own",
+            ));
         }
-        places.push(place);
+        tables.is_there()?;
+        Ok(tables)
     }
-    let mut fresh = Vec::new();
-    for (name, place) in names().zip(places) {
-        let is_fresh = !place.exists();
-        if let Err(error) = fs::rename(complete.path().join(name), &place) {
-            // What was not there before goes again; what was replaced is newer than it was.
-            fresh.iter().for_each(|place| _ = fs::remove_file(place));
-            return Err(unwritable(&place, &error));
+
+    /// Whether there are tables to replace.
+    fn is_there(&self) -> Result<bool, Failure> {
+        let entries = match fs::read_dir(&self.dir) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(unwritable(&self.dir, &error)),
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(|error| unwritable(&self.dir, &error))?;
+            let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+            found.push((entry.file_name().to_string_lossy().into_owned(), is_file));
         }
-        fresh.extend(is_fresh.then_some(place));
+        found.sort();
+        let is_table = |name: &str| PathsReport::TABLES.iter().any(|table| name == file_name(table));
+        match found.iter().find(|(name, is_file)| !is_file || !is_table(name)) {
+            Some((name, _)) => {
+                let reason =
+                    format!("it holds `{name}`, which is no table of `netloom paths`; choose another folder");
+                Err(unwritable(&self.dir, &reason))
+            }
+            None => Ok(!found.is_empty()),
+        }
     }
-    Ok(())
+
+    /// Writes all tables or none, and in place of all former ones or of none.
+    fn write(&self, tables: &[ReportTable]) -> Result<(), Failure> {
+        let failed = |error: io::Error| unwritable(&self.dir, &error);
+        let parent = self.dir.parent().unwrap_or(&self.dir);
+        fs::create_dir_all(parent).map_err(failed)?;
+        partial::remove_abandoned(parent, &whole::prefix(&self.dir));
+        let (folder, _claim) = whole::temporary_in(parent, &self.dir).map_err(failed)?;
+        for table in tables {
+            let name = file_name(table.name);
+            let write = |bytes: Vec<u8>| {
+                let mut file = File::create_new(folder.path().join(&name))?;
+                file.write_all(&bytes)?;
+                file.sync_all()
+            };
+            let written = parquet_file::encode(table).map_err(io::Error::other).and_then(write);
+            written.map_err(|error| unwritable(&self.dir.join(&name), &error))?;
+        }
+        whole::sync_folder(folder.path()).map_err(failed)?;
+        let is_there = self.is_there()?;
+        whole::put_in_place(folder, &self.dir, is_there).map_err(failed)?;
+        whole::sync_folder(parent).map_err(failed)
+    }
+}
+
+fn file_name(table: &str) -> String {
+    format!("{table}.parquet")
 }

@@ -12,12 +12,13 @@ use super::{
     FILES, FLOW_SERIES, FLOWLETS, FLOWS, GAPS, LATENCY, LINKS, OutcomeError, PACKETS, PERFORMANCE, SCENARIO,
     SERIES, SUMMARY, SWITCH_GAPS, TRACE, WINDOWS,
 };
-use crate::partial::{self, plain};
+use crate::partial;
 use crate::performance::Performance;
 use crate::records::Records;
 use crate::series::{Series, SeriesRow};
 use crate::summary::Summary;
 use crate::tables::{self, Names, Row};
+use crate::whole::{self, prefix, sync_folder};
 
 /// Bytes that even a small outcome needs: where they cannot be written, nothing is run.
 const ROOM: usize = 32 << 10;
@@ -164,15 +165,7 @@ impl OutcomeWriter {
 
     /// A folder beside the target that removes itself unless it is put in place, and what marks it as being written.
     fn temporary_in(&self, parent: &Path) -> Result<(TempDir, Option<File>), OutcomeError> {
-        let prefix = prefix(&self.dir);
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(&prefix);
-        // An outcome is as readable as any folder its user makes, not private like a temporary one.
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
-        let folder = builder.tempdir_in(parent).map_err(|source| self.write_error(plain(&source)))?;
-        let claim = partial::claim(folder.path());
-        Ok((folder, claim))
+        whole::temporary_in(parent, &self.dir).map_err(|source| self.write_error(source))
     }
 
     fn table<R: Row>(
@@ -210,50 +203,9 @@ impl OutcomeWriter {
     }
 
     fn put_in_place(&self, folder: TempDir) -> Result<(), OutcomeError> {
-        if self.inspect()? {
-            // The former outcome takes the temporary folder's name, and is removed with it. If that fails, the new
-            // outcome is in place all the same.
-            exchange(folder.path(), &self.dir).map_err(|source| self.write_error(source))?;
-            let _ = folder.close();
-        } else {
-            // Renaming a folder onto another succeeds only if that is empty, so nothing that appeared since is lost.
-            fs::rename(folder.path(), &self.dir).map_err(|source| self.write_error(source))?;
-            let _ = folder.keep();
-        }
-        Ok(())
+        let is_there = self.inspect()?;
+        whole::put_in_place(folder, &self.dir, is_there).map_err(|source| self.write_error(source))
     }
-}
-
-/// How the hidden names begin under which an outcome is written.
-fn prefix(dir: &Path) -> String {
-    format!(".{}.partial-", dir.file_name().unwrap_or_default().to_string_lossy())
-}
-
-/// Swaps two folders in one step where the file system can, in two where not.
-fn exchange(new: &Path, old: &Path) -> io::Result<()> {
-    #[cfg(any(target_os = "linux", target_os = "macos"))]
-    {
-        use rustix::fs::{CWD, RenameFlags, renameat_with};
-        use rustix::io::Errno;
-        match renameat_with(CWD, new, CWD, old, RenameFlags::EXCHANGE) {
-            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
-            other => return other.map_err(io::Error::from),
-        }
-    }
-    exchange_in_steps(new, old)
-}
-
-/// Moves the old folder aside, the new one in its place, and the old one to the new one's name. Between the first
-/// two steps no outcome has the target's name; if the second fails, the old one is moved back.
-fn exchange_in_steps(new: &Path, old: &Path) -> io::Result<()> {
-    let mut aside = new.as_os_str().to_owned();
-    aside.push(".former");
-    fs::rename(old, &aside)?;
-    if let Err(error) = fs::rename(new, old) {
-        fs::rename(&aside, old)?;
-        return Err(error);
-    }
-    fs::rename(&aside, new)
 }
 
 /// Folders that had to be made on the way to the target; removed again unless kept.
@@ -285,15 +237,6 @@ impl Drop for Parents {
             // Not empty if another run has put its outcome there meanwhile: then it stays.
             let _ = fs::remove_dir(path);
         }
-    }
-}
-
-/// Makes the entries of a folder durable, where the system can.
-fn sync_folder(path: &Path) -> io::Result<()> {
-    use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
-    match File::open(path).and_then(|folder| folder.sync_all()) {
-        Err(error) if !matches!(error.kind(), InvalidInput | Unsupported | PermissionDenied) => Err(error),
-        _ => Ok(()),
     }
 }
 
@@ -392,20 +335,6 @@ mod tests {
         write(&dir, Existing::Replace, &Records::default()).unwrap();
         assert!(!names(&dir).contains(&SERIES.to_owned()), "no file of the former outcome stays");
         assert_eq!(names(root.path()), ["outcome"]);
-    }
-
-    #[test]
-    fn file_systems_that_cannot_exchange_folders_take_three_steps() {
-        let root = tempfile::tempdir().unwrap();
-        let (new, old) = (root.path().join("new"), root.path().join("old"));
-        fs::create_dir(&new).unwrap();
-        fs::create_dir(&old).unwrap();
-        fs::write(new.join("1"), "").unwrap();
-        fs::write(old.join("2"), "").unwrap();
-        exchange_in_steps(&new, &old).unwrap();
-        assert_eq!((names(&new), names(&old)), (vec!["2".to_owned()], vec!["1".to_owned()]));
-        assert!(exchange_in_steps(&root.path().join("absent"), &old).is_err());
-        assert_eq!(names(&old), ["1"], "the old folder is back");
     }
 
     #[test]

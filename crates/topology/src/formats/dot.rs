@@ -339,9 +339,9 @@ impl Network {
             writeln!(text, "  {} [{}];", name(node), list(&node_attributes(self, node)))
                 .expect("writing to a string");
         }
-        for link in self.links() {
+        for (id, link) in (0..).zip(self.links()) {
             let (a, b) = (name(link.a), name(link.b));
-            writeln!(text, "  {a} -- {b} [{}];", list(&link_attributes(self, link)))
+            writeln!(text, "  {a} -- {b} [{}];", list(&link_attributes(self, id)))
                 .expect("writing to a string");
         }
         text + "}\n"

@@ -31,7 +31,7 @@ pub enum ExportFormat {
     Json,
     /// `htsim-topo`, `.topo`: fat trees of two or three levels.
     HtsimTopo,
-    /// `ns3-topology`: links, rates and latencies.
+    /// `ns3-topology`: links, rates, latencies and error rates.
     Ns3,
 }
 
@@ -68,8 +68,17 @@ impl Network {
     /// The network as text in a format.
     ///
     /// # Errors
-    /// If the format cannot describe this network: [`ExportFormat::HtsimTopo`] knows fat trees only.
+    /// If the format cannot describe this network: [`ExportFormat::HtsimTopo`] knows fat trees only, and neither it nor
+    /// [`ExportFormat::EdgeList`] links that lose packets at random.
     pub fn export(&self, format: ExportFormat) -> Result<String, NetworkError> {
+        if let (ExportFormat::EdgeList | ExportFormat::HtsimTopo, Some((link, rate))) =
+            (format, self.error_rates().first())
+        {
+            let expected = "graphml, dot, json or ns3-topology for a network whose links have error rates";
+            return Err(
+                Invalid::new("format", expected, format!("another, and link {link} has {rate}")).into()
+            );
+        }
         match format {
             ExportFormat::EdgeList => Ok(self.to_edge_list()),
             ExportFormat::GraphMl => Ok(self.to_graphml()),

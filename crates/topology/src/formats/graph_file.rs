@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use crate::cable::Cable;
 use crate::error::NetworkError;
 use crate::formats::Reader;
-use crate::network::{Link, Network, NetworkBuilder, NodeId, TierId};
+use crate::network::{LinkId, Network, NetworkBuilder, NodeId, TierId};
 use crate::size::Size;
 
 /// A node as a file describes it.
@@ -26,6 +26,8 @@ struct FileLink {
     a: usize,
     b: usize,
     cable: Cable,
+    /// Probability that a packet is lost on it.
+    error_rate: f64,
     tier: Option<String>,
     line: usize,
 }
@@ -40,6 +42,9 @@ pub(crate) struct Reading {
     /// Links of added hosts.
     pub(crate) cable: Cable,
 }
+
+/// What the error rate of a link may be.
+const ERROR_RATE: &str = "expected the probability that a packet is lost, at least 0 and below 1";
 
 /// A graph of named nodes, in the order of the file.
 ///
@@ -82,9 +87,16 @@ pub(crate) fn node_attributes(network: &Network, node: NodeId) -> Vec<(&'static 
 }
 
 /// What a file says of a link.
-pub(crate) fn link_attributes(network: &Network, link: &Link) -> [(&'static str, String); 3] {
+pub(crate) fn link_attributes(network: &Network, id: LinkId) -> Vec<(&'static str, String)> {
+    let link = network.links()[id as usize];
     let tier = network.tiers()[usize::from(link.tier)].clone();
-    [("rate", link.rate.to_string()), ("latency", link.latency.to_string()), ("tier", tier)]
+    let mut attributes =
+        vec![("rate", link.rate.to_string()), ("latency", link.latency.to_string()), ("tier", tier)];
+    let error_rate = network.error_rate(id);
+    if error_rate > 0.0 {
+        attributes.push(("error_rate", error_rate.to_string()));
+    }
+    attributes
 }
 
 impl GraphFile {
@@ -110,7 +122,7 @@ impl GraphFile {
 
     /// Adds a link and returns its index.
     pub(crate) fn link(&mut self, a: usize, b: usize, cable: Cable, line: usize) -> usize {
-        self.links.push(FileLink { a, b, cable, tier: None, line });
+        self.links.push(FileLink { a, b, cable, error_rate: 0.0, tier: None, line });
         self.links.len() - 1
     }
 
@@ -175,6 +187,12 @@ impl GraphFile {
             "rate" => link.cable.rate = reader.parse(line, value)?,
             "latency" => link.cable.latency = reader.parse(line, value)?,
             "tier" => link.tier = Some(value.to_owned()),
+            "error_rate" => {
+                link.error_rate =
+                    value.parse().ok().filter(|rate| (0.0..1.0).contains(rate)).ok_or_else(|| {
+                        reader.error(line, format!("error_rate: {ERROR_RATE}, found \"{value}\""))
+                    })?;
+            }
             _ => {}
         }
         Ok(())
@@ -232,6 +250,9 @@ impl GraphFile {
             }
             let tier = builder.tier(name);
             builder.link(ids[link.a], ids[link.b], link.cable.rate, link.cable.latency, tier);
+            if link.error_rate > 0.0 {
+                builder.error_rate(link.error_rate);
+            }
         }
         builder.names(self.names(&ids, hosts as u32 + switches as u32));
         builder.up_strides(std::mem::take(&mut self.up_strides));

@@ -95,8 +95,10 @@ impl Network {
             ("edge", "rate", "string"),
             ("edge", "latency", "string"),
             ("edge", "tier", "string"),
+            ("edge", "error_rate", "double"),
         ];
-        for (element, name, kind) in keys {
+        let is_used = |name: &str| name != "error_rate" || !self.error_rates().is_empty();
+        for (element, name, kind) in keys.into_iter().filter(|(_, name, _)| is_used(name)) {
             writeln!(
                 text,
                 "  <key id=\"{name}\" for=\"{element}\" attr.name=\"{name}\" attr.type=\"{kind}\"/>"
@@ -115,9 +117,9 @@ impl Network {
             let (name, data) = (escape(&self.node_name(node)), data(&node_attributes(self, node)));
             writeln!(text, "    <node id=\"{name}\">{data}</node>").expect("writing to a string");
         }
-        for link in self.links() {
+        for (id, link) in (0..).zip(self.links()) {
             let (a, b) = (escape(&self.node_name(link.a)), escape(&self.node_name(link.b)));
-            let data = data(&link_attributes(self, link));
+            let data = data(&link_attributes(self, id));
             writeln!(text, "    <edge source=\"{a}\" target=\"{b}\">{data}</edge>")
                 .expect("writing to a string");
         }

@@ -7,7 +7,7 @@ use crate::cable::Cable;
 use crate::error::NetworkError;
 use crate::formats::graph_file::{GraphFile, graph_attributes, link_attributes, node_attributes};
 use crate::formats::reader::{Reader, graph_format};
-use crate::network::{Link, Network};
+use crate::network::{Link, LinkId, Network};
 
 graph_format! {
     /// An undirected graph from a JSON file in node-link form (`networkx.node_link_data`): lists `nodes` of objects with
@@ -87,9 +87,9 @@ impl Network {
             format!("{{{}}}", attributes.iter().map(entry).collect::<Vec<_>>().join(", "))
         };
         let node = |node| object(&[vec![("id", self.node_name(node))], node_attributes(self, node)].concat());
-        let link = |link: &Link| {
+        let link = |(id, link): (LinkId, &Link)| {
             let ends = [("source", self.node_name(link.a)), ("target", self.node_name(link.b))];
-            object(&[&ends[..], &link_attributes(self, link)].concat())
+            object(&[&ends[..], &link_attributes(self, id)].concat())
         };
         let mut text = format!(
             "{{\"directed\": false, \"multigraph\": true, \"graph\": {},\n",
@@ -97,7 +97,7 @@ impl Network {
         );
         append_list(&mut text, "nodes", (0..self.nodes()).map(node));
         text += ",\n";
-        append_list(&mut text, "links", self.links().iter().map(link));
+        append_list(&mut text, "links", (0..).zip(self.links()).map(link));
         text + "}\n"
     }
 }

@@ -21,8 +21,8 @@ use crate::topology::BuildContext;
 /// A network from a `topology.txt` of the HPCC or ConWeave ns-3 simulators.
 ///
 /// Hosts are the nodes that are not among the switches, in the order of their ids. Nodes are named by their ids, also in
-/// `ns3-flows`, which may lie in any order. Text after the last link is skipped. Links that lose packets at random (a
-/// positive error rate) are refused.
+/// `ns3-flows`, which may lie in any order. Text after the last link is skipped. A link's error rate is the probability that a
+/// packet, of data or not, is lost on it, in each direction for itself, as in ns-3.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ns3 {
@@ -89,12 +89,10 @@ fn parse(reader: &Reader) -> Result<GraphFile, NetworkError> {
                 format!("expected \"A B RATE DELAY ERROR_RATE\", found {} words", entry.len()),
             ));
         };
-        if reader.parse::<f64>(line, error_rate)? != 0.0 {
-            return Err(reader.error(line, format!("expected error rate 0, found {error_rate}")));
-        }
         let cable = Cable { rate: reader.parse(line, rate)?, latency: reader.parse(line, delay)? };
         let (a, b) = (check(line, reader.parse(line, a)?)?, check(line, reader.parse(line, b)?)?);
-        graph.link(a, b, cable, line);
+        let link = graph.link(a, b, cable, line);
+        graph.set_link(reader, line, link, "error_rate", error_rate)?;
     }
     // What follows is free text, unless it is one more link.
     let is_link = |words: &[String]| {
@@ -118,12 +116,19 @@ impl Network {
         let mut text = format!("{} {} {}\n", self.nodes(), self.switches(), self.links().len());
         let ids: Vec<String> = (self.hosts()..self.nodes()).map(|switch| switch.to_string()).collect();
         writeln!(text, "{}", ids.join(" ")).expect("writing to a string");
-        for link in self.links() {
+        for (id, link) in (0..).zip(self.links()) {
             // ns-3 has no picoseconds; a decimal fraction of a nanosecond says the same.
             let (whole, fraction) = (link.latency.0 / 1000, link.latency.0 % 1000);
             let fraction = if fraction == 0 { String::new() } else { format!(".{fraction:03}") };
-            writeln!(text, "{} {} {} {whole}{fraction}ns 0.0", link.a, link.b, link.rate)
-                .expect("writing to a string");
+            writeln!(
+                text,
+                "{} {} {} {whole}{fraction}ns {:?}",
+                link.a,
+                link.b,
+                link.rate,
+                self.error_rate(id)
+            )
+            .expect("writing to a string");
         }
         text
     }

@@ -1,0 +1,113 @@
+//! Folders that are written as a whole or not at all: under a hidden name beside their place, then renamed into it.
+//!
+//! A crash, a full disk or a killed process leaves either what was there before or what is new, never a mixture or a part. A killed
+//! process can leave the hidden folder `.NAME.partial-XXXXXX` behind, which [`partial`] removes later.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use crate::partial::{self, plain};
+
+/// How the hidden names begin under which a folder is written.
+pub fn prefix(dir: &Path) -> String {
+    format!(".{}.partial-", dir.file_name().unwrap_or_default().to_string_lossy())
+}
+
+/// A hidden folder in `parent`, for what shall become `dir`; it removes itself unless it is put in place. With it what marks it as being
+/// written, as long as that lives.
+///
+/// # Errors
+/// If the system refuses.
+pub fn temporary_in(parent: &Path, dir: &Path) -> io::Result<(TempDir, Option<File>)> {
+    let prefix = prefix(dir);
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix);
+    // As readable as any folder its user makes, not private like a temporary one.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
+    let folder = builder.tempdir_in(parent).map_err(|error| plain(&error))?;
+    let claim = partial::claim(folder.path());
+    Ok((folder, claim))
+}
+
+/// Gives a folder its place: that of one that `is_there`, which is removed, or where none is or an empty one.
+///
+/// # Errors
+/// If the system refuses; what was there stays.
+pub fn put_in_place(folder: TempDir, dir: &Path, is_there: bool) -> io::Result<()> {
+    if is_there {
+        // The former folder takes the hidden name, and is removed with it. If that fails, the new one is in place all the same.
+        exchange(folder.path(), dir)?;
+        let _ = folder.close();
+    } else {
+        // Renaming a folder onto another succeeds only if that is empty, so nothing that appeared since is lost.
+        fs::rename(folder.path(), dir)?;
+        let _ = folder.keep();
+    }
+    Ok(())
+}
+
+/// Swaps two folders in one step where the file system can, in two where not.
+fn exchange(new: &Path, old: &Path) -> io::Result<()> {
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        use rustix::io::Errno;
+        match renameat_with(CWD, new, CWD, old, RenameFlags::EXCHANGE) {
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
+            other => return other.map_err(io::Error::from),
+        }
+    }
+    exchange_in_steps(new, old)
+}
+
+/// Moves the old folder aside, the new one in its place, and the old one to the new one's name. Between the first
+/// two steps no outcome has the target's name; if the second fails, the old one is moved back.
+fn exchange_in_steps(new: &Path, old: &Path) -> io::Result<()> {
+    let mut aside = new.as_os_str().to_owned();
+    aside.push(".former");
+    fs::rename(old, &aside)?;
+    if let Err(error) = fs::rename(new, old) {
+        fs::rename(&aside, old)?;
+        return Err(error);
+    }
+    fs::rename(&aside, new)
+}
+
+/// Makes the entries of a folder durable, where the system can.
+///
+/// # Errors
+/// If the disk fails.
+pub fn sync_folder(path: &Path) -> io::Result<()> {
+    use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
+    match File::open(path).and_then(|folder| folder.sync_all()) {
+        Err(error) if !matches!(error.kind(), InvalidInput | Unsupported | PermissionDenied) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(dir: &Path) -> Vec<String> {
+        fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn file_systems_that_cannot_exchange_folders_take_three_steps() {
+        let root = tempfile::tempdir().unwrap();
+        let (new, old) = (root.path().join("new"), root.path().join("old"));
+        fs::create_dir(&new).unwrap();
+        fs::create_dir(&old).unwrap();
+        fs::write(new.join("1"), "").unwrap();
+        fs::write(old.join("2"), "").unwrap();
+        exchange_in_steps(&new, &old).unwrap();
+        assert_eq!((names(&new), names(&old)), (vec!["2".to_owned()], vec!["1".to_owned()]));
+        assert!(exchange_in_steps(&root.path().join("absent"), &old).is_err());
+        assert_eq!(names(&old), ["1"], "the old folder is back");
+    }
+}
