@@ -469,11 +469,13 @@ proptest! {
         fabric in fabrics(true),
         rto_initial in prop_oneof![Just(10), 1..2000u64],
         rto_min in 1..2000u64,
+        rto_most in prop::option::of(0..20_000u64),
         seed in any::<u64>(),
         sample in prop::option::of(300..3000u64),
     ) {
         transport.options.rto_initial = Time::from_ns(rto_initial);
         transport.options.rto_min = Time::from_ns(rto_min);
+        transport.options.rto_max = rto_most.map(|more| Time::from_ns(rto_min.max(rto_initial) + more));
         let spraying = spraying(&transport);
         let mut config = SimConfig { transport, fabric, seed, ..spraying };
         config.fabric.options.buffer = config.fabric.options.buffer.map(|b| b.max(config.transport.packet_size()));

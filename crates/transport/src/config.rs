@@ -84,6 +84,9 @@ pub struct TransportOptions {
     pub rto_min: Time,
     /// Retransmission timeout before the first round-trip time is known.
     pub rto_initial: Time,
+    /// Largest retransmission timeout, however many there were in a row; absent: 64 times the first one. RFC 6298 (2.5) wants 60 s or more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rto_max: Option<Time>,
     /// How many subflows send a flow together (MPTCP, RFC 8684), each with a window, a timer and a path of its own; 1: the flow itself does. A subflow
     /// with room in its window sends the flow's next packet, and the receiver puts them in order. Beyond 1 every packet has its ACK
     /// (`ack_every = 1`).
@@ -115,6 +118,7 @@ impl Default for TransportOptions {
             ack_delay: Time::from_us(20),
             rto_min: Time::from_ms(1),
             rto_initial: Time::from_ms(10),
+            rto_max: None,
             subflows: 1,
             handshake: false,
             interrupt_interval: None,
@@ -362,6 +366,10 @@ impl TransportOptions {
         for (field, time) in times {
             Invalid::unless(time > Time::ZERO, field, "more than 0", time)?;
         }
+        let first = self.rto_min.max(self.rto_initial);
+        let fits = self.rto_max.is_none_or(|most| most >= first);
+        let expected = || format!("at least {first}, the larger of rto_min and rto_initial");
+        Invalid::unless(fits, "rto_max", expected(), self.rto_max.unwrap_or(first))?;
         Ok(())
     }
 }

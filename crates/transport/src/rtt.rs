@@ -48,6 +48,27 @@ impl Rtt {
             Some(smoothed) => (smoothed + self.variation * 4).max(options.rto_min),
             None => options.rto_initial,
         };
-        Time(base.0.saturating_mul(1 << backoff.min(6)))
+        let most = options.rto_max.unwrap_or(Time::MAX);
+        Time(base.0.saturating_mul(1 << backoff.min(6))).min(most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timeouts_double_up_to_the_largest() {
+        let (ms, mut rtt) = (Time::from_ms, Rtt::default());
+        let mut options =
+            TransportOptions { rto_min: ms(2), rto_initial: ms(3), ..TransportOptions::default() };
+        let timeouts = |rtt: &Rtt, options: &TransportOptions| {
+            [0, 1, 2, 6, 9].map(|backoff| rtt.timeout(options, backoff))
+        };
+        assert_eq!(timeouts(&rtt, &options), [3, 6, 12, 192, 192].map(ms));
+        options.rto_max = Some(ms(7));
+        assert_eq!(timeouts(&rtt, &options), [3, 6, 7, 7, 7].map(ms));
+        rtt.sample(Time::from_us(10));
+        assert_eq!(timeouts(&rtt, &options), [2, 4, 7, 7, 7].map(ms));
     }
 }

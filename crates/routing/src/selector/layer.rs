@@ -24,8 +24,8 @@ pub struct Layer {
     /// How switches forward inside a layer: by the one port of its table (`single-path`), or by the hash of the header among all
     /// ports that begin a shortest path inside the layer (`ecmp`).
     pub within_layer: WithinLayer,
-    /// The layer of ACKs, NACKs and PULLs: 0 (`minimal`), or that of the packet that they answer (`same`), so that a sender that leaves a layer with
-    /// dead links leaves those on the way back, too.
+    /// The layer of ACKs, NACKs and PULLs: that of the packet that they answer (`same`), so that a sender that leaves a layer with dead links leaves
+    /// those on the way back, too; or 0 (`minimal`). The paper does not say.
     pub acks: Acks,
     /// How the layers are made.
     pub construction: Construction,
@@ -86,7 +86,7 @@ impl Default for Layer {
         Layer {
             first: First::Minimal,
             within_layer: WithinLayer::SinglePath,
-            acks: Acks::Minimal,
+            acks: Acks::Same,
             construction: Construction::RandomLayers(RandomLayers::default()),
         }
     }
