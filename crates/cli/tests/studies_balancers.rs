@@ -1,4 +1,4 @@
-//! The study of load balancers holds its gates in its small form.
+//! The studies of load balancers hold their gates in their small forms.
 
 #[macro_use]
 mod common;
@@ -6,4 +6,5 @@ mod common;
 studies! {
     "balancers":
     leaf_spine: "leaf-spine",
+    a_slow_link: "slow-link",
 }

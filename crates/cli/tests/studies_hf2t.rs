@@ -8,4 +8,5 @@ studies! {
     table_1_gaps: "gaps",
     table_2_and_figures_6_and_7: "flowlets",
     other_loads_and_the_larger_tree: "loads",
+    longer_thresholds: "thresholds",
 }
