@@ -1,11 +1,9 @@
 //! The candidate ports of every switch towards every host.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
-
-use netloom_topology::{Channel, ChannelId, HostId, Network, NodeId, PortId};
+use netloom_topology::{ChannelId, HostId, Network, NodeId, PortId};
 use rustc_hash::FxHashMap;
 
+use super::distances::{Distances, ROOTS, bits};
 use crate::header::Candidates;
 
 /// For every switch and destination, the ports that lie on a minimal path, in port order.
@@ -14,7 +12,8 @@ use crate::header::Candidates;
 /// their global links, so that a minimal path crosses one at most, also where two would be fewer hops in all (Kim et al., ISCA'08).
 ///
 /// Destinations are kept per edge switch, and equal sets of ports are kept once (on a tree there are little more than there are
-/// ports: the set of all up ports and every single down port), so a table takes four bytes per (switch, edge switch).
+/// ports: the set of all up ports and every single down port). Switches with equal sets towards all share a row of four bytes per edge
+/// switch: on a tree all edge switches, those of a pod, and all core switches do.
 #[derive(Clone, Debug)]
 pub struct RouteTable {
     hosts: u32,
@@ -23,7 +22,9 @@ pub struct RouteTable {
     /// How many they are.
     edges: usize,
     attachment: Vec<Attachment>,
-    /// `set_of[switch × edges + edge]` indexes `sets`.
+    /// Per switch, its row.
+    row_of: Vec<u32>,
+    /// `set_of[row × edges + edge]` indexes `sets`. What a row says of the way to a switch of its own is not meant.
     set_of: Vec<u32>,
     sets: Vec<Box<[PortId]>>,
 }
@@ -81,27 +82,17 @@ impl RouteTable {
             attachment.push(Attachment { switch, edge: *slot, port });
         }
         let edges = edge_switch.len();
-        let mut set_of = vec![0u32; switches * edges];
-        let mut sets = before.map_or_else(Vec::new, |before| before.sets.clone());
-        let mut known: FxHashMap<Vec<PortId>, u32> =
-            (0..).zip(&sets).map(|(index, set)| (set.to_vec(), index)).collect();
-        let mut set = Vec::new();
+        let mut sets = Sets::after(before);
+        let mut rows = Rows::new(switches);
         let mut distances = Distances::new(network, is_cut);
-        for (edge, &root) in edge_switch.iter().enumerate() {
-            distances.measure((root - hosts) as usize);
-            for here in 0..switches {
-                set.clear();
-                set.extend(distances.closer(here));
-                let index = known.get(&set).copied().unwrap_or_else(|| {
-                    sets.push(set.as_slice().into());
-                    known.insert(set.clone(), sets.len() as u32 - 1);
-                    sets.len() as u32 - 1
-                });
-                set_of[here * edges + edge] = index;
-            }
+        let roots: Vec<usize> = edge_switch.iter().map(|&switch| (switch - hosts) as usize).collect();
+        for roots in roots.chunks(ROOTS) {
+            distances.measure(roots);
+            rows.add(roots, &sets.of_roots(&distances, switches));
         }
-
-        RouteTable { hosts, edge_switch, edges, attachment, set_of, sets }
+        let (row_of, set_of) = rows.finish(edges);
+        let sets = sets.sets;
+        RouteTable { hosts, edge_switch, edges, attachment, row_of, set_of, sets }
     }
 
     /// A switch with hosts, and a host that it does not reach.
@@ -153,13 +144,16 @@ impl RouteTable {
     /// The ports of `switch` on minimal paths to an edge switch; none at that switch itself.
     #[inline]
     pub fn towards_edge(&self, switch: NodeId, edge: u32) -> Candidates<'_> {
+        if self.edge_switch(edge) == switch {
+            return Candidates { ports: &[], set: u32::MAX };
+        }
         let set = self.set_of[self.row(switch) + edge as usize];
         Candidates { ports: &self.sets[set as usize], set }
     }
 
     /// Where a switch's part of the table begins; it may remember that.
     pub fn row(&self, switch: NodeId) -> usize {
-        (switch - self.hosts) as usize * self.edges
+        self.row_of[(switch - self.hosts) as usize] as usize * self.edges
     }
 
     /// [`Self::candidates`] of a switch that remembers its [`Self::row`].
@@ -171,6 +165,165 @@ impl RouteTable {
         }
         let set = self.set_of[row + attachment.edge as usize];
         Candidates { ports: &self.sets[set as usize], set }
+    }
+}
+
+/// Sets of ports by their numbers, in the order in which they come up by edge switch and then by switch.
+struct Sets {
+    sets: Vec<Box<[PortId]>>,
+    known: FxHashMap<Box<[PortId]>, u32>,
+}
+
+/// The ways of one switch: to these roots, the ports of the set of that number.
+type Ways = Vec<(u64, u32)>;
+
+/// A set that has come up among the ways to the roots of the moment, and where first.
+struct Fresh {
+    first: (usize, usize),
+    set: Box<[PortId]>,
+}
+
+impl Sets {
+    fn after(before: Option<&RouteTable>) -> Self {
+        let sets = before.map_or_else(Vec::new, |before| before.sets.clone());
+        let known = (0..).zip(&sets).map(|(number, set)| (set.clone(), number)).collect();
+        Sets { sets, known }
+    }
+
+    /// The ways of all switches to the roots that have been measured.
+    fn of_roots(&mut self, distances: &Distances, switches: usize) -> Vec<Ways> {
+        let known = self.sets.len() as u32;
+        let (mut fresh, mut ports, mut set) = (Vec::new(), Vec::new(), Vec::new());
+        let mut all: Vec<Ways> = vec![Ways::new(); switches];
+        for (here, ways) in all.iter_mut().enumerate() {
+            distances.closer(here, &mut ports);
+            each_set(&ports, distances.roots(), &mut set, |set, roots| {
+                let number = self.known.get(set).copied().unwrap_or_else(|| {
+                    let number = known + fresh.len() as u32;
+                    self.known.insert(set.into(), number);
+                    fresh.push(Fresh { first: (usize::MAX, 0), set: set.into() });
+                    number
+                });
+                if let Some(fresh) = number.checked_sub(known).map(|place| &mut fresh[place as usize]) {
+                    fresh.first = fresh.first.min((roots.trailing_zeros() as usize, here));
+                }
+                ways.push((roots, number));
+            });
+        }
+        let mut order: Vec<usize> = (0..fresh.len()).collect();
+        order.sort_unstable_by_key(|&place| fresh[place].first);
+        let mut number_of = vec![0; fresh.len()];
+        for (number, &place) in (known..).zip(&order) {
+            number_of[place] = number;
+            self.known.insert(fresh[place].set.clone(), number);
+            self.sets.push(fresh[place].set.clone());
+        }
+        for (_, number) in all.iter_mut().flatten().filter(|&&mut (_, number)| number >= known) {
+            *number = number_of[(*number - known) as usize];
+        }
+        all
+    }
+}
+
+/// Calls `found` with every set of ports that lead nearer to some roots, and those roots; `set` is room to work.
+fn each_set(
+    ports: &[(PortId, u64)],
+    roots: u64,
+    set: &mut Vec<PortId>,
+    mut found: impl FnMut(&[PortId], u64),
+) {
+    let (one, several) =
+        ports.iter().fold((0, 0), |(one, several), &(_, of_port)| (one | of_port, several | one & of_port));
+    if roots & !one != 0 {
+        found(&[], roots & !one);
+    }
+    for &(port, of_port) in ports.iter().filter(|&&(_, of_port)| of_port & !several != 0) {
+        found(&[port], of_port & !several);
+    }
+    let mut rest = several;
+    while rest != 0 {
+        let root = rest & rest.wrapping_neg();
+        let mut alike = rest;
+        set.clear();
+        for &(port, of_port) in ports {
+            if of_port & root != 0 {
+                set.push(port);
+                alike &= of_port;
+            } else {
+                alike &= !of_port;
+            }
+        }
+        found(set, alike);
+        rest &= !alike;
+    }
+}
+
+/// Rows as they grow, a block of edge switches at a time. What is equal within a block is kept once.
+struct Rows {
+    blocks: Vec<Block>,
+    switches: usize,
+}
+
+/// The part of all rows about some edge switches.
+struct Block {
+    /// Per switch, which of the different parts is its own.
+    part_of: Vec<u32>,
+    parts: Vec<u32>,
+    width: usize,
+}
+
+impl Rows {
+    fn new(switches: usize) -> Self {
+        Rows { blocks: Vec::new(), switches }
+    }
+
+    /// The next block is about these roots.
+    fn add(&mut self, roots: &[usize], ways: &[Ways]) {
+        let mut own = vec![usize::MAX; self.switches];
+        roots.iter().enumerate().for_each(|(place, &root)| own[root] = place);
+        let (width, mut known) = (roots.len(), FxHashMap::default());
+        let mut block = Block { part_of: Vec::with_capacity(self.switches), parts: Vec::new(), width };
+        let mut part = vec![0; width];
+        for (ways, &own) in ways.iter().zip(&own) {
+            for &(roots, number) in ways {
+                bits(roots).for_each(|root| part[root] = number);
+            }
+            if own < width && width > 1 {
+                // Nobody asks for the way to where it is, so this need not tell the row from others.
+                part[own] = part[if own == 0 { 1 } else { 0 }];
+            }
+            let next = known.len() as u32;
+            let number = *known.entry(part.clone()).or_insert(next);
+            if number == next {
+                block.parts.extend(&part);
+            }
+            block.part_of.push(number);
+        }
+        self.blocks.push(block);
+    }
+
+    /// Every switch's row, and the rows.
+    fn finish(self, edges: usize) -> (Vec<u32>, Vec<u32>) {
+        let (mut row_of, mut firsts) = (Vec::with_capacity(self.switches), Vec::new());
+        let mut known: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
+        for switch in 0..self.switches {
+            let parts = self.blocks.iter().map(|block| block.part_of[switch]).collect();
+            row_of.push(*known.entry(parts).or_insert_with(|| {
+                firsts.push(switch);
+                firsts.len() as u32 - 1
+            }));
+        }
+        // Blocks are given up as the rows grow, from left to right: nothing is held twice.
+        let mut set_of = vec![0; firsts.len() * edges];
+        let mut begin = 0;
+        for Block { part_of, parts, width } in self.blocks {
+            for (row, &first) in firsts.iter().enumerate() {
+                let part = part_of[first] as usize * width;
+                set_of[row * edges + begin..][..width].copy_from_slice(&parts[part..part + width]);
+            }
+            begin += width;
+        }
+        (row_of, set_of)
     }
 }
 
@@ -186,13 +339,19 @@ impl Hops {
     /// Those of a network without its cut links.
     pub(crate) fn measure(network: &Network, table: &RouteTable, is_cut: impl Fn(ChannelId) -> bool) -> Self {
         let mut distances = Distances::new(network, is_cut);
-        let index = |edge| (table.edge_switch(edge) - network.hosts()) as usize;
-        let mut between = Vec::with_capacity(table.edges * table.edges);
-        let count = |distance: u32| ((distance % GLOBAL).min(255) as u8, (distance / GLOBAL).min(255) as u8);
-        for root in 0..table.edges() {
-            distances.measure(index(root));
-            // All links lead both ways.
-            between.extend((0..table.edges()).map(|from| count(distances.to_root[index(from)])));
+        let edges: Vec<usize> =
+            (0..table.edges()).map(|edge| (table.edge_switch(edge) - network.hosts()) as usize).collect();
+        let mut between = vec![(u8::MAX, u8::MAX); table.edges * table.edges];
+        let count = |count: u32| count.min(u32::from(u8::MAX)) as u8;
+        for (roots, rows) in edges.chunks(ROOTS).zip(between.chunks_mut(ROOTS * table.edges)) {
+            distances.measure(roots);
+            for (globals, hops, at) in distances.levels() {
+                for (from, &edge) in edges.iter().enumerate() {
+                    // All links lead both ways.
+                    bits(at[edge])
+                        .for_each(|root| rows[root * table.edges + from] = (count(hops), count(globals)));
+                }
+            }
         }
         Hops { edges: table.edges, between }
     }
@@ -208,86 +367,105 @@ impl Hops {
     }
 }
 
-/// Distances of all switches to one of them, and how they are found.
-struct Distances {
-    /// Per switch: its ports to other switches, where they lead, and the length of the way there.
-    neighbours: Vec<Vec<(PortId, usize, u32)>>,
-    /// Whether some links are longer than others.
-    has_groups: bool,
-    to_root: Vec<u32>,
-    queue: VecDeque<usize>,
-    heap: BinaryHeap<Reverse<(u32, usize)>>,
-}
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
 
-/// The length of a hop, and what a hop between groups adds: more than any number of hops.
-const HOP: u32 = 1;
-const GLOBAL: u32 = 1 << 16;
+    use netloom_topology::{BuildContext, Dragonfly, FatTree, Jellyfish, SlimFly, Topology};
+    use proptest::prelude::*;
 
-impl Distances {
-    fn new(network: &Network, is_cut: impl Fn(ChannelId) -> bool) -> Self {
-        let (hosts, nodes) = (network.hosts(), network.nodes());
-        let global = network.global_tier();
-        let neighbours = (hosts..nodes).map(|switch| {
-            let ports = (0..).zip(network.ports(switch));
-            let live = ports.filter(|&(_, &channel)| !is_cut(channel));
-            let ends = live.map(|(port, &channel)| (port, network.channel(channel)));
-            let switches = ends.filter(|(_, channel)| channel.to >= hosts);
-            let length = |tier| if Some(tier) == global { GLOBAL + HOP } else { HOP };
-            let neighbour =
-                |(port, channel): (_, Channel)| (port, (channel.to - hosts) as usize, length(channel.tier));
-            switches.map(neighbour).collect()
-        });
-        Distances {
-            neighbours: neighbours.collect(),
-            has_groups: global.is_some(),
-            to_root: vec![u32::MAX; network.switches() as usize],
-            queue: VecDeque::new(),
-            heap: BinaryHeap::new(),
+    use super::*;
+
+    fn networks() -> Vec<Network> {
+        let build =
+            |topology: Topology| topology.build(&BuildContext { seed: 1, base_dir: Path::new("") }).unwrap();
+        vec![
+            build(Topology::FatTree(FatTree { k: Some(8), ..FatTree::default() })),
+            build(Topology::SlimFly(SlimFly { q: Some(7), ..SlimFly::default() })),
+            build(Topology::Dragonfly(Dragonfly { hosts_per_switch: Some(3), ..Dragonfly::default() })),
+            build(Topology::Jellyfish(Jellyfish { switches: 90, degree: 5, ..Jellyfish::default() })),
+        ]
+    }
+
+    /// The lengths of the ways of all switches to one, global links before hops, found by trying every link until nothing changes.
+    fn lengths(network: &Network, is_cut: &[bool], root: NodeId) -> Vec<Option<(u32, u32)>> {
+        let hosts = network.hosts();
+        let mut lengths = vec![None; network.nodes() as usize];
+        lengths[root as usize] = Some((0, 0));
+        loop {
+            let mut changes = false;
+            for channel in (0..network.channels()).filter(|&channel| !is_cut[channel as usize / 2]) {
+                let ends = network.channel(channel);
+                let is_between = ends.from >= hosts && ends.to >= hosts;
+                let Some((globals, hops)) = lengths[ends.to as usize].filter(|_| is_between) else {
+                    continue;
+                };
+                let through = (globals + u32::from(network.global_tier() == Some(ends.tier)), hops + 1);
+                let length = &mut lengths[ends.from as usize];
+                if length.is_none_or(|length| through < length) {
+                    (*length, changes) = (Some(through), true);
+                }
+            }
+            if !changes {
+                return lengths;
+            }
         }
     }
 
-    /// Finds the distance of every switch to one.
-    fn measure(&mut self, root: usize) {
-        self.to_root.fill(u32::MAX);
-        self.to_root[root] = 0;
-        if self.has_groups { self.measure_by_length(root) } else { self.measure_by_hops(root) }
-    }
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Breadth first.
-    fn measure_by_hops(&mut self, root: usize) {
-        self.queue.push_back(root);
-        while let Some(here) = self.queue.pop_front() {
-            for &(_, next, _) in &self.neighbours[here] {
-                if self.to_root[next] == u32::MAX {
-                    self.to_root[next] = self.to_root[here] + HOP;
-                    self.queue.push_back(next);
+        /// On what is left of a network every port leads nearer by its length, and the hops are those of the way; sets are numbered as they
+        /// come up by edge switch, then by switch.
+        #[test]
+        fn ports_lie_on_the_shortest_ways(of in 0usize..4, seed in any::<u64>(), cuts in 0u64..4) {
+            let network = &networks()[of];
+            let is_cut: Vec<bool> = (0..u64::from(network.channels()) / 2)
+                .map(|link| {
+                    let ends = network.links()[link as usize];
+                    let is_between = !network.is_host(ends.a) && !network.is_host(ends.b);
+                    is_between && seed.wrapping_add(link).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 59 < cuts
+                })
+                .collect();
+            let is_channel_cut = |channel: ChannelId| is_cut[channel as usize / 2];
+            let table = RouteTable::in_part(network, is_channel_cut, None);
+            let hops = Hops::measure(network, &table, is_channel_cut);
+            let mut known: Vec<Vec<PortId>> = Vec::new();
+            for edge in 0..table.edges() {
+                let root = table.edge_switch(edge);
+                let lengths = lengths(network, &is_cut, root);
+                for here in network.hosts()..network.nodes() {
+                    let is_nearer = |&(_, &channel): &(PortId, &ChannelId)| {
+                        let ends = network.channel(channel);
+                        let global = u32::from(network.global_tier() == Some(ends.tier));
+                        !is_channel_cut(channel)
+                            && ends.to >= network.hosts()
+                            && lengths[ends.to as usize].map(|(globals, hops)| (globals + global, hops + 1))
+                                .is_some_and(|through| lengths[here as usize] == Some(through))
+                    };
+                    let ports = (0..).zip(network.ports(here)).filter(is_nearer);
+                    let expected: Vec<PortId> = ports.map(|(port, _)| port).collect();
+                    let found = table.towards_edge(here, edge);
+                    prop_assert_eq!(found.ports, &expected);
+                    let number = known.iter().position(|set| *set == expected).unwrap_or_else(|| {
+                        known.push(expected);
+                        known.len() - 1
+                    });
+                    prop_assert!(here == root || found.set as usize == number);
+                }
+                for from in 0..table.edges() {
+                    let length = lengths[table.edge_switch(from) as usize].unwrap_or((255, 255));
+                    prop_assert_eq!((u32::from(hops.globals(from, edge)), hops.between(from, edge)), length);
                 }
             }
         }
     }
 
-    /// Dijkstra's algorithm.
-    fn measure_by_length(&mut self, root: usize) {
-        self.heap.push(Reverse((0, root)));
-        while let Some(Reverse((distance, here))) = self.heap.pop() {
-            if distance > self.to_root[here] {
-                continue;
-            }
-            for &(_, next, length) in &self.neighbours[here] {
-                if distance + length < self.to_root[next] {
-                    self.to_root[next] = distance + length;
-                    self.heap.push(Reverse((distance + length, next)));
-                }
-            }
-        }
-    }
-
-    /// The ports of a switch that lead nearer to the root by all their length.
-    fn closer(&self, here: usize) -> impl Iterator<Item = PortId> {
-        let distance = self.to_root[here];
-        let is_closer = move |&&(_, next, length): &&(PortId, usize, u32)| {
-            self.to_root[next].checked_add(length).is_some_and(|through| through == distance)
-        };
-        self.neighbours[here].iter().filter(is_closer).map(|&(port, ..)| port)
+    #[test]
+    fn switches_with_equal_ways_share_a_row() {
+        let table = RouteTable::minimal(&networks()[0], |_| false).unwrap();
+        let rows: std::collections::BTreeSet<_> = table.row_of.iter().collect();
+        // Those of edge switches, of each of eight pods, and of core switches.
+        assert_eq!((rows.len(), table.set_of.len()), (10, 10 * 32));
     }
 }

@@ -8,6 +8,7 @@
 mod alternatives;
 pub mod channels;
 pub mod dependency;
+mod distances;
 mod layers;
 mod minimal;
 mod paths;

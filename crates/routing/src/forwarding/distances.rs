@@ -1,0 +1,156 @@
+//! How far all switches are from some of them, for 64 of those at a time.
+//!
+//! A search that spreads from one switch looks at every link. Here one look serves 64 searches: what a switch knows is a word with a bit per search, and
+//! a link passes the whole word on (multi-source breadth-first search; Then et al., VLDB'14).
+
+use netloom_topology::{ChannelId, Network, PortId};
+
+/// Most roots of a measurement.
+pub(super) const ROOTS: usize = u64::BITS as usize;
+
+/// Distances of all switches to some of them, and how they are found. Switches are counted from 0.
+///
+/// In networks of groups with global links between them ways are compared by their global links first, then by all their hops.
+pub(super) struct Distances {
+    /// `links[start[s]..start[s + 1]]` are those of switch `s` to other switches, in the order of its ports.
+    start: Vec<usize>,
+    links: Vec<Link>,
+    has_groups: bool,
+    /// Every distance at which there is a switch, the shortest first.
+    levels: Vec<Level>,
+    roots: usize,
+}
+
+/// A way from a switch to the next one.
+#[derive(Clone, Copy)]
+struct Link {
+    to: u32,
+    port: PortId,
+    is_global: bool,
+}
+
+/// The switches at one distance.
+struct Level {
+    globals: u32,
+    hops: u32,
+    /// Per switch, the roots that are so far away.
+    roots: Vec<u64>,
+}
+
+impl Distances {
+    /// Nothing is measured yet; links that are cut are left out.
+    pub(super) fn new(network: &Network, is_cut: impl Fn(ChannelId) -> bool) -> Self {
+        let (hosts, global) = (network.hosts(), network.global_tier());
+        let (mut start, mut links) = (vec![0], Vec::new());
+        for switch in hosts..network.nodes() {
+            let ports = (0..).zip(network.ports(switch)).filter(|&(_, &channel)| !is_cut(channel));
+            let ends = ports.map(|(port, &channel)| (port, network.channel(channel)));
+            let switches = ends.filter(|(_, channel)| channel.to >= hosts);
+            links.extend(switches.map(|(port, channel)| {
+                let is_global = global == Some(channel.tier);
+                Link { to: channel.to - hosts, port, is_global }
+            }));
+            start.push(links.len());
+        }
+        Distances { start, links, has_groups: global.is_some(), levels: Vec::new(), roots: 0 }
+    }
+
+    fn switches(&self) -> usize {
+        self.start.len() - 1
+    }
+
+    /// Finds the distances of every switch to at most [`ROOTS`] of them.
+    pub(super) fn measure(&mut self, roots: &[usize]) {
+        let mut nearest = vec![0; self.switches()];
+        for (bit, &root) in roots.iter().enumerate() {
+            nearest[root] |= 1 << bit;
+        }
+        let mut seen = nearest.clone();
+        self.roots = roots.len();
+        self.levels.clear();
+        self.levels.push(Level { globals: 0, hops: 0, roots: nearest });
+        self.spread(0, 1, &mut seen);
+        let mut globals = 0;
+        while self.has_groups && self.levels.last().is_some_and(|level| level.globals == globals) {
+            let nearest = self.levels.iter().find(|level| level.globals == globals);
+            let hops = nearest.map_or(0, |level| level.hops) + 1;
+            globals += 1;
+            self.spread(globals, hops, &mut seen);
+        }
+    }
+
+    /// Adds the levels of so many global hops, from so many hops in all on.
+    fn spread(&mut self, globals: u32, from: u32, seen: &mut [u64]) {
+        let last = self.levels.last().map_or(0, |level| level.hops);
+        for hops in from.. {
+            let mut reached = vec![0u64; self.switches()];
+            for is_global in [false, true] {
+                let Some(before) = self.before(globals, hops, is_global) else { continue };
+                let before = &self.levels[before].roots;
+                for (here, &roots) in before.iter().enumerate().filter(|&(_, &roots)| roots != 0) {
+                    for link in self.links_of(here).iter().filter(|link| link.is_global == is_global) {
+                        reached[link.to as usize] |= roots;
+                    }
+                }
+            }
+            let mut is_any = false;
+            for (reached, seen) in reached.iter_mut().zip(&mut *seen) {
+                *reached &= !*seen;
+                *seen |= *reached;
+                is_any |= *reached != 0;
+            }
+            if is_any {
+                self.levels.push(Level { globals, hops, roots: reached });
+            } else if globals == 0 || hops > last {
+                // Nor will later ones be from a level of fewer global hops.
+                break;
+            }
+        }
+    }
+
+    /// The level from which such a link leads to the one of so many hops.
+    fn before(&self, globals: u32, hops: u32, is_global: bool) -> Option<usize> {
+        let (globals, hops) = (globals.checked_sub(u32::from(is_global))?, hops.checked_sub(1)?);
+        self.levels.iter().position(|level| (level.globals, level.hops) == (globals, hops))
+    }
+
+    fn links_of(&self, switch: usize) -> &[Link] {
+        &self.links[self.start[switch]..self.start[switch + 1]]
+    }
+
+    /// The ports of a switch that lead nearer to some roots by all their length, in order, and to which roots.
+    pub(super) fn closer(&self, here: usize, ports: &mut Vec<(PortId, u64)>) {
+        ports.clear();
+        let links = self.links_of(here);
+        ports.extend(links.iter().map(|link| (link.port, 0)));
+        for level in self.levels.iter().filter(|level| level.roots[here] != 0) {
+            let before = [false, true].map(|is_global| self.before(level.globals, level.hops, is_global));
+            let before = before.map(|level| level.map(|level| &self.levels[level].roots));
+            for ((_, roots), link) in ports.iter_mut().zip(links) {
+                if let Some(before) = before[usize::from(link.is_global)] {
+                    *roots |= level.roots[here] & before[link.to as usize];
+                }
+            }
+        }
+        ports.retain(|&(_, roots)| roots != 0);
+    }
+
+    /// All roots.
+    pub(super) fn roots(&self) -> u64 {
+        u64::MAX >> (ROOTS - self.roots)
+    }
+
+    /// Distances at which there is a switch: global hops, hops in all, and per switch the roots that are so far away.
+    pub(super) fn levels(&self) -> impl Iterator<Item = (u32, u32, &[u64])> {
+        self.levels.iter().map(|level| (level.globals, level.hops, level.roots.as_slice()))
+    }
+}
+
+/// The bits of a word, the lowest first.
+pub(super) fn bits(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros();
+        word &= word.wrapping_sub(1);
+        (bit < u64::BITS).then_some(bit as usize)
+    })
+}
