@@ -1,36 +1,8 @@
 //! Hop distances and the number of minimal paths.
 
 use netloom_topology::RouterGraph;
+pub use netloom_topology::{UNREACHABLE, distances_from};
 use rayon::prelude::*;
-
-/// The distance of a router that no path reaches.
-pub const UNREACHABLE: u16 = u16::MAX;
-
-/// Hop distances from a set of routers, [`UNREACHABLE`] where no path leads; a search that stops at `max_length`
-/// hops leaves farther routers unreachable.
-pub fn distances_from(graph: &RouterGraph, sources: &[u32], max_length: u16) -> Vec<u16> {
-    let mut distance = vec![UNREACHABLE; graph.routers() as usize];
-    let mut queue = sources.to_vec();
-    for &source in sources {
-        distance[source as usize] = 0;
-    }
-    let mut taken = 0;
-    while taken < queue.len() {
-        let router = queue[taken];
-        taken += 1;
-        let next = distance[router as usize] + 1;
-        if next > max_length {
-            break;
-        }
-        for &neighbour in graph.neighbours(router) {
-            if distance[neighbour as usize] == UNREACHABLE {
-                distance[neighbour as usize] = next;
-                queue.push(neighbour);
-            }
-        }
-    }
-    distance
-}
 
 /// Hop distances from one router and the number of minimal paths to every router, parallel links counted apart.
 ///

@@ -17,7 +17,7 @@ use netloom_transport::reliability::trimmed::Trimmed;
 use netloom_transport::reorder::buffer::Buffer;
 use netloom_transport::{Congestion, Reliability, Reorder, Shaping, Transport, congestion, reliability};
 use netloom_units::{Bytes, Time};
-use netloom_workload::{AllToAll, Incast, Pattern, Permutation, Plan, Uniform};
+use netloom_workload::{AllToAll, Incast, Pattern, Permutation, Plan, Uniform, WorstCase};
 use proptest::prelude::*;
 
 /// One of every family, and oddly shaped ones.
@@ -59,6 +59,14 @@ fn patterns() -> impl Strategy<Value = Pattern> {
             size: Bytes(bytes / 8 + 1).into(),
             ..AllToAll::default()
         })),
+        (size.clone(), 0.3..1.0f64, 0..3u32).prop_map(|(bytes, intensity, draw)| {
+            Pattern::WorstCase(WorstCase {
+                size: Bytes(bytes).into(),
+                intensity,
+                draw,
+                ..WorstCase::default()
+            })
+        }),
         size.prop_map(|bytes| Pattern::Incast(Incast { size: Bytes(bytes).into(), ..Incast::default() })),
     ]
 }

@@ -8,12 +8,13 @@ use netloom_fabric::{Ecn, Queue};
 use netloom_record::Records;
 use netloom_routing::granularity::flowlet::Flowlet;
 use netloom_routing::selector::layer::Acks;
-use netloom_routing::{Granularity, Placement, Selector};
+use netloom_routing::{Granularity, Layers, Placement, Selector};
 use netloom_sim::{ChannelEnds, Cut, Fault, SimConfig, Simulation, Unreachable};
-use netloom_topology::{HyperX, Network, SlimFly, Topology};
+use netloom_topology::{HyperX, Link, LinkId, Network, SlimFly, Topology};
 use netloom_transport::{Congestion, congestion};
 use netloom_units::{Bytes, Time};
 use netloom_workload::{Message, Plan};
+use proptest::prelude::*;
 
 fn us(us: u64) -> Time {
     Time::from_us(us)
@@ -168,4 +169,72 @@ fn who_cannot_leave_a_path_or_need_not_be_told_is_refused() {
     assert!(refusal(flowlets(), host).contains("as no path gets around that"));
     let whole = Cut { from: Time::ZERO, until: None, ..cut };
     assert!(refusal(flowlets(), whole).contains("where a cut lasts for the whole run"));
+}
+
+/// Whether a layer leads from one host to another and back without the links that are cut.
+fn is_alive(network: &Network, layers: &Layers, layer: u32, (src, dst): (u32, u32), cut: &[LinkId]) -> bool {
+    let leads = |from: u32, to: u32| {
+        let (mut here, end) = (network.edge_switch(from), network.edge_switch(to));
+        while here != end {
+            let [port] = layers.ports(layer, layers.router(here), layers.router(end))[..] else {
+                return false;
+            };
+            let channel = network.ports(here)[usize::from(port)];
+            if cut.contains(&(channel / 2)) {
+                return false;
+            }
+            here = network.channel(channel).to;
+        }
+        true
+    };
+    leads(src, dst) && leads(dst, src)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// As long as some layer leads there and back, a flow does not wait for the repair, told of dead links or not.
+    #[test]
+    fn no_flow_waits_for_a_repair_while_a_layer_leads_around(
+        seed in any::<u64>(),
+        dead in prop::collection::btree_set(0..175u32, 1..40),
+        transport in prop_oneof![Just("tcp"), Just("dctcp"), Just("purified")],
+        signals in any::<bool>(),
+    ) {
+        let slim_fly = SlimFly { q: Some(5), hosts_per_switch: Some(1), ..SlimFly::default() };
+        let network = build(Topology::SlimFly(slim_fly));
+        let between = |link: &Link| !network.is_host(link.a) && !network.is_host(link.b);
+        let links: Vec<LinkId> = (0..).zip(network.links()).filter(|(_, link)| between(link)).map(|(id, _)| id).collect();
+        let cut: Vec<LinkId> = dead.iter().map(|&place| links[place as usize]).collect();
+        let ends = |&link: &LinkId| {
+            let Link { a, b, .. } = network.links()[link as usize];
+            ChannelEnds { from: network.node_name(a), to: network.node_name(b), parallel: 0 }
+        };
+        let repair = Time::from_ms(60_000);
+        let mut config = SimConfig { seed, ..layers() };
+        config.transport = netloom_transport::preset::find(transport).unwrap().transport();
+        config.fabric.options.buffer = Some(Bytes(200_000));
+        config.fabric.options.ecn = Some(Ecn { kmin: Bytes(50_000), kmax: Bytes(50_000), pmax: 1.0 });
+        if transport == "purified" {
+            config.fabric.queue = Queue::Trimming(Trimming::default());
+        }
+        let unreachable = if signals { Unreachable::Signal } else { Unreachable::Silence };
+        config.faults = vec![Fault::Cut(Cut {
+            channels: cut.iter().map(ends).collect(),
+            from: us(10),
+            until: Some(repair),
+            unreachable,
+            ..Cut::default()
+        })];
+        let none = Simulation::new(network.clone(), config.clone(), permutation(1, &network, seed)).unwrap();
+        let layers = none.layers().unwrap();
+        let around = |pair| (0..9).any(|layer| is_alive(&network, layers, layer, pair, &cut));
+        let pairs = (0..50).map(|src| (src, (src + 17) % 50)).filter(|&pair| around(pair));
+        let flows = pairs.map(|(src, dst)| (src, Message::new(dst, Bytes(300_000), Time::ZERO)));
+        let records = run(network.clone(), config, Plan::of_messages(50, flows));
+        prop_assert!(records.flows.len() > 20, "most hosts are in reach");
+        for flow in &records.flows {
+            prop_assert!(fct(flow) < repair, "{flow:?}");
+        }
+    }
 }

@@ -5,7 +5,7 @@
 //!
 //! | module | question |
 //! | --- | --- |
-//! | [`demand`], [`traffic`], [`matching`] | what is to be carried, and what is the worst that can be asked? |
+//! | [`demand`], [`traffic`] | what is to be carried, and what is the worst that can be asked? |
 //! | [`path_form`] | how much fits onto the paths of a scheme? (linear program) |
 //! | [`arc_form`] | how much fits with optimal routing? (linear program) |
 //! | [`concurrent_flow`] | the same, approximately but with proven bounds, at any size |
@@ -31,7 +31,6 @@ pub mod arc_form;
 pub mod concurrent_flow;
 pub mod demand;
 mod linear_program;
-pub mod matching;
 pub mod path_form;
 mod shortest_paths;
 mod solve;

@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 use netloom_paths::pattern::{
     Adversarial, OffDiagonal, Pattern, Permutation, Placement, Shuffle, Stencil, Uniform,
 };
-use netloom_topology::RouterGraph;
+use netloom_topology::{RouterGraph, longest_matching};
 use netloom_units::{Invalid, kinds, memory};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::demand::Demand;
-use crate::matching::longest_matching;
 use crate::solve::ThroughputError;
 
 /// Worst-case traffic: routers are matched so that the sum of distances is largest, and the hosts of matched

@@ -1,6 +1,35 @@
-//! Distances between routers, many sources at a time.
+//! Distances between routers, from a few sources and from many at a time.
 
 use crate::router_graph::RouterGraph;
+
+/// The distance of a router that no path reaches.
+pub const UNREACHABLE: u16 = u16::MAX;
+
+/// Hop distances from a set of routers, [`UNREACHABLE`] where no path leads; a search that stops at `max_length`
+/// hops leaves farther routers unreachable.
+pub fn distances_from(graph: &RouterGraph, sources: &[u32], max_length: u16) -> Vec<u16> {
+    let mut distance = vec![UNREACHABLE; graph.routers() as usize];
+    let mut queue = sources.to_vec();
+    for &source in sources {
+        distance[source as usize] = 0;
+    }
+    let mut taken = 0;
+    while taken < queue.len() {
+        let router = queue[taken];
+        taken += 1;
+        let next = distance[router as usize] + 1;
+        if next > max_length {
+            break;
+        }
+        for &neighbour in graph.neighbours(router) {
+            if distance[neighbour as usize] == UNREACHABLE {
+                distance[neighbour as usize] = next;
+                queue.push(neighbour);
+            }
+        }
+    }
+    distance
+}
 
 /// Sources per pass: one bit each in a few machine words, which the compiler turns into vector instructions.
 const LANES: usize = 256;

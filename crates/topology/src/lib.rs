@@ -42,6 +42,7 @@ mod error;
 mod families;
 mod formats;
 mod galois;
+mod matching;
 mod metrics;
 mod names;
 mod network;
@@ -52,13 +53,14 @@ mod topology;
 
 pub use bisection::Bisection;
 pub use cost::{CablePrice, Cables, Cost, CostModel, Layout, SwitchPrice};
-pub use distance::DistanceHistogram;
+pub use distance::{DistanceHistogram, UNREACHABLE, distances_from};
 pub use error::NetworkError;
 pub use families::{
     Arrangement, Complete, Crossbar, Dragonfly, DragonflyPreset, EquivalentJellyfish, FatTree, FatTreePreset,
     HyperX, Jellyfish, KaryNTree, LeafSpine, Lifting, SlimFly, Xgft, Xpander,
 };
 pub use formats::{Dot, EdgeList, ExportFormat, GraphMl, HtsimTopo, Json, Ns3};
+pub use matching::{EXACT_MATCHING_LIMIT, Matching, longest_matching};
 pub use metrics::Metrics;
 pub use network::{
     Channel, ChannelId, HostId, Link, LinkId, Network, NetworkBuilder, NodeId, PortId, TierId,

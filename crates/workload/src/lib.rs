@@ -55,7 +55,7 @@ pub use pattern::{
     Adversarial, Algorithm, AllToAll, Application, Bernoulli, Bursty, Chakra, Collective, Degree, FlowList,
     Goal, HotSources, Hotspot, HtsimMatrix, Idle, Incast, Mix, Ns3Flows, OffDiagonal, Order, Part, Pattern,
     Permutation, Poisson, Scale, ScaleTable, Severity, Shuffle, Skeleton, StartUnit, Stencil, Uniform,
-    Victim,
+    Victim, WorstCase,
 };
 pub use plan::{HostWork, Message, Plan, PlanContext, Workload};
 pub use program::Action;

@@ -24,6 +24,7 @@ mod shuffle;
 mod skeleton;
 mod stencil;
 mod uniform;
+mod worst_case;
 
 pub use adversarial::Adversarial;
 pub use all_to_all::{AllToAll, Order};
@@ -46,6 +47,7 @@ pub use shuffle::Shuffle;
 pub use skeleton::{Application, Scale, ScaleTable, Skeleton};
 pub use stencil::Stencil;
 pub use uniform::Uniform;
+pub use worst_case::WorstCase;
 
 use netloom_units::{Time, kinds};
 
@@ -62,6 +64,7 @@ kinds! {
         "off-diagonal" => OffDiagonal(OffDiagonal),
         "shuffle" => Shuffle(Shuffle),
         "adversarial" => Adversarial(Adversarial),
+        "worst-case" => WorstCase(WorstCase),
         "stencil" => Stencil(Stencil),
         "poisson" => Poisson(Poisson),
         "collective" => Collective(Collective),
@@ -89,6 +92,7 @@ impl Pattern {
             Pattern::OffDiagonal(pattern) => pattern.lay(setting),
             Pattern::Shuffle(pattern) => pattern.lay(setting),
             Pattern::Adversarial(pattern) => pattern.lay(setting),
+            Pattern::WorstCase(pattern) => pattern.lay(setting),
             Pattern::Stencil(pattern) => pattern.lay(setting),
             Pattern::Poisson(pattern) => pattern.lay(setting),
             Pattern::Collective(pattern) => pattern.lay(setting),

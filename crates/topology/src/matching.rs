@@ -1,10 +1,11 @@
 //! Worst-case traffic: routers paired with routers far away.
 
-use netloom_paths::distance::{UNREACHABLE, distances_from};
-use netloom_topology::RouterGraph;
 use netloom_units::random::Analysis;
 use rand::RngExt;
 use rand::seq::SliceRandom;
+
+use crate::distance::{UNREACHABLE, distances_from};
+use crate::router_graph::RouterGraph;
 
 /// The most routers for which the matching is exact; the effort grows with their cube.
 pub const EXACT_MATCHING_LIMIT: usize = 1024;
