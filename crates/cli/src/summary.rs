@@ -311,7 +311,7 @@ mod tests {
         let mut records = Records {
             groups: ["hot", "cold"].map(str::to_owned).to_vec(),
             flows: [flow(0), flow(1), flow(1)].map(|flow| FlowRecord { stream: true, ..flow }).to_vec(),
-            channels: vec![ChannelRecord { tier: "host".to_owned(), ..ChannelRecord::default() }],
+            channels: vec![ChannelRecord { tier: "host".into(), ..ChannelRecord::default() }],
             ..Records::default()
         };
         records.totals.simulated = Time::from_ms(1);

@@ -239,6 +239,15 @@ impl Drain {
     }
 }
 
+/// Rates that a channel will have.
+#[derive(Clone, Debug)]
+struct Changes {
+    /// From when on which, latest first.
+    rates: Vec<(Time, Rate)>,
+    /// From which rate on packets are forwarded as they arrive, and how much of one must have come.
+    cut_through: Option<(Rate, Bytes)>,
+}
+
 /// One output port. Hot: touched by every packet that passes.
 #[derive(Clone, Debug)]
 pub struct Port {
@@ -266,10 +275,9 @@ pub struct Port {
     pub(crate) known: [Serialisation; KNOWN],
     /// From when on a packet that starts must be looked at: because of what is rare, of the rate's changes or of faults.
     watch_from: Time,
-    /// Rate changes to come, latest first.
-    pub(crate) changes: Vec<(Time, Rate)>,
+    /// Rate changes to come.
+    changes: Option<Box<Changes>>,
     pub(crate) faults: Option<Box<ChannelFaults>>,
-    pub(crate) cut_through: Option<(Rate, Bytes)>,
     /// Since when flow control holds data back; `Time::MAX` while it does not.
     pub(crate) held_since: Time,
     pub(crate) stats: Traffic,
@@ -278,10 +286,13 @@ pub struct Port {
 
 impl Port {
     pub(crate) fn new(index: usize, spec: PortSpec, rules: &Rules) -> Self {
-        let mut changes = spec.changes;
-        changes.reverse();
         let cut_through = rules.cut_through.and_then(|head| spec.cut_through_from.map(|from| (from, head)));
-        let mut port = Port {
+        let changes = (!spec.changes.is_empty()).then(|| {
+            let mut rates = spec.changes;
+            rates.reverse();
+            Box::new(Changes { rates, cut_through })
+        });
+        Port {
             free_at: Time::ZERO,
             occupied: 0,
             closed: 0,
@@ -289,7 +300,7 @@ impl Port {
             first_lane: (index * rules.lanes) as u32,
             rate: spec.rate,
             latency: spec.latency,
-            head: Time::MAX,
+            head: head_at(spec.rate, cut_through),
             channel: spec.channel,
             to: spec.to,
             sending: 0,
@@ -299,13 +310,10 @@ impl Port {
             watch_from: Time::ZERO,
             changes,
             faults: spec.faults,
-            cut_through,
             held_since: Time::MAX,
             stats: Traffic::default(),
             rare: spec.ecn.map(|ecn| Box::new(Rare { ecn: Some(ecn), ..Rare::default() })),
-        };
-        port.set_rate(spec.rate);
-        port
+        }
     }
 
     /// What happened to packets here.
@@ -409,7 +417,8 @@ impl Port {
         let rare = self.rare.as_deref_mut();
         let drain = rare.and_then(|rare| rare.drain.as_mut());
         let drain_from = drain.map_or(Time::MAX, |drain| drain.note(start, stats));
-        let next_change = self.changes.last().map_or(Time::MAX, |&(from, _)| from).min(drain_from);
+        let rates = self.changes.as_ref().and_then(|changes| changes.rates.last());
+        let next_change = rates.map_or(Time::MAX, |&(from, _)| from).min(drain_from);
         let Some(faults) = &mut self.faults else {
             let sees_all = |rare: &Rare| rare.estimator.is_some() || rare.telemetry.is_some();
             let sees_all = self.rare.as_deref().is_some_and(sees_all);
@@ -470,18 +479,11 @@ impl Port {
 
     #[cold]
     pub(crate) fn change_rate(&mut self, now: Time) {
-        while let Some((_, rate)) = self.changes.pop_if(|(from, _)| *from <= now) {
-            self.set_rate(rate);
+        let Some(changes) = &mut self.changes else { return };
+        while let Some((_, rate)) = changes.rates.pop_if(|(from, _)| *from <= now) {
+            (self.rate, self.head) = (rate, head_at(rate, changes.cut_through));
+            self.known = [UNKNOWN; KNOWN];
         }
-    }
-
-    pub(crate) fn set_rate(&mut self, rate: Rate) {
-        self.rate = rate;
-        self.known = [UNKNOWN; KNOWN];
-        self.head = match self.cut_through {
-            Some((from, head)) if rate >= from => rate.serialize(head),
-            _ => Time::MAX,
-        };
     }
 
     /// Notes whether flow control holds data back from now on.
@@ -495,3 +497,13 @@ impl Port {
         }
     }
 }
+
+/// Most of a packet's serialisation that must be over for it to count as arrived, at a rate.
+fn head_at(rate: Rate, cut_through: Option<(Rate, Bytes)>) -> Time {
+    match cut_through {
+        Some((from, head)) if rate >= from => rate.serialize(head),
+        _ => Time::MAX,
+    }
+}
+
+const _: () = assert!(size_of::<Port>() <= 240, "a large network consists of ports");

@@ -1,5 +1,7 @@
 //! Cells: how a value is stored.
 
+use std::sync::Arc;
+
 use netloom_units::{Rate, Time};
 use parquet::basic::LogicalType;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
@@ -88,6 +90,19 @@ impl Cell for String {
     }
     fn load(stored: &ByteArray) -> Result<Self, Error> {
         Ok(stored.as_utf8()?.to_owned())
+    }
+}
+
+impl Cell for Arc<str> {
+    type Stored = ByteArrayType;
+    fn meaning() -> Option<LogicalType> {
+        String::meaning()
+    }
+    fn store(self) -> ByteArray {
+        ByteArray::from(&*self)
+    }
+    fn load(stored: &ByteArray) -> Result<Self, Error> {
+        Ok(stored.as_utf8()?.into())
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a simulator writes down: plain structs, one per flow, channel and sample, and totals of the run.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use netloom_units::{Rate, Time};
 use schemars::JsonSchema;
@@ -82,8 +83,9 @@ impl Default for Records {
 impl Records {
     /// Brings all records into their canonical order; cheap where they are in order already.
     pub fn sort(&mut self) {
-        self.flows.sort_by_key(|flow| (flow.src, flow.flow));
-        self.channels.sort_by_key(|channel| channel.channel);
+        // In place: their keys are unique, and there are many of them.
+        self.flows.sort_unstable_by_key(|flow| (flow.src, flow.flow));
+        self.channels.sort_unstable_by_key(|channel| channel.channel);
         self.flow_packets.sort_by_key(|record| (record.src, record.flow));
         self.window_flows.sort_by_key(|record| (record.window, record.src, record.flow));
         for gaps in [&mut self.gaps, &mut self.switch_gaps].into_iter().flatten() {
@@ -222,11 +224,11 @@ pub struct ChannelRecord {
     /// Number of the channel in the network.
     pub channel: u32,
     /// Name of the sending node.
-    pub from: String,
+    pub from: Arc<str>,
     /// Name of the receiving node.
-    pub to: String,
+    pub to: Arc<str>,
     /// Class of links, e.g. `host` or `agg-core`.
-    pub tier: String,
+    pub tier: Arc<str>,
     /// Nominal rate.
     pub rate: Rate,
     /// Bytes sent, headers included.

@@ -399,12 +399,12 @@ fn by_tier(channels: &[ChannelRecord], totals: &Totals) -> Vec<TierSummary> {
     // Tiers in the order in which the network names them.
     let mut tiers: Vec<&str> = Vec::new();
     for channel in channels {
-        if !tiers.contains(&channel.tier.as_str()) {
+        if !tiers.contains(&&*channel.tier) {
             tiers.push(&channel.tier);
         }
     }
     let summarise = |tier: &str| {
-        let members: Vec<_> = channels.iter().filter(|channel| channel.tier == tier).collect();
+        let members: Vec<_> = channels.iter().filter(|channel| &*channel.tier == tier).collect();
         let count = members.len() as f64;
         let mean_share = |times: &dyn Fn(&ChannelRecord) -> Time, of: Time| {
             let sum: u128 = members.iter().map(|channel| u128::from(times(channel).0)).sum();

@@ -24,7 +24,7 @@ pub(crate) fn flow(src: u32, flow: u32) -> FlowRecord {
 pub(crate) fn channel(channel: u32, tier: &str) -> ChannelRecord {
     ChannelRecord {
         channel,
-        from: format!("host {channel}"),
+        from: format!("host {channel}").into(),
         to: "switch 0".into(),
         tier: tier.into(),
         rate: Rate::from_gbps(200),

@@ -112,9 +112,9 @@ impl LinkSums {
         let hot = |&i: &usize| {
             let channel = &self.channels[i];
             HotChannel {
-                from: channel.from.clone(),
-                to: channel.to.clone(),
-                tier: channel.tier.clone(),
+                from: channel.from.to_string(),
+                to: channel.to.to_string(),
+                tier: channel.tier.to_string(),
                 utilisation: round(self.utilisation[i] / runs),
                 mean_queue_kb: round(channel.mean_queue / runs * 1e-3),
                 max_queue_kb: round(channel.max_queue as f64 * 1e-3),
@@ -176,7 +176,7 @@ fn is_that(network: &Network, channels: &[ChannelRecord]) -> bool {
     network.channels() as usize == channels.len()
         && channels.iter().enumerate().all(|(number, record)| {
             let channel = network.channel(number as u32);
-            network.node_name(channel.from) == record.from && network.node_name(channel.to) == record.to
+            *network.node_name(channel.from) == *record.from && *network.node_name(channel.to) == *record.to
         })
 }
 
@@ -212,9 +212,9 @@ mod tests {
             let channel = network.channel(number);
             ChannelRecord {
                 channel: number,
-                from: network.node_name(channel.from),
-                to: network.node_name(channel.to),
-                tier: network.tiers()[usize::from(channel.tier)].clone(),
+                from: network.node_name(channel.from).into(),
+                to: network.node_name(channel.to).into(),
+                tier: network.tiers()[usize::from(channel.tier)].as_str().into(),
                 rate: channel.rate,
                 busy: Time::from_us(u64::from(number) % 7),
                 ..ChannelRecord::default()

@@ -58,7 +58,7 @@ impl Series {
         let name = |channel: u32| channels.iter().find(|record| record.channel == channel);
         let mut tiers: Vec<(String, Sums)> = Vec::new();
         for (channel, sums) in &by_channel {
-            let tier = name(*channel).map_or_else(|| "?".to_owned(), |record| record.tier.clone());
+            let tier = name(*channel).map_or_else(|| "?".to_owned(), |record| record.tier.to_string());
             match tiers.iter_mut().find(|(known, _)| *known == tier) {
                 Some((_, all)) => all.merge(sums),
                 None => tiers.push((tier, sums.clone())),
@@ -192,12 +192,11 @@ mod tests {
     }
 
     fn channel(channel: u32, tier: &str) -> ChannelRecord {
-        let tier = tier.to_owned();
         ChannelRecord {
             channel,
-            tier,
-            from: "h0".to_owned(),
-            to: "s0".to_owned(),
+            tier: tier.into(),
+            from: "h0".into(),
+            to: "s0".into(),
             ..ChannelRecord::default()
         }
     }

@@ -33,7 +33,7 @@ pub(crate) fn outline(scenario: &Scenario, network: &Network, groups: &[String])
     };
     let channel = |(channel, tier): (u32, &String)| ChannelRecord {
         channel,
-        tier: tier.clone(),
+        tier: tier.as_str().into(),
         ..ChannelRecord::default()
     };
     let window_channel = |window: u16| ChannelWindowRecord { window, ..ChannelWindowRecord::default() };

@@ -342,8 +342,7 @@ mod tests {
             let ready = prepare(&scenario, &document).unwrap();
             let (_, records) = simulate(&scenario, ready, 1, |_| ControlFlow::Continue(())).unwrap();
             let sent = |from: &str, to: &str| {
-                let channel =
-                    records.channels.iter().find(|c| (c.from.as_str(), c.to.as_str()) == (from, to));
+                let channel = records.channels.iter().find(|c| (&*c.from, &*c.to) == (from, to));
                 channel.map(|channel| channel.packets)
             };
             [sent("s8", "s16"), sent("s8", "s17"), sent("s9", "s18"), sent("s9", "s19")]

@@ -1,6 +1,7 @@
 //! After the run: every packet is accounted for, then the nodes' memories become records.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use netloom_engine::END_OF_TIME;
 use netloom_fabric::{DropCause, FlowControl, NO_INGRESS, Packet, PacketKind};
@@ -527,6 +528,10 @@ fn count_decisions(
 
 fn collect_channels(world: &World, nodes: &mut [Node], end: Time, records: &mut Records) {
     let network = &world.network;
+    records.channels.reserve_exact(network.channels() as usize);
+    let tiers: Vec<Arc<str>> = network.tiers().iter().map(|tier| tier.as_str().into()).collect();
+    let names: Vec<Arc<str>> = (0..network.nodes()).map(|node| network.node_name(node).into()).collect();
+    let name_of = |node: u32| names[node as usize].clone();
     for node in nodes {
         let (ports, sampler) = match node {
             Node::Host(host) => (&host.nic, &mut host.sampler),
@@ -541,9 +546,9 @@ fn collect_channels(world: &World, nodes: &mut [Node], end: Time, records: &mut 
             let (bytes_in_drain, busy_in_drain) = ports.in_drain(port);
             records.channels.push(ChannelRecord {
                 channel: id,
-                from: network.node_name(channel.from),
-                to: network.node_name(channel.to),
-                tier: network.tiers()[usize::from(channel.tier)].clone(),
+                from: name_of(channel.from),
+                to: name_of(channel.to),
+                tier: tiers[usize::from(channel.tier)].clone(),
                 rate: channel.rate,
                 bytes: stats.bytes,
                 packets: stats.packets,

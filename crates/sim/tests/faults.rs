@@ -95,7 +95,7 @@ fn an_error_rate_of_a_link_is_the_fault_that_says_the_same() {
     let records = everywhere(&network, &with_nothing(), &plan);
     assert_eq!(difference(&records, &run(sound.clone(), loss, plan.clone())), None);
     for channel in &records.channels {
-        assert_eq!(channel.lost > 0, channel.from == "1" || channel.to == "1", "{channel:?}");
+        assert_eq!(channel.lost > 0, &*channel.from == "1" || &*channel.to == "1", "{channel:?}");
     }
     assert!(run(sound, with_nothing(), plan).channels.iter().all(|channel| channel.lost == 0));
 
@@ -122,7 +122,7 @@ fn a_switch_that_goes_takes_its_links_and_comes_back() {
     let records = everywhere(&network, &config, &permutation(1_000_000, &network, 3));
     assert!(records.flows.iter().all(|flow| flow.fct.is_some()));
     for channel in &records.channels {
-        if channel.from == "s2" || channel.to == "s2" {
+        if &*channel.from == "s2" || &*channel.to == "s2" {
             // Before and after.
             assert!(channel.packets > 0);
         } else {
@@ -138,7 +138,7 @@ fn a_switch_without_hosts_may_be_missing_from_the_start() {
     let config = with(Fault::Cut(Cut { switches: vec!["s2".into()], ..Cut::default() }));
     let records = everywhere(&network, &config, &permutation(100_000, &network, 3));
     assert!(records.flows.iter().all(|flow| flow.fct.is_some()));
-    let here = |name: &String| name == "s2";
+    let here = |name: &str| name == "s2";
     assert!(records.channels.iter().filter(|c| here(&c.from) || here(&c.to)).all(|c| c.packets == 0));
     assert_eq!(records.totals.data.dropped, 0);
 }
@@ -153,10 +153,10 @@ fn random_losses_are_repaired_and_counted() {
     let (lost, sent) = (records.totals.data.lost as f64, records.totals.data.sent as f64);
     // Those flows that leave their leaf cross two such links; a share of 2% each.
     assert!(lost / sent > 0.005 && lost / sent < 0.06, "{lost} of {sent}");
-    let crossing: u64 = records.channels.iter().filter(|c| c.tier == "leaf-spine").map(|c| c.packets).sum();
+    let crossing: u64 = records.channels.iter().filter(|c| &*c.tier == "leaf-spine").map(|c| c.packets).sum();
     let lost: u64 = records.channels.iter().map(|c| c.lost).sum();
     assert!((lost as f64 / crossing as f64 - 0.02).abs() < 0.005, "{lost} of {crossing}");
-    assert!(records.channels.iter().all(|c| c.tier == "leaf-spine" || c.lost == 0));
+    assert!(records.channels.iter().all(|c| &*c.tier == "leaf-spine" || c.lost == 0));
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_single_direction_may_lose_packets() {
     let pattern = Pattern::Incast(Incast { size: Bytes(400_000).into(), ..Incast::default() });
     let records = everywhere(&network, &with(Fault::Loss(loss)), &plan(pattern, &network, 1));
     for channel in &records.channels {
-        assert_eq!(channel.lost > 0, channel.from == "s0" && channel.to == "h0", "{channel:?}");
+        assert_eq!(channel.lost > 0, &*channel.from == "s0" && &*channel.to == "h0", "{channel:?}");
     }
 }
 

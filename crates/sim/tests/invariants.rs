@@ -607,7 +607,7 @@ fn a_cut_link_is_routed_around_and_carries_nothing() {
     let config = SimConfig { faults: vec![fault], ..scheme("spray") };
     let records = run(network.clone(), config, permutation(100_000, &network, 3));
     let unused =
-        records.channels.iter().filter(|channel| channel.tier == "leaf-spine" && channel.packets == 0);
+        records.channels.iter().filter(|channel| &*channel.tier == "leaf-spine" && channel.packets == 0);
     assert_eq!(unused.count() % 2, 0);
     assert!(records.flows.iter().all(|flow| flow.fct.is_some()));
 }

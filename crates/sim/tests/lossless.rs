@@ -377,7 +377,7 @@ fn rate_limiters_share_a_bottleneck_and_hold_its_queue_near_the_set_point() {
     assert!(total > 0.97e10, "{total}");
     let jain = total * total / (rates.len() as f64 * rates.iter().map(|rate| rate * rate).sum::<f64>());
     assert!(jain > 0.9, "{jain} {rates:?}");
-    let bottleneck = records.channels.iter().find(|channel| channel.to == "h0").unwrap();
+    let bottleneck = records.channels.iter().find(|channel| &*channel.to == "h0").unwrap();
     let late: Vec<u64> = records
         .samples
         .to_vec()

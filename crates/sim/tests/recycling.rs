@@ -13,7 +13,7 @@ use netloom_workload::{Message, Plan};
 
 /// Packets of one flow in all, and those among them on the first of four uplinks.
 fn uplinks(records: &Records) -> (u64, u64) {
-    let up = records.channels.iter().filter(|channel| channel.from == "s0" && channel.tier != "host");
+    let up = records.channels.iter().filter(|channel| &*channel.from == "s0" && &*channel.tier != "host");
     let packets: Vec<u64> = up.map(|channel| channel.packets).collect();
     (packets.iter().sum(), packets[0])
 }

@@ -51,7 +51,8 @@ fn cut(spine: &str, from: Time, until: Option<Time>, reroute_after: Option<Time>
 
 /// Packets from s0 to a spine.
 fn crossed(records: &Records, spine: &str) -> u64 {
-    let channels = || records.channels.iter().filter(|channel| channel.from == "s0" && channel.to == spine);
+    let channels =
+        || records.channels.iter().filter(|channel| &*channel.from == "s0" && &*channel.to == spine);
     channels().map(|channel| channel.packets).sum()
 }
 

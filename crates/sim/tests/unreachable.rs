@@ -66,8 +66,9 @@ fn a_packet_takes_another_path_as_soon_as_its_header_has_come_back() {
         assert_eq!(fct(flow), flow.idle_fct + again * u64::from(flow.returns));
         assert_eq!((flow.timeouts, flow.retransmissions), (0, u64::from(flow.returns)));
         assert_eq!((records.totals.data.dropped, records.totals.data.lost), (0, 0));
-        let at =
-            |from: &str, to: &str| records.channels.iter().find(|c| c.from == from && c.to == to).unwrap();
+        let at = |from: &str, to: &str| {
+            records.channels.iter().find(|c| &*c.from == from && &*c.to == to).unwrap()
+        };
         let (cut, other) = (at("s0", "s2"), at("s0", "s3"));
         assert_eq!((cut.returns, cut.packets, cut.lost), (u64::from(flow.returns), 0, 0));
         assert_eq!((other.returns, other.packets), (0, 1));

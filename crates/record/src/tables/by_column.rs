@@ -1,5 +1,7 @@
 //! Tables in memory, column by column, for those who do not read files.
 
+use std::sync::Arc;
+
 use netloom_units::{Rate, Time};
 
 use super::column::{Name, Names, Optional, Plain};
@@ -128,6 +130,7 @@ values! {
     u64 => U64, |cell| cell;
     f64 => F64, |cell| cell;
     String => Text, |cell| cell;
+    Arc<str> => Text, |cell| cell.to_string();
     Time => U64, |cell| cell.0;
     Rate => U64, |cell| cell.0;
 }
