@@ -258,6 +258,7 @@ impl Switch {
                 self.decider.forget(&world.routing);
             }
             self.epoch += 1;
+            self.row = table(self.epoch).row(id);
         }
     }
 

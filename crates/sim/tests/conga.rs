@@ -68,7 +68,7 @@ fn avoids_what_is_congested_far_away(network: &Network, long: (u32, u32), short:
         let flows = (0..frames).map(|n| (short.0, frame(n)));
         let flows = flows.chain([(long.0, Message::new(long.1, Bytes(bytes), Time(0)))]);
         let records = run(network.clone(), sim, Plan::of_messages(network.hosts(), flows));
-        let down = records.channels.iter().filter(|channel| &*channel.to == leaf && &*channel.tier != "host");
+        let down = records.channels.iter().filter(|channel| *channel.to == *leaf && &*channel.tier != "host");
         let used = down.map(|channel| channel.packets).max().unwrap();
         let ours = used - bytes.div_ceil(4096);
         assert!(ours <= labels, "seed {seed}: {ours} packets went where it is congested");

@@ -54,7 +54,7 @@ fn last(records: &Records) -> Time {
 /// Time in which the receiver's link was busy.
 fn busy(records: &Records, receiver: u32) -> Time {
     let name = format!("h{receiver}");
-    records.channels.iter().find(|channel| &*channel.to == name).unwrap().busy
+    records.channels.iter().find(|channel| *channel.to == *name).unwrap().busy
 }
 
 /// When the first packet has come to the switch.

@@ -79,7 +79,7 @@ fn ecmp_loads_the_uplinks_like_balls_in_bins() {
         let up = records
             .channels
             .iter()
-            .filter(|channel| &*channel.from == leaf && &*channel.tier == "leaf-spine");
+            .filter(|channel| *channel.from == *leaf && &*channel.tier == "leaf-spine");
         let loads: Vec<u64> = up.map(|channel| channel.packets).collect();
         assert_eq!((loads.len(), loads.iter().sum::<u64>()), (spines as usize, u64::from(hosts)));
         seen[*loads.iter().max().unwrap() as usize] += 1;

@@ -151,7 +151,7 @@ impl RouteTable {
         Candidates { ports: &self.sets[set as usize], set }
     }
 
-    /// Where a switch's part of the table begins; it may remember that.
+    /// Where a switch's part of this table begins; it may remember that.
     pub fn row(&self, switch: NodeId) -> usize {
         self.row_of[(switch - self.hosts) as usize] as usize * self.edges
     }
