@@ -258,6 +258,26 @@ def test_a_driven_run_equals_the_listed_one():
     assert sorted(done.fct_ps for done in completions) == sorted(listed.flows["fct_ps"].tolist())
 
 
+def test_driven_messages_of_servers_complete_with_their_last_part():
+    scenario = {"topology": TREE, "servers": {"nics": 4, "spread": "stripe"}}
+    sim = netloom.Simulation(scenario)
+    sim.start(0, 3, "64KiB", tag="a")
+    with pytest.raises(netloom.ScenarioError, match="dst: expected a host from 0 to 3"):
+        sim.start(0, 4, 1)
+    done = sim.next_completion()
+    driven = sim.finish()
+    parts = driven.parts
+    assert parts["rail"].tolist() == [0, 1, 2, 3] and parts["src"].tolist() == [0, 1, 2, 3]
+    assert parts["dst"].tolist() == [12, 13, 14, 15] and parts["bytes"].tolist() == [16384] * 4
+    assert driven.flows["fct_ps"].tolist() == [done.fct_ps] == [max(parts["fct_ps"])]
+    flows = netloom.flow_list({"src": [0], "dst": [3], "bytes": [65536], "start_ps": [0]})
+    listed = netloom.run(scenario | {"workload": flows}, threads=2)
+    for table in ("flows", "parts", "links"):
+        assert pl.DataFrame(getattr(driven, table)).equals(pl.DataFrame(getattr(listed, table)))
+    assert driven.summary == listed.summary and driven.summary["flows"]["completed"] == 1
+    assert len(netloom.run({"topology": TREE}).parts) == 0
+
+
 def test_time_goes_on_as_it_is_told():
     sim = netloom.Simulation({"topology": TREE})
     assert sim.now_ps == 0 and sim.next_completion("5us") is None and sim.now_ps == 5_000_000

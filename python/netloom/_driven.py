@@ -68,6 +68,8 @@ class Simulation:
     ) -> None:
         """Starts a flow of ``size`` bytes from host ``src`` to host ``dst``, now or at a later time.
 
+        Where the scenario's ``servers`` have several NICs, ``src`` and ``dst`` are servers, and the flow completes with its last part.
+
         ``tag`` is what the flow's completion will carry.
         """
         src, dst = whole("src", src, 0, 2**32 - 1), whole("dst", dst, 0, 2**32 - 1)

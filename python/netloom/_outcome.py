@@ -69,8 +69,13 @@ class Outcome:
 
     @cached_property
     def flows(self) -> Table:
-        """One row per flow that started."""
+        """One row per flow that started; per message, where servers have several NICs."""
         return self._inner.table("flows")
+
+    @cached_property
+    def parts(self) -> Table:
+        """One row per message and rail; without rows unless ``servers`` have several NICs."""
+        return self._inner.table("parts")
 
     @cached_property
     def links(self) -> Table:

@@ -55,6 +55,7 @@ impl Outcome {
         let outcome = netloom_record::Outcome::read(dir)?;
         let records = Records {
             flows: outcome.flows()?,
+            parts: Some(outcome.parts()?),
             channels: outcome.channels()?,
             samples: outcome.samples()?.into(),
             flow_samples: outcome.flow_samples()?.into(),
@@ -84,6 +85,7 @@ pub(crate) fn read_table(dir: &Path, table: OutcomeTable) -> Result<Table, Outco
     let mut records = records_with_names(&outcome);
     match table {
         OutcomeTable::Flows => records.flows = outcome.flows()?,
+        OutcomeTable::Parts => records.parts = Some(outcome.parts()?),
         OutcomeTable::Links => records.channels = outcome.channels()?,
         OutcomeTable::Series => records.samples = outcome.samples()?.into(),
         OutcomeTable::FlowSeries => records.flow_samples = outcome.flow_samples()?.into(),

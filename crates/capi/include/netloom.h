@@ -10,8 +10,8 @@
  *     netloom_finish(sim, "runs/from-c");
  *     netloom_close(sim);
  *
- * Times are picoseconds from the run's begin, sizes are bytes of payload, hosts go by their numbers from 0. A simulation may be used by
- * any thread, but by one at a time; several simulations are independent of each other. The results are those of `netloom run` with
+ * Times are picoseconds from the run's begin, sizes are bytes of payload, hosts (servers, where these have several NICs) go by their
+ * numbers from 0. A simulation may be used by any thread, but by one at a time; several simulations are independent of each other. The results are those of `netloom run` with
  * the same flows in a list. docs/c.md says more.
  */
 #ifndef NETLOOM_H

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use netloom_record::Outcome;
+
 const SMALL: &str = "[topology]\nkind = \"fat-tree\"\nk = 4\n[routing]\npreset = \"ecmp\"\n\
                      [workload]\nkind = \"permutation\"\nsize = \"64KiB\"\n";
 
@@ -390,6 +392,45 @@ fn a_full_disk_leaves_nothing_that_looks_like_an_outcome() {
     let output = output.unwrap();
     assert_says(&stderr(&output), &["error: cannot write", "No space left on device"]);
     assert_eq!(stdout(&output), "code 1\n", "nothing is left in the folder");
+}
+
+#[test]
+fn servers_with_several_nics_have_messages_and_parts() {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/rails.toml");
+    let folder = tempfile::tempdir().unwrap();
+    let run = |out: &str, more: &[&str]| {
+        let args = ["run", example.to_str().unwrap(), "--set", "workload.size=1MB", "--out", out];
+        let output = netloom(folder.path(), &[&args[..], more].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        Outcome::read(&folder.path().join(out)).unwrap()
+    };
+    let one = run("one", &[]);
+    let bytes = |out: &str, file: &str| std::fs::read(folder.path().join(out).join(file)).unwrap();
+    for threads in ["2", "3", "4"] {
+        run(threads, &["--threads", threads]);
+        for file in ["scenario.toml", "summary.json", "flows.parquet", "parts.parquet", "links.parquet"] {
+            assert!(bytes("one", file) == bytes(threads, file), "{file} on {threads} threads");
+        }
+    }
+    // 31 messages to the next server, twice; each of 8 packets of a part of the 1 MB, one by each NIC.
+    let (flows, parts) = (one.flows().unwrap(), one.parts().unwrap());
+    assert_eq!((flows.len(), parts.len()), (32 * 62, 32 * 62 * 8));
+    assert!(flows.iter().all(|flow| flow.dst == (flow.src + 1) % 32));
+    let part = |rail| parts.iter().filter(move |part| part.rail == rail).map(|part| part.bytes).sum::<u64>();
+    assert_eq!((0..8).map(part).sum::<u64>(), flows.iter().map(|flow| flow.bytes).sum::<u64>());
+    let last = |outcome: &Outcome| outcome.summary.flows.last_completion.unwrap();
+    let side_by_side = run("side", &["--set", "servers.wiring=side-by-side"]);
+    assert!(last(&one) < last(&side_by_side));
+    let message = refused_with(&example, &["--set", "servers.nics=3"]);
+    assert_says(&message, &["servers.nics: expected a divisor of the network's 256 hosts"]);
+}
+
+/// The message about a file that cannot be run.
+fn refused_with(file: &Path, more: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let output = netloom(folder.path(), &[&["run", file.to_str().unwrap()], more].concat());
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    stderr(&output)
 }
 
 #[test]

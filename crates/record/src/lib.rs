@@ -8,6 +8,7 @@
 //! | `scenario.toml` | what was run, every default filled in |
 //! | `summary.json` | [`Summary`]: percentiles of FCT and slowdown, groups, windows, channels, packets, tiers, [`Totals`] |
 //! | `flows.parquet` | one row per [`FlowRecord`] |
+//! | `parts.parquet` | one row per [`PartRecord`], if servers have several NICs |
 //! | `links.parquet` | one row per [`ChannelRecord`] |
 //! | `series.parquet` | one row per [`SampleRecord`], if any channel was sampled |
 //! | `flow_series.parquet` | one row per [`FlowSampleRecord`], if any flow was sampled |
@@ -63,8 +64,8 @@ pub use packets::{
 pub use performance::{Performance, peak_memory};
 pub use records::{
     ChannelRecord, ChannelWindowRecord, DecisionCount, EntryCount, FlowRecord, FlowSampleRecord,
-    FlowletRecord, GapRecord, NamedChannel, PacketCounts, Records, ReorderingCount, SampleRecord, Totals,
-    WeavingCount, Window, WindowRecord,
+    FlowletRecord, GapRecord, NamedChannel, PacketCounts, PartRecord, Records, ReorderingCount, SampleRecord,
+    Totals, WeavingCount, Window, WindowRecord,
 };
 pub use series::{MOST_ROWS, Series, SeriesError, SeriesRow, SeriesWriter};
 pub use statistics::Statistics;

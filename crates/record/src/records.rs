@@ -12,7 +12,7 @@ use crate::series::Series;
 
 /// Everything one run has seen.
 ///
-/// Flows are in order of (`src`, `flow`), channels in order of `channel`, samples in order of (`time`, `channel`), flow
+/// Flows are in order of (`src`, `flow`), parts in order of (`server`, `flow`, `rail`), channels in order of `channel`, samples in order of (`time`, `channel`), flow
 /// samples in order of (`time`, `src`, `flow`), gaps in order of (`src`, `flow`, `base_rtts`, `from`), flowlets in order of (`src`, `flow`) and switches, windows' flows in order of (`window`, `src`, `flow`) and windows' channels
 /// in order of (`window`, `channel`), so that equal runs give equal files; [`Records::sort`] brings
 /// them there (a [`Series`] is in order by itself).
@@ -25,8 +25,10 @@ pub struct Records {
     pub windows: Vec<Window>,
     /// Channels that are reported by name.
     pub named_channels: Vec<NamedChannel>,
-    /// Every flow that started.
+    /// Every flow that started; every message, where servers have several NICs.
     pub flows: Vec<FlowRecord>,
+    /// The flows between NICs of which messages are made, where servers have several NICs; `None` where they have not.
+    pub parts: Option<Vec<PartRecord>>,
     /// Every channel of the network, used or not.
     pub channels: Vec<ChannelRecord>,
     /// Sampled series of channels; empty if no channel was sampled.
@@ -63,6 +65,7 @@ impl Default for Records {
             windows: Vec::new(),
             named_channels: Vec::new(),
             flows: Vec::new(),
+            parts: None,
             channels: Vec::new(),
             samples: Series::default(),
             flow_samples: Series::default(),
@@ -81,6 +84,28 @@ impl Default for Records {
 }
 
 impl Records {
+    /// Makes records of messages from those of the flows between NICs, where servers have several; `server` tells the server and the rail of
+    /// a NIC. The flows of a message have the same number.
+    pub fn join_parts(&mut self, server: impl Fn(u32) -> (u32, u32)) {
+        let part = |record: FlowRecord| {
+            let ((sender, rail), (receiver, _)) = (server(record.src), server(record.dst));
+            (PartRecord::new(&record, sender, rail), FlowRecord { src: sender, dst: receiver, ..record })
+        };
+        let mut parts: Vec<(PartRecord, FlowRecord)> = self.flows.drain(..).map(part).collect();
+        parts.sort_by_key(|(part, _)| (part.server, part.flow, part.rail));
+        for (_, record) in &parts {
+            match self
+                .flows
+                .last_mut()
+                .filter(|message| (message.src, message.flow) == (record.src, record.flow))
+            {
+                Some(message) => message.add_part(record),
+                None => self.flows.push(record.clone()),
+            }
+        }
+        self.parts = Some(parts.into_iter().map(|(part, _)| part).collect());
+    }
+
     /// Brings all records into their canonical order; cheap where they are in order already.
     pub fn sort(&mut self) {
         // In place: their keys are unique, and there are many of them.
@@ -200,6 +225,26 @@ pub struct FlowRecord {
 }
 
 impl FlowRecord {
+    /// Adds what another part of the same message did, between other NICs. A message is complete when all of its parts are.
+    pub fn add_part(&mut self, part: &FlowRecord) {
+        let last = |a: Option<Time>, b: Option<Time>| Some(a?.max(b?));
+        self.add_subflow(part);
+        self.bytes += part.bytes;
+        self.delivered += part.delivered;
+        self.delivered_after_warm_up += part.delivered_after_warm_up;
+        self.delivered_in_drain += part.delivered_in_drain;
+        self.fct = last(self.fct, part.fct);
+        self.sender_fct = last(self.sender_fct, part.sender_fct);
+        self.idle_fct = self.idle_fct.max(part.idle_fct);
+        self.ooo_packets += part.ooo_packets;
+        self.max_ood = self.max_ood.max(part.max_ood);
+        self.max_resequencing = self.max_resequencing.max(part.max_resequencing);
+        self.trims += part.trims;
+        self.ecn_marks += part.ecn_marks;
+        self.cnps += part.cnps;
+        self.path_changes += part.path_changes;
+    }
+
     /// Adds what another subflow of the same flow did.
     pub fn add_subflow(&mut self, part: &FlowRecord) {
         self.packets += part.packets;
@@ -213,6 +258,64 @@ impl FlowRecord {
         self.drain_time += part.drain_time;
         self.decisions += part.decisions;
         self.deviations += part.deviations;
+    }
+}
+
+/// A message, or a part of a striped one, between two NICs of one rail.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PartRecord {
+    /// Sending server: `src` of the message.
+    pub server: u32,
+    /// Number of the message at its sender.
+    pub flow: u32,
+    /// The number of the NICs at their servers.
+    pub rail: u32,
+    /// Sending NIC: a host of the network.
+    pub src: u32,
+    /// Receiving NIC.
+    pub dst: u32,
+    /// Payload.
+    pub bytes: u64,
+    /// Payload that reached the receiver, each byte counted once.
+    pub delivered: u64,
+    /// When it was handed to the NIC's transport.
+    pub start: Time,
+    /// From the start to the delivery of the last byte; `None` if it did not finish.
+    pub fct: Option<Time>,
+    /// From the start to the ACK of the last byte; `None` if that did not arrive.
+    pub sender_fct: Option<Time>,
+    /// The FCT that it would have alone on an idle fabric.
+    pub idle_fct: Time,
+    /// Data packets sent, retransmissions included.
+    pub packets: u64,
+    /// Packets that arrived with a sequence number above the next expected one.
+    pub ooo_packets: u64,
+    /// Data packets sent again.
+    pub retransmissions: u64,
+    /// Data packets that arrived with an ECN mark.
+    pub ecn_marks: u64,
+}
+
+impl PartRecord {
+    /// What is told of a flow between the NICs of a rail.
+    fn new(flow: &FlowRecord, server: u32, rail: u32) -> Self {
+        PartRecord {
+            server,
+            flow: flow.flow,
+            rail,
+            src: flow.src,
+            dst: flow.dst,
+            bytes: flow.bytes,
+            delivered: flow.delivered,
+            start: flow.start,
+            fct: flow.fct,
+            sender_fct: flow.sender_fct,
+            idle_fct: flow.idle_fct,
+            packets: flow.packets,
+            ooo_packets: flow.ooo_packets,
+            retransmissions: flow.retransmissions,
+            ecn_marks: flow.ecn_marks,
+        }
     }
 }
 

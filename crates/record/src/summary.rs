@@ -1,5 +1,7 @@
 //! The summary of a run: what `summary.json` holds.
 
+use std::collections::BTreeMap;
+
 use indexmap::IndexMap;
 use netloom_units::{Bytes, Time};
 use schemars::JsonSchema;
@@ -232,6 +234,8 @@ impl Summary {
         let warm_up = options.warm_up;
         let counted: Vec<&FlowRecord> = records.flows.iter().filter(|flow| flow.counts(warm_up)).collect();
         let completed: Vec<Completed> = counted.iter().filter_map(|flow| Completed::of(flow)).collect();
+        let parts = records.parts.iter().flatten();
+        let senders: BTreeMap<u32, u32> = parts.map(|part| (part.src, part.server)).collect();
         Summary {
             status,
             warnings: Vec::new(),
@@ -249,8 +253,8 @@ impl Summary {
             channels: breakdown::channels(records),
             packets: PacketSummary::new(&counted),
             packet_paths: breakdown::packet_paths(records),
-            gaps: records.gaps.as_ref().map(|gaps| GapSummary::new(gaps, &counted)),
-            switch_gaps: records.switch_gaps.as_ref().map(|gaps| GapSummary::new(gaps, &counted)),
+            gaps: records.gaps.as_ref().map(|gaps| GapSummary::new(gaps, &counted, &senders)),
+            switch_gaps: records.switch_gaps.as_ref().map(|gaps| GapSummary::new(gaps, &counted, &senders)),
             draining: DrainSummary::new(&counted, &completed),
             tiers: by_tier(&records.channels, &records.totals),
             totals: records.totals.clone(),
@@ -363,10 +367,11 @@ impl PacketSummary {
 }
 
 impl GapSummary {
-    /// `flows` are in order of (`src`, `flow`).
-    fn new(gaps: &[GapRecord], flows: &[&FlowRecord]) -> Self {
+    /// `flows` are in order of (`src`, `flow`); `senders` are the servers of NICs, where these have several.
+    fn new(gaps: &[GapRecord], flows: &[&FlowRecord], senders: &BTreeMap<u32, u32>) -> Self {
         let counts = |gap: &&GapRecord| {
-            flows.binary_search_by_key(&(gap.src, gap.flow), |flow| (flow.src, flow.flow)).is_ok()
+            let src = senders.get(&gap.src).copied().unwrap_or(gap.src);
+            flows.binary_search_by_key(&(src, gap.flow), |flow| (flow.src, flow.flow)).is_ok()
         };
         let mut from = [0; 4];
         for gap in gaps.iter().filter(counts) {

@@ -4,8 +4,8 @@ use netloom_units::{Rate, Time};
 
 use crate::{
     ChannelRecord, ChannelWindowRecord, DecisionCount, EntryCount, FlowRecord, FlowSampleRecord,
-    FlowletRecord, GapRecord, NamedChannel, PacketCounts, PacketStatistics, Records, ReorderingCount,
-    SampleRecord, Totals, TraceRecord, WeavingCount, Window, WindowRecord,
+    FlowletRecord, GapRecord, NamedChannel, PacketCounts, PacketStatistics, PartRecord, Records,
+    ReorderingCount, SampleRecord, Totals, TraceRecord, WeavingCount, Window, WindowRecord,
 };
 
 /// An unfinished flow of 10 packets with an idle FCT of 1 µs.
@@ -81,6 +81,14 @@ pub(crate) fn records() -> Records {
         groups: ["victim", "hot"].map(str::to_owned).to_vec(),
         windows: vec![window("burst", 2, 6), window("late", 9, 12)],
         named_channels: vec![NamedChannel { name: "up".to_owned(), channel: 0 }],
+        parts: Some(vec![PartRecord {
+            server: 0,
+            rail: 1,
+            src: 1,
+            dst: 3,
+            bytes: 100,
+            ..Default::default()
+        }]),
         flows: vec![
             delivered(FlowRecord { fct: us(1), sender_fct: us(2), ..flow(0, 0) }),
             delivered(FlowRecord {

@@ -11,7 +11,7 @@ use netloom_transport::preset as transport;
 use netloom_transport::{Congestion, Reliability, Reorder, Shaping, TransportOptions};
 use netloom_units::Bytes;
 use netloom_units::kind::{Kind, KindInfo, describe, describe_table};
-use netloom_workload::{Options, Pattern, PlanContext, Size, Table};
+use netloom_workload::{Options, Pattern, PlanContext, Servers, Size, Table};
 
 use crate::routing::RoutingFields;
 
@@ -40,6 +40,11 @@ pub fn reference() -> Vec<Chapter> {
     vec![
         head(),
         axis::<Topology>("topology", "What is wired to what."),
+        table::<Servers>(
+            "servers",
+            "servers",
+            "NICs of servers that have several, and how their messages use them; without it each host has one.",
+        ),
         table::<FabricOptions>("fabric", "fabric", "What a switch does: queues, classes, marking."),
         axis::<Queue>("fabric.queue", "What becomes of a packet that finds its output queue full."),
         axis::<FlowControl>("fabric.flow_control", "What happens when buffers fill."),

@@ -3,6 +3,7 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use netloom_record::{OutcomeError, OutcomeWriter, Performance, Records, Status, Summary, SummaryOptions};
@@ -80,8 +81,11 @@ pub struct Ready {
 pub fn prepare(scenario: &Scenario, document: &Node) -> Result<Ready, Problems> {
     let network = build_network(scenario, document)?;
     check_memory(scenario, &network, document)?;
+    let rails = scenario.servers.as_ref().map(|servers| servers.lay(&network, scenario.seed)).transpose();
+    let rails = rails.map_err(|invalid| invalid_problem(&invalid, "servers", document))?;
+    let largest_message = largest_message(scenario);
     let context =
-        PlanContext { largest_message: largest_message(scenario), ..PlanContext::new(scenario.seed) };
+        PlanContext { largest_message, rails: rails.map(Arc::new), ..PlanContext::new(scenario.seed) };
     let plan =
         scenario.workload.plan(&network, &context).map_err(|error| workload_problem(&error, document))?;
     let (class, classes) = (scenario.workload.highest_class(), scenario.fabric.classes());
@@ -268,6 +272,7 @@ fn sim_problem(error: &SimError, document: &Node) -> Problem {
     match error {
         SimError::Fabric(invalid) => invalid_problem(invalid, "fabric", document),
         SimError::MayDeadlock(reason) => located(document, "fabric", "flow_control.vcs", reason),
+        SimError::Servers(error) => invalid_problem(error, "servers", document),
         SimError::Routing(error) => invalid_problem(error, "routing", document),
         SimError::Transport(error) => invalid_problem(error, "transport", document),
         SimError::Fault(error) => invalid_problem(error, "faults", document),
@@ -373,6 +378,34 @@ mod tests {
             (
                 "[routing]\nselector = \"drill\"\nplacement = \"nic\"\n",
                 "s.toml:2:12: routing.selector: expected \"hash\", \"random\"",
+            ),
+            (
+                "[servers]\nnics = 3\n",
+                "s.toml:2:8: servers.nics: expected a divisor of the network's 1024 hosts",
+            ),
+            (
+                "[servers]\nnics = 1\n",
+                "s.toml:2:8: servers.nics: expected 2 to 64; leave the table `servers` out",
+            ),
+            (
+                "servers = {}\n[workload]\nkind = \"worst-case\"\n",
+                "s.toml:3:8: workload.kind: expected another pattern with `servers`",
+            ),
+            (
+                "servers = {}\nworkload = { ranks = 129 }\n",
+                "workload.ranks: expected 2 to 128, the servers of the network",
+            ),
+            (
+                "[topology]\nkind = \"crossbar\"\nhosts = 6\n[servers]\nnics = 2\nwiring = \"rail-optimised\"\n",
+                "s.toml:6:10: servers.wiring: expected \"side-by-side\", or a network in which the 1 switches with hosts",
+            ),
+            (
+                "servers.nics = 2\nservers.spread = \"least-outstanding\"\nworkload = { kind = \"bernoulli\", load = 0.1, until = \"1us\" }\n",
+                "servers.spread: expected another one for frames of open loops",
+            ),
+            (
+                "servers.nics = 2\ntransport = { reliability = \"none\", congestion = \"none\" }\n",
+                "transport.reliability: expected a reliability with ACKs where servers have several NICs",
             ),
             ("[transport]\nack_every = 0\n", "s.toml:2:13: transport.ack_every: expected at least 1"),
             ("[fabric]\nbuffer = \"100B\"\n", "s.toml:2:10: fabric.buffer: expected room for a packet"),

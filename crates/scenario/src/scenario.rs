@@ -7,7 +7,7 @@ use netloom_routing::{Routing, preset};
 use netloom_sim::{Fault, Measure};
 use netloom_topology::{FatTree, Topology};
 use netloom_transport::Transport;
-use netloom_workload::{Pattern, Permutation, Workload};
+use netloom_workload::{Pattern, Permutation, Servers, Workload};
 use serde::Serialize;
 
 use crate::document::{Node, Value};
@@ -29,6 +29,8 @@ pub struct Scenario {
     pub seed: u64,
     /// What is wired to what.
     pub topology: Topology,
+    /// The NICs of servers that have several; absent: each host of the network has one.
+    pub servers: Option<Servers>,
     /// What a switch does.
     pub fabric: Fabric,
     /// Which way a packet goes.
@@ -50,6 +52,7 @@ impl Default for Scenario {
             name: "scenario".to_owned(),
             seed: 1,
             topology: Topology::FatTree(FatTree::default()),
+            servers: None,
             fabric: Fabric::default(),
             routing: preset::PRESETS[0].routing(),
             transport: Transport::default(),
@@ -66,6 +69,8 @@ struct Written<'a> {
     name: &'a str,
     seed: u64,
     topology: &'a Topology,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    servers: Option<&'a Servers>,
     fabric: &'a Fabric,
     routing: &'a Routing,
     transport: &'a Transport,
@@ -125,6 +130,7 @@ impl Scenario {
             name: &self.name,
             seed: self.seed,
             topology: &self.topology,
+            servers: self.servers.as_ref(),
             fabric: &self.fabric,
             routing: &self.routing,
             transport: &self.transport,
@@ -140,6 +146,7 @@ fn read(document: &Node, problems: &mut Vec<Problem>) -> Option<Scenario> {
     let name = root.required_node("name");
     let seed = root.required("seed");
     let topology = root.required("topology");
+    let servers = root.value("servers", None);
     let fabric = root.required_node("fabric");
     let routing = root.node("routing");
     let transport = root.node("transport");
@@ -156,6 +163,7 @@ fn read(document: &Node, problems: &mut Vec<Problem>) -> Option<Scenario> {
         name: name?,
         seed: seed?,
         topology: topology?,
+        servers: servers?,
         fabric: fabric?,
         routing: routing?,
         transport: transport?,
@@ -232,6 +240,8 @@ fn each_file_of_workload(workload: &mut Node, visit: &mut impl FnMut(&mut Node))
 #[cfg(test)]
 mod tests {
     use super::*;
+    use netloom_workload::Wiring;
+
     use crate::document::apply_override;
     use crate::source::Source;
 
@@ -262,6 +272,7 @@ mod tests {
             "[transport]\npreset = \"tcp\"\nshaping = \"paced\"\ncongestion = { ecn = false }\n",
             "[workload]\nkind = \"mix\"\nparts = [\"hotspot\", { kind = \"incast\", class = 3, name = \"io\", size = \"vl2\" }, { kind = \"mix\", parts = [\"bursty\"] }]\n",
             "[topology]\nkind = \"crossbar\"\n[workload]\nkind = \"incast\"\nranks = 12\nstart_jitter = \"1us\"\n",
+            "[servers]\nnics = 4\nwiring = \"rail-optimised\"\n",
         ] {
             let scenario = read(text).unwrap();
             let printed = scenario.to_toml().unwrap();
@@ -290,6 +301,22 @@ mod tests {
             "s.toml:7:13: workload.placement: there is no placement `left` (valid here: linear, random)",
         ] {
             assert!(problems.contains(expected), "{problems}");
+        }
+    }
+
+    #[test]
+    fn servers_are_absent_or_read_field_by_field() {
+        assert_eq!(read("").unwrap().servers, None);
+        let servers = read("servers = {}\n").unwrap().servers.unwrap();
+        assert_eq!((servers.nics, servers.spread), (8, netloom_workload::Spread::Stripe));
+        let problems =
+            read("[servers]\nrails = 2\nwiring = \"planes\"\nspread = \"last-outstanding\"\n").unwrap_err();
+        for expected in [
+            "s.toml:2:1: servers.rails: unknown field `rails` (valid here: nics, wiring, spread)",
+            "s.toml:3:10: servers.wiring: there is no wiring `planes` (valid here: side-by-side, rail-optimised)",
+            "s.toml:4:10: servers.spread: there is no spread `last-outstanding` (did you mean `least-outstanding`?",
+        ] {
+            assert!(problems.to_string().contains(expected), "{problems}");
         }
     }
 
@@ -390,7 +417,9 @@ mod tests {
         let scenario = read(block(3)).unwrap();
         assert_eq!((scenario.measure.windows.len(), scenario.measure.channels.len()), (2, 2));
         assert_eq!(read(&scenario.to_toml().unwrap()).unwrap(), scenario);
-        let mixed = block(4);
+        let servers = read(block(4)).unwrap().servers.unwrap();
+        assert_eq!((servers.nics, servers.wiring), (8, Wiring::RailOptimised));
+        let mixed = block(5);
         let Pattern::Mix(mix) = read(mixed).unwrap().workload.pattern else { panic!("{mixed}") };
         assert_eq!(mix.parts.len(), 2);
     }

@@ -7,7 +7,7 @@ use netloom_topology::Topology;
 use netloom_transport::preset as transport;
 use netloom_transport::{Congestion, Reliability, Shaping, TransportOptions};
 use netloom_units::kind::Kind;
-use netloom_workload::Workload;
+use netloom_workload::{Servers, Workload};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -49,6 +49,7 @@ pub(crate) fn head() -> Map<String, Value> {
 pub fn properties(generator: &mut SchemaGenerator) -> Map<String, Value> {
     let fields = [
         ("topology", changes(Topology::json_schema(generator).to_value())),
+        ("servers", generator.subschema_for::<Servers>().to_value()),
         ("fabric", fabric(generator)),
         ("routing", routing(generator)),
         ("transport", transport_table(generator)),

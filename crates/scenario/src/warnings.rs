@@ -8,7 +8,7 @@ use netloom_routing::{Granularity, Placement};
 use netloom_topology::{Network, NodeId};
 use netloom_transport::{Congestion, Reliability};
 use netloom_units::{Bytes, Rate, Time};
-use netloom_workload::{Destination, Pattern, Traffic};
+use netloom_workload::{Destination, Pattern, Traffic, Wiring};
 
 use crate::scenario::Scenario;
 
@@ -118,7 +118,15 @@ fn overload(scenario: &Scenario, network: &Network) -> Option<String> {
         return None;
     }
     let (field, load, destination) = open_loop(&scenario.workload.pattern)?;
-    let hosts = f64::from(network.hosts());
+    let nics = scenario.servers.as_ref().map_or(1, |servers| servers.nics);
+    let ends = f64::from(network.hosts() / nics);
+    // Those that a host, or a NIC of a server, reaches below a switch: of a group with optimised rails one NIC each is at a leaf.
+    let has_own_leaves =
+        scenario.servers.as_ref().is_some_and(|servers| servers.wiring == Wiring::RailOptimised);
+    let ends_below = |level: u8| match hosts_below(network, level) {
+        hosts if level == 1 && has_own_leaves => hosts,
+        hosts => hosts / nics,
+    };
     let offered: f64 = (0..network.hosts()).map(|host| host_rate(network, host).0 as f64).sum::<f64>() * load;
     let top = (network.hosts()..network.nodes()).map(|switch| network.level(switch)).max()?;
     for level in 1..top {
@@ -134,11 +142,11 @@ fn overload(scenario: &Scenario, network: &Network) -> Option<String> {
         // Destinations that are excluded make the rest likelier.
         let excluded = f64::from(match destination {
             Destination::Any => 1,
-            Destination::OtherRack => hosts_below(network, 1),
-            Destination::OtherPod => hosts_below(network, top - 1),
+            Destination::OtherRack => ends_below(1),
+            Destination::OtherPod => ends_below(top - 1),
         });
-        let below = f64::from(hosts_below(network, level)).max(excluded);
-        let upwards = offered * (hosts - below) / (hosts - excluded).max(1.0);
+        let below = f64::from(ends_below(level)).max(excluded);
+        let upwards = offered * (ends - below) / (ends - excluded).max(1.0);
         if upwards > capacity {
             let tier = tier.map_or("", |tier| network.tiers()[usize::from(tier)].as_str());
             return Some(format!(

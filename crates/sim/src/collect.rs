@@ -159,6 +159,7 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
     if is_out_of_time {
         return Err(RunError::OutOfTime);
     }
+    Node::take_servers_apart(&mut nodes);
     let in_flight: Vec<&Packet> = pending.iter().filter_map(Message::packet).collect();
     check_losses(world, &nodes)?;
     // Who is on the way to a node is not known, so if any signal is, any lane may be about to go on.
@@ -196,6 +197,7 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
                 switching.deviating += switch.decider.decisions.deviating;
                 last_event = last_event.max(switch.last_event);
             }
+            Node::Server(_) | Node::InServer => unreachable!("they have been taken apart"),
         }
         let ports = node.ports();
         let dropped = ports.dropped();
@@ -243,7 +245,7 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
                 }
                 std::mem::take(&mut node.sent)
             }
-            Node::Switch(_) => continue,
+            _ => continue,
         };
         for sent in flows {
             let mut flow = sent.record(host);
@@ -251,7 +253,7 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
             let Balance { dropped, in_flight } = balances.remove(&key).unwrap_or_default();
             let reception = match &mut nodes[flow.dst as usize] {
                 Node::Host(node) => node.receivers.take(key),
-                Node::Switch(_) => None,
+                _ => None,
             };
             let delivered = reception.as_ref().map_or(0, |reception| reception.seen.packets);
             flow.trims = reception.as_ref().map_or(0, |reception| u64::from(reception.seen.headers));
@@ -275,7 +277,7 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
     }
     let left = nodes.iter().filter_map(|node| match node {
         Node::Host(host) => host.receivers.first_left(),
-        Node::Switch(_) => None,
+        _ => None,
     });
     if let Some(key) = left.chain(balances.keys().copied()).min() {
         return Err(ConservationError::Stray { src: key.src, flow: key.flow }.into());
@@ -307,6 +309,9 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
     records.trace = world.watch.trace.finish()?;
     let latencies = records.packets.iter().flat_map(|(&of, packets)| packets.latency_rows(of));
     records.latencies = latencies.collect();
+    if let Some(servers) = &world.servers {
+        records.join_parts(|host| servers.rails.server(host));
+    }
     records.sort();
     Ok(records)
 }
@@ -331,7 +336,7 @@ fn collect_gauges(world: &World, nodes: &[Node], records: &mut Records) {
 fn count_entries(nodes: &[Node], end: Time) -> Option<EntryCount> {
     let occupancy = |node: &Node| match node {
         Node::Switch(switch) => switch.decider.occupancy(),
-        Node::Host(_) => None,
+        _ => None,
     };
     let tables: Vec<_> = nodes.iter().filter_map(occupancy).collect();
     let used: Vec<_> = tables.iter().filter(|table| table.peak > 0).collect();
@@ -504,7 +509,7 @@ fn check_work(nodes: &[Node]) -> Result<(), RunError> {
 fn has_unfinished_flows(nodes: &[Node]) -> bool {
     nodes.iter().any(|node| match node {
         Node::Host(host) => host.sent.iter().any(|flow| !flow.has_ended()),
-        Node::Switch(_) => false,
+        _ => false,
     })
 }
 
@@ -536,6 +541,7 @@ fn collect_channels(world: &World, nodes: &mut [Node], end: Time, records: &mut 
         let (ports, sampler) = match node {
             Node::Host(host) => (&host.nic, &mut host.sampler),
             Node::Switch(switch) => (&switch.ports, &mut switch.sampler),
+            Node::Server(_) | Node::InServer => continue,
         };
         if let Some(sampler) = sampler {
             records.window_channels.append(&mut sampler.complete(ports, end, &world.watch.windows));

@@ -52,8 +52,10 @@ pub struct Completion {
 /// What a host tells of the flows that were started from outside.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Heard {
-    /// The flow of a ticket has this number at its source.
-    Started { ticket: u32, flow: u32 },
+    /// The flow of a ticket has this number at its source, and so many parts.
+    Started { ticket: u32, flow: u32, parts: u32 },
+    /// A NIC of a server is done with sending a flow.
+    Sent { flow: u32 },
     /// The last byte of a flow has come.
     Received(FlowKey),
 }
@@ -68,8 +70,8 @@ pub struct Driven {
     groups: Vec<String>,
     now: Time,
     orders: u32,
-    /// Flows that have started and not completed.
-    tickets: FxHashMap<FlowKey, Ticket>,
+    /// Flows that have started and not completed, with the number of their parts that are missing.
+    tickets: FxHashMap<FlowKey, (Ticket, u32)>,
     completed: VecDeque<Completion>,
     flows_done: u64,
 }
@@ -103,9 +105,9 @@ impl Driven {
         self.now
     }
 
-    /// Number of hosts.
+    /// Number of hosts, or of servers, where these have several NICs.
     pub fn hosts(&self) -> u32 {
-        self.world.network.hosts()
+        self.world.servers.as_ref().map_or(self.world.network.hosts(), |servers| servers.rails.servers())
     }
 
     /// Where the run stands; of the flows only those are counted that were started from outside.
@@ -131,7 +133,8 @@ impl Driven {
         Invalid::unless(at >= self.now, "at", format!("{} or later", self.now), at)?;
         let ticket = Ticket(self.orders);
         self.orders += 1;
-        self.steps.timer(src, at, Message::Order { dst, bytes, ticket: ticket.0, class });
+        let node = self.world.servers.as_ref().map_or(src, |servers| servers.rails.nic(src, 0));
+        self.steps.timer(node, at, Message::Order { dst, bytes, ticket: ticket.0, class });
         Ok(ticket)
     }
 
@@ -185,18 +188,29 @@ impl Driven {
     fn step(&mut self, at: Time) {
         self.now = at;
         let Some(id) = self.steps.step(&self.world) else { return };
-        let Node::Host(host) = self.steps.node_mut(id) else { return };
-        for heard in host.heard() {
+        let heard = match self.steps.node_mut(id) {
+            Node::Host(host) => host.heard(),
+            Node::Server(server) => server.heard(),
+            Node::Switch(_) | Node::InServer => return,
+        };
+        for heard in heard {
             match heard {
-                Heard::Started { ticket, flow } => {
-                    _ = self.tickets.insert(FlowKey { src: id, flow }, Ticket(ticket))
+                Heard::Started { ticket, flow, parts } => {
+                    let src = self.world.server(id).0;
+                    self.tickets.insert(FlowKey { src, flow }, (Ticket(ticket), parts));
                 }
                 Heard::Received(key) => {
-                    if let Some(ticket) = self.tickets.remove(&key) {
+                    let key = FlowKey { src: self.world.server(key.src).0, ..key };
+                    let Some((ticket, missing)) = self.tickets.get_mut(&key) else { continue };
+                    *missing -= 1;
+                    if *missing == 0 {
+                        let ticket = *ticket;
+                        self.tickets.remove(&key);
                         self.flows_done += 1;
                         self.completed.push_back(Completion { ticket, at });
                     }
                 }
+                Heard::Sent { .. } => unreachable!("the server hears of it"),
             }
         }
     }

@@ -36,6 +36,7 @@ mod packet_trace;
 mod path;
 mod reports;
 mod sampler;
+mod server;
 #[cfg(test)]
 mod shortest;
 mod simulation;

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use netloom_engine::{Handler, Model, NodeIndex, Scheduler, TIMER, Turn};
 use netloom_fabric::{Credit, Departure, Fabric, Packet, Ports, Rules, Telemetry, Wire};
 use netloom_routing::{Forwarding, Routing};
-use netloom_topology::{HostId, Network};
+use netloom_topology::{HostId, Network, NodeId};
 use netloom_transport::Transport;
 use netloom_units::{Bytes, Time};
 
@@ -14,6 +14,7 @@ use crate::epochs::Epochs;
 use crate::host::{Gaps, Host, Numbering};
 use crate::meter::Watch;
 use crate::path::PathProfile;
+use crate::server::{Server, Servers};
 use crate::switch::Switch;
 
 /// What every node may read.
@@ -38,6 +39,8 @@ pub(crate) struct World {
     pub(crate) gaps: Gaps,
     /// Whether flows are started from outside, too, so that hosts tell of them.
     pub(crate) is_driven: bool,
+    /// The servers, where these have several NICs.
+    pub(crate) servers: Option<Box<Servers>>,
     /// Whether a data packet can be lost, in a queue or by a fault.
     pub(crate) is_lossy: bool,
     /// Packets say whether at least so much of their flow is still to be sent. Absent: nobody asks.
@@ -55,17 +58,39 @@ impl World {
         self.epochs.at(now, &self.forwarding)
     }
 
+    /// The servers of a run that has some.
+    pub(crate) fn servers(&self) -> &Servers {
+        self.servers.as_deref().expect("servers are made with them")
+    }
+
+    /// The server and the rail of a host of the network; where each has one NIC, the host itself.
+    pub(crate) fn server(&self, host: HostId) -> (u32, u32) {
+        self.servers.as_ref().map_or((host, 0), |servers| servers.rails.server(host))
+    }
+
+    /// The node in which a node of the network lives.
+    pub(crate) fn node(&self, node: NodeId) -> NodeIndex {
+        match &self.servers {
+            Some(servers) if self.network.is_host(node) => servers.node(node),
+            _ => node,
+        }
+    }
+
     /// The path between two hosts by which the run begins, with nothing else on it.
     pub(crate) fn idle_path(&self, src: HostId, dst: HostId) -> PathProfile {
         PathProfile::walk(&self.network, self.forwarding.table(), &self.fabric.options, src, dst)
     }
 }
 
-/// A host or a switch.
+/// A host, a switch, or a server with several NICs.
 #[derive(Debug)]
 pub(crate) enum Node {
     Host(Box<Host>),
     Switch(Box<Switch>),
+    /// In place of its first NIC.
+    Server(Box<Server>),
+    /// A further NIC of a server, in whose node it lives.
+    InServer,
 }
 
 /// What travels, and what nodes set timers for.
@@ -97,6 +122,12 @@ pub(crate) enum Message {
     Flush { src: u32, flow: u32 },
     /// The timer of a destination's rate limiter.
     Limiter { dst: u32 },
+    /// A timer of a server's NIC is due.
+    Nic { rail: u32 },
+    /// A calculation of a server ends.
+    Wake,
+    /// A server has a message, or a part of one, for a NIC to send.
+    Part { dst: u32, bytes: Bytes, number: u32, group: u16, class: u8, is_stream: bool },
 }
 
 impl Message {
@@ -115,6 +146,7 @@ impl Node {
         let (host, switch) = match self {
             Node::Host(host) => (Some(host), None),
             Node::Switch(switch) => (None, Some(switch)),
+            Node::Server(_) | Node::InServer => (None, None),
         };
         let queued = host.into_iter().flat_map(|host| host.queue()).flat_map(|queue| queue.packets());
         let unseen = host.into_iter().flat_map(|host| host.held_back());
@@ -123,17 +155,35 @@ impl Node {
         queued.chain(unseen).chain(early).chain(of_switch)
     }
 
+    /// Its ports. A server has none: when a run is over its NICs are nodes again.
     pub(crate) fn ports(&self) -> &Ports {
         match self {
             Node::Host(host) => &host.nic,
             Node::Switch(switch) => &switch.ports,
+            Node::Server(_) | Node::InServer => unreachable!("servers are taken apart before"),
         }
     }
 
-    pub(crate) fn ports_mut(&mut self) -> &mut Ports {
+    /// Tells its ports when the load ends.
+    pub(crate) fn note_drain(&mut self, until: Time) {
         match self {
-            Node::Host(host) => &mut host.nic,
-            Node::Switch(switch) => &mut switch.ports,
+            Node::Host(host) => host.nic.note_drain(until),
+            Node::Switch(switch) => switch.ports.note_drain(until),
+            Node::Server(server) => server.note_drain(until),
+            Node::InServer => {}
+        }
+    }
+
+    /// Every NIC of a server as a node of its own, as the network numbers them.
+    pub(crate) fn take_servers_apart(nodes: &mut [Node]) {
+        for node in 0..nodes.len() {
+            if let Node::Server(_) = &nodes[node]
+                && let Node::Server(server) = std::mem::replace(&mut nodes[node], Node::InServer)
+            {
+                for (id, host) in server.into_nics() {
+                    nodes[id as usize] = Node::Host(Box::new(host));
+                }
+            }
         }
     }
 }
@@ -165,8 +215,10 @@ impl Model for World {
     type Payload = Message;
 
     fn start(&self, node: &mut Node, _: NodeIndex, out: &mut impl Scheduler<Message>) {
-        if let Node::Host(host) = node {
-            host.start(out);
+        match node {
+            Node::Host(host) => host.start(out),
+            Node::Server(server) => server.start(out),
+            Node::Switch(_) | Node::InServer => {}
         }
     }
 
@@ -183,6 +235,8 @@ impl Model for World {
         match node {
             Node::Switch(switch) => AtSwitch { world: self, switch, id }.handle(at, source, message, out),
             Node::Host(host) => AtHost { world: self, host, id }.handle(at, source, message, out),
+            Node::Server(server) => AtServer { world: self, server }.handle(at, source, message, out),
+            Node::InServer => unreachable!("{NOBODY}"),
         }
     }
 
@@ -191,6 +245,7 @@ impl Model for World {
         match node {
             Node::Switch(switch) => turn.run(&mut AtSwitch { world: self, switch, id }),
             Node::Host(host) => turn.run(&mut AtHost { world: self, host, id }),
+            other => serve(self, other, turn),
         }
     }
 
@@ -205,6 +260,7 @@ impl Model for World {
         match node {
             Node::Switch(switch) => switch.advance(self, id, until, out),
             Node::Host(host) => host.advance(self, id, until, out),
+            other => advance_server(self, other, until, out),
         }
     }
 }
@@ -239,3 +295,37 @@ impl Handler<Message> for AtHost<'_> {
         self.host.handle(self.world, self.id, at, message, out);
     }
 }
+
+struct AtServer<'a> {
+    world: &'a World,
+    server: &'a mut Server,
+}
+
+impl Handler<Message> for AtServer<'_> {
+    fn handle(&mut self, at: Time, source: u32, message: &mut Message, out: &mut impl Scheduler<Message>) {
+        self.server.handle(self.world, at, source, message, out);
+    }
+}
+
+/// A server's turn, apart from the code of runs that have no servers.
+#[cold]
+#[inline(never)]
+fn serve(world: &World, node: &mut Node, turn: impl Turn<Message>) {
+    let Node::Server(server) = node else { unreachable!("{NOBODY}") };
+    turn.run(&mut AtServer { world, server });
+}
+
+#[cold]
+#[inline(never)]
+fn advance_server(
+    world: &World,
+    node: &mut Node,
+    until: Time,
+    out: &mut impl Scheduler<Message>,
+) -> Option<Time> {
+    let Node::Server(server) = node else { return None };
+    server.advance(world, until, out)
+}
+
+/// Why nothing comes to a further NIC of a server.
+const NOBODY: &str = "what is for a server's NIC goes to the server's node";

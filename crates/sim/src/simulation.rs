@@ -15,7 +15,7 @@ use netloom_transport::{Congestion, Reorder, Shaping, Transport};
 use netloom_units::kind::Kind;
 use netloom_units::{Bytes, Rate, Time};
 use netloom_units::{Invalid, random};
-use netloom_workload::{HostWork, Plan};
+use netloom_workload::{HostWork, Plan, Spread};
 use rand::Rng;
 
 use crate::collect::{Remains, RunError, collect};
@@ -29,6 +29,7 @@ use crate::model::{Node, World};
 use crate::packet_trace::{PacketTrace, Tracer};
 use crate::reports::{self, Reports};
 use crate::sampler::Sampler;
+use crate::server::{Server, Servers};
 use crate::stall::{Stall, channel_name};
 use crate::switch::{CongestionPoints, Duties, Held, Switch};
 use crate::turns::Turns;
@@ -45,6 +46,9 @@ pub enum SimError {
     /// The routing scheme makes no sense, is not built, or does not fit the network or the transport.
     #[error("routing.{0}")]
     Routing(Invalid),
+    /// What servers with several NICs are to do does not fit the workload.
+    #[error("servers.{0}")]
+    Servers(Invalid),
     /// The transport makes no sense.
     #[error("transport.{0}")]
     Transport(Invalid),
@@ -171,6 +175,15 @@ impl Simulation {
             let expected = format!("a reliability with ACKs, as {who}");
             return Err(SimError::Transport(Invalid::new("reliability", expected, "\"none\"")));
         }
+        if let Some(rails) = &plan.rails {
+            let expected = "a reliability with ACKs where servers have several NICs";
+            let has_acks = transport.has_acks();
+            Invalid::unless(has_acks, "reliability", expected, "\"none\"").map_err(SimError::Transport)?;
+            let has_ends = rails.spread() != Spread::LeastOutstanding || !plan.has_streams();
+            let expected = "another one for frames of open loops, which have no end,";
+            Invalid::unless(has_ends, "spread", expected, "\"least-outstanding\"")
+                .map_err(SimError::Servers)?;
+        }
         if transport.chooses_paths() {
             check_entropy(&routing, &transport)?;
         }
@@ -264,6 +277,7 @@ impl Simulation {
             watch,
             gaps,
             is_driven: false,
+            servers: plan.rails.clone().map(|rails| Box::new(Servers::new(rails))),
             is_lossy,
             hint: least.filter(|&least| least > Bytes(0)),
             telemetry,
@@ -281,7 +295,7 @@ impl Simulation {
     /// Sets when the load ends; what comes later is the drain.
     pub(crate) fn note_load(&mut self, until: Time) {
         self.world.watch.load_until = until;
-        self.nodes.iter_mut().for_each(|node| node.ports_mut().note_drain(until));
+        self.nodes.iter_mut().for_each(|node| node.note_drain(until));
     }
 
     /// The layers by which switches forward, if the scheme has any.
@@ -357,15 +371,28 @@ impl Simulation {
         let (network, rules) = (&self.world.network, &self.world.rules);
         let specs = PortSpecs::new(&self.world, &self.faults, self.seed);
         let first_number = if plan.hosts.iter().any(HostWork::is_program) { FIRST_OWN } else { 0 };
-        let hosts = plan.hosts.into_iter().enumerate().map(|(id, work)| {
-            let id = id as NodeId;
+        let host = |id: NodeId, work| {
             let random = random::Node::Host.stream(self.seed, u64::from(id));
             let (nic, turns) = (Ports::new(specs.of(id), rules, true), Turns::new(rules));
             let decider = Decider::of_nic(&self.world.routing);
             let queue = self.world.transport.options.nic_queue.then(|| Queue::new(rules));
-            let host = Host::new(nic, decider, random, work, turns, queue, first_number, self.sampler(id));
-            Ok(Node::Host(Box::new(host)))
-        });
+            Host::new(nic, decider, random, work, turns, queue, first_number, self.sampler(id))
+        };
+        let mut nodes = Vec::with_capacity(network.nodes() as usize);
+        match &plan.rails {
+            None => {
+                nodes.extend((0..).zip(plan.hosts).map(|(id, work)| Node::Host(Box::new(host(id, work)))))
+            }
+            Some(rails) => {
+                nodes.extend((0..network.hosts()).map(|_| Node::InServer));
+                for (number, work) in (0..).zip(plan.hosts) {
+                    let ids = (0..rails.nics()).map(|rail| rails.nic(number, rail));
+                    let nics = ids.map(|id| (id, host(id, HostWork::default()))).collect();
+                    let server = Server::new(number, nics, work, first_number);
+                    nodes[rails.nic(number, 0) as usize] = Node::Server(Box::new(server));
+                }
+            }
+        }
         let switches = (network.hosts()..network.nodes()).map(|id| {
             let stride = self.world.routing.stride(network, id);
             let is_to_host = |&channel: &ChannelId| network.is_host(network.channel(channel).to);
@@ -408,7 +435,10 @@ impl Simulation {
                 last_event: Time::ZERO,
             })))
         });
-        hosts.chain(switches).collect()
+        for switch in switches {
+            nodes.push(switch?);
+        }
+        Ok(nodes)
     }
 
     /// `looks`: it takes samples or traces, or tells of cut links.
@@ -541,7 +571,7 @@ impl<'a> PortSpecs<'a> {
             let cut_through_from = switch.map(|switch| self.fastest[switch as usize]);
             PortSpec {
                 channel: id,
-                to: channel.to,
+                to: self.world.node(channel.to),
                 peer: self.port_of[(id ^ 1) as usize],
                 latency: self.latency(id),
                 rate,

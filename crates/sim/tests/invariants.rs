@@ -3,6 +3,7 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use common::*;
 use netloom_fabric::queue::trimming::Trimming;
@@ -17,7 +18,10 @@ use netloom_transport::reliability::trimmed::Trimmed;
 use netloom_transport::reorder::buffer::Buffer;
 use netloom_transport::{Congestion, Reliability, Reorder, Shaping, Transport, congestion, reliability};
 use netloom_units::{Bytes, Time};
-use netloom_workload::{AllToAll, Incast, Pattern, Permutation, Plan, Uniform, WorstCase};
+use netloom_workload::{
+    AllToAll, Incast, Pattern, Permutation, Plan, PlanContext, Rails, Servers, Spread, Uniform, Wiring,
+    WorstCase,
+};
 use proptest::prelude::*;
 
 /// One of every family, and oddly shaped ones.
@@ -388,10 +392,22 @@ fn tell(config: &mut SimConfig) {
     }
 }
 
+/// In a third of the cases servers with several NICs, where the network comes out even.
+fn rails(network: &Network, seed: u64) -> Option<Arc<Rails>> {
+    let spreads = [Spread::Stripe, Spread::RoundRobin, Spread::Hash, Spread::LeastOutstanding];
+    let wirings = [Wiring::SideBySide, Wiring::RailOptimised];
+    let servers = Servers {
+        nics: 2 + (seed >> 8) as u32 % 3,
+        wiring: wirings[(seed >> 16) as usize % 2],
+        spread: spreads[(seed >> 24) as usize % 4],
+    };
+    let rails = seed.is_multiple_of(3).then(|| servers.lay(network, seed).ok());
+    rails.flatten().map(Arc::new)
+}
+
 fn simulate(network: &Network, config: &SimConfig, pattern: &Pattern, seed: u64) -> Option<Simulation> {
-    let plan: Plan = netloom_workload::Workload::new(pattern.clone())
-        .plan(network, &netloom_workload::PlanContext::new(seed))
-        .ok()?;
+    let context = PlanContext { rails: rails(network, seed), ..PlanContext::new(seed) };
+    let plan: Plan = netloom_workload::Workload::new(pattern.clone()).plan(network, &context).ok()?;
     let mut config = config.clone();
     mark(&mut config);
     tell(&mut config);

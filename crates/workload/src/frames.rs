@@ -49,8 +49,8 @@ impl Injection {
     /// The frames of one host. Several injections at one host differ by `index`; their slots begin together.
     pub(crate) fn at(&self, setting: &Setting, host: HostId, index: u32, partners: Partners) -> HostWork {
         let seed = setting.context.seed;
-        let link = setting.network.channel(setting.network.ports(host)[0]);
-        let slot = link.rate.serialize(Bytes(self.frame.0.saturating_add(self.overhead.0)));
+        let slot =
+            setting.endpoints.rate(host).serialize(Bytes(self.frame.0.saturating_add(self.overhead.0)));
         let phase = Work::Phase.stream(seed, host).random_range(0..slot.0);
         let begin = self.from.0.saturating_add(setting.first_start(host).0);
         let first = phase.saturating_add(begin.saturating_sub(phase).div_ceil(slot.0).saturating_mul(slot.0));

@@ -45,6 +45,7 @@ mod pattern;
 mod plan;
 mod program;
 mod random;
+mod servers;
 mod size;
 mod traffic;
 
@@ -59,5 +60,6 @@ pub use pattern::{
 };
 pub use plan::{HostWork, Message, Plan, PlanContext, Workload};
 pub use program::Action;
+pub use servers::{Rails, Servers, Spread, Wiring};
 pub use size::{Sampling, Size, SizeDistribution, Table};
 pub use traffic::Traffic;

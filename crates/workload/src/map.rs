@@ -86,7 +86,7 @@ impl Map {
 
 /// A random permutation that maps no rank into its own class.
 fn random(destination: Destination, setting: &Setting, rng: &mut Stream) -> Result<Vec<u32>, WorkloadError> {
-    let allowed = Destinations::new(destination, setting.network, &setting.placed)?;
+    let allowed = Destinations::new(destination, &setting.endpoints, &setting.placed)?;
     let (largest, ranks) = (allowed.largest_class(), setting.ranks());
     if u64::from(largest) * 2 > u64::from(ranks) {
         let expected = "no rack (pod) with more than half of the hosts, or its hosts have no free partner";

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use netloom_topology::{HostId, Network};
+use netloom_topology::HostId;
 use netloom_units::Time;
 use netloom_units::kind::Beside;
 use schemars::JsonSchema;
@@ -11,12 +11,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::WorkloadError;
 use crate::random::{RngExt, Stream, Work, shuffle};
+use crate::servers::Endpoints;
 
 /// Options of every workload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Options {
-    /// Number of hosts that take part; all hosts of the network if not given. Patterns number them as ranks from 0.
+    /// Number of hosts (servers, where these have several NICs) that take part; all of the network if not given. Patterns number them as ranks from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranks: Option<u32>,
     /// Where the ranks sit: `linear` puts rank r on host r, `random` on hosts drawn from the seed.
@@ -77,13 +78,13 @@ impl Options {
     }
 
     /// The host of every rank.
-    pub(crate) fn place(&self, network: &Network, seed: u64) -> Result<Vec<HostId>, WorkloadError> {
-        let hosts = network.hosts();
+    pub(crate) fn place(&self, endpoints: &Endpoints, seed: u64) -> Result<Vec<HostId>, WorkloadError> {
+        let hosts = endpoints.count();
         let ranks = self.ranks.unwrap_or(hosts);
         if !(2..=hosts).contains(&ranks) {
             return Err(WorkloadError::parameter(
                 "ranks",
-                format!("2 to {hosts}, the hosts of the network"),
+                format!("2 to {hosts}, the {} of the network", endpoints.word()),
                 ranks,
             ));
         }
@@ -116,13 +117,13 @@ pub(crate) struct Destinations {
 impl Destinations {
     pub(crate) fn new(
         rule: Destination,
-        network: &Network,
+        endpoints: &Endpoints,
         placed: &[HostId],
     ) -> Result<Self, WorkloadError> {
         let key = |rank: u32| match rule {
             Destination::Any => rank,
-            Destination::OtherRack => network.edge_switch(placed[rank as usize]),
-            Destination::OtherPod => network.pod(network.edge_switch(placed[rank as usize])),
+            Destination::OtherRack => endpoints.edge_switch(placed[rank as usize]),
+            Destination::OtherPod => endpoints.network.pod(endpoints.edge_switch(placed[rank as usize])),
         };
         let ranks = placed.len() as u32;
         let mut sorted: Vec<u32> = (0..ranks).collect();

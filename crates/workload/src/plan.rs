@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::vec;
 
 use netloom_topology::{HostId, Network, NodeId};
@@ -15,6 +16,7 @@ use crate::closed::Closed;
 use crate::frames::Frames;
 use crate::merge::Merge;
 use crate::program::{Action, Placed, Program, Runner};
+use crate::servers::{Endpoints, Rails};
 use crate::{Options, Pattern, WorkloadError};
 
 /// What the user wrote: a pattern and the options that hold for every pattern.
@@ -56,12 +58,14 @@ pub struct PlanContext {
     pub base_dir: PathBuf,
     /// The largest message that the transport can number packet by packet.
     pub largest_message: Bytes,
+    /// The NICs of servers that have several; absent: each host of the network is one of the workload.
+    pub rails: Option<Arc<Rails>>,
 }
 
 impl PlanContext {
     /// A context whose relative file names start from the working directory.
     pub fn new(seed: u64) -> Self {
-        PlanContext { seed, base_dir: PathBuf::new(), largest_message: Bytes(u64::MAX) }
+        PlanContext { seed, base_dir: PathBuf::new(), largest_message: Bytes(u64::MAX), rails: None }
     }
 
     /// Refuses messages that the transport cannot number, with what is expected instead.
@@ -84,7 +88,7 @@ impl PlanContext {
 /// One message of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Receiving host, never the sender itself.
+    /// Receiving host (or server, where these have several NICs), never the sender itself.
     pub dst: HostId,
     /// Payload, at least one byte.
     pub bytes: Bytes,
@@ -109,7 +113,7 @@ impl Message {
 /// A workload laid on a network.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The work of every host, indexed by host.
+    /// The work of every host, indexed by host; of every server, where these have several NICs.
     pub hosts: Vec<HostWork>,
     /// How many messages there will be, where that is known beforehand.
     pub total_messages: Option<u64>,
@@ -117,17 +121,24 @@ pub struct Plan {
     pub groups: Vec<String>,
     /// Links that do not exist, as the workload's file says, by their ends: of several between these, the first.
     pub cuts: Vec<(NodeId, NodeId)>,
+    /// The NICs of servers that have several.
+    pub rails: Option<Arc<Rails>>,
 }
 
 impl Plan {
     /// A plan whose messages are all of one group.
     pub(crate) fn of_hosts(hosts: Vec<HostWork>, total_messages: Option<u64>) -> Self {
-        Plan { hosts, total_messages, groups: vec!["all".to_owned()], cuts: Vec::new() }
+        Plan { hosts, total_messages, groups: vec!["all".to_owned()], cuts: Vec::new(), rails: None }
     }
 
     /// How many numbers its programs give to messages of one host, at most.
     pub fn numbers(&self) -> u64 {
         self.hosts.iter().flat_map(HostWork::programs).map(Runner::numbers).max().unwrap_or(0)
+    }
+
+    /// Whether some source sends frames of streams, which have no end.
+    pub fn has_streams(&self) -> bool {
+        self.hosts.iter().any(HostWork::has_streams)
     }
 
     /// A plan of given messages: (source, message) in any order.
@@ -260,6 +271,14 @@ impl HostWork {
         (until < Time::MAX).then_some(until)
     }
 
+    fn has_streams(&self) -> bool {
+        match &self.source {
+            Source::Frames(_) => true,
+            Source::Merge(works) => works.works().any(HostWork::has_streams),
+            _ => false,
+        }
+    }
+
     fn set_class(&mut self, class: u8) {
         // Merged works have theirs.
         if !matches!(self.source, Source::Merge(_)) {
@@ -365,6 +384,8 @@ impl From<Source> for HostWork {
 /// What a pattern sees of the run it is laid on.
 pub(crate) struct Setting<'a> {
     pub(crate) network: &'a Network,
+    /// Who takes part: hosts of the network, or servers.
+    pub(crate) endpoints: Endpoints<'a>,
     pub(crate) context: &'a PlanContext,
     pub(crate) options: &'a Options,
     pub(crate) placement_seed: u64,
@@ -384,7 +405,7 @@ impl Setting<'_> {
         total_messages: Option<u64>,
         mut work: impl FnMut(u32, HostId) -> HostWork,
     ) -> Plan {
-        let mut hosts = vec![HostWork::default(); self.network.hosts() as usize];
+        let mut hosts = vec![HostWork::default(); self.endpoints.count() as usize];
         for (rank, &host) in (0..).zip(&self.placed) {
             hosts[host as usize] = work(rank, host);
         }
@@ -395,7 +416,7 @@ impl Setting<'_> {
     pub(crate) fn run(&self, program: Program) -> Plan {
         let messages = program.messages();
         let ranks = program.ranks();
-        let placed = Placed::new(program, &self.placed[..ranks as usize], self.network.hosts());
+        let placed = Placed::new(program, &self.placed[..ranks as usize], self.endpoints.count());
         self.plan(Some(messages), |rank, host| {
             let runner = || Runner::new(placed.clone(), rank, self.first_start(host));
             if rank < ranks { HostWork::program(runner()) } else { HostWork::default() }
@@ -428,7 +449,8 @@ impl Workload {
     /// If a parameter makes no sense on this network, or a file is missing or wrong; the error names the parameter,
     /// or the file and line.
     pub fn plan(&self, network: &Network, context: &PlanContext) -> Result<Plan, WorkloadError> {
-        lay(&self.pattern, &self.options, network, context, context.seed)
+        let plan = lay(&self.pattern, &self.options, network, context, context.seed)?;
+        Ok(Plan { rails: context.rails.clone(), ..plan })
     }
 }
 
@@ -441,8 +463,9 @@ pub(crate) fn lay(
     placement_seed: u64,
 ) -> Result<Plan, WorkloadError> {
     let class = options.checked_class()?;
-    let placed = options.place(network, placement_seed)?;
-    let mut plan = pattern.lay(&Setting { network, context, options, placement_seed, placed })?;
+    let endpoints = Endpoints { network, rails: context.rails.as_ref() };
+    let placed = options.place(&endpoints, placement_seed)?;
+    let mut plan = pattern.lay(&Setting { network, endpoints, context, options, placement_seed, placed })?;
     let largest = plan.hosts.iter().flat_map(HostWork::programs).map(Runner::largest_message).max();
     if let Some(largest) = largest
         && let Err(expected) = context.check_message(largest)

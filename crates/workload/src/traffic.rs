@@ -65,7 +65,7 @@ impl Traffic {
         match self.map() {
             None => Ok(Targets::Uniform(Arc::new(Destinations::new(
                 destination,
-                setting.network,
+                &setting.endpoints,
                 &setting.placed,
             )?))),
             Some(map) => {

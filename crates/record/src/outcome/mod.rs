@@ -16,6 +16,7 @@ pub use writer::{Existing, OutcomeWriter};
 const SCENARIO: &str = "scenario.toml";
 const SUMMARY: &str = "summary.json";
 const FLOWS: &str = "flows.parquet";
+const PARTS: &str = "parts.parquet";
 const LINKS: &str = "links.parquet";
 const SERIES: &str = "series.parquet";
 const FLOW_SERIES: &str = "flow_series.parquet";
@@ -29,10 +30,11 @@ const TRACE: &str = "trace.parquet";
 const PERFORMANCE: &str = "performance.json";
 /// Made from an outcome by `netloom report`; it goes with the outcome that it shows.
 const REPORT: &str = "report.html";
-const FILES: [&str; 15] = [
+const FILES: [&str; 16] = [
     SCENARIO,
     SUMMARY,
     FLOWS,
+    PARTS,
     LINKS,
     SERIES,
     FLOW_SERIES,

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 
 use super::{
-    FLOW_SERIES, FLOWLETS, FLOWS, GAPS, LATENCY, LINKS, OutcomeError, PACKETS, PERFORMANCE, SCENARIO, SERIES,
-    SUMMARY, SWITCH_GAPS, TRACE, WINDOWS,
+    FLOW_SERIES, FLOWLETS, FLOWS, GAPS, LATENCY, LINKS, OutcomeError, PACKETS, PARTS, PERFORMANCE, SCENARIO,
+    SERIES, SUMMARY, SWITCH_GAPS, TRACE, WINDOWS,
 };
 use crate::packets::{FlowPacketRecord, LatencyRecord, TraceRecord};
 use crate::performance::Performance;
 use crate::records::{
-    ChannelRecord, FlowRecord, FlowSampleRecord, FlowletRecord, GapRecord, SampleRecord, WindowRecord,
+    ChannelRecord, FlowRecord, FlowSampleRecord, FlowletRecord, GapRecord, PartRecord, SampleRecord,
+    WindowRecord,
 };
 use crate::summary::Summary;
 use crate::tables::{self, Names, Row};
@@ -61,6 +62,14 @@ impl Outcome {
     /// If it is damaged.
     pub fn channels(&self) -> Result<Vec<ChannelRecord>, OutcomeError> {
         self.table(LINKS)
+    }
+
+    /// The table of what the NICs of servers with several sent; empty where hosts have one each.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn parts(&self) -> Result<Vec<PartRecord>, OutcomeError> {
+        self.table_if_any(PARTS)
     }
 
     /// The table of channel samples; empty if no channel was sampled.

@@ -9,8 +9,8 @@ use serde::Serialize;
 use tempfile::TempDir;
 
 use super::{
-    FILES, FLOW_SERIES, FLOWLETS, FLOWS, GAPS, LATENCY, LINKS, OutcomeError, PACKETS, PERFORMANCE, SCENARIO,
-    SERIES, SUMMARY, SWITCH_GAPS, TRACE, WINDOWS,
+    FILES, FLOW_SERIES, FLOWLETS, FLOWS, GAPS, LATENCY, LINKS, OutcomeError, PACKETS, PARTS, PERFORMANCE,
+    SCENARIO, SERIES, SUMMARY, SWITCH_GAPS, TRACE, WINDOWS,
 };
 use crate::partial;
 use crate::performance::Performance;
@@ -97,6 +97,9 @@ impl OutcomeWriter {
         self.table(&folder, FLOWS, &records.flows, &names)?;
         self.table(&folder, LINKS, &records.channels, &names)?;
         // What was not asked for leaves no table.
+        if let Some(parts) = &records.parts {
+            self.table(&folder, PARTS, parts, &names)?;
+        }
         if !records.samples.is_empty() {
             self.series(&folder, SERIES, &records.samples, &names)?;
         }
@@ -294,6 +297,7 @@ mod tests {
         assert_eq!(outcome.summary, Summary::new(&records(), &SummaryOptions::default(), Status::Complete));
         assert_eq!(outcome.performance.threads, 2);
         assert_eq!(outcome.flows().unwrap(), records().flows);
+        assert_eq!(Some(outcome.parts().unwrap()), records().parts);
         assert_eq!(outcome.channels().unwrap(), records().channels);
         assert_eq!(outcome.samples().unwrap(), records().samples.to_vec().unwrap());
         assert_eq!(outcome.flow_samples().unwrap(), records().flow_samples.to_vec().unwrap());
@@ -308,7 +312,7 @@ mod tests {
         let (a, b) = (root.path().join("a"), root.path().join("b"));
         write(&a, Existing::Refuse, &records()).unwrap();
         write(&b, Existing::Refuse, &records()).unwrap();
-        for file in [SCENARIO, SUMMARY, FLOWS, LINKS, SERIES, FLOW_SERIES, GAPS, WINDOWS] {
+        for file in [SCENARIO, SUMMARY, FLOWS, PARTS, LINKS, SERIES, FLOW_SERIES, GAPS, WINDOWS] {
             assert_eq!(fs::read(a.join(file)).unwrap(), fs::read(b.join(file)).unwrap(), "{file}");
         }
     }

@@ -16,7 +16,7 @@ pub(crate) use self::column::Names;
 use self::column::{Column, Name, Optional, Plain};
 use crate::packets::{FlowPacketRecord, LatencyRecord, TraceRecord};
 use crate::records::{
-    ChannelRecord, FlowRecord, FlowSampleRecord, FlowletRecord, GapRecord, Records, SampleRecord,
+    ChannelRecord, FlowRecord, FlowSampleRecord, FlowletRecord, GapRecord, PartRecord, Records, SampleRecord,
     WindowRecord,
 };
 use crate::series::SeriesError;
@@ -124,6 +124,24 @@ table!(FlowRecord {
     flowlets: Plain("flowlets"),
     stretched: Plain("stretched"),
     delivered_in_drain: Plain("delivered_in_drain_bytes"),
+});
+
+table!(PartRecord {
+    server: Plain("server"),
+    flow: Plain("flow"),
+    rail: Plain("rail"),
+    src: Plain("src"),
+    dst: Plain("dst"),
+    bytes: Plain("bytes"),
+    delivered: Plain("delivered_bytes"),
+    start: Plain("start_ps"),
+    fct: Optional("fct_ps"),
+    sender_fct: Optional("sender_fct_ps"),
+    idle_fct: Plain("idle_fct_ps"),
+    packets: Plain("packets"),
+    ooo_packets: Plain("ooo_packets"),
+    retransmissions: Plain("retransmissions"),
+    ecn_marks: Plain("ecn_marks"),
 });
 
 table!(ChannelRecord {
@@ -239,6 +257,7 @@ impl Records {
         let names = Names::of(self);
         Ok(match table {
             OutcomeTable::Flows => Row::columns(&self.flows, &names),
+            OutcomeTable::Parts => Row::columns(self.parts.as_deref().unwrap_or_default(), &names),
             OutcomeTable::Links => Row::columns(&self.channels, &names),
             OutcomeTable::Series => Row::columns(&self.samples.to_vec()?, &names),
             OutcomeTable::FlowSeries => Row::columns(&self.flow_samples.to_vec()?, &names),
@@ -258,6 +277,8 @@ impl Records {
 pub enum OutcomeTable {
     /// One row per flow.
     Flows,
+    /// One row per message and rail, where servers have several NICs.
+    Parts,
     /// One row per channel.
     Links,
     /// One row per sample of a channel.
@@ -282,8 +303,9 @@ pub enum OutcomeTable {
 
 impl OutcomeTable {
     /// Every table.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Flows,
+        Self::Parts,
         Self::Links,
         Self::Series,
         Self::FlowSeries,
@@ -300,6 +322,7 @@ impl OutcomeTable {
     pub fn name(self) -> &'static str {
         match self {
             Self::Flows => "flows",
+            Self::Parts => "parts",
             Self::Links => "links",
             Self::Series => "series",
             Self::FlowSeries => "flow_series",
@@ -465,6 +488,7 @@ mod tests {
         for table in OutcomeTable::ALL {
             let rows = match table {
                 OutcomeTable::Flows => records.flows.len(),
+                OutcomeTable::Parts => records.parts.as_ref().map_or(0, Vec::len),
                 OutcomeTable::Links => records.channels.len(),
                 OutcomeTable::Series => records.samples.len() as usize,
                 OutcomeTable::FlowSeries => records.flow_samples.len() as usize,

@@ -262,8 +262,8 @@ impl Host {
                 let key = FlowKey { src: *src, flow: *flow };
                 self.on_reorder_timer(world, id, now, key, out);
             }
-            Message::Flush { .. } => unreachable!("switches set it"),
             Message::Limiter { dst } => self.on_limiter_timer(world, now, *dst, out),
+            other => self.take_part(world, id, now, other),
         }
         self.hand_over(world, id, now, out);
     }

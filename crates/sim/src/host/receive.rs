@@ -99,7 +99,7 @@ impl Host {
                     work.on_received(now, key.src, key.flow, actions);
                 });
             }
-            if world.is_driven {
+            if world.is_driven || world.servers.is_some() {
                 self.rare.get_or_insert_default().heard.push(Heard::Received(key));
             }
         }

@@ -33,7 +33,7 @@ impl Host {
                 break;
             }
             if job.stream {
-                self.feed_stream(world, id, now, job);
+                self.feed_stream(world, id, now, job, None);
             } else {
                 let number = self.number();
                 self.begin(world, id, now, job, number);
@@ -51,7 +51,7 @@ impl Host {
     pub(super) fn follow_order(&mut self, world: &World, id: u32, now: Time, job: Job, ticket: u32) {
         let flow = self.number();
         self.begin(world, id, now, job, flow);
-        self.rare.get_or_insert_default().heard.push(Heard::Started { ticket, flow });
+        self.rare.get_or_insert_default().heard.push(Heard::Started { ticket, flow, parts: 1 });
     }
 
     /// What there is to tell of ordered flows since the last call.
@@ -59,14 +59,14 @@ impl Host {
         self.rare.as_mut().map(|rare| std::mem::take(&mut rare.heard)).unwrap_or_default()
     }
 
-    /// Appends a frame to the stream to its destination.
-    pub(super) fn feed_stream(&mut self, world: &World, id: u32, now: Time, job: Job) {
+    /// Appends a frame to the stream to its destination, which gets the number if it is new.
+    pub(super) fn feed_stream(&mut self, world: &World, id: u32, now: Time, job: Job, number: Option<u32>) {
         let key = (job.dst, job.group, job.class);
         let known = self.rare.as_ref().and_then(|rare| rare.streams.get(&key));
         let slot = match known {
             Some(&slot) => slot,
             None => {
-                let number = self.number();
+                let number = number.unwrap_or_else(|| self.number());
                 let slot = self.begin(world, id, now, job, number);
                 self.rare.get_or_insert_default().streams.insert(key, slot);
                 slot
@@ -212,6 +212,27 @@ impl Host {
         self.sent.push(Sent::new(record));
     }
 
+    /// The server whose NIC this is hears that a flow has ended.
+    #[cold]
+    #[inline(never)]
+    fn tell_server(&mut self, flow: u32) {
+        self.rare.get_or_insert_default().heard.push(Heard::Sent { flow });
+    }
+
+    /// The server whose NIC this is has a message, or a part of one, to send.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn take_part(&mut self, world: &World, id: u32, now: Time, part: &Message) {
+        let &Message::Part { dst, bytes, number, group, class, is_stream } = part else {
+            unreachable!("switches and servers set the others")
+        };
+        let job = Job { group, class, stream: is_stream, ..Job::new(dst, bytes, now) };
+        match is_stream {
+            true => self.feed_stream(world, id, now, job, Some(number)),
+            false => _ = self.begin(world, id, now, job, number),
+        }
+    }
+
     /// A flow, of which the number and the group are given, has ended: the program hears of it, or the next one of a closed loop starts.
     pub(super) fn go_on_with_work(
         &mut self,
@@ -221,6 +242,9 @@ impl Host {
         now: Time,
         out: &mut impl Scheduler<Message>,
     ) {
+        if world.servers.is_some() {
+            return self.tell_server(flow);
+        }
         out.tally(1);
         if self.work.is_program() && flow < FIRST_OWN {
             self.follow_program(world, id, now, |work, actions| work.on_sent(now, flow, actions));

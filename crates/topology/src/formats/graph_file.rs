@@ -361,7 +361,7 @@ impl GraphFile {
             NetworkError::HostLinks { host, links } => (
                 *host,
                 format!(
-                    "is a host and has {links} links; a host has 1 (of several network cards each is a host of its own)"
+                    "is a host and has {links} links; a host has 1 (of several network cards each is a host of its own, and the scenario's `servers` joins them)"
                 ),
             ),
             NetworkError::Disconnected(id) => (*id, "cannot be reached from the first host".into()),

@@ -28,13 +28,13 @@ impl Default for Adversarial {
 
 impl Adversarial {
     pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
-        let network = setting.network;
-        let per_switch = (0..network.hosts())
-            .take_while(|&host| network.edge_switch(host) == network.edge_switch(0))
+        let ends = setting.endpoints;
+        let per_switch = (0..ends.count())
+            .take_while(|&host| ends.edge_switch(host) == ends.edge_switch(0))
             .count() as u32;
         let switches = setting.ranks() / per_switch;
-        let regular = (0..network.hosts())
-            .all(|host| network.edge_switch(host) == network.edge_switch(host / per_switch * per_switch));
+        let regular = (0..ends.count())
+            .all(|host| ends.edge_switch(host) == ends.edge_switch(host / per_switch * per_switch));
         if !regular || switches < 2 || !setting.ranks().is_multiple_of(per_switch) {
             let expected = "hosts in equal numbers at two or more edge switches";
             let found = format!("{} ranks, {per_switch} hosts at the first switch", setting.ranks());

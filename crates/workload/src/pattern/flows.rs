@@ -36,7 +36,7 @@ impl<'a> Flows<'a> {
         Flows {
             setting,
             file,
-            hosts: vec![Vec::new(); setting.network.hosts() as usize],
+            hosts: vec![Vec::new(); setting.endpoints.count() as usize],
             count: 0,
             memory: Meter::default(),
         }
@@ -62,13 +62,11 @@ impl<'a> Flows<'a> {
         names: Speaks,
     ) -> Result<u64, WorkloadError> {
         let fail = |problem: String| WorkloadError::line(self.file, line, format!("{column}: {problem}"));
-        let network = self.setting.network;
+        let (network, have_names) = (self.setting.network, self.setting.endpoints.have_own_names());
         let number = word.parse::<u64>();
         match number {
-            Ok(number) if names == Speaks::InNumbers || !network.has_own_names() => Ok(number),
-            Err(_) if !network.has_own_names() => {
-                Err(fail(format!("expected a number, found \"{}\"", shorten(word))))
-            }
+            Ok(number) if names == Speaks::InNumbers || !have_names => Ok(number),
+            Err(_) if !have_names => Err(fail(format!("expected a number, found \"{}\"", shorten(word)))),
             _ => match network.find_node(word).map_err(|error| fail(error.reason()))? {
                 host if network.is_host(host) => Ok(host.into()),
                 _ => Err(fail(format!("expected a host, found the switch \"{word}\""))),

@@ -51,7 +51,7 @@ impl Mix {
         if self.parts.is_empty() {
             return Err(WorkloadError::parameter("parts", "at least one workload", "none"));
         }
-        let mut works: Vec<Vec<(u16, HostWork)>> = vec![Vec::new(); setting.network.hosts() as usize];
+        let mut works: Vec<Vec<(u16, HostWork)>> = vec![Vec::new(); setting.endpoints.count() as usize];
         let mut groups: Vec<String> = Vec::new();
         let mut cuts = Vec::new();
         let mut total_messages = Some(0u64);
@@ -87,7 +87,7 @@ impl Mix {
             total_messages = total_messages.zip(plan.total_messages).and_then(|(sum, n)| sum.checked_add(n));
         }
         let hosts = works.into_iter().map(HostWork::merge).collect();
-        Ok(Plan { hosts, total_messages, groups, cuts })
+        Ok(Plan { hosts, total_messages, groups, cuts, rails: None })
     }
 }
 

@@ -127,7 +127,7 @@ fn total(
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::{HostWork, Message, PlanContext, Size, Table, Workload};
     use netloom_topology::{HostId, Network, NetworkBuilder};

@@ -62,8 +62,7 @@ impl Poisson {
         let size = self.size.sampler(setting.context)?;
         Ok(setting.plan(total, |rank, host| {
             let Some(partners) = targets.of(rank, setting) else { return HostWork::default() };
-            let link = setting.network.channel(setting.network.ports(host)[0]);
-            let gap_s = 8.0 * size.mean() / (link.rate.0 as f64 * self.load);
+            let gap_s = 8.0 * size.mean() / (setting.endpoints.rate(host).0 as f64 * self.load);
             HostWork::arrivals(Arrivals {
                 rng: Work::Host.stream(setting.context.seed, host),
                 size: size.clone(),

@@ -49,7 +49,8 @@ impl Uniform {
             return Err(WorkloadError::parameter("window", "at least 1", 0));
         }
         let total = super::total(self.messages_per_host, self.duration, setting.ranks())?;
-        let destinations = Arc::new(Destinations::new(self.destination, setting.network, &setting.placed)?);
+        let destinations =
+            Arc::new(Destinations::new(self.destination, &setting.endpoints, &setting.placed)?);
         let size = self.size.sampler(setting.context)?;
         Ok(setting.plan(total, |rank, host| {
             let work = Closed {

@@ -38,6 +38,11 @@ impl WorstCase {
             return Err(WorkloadError::parameter("intensity", expected, self.intensity));
         }
         let network = setting.network;
+        if setting.endpoints.rails.is_some() {
+            let expected =
+                "another pattern with `servers`: what it matches are the switches of single hosts;";
+            return Err(WorkloadError::parameter("kind", expected, "\"worst-case\""));
+        }
         if setting.ranks() != network.hosts() {
             let expected =
                 format!("all {} hosts as ranks, as their switches are what is matched", network.hosts());

@@ -124,7 +124,8 @@ impl Hotspot {
         let hot = injection(self.hot_share, self.from, self.until);
         hot.check("hot_share")?;
         let cold = injection(self.background, Time::ZERO, self.duration);
-        let destinations = Arc::new(Destinations::new(Destination::Any, setting.network, &setting.placed)?);
+        let destinations =
+            Arc::new(Destinations::new(Destination::Any, &setting.endpoints, &setting.placed)?);
         if self.background != 0.0 {
             cold.check("background")?;
         }

@@ -83,8 +83,7 @@ impl Skeleton {
             self.application.iteration(ranks, rank, &mut script);
             script.compute(|sent: Bytes| {
                 let host = setting.placed[rank as usize];
-                let link = setting.network.channel(setting.network.ports(host)[0]);
-                self.compute.unwrap_or_else(|| link.rate.serialize(sent) / 2)
+                self.compute.unwrap_or_else(|| setting.endpoints.rate(host).serialize(sent) / 2)
             })
         });
         let program = program.map_err(|problem| WorkloadError::parameter("iterations", "fewer", problem))?;

@@ -1,0 +1,487 @@
+//! A server with several NICs: one node of the engine in which several hosts of the network live.
+//!
+//! The workload of a server, what it knows of its messages, and the choice of the NICs by which they leave are here; each NIC is a
+//! [`Host`] with its own link, transport and queues, and without work of its own. A message, or each part of a striped one, is a flow between
+//! the NICs of one rail. That all NICs of a server are in one node is what lets the end of a message at one of them start the next one at
+//! another in the same instant, as at a host with one NIC; the channels that lead to its NICs lead to that node.
+//!
+//! A NIC's timers are kept here. For each of them the engine has one of this node, in the same order.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+
+use netloom_engine::{NodeIndex, Scheduler};
+use netloom_routing::FlowKey;
+use netloom_topology::HostId;
+use netloom_units::{Bytes, Time};
+use netloom_workload::{Action, HostWork, Message as Job, Rails, Spread};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::driven::Heard;
+use crate::host::{FIRST_OWN, Host};
+use crate::model::{BESIDE, Message, World};
+
+/// What all servers share.
+#[derive(Debug)]
+pub(crate) struct Servers {
+    pub(crate) rails: std::sync::Arc<Rails>,
+    /// Per receiving server: of how many parts programs' messages are that have fewer than there are NICs, by sending server and number. The
+    /// sender notes it when it sends, which is long before the first part can arrive; a header would say it.
+    few: Vec<Mutex<FxHashMap<(u32, u32), u32>>>,
+}
+
+impl Servers {
+    pub(crate) fn new(rails: std::sync::Arc<Rails>) -> Self {
+        let few = (0..rails.servers()).map(|_| Mutex::default()).collect();
+        Servers { rails, few }
+    }
+
+    /// The node in which a host of the network lives.
+    pub(crate) fn node(&self, host: HostId) -> NodeIndex {
+        self.rails.nic(self.rails.server(host).0, 0)
+    }
+
+    fn note(&self, dst: u32, message: (u32, u32), parts: u32) {
+        let mut few = self.few[dst as usize].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        few.insert(message, parts);
+    }
+
+    /// Of how many parts a program's message is.
+    fn parts(&self, dst: u32, message: (u32, u32)) -> u32 {
+        if self.rails.spread() != Spread::Stripe {
+            return 1;
+        }
+        let mut few = self.few[dst as usize].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        few.remove(&message).unwrap_or(self.rails.nics())
+    }
+}
+
+/// A server and everything it knows.
+#[derive(Debug)]
+pub(crate) struct Server {
+    number: u32,
+    nics: Vec<Nic>,
+    work: HostWork,
+    /// The next message that starts by the clock.
+    upcoming: Option<Job>,
+    has_begun: bool,
+    next_message: u32,
+    /// The rail whose turn it is.
+    turn: u32,
+    /// Per rail, the bytes of messages that have begun and not ended.
+    outstanding: Vec<u64>,
+    /// Streams that have begun: rail, receiver, group, class.
+    streams: FxHashSet<(u32, u32, u16, u8)>,
+    /// Messages whose sending has not ended, by number.
+    sending: FxHashMap<u32, Sending>,
+    /// Messages of which parts have come and others are missing, by sending server and number: how many.
+    receiving: FxHashMap<(u32, u32), u32>,
+    /// Operations of the program that end: when, in order of asking, which.
+    wakes: BinaryHeap<Reverse<(Time, u64, u32)>>,
+    wakes_asked: u64,
+    heard: Vec<Heard>,
+    last_event: Time,
+}
+
+/// A message that is being sent.
+#[derive(Debug)]
+struct Sending {
+    parts: u32,
+    group: u16,
+    /// The bytes of a whole message, and its rail.
+    whole: (u64, u32),
+}
+
+#[derive(Debug)]
+struct Nic {
+    id: HostId,
+    host: Host,
+    timers: Timers,
+}
+
+/// The timers of a NIC, in order of time and of setting.
+#[derive(Debug, Default)]
+struct Timers {
+    waiting: BinaryHeap<Timer>,
+    set: u64,
+}
+
+#[derive(Debug)]
+struct Timer {
+    at: Time,
+    order: u64,
+    message: Message,
+}
+
+impl Timer {
+    /// The heap's greatest is the first.
+    fn key(&self) -> Reverse<(Time, u64)> {
+        Reverse((self.at, self.order))
+    }
+}
+
+impl Ord for Timer {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl PartialOrd for Timer {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Timer {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Timer {}
+
+/// What a server asks of the engine, whichever executor runs: the code of its NICs is there once for all of them.
+pub(crate) trait Engine {
+    fn send(&mut self, to: NodeIndex, source: u32, at: Time, message: Message);
+    fn timer(&mut self, at: Time, message: Message);
+    fn next_timer(&self) -> Time;
+    fn due_timer(&mut self, before: Time) -> Option<(Time, Message)>;
+    fn is_last_of_instant(&self) -> bool;
+    fn tally(&mut self, amount: u64);
+}
+
+impl<S: Scheduler<Message>> Engine for S {
+    fn send(&mut self, to: NodeIndex, source: u32, at: Time, message: Message) {
+        Scheduler::send(self, to, source, at, message);
+    }
+    fn timer(&mut self, at: Time, message: Message) {
+        Scheduler::timer(self, at, message);
+    }
+    fn next_timer(&self) -> Time {
+        Scheduler::next_timer(self)
+    }
+    fn due_timer(&mut self, before: Time) -> Option<(Time, Message)> {
+        Scheduler::due_timer(self, before)
+    }
+    fn is_last_of_instant(&self) -> bool {
+        Scheduler::is_last_of_instant(self)
+    }
+    fn tally(&mut self, amount: u64) {
+        Scheduler::tally(self, amount);
+    }
+}
+
+/// The engine as one NIC sees it.
+struct AtNic<'a> {
+    engine: &'a mut dyn Engine,
+    timers: &'a mut Timers,
+    rail: u32,
+}
+
+impl Scheduler<Message> for AtNic<'_> {
+    fn send_made(&mut self, to: NodeIndex, source: u32, at: Time, make: impl FnOnce() -> Message) {
+        self.engine.send(to, source, at, make());
+    }
+
+    fn timer(&mut self, at: Time, message: Message) {
+        self.timers.set += 1;
+        self.timers.waiting.push(Timer { at, order: self.timers.set, message });
+        self.engine.timer(at, Message::Nic { rail: self.rail });
+    }
+
+    /// That of any NIC: none may go beyond it.
+    fn next_timer(&self) -> Time {
+        self.engine.next_timer()
+    }
+
+    /// Only a NIC that has just caught up can have set timers that come before what is being handled, so they are its own.
+    fn due_timer(&mut self, before: Time) -> Option<(Time, Message)> {
+        let (at, _) = self.engine.due_timer(before)?;
+        self.timers.waiting.pop().map(|timer| (at, timer.message))
+    }
+
+    fn is_last_of_instant(&self) -> bool {
+        self.engine.is_last_of_instant()
+    }
+
+    fn tally(&mut self, amount: u64) {
+        self.engine.tally(amount);
+    }
+}
+
+impl Server {
+    /// A server of these NICs, whose messages are numbered from `first_message` on.
+    pub(crate) fn new(number: u32, nics: Vec<(HostId, Host)>, work: HostWork, first_message: u32) -> Self {
+        Server {
+            number,
+            outstanding: vec![0; nics.len()],
+            nics: nics.into_iter().map(|(id, host)| Nic { id, host, timers: Timers::default() }).collect(),
+            work,
+            upcoming: None,
+            has_begun: false,
+            next_message: first_message,
+            turn: 0,
+            streams: FxHashSet::default(),
+            sending: FxHashMap::default(),
+            receiving: FxHashMap::default(),
+            wakes: BinaryHeap::new(),
+            wakes_asked: 0,
+            heard: Vec::new(),
+            last_event: Time::ZERO,
+        }
+    }
+
+    /// The NICs as nodes of their own, for the records; the first one has the work.
+    pub(crate) fn into_nics(self) -> impl Iterator<Item = (HostId, Host)> {
+        let Server { nics, mut work, last_event, .. } = self;
+        nics.into_iter().map(move |Nic { id, mut host, .. }| {
+            host.work = std::mem::take(&mut work);
+            host.last_event = host.last_event.max(last_event);
+            (id, host)
+        })
+    }
+
+    /// Tells all ports when the load ends.
+    pub(crate) fn note_drain(&mut self, until: Time) {
+        self.nics.iter_mut().for_each(|nic| nic.host.nic.note_drain(until));
+    }
+
+    pub(crate) fn start(&mut self, engine: &mut dyn Engine) {
+        self.upcoming = self.work.next_timed();
+        if self.work.is_program() {
+            engine.timer(Time::ZERO, Message::Start);
+        }
+        if let Some(job) = &self.upcoming {
+            engine.timer(job.start, Message::Start);
+        }
+    }
+
+    /// What there is to tell of ordered messages since the last call.
+    pub(crate) fn heard(&mut self) -> Vec<Heard> {
+        std::mem::take(&mut self.heard)
+    }
+
+    pub(crate) fn handle(
+        &mut self,
+        world: &World,
+        now: Time,
+        source: u32,
+        message: &Message,
+        engine: &mut dyn Engine,
+    ) {
+        // What has left a NIC by now may have set timers that are due before now, and the node goes on to now.
+        for (rail, Nic { id, host, timers }) in (0..).zip(&mut self.nics) {
+            let mut out = AtNic { engine: &mut *engine, timers, rail };
+            host.advance(world, *id, now, &mut out);
+            while let Some((at, timer)) = Scheduler::due_timer(&mut out, now) {
+                host.handle(world, *id, at, &timer, &mut out);
+                host.advance(world, *id, now, &mut out);
+            }
+        }
+        match message {
+            Message::Packet(_) => {
+                let nic = world.network.channel(source & !BESIDE).to;
+                let rail = world.servers().rails.server(nic).1;
+                self.at_nic(world, rail, now, message, engine);
+            }
+            Message::Nic { rail } => {
+                let timer = self.nics[*rail as usize].timers.waiting.pop();
+                if let Some(Timer { at, message, .. }) = timer {
+                    assert_eq!(at, now, "a timer of a NIC fires when it is due");
+                    self.at_nic(world, *rail, now, &message, engine);
+                }
+            }
+            Message::Start => self.start_messages(world, now, engine),
+            Message::Wake => self.end_calculation(world, now, engine),
+            Message::Order { dst, bytes, ticket, class } => {
+                let number = self.number();
+                let job = Job { class: *class, ..Job::new(*dst, *bytes, now) };
+                let parts = self.begin(world, now, job, number, engine);
+                self.heard.push(Heard::Started { ticket: *ticket, flow: number, parts });
+            }
+            _ => unreachable!("a NIC's own timers are kept apart"),
+        }
+    }
+
+    pub(crate) fn advance(&mut self, world: &World, until: Time, engine: &mut dyn Engine) -> Option<Time> {
+        let advance = |(rail, nic): (u32, &mut Nic)| {
+            let Nic { id, host, timers } = nic;
+            host.advance(world, *id, until, &mut AtNic { engine, timers, rail })
+        };
+        (0..).zip(&mut self.nics).filter_map(advance).min()
+    }
+
+    /// Something reaches a NIC, and what it has to tell is heard.
+    fn at_nic(&mut self, world: &World, rail: u32, now: Time, message: &Message, engine: &mut dyn Engine) {
+        let Nic { id, host, timers } = &mut self.nics[rail as usize];
+        host.handle(world, *id, now, message, &mut AtNic { engine: &mut *engine, timers, rail });
+        for heard in host.heard() {
+            match heard {
+                Heard::Sent { flow } => self.on_sent(world, now, flow, engine),
+                Heard::Received(key) => self.on_received(world, now, key, engine),
+                Heard::Started { .. } => unreachable!("orders are the server's"),
+            }
+        }
+    }
+
+    fn number(&mut self) -> u32 {
+        self.next_message += 1;
+        self.next_message - 1
+    }
+
+    fn start_messages(&mut self, world: &World, now: Time, engine: &mut dyn Engine) {
+        if self.work.is_program() && !std::mem::replace(&mut self.has_begun, true) {
+            self.follow_program(world, now, |work, actions| work.begin(now, actions), engine);
+        }
+        while let Some(job) = self.upcoming {
+            if job.start > now {
+                engine.timer(job.start, Message::Start);
+                break;
+            }
+            if job.stream {
+                self.feed(world, now, job, engine);
+            } else {
+                let number = self.number();
+                self.begin(world, now, job, number, engine);
+            }
+            self.upcoming = self.work.next_timed();
+        }
+    }
+
+    /// Begins a message; returns the number of its parts.
+    fn begin(&mut self, world: &World, now: Time, job: Job, number: u32, engine: &mut dyn Engine) -> u32 {
+        let servers = world.servers();
+        let parts = self.spread(world, &job, number);
+        let count = parts.len() as u32;
+        let is_of_program = number < FIRST_OWN && self.work.is_program();
+        if is_of_program && servers.rails.spread() == Spread::Stripe && count < servers.rails.nics() {
+            servers.note(job.dst, (self.number, number), count);
+        }
+        let (rail, bytes) = parts[0];
+        self.outstanding[rail as usize] += bytes.0;
+        self.sending.insert(number, Sending { parts: count, group: job.group, whole: (bytes.0, rail) });
+        for (rail, bytes) in parts {
+            let Job { group, class, .. } = job;
+            let dst = servers.rails.nic(job.dst, rail);
+            let part = Message::Part { dst, bytes, number, group, class, is_stream: false };
+            self.at_nic(world, rail, now, &part, engine);
+        }
+        count
+    }
+
+    /// Appends a frame to a stream to its destination.
+    fn feed(&mut self, world: &World, now: Time, job: Job, engine: &mut dyn Engine) {
+        // By sender and receiver alone, a hash keeps all frames on one rail.
+        let parts = self.spread(world, &job, 0);
+        for (rail, bytes) in parts {
+            let Job { group, class, .. } = job;
+            let is_new = self.streams.insert((rail, job.dst, group, class));
+            let number = if is_new { self.number() } else { 0 };
+            let dst = world.servers().rails.nic(job.dst, rail);
+            let part = Message::Part { dst, bytes, number, group, class, is_stream: true };
+            self.at_nic(world, rail, now, &part, engine);
+        }
+    }
+
+    /// The parts of a message: rails and bytes.
+    fn spread(&mut self, world: &World, job: &Job, number: u32) -> Vec<(u32, Bytes)> {
+        let rails = &world.servers().rails;
+        let nics = rails.nics();
+        let whole = |rail: u32| vec![(rail, job.bytes)];
+        match rails.spread() {
+            Spread::Stripe => {
+                let rail = |part: u32| (self.turn + part) % nics;
+                let parts = rails.stripe(job.bytes, world.transport.options.mtu);
+                let parts: Vec<_> = (0..).zip(parts).map(|(part, bytes)| (rail(part), bytes)).collect();
+                self.turn = rail(parts.len() as u32);
+                parts
+            }
+            Spread::RoundRobin => {
+                let rail = self.turn;
+                self.turn = (rail + 1) % nics;
+                whole(rail)
+            }
+            Spread::Hash => whole(rails.hashed(self.number, job.dst, number)),
+            Spread::LeastOutstanding => {
+                let in_turn = (0..nics).map(|next| (self.turn + next) % nics);
+                let rail = in_turn.min_by_key(|&rail| self.outstanding[rail as usize]).unwrap_or(0);
+                self.turn = (rail + 1) % nics;
+                whole(rail)
+            }
+        }
+    }
+
+    /// A NIC is done with sending a part of a message.
+    fn on_sent(&mut self, world: &World, now: Time, number: u32, engine: &mut dyn Engine) {
+        let Some(sending) = self.sending.get_mut(&number) else { return };
+        sending.parts -= 1;
+        if sending.parts > 0 {
+            return;
+        }
+        let (group, (bytes, rail)) = (sending.group, sending.whole);
+        self.sending.remove(&number);
+        self.outstanding[rail as usize] -= bytes;
+        engine.tally(1);
+        if self.work.is_program() && number < FIRST_OWN {
+            self.follow_program(world, now, |work, actions| work.on_sent(now, number, actions), engine);
+        } else if let Some(job) = self.work.next_closed(now, group) {
+            let number = self.number();
+            self.begin(world, now, job, number, engine);
+        }
+    }
+
+    /// All of a part of a message has come to a NIC.
+    fn on_received(&mut self, world: &World, now: Time, key: FlowKey, engine: &mut dyn Engine) {
+        if world.is_driven {
+            self.heard.push(Heard::Received(key));
+        }
+        if key.flow >= FIRST_OWN || !self.work.is_program() {
+            return;
+        }
+        let servers = world.servers();
+        let (src, number) = (servers.rails.server(key.src).0, key.flow);
+        let missing = self.receiving.remove(&(src, number));
+        let missing = missing.unwrap_or_else(|| servers.parts(self.number, (src, number))) - 1;
+        if missing > 0 {
+            self.receiving.insert((src, number), missing);
+            return;
+        }
+        self.follow_program(world, now, |work, actions| work.on_received(now, src, number, actions), engine);
+    }
+
+    /// A calculation of the program ends.
+    fn end_calculation(&mut self, world: &World, now: Time, engine: &mut dyn Engine) {
+        let Some(Reverse((_, _, op))) = self.wakes.pop() else { return };
+        self.last_event = now;
+        world.calculations.fetch_sub(1, Ordering::Relaxed);
+        self.follow_program(world, now, |work, actions| work.on_wake(now, op, actions), engine);
+    }
+
+    /// Lets the program take a step, and does what it asks for.
+    fn follow_program(
+        &mut self,
+        world: &World,
+        now: Time,
+        step: impl FnOnce(&mut HostWork, &mut Vec<Action>),
+        engine: &mut dyn Engine,
+    ) {
+        let mut actions = Vec::new();
+        step(&mut self.work, &mut actions);
+        for action in actions {
+            match action {
+                Action::Wake { at, op } => {
+                    self.wakes_asked += 1;
+                    world.calculations.fetch_add(1, Ordering::Relaxed);
+                    self.wakes.push(Reverse((at, self.wakes_asked, op)));
+                    engine.timer(at, Message::Wake);
+                }
+                Action::Send { dst, bytes, number, class, group } => {
+                    let job = Job { group, class, ..Job::new(dst, bytes, now) };
+                    self.begin(world, now, job, number, engine);
+                }
+            }
+        }
+    }
+}

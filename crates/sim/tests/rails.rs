@@ -1,0 +1,408 @@
+//! Servers with several NICs: exact times, splits by hand, and the same run written flow by flow.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use common::*;
+use netloom_fabric::{Fabric, FabricOptions};
+use netloom_record::{PartRecord, Records, Status, Summary, SummaryOptions};
+use netloom_sim::{Completion, Order, SimConfig, SimError, Simulation};
+use netloom_topology::Network;
+use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
+use netloom_transport::{Reliability, Transport};
+use netloom_units::{Bytes, Time};
+use netloom_workload::{
+    Algorithm, Bernoulli, Collective, Idle, Message, Mix, Options, Part, Pattern, Permutation, Plan,
+    PlanContext, Poisson, Rails, Servers, Spread, Uniform, Wiring, Workload,
+};
+
+const US: u64 = 1_000_000;
+
+/// 64 B of header on 4096 B of payload, 200 Gb/s.
+const PACKET: u64 = 166_400;
+
+fn servers(nics: u32, spread: Spread) -> Servers {
+    Servers { nics, spread, ..Servers::default() }
+}
+
+fn lay(servers: &Servers, network: &Network) -> Option<Arc<Rails>> {
+    Some(Arc::new(servers.lay(network, 1).unwrap()))
+}
+
+fn plan_of(pattern: Pattern, servers: &Servers, network: &Network) -> Plan {
+    let context = PlanContext { rails: lay(servers, network), ..PlanContext::new(1) };
+    Workload::new(pattern).plan(network, &context).unwrap()
+}
+
+/// Messages between servers: (source, destination, bytes, start in nanoseconds).
+fn listed(messages: &[(u32, u32, u64, u64)], servers: &Servers, network: &Network) -> Plan {
+    let message = |&(src, dst, bytes, at): &_| (src, Message::new(dst, Bytes(bytes), Time::from_ns(at)));
+    let list = Plan::of_messages(network.hosts() / servers.nics, messages.iter().map(message));
+    Plan { rails: lay(servers, network), ..list }
+}
+
+/// The same records on one thread, on three, and under the textbook executor.
+fn everywhere(network: &Network, config: &SimConfig, plan: &Plan) -> Records {
+    let simulation = || Simulation::new(network.clone(), config.clone(), plan.clone()).unwrap();
+    let one = simulation().run(1).unwrap().records;
+    for threads in 2..=4 {
+        assert_eq!(difference(&one, &simulation().run(threads).unwrap().records), None, "{threads} threads");
+    }
+    assert_eq!(difference(&one, &simulation().run_reference().unwrap().records), None);
+    one
+}
+
+fn parts(records: &Records) -> &[PartRecord] {
+    records.parts.as_deref().unwrap()
+}
+
+fn without_window() -> SimConfig {
+    SimConfig { transport: unlimited(), ..scheme("ecmp") }
+}
+
+#[test]
+fn a_striped_message_takes_a_share_of_the_serialisation() {
+    for nics in [2, 4, 8] {
+        let network = crossbar(2 * nics);
+        let striped = servers(nics, Spread::Stripe);
+        let records =
+            everywhere(&network, &without_window(), &listed(&[(0, 1, 400 * 4096, 0)], &striped, &network));
+        // A packet goes over two links, one after the other; the packets behind it follow closely.
+        let expected = Time((400 / u64::from(nics) + 1) * PACKET + 2 * US);
+        let [message] = &records.flows[..] else { panic!("{:?}", records.flows) };
+        assert_eq!((message.fct, message.idle_fct, message.bytes), (Some(expected), expected, 400 * 4096));
+        assert_eq!((message.src, message.dst, message.packets), (0, 1, 400));
+        let rails: Vec<_> = parts(&records).iter().map(|part| (part.rail, part.src, part.dst)).collect();
+        assert_eq!(rails, (0..nics).map(|rail| (rail, rail, nics + rail)).collect::<Vec<_>>());
+        assert!(parts(&records).iter().all(|part| part.bytes == 400 * 4096 / u64::from(nics)));
+        let summary = Summary::new(&records, &SummaryOptions::default(), Status::Complete);
+        assert_eq!((summary.flows.completed, summary.slowdown.unwrap().max), (1, 1.0));
+    }
+}
+
+/// Where the parts are not equal, the largest decides.
+#[test]
+fn parts_are_whole_packets() {
+    let network = crossbar(8);
+    let messages = [(0, 1, 9 * 4096 + 1, 0), (0, 1, 4097, 50_000), (0, 1, 1, 100_000), (0, 1, 1, 150_000)];
+    let records =
+        everywhere(&network, &without_window(), &listed(&messages, &servers(4, Spread::Stripe), &network));
+    let bytes = |flow: u32| -> Vec<(u32, u64)> {
+        let of_message = parts(&records).iter().filter(|part| part.flow == flow);
+        of_message.map(|part| (part.rail, part.bytes)).collect()
+    };
+    // Ten packets; those of each message begin behind the last of the message before.
+    assert_eq!(bytes(0), [(0, 3 * 4096), (1, 3 * 4096), (2, 2 * 4096), (3, 4096 + 1)]);
+    assert_eq!(bytes(1), [(0, 4096), (1, 1)]);
+    assert_eq!((bytes(2), bytes(3)), (vec![(2, 1)], vec![(3, 1)]));
+    let expected = [4 * PACKET + 2 * US, 2 * PACKET + 2 * US];
+    let one = Time(2 * US) + at_200g(65) * 2;
+    let fcts: Vec<Time> = records.flows.iter().map(fct).collect();
+    assert_eq!(fcts, [Time(expected[0]), Time(expected[1]), one, one]);
+    assert!(records.flows.iter().all(|flow| flow.fct == Some(flow.idle_fct)));
+}
+
+#[test]
+fn whole_messages_are_spread_as_the_rule_says() {
+    let network = crossbar(16);
+    let rails_of = |messages: &[(u32, u32, u64, u64)], spread| -> Vec<u32> {
+        let plan = listed(messages, &servers(4, spread), &network);
+        let records = everywhere(&network, &without_window(), &plan);
+        assert!(records.flows.iter().all(|flow| flow.fct.is_some()));
+        assert_eq!(parts(&records).len(), messages.len());
+        parts(&records).iter().filter(|part| part.server == 0).map(|part| part.rail).collect()
+    };
+    // Six messages of server 0 to three others, and one of another server between them.
+    let six = [
+        (0, 1, 5000, 0),
+        (0, 2, 1, 0),
+        (1, 2, 7, 0),
+        (0, 3, 9000, 10),
+        (0, 1, 20, 10),
+        (0, 2, 1, 20),
+        (0, 1, 1, 30),
+    ];
+    assert_eq!(rails_of(&six, Spread::RoundRobin), [0, 1, 2, 3, 0, 1]);
+    let hash = lay(&servers(4, Spread::Hash), &network).unwrap();
+    let ends = [1, 2, 3, 1, 2, 1];
+    let expected: Vec<u32> = (0..).zip(ends).map(|(number, dst)| hash.hashed(0, dst, number)).collect();
+    assert!(expected.iter().any(|&rail| rail != expected[0]), "{expected:?}");
+    assert_eq!(rails_of(&six, Spread::Hash), expected);
+    // The large message is acknowledged after 4.2 us + 1000 packets of 166.4 ns, the small ones after some 4 us.
+    let busy = [
+        (0, 1, 1000 * 4096, 0),
+        (0, 1, 1, 0),
+        (0, 1, 1, 0),
+        (0, 1, 1, 0),
+        (0, 1, 1, 10_000),
+        (0, 1, 1, 20_000),
+        (0, 1, 1, 30_000),
+        (0, 1, 1, 200_000),
+    ];
+    // In turn behind rail 3: not 0, but 1; then 2, 3, and 0 once it is free.
+    assert_eq!(rails_of(&busy, Spread::LeastOutstanding), [0, 1, 2, 3, 1, 2, 3, 0]);
+    assert_eq!(rails_of(&busy, Spread::RoundRobin), [0, 1, 2, 3, 0, 1, 2, 3]);
+}
+
+/// Each part as a message of its own, between the hosts that the NICs are.
+fn by_hand(records: &Records, hosts: u32) -> Plan {
+    let message = |part: &PartRecord| (part.src, Message::new(part.dst, Bytes(part.bytes), part.start));
+    Plan::of_messages(hosts, parts(records).iter().map(message))
+}
+
+#[test]
+fn a_list_of_flows_by_hand_is_the_same_run() {
+    let network = leaf_spine(4, 2, 6);
+    // A scheme to which a flow's number is nothing.
+    let mut config = scheme("d-mod-k");
+    config.fabric.options.buffer = Some(Bytes(60_000));
+    // By number and not by time: then the load ends when the list does.
+    let poisson =
+        Poisson { load: 0.8, messages_per_host: Some(12), size: Bytes(90_000).into(), ..Poisson::default() };
+    for spread in [Spread::Stripe, Spread::RoundRobin, Spread::Hash, Spread::LeastOutstanding] {
+        for wiring in [Wiring::SideBySide, Wiring::RailOptimised] {
+            let servers = Servers { nics: 2, wiring, spread };
+            let plan = plan_of(Pattern::Poisson(poisson.clone()), &servers, &network);
+            let railed = everywhere(&network, &config, &plan);
+            let hand = run(network.clone(), config.clone(), by_hand(&railed, network.hosts()));
+            assert!(railed.flows.len() == 12 * 12 && railed.totals.data.dropped > 0);
+            assert!(hand.channels == railed.channels, "{spread:?}, {wiring:?}");
+            assert_eq!(hand.totals, railed.totals);
+            assert_eq!(hand.flows.len(), parts(&railed).len());
+            let line = |ends: (u32, u32), start: Time, bytes: u64, times: [Option<Time>; 2]| {
+                format!("{ends:?} {start:?} {bytes} {times:?}")
+            };
+            let of_hand =
+                hand.flows.iter().map(|f| line((f.src, f.dst), f.start, f.bytes, [f.fct, f.sender_fct]));
+            let of_rails =
+                parts(&railed).iter().map(|p| line((p.src, p.dst), p.start, p.bytes, [p.fct, p.sender_fct]));
+            assert_eq!(BTreeSet::from_iter(of_hand), BTreeSet::from_iter(of_rails));
+            // Every byte is delivered once, by the message as by its parts.
+            let sum = |bytes: &mut dyn Iterator<Item = u64>| bytes.sum::<u64>();
+            assert!(railed.flows.iter().all(|flow| flow.delivered == flow.bytes));
+            assert_eq!(
+                sum(&mut railed.flows.iter().map(|f| f.bytes)),
+                sum(&mut parts(&railed).iter().map(|p| p.delivered))
+            );
+        }
+    }
+}
+
+#[test]
+fn optimised_rails_keep_a_group_off_the_spines() {
+    let network = leaf_spine(4, 2, 6);
+    let spines = |wiring, messages: &[(u32, u32, u64, u64)]| -> u64 {
+        let servers = Servers { nics: 2, wiring, spread: Spread::Stripe };
+        let records = run(network.clone(), scheme("ecmp"), listed(messages, &servers, &network));
+        assert!(records.flows.iter().all(|flow| flow.fct.is_some()));
+        records.channels.iter().filter(|channel| *channel.tier == *"leaf-spine").map(|c| c.packets).sum()
+    };
+    // Server 0 has its NICs at leaves 0 and 1, as servers 1 to 5 have; side by side, three servers are at a leaf.
+    let within = [(0, 5, 100_000, 0), (5, 1, 100_000, 0)];
+    assert_eq!(spines(Wiring::RailOptimised, &within), 0);
+    assert!(spines(Wiring::SideBySide, &within) > 0);
+    assert!(spines(Wiring::RailOptimised, &[(0, 6, 100_000, 0)]) > 0);
+}
+
+/// A closed loop goes on in the instant in which the last part of a message is acknowledged.
+#[test]
+fn closed_loops_wait_for_all_parts() {
+    let network = crossbar(8);
+    for spread in [Spread::Stripe, Spread::RoundRobin, Spread::Hash, Spread::LeastOutstanding] {
+        let loops = Uniform { size: Bytes(50_001).into(), messages_per_host: Some(20), ..Uniform::default() };
+        let plan = plan_of(Pattern::Uniform(loops), &servers(4, spread), &network);
+        let records = everywhere(&network, &scheme("ecmp"), &plan);
+        assert_eq!(records.flows.len(), 40);
+        for pair in records.flows.windows(2).filter(|pair| pair[0].src == pair[1].src) {
+            assert_eq!(pair[1].start, pair[0].start + pair[0].sender_fct.unwrap());
+        }
+        let last = |flow: u32, src: u32| {
+            let of_message = parts(&records).iter().filter(move |p| (p.server, p.flow) == (src, flow));
+            of_message.map(|part| (part.fct.unwrap(), part.sender_fct.unwrap())).collect::<Vec<_>>()
+        };
+        for flow in &records.flows {
+            let parts = last(flow.flow, flow.src);
+            assert_eq!(parts.len(), if spread == Spread::Stripe { 4 } else { 1 });
+            assert_eq!(flow.fct, parts.iter().map(|part| part.0).max());
+            assert_eq!(flow.sender_fct, parts.iter().map(|part| part.1).max());
+        }
+    }
+}
+
+/// Messages of programs have fewer parts than there are NICs, or as many.
+#[test]
+fn programs_wait_for_all_parts() {
+    let network = leaf_spine(4, 2, 4);
+    for (algorithm, size) in [
+        (Algorithm::RingAllreduce, 200_000),
+        (Algorithm::DisseminationBarrier, 1),
+        (Algorithm::PairwiseAllToAll, 9_000),
+        (Algorithm::RecursiveDoublingAllreduce, 20_000),
+    ] {
+        for spread in [Spread::Stripe, Spread::RoundRobin, Spread::Hash, Spread::LeastOutstanding] {
+            let collective = Collective {
+                algorithm,
+                size: Some(Bytes(size)),
+                repeat: 3,
+                compute: Time::from_us(2),
+                ..Collective::default()
+            };
+            let plan = plan_of(Pattern::Collective(collective), &servers(4, spread), &network);
+            let total = plan.total_messages;
+            let records = everywhere(&network, &scheme("spray"), &plan);
+            assert_eq!(Some(records.flows.len() as u64), total);
+            assert!(records.flows.iter().all(|flow| flow.fct.is_some() && flow.src < 4 && flow.dst < 4));
+        }
+    }
+}
+
+/// Ranks 0 and 1 in turn, so that everything waits for the last part.
+#[test]
+fn a_ring_of_two_takes_its_steps_one_after_the_other() {
+    let network = crossbar(8);
+    let collective = Collective { size: Some(Bytes(2 * 40 * 4096)), ..Collective::default() };
+    let plan = plan_of(Pattern::Collective(collective), &servers(4, Spread::Stripe), &network);
+    let records = everywhere(&network, &without_window(), &plan);
+    // Both send half of the data twice, 40 packets over four NICs: the second half when the first has come and is acknowledged.
+    let step = Time(11 * PACKET + 2 * US);
+    let acknowledged = step + Time(2 * US) + at_200g(64) * 2;
+    let found: Vec<_> = records.flows.iter().map(|flow| (flow.src, flow.start, fct(flow))).collect();
+    let expected = [0, 1].map(|src| [(src, Time::ZERO, step), (src, acknowledged, step)]);
+    assert_eq!(found, expected.concat());
+}
+
+#[test]
+fn the_driven_run_equals_the_listed_one() {
+    let network = leaf_spine(2, 2, 8);
+    let shallow = Fabric {
+        options: FabricOptions { buffer: Some(Bytes(40_000)), ..Default::default() },
+        ..Fabric::default()
+    };
+    for spread in [Spread::Stripe, Spread::RoundRobin, Spread::Hash, Spread::LeastOutstanding] {
+        let servers = Servers { nics: 4, wiring: Wiring::SideBySide, spread };
+        let config = SimConfig { fabric: shallow.clone(), ..scheme("ecmp") };
+        let idle = plan_of(Pattern::Idle(Idle::default()), &servers, &network);
+        let mut run = Simulation::new(network.clone(), config.clone(), idle).unwrap().drive();
+        assert_eq!(run.hosts(), 4);
+        let mut orders = Vec::new();
+        for src in 0..4 {
+            let order = Order { src, dst: (src + 2) % 4, bytes: Bytes(70_000), at: Time::ZERO, class: 0 };
+            run.start(order).unwrap();
+            orders.push(order);
+        }
+        let mut completions = Vec::new();
+        while let Some(Completion { ticket, at }) = run.next_completion(Time::MAX, |_| true) {
+            completions.push((ticket, at));
+            if orders.len() < 40 {
+                let done = orders[ticket.0 as usize];
+                let order = Order {
+                    src: done.dst,
+                    dst: (done.dst + 1) % 4,
+                    bytes: Bytes(done.bytes.0 * 3 % 99_991 + 1),
+                    at,
+                    class: 0,
+                };
+                run.start(order).unwrap();
+                orders.push(order);
+            }
+        }
+        assert!(run.start(Order { src: 4, ..orders[0] }).unwrap_err().to_string().contains("0 to 3"));
+        assert_eq!(completions.len(), 40);
+        let records = run.finish().unwrap().records;
+        // A completion is that of the last part.
+        let mut ends: Vec<Time> = records.flows.iter().map(|flow| flow.start + fct(flow)).collect();
+        ends.sort();
+        assert_eq!(ends, completions.iter().map(|&(_, at)| at).collect::<Vec<_>>());
+        let messages = orders.iter().map(|order| (order.src, Message::new(order.dst, order.bytes, order.at)));
+        let plan = Plan { rails: lay(&servers, &network), ..Plan::of_messages(4, messages) };
+        assert_eq!(difference(&records, &everywhere(&network, &config, &plan)), None, "{spread:?}");
+    }
+}
+
+/// Open and closed loops, streams and programs at once, with losses and reordering.
+#[test]
+fn everything_goes_over_rails_together() {
+    let network = leaf_spine(4, 2, 4);
+    let part = |name: &str, pattern| Part { name: Some(name.into()), pattern, options: Options::default() };
+    let frames = Bernoulli { load: 0.2, until: Time::from_us(40), ..Bernoulli::default() };
+    let mix = |with_frames: bool| {
+        let mut parts = vec![
+            part(
+                "loop",
+                Pattern::Permutation(Permutation {
+                    size: Bytes(60_000).into(),
+                    repeat: 3,
+                    ..Default::default()
+                }),
+            ),
+            part(
+                "ring",
+                Pattern::Collective(Collective { size: Some(Bytes(90_000)), ..Collective::default() }),
+            ),
+            part(
+                "open",
+                Pattern::Poisson(Poisson {
+                    size: Bytes(9_000).into(),
+                    messages_per_host: Some(9),
+                    ..Poisson::default()
+                }),
+            ),
+        ];
+        if with_frames {
+            parts.push(part("frames", Pattern::Bernoulli(frames.clone())));
+        }
+        Pattern::Mix(Mix { parts })
+    };
+    let mut config = scheme("spray");
+    config.transport = Transport {
+        reliability: Reliability::SelectiveRepeat(SelectiveRepeat {
+            rack: true,
+            ..SelectiveRepeat::default()
+        }),
+        ..Transport::default()
+    };
+    config.fabric.options.buffer = Some(Bytes(12_500));
+    for spread in [Spread::Stripe, Spread::RoundRobin, Spread::Hash, Spread::LeastOutstanding] {
+        for wiring in [Wiring::SideBySide, Wiring::RailOptimised] {
+            let servers = Servers { nics: 4, wiring, spread };
+            let plan = plan_of(mix(spread != Spread::LeastOutstanding), &servers, &network);
+            let records = everywhere(&network, &config, &plan);
+            assert!(records.flows.iter().all(|flow| flow.stream || flow.fct.is_some()));
+            assert!(records.flows.iter().all(|flow| flow.bytes == flow.delivered), "each byte once");
+            assert!(records.totals.data.dropped > 0, "{spread:?}");
+            for rail in 0..4 {
+                assert!(parts(&records).iter().any(|part| part.rail == rail), "{spread:?}: rail {rail}");
+            }
+        }
+    }
+    let plan = plan_of(Pattern::Bernoulli(frames.clone()), &servers(4, Spread::LeastOutstanding), &network);
+    let error = Simulation::new(network.clone(), config.clone(), plan).unwrap_err();
+    assert!(matches!(&error, SimError::Servers(invalid) if invalid.field == "spread"), "{error}");
+    config.transport.reliability = Reliability::None(Default::default());
+    config.transport.congestion = unlimited().congestion;
+    config.fabric.options.buffer = None;
+    let plan = plan_of(Pattern::Idle(Idle::default()), &servers(4, Spread::Stripe), &network);
+    let error = Simulation::new(network, config, plan).unwrap_err().to_string();
+    assert!(
+        error.contains("transport.reliability: expected a reliability with ACKs where servers"),
+        "{error}"
+    );
+}
+
+/// A server offers a load as a share of all its links.
+#[test]
+fn loads_are_shares_of_all_links_of_a_server() {
+    let network = crossbar(8);
+    let frames = Bernoulli { load: 0.5, until: Time::from_us(500), ..Bernoulli::default() };
+    let plan = plan_of(Pattern::Bernoulli(frames), &servers(4, Spread::RoundRobin), &network);
+    let records = run(network, without_window(), plan);
+    let bytes: u64 = records.flows.iter().map(|flow| flow.bytes).sum();
+    // Two servers of 800 Gb/s for 500 us at a half: 50 MB, of which frames of 4 KiB are drawn one by one.
+    assert!((49e6..51e6).contains(&(bytes as f64)), "{bytes}");
+    let by_rail =
+        |rail| parts(&records).iter().filter(|part| part.rail == rail).map(|p| p.bytes).sum::<u64>();
+    let frame = records.flows[0].bytes / (records.flows[0].bytes / 1500).max(1);
+    assert!((0..4).all(|rail| by_rail(rail).abs_diff(bytes / 4) <= 2 * frame.max(9000)), "turn by turn");
+}
