@@ -6,6 +6,7 @@ mod common;
 studies! {
     "fatpaths-simulation":
     figures_11_and_2: "fig-11-and-2",
+    figures_11_and_2_in_full: "fig-11-full",
     figure_12: "fig-12-layers",
     figure_13: "fig-13-large",
     figures_14_and_16: "fig-14-and-16",
