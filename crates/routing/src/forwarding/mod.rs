@@ -263,8 +263,8 @@ impl Forwarding {
         }
     }
 
-    /// Where a packet goes on beyond minimal routing. `choose` names one of several ports that lead there; control packets keep to layer 0
-    /// or to minimal paths.
+    /// Where a packet goes on beyond minimal routing. `choose` names one of several ports that lead there; control packets go by the layer
+    /// of what they answer, or by layer 0, as the scheme says, or by minimal paths.
     ///
     /// No loop arises where a layer does not lead to the destination and a packet takes minimal ports instead: once in a layer that leads
     /// there it stays in it, and before that every hop brings it nearer.
