@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: run build library test wheel installed lint studies bench browser picture book kill-test
+.PHONY: run build library test wheel installed lint studies bench bench-scale browser picture book kill-test
 
 run: build
 	./target/release/netloom study examples/compare.toml
@@ -78,3 +78,8 @@ bench:
 	./target/release/engine
 	./target/release/packet-hop
 	benches/callgrind.sh ecmp spray flowcut-nic
+
+# What a packet-hop costs from a thousand hosts to 65,536: time, set-up and memory, and with valgrind instructions and cache misses.
+bench-scale: installed
+	cargo build --release --workspace --bins
+	$(VENV)/bin/python benches/scale.py $(if $(shell command -v valgrind),--misses)

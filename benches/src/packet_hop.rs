@@ -36,7 +36,7 @@ struct Options {
     /// `lossy`, `pfc` or `credits`; the lossless ones with input buffers of 1 MB per port.
     #[arg(long, default_value = "lossy")]
     flow_control: String,
-    /// Run one scheme once, on this many threads, and print its packet-hops.
+    /// Run one scheme once, on this many threads, and print its packet-hops, its seconds and those of the set-up, and the most memory.
     #[arg(long)]
     once: Option<usize>,
 }
@@ -50,6 +50,7 @@ enum Executor {
 
 fn main() {
     let options = Options::parse();
+    let begun = Instant::now();
     let tree = Topology::FatTree(FatTree { k: Some(options.k), ..FatTree::default() });
     let network = tree.build(&BuildContext { seed: 1, base_dir: Path::new("") }).expect("the tree exists");
 
@@ -57,8 +58,9 @@ fn main() {
     let run = |scheme: &str, executor| run(&network, scheme, options.size, &flow_control, executor);
     if let Some(threads) = options.once {
         let (hops, seconds) = run(&options.schemes[0], Executor::Windows(threads));
+        let set_up = begun.elapsed().as_secs_f64() - seconds;
         let memory = peak_memory().unwrap_or(0) / (1 << 20);
-        println!("{hops} packet-hops in {seconds:.3} s, {memory} MiB");
+        println!("{hops} packet-hops in {seconds:.3} s, set up in {set_up:.3} s, {memory} MiB");
         return;
     }
     println!("million packet-hops per second, best of {} rounds", options.rounds);

@@ -358,9 +358,11 @@ fn wait_for_handler(pid: u32) {
 fn an_interruption_writes_what_was_seen_and_marks_it() {
     for signal in ["-INT", "-TERM", "-HUP"] {
         let folder = folder_with(&SMALL.replace("64KiB", "64GiB"));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_netloom"));
-        let child = command.args(["run", "s.toml", "--json"]).current_dir(folder.path());
-        let child = child.stdout(std::process::Stdio::piped()).spawn().unwrap();
+        // Under `nohup` the tests ignore SIGHUP, and so would the command.
+        let mut command = Command::new("env");
+        let command =
+            command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_netloom"), "run", "s.toml", "--json"]);
+        let child = command.current_dir(folder.path()).stdout(std::process::Stdio::piped()).spawn().unwrap();
         wait_for_handler(child.id());
         std::thread::sleep(std::time::Duration::from_millis(200));
         assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());

@@ -186,9 +186,11 @@ fn an_interrupted_study_keeps_its_finished_cells_and_goes_on() {
     for signal in ["-INT", "-TERM", "-HUP"] {
         let folder =
             folder_with(&STUDY.replace("\"spray\" }", long).replace("repetitions = 2", "repetitions = 1"));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_netloom"));
+        // Under `nohup` the tests ignore SIGHUP, and so would the command.
+        let mut command = Command::new("env");
         let args = ["study", "study.toml", "--workers", "1", "--out", "out"];
         let child = command
+            .args(["--default-signal=HUP", env!("CARGO_BIN_EXE_netloom")])
             .args(args)
             .current_dir(folder.path())
             .stderr(std::process::Stdio::piped())

@@ -1,0 +1,156 @@
+"""What a packet-hop costs as the network grows: `make bench-scale`, or `.venv/bin/python benches/scale.py --help`.
+
+The permutation of `packet-hop` under ECMP on fat trees of growing radix, each in a process of its own: nanoseconds per packet-hop on one thread and
+on several, the set-up, and the most memory per host. Networks take turns, round by round, and the best of each counts, so that a machine with
+other work slows all of them alike. With `--misses` the smaller ones run under cachegrind as well, with a last-level cache of 2 MiB: instructions and
+misses per packet-hop, of a long run less a short one. Writes a table in Markdown and the same as Parquet.
+"""
+
+import argparse
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+ROOT = Path(__file__).parent.parent
+PACKET_HOP = ROOT / "target" / "release" / "packet-hop"
+PRINTED = re.compile(r"(\d+) packet-hops in ([\d.]+) s, set up in ([\d.]+) s, (\d+) MiB")
+# Bytes per host times hosts: every network has about as many packet-hops.
+TOTAL = 4 << 30
+# The largest network that is run under cachegrind.
+MOST_HOSTS_OF_CACHEGRIND = 8192
+
+
+def command(k, size, threads):
+    """One run of the benchmark."""
+    return [PACKET_HOP, "--once", str(threads), "--schemes", "ecmp", "--k", str(k), "--size", str(size)]
+
+
+def run(*arguments):
+    """Packet-hops, seconds, seconds of the set-up and MiB of a run."""
+    done = subprocess.run(command(*arguments), check=True, capture_output=True, text=True)
+    hops, seconds, set_up, memory = PRINTED.fullmatch(done.stdout.strip()).groups()
+    return int(hops), float(seconds), float(set_up), int(memory)
+
+
+def events(k, size):
+    """Packet-hops, instructions and last-level misses of a run under cachegrind."""
+    with tempfile.NamedTemporaryFile() as out:
+        options = ["--tool=cachegrind", "--cache-sim=yes", "--LL=2097152,16,64"]
+        valgrind = ["valgrind", *options, f"--cachegrind-out-file={out.name}"]
+        done = subprocess.run([*valgrind, *command(k, size, 1)], check=True, capture_output=True, text=True)
+        lines = Path(out.name).read_text().splitlines()
+    hops = int(PRINTED.fullmatch(done.stdout.strip())[1])
+    names, values = (
+        next(line for line in lines if line.startswith(word)) for word in ("events:", "summary:")
+    )
+    counted = dict(zip(names.split()[1:], map(int, values.split()[1:]), strict=True))
+    return hops, counted["Ir"], counted["DLmr"] + counted["DLmw"] + counted["ILmr"]
+
+
+def per_hop(k, size):
+    """Instructions and last-level misses per packet-hop of a run, what a run of a packet per host takes left out."""
+    (base_hops, *base), (hops, *long) = events(k, 4096), events(k, size)
+    return [(more - less) / (hops - base_hops) for less, more in zip(base, long, strict=True)]
+
+
+def machine():
+    """The processor, its cores, and how busy they were."""
+    cpuinfo = Path("/proc/cpuinfo")
+    models = re.findall(r"model name\s*: (.*)", cpuinfo.read_text()) if cpuinfo.exists() else []
+    load = os.getloadavg()[0]
+    return f"{models[0] if models else platform.processor() or platform.machine()}, {os.cpu_count()} cores, load {load:.1f}"
+
+
+def measured(options):
+    """A row per network."""
+    sizes = {k: max(TOTAL // (k**3 // 4), 4096) for k in options.ks}
+    best = {}
+    for number in range(options.rounds):
+        for k, size in sizes.items():
+            for threads in dict.fromkeys([1, options.threads]):
+                print(f"round {number + 1}, k = {k}, {threads} threads", file=sys.stderr)
+                hops, seconds, set_up, memory = run(k, size, threads)
+                row = best.setdefault((k, threads), [hops, seconds, set_up, memory])
+                row[1:] = map(min, row[1:], (seconds, set_up, memory))
+    rows = []
+    for k, size in sizes.items():
+        hosts = k**3 // 4
+        hops, seconds, set_up, memory = best[k, 1]
+        row = {
+            "k": k,
+            "hosts": hosts,
+            "bytes_per_host": size,
+            "packet_hops": hops,
+            "ns_per_hop": seconds / hops * 1e9,
+            "speed_up": seconds / best[k, options.threads][1],
+            "set_up_s": set_up,
+            "kib_per_host": memory * 1024 / hosts,
+            "instructions_per_hop": None,
+            "misses_per_hop": None,
+        }
+        if options.misses and hosts <= MOST_HOSTS_OF_CACHEGRIND:
+            print(f"cachegrind, k = {k}", file=sys.stderr)
+            row["instructions_per_hop"], row["misses_per_hop"] = per_hop(k, min(size, 128 << 10))
+        rows.append(row)
+    for row in rows:
+        row["ratio"] = row["ns_per_hop"] / rows[0]["ns_per_hop"]
+    return rows
+
+
+def markdown(rows, options):
+    """The table for people."""
+    speed_up = f"{options.threads} threads / 1"
+    lines = [
+        machine(),
+        "",
+        f"| fat tree | hosts | ns per packet-hop | of the first | {speed_up} | set-up, s | KiB per host | instructions | last-level misses |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in rows:
+        counts = (
+            "" if value is None else f"{value:.{digits}f}"
+            for value, digits in ((row["instructions_per_hop"], 0), (row["misses_per_hop"], 1))
+        )
+        lines.append(
+            f"| k = {row['k']} | {row['hosts']:,} | {row['ns_per_hop']:.0f} | {row['ratio']:.2f} | {row['speed_up']:.2f} "
+            f"| {row['set_up_s']:.2f} | {row['kib_per_host']:.1f} | {' | '.join(counts)} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    """Measures, prints and writes."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--ks", type=int, nargs="+", default=[16, 32, 48, 64], help="radixes, the first to compare with"
+    )
+    parser.add_argument("--rounds", type=int, default=3, help="the best of so many counts")
+    parser.add_argument("--threads", type=int, default=min(os.cpu_count() or 1, 2), help="threads beside one")
+    parser.add_argument("--misses", action="store_true", help="under cachegrind, too")
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / "runs" / "scale", help="where scale.md and scale.parquet go"
+    )
+    options = parser.parse_args()
+    if options.misses and not shutil.which("valgrind"):
+        parser.error("--misses needs valgrind, which is not installed")
+    rows = measured(options)
+    options.out.mkdir(parents=True, exist_ok=True)
+    text = markdown(rows, options)
+    (options.out / "scale.md").write_text(text)
+    pq.write_table(
+        pa.Table.from_pylist(rows).replace_schema_metadata({"machine": machine()}),
+        options.out / "scale.parquet",
+    )
+    print(text, end="")
+
+
+if __name__ == "__main__":
+    main()
