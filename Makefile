@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: run build library test wheel installed lint studies bench bench-scale browser picture book kill-test
+.PHONY: run build library test loom wheel installed lint studies bench bench-scale browser picture book kill-test
 
 run: build
 	./target/release/netloom study examples/compare.toml
@@ -19,8 +19,13 @@ library:
 
 test: $(VENV)/installed browser build
 	cargo test --release --workspace --quiet
+	$(MAKE) loom
 	$(MAKE) installed
 	$(VENV)/bin/python -m pytest -q tests
+
+# How the engine's threads meet, in every order in which they can: seconds. Apart, as all is compiled for loom there.
+loom:
+	RUSTFLAGS="--cfg loom" cargo test --release --package netloom-engine --lib --target-dir target/loom --quiet -- loom
 
 # The Python package, for Python 3.10 and later: target/wheels/netloom-….whl.
 wheel: $(VENV)/installed

@@ -1,7 +1,8 @@
 //! A barrier for epochs that last from microseconds to milliseconds.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::PoisonError;
+
+use crate::sync::{AtomicBool, AtomicU32, AtomicUsize, Condvar, Mutex, Ordering, fence, spin_loop};
 
 /// Lets `parties` threads wait for each other: spins briefly, then sleeps.
 ///
@@ -29,15 +30,14 @@ pub(crate) struct Guard<'a>(&'a Barrier);
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.broken.store(true, Ordering::SeqCst);
-            self.0.wake();
+            self.0.give_up();
         }
     }
 }
 
-/// About the length of an uneven epoch.
-const MOST_SPINS: u32 = 2_000;
-const FEWEST_SPINS: u32 = 16;
+/// About the length of an uneven epoch. Under loom, where time does not pass, to look twice is to look for long.
+const MOST_SPINS: u32 = if cfg!(loom) { 2 } else { 2_000 };
+const FEWEST_SPINS: u32 = if cfg!(loom) { 1 } else { 16 };
 
 impl Barrier {
     pub(crate) fn new(parties: usize) -> Self {
@@ -57,16 +57,17 @@ impl Barrier {
         Guard(self)
     }
 
+    /// Waits for all parties. What any of them wrote before is seen by all after.
     pub(crate) fn wait(&self) -> Result<(), Broken> {
         let generation = self.generation.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.parties {
             self.arrived.store(0, Ordering::Relaxed);
-            self.generation.store(generation.wrapping_add(1), Ordering::SeqCst);
+            self.generation.store(generation.wrapping_add(1), Ordering::Release);
             self.wake();
             return Ok(());
         }
-        let is_over = || self.generation.load(Ordering::SeqCst) != generation;
-        let is_broken = || self.broken.load(Ordering::SeqCst);
+        let is_over = || self.generation.load(Ordering::Acquire) != generation;
+        let is_broken = || self.broken.load(Ordering::Acquire);
         let most = self.spins.load(Ordering::Relaxed);
         for _ in 0..most {
             if is_over() {
@@ -76,22 +77,31 @@ impl Barrier {
             if is_broken() {
                 return Err(Broken);
             }
-            std::hint::spin_loop();
+            spin_loop();
         }
         self.spins.store((most / 2).max(FEWEST_SPINS), Ordering::Relaxed);
-        // Who releases the barrier sees a sleeper, or the sleeper sees that it is released: both look after they have written.
         let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        self.sleepers.fetch_add(1, Ordering::Relaxed);
+        // The other half of this fence is in `wake`: who releases the barrier sees a sleeper, or the sleeper sees that it is released, as
+        // both look after they have written.
+        fence(Ordering::SeqCst);
         while !is_over() && !is_broken() {
             lock = self.released.wait(lock).unwrap_or_else(PoisonError::into_inner);
         }
-        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+        self.sleepers.fetch_sub(1, Ordering::Relaxed);
         if is_over() { Ok(()) } else { Err(Broken) }
     }
 
-    /// Wakes all who sleep.
+    /// Tells all others that one of them will never come.
+    fn give_up(&self) {
+        self.broken.store(true, Ordering::Release);
+        self.wake();
+    }
+
+    /// Wakes all who sleep, after what they wait for was written.
     fn wake(&self) {
-        if self.sleepers.load(Ordering::SeqCst) > 0 {
+        fence(Ordering::SeqCst);
+        if self.sleepers.load(Ordering::Relaxed) > 0 {
             // Whoever has counted itself sleeps once the lock is free.
             drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
             self.released.notify_all();
@@ -99,7 +109,7 @@ impl Barrier {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use std::time::Duration;
 
@@ -147,5 +157,69 @@ mod tests {
             });
         });
         assert!(outcome.is_ok());
+    }
+}
+
+/// In every order in which threads can meet.
+#[cfg(all(test, loom))]
+pub(crate) mod loom_tests {
+    use loom::sync::Arc;
+
+    use super::*;
+
+    /// Runs a test in all orders in which its threads are interrupted so many times at most.
+    pub(crate) fn explore(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(preemptions);
+        model.check(test);
+    }
+
+    /// Some threads run rounds with a barrier after each. What each wrote before it, all see behind it, and nobody is ahead of it.
+    fn pace(parties: usize, rounds: usize) {
+        let shared = Arc::new((Barrier::new(parties), [(); 3].map(|()| AtomicUsize::new(0))));
+        let work = move |(barrier, places): &(Barrier, [AtomicUsize; 3]), me: usize| {
+            for round in 1..=rounds {
+                // Relaxed: what orders it is the barrier alone.
+                places[me].store(round, Ordering::Relaxed);
+                assert!(barrier.wait().is_ok());
+                for place in &places[..parties] {
+                    let place = place.load(Ordering::Relaxed);
+                    assert!(place == round || place == round + 1, "at {place} behind barrier {round}");
+                }
+            }
+        };
+        let others: Vec<_> = (1..parties)
+            .map(|me| {
+                let shared = shared.clone();
+                loom::thread::spawn(move || work(&shared, me))
+            })
+            .collect();
+        work(&shared, 0);
+        others.into_iter().for_each(|other| other.join().unwrap());
+    }
+
+    #[test]
+    fn loom_two_threads_keep_pace_whoever_sleeps() {
+        explore(5, || pace(2, 3));
+    }
+
+    #[test]
+    fn loom_three_threads_keep_pace() {
+        explore(1, || pace(3, 2));
+        explore(2, || pace(3, 1));
+    }
+
+    /// Whether they are about to come, spin or sleep.
+    #[test]
+    fn loom_who_gives_up_releases_the_others() {
+        explore(3, || {
+            let barrier = Arc::new(Barrier::new(3));
+            let others = [(); 2].map(|()| {
+                let barrier = barrier.clone();
+                loom::thread::spawn(move || barrier.wait().is_err())
+            });
+            barrier.give_up();
+            assert!(others.into_iter().all(|other| other.join().unwrap()));
+        });
     }
 }

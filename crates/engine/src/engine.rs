@@ -3,12 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::ops::ControlFlow;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use netloom_units::Time;
 
-use crate::barrier::{Barrier, Broken};
+use crate::exchange::{Exchange, Party};
 use crate::model::{Handler, Model, NodeIndex, Scheduler, TIMER, Turn};
 use crate::order::{Order, index, is_of_instants};
 use crate::wheel::{Event, Wheel};
@@ -132,7 +130,7 @@ impl<'m, M: Model> Engine<'m, M> {
         }
 
         let grid = Grid::new(&setup);
-        let shared = Shared::new(threads);
+        let exchange = Exchange::new(threads);
         let mut workers: Vec<Worker<'_, M>> = members
             .iter()
             .zip(states)
@@ -170,14 +168,14 @@ impl<'m, M: Model> Engine<'m, M> {
         let mut observer = Some(observe);
         std::thread::scope(|scope| {
             let (first, rest) = workers.split_first_mut().expect("there is at least one thread");
-            let shared = &shared;
+            let exchange = &exchange;
             let handles: Vec<_> = rest
                 .iter_mut()
                 .map(|worker| {
-                    scope.spawn(move || worker.run(shared, grid, None::<fn(Progress) -> ControlFlow<()>>))
+                    scope.spawn(move || worker.run(exchange, grid, None::<fn(Progress) -> ControlFlow<()>>))
                 })
                 .collect();
-            first.run(shared, grid, observer.take());
+            first.run(exchange, grid, observer.take());
             for handle in handles {
                 if let Err(panic) = handle.join() {
                     std::panic::resume_unwind(panic);
@@ -186,7 +184,7 @@ impl<'m, M: Model> Engine<'m, M> {
         });
 
         let tally = workers.iter().map(|worker| worker.outbox.tally).sum();
-        let stopped = shared.stopped.load(Ordering::Acquire);
+        let stopped = exchange.is_stopped();
         let is_idle = |worker: &Worker<'_, M>| worker.outbox.wheel.is_empty() && worker.beyond.is_empty();
         let out_of_time = !stopped && setup.until > END_OF_TIME && !workers.iter().all(is_idle);
         let mut pending = Vec::new();
@@ -242,38 +240,6 @@ struct Home {
     local: u32,
 }
 
-/// What threads tell each other at the end of an epoch. Everything is kept twice, for even and odd epochs, so that one barrier
-/// per epoch suffices: nobody writes a copy that a slower thread may still be reading.
-struct Shared<P> {
-    barrier: Barrier,
-    /// `mail[parity][from][to]`
-    mail: [Vec<Vec<Mailbox<P>>>; 2],
-    /// First window with something to do, per thread.
-    next: [Vec<AtomicU64>; 2],
-    stop: [AtomicBool; 2],
-    stopped: AtomicBool,
-    tally: Vec<AtomicU64>,
-    messages: Vec<AtomicU64>,
-}
-
-type Mailbox<P> = Mutex<Vec<Event<P>>>;
-
-impl<P> Shared<P> {
-    fn new(threads: usize) -> Self {
-        let per_thread = || (0..threads).map(|_| AtomicU64::new(0)).collect();
-        let boxes = || (0..threads).map(|_| (0..threads).map(|_| Mutex::default()).collect()).collect();
-        Shared {
-            barrier: Barrier::new(threads),
-            mail: [boxes(), boxes()],
-            next: [per_thread(), per_thread()],
-            stop: [AtomicBool::new(false), AtomicBool::new(false)],
-            stopped: AtomicBool::new(false),
-            tally: per_thread(),
-            messages: per_thread(),
-        }
-    }
-}
-
 struct Worker<'e, M: Model> {
     model: &'e M,
     nodes: Vec<M::Node>,
@@ -300,15 +266,13 @@ type P<M> = <M as Model>::Payload;
 impl<M: Model> Worker<'_, M> {
     fn run(
         &mut self,
-        shared: &Shared<M::Payload>,
+        exchange: &Exchange<Event<P<M>>>,
         grid: Grid,
         mut observe: Option<impl FnMut(Progress) -> ControlFlow<()>>,
     ) {
-        let _guard = shared.barrier.guard();
-        let me = self.outbox.part as usize;
+        let mut party = exchange.party(self.outbox.part as usize);
         self.start_nodes();
-        let mut parity = 0;
-        while let Ok(Some(window)) = self.meet(shared, parity) {
+        while let Some(window) = self.meet(&mut party) {
             if Time(window << grid.shift) >= self.limit {
                 break;
             }
@@ -317,17 +281,12 @@ impl<M: Model> Worker<'_, M> {
             for window in window..epoch_end {
                 self.run_window(window);
             }
-            parity ^= 1;
-            shared.tally[me].store(self.outbox.tally, Ordering::Relaxed);
-            shared.messages[me].store(self.messages(), Ordering::Relaxed);
+            party.note(self.outbox.tally, self.messages());
             if let Some(observe) = &mut observe {
-                let sum = |counts: &[AtomicU64]| counts.iter().map(|c| c.load(Ordering::Relaxed)).sum();
-                let progress = Progress {
-                    time: Time(epoch_end << grid.shift),
-                    tally: sum(&shared.tally),
-                    messages: sum(&shared.messages),
-                };
-                shared.stop[parity].store(observe(progress).is_break(), Ordering::Release);
+                let (tally, messages) = party.noted();
+                if observe(Progress { time: Time(epoch_end << grid.shift), tally, messages }).is_break() {
+                    party.stop();
+                }
             }
         }
     }
@@ -344,29 +303,14 @@ impl<M: Model> Worker<'_, M> {
         }
     }
 
-    /// Exchanges mail with the other threads and agrees on the next window to run, if there is one.
-    fn meet(&mut self, shared: &Shared<M::Payload>, parity: usize) -> Result<Option<u64>, Broken> {
-        let me = self.outbox.part as usize;
-        let busy = self.outbox.wheel.next_busy().unwrap_or(u64::MAX).min(self.outbox.mail_first);
-        self.outbox.mail_first = u64::MAX;
-        shared.next[parity][me].store(busy, Ordering::Release);
-        for (to, letters) in self.outbox.mail.iter_mut().enumerate() {
-            if !letters.is_empty() {
-                std::mem::swap(letters, &mut *lock(&shared.mail[parity][me][to]));
-            }
-        }
-        shared.barrier.wait()?;
-        for from in &shared.mail[parity] {
-            for letter in lock(&from[me]).drain(..) {
-                self.outbox.wheel.insert(letter.at, letter.node, || letter);
-            }
-        }
-        if shared.stop[parity].load(Ordering::Acquire) {
-            shared.stopped.store(true, Ordering::Release);
-            return Ok(None);
-        }
-        let next = shared.next[parity].iter().map(|next| next.load(Ordering::Acquire)).min();
-        Ok(next.filter(|&window| window != u64::MAX))
+    /// Exchanges mail with the other threads and agrees on the next window to run; there is none if all is done, or another thread
+    /// panicked.
+    fn meet(&mut self, party: &mut Party<'_, Event<P<M>>>) -> Option<u64> {
+        let Outbox { wheel, mail, mail_first, .. } = &mut self.outbox;
+        let busy = wheel.next_busy().unwrap_or(u64::MAX).min(*mail_first);
+        *mail_first = u64::MAX;
+        let receive = |letter: Event<_>| wheel.insert(letter.at, letter.node, || letter);
+        party.meet(busy, mail, receive).unwrap_or(None)
     }
 
     fn run_window(&mut self, window: u64) {
@@ -496,10 +440,6 @@ fn handle_timers<P: Copy>(handler: &mut impl Handler<P>, outbox: &mut Outbox<'_,
         outbox.now = at;
         handler.handle(at, TIMER, &mut payload, outbox);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// The node whose turn it is.

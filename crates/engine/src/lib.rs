@@ -49,10 +49,12 @@
 
 mod barrier;
 mod engine;
+mod exchange;
 mod model;
 mod order;
 mod partition;
 pub mod reference;
+mod sync;
 mod wheel;
 
 pub use engine::{END_OF_TIME, Engine, EngineError, Progress, Run, Setup};
