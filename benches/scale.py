@@ -106,11 +106,11 @@ def measured(options):
     return rows
 
 
-def markdown(rows, options):
+def markdown(rows, options, machine):
     """The table for people."""
     speed_up = f"{options.threads} threads / 1"
     lines = [
-        machine(),
+        machine,
         "",
         f"| fat tree | hosts | ns per packet-hop | of the first | {speed_up} | set-up, s | KiB per host | instructions | last-level misses |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
@@ -144,10 +144,11 @@ def main():
         parser.error("--misses needs valgrind, which is not installed")
     rows = measured(options)
     options.out.mkdir(parents=True, exist_ok=True)
-    text = markdown(rows, options)
+    where = machine()
+    text = markdown(rows, options, where)
     (options.out / "scale.md").write_text(text)
     pq.write_table(
-        pa.Table.from_pylist(rows).replace_schema_metadata({"machine": machine()}),
+        pa.Table.from_pylist(rows).replace_schema_metadata({"machine": where}),
         options.out / "scale.parquet",
     )
     print(text, end="")

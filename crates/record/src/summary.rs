@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::breakdown::{self, ChannelSummary, GroupSummary, WindowSummary};
 use crate::packets::PacketPathSummary;
-use crate::records::{ChannelRecord, FlowRecord, GapRecord, Records, Totals, picoseconds};
+use crate::records::{ChannelRecord, FlowRecord, GapRecord, PartRecord, Records, Totals, picoseconds};
 use crate::statistics::Statistics;
 
 /// What the summary counts.
@@ -234,8 +234,7 @@ impl Summary {
         let warm_up = options.warm_up;
         let counted: Vec<&FlowRecord> = records.flows.iter().filter(|flow| flow.counts(warm_up)).collect();
         let completed: Vec<Completed> = counted.iter().filter_map(|flow| Completed::of(flow)).collect();
-        let parts = records.parts.iter().flatten();
-        let senders: BTreeMap<u32, u32> = parts.map(|part| (part.src, part.server)).collect();
+        let parts = records.parts.as_deref().unwrap_or_default();
         Summary {
             status,
             warnings: Vec::new(),
@@ -253,8 +252,8 @@ impl Summary {
             channels: breakdown::channels(records),
             packets: PacketSummary::new(&counted),
             packet_paths: breakdown::packet_paths(records),
-            gaps: records.gaps.as_ref().map(|gaps| GapSummary::new(gaps, &counted, &senders)),
-            switch_gaps: records.switch_gaps.as_ref().map(|gaps| GapSummary::new(gaps, &counted, &senders)),
+            gaps: records.gaps.as_ref().map(|gaps| GapSummary::new(gaps, &counted, parts)),
+            switch_gaps: records.switch_gaps.as_ref().map(|gaps| GapSummary::new(gaps, &counted, parts)),
             draining: DrainSummary::new(&counted, &completed),
             tiers: by_tier(&records.channels, &records.totals),
             totals: records.totals.clone(),
@@ -367,8 +366,9 @@ impl PacketSummary {
 }
 
 impl GapSummary {
-    /// `flows` are in order of (`src`, `flow`); `senders` are the servers of NICs, where these have several.
-    fn new(gaps: &[GapRecord], flows: &[&FlowRecord], senders: &BTreeMap<u32, u32>) -> Self {
+    /// `flows` are in order of (`src`, `flow`); `parts` tell the servers of NICs, where these have several.
+    fn new(gaps: &[GapRecord], flows: &[&FlowRecord], parts: &[PartRecord]) -> Self {
+        let senders: BTreeMap<u32, u32> = parts.iter().map(|part| (part.src, part.server)).collect();
         let counts = |gap: &&GapRecord| {
             let src = senders.get(&gap.src).copied().unwrap_or(gap.src);
             flows.binary_search_by_key(&(src, gap.flow), |flow| (flow.src, flow.flow)).is_ok()

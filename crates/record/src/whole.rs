@@ -5,11 +5,27 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::path::Path;
+use std::path::{self, Path, PathBuf};
 
 use tempfile::TempDir;
 
 use crate::partial::{self, plain};
+
+/// The real name of a folder, so that a link to one stays a link; where there is none yet, the name it will have. A link to nothing is not found.
+///
+/// # Errors
+/// If the system refuses.
+pub fn place(dir: &Path) -> io::Result<PathBuf> {
+    match fs::canonicalize(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !dir.is_symlink() => path::absolute(dir),
+        other => other,
+    }
+}
+
+/// Whether a folder by its real name is the working directory or above it, and so cannot be replaced.
+pub fn holds_working_directory(dir: &Path) -> bool {
+    std::env::current_dir().is_ok_and(|current| current.starts_with(dir))
+}
 
 /// How the hidden names begin under which a folder is written.
 pub fn prefix(dir: &Path) -> String {

@@ -127,7 +127,7 @@ fn overload(scenario: &Scenario, network: &Network) -> Option<String> {
         hosts if level == 1 && has_own_leaves => hosts,
         hosts => hosts / nics,
     };
-    let offered: f64 = (0..network.hosts()).map(|host| host_rate(network, host).0 as f64).sum::<f64>() * load;
+    let offered: f64 = (0..network.hosts()).map(|host| network.host_rate(host).0 as f64).sum::<f64>() * load;
     let top = (network.hosts()..network.nodes()).map(|switch| network.level(switch)).max()?;
     for level in 1..top {
         let up = network
@@ -179,10 +179,6 @@ fn open_loop(pattern: &Pattern) -> Option<(String, f64, Destination)> {
         }),
         _ => None,
     }
-}
-
-fn host_rate(network: &Network, host: NodeId) -> Rate {
-    network.channel(network.ports(host)[0]).rate
 }
 
 /// Most hosts below one switch of a level.
@@ -252,7 +248,7 @@ impl Farthest {
         Farthest {
             host,
             round_trip: reached[host as usize].unwrap_or(Time::ZERO),
-            rate: host_rate(network, 0),
+            rate: network.host_rate(0),
         }
     }
 }

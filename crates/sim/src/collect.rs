@@ -6,8 +6,8 @@ use std::sync::Arc;
 use netloom_engine::END_OF_TIME;
 use netloom_fabric::{DropCause, FlowControl, NO_INGRESS, Packet, PacketKind};
 use netloom_record::{
-    ChannelRecord, DecisionCount, EntryCount, FlowRecord, PacketCounts, PacketStatistics, Records,
-    ReorderingCount, SeriesError, Totals, WeavingCount,
+    ChannelRecord, DecisionCount, EntryCount, FlowRecord, PacketCounts, Records, ReorderingCount,
+    SeriesError, Totals, WeavingCount,
 };
 use netloom_routing::{Decisions, FlowKey, Placement};
 use netloom_units::Time;
@@ -226,13 +226,8 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
     let is_cut = waiting > 0 || !pending.is_empty() || has_unfinished_flows(&nodes);
     let end = if is_cut && until < Time::MAX && !is_stopped { until } else { last_event };
 
-    let packets = if world.watch.packets {
-        (0..groups.len() as u16).map(|group| ((group, 0), PacketStatistics::default())).collect()
-    } else {
-        BTreeMap::new()
-    };
     let gaps = world.gaps.are_counted.then(Vec::new);
-    let mut records = Records { groups, packets, gaps, ..Records::default() };
+    let mut records = Records { groups, gaps, ..Records::default() };
     collect_gauges(world, &nodes, &mut records);
     let finished = nodes.iter().map(|node| if let Node::Host(host) = node { host.sent.len() } else { 0 });
     records.flows.reserve_exact(finished.sum());

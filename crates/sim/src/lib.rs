@@ -18,6 +18,7 @@
 //! assert!(outcome.records.flows.iter().all(|flow| flow.fct.is_some()));
 //! ```
 
+mod calculations;
 mod channel;
 mod collect;
 mod config;

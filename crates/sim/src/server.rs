@@ -10,7 +10,6 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Mutex;
-use std::sync::atomic::Ordering;
 
 use netloom_engine::{NodeIndex, Scheduler};
 use netloom_routing::FlowKey;
@@ -19,6 +18,7 @@ use netloom_units::{Bytes, Time};
 use netloom_workload::{Action, HostWork, Message as Job, Rails, Spread};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::calculations::Calculations;
 use crate::driven::Heard;
 use crate::host::{FIRST_OWN, Host};
 use crate::model::{BESIDE, Message, World};
@@ -78,9 +78,7 @@ pub(crate) struct Server {
     sending: FxHashMap<u32, Sending>,
     /// Messages of which parts have come and others are missing, by sending server and number: how many.
     receiving: FxHashMap<(u32, u32), u32>,
-    /// Operations of the program that end: when, in order of asking, which.
-    wakes: BinaryHeap<Reverse<(Time, u64, u32)>>,
-    wakes_asked: u64,
+    calculations: Calculations,
     heard: Vec<Heard>,
     last_event: Time,
 }
@@ -226,8 +224,7 @@ impl Server {
             streams: FxHashSet::default(),
             sending: FxHashMap::default(),
             receiving: FxHashMap::default(),
-            wakes: BinaryHeap::new(),
-            wakes_asked: 0,
+            calculations: Calculations::default(),
             heard: Vec::new(),
             last_event: Time::ZERO,
         }
@@ -453,9 +450,8 @@ impl Server {
 
     /// A calculation of the program ends.
     fn end_calculation(&mut self, world: &World, now: Time, engine: &mut dyn Engine) {
-        let Some(Reverse((_, _, op))) = self.wakes.pop() else { return };
+        let Some(op) = self.calculations.end(world) else { return };
         self.last_event = now;
-        world.calculations.fetch_sub(1, Ordering::Relaxed);
         self.follow_program(world, now, |work, actions| work.on_wake(now, op, actions), engine);
     }
 
@@ -472,9 +468,7 @@ impl Server {
         for action in actions {
             match action {
                 Action::Wake { at, op } => {
-                    self.wakes_asked += 1;
-                    world.calculations.fetch_add(1, Ordering::Relaxed);
-                    self.wakes.push(Reverse((at, self.wakes_asked, op)));
+                    self.calculations.begin(world, at, op);
                     engine.timer(at, Message::Wake);
                 }
                 Action::Send { dst, bytes, number, class, group } => {

@@ -187,6 +187,11 @@ impl Network {
         self.neighbour(host, 0)
     }
 
+    /// The rate of a host's link, outwards.
+    pub fn host_rate(&self, host: HostId) -> Rate {
+        self.channel(self.ports(host)[0]).rate
+    }
+
     /// The tier of the links of which a minimal path crosses as few as possible: the global ones of a Dragonfly.
     pub fn global_tier(&self) -> Option<TierId> {
         self.global_tier

@@ -203,12 +203,11 @@ impl Endpoints<'_> {
 
     /// The rate of all links of one of them together.
     pub(crate) fn rate(&self, endpoint: u32) -> Rate {
-        let rate = |host| self.network.channel(self.network.ports(host)[0]).rate;
         let of_server = |rails: &Arc<Rails>| {
-            let rates = (0..rails.nics()).map(|rail| rate(rails.nic(endpoint, rail)).0);
+            let rates = (0..rails.nics()).map(|rail| self.network.host_rate(rails.nic(endpoint, rail)).0);
             Rate(rates.fold(0, u64::saturating_add))
         };
-        self.rails.map_or_else(|| rate(endpoint), of_server)
+        self.rails.map_or_else(|| self.network.host_rate(endpoint), of_server)
     }
 
     /// Whether lists may call them as the network's file calls its hosts.

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::{self, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use netloom_paths::columns::ReportTable;
 use netloom_paths::{PathsConfig, PathsReport, ReportError, report};
@@ -59,13 +59,8 @@ struct Tables {
 impl Tables {
     /// Checks the folder, so that a bad one is known before the paths are counted.
     fn prepare(dir: &Path) -> Result<Self, Failure> {
-        // An existing folder goes by its real name: a link to it stays a link.
-        let real = match fs::canonicalize(dir) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !dir.is_symlink() => path::absolute(dir),
-            other => other,
-        };
-        let tables = Tables { dir: real.map_err(|error| unwritable(dir, &error))? };
-        if std::env::current_dir().is_ok_and(|current| current.starts_with(&tables.dir)) {
+        let tables = Tables { dir: whole::place(dir).map_err(|error| unwritable(dir, &error))? };
+        if whole::holds_working_directory(&tables.dir) {
             return Err(unwritable(
                 dir,
                 &"it is the working directory or above it; the tables need a folder of their own",

@@ -57,16 +57,13 @@ impl OutcomeWriter {
     /// If the folder exists and may not be replaced, is no outcome, or cannot be written to; if the disk is full.
     pub fn prepare(dir: &Path, existing: Existing) -> Result<Self, OutcomeError> {
         let write_error = |source| OutcomeError::Write { path: dir.to_owned(), source };
-        // An existing folder goes by its real name: a link to it stays a link.
-        let dir = match fs::canonicalize(dir) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && dir.is_symlink() => {
-                return Err(OutcomeError::NoFolder { path: dir.to_owned(), is: "a link to nothing" });
+        let dir = whole::place(dir).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound if dir.is_symlink() => {
+                OutcomeError::NoFolder { path: dir.to_owned(), is: "a link to nothing" }
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => std::path::absolute(dir),
-            other => other,
-        };
-        let dir = dir.map_err(write_error)?;
-        if std::env::current_dir().is_ok_and(|current| current.starts_with(&dir)) {
+            _ => write_error(error),
+        })?;
+        if whole::holds_working_directory(&dir) {
             return Err(OutcomeError::NoFolder { path: dir, is: "the working directory or above it" });
         }
         let writer = OutcomeWriter { dir, existing, create: |path| File::create_new(path) };

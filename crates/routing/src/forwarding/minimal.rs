@@ -292,11 +292,12 @@ impl Rows {
                 // Nobody asks for the way to where it is, so this need not tell the row from others.
                 part[own] = part[if own == 0 { 1 } else { 0 }];
             }
-            let next = known.len() as u32;
-            let number = *known.entry(part.clone()).or_insert(next);
-            if number == next {
+            let number = known.get(&part).copied().unwrap_or_else(|| {
                 block.parts.extend(&part);
-            }
+                let number = known.len() as u32;
+                known.insert(part.clone(), number);
+                number
+            });
             block.part_of.push(number);
         }
         self.blocks.push(block);

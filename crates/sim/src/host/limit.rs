@@ -48,7 +48,7 @@ impl Host {
         }
         let Congestion::Qcn(config) = &world.transport.congestion else { return };
         let dst = packet.src;
-        let line = world.network.channel(world.network.ports(id)[0]).rate;
+        let line = world.network.host_rate(id);
         let limiter = self
             .rare
             .get_or_insert_default()

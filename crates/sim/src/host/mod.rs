@@ -18,10 +18,6 @@ mod stop;
 mod subflows;
 mod trimmed;
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::sync::atomic::Ordering;
-
 use netloom_engine::Scheduler;
 use netloom_fabric::{Credit, Flags, Packet, PacketKind, Ports, Stamp};
 use netloom_record::{FlowRecord, GapRecord};
@@ -34,6 +30,7 @@ use netloom_workload::{HostWork, Message as Job};
 use rand::RngExt;
 use rustc_hash::FxHashMap;
 
+use crate::calculations::Calculations;
 use crate::driven::Heard;
 use crate::model::{Channels, Message, World};
 use crate::sampler::Sampler;
@@ -104,9 +101,8 @@ pub(crate) struct Host {
 struct Rare {
     /// The slots of streams, by destination, group and class.
     streams: FxHashMap<(u32, u16, u8), u32>,
-    /// When the program wants to be called, in order of (time, order of asking).
-    wakes: BinaryHeap<Reverse<(Time, u64, u32)>>,
-    wakes_asked: u64,
+    /// When the program wants to be called.
+    calculations: Calculations,
     /// QCN's rate limiters, by destination.
     limiters: FxHashMap<u32, Limiter>,
     /// What to tell of flows that were ordered from outside.
@@ -390,8 +386,7 @@ impl Host {
 
     #[inline]
     fn next_wake(&self) -> Option<Time> {
-        let rare = self.rare.as_ref();
-        rare.and_then(|rare| rare.wakes.peek()).map(|Reverse((at, _, _))| *at)
+        self.rare.as_ref().and_then(|rare| rare.calculations.next())
     }
 
     /// Does what happens next inside the host, at `now`.
@@ -409,10 +404,9 @@ impl Host {
         {
             self.finish(world, id, slot, now, out);
         } else if self.next_wake().is_some_and(|wakes| wakes <= now)
-            && let Some(Reverse((_, _, op))) = self.rare.as_mut().and_then(|rare| rare.wakes.pop())
+            && let Some(op) = self.rare.as_mut().and_then(|rare| rare.calculations.end(world))
         {
             self.last_event = now;
-            world.calculations.fetch_sub(1, Ordering::Relaxed);
             self.follow_program(world, id, now, |work, actions| work.on_wake(now, op, actions));
         }
         self.hand_over(world, id, now, out);

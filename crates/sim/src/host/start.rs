@@ -1,8 +1,5 @@
 //! How flows begin and end: by the clock, in a closed loop, as a stream that is fed, or as a program wants.
 
-use std::cmp::Reverse;
-use std::sync::atomic::Ordering;
-
 use netloom_engine::Scheduler;
 use netloom_record::{FlowRecord, GapRecord};
 use netloom_routing::{FlowKey, FlowRef, Tag};
@@ -267,10 +264,7 @@ impl Host {
         for action in actions {
             match action {
                 Action::Wake { at, op } => {
-                    let rare = self.rare.get_or_insert_default();
-                    rare.wakes_asked += 1;
-                    world.calculations.fetch_add(1, Ordering::Relaxed);
-                    rare.wakes.push(Reverse((at, rare.wakes_asked, op)));
+                    self.rare.get_or_insert_default().calculations.begin(world, at, op);
                 }
                 Action::Send { dst, bytes, number, class, group } => {
                     let job = Job { group, class, ..Job::new(dst, bytes, now) };

@@ -1,0 +1,38 @@
+//! The calculations of one program that are under way.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::atomic::Ordering;
+
+use netloom_units::Time;
+
+use crate::model::World;
+
+/// When a program wants to be called, in order of (time, order of asking), and about which operation.
+#[derive(Debug, Default)]
+pub(crate) struct Calculations {
+    ends: BinaryHeap<Reverse<(Time, u64, u32)>>,
+    asked: u64,
+}
+
+impl Calculations {
+    /// The program wants to be called at `at`.
+    pub(crate) fn begin(&mut self, world: &World, at: Time, op: u32) {
+        self.asked += 1;
+        world.calculations.fetch_add(1, Ordering::Relaxed);
+        self.ends.push(Reverse((at, self.asked, op)));
+    }
+
+    /// When the next one ends.
+    #[inline]
+    pub(crate) fn next(&self) -> Option<Time> {
+        self.ends.peek().map(|Reverse((at, ..))| *at)
+    }
+
+    /// The next one ends: its operation.
+    pub(crate) fn end(&mut self, world: &World) -> Option<u32> {
+        let Reverse((.., op)) = self.ends.pop()?;
+        world.calculations.fetch_sub(1, Ordering::Relaxed);
+        Some(op)
+    }
+}
