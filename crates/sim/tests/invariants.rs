@@ -164,8 +164,10 @@ fn transports() -> impl Strategy<Value = Transport> {
             Reliability::SelectiveRepeat(SelectiveRepeat { reorder_threshold, rack })
         }),
         Just(Reliability::GoBackN(Default::default())),
-        (any::<bool>(), any::<bool>())
-            .prop_map(|(priority, reroute)| Reliability::Trimmed(Trimmed { priority, reroute })),
+        (any::<bool>(), prop::option::of(1..5u32)).prop_map(|(priority, asks)| {
+            let (reroute, reroute_after) = (asks.is_some(), asks.unwrap_or(1));
+            Reliability::Trimmed(Trimmed { priority, reroute, reroute_after })
+        }),
         (1..80u32).prop_map(|length| Reliability::Bitmap(reliability::bitmap::Bitmap { length })),
     ];
     (congestion, reliability, 1..5u32, shapings(), 500..9000u64, any::<bool>(), reorders()).prop_map(

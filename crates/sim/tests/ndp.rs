@@ -205,7 +205,7 @@ fn repetitions_that_hurry_overtake_data() {
         let short = |src: u32| Message::new(44, Bytes(MTU), Time::from_us(300 * u64::from(src)));
         let messages = (0..44).map(|src| (src, if src < 4 { long } else { short(src) }));
         let mut config = ndp("ndp", 30);
-        let reliability = Trimmed { priority, reroute: false };
+        let reliability = Trimmed { priority, ..Trimmed::default() };
         config.transport.reliability = Reliability::Trimmed(reliability);
         let records = run(network.clone(), config, Plan::of_messages(45, messages));
         let trimmed = records.flows.iter().filter(|flow| flow.bytes == MTU && flow.trims > 0);
@@ -252,7 +252,8 @@ fn a_trimmed_packet_makes_its_flow_take_another_layer() {
     let network = build(Topology::SlimFly(topology));
     let decisions = |reroute| {
         let mut config = SimConfig { routing: scheme("fatpaths").routing, ..ndp("purified", 8) };
-        config.transport.reliability = Reliability::Trimmed(Trimmed { priority: true, reroute });
+        config.transport.reliability =
+            Reliability::Trimmed(Trimmed { priority: true, reroute, ..Trimmed::default() });
         let records = run(network.clone(), config, permutation(40 * MTU, &network, 1));
         assert!(sum(&records, |flow| flow.trims) > 100);
         (sum(&records, |flow| flow.decisions), sum(&records, |flow| flow.deviations))

@@ -206,7 +206,8 @@ impl Transport {
         match &self.reliability {
             Reliability::SelectiveRepeat(config) => config.check(),
             Reliability::Bitmap(config) => config.check(),
-            Reliability::GoBackN(_) | Reliability::Trimmed(_) | Reliability::None(_) => Ok(()),
+            Reliability::Trimmed(config) => config.check(),
+            Reliability::GoBackN(_) | Reliability::None(_) => Ok(()),
         }
         .map_err(|error| error.within("reliability"))?;
         match &self.congestion {

@@ -62,6 +62,8 @@ pub(crate) struct Recovery {
     repaired: Option<(u32, Time)>,
     /// When the receiver was last heeded that asks for another path.
     rerouted: Option<Time>,
+    /// Trimmed packets since then, or since one arrived whole.
+    trims: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -137,6 +139,7 @@ impl Recovery {
             probe: None,
             repaired: None,
             rerouted: None,
+            trims: 0,
         }
     }
 
@@ -213,6 +216,7 @@ impl Recovery {
             (self.latest, self.latest_rtt) = (at, now - at);
         }
         self.backoff = 0;
+        self.trims = 0;
         self.progress = now;
         !was_lost
     }
@@ -401,14 +405,18 @@ impl Recovery {
         self.progress + rtt.timeout(&transport.options, self.backoff)
     }
 
-    /// What left at `sent` was trimmed, and its receiver asks for another path. Whether that is news: what left before the last change of path
-    /// says nothing about the new one.
-    pub(crate) fn reroutes(&mut self, sent: Time, now: Time) -> bool {
-        let is_news = self.rerouted.is_none_or(|at| sent > at);
-        if is_news {
-            self.rerouted = Some(now);
+    /// What left at `sent` was trimmed. Whether its receiver now asks for another path, after so many trims without an arrival in between; what left
+    /// before the last change of path says nothing about the new one.
+    pub(crate) fn reroutes(&mut self, after: u32, sent: Time, now: Time) -> bool {
+        if self.rerouted.is_some_and(|at| sent <= at) {
+            return false;
         }
-        is_news
+        self.trims += 1;
+        let asks = self.trims >= after;
+        if asks {
+            (self.rerouted, self.trims) = (Some(now), 0);
+        }
+        asks
     }
 
     /// A timeout has passed.

@@ -8,7 +8,7 @@ const RTT: Time = Time::from_us(20);
 
 fn transport(initial_window: u32) -> Transport {
     Transport {
-        reliability: Reliability::Trimmed(Trimmed { priority: true, reroute: true }),
+        reliability: Reliability::Trimmed(Trimmed { priority: true, reroute: true, reroute_after: 1 }),
         congestion: Congestion::Pulls(congestion::pulls::Pulls { initial_window, ..Default::default() }),
         ..Transport::default()
     }
@@ -71,6 +71,23 @@ fn another_path_is_taken_once_per_round_trip() {
         [(26, 3, 0), (45, 1, 25), (46, 2, 25)].map(|(at, seq, sent)| reroutes(&mut sender, at, seq, sent)),
         [false, true, false]
     );
+}
+
+#[test]
+fn a_path_may_be_left_only_when_nothing_arrives_whole_by_it() {
+    let mut transport = transport(9);
+    let Reliability::Trimmed(trimmed) = &mut transport.reliability else { unreachable!() };
+    trimmed.reroute_after = 3;
+    let mut sender = sender(&transport, 20);
+    leave(&mut sender, &transport, us(0));
+    let reroutes = |sender: &mut Sender, at, seq| {
+        let answer = about(us(at), seq, 0, us(0));
+        sender.on_nack(&transport, answer).reroute
+    };
+    assert_eq!([1, 2].map(|seq| reroutes(&mut sender, 20, seq)), [false; 2]);
+    sender.on_ack(&transport, about(us(21), 3, 0, us(0)));
+    let asked = [4, 5, 6, 7, 8].map(|seq| reroutes(&mut sender, 22, seq));
+    assert_eq!(asked, [false, false, true, false, false]);
 }
 
 #[test]

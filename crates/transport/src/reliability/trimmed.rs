@@ -1,12 +1,13 @@
 //! Losses are what trimming reports.
 
+use netloom_units::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// NDP's reliability (Handley et al., SIGCOMM'17), for fabrics that trim: packets are taken in any order and acknowledged one by one, and exactly
 /// those are sent again, before anything new, whose header reached the receiver or came back. Later arrivals say nothing, because packets
 /// may be sprayed. What left no header, dropped or lost to a fault, is found by the retransmission timeout, packet by packet.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Trimmed {
     /// Whether packets that are sent again go in the control lane, before other data (FatPaths' purified transport). They lose their payload
@@ -15,4 +16,26 @@ pub struct Trimmed {
     /// Whether a trimmed packet asks its sender for another path, which senders heed once per round trip: what left before the last change of
     /// path says nothing about the new one (FatPaths, sec. III). Matters where NICs choose paths, by layers, say.
     pub reroute: bool,
+    /// So many trimmed packets of a flow, without one in between that arrives whole, make that wish. The paper leaves it open; with 1 flows finish soonest
+    /// where the network carries what is offered, more is better for flows that never end (`docs/studies-fatpaths-simulation.md`).
+    pub reroute_after: u32,
+}
+
+impl Default for Trimmed {
+    fn default() -> Self {
+        Trimmed { priority: false, reroute: false, reroute_after: 1 }
+    }
+}
+
+impl Trimmed {
+    pub(crate) fn check(&self) -> Result<(), Invalid> {
+        Invalid::at_least("reroute_after", self.reroute_after, 1)?;
+        let is_used = self.reroute || self.reroute_after == 1;
+        Invalid::unless(
+            is_used,
+            "reroute_after",
+            "1 where trimmed packets ask for nothing (reroute = false)",
+            self.reroute_after,
+        )
+    }
 }

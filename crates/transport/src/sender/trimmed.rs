@@ -47,8 +47,14 @@ impl Sender {
         }
         self.in_flight -= 1;
         let Ack { now, seq, sent, way, hops, marked, tag, .. } = about;
-        let asks = matches!(&transport.reliability, Reliability::Trimmed(trimmed) if trimmed.reroute);
-        let reroute = asks && self.recovery.as_mut().is_some_and(|recovery| recovery.reroutes(sent, now));
+        let after = match &transport.reliability {
+            Reliability::Trimmed(trimmed) if trimmed.reroute => Some(trimmed.reroute_after),
+            _ => None,
+        };
+        let reroute = match (after, &mut self.recovery) {
+            (Some(after), Some(recovery)) => recovery.reroutes(after, sent, now),
+            _ => false,
+        };
         let feedback = self.on_loss(transport, cause, now, seq, sent);
         Feedback { way, hops, marked, tag, reroute, ..feedback }
     }
