@@ -10,9 +10,9 @@ use netloom_units::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::packets::{PacketPathSummary, PacketStatistics};
-use crate::records::{ChannelRecord, ChannelWindowRecord, FlowRecord, Records, Window, picoseconds};
+use crate::records::{ChannelRecord, ChannelWindowRecord, Records, Window, picoseconds};
 use crate::statistics::Statistics;
-use crate::summary::{Completed, FlowSummary, PacketSummary, share};
+use crate::summary::{FlowSummary, share};
 
 /// Flows of one kind of traffic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -91,45 +91,8 @@ pub struct ChannelWindowSummary {
 }
 
 /// Bytes over a time, in bit/s; nothing in no time is no throughput.
-fn throughput(bytes: u64, time: Time) -> f64 {
+pub(crate) fn throughput(bytes: u64, time: Time) -> f64 {
     if time == Time::ZERO { 0.0 } else { 8.0 * bytes as f64 / time.as_secs_f64() }
-}
-
-/// Payload that flows delivered after the warm-up and before the drain, over the time from there to the end of the load, in bit/s;
-/// `None` if that was before.
-pub(crate) fn delivered<'a>(
-    flows: impl Iterator<Item = &'a FlowRecord>,
-    warm_up: Time,
-    load_end: Time,
-) -> Option<f64> {
-    let under_load = |flow: &FlowRecord| flow.delivered_after_warm_up - flow.delivered_in_drain;
-    (load_end > warm_up).then(|| throughput(flows.map(under_load).sum(), load_end - warm_up))
-}
-
-/// Every kind of traffic.
-pub(crate) fn groups(records: &Records, warm_up: Time) -> IndexMap<String, GroupSummary> {
-    let mut members: Vec<Vec<&FlowRecord>> = vec![Vec::new(); records.groups.len()];
-    for flow in &records.flows {
-        if let Some(group) = members.get_mut(usize::from(flow.group)) {
-            group.push(flow);
-        }
-    }
-    let summarise = |flows: Vec<&FlowRecord>| {
-        let counted: Vec<&FlowRecord> = flows.iter().copied().filter(|flow| flow.counts(warm_up)).collect();
-        let completed: Vec<Completed> = counted.iter().filter_map(|flow| Completed::of(flow)).collect();
-        let packets = PacketSummary::new(&counted);
-        GroupSummary {
-            flows: FlowSummary::new(flows.len(), &counted, &completed, warm_up),
-            fct_ps: Completed::fct(&completed),
-            slowdown: Completed::slowdowns(&completed),
-            throughput_bps: delivered(flows.iter().copied(), warm_up, records.totals.load_end()),
-            packets: packets.sent,
-            ooo_share: packets.ooo_share,
-            max_resequencing: packets.max_resequencing,
-            cnms: packets.cnms,
-        }
-    };
-    records.groups.iter().cloned().zip(members.into_iter().map(summarise)).collect()
 }
 
 /// Latency and hops by kind of traffic, by class if there is more than one, and of all packets together.

@@ -51,13 +51,14 @@ mod series;
 mod statistics;
 mod summary;
 mod tables;
+mod tally;
 #[cfg(test)]
 mod testing;
 pub mod whole;
 
 pub use breakdown::{ChannelSummary, ChannelWindowSummary, GroupSummary, WindowGroupSummary, WindowSummary};
 pub use estimate::Estimate;
-pub use outcome::{Existing, Outcome, OutcomeError, OutcomeWriter};
+pub use outcome::{Draft, Existing, Outcome, OutcomeError, OutcomeWriter};
 pub use packets::{
     FlowPacketRecord, LatencyRecord, LatencySummary, PacketPathSummary, PacketStatistics, TraceRecord,
 };
@@ -74,3 +75,4 @@ pub use summary::{
     TierSummary,
 };
 pub use tables::{OutcomeTable, TableColumn, Values};
+pub use tally::FlowTally;

@@ -10,7 +10,7 @@ pub struct Performance {
     pub version: String,
     /// Worker threads.
     pub threads: u32,
-    /// Wall-clock time of the simulation, in seconds.
+    /// Wall-clock time of the simulation in seconds, with that of writing the table of flows.
     pub wall_s: f64,
     /// Packets times the channels they crossed.
     pub packet_hops: u64,

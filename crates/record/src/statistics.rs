@@ -56,6 +56,12 @@ fn percentile(sorted: &[f64], percent: f64) -> f64 {
     sorted[below] + (sorted[above] - sorted[below]) * (position - below as f64)
 }
 
+/// The mean of `count` values that are not negative, of which those above zero are given; the same as that of [`Statistics::of`] all of them.
+pub(crate) fn mean_with_zeros(mut above_zero: Vec<f64>, count: u64) -> Option<f64> {
+    above_zero.sort_unstable_by(f64::total_cmp);
+    (count > 0).then(|| above_zero.iter().fold(0.0, |sum, value| sum + value) / count as f64)
+}
+
 fn mean(values: &[f64]) -> Option<f64> {
     if values.is_empty() { None } else { Some(values.iter().sum::<f64>() / values.len() as f64) }
 }
@@ -95,6 +101,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn zeros_need_not_be_kept_for_a_mean(values in prop::collection::vec(1e-9..1.0f64, 0..50), zeros in 0..50u64) {
+            let all = values.iter().copied().chain((0..zeros).map(|_| 0.0)).collect();
+            let count = zeros + values.len() as u64;
+            let mean = Statistics::of(all).map(|statistics| statistics.mean);
+            prop_assert_eq!(mean_with_zeros(values, count).map(f64::to_bits), mean.map(f64::to_bits));
+        }
+
         #[test]
         fn percentiles_equal_the_naive_definition(values in prop::collection::vec(0..1_000_000u32, 1..400)) {
             let statistics = Statistics::of(values.iter().map(|&v| f64::from(v)).collect()).unwrap();

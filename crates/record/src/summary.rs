@@ -1,7 +1,5 @@
 //! The summary of a run: what `summary.json` holds.
 
-use std::collections::BTreeMap;
-
 use indexmap::IndexMap;
 use netloom_units::{Bytes, Time};
 use schemars::JsonSchema;
@@ -9,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::breakdown::{self, ChannelSummary, GroupSummary, WindowSummary};
 use crate::packets::PacketPathSummary;
-use crate::records::{ChannelRecord, FlowRecord, GapRecord, PartRecord, Records, Totals, picoseconds};
+use crate::records::{ChannelRecord, Records, Totals, picoseconds};
 use crate::statistics::Statistics;
+use crate::tally::FlowTally;
 
 /// What the summary counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -126,7 +125,7 @@ pub struct SizeBin {
 }
 
 /// Packets of the flows that count, finished or not.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PacketSummary {
     /// Data packets sent, retransmissions included.
@@ -231,173 +230,42 @@ pub struct TierSummary {
 impl Summary {
     /// Summarises a run.
     pub fn new(records: &Records, options: &SummaryOptions, status: Status) -> Self {
-        let warm_up = options.warm_up;
-        let counted: Vec<&FlowRecord> = records.flows.iter().filter(|flow| flow.counts(warm_up)).collect();
-        let completed: Vec<Completed> = counted.iter().filter_map(|flow| Completed::of(flow)).collect();
+        let mut tally = FlowTally::new(options);
+        records.flows.iter().for_each(|flow| tally.add(flow));
+        Summary::of(&tally, records, status)
+    }
+
+    /// Summarises a run whose flows went by; those among its records, if any, do not count.
+    pub fn of(tally: &FlowTally, records: &Records, status: Status) -> Self {
+        let load_end = records.totals.load_end();
         let parts = records.parts.as_deref().unwrap_or_default();
         Summary {
             status,
             warnings: Vec::new(),
-            flows: FlowSummary::new(records.flows.len(), &counted, &completed, warm_up),
-            fct_ps: Completed::fct(&completed),
-            sender_fct_ps: Statistics::of(
-                counted.iter().filter_map(|flow| Some(flow.sender_fct?.0 as f64)).collect(),
-            ),
-            slowdown: Completed::slowdowns(&completed),
-            by_size: by_size(&completed, &options.size_bins),
-            goodput_bps: goodput(&completed),
-            throughput_bps: breakdown::delivered(records.flows.iter(), warm_up, records.totals.load_end()),
-            groups: breakdown::groups(records, warm_up),
+            flows: tally.flows(),
+            fct_ps: tally.fct(),
+            sender_fct_ps: tally.sender_fct(),
+            slowdown: tally.slowdown(),
+            by_size: tally.by_size(),
+            goodput_bps: tally.goodput(),
+            throughput_bps: tally.throughput(load_end),
+            groups: tally.groups(&records.groups, load_end),
             windows: breakdown::windows(records),
             channels: breakdown::channels(records),
-            packets: PacketSummary::new(&counted),
+            packets: tally.packets(),
             packet_paths: breakdown::packet_paths(records),
-            gaps: records.gaps.as_ref().map(|gaps| GapSummary::new(gaps, &counted, parts)),
-            switch_gaps: records.switch_gaps.as_ref().map(|gaps| GapSummary::new(gaps, &counted, parts)),
-            draining: DrainSummary::new(&counted, &completed),
+            gaps: records.gaps.as_ref().map(|gaps| tally.gaps(gaps, parts)),
+            switch_gaps: records.switch_gaps.as_ref().map(|gaps| tally.gaps(gaps, parts)),
+            draining: tally.draining(),
             tiers: by_tier(&records.channels, &records.totals),
             totals: records.totals.clone(),
         }
     }
 }
 
-impl FlowRecord {
-    /// Whether the flow counts in statistics: it started after the warm-up, or it is a stream, which lasts.
-    pub(crate) fn counts(&self, warm_up: Time) -> bool {
-        self.stream || self.start >= warm_up
-    }
-}
-
-impl FlowSummary {
-    /// Of `all` flows those that count, and of these those that completed.
-    pub(crate) fn new(all: usize, counted: &[&FlowRecord], completed: &[Completed], warm_up: Time) -> Self {
-        let streams = counted.iter().filter(|flow| flow.stream).count();
-        FlowSummary {
-            completed: completed.len() as u64,
-            unfinished: (counted.len() - completed.len() - streams) as u64,
-            streams: streams as u64,
-            completed_bytes: completed.iter().map(|c| c.flow.bytes).sum(),
-            last_completion: completed.iter().map(|c| c.flow.start + c.fct).max(),
-            excluded_by_warm_up: (all - counted.len()) as u64,
-            warm_up,
-        }
-    }
-}
-
-/// A flow that finished.
-pub(crate) struct Completed<'a> {
-    flow: &'a FlowRecord,
-    fct: Time,
-}
-
-impl<'a> Completed<'a> {
-    pub(crate) fn of(flow: &'a FlowRecord) -> Option<Self> {
-        if flow.stream { None } else { Some(Completed { flow, fct: flow.fct? }) }
-    }
-
-    fn slowdown(&self) -> f64 {
-        // No fabric delivers in no time, but a summary must stay readable: JSON has no infinity.
-        self.fct.0 as f64 / self.flow.idle_fct.0.max(1) as f64
-    }
-
-    /// Statistics of the completion times of some flows, in picoseconds.
-    pub(crate) fn fct(flows: &[Self]) -> Option<Statistics> {
-        Statistics::of(flows.iter().map(|c| c.fct.0 as f64).collect())
-    }
-
-    /// Statistics of the slowdowns of some flows.
-    pub(crate) fn slowdowns(flows: &[Self]) -> Option<Statistics> {
-        Statistics::of(flows.iter().map(Completed::slowdown).collect())
-    }
-}
-
-fn by_size(completed: &[Completed], ends: &[Bytes]) -> Vec<SizeBin> {
-    let mut bins: Vec<Vec<&Completed>> = (0..=ends.len()).map(|_| Vec::new()).collect();
-    for flow in completed {
-        bins[ends.partition_point(|end| end.0 < flow.flow.bytes)].push(flow);
-    }
-    let summarise = |(index, flows): (usize, Vec<&Completed>)| {
-        Some(SizeBin {
-            above_bytes: index.checked_sub(1).map_or(0, |below| ends[below].0),
-            up_to_bytes: ends.get(index).map(|end| end.0),
-            fct_ps: Statistics::of(flows.iter().map(|c| c.fct.0 as f64).collect())?,
-            slowdown: Statistics::of(flows.iter().map(|c| c.slowdown()).collect())?,
-        })
-    };
-    bins.into_iter().enumerate().filter_map(summarise).collect()
-}
-
-fn goodput(completed: &[Completed]) -> Option<f64> {
-    let first = completed.iter().map(|c| c.flow.start).min()?;
-    let last = completed.iter().map(|c| c.flow.start + c.fct).max()?;
-    let bytes: u64 = completed.iter().map(|c| c.flow.bytes).sum();
-    (last > first).then(|| 8.0 * bytes as f64 / (last - first).as_secs_f64())
-}
-
 /// A share of a whole that may be empty.
 pub(crate) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
-}
-
-impl PacketSummary {
-    pub(crate) fn new(flows: &[&FlowRecord]) -> Self {
-        let sum = |field: fn(&FlowRecord) -> u64| flows.iter().map(|flow| field(flow)).sum();
-        let (sent, ooo) = (sum(|f| f.packets), sum(|f| f.ooo_packets));
-        PacketSummary {
-            sent,
-            ooo,
-            ooo_share: share(ooo, sent),
-            max_ood: flows.iter().map(|flow| flow.max_ood).max().unwrap_or(0),
-            max_resequencing: flows.iter().map(|flow| flow.max_resequencing).max().unwrap_or(0),
-            trims: sum(|f| f.trims),
-            returns: sum(|f| f.returns.into()),
-            retransmissions: sum(|f| f.retransmissions),
-            timeouts: sum(|f| f.timeouts.into()),
-            ecn_marks: sum(|f| f.ecn_marks),
-            cnms: sum(|f| f.cnms.into()),
-            cnps: sum(|f| f.cnps.into()),
-            flowlets: sum(|f| f.flowlets.into()),
-            stretched: sum(|f| f.stretched.into()),
-            path_changes: sum(|f| f.path_changes.into()),
-            decisions: sum(|f| f.decisions),
-            deviations: sum(|f| f.deviations),
-        }
-    }
-}
-
-impl GapSummary {
-    /// `flows` are in order of (`src`, `flow`); `parts` tell the servers of NICs, where these have several.
-    fn new(gaps: &[GapRecord], flows: &[&FlowRecord], parts: &[PartRecord]) -> Self {
-        let senders: BTreeMap<u32, u32> = parts.iter().map(|part| (part.src, part.server)).collect();
-        let counts = |gap: &&GapRecord| {
-            let src = senders.get(&gap.src).copied().unwrap_or(gap.src);
-            flows.binary_search_by_key(&(src, gap.flow), |flow| (flow.src, flow.flow)).is_ok()
-        };
-        let mut from = [0; 4];
-        for gap in gaps.iter().filter(counts) {
-            for total in &mut from[..=(gap.base_rtts as usize).min(3)] {
-                *total += gap.count;
-            }
-        }
-        let share = |rtts: usize| share(from[rtts], from[0]);
-        GapSummary { count: from[0], from_1_rtt: share(1), from_2_rtt: share(2), from_3_rtt: share(3) }
-    }
-}
-
-impl DrainSummary {
-    fn new(flows: &[&FlowRecord], completed: &[Completed]) -> Self {
-        // Draining happens at the sender, whose clock stops at the last ACK.
-        let mean = |shares: Vec<f64>| Statistics::of(shares).map(|statistics| statistics.mean);
-        let took = |c: &Completed| c.flow.sender_fct.unwrap_or(c.fct);
-        let of_fct = completed.iter().map(|c| share(c.flow.drain_time.0, took(c).0));
-        let of_clock = completed.iter().map(|c| share(c.flow.drain_time.0, (c.flow.start + took(c)).0));
-        DrainSummary {
-            drains: flows.iter().map(|flow| u64::from(flow.drains)).sum(),
-            flows: flows.iter().filter(|flow| flow.drains > 0).count() as u64,
-            time_share: mean(of_fct.collect()),
-            clock_share: mean(of_clock.collect()),
-        }
-    }
 }
 
 fn by_tier(channels: &[ChannelRecord], totals: &Totals) -> Vec<TierSummary> {

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use netloom_record::{Performance, Records, Status};
+use netloom_record::{Performance, Records, Status, Summary};
 use netloom_sim::Driven;
 
 use crate::document::{Node, apply_override};
-use crate::run::{Ran, RunError, prepare, sum_up};
+use crate::run::{Ran, RunError, prepare, summary_options, warned};
 use crate::scenario::Scenario;
 use crate::source::{Problem, Problems};
 
@@ -85,7 +85,8 @@ impl DrivenRun {
     pub fn finish(self) -> Result<DrivenResult, RunError> {
         let DrivenRun { run, scenario, warnings, switches, spent } = self;
         let records = run.finish()?.records;
-        let summary = sum_up(&scenario, warnings, switches, &records, Status::Complete);
+        let summary = Summary::new(&records, &summary_options(&scenario), Status::Complete);
+        let summary = warned(&scenario, warnings, switches, summary);
         let hops = records.totals.packet_hops;
         let performance = Performance::new(env!("CARGO_PKG_VERSION"), 1, spent.as_secs_f64(), hops);
         let scenario = scenario.to_toml().map_err(Problems::from)?;

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use netloom_record::{OutcomeError, OutcomeWriter, Performance, Records, Status, Summary, SummaryOptions};
+use netloom_record::{
+    FlowRecord, FlowTally, OutcomeError, OutcomeWriter, Performance, Records, Status, Summary, SummaryOptions,
+};
 use netloom_sim::{ChannelEnds, Cut, Fault, RunProgress, SimConfig, SimError, Simulation};
 use netloom_topology::{BuildContext, Network, NetworkError, NodeId};
 use netloom_transport::Congestion;
@@ -203,9 +205,11 @@ pub fn finish(
     writer: &OutcomeWriter,
     observe: impl FnMut(RunProgress) -> ControlFlow<()>,
 ) -> Result<Ran, RunError> {
-    let (ran, records) = simulate(scenario, ready, threads, observe)?;
+    let groups = ready.simulation.groups().to_vec();
+    let mut draft = writer.draft(&groups);
+    let (ran, records) = simulate_streamed(scenario, ready, threads, observe, &mut |flow| draft.take(flow))?;
     let text = scenario.to_toml().map_err(Problems::from)?;
-    writer.write(&text, &ran.summary, &records, &ran.performance)?;
+    draft.finish(&text, &ran.summary, &records, &ran.performance)?;
     Ok(ran)
 }
 
@@ -219,29 +223,40 @@ pub fn simulate(
     threads: usize,
     observe: impl FnMut(RunProgress) -> ControlFlow<()>,
 ) -> Result<(Ran, Records), RunError> {
+    let mut flows = Vec::new();
+    let (ran, records) = simulate_streamed(scenario, ready, threads, observe, &mut |flow| flows.push(flow))?;
+    Ok((ran, Records { flows, ..records }))
+}
+
+/// The same, but the records of flows are handed to `take`, in order of (`src`, `flow`), and not kept.
+fn simulate_streamed(
+    scenario: &Scenario,
+    ready: Ready,
+    threads: usize,
+    observe: impl FnMut(RunProgress) -> ControlFlow<()>,
+    take: &mut dyn FnMut(FlowRecord),
+) -> Result<(Ran, Records), RunError> {
+    let Ready { simulation, warnings, switches, .. } = ready;
+    let mut tally = FlowTally::new(&summary_options(scenario));
     let started = Instant::now();
-    let finished = ready.simulation.run_observed(threads, observe)?;
+    let finished = simulation.run_streamed(threads, observe, &mut |flow| {
+        tally.add(&flow);
+        take(flow);
+    })?;
     let wall_s = started.elapsed().as_secs_f64();
 
     let status = if finished.interrupted { Status::Interrupted } else { Status::Complete };
-    let summary = sum_up(scenario, ready.warnings, ready.switches, &finished.records, status);
+    let summary = Summary::of(&tally, &finished.records, status);
+    let summary = warned(scenario, warnings, switches, summary);
     let hops = finished.records.totals.packet_hops;
     let performance = Performance::new(env!("CARGO_PKG_VERSION"), threads as u32, wall_s, hops);
     Ok((Ran { summary, performance }, finished.records))
 }
 
-/// The summary of a run, with what was probably a mistake: the `warnings` from before the run, and those that its numbers give rise to.
-pub fn sum_up(
-    scenario: &Scenario,
-    warnings: Vec<String>,
-    switches: u32,
-    records: &Records,
-    status: Status,
-) -> Summary {
-    let mut summary = Summary::new(records, &summary_options(scenario), status);
-    summary.warnings = warnings;
-    summary.warnings.extend(warnings::after(scenario, switches, &summary));
-    summary
+/// A summary with what was probably a mistake: the `warnings` from before the run, and those that its numbers give rise to.
+pub(crate) fn warned(scenario: &Scenario, warnings: Vec<String>, switches: u32, summary: Summary) -> Summary {
+    let after = warnings::after(scenario, switches, &summary);
+    Summary { warnings: warnings.into_iter().chain(after).collect(), ..summary }
 }
 
 /// What the summary of a scenario's run counts.
@@ -328,6 +343,49 @@ mod tests {
         assert_eq!(outcome.summary, ran.summary);
         let again = Node::parse(&Source::new("scenario.toml", outcome.scenario)).unwrap();
         assert_eq!(Scenario::read(&again), Scenario::read(&document));
+    }
+
+    /// Flows that go into their table while they come make the same outcome as flows that are in memory until the end.
+    #[test]
+    fn an_outcome_is_the_same_byte_by_byte_when_its_flows_were_never_all_in_memory() {
+        let measures = "measure = { warm_up = \"2us\", size_bins = [\"2KB\"], packets = true, gaps = true, switch_gaps = true }";
+        let scenarios = [
+            format!(
+                "topology = {{ kind = \"fat-tree\", k = 4 }}\nrouting = \"flowcut-nic\"\nfabric = {{ buffer = \"20KB\" }}\n{measures}\n"
+            ),
+            "topology = { kind = \"fat-tree\", k = 4 }\nservers = {}\n".to_owned(),
+        ];
+        let work = "[workload]\nkind = \"mix\"\nparts = [\n  { kind = \"poisson\", name = \"small\", size = \"1KiB\", load = 0.5, duration = \"10us\" },\n  \
+                    { kind = \"poisson\", name = \"large\", size = \"9KB\", load = 0.5, duration = \"20us\" },\n]\n";
+        for scenario in scenarios {
+            let folder = tempfile::tempdir().unwrap();
+            let document = document(&(scenario + work));
+            let scenario = Scenario::read(&document).unwrap();
+            let write = |name| OutcomeWriter::prepare(&folder.path().join(name), Existing::Refuse).unwrap();
+            let ready = || prepare(&scenario, &document).unwrap();
+            let go_on = |_| ControlFlow::Continue(());
+            let ran = finish(&scenario, ready(), 2, &write("streamed"), go_on).unwrap();
+            let (of_memory, records) = simulate(&scenario, ready(), 1, go_on).unwrap();
+            let text = scenario.to_toml().unwrap();
+            write("at-once").write(&text, &of_memory.summary, &records, &of_memory.performance).unwrap();
+
+            assert!(records.flows.len() > 100 && ran.summary.flows.completed > 100);
+            assert_eq!(
+                Summary::new(&records, &summary_options(&scenario), Status::Complete),
+                Summary { warnings: Vec::new(), ..ran.summary }
+            );
+            let names = |name: &str| {
+                let entries = std::fs::read_dir(folder.path().join(name)).unwrap();
+                let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+                names.sort();
+                names
+            };
+            assert_eq!(names("streamed"), names("at-once"));
+            for name in names("streamed").into_iter().filter(|name| *name != *"performance.json") {
+                let bytes = |of: &str| std::fs::read(folder.path().join(of).join(&name)).unwrap();
+                assert!(bytes("streamed") == bytes("at-once"), "{name:?}");
+            }
+        }
     }
 
     /// The failure of a matrix is the fault that says the same.

@@ -153,8 +153,19 @@ impl Remains {
     }
 }
 
-/// Checks that every packet is accounted for and makes the records.
-pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunError> {
+/// The same with the records of flows in memory.
+pub(crate) fn collect_all(world: &World, remains: Remains) -> Result<Records, RunError> {
+    let mut flows = Vec::new();
+    let records = collect(world, remains, &mut |flow| flows.push(flow))?;
+    Ok(Records { flows, ..records })
+}
+
+/// Checks that every packet is accounted for and makes the records. Those of flows are handed to `take`, in order of (`src`, `flow`).
+pub(crate) fn collect(
+    world: &World,
+    remains: Remains,
+    take: &mut dyn FnMut(FlowRecord),
+) -> Result<Records, RunError> {
     let Remains { mut nodes, pending, groups, until, is_stopped, is_out_of_time } = remains;
     if is_out_of_time {
         return Err(RunError::OutOfTime);
@@ -229,8 +240,8 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
     let gaps = world.gaps.are_counted.then(Vec::new);
     let mut records = Records { groups, gaps, ..Records::default() };
     collect_gauges(world, &nodes, &mut records);
-    let finished = nodes.iter().map(|node| if let Node::Host(host) = node { host.sent.len() } else { 0 });
-    records.flows.reserve_exact(finished.sum());
+    let mut parts = world.servers.as_ref().map(|_| Vec::new());
+    let mut by_nics = DecisionCount::default();
     for host in 0..world.network.hosts() {
         // Taken out, so that the memory of one host's records is free when the next host's are made.
         let flows = match &mut nodes[host as usize] {
@@ -238,7 +249,9 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
                 if let (Some(gaps), Some(departed)) = (&mut records.gaps, &mut node.departed) {
                     gaps.append(&mut departed.records);
                 }
-                std::mem::take(&mut node.sent)
+                let mut flows = std::mem::take(&mut node.sent);
+                flows.sort_unstable_by_key(|flow| flow.flow);
+                flows
             }
             _ => continue,
         };
@@ -267,7 +280,12 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
             if let Some(reception) = reception {
                 add_reception(world, &mut flow, reception, end, &mut records);
             }
-            records.flows.push(flow);
+            by_nics.taken += flow.decisions;
+            by_nics.deviated += flow.deviations;
+            match &mut parts {
+                Some(parts) => parts.push(flow),
+                None => take(flow),
+            }
         }
     }
     let left = nodes.iter().filter_map(|node| match node {
@@ -282,7 +300,7 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
         return Err(ConservationError::Control { sent, delivered, dropped, in_flight }.into());
     }
 
-    let decisions = count_decisions(world, &records.flows, switching);
+    let decisions = count_decisions(world, by_nics, switching);
     let flowcut_entries = count_entries(&nodes, end);
     let weaving = count_weaving(&nodes, end);
     let reordering = count_reordering(&nodes, end);
@@ -304,8 +322,10 @@ pub(crate) fn collect(world: &World, remains: Remains) -> Result<Records, RunErr
     records.trace = world.watch.trace.finish()?;
     let latencies = records.packets.iter().flat_map(|(&of, packets)| packets.latency_rows(of));
     records.latencies = latencies.collect();
-    if let Some(servers) = &world.servers {
+    if let (Some(parts), Some(servers)) = (parts, &world.servers) {
+        records.flows = parts;
         records.join_parts(|host| servers.rails.server(host));
+        std::mem::take(&mut records.flows).into_iter().for_each(take);
     }
     records.sort();
     Ok(records)
@@ -511,14 +531,11 @@ fn has_unfinished_flows(nodes: &[Node]) -> bool {
 /// Decisions per selector: those of switches, or those of NICs.
 fn count_decisions(
     world: &World,
-    flows: &[FlowRecord],
+    by_nics: DecisionCount,
     switching: Decisions,
 ) -> BTreeMap<String, DecisionCount> {
     let count = match world.routing.placement {
-        Placement::Nic => DecisionCount {
-            taken: flows.iter().map(|flow| flow.decisions).sum(),
-            deviated: flows.iter().map(|flow| flow.deviations).sum(),
-        },
+        Placement::Nic => by_nics,
         Placement::Ingress | Placement::Switch => {
             DecisionCount { taken: switching.taken, deviated: switching.deviating }
         }

@@ -17,7 +17,7 @@ use netloom_topology::HostId;
 use netloom_units::{Bytes, Invalid, Time};
 use rustc_hash::FxHashMap;
 
-use crate::collect::{Remains, RunError, collect};
+use crate::collect::{Remains, RunError, collect_all};
 use crate::model::{Message, Node, World};
 use crate::simulation::{Finished, RunProgress, Simulation};
 
@@ -225,7 +225,7 @@ impl Driven {
         let until = if steps.next_at().is_none() { Time::MAX } else { now };
         let (nodes, pending) = steps.finish();
         let remains = Remains { nodes, pending, groups, until, is_stopped: false, is_out_of_time };
-        let records = collect(&world, remains)?;
+        let records = collect_all(&world, remains)?;
         let records = Records { windows, named_channels, ..records };
         Ok(Finished { records, interrupted: false })
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 
 use netloom_engine::{Engine, NodeIndex, Setup, contiguous, reference};
 use netloom_fabric::{Fabric, FlowControl, LAST_RANK, PortSpec, Ports, Rules, Telemetry, check_switch};
-use netloom_record::{NamedChannel, Records};
+use netloom_record::{FlowRecord, NamedChannel, Records};
 use netloom_routing::{
     Decider, Forwarding, ForwardingError, Granularity, Layers, Placement, Routing, Selector, channels,
 };
@@ -18,7 +18,7 @@ use netloom_units::{Invalid, random};
 use netloom_workload::{HostWork, Plan, Spread};
 use rand::Rng;
 
-use crate::collect::{Remains, RunError, collect};
+use crate::collect::{Remains, RunError, collect, collect_all};
 use crate::config::SimConfig;
 use crate::epochs::Epochs;
 use crate::fault::Faults;
@@ -303,6 +303,11 @@ impl Simulation {
         self.world.forwarding.layers()
     }
 
+    /// The kinds of traffic, by name.
+    pub fn groups(&self) -> &[String] {
+        &self.groups
+    }
+
     /// The network.
     pub fn network(&self) -> &Network {
         &self.world.network
@@ -324,7 +329,24 @@ impl Simulation {
     pub fn run_observed(
         self,
         threads: usize,
+        observe: impl FnMut(RunProgress) -> ControlFlow<()>,
+    ) -> Result<Finished, RunError> {
+        let mut flows = Vec::new();
+        let Finished { records, interrupted } =
+            self.run_streamed(threads, observe, &mut |flow| flows.push(flow))?;
+        Ok(Finished { records: Records { flows, ..records }, interrupted })
+    }
+
+    /// The same, but the records of flows are handed to `take`, in order of (`src`, `flow`), and not kept: there may be more than fit the
+    /// memory.
+    ///
+    /// # Errors
+    /// As [`Self::run`]; some flows may have been handed over by then.
+    pub fn run_streamed(
+        self,
+        threads: usize,
         mut observe: impl FnMut(RunProgress) -> ControlFlow<()>,
+        take: &mut dyn FnMut(FlowRecord),
     ) -> Result<Finished, RunError> {
         let Simulation { world, measure, named_channels, groups, nodes, .. } = self;
         let until = measure.until.unwrap_or(Time::MAX);
@@ -350,7 +372,7 @@ impl Simulation {
             is_stopped: run.stopped,
             is_out_of_time: run.out_of_time,
         };
-        let records = collect(&world, remains)?;
+        let records = collect(&world, remains, take)?;
         let records = Records { windows: measure.windows, named_channels, ..records };
         Ok(Finished { records, interrupted: run.stopped })
     }
@@ -362,7 +384,7 @@ impl Simulation {
     pub fn run_reference(self) -> Result<Finished, RunError> {
         let Simulation { world, measure, named_channels, groups, nodes, .. } = self;
         let (nodes, _) = reference::run(&world, nodes);
-        let records = collect(&world, Remains::at_the_end(nodes, groups))?;
+        let records = collect_all(&world, Remains::at_the_end(nodes, groups))?;
         let records = Records { windows: measure.windows, named_channels, ..records };
         Ok(Finished { records, interrupted: false })
     }

@@ -4,7 +4,7 @@ use netloom_engine::{Model, NodeIndex, Scheduler, reference};
 use netloom_record::Records;
 use netloom_units::Time;
 
-use crate::collect::{Remains, RunError, collect};
+use crate::collect::{Remains, RunError, collect_all};
 use crate::model::{Message, Node, World};
 
 /// The model, with `lets_pass` asked of every message: the node, its number, the instant, the source and the message.
@@ -54,5 +54,5 @@ pub(crate) fn run(
     lets_pass: impl Fn(&Node, NodeIndex, Time, u32, &Message) -> bool + Sync,
 ) -> Result<Records, RunError> {
     let (nodes, _) = reference::run(&Watched { world, lets_pass }, nodes);
-    collect(world, Remains::at_the_end(nodes, groups))
+    collect_all(world, Remains::at_the_end(nodes, groups))
 }

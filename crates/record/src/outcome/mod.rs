@@ -11,7 +11,7 @@ use std::io;
 use std::path::PathBuf;
 
 pub use reader::Outcome;
-pub use writer::{Existing, OutcomeWriter};
+pub use writer::{Draft, Existing, OutcomeWriter};
 
 const SCENARIO: &str = "scenario.toml";
 const SUMMARY: &str = "summary.json";

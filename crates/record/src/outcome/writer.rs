@@ -14,7 +14,7 @@ use super::{
 };
 use crate::partial;
 use crate::performance::Performance;
-use crate::records::Records;
+use crate::records::{FlowRecord, Records};
 use crate::series::{Series, SeriesRow};
 use crate::summary::Summary;
 use crate::tables::{self, Names, Row};
@@ -86,47 +86,60 @@ impl OutcomeWriter {
         records: &Records,
         performance: &Performance,
     ) -> Result<(), OutcomeError> {
+        let mut draft = self.draft(&records.groups);
+        records.flows.iter().for_each(|flow| draft.take(flow.clone()));
+        draft.finish(scenario, summary, records, performance)
+    }
+
+    /// Begins an outcome whose flows come one by one, of these kinds of traffic.
+    pub fn draft(&self, groups: &[String]) -> Draft<'_> {
+        let names = Names { groups: groups.to_vec(), ..Names::default() };
+        Draft { writer: self, names, open: None, error: None }
+    }
+
+    /// A hidden folder with the table of flows, still without any.
+    fn open(&self) -> Result<Open, OutcomeError> {
         let parents = Parents::create(self.parent())?;
         let (folder, _claim) = self.temporary_in(self.parent())?;
-        self.file(&folder, SCENARIO, |file| file.write_all(scenario.as_bytes()))?;
-        self.file(&folder, SUMMARY, |file| write_json(file, summary))?;
+        let file = self.create(&folder, FLOWS)?;
+        let flows = || Ok(tables::Rows::new(BufWriter::new(file.try_clone()?))?);
+        let flows = flows().map_err(|error: io::Error| self.of(FLOWS, error))?;
+        Ok(Open { flows, file, _claim, folder, parents })
+    }
+
+    /// Writes all tables but that of flows; what was not asked for leaves none.
+    fn write_tables(&self, folder: &TempDir, records: &Records) -> Result<(), OutcomeError> {
         let names = Names::of(records);
-        self.table(&folder, FLOWS, &records.flows, &names)?;
-        self.table(&folder, LINKS, &records.channels, &names)?;
-        // What was not asked for leaves no table.
+        self.table(folder, LINKS, &records.channels, &names)?;
         if let Some(parts) = &records.parts {
-            self.table(&folder, PARTS, parts, &names)?;
+            self.table(folder, PARTS, parts, &names)?;
         }
         if !records.samples.is_empty() {
-            self.series(&folder, SERIES, &records.samples, &names)?;
+            self.series(folder, SERIES, &records.samples, &names)?;
         }
         if !records.flow_samples.is_empty() {
-            self.series(&folder, FLOW_SERIES, &records.flow_samples, &names)?;
+            self.series(folder, FLOW_SERIES, &records.flow_samples, &names)?;
         }
         if let Some(gaps) = &records.gaps {
-            self.table(&folder, GAPS, gaps, &names)?;
+            self.table(folder, GAPS, gaps, &names)?;
         }
         if let Some(gaps) = &records.switch_gaps {
-            self.table(&folder, SWITCH_GAPS, gaps, &names)?;
+            self.table(folder, SWITCH_GAPS, gaps, &names)?;
         }
         if let Some(flowlets) = &records.flowlets {
-            self.table(&folder, FLOWLETS, flowlets, &names)?;
+            self.table(folder, FLOWLETS, flowlets, &names)?;
         }
         if !records.windows.is_empty() {
-            self.table(&folder, WINDOWS, &records.window_flows, &names)?;
+            self.table(folder, WINDOWS, &records.window_flows, &names)?;
         }
         if !records.packets.is_empty() {
-            self.table(&folder, PACKETS, &records.flow_packets, &names)?;
-            self.table(&folder, LATENCY, &records.latencies, &names)?;
+            self.table(folder, PACKETS, &records.flow_packets, &names)?;
+            self.table(folder, LATENCY, &records.latencies, &names)?;
         }
         if !records.trace.is_empty() {
-            self.series(&folder, TRACE, &records.trace, &names)?;
+            self.series(folder, TRACE, &records.trace, &names)?;
         }
-        self.file(&folder, PERFORMANCE, |file| write_json(file, performance))?;
-        sync_folder(folder.path()).map_err(|source| self.write_error(source))?;
-        self.put_in_place(folder)?;
-        parents.keep();
-        sync_folder(self.parent()).map_err(|source| self.write_error(source))
+        Ok(())
     }
 
     /// Whether there is an outcome to replace.
@@ -168,6 +181,15 @@ impl OutcomeWriter {
         whole::temporary_in(parent, &self.dir).map_err(|source| self.write_error(source))
     }
 
+    fn create(&self, folder: &TempDir, name: &str) -> Result<File, OutcomeError> {
+        (self.create)(&folder.path().join(name)).map_err(|error| self.of(name, error))
+    }
+
+    /// An error of a file.
+    fn of(&self, name: &str, error: impl Into<io::Error>) -> OutcomeError {
+        OutcomeError::Write { path: self.dir.join(name), source: error.into() }
+    }
+
     fn table<R: Row>(
         &self,
         folder: &TempDir,
@@ -185,7 +207,13 @@ impl OutcomeWriter {
         series: &Series<R>,
         names: &Names,
     ) -> Result<(), OutcomeError> {
-        self.file(folder, name, |file| Ok(tables::write_series(series.rows()?, names, file)?))
+        self.file(folder, name, |file| {
+            let mut table = tables::Rows::new(file)?;
+            for row in series.rows()? {
+                table.push(row?, names)?;
+            }
+            Ok(table.close(names)?)
+        })
     }
 
     fn file(
@@ -194,17 +222,82 @@ impl OutcomeWriter {
         name: &str,
         write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
     ) -> Result<(), OutcomeError> {
-        let attempt = || {
-            let mut file = BufWriter::new((self.create)(&folder.path().join(name))?);
-            write(&mut file)?;
-            file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
-        };
-        attempt().map_err(|source| OutcomeError::Write { path: self.dir.join(name), source })
+        let mut file = BufWriter::new(self.create(folder, name)?);
+        let end =
+            |file: BufWriter<File>| file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all();
+        write(&mut file).and_then(|()| end(file)).map_err(|error| self.of(name, error))
     }
 
     fn put_in_place(&self, folder: TempDir) -> Result<(), OutcomeError> {
         let is_there = self.inspect()?;
         whole::put_in_place(folder, &self.dir, is_there).map_err(|source| self.write_error(source))
+    }
+}
+
+/// An outcome that is being written: the flows while they come, all else in the end. Until then it lies hidden beside its place, and goes
+/// when the draft goes.
+pub struct Draft<'w> {
+    writer: &'w OutcomeWriter,
+    names: Names,
+    /// From the first flow on.
+    open: Option<Open>,
+    error: Option<OutcomeError>,
+}
+
+/// What is removed again comes last.
+struct Open {
+    flows: tables::Rows<FlowRecord, BufWriter<File>>,
+    /// The same file.
+    file: File,
+    _claim: Option<File>,
+    folder: TempDir,
+    parents: Parents,
+}
+
+impl Draft<'_> {
+    /// Writes the next flow: they come in order of (`src`, `flow`). What goes wrong is told in the end.
+    pub fn take(&mut self, flow: FlowRecord) {
+        if self.error.is_none() {
+            self.error = self.try_take(flow).err();
+        }
+    }
+
+    fn try_take(&mut self, flow: FlowRecord) -> Result<(), OutcomeError> {
+        let Draft { writer, names, open, .. } = self;
+        let open = match open {
+            Some(open) => open,
+            None => open.insert(writer.open()?),
+        };
+        open.flows.push(flow, names).map_err(|error| writer.of(FLOWS, error))
+    }
+
+    /// Writes all else and puts the outcome in its place. The flows of `records`, if it holds any, have been taken before.
+    ///
+    /// # Errors
+    /// If the disk is full or anything else fails or has failed; nothing is left behind then, and a former outcome stays.
+    pub fn finish(
+        self,
+        scenario: &str,
+        summary: &Summary,
+        records: &Records,
+        performance: &Performance,
+    ) -> Result<(), OutcomeError> {
+        let Draft { writer, names, open, error } = self;
+        if let Some(error) = error {
+            return Err(error);
+        }
+        // On an error the folder goes before its parents do.
+        let Open { parents, folder, _claim, file, flows } = open.map_or_else(|| writer.open(), Ok)?;
+        let closed = flows.close(&names).map_err(io::Error::from);
+        closed.and_then(|()| file.sync_all()).map_err(|error| writer.of(FLOWS, error))?;
+        writer.write_tables(&folder, records)?;
+        writer.file(&folder, SCENARIO, |file| file.write_all(scenario.as_bytes()))?;
+        writer.file(&folder, SUMMARY, |file| write_json(file, summary))?;
+        writer.file(&folder, PERFORMANCE, |file| write_json(file, performance))?;
+        sync_folder(folder.path()).map_err(|source| writer.write_error(source))?;
+        writer.put_in_place(folder)?;
+        parents.keep();
+        sync_folder(writer.parent()).map_err(|source| writer.write_error(source))
     }
 }
 
@@ -339,6 +432,19 @@ mod tests {
     }
 
     #[test]
+    fn a_draft_that_is_given_up_leaves_nothing_behind() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("a/outcome");
+        let writer = OutcomeWriter::prepare(&dir, Existing::Refuse).unwrap();
+        let mut draft = writer.draft(&records().groups);
+        records().flows.into_iter().for_each(|flow| draft.take(flow));
+        assert_eq!(names(root.path()), ["a"], "it is being written beside its place");
+        assert!(!dir.exists());
+        drop(draft);
+        assert!(names(root.path()).is_empty());
+    }
+
+    #[test]
     fn folders_that_are_no_outcomes_are_never_touched() {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("home");
@@ -359,15 +465,17 @@ mod tests {
         // /dev/full takes no byte: every write to it fails with the error of a full disk.
         let full = |name: &'static str| -> fn(&Path) -> io::Result<File> {
             match name {
-                FLOWS => |path| if path.ends_with(FLOWS) { full_disk() } else { File::create_new(path) },
-                SCENARIO => |_| full_disk(),
+                FLOWS => |_| full_disk(),
+                SCENARIO => {
+                    |path| if path.ends_with(SCENARIO) { full_disk() } else { File::create_new(path) }
+                }
                 _ => |path| if path.ends_with(PERFORMANCE) { full_disk() } else { File::create_new(path) },
             }
         };
         fn full_disk() -> io::Result<File> {
             File::options().write(true).open("/dev/full")
         }
-        for name in [SCENARIO, FLOWS, PERFORMANCE] {
+        for name in [FLOWS, SCENARIO, PERFORMANCE] {
             let root = tempfile::tempdir().unwrap();
             let dir = root.path().join("a/b/outcome");
             let mut writer = OutcomeWriter::prepare(&dir, Existing::Refuse).unwrap();

@@ -352,24 +352,33 @@ pub(crate) fn write<R: Row>(
 }
 
 /// Writes a table of rows that come one by one; the same bytes as [`write`] would write.
-pub(crate) fn write_series<R: Row>(
-    rows: impl Iterator<Item = Result<R, Error>>,
-    names: &Names,
-    output: impl Write + Send,
-) -> Result<(), Error> {
-    let mut table = Writer::new(output, &R::fields())?;
-    let mut group = Vec::new();
-    for row in rows {
-        group.push(row?);
-        if group.len() == GROUP_ROWS {
-            write_group(&group, names, &mut table)?;
-            group.clear();
+pub(crate) struct Rows<R, W: Write + Send> {
+    table: Writer<W>,
+    /// Of the row group that is not full yet.
+    waiting: Vec<R>,
+}
+
+impl<R: Row, W: Write + Send> Rows<R, W> {
+    pub(crate) fn new(output: W) -> Result<Self, Error> {
+        Ok(Rows { table: Writer::new(output, &R::fields())?, waiting: Vec::new() })
+    }
+
+    pub(crate) fn push(&mut self, row: R, names: &Names) -> Result<(), Error> {
+        self.waiting.push(row);
+        if self.waiting.len() == GROUP_ROWS {
+            write_group(&self.waiting, names, &mut self.table)?;
+            self.waiting.clear();
         }
+        Ok(())
     }
-    if !group.is_empty() {
-        write_group(&group, names, &mut table)?;
+
+    /// Ends the table.
+    pub(crate) fn close(mut self, names: &Names) -> Result<(), Error> {
+        if !self.waiting.is_empty() {
+            write_group(&self.waiting, names, &mut self.table)?;
+        }
+        self.table.close()
     }
-    table.close()
 }
 
 fn write_group<R: Row, W: Write + Send>(
@@ -477,7 +486,9 @@ mod tests {
 
         let (mut at_once, mut one_by_one) = (Vec::new(), Vec::new());
         write(&samples, &names(), GROUP_ROWS, &mut at_once).unwrap();
-        write_series(samples.into_iter().map(Ok), &names(), &mut one_by_one).unwrap();
+        let mut table = Rows::new(&mut one_by_one).unwrap();
+        samples.into_iter().for_each(|sample| table.push(sample, &names()).unwrap());
+        table.close(&names()).unwrap();
         assert!(at_once == one_by_one, "other bytes");
     }
 
