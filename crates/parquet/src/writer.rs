@@ -7,7 +7,7 @@ use std::sync::Arc;
 use parquet::basic::{Compression, Repetition};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType};
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
@@ -63,8 +63,23 @@ impl<W: Write + Send> Writer<W> {
             // The library's default names its version, which would change the bytes with every update of it.
             .set_created_by("netloom".to_owned())
             .set_compression(Compression::SNAPPY)
-            .set_key_value_metadata((!metadata.is_empty()).then_some(metadata))
-            .build();
+            .set_key_value_metadata((!metadata.is_empty()).then_some(metadata));
+        Writer::with_properties(output, fields, properties.build())
+    }
+
+    /// Starts a table that is soon read again and then gone: values as they are, without dictionaries and statistics.
+    ///
+    /// # Errors
+    /// If the output fails.
+    pub fn temporary(output: W, fields: &[Field]) -> Result<Self, Error> {
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .set_dictionary_enabled(false)
+            .set_statistics_enabled(EnabledStatistics::None);
+        Writer::with_properties(output, fields, properties.build())
+    }
+
+    fn with_properties(output: W, fields: &[Field], properties: WriterProperties) -> Result<Self, Error> {
         let fields: Result<_, Error> =
             fields.iter().map(|field| (field.build)(field).map(Arc::new)).collect();
         let schema = Type::group_type_builder("rows").with_fields(fields?).build()?;

@@ -42,6 +42,7 @@
 
 mod breakdown;
 mod estimate;
+mod halves;
 mod outcome;
 mod packets;
 pub mod partial;
@@ -58,6 +59,7 @@ pub mod whole;
 
 pub use breakdown::{ChannelSummary, ChannelWindowSummary, GroupSummary, WindowGroupSummary, WindowSummary};
 pub use estimate::Estimate;
+pub use halves::{ReceiverHalf, SenderHalf};
 pub use outcome::{Draft, Existing, Outcome, OutcomeError, OutcomeWriter};
 pub use packets::{
     FlowPacketRecord, LatencyRecord, LatencySummary, PacketPathSummary, PacketStatistics, TraceRecord,

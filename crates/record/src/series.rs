@@ -1,4 +1,4 @@
-//! Time series that may be larger than memory.
+//! Rows of a run that may be more than memory holds: time series, and what flows leave behind at their ends.
 //!
 //! While a run goes on, its nodes hand in rows in any order ([`SeriesWriter::append`]). Whenever many have come together they are
 //! sorted and put into an unnamed temporary file (in the folder that `TMPDIR` names); [`Series::rows`] merges these files. So memory
@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::{fmt, io, vec};
+use std::{fmt, io, slice, vec};
 
 use netloom_parquet::{Error, Table};
 
@@ -17,8 +17,8 @@ use crate::packets::TraceRecord;
 use crate::records::{FlowSampleRecord, SampleRecord};
 use crate::tables::{self, Names, Row};
 
-/// Rows that wait in memory before they are put into a file.
-const RUN: usize = 1 << 21;
+/// Bytes of rows that wait in memory before they are put into a file.
+const RUN_BYTES: usize = 1 << 26;
 
 /// Rows of each file that are in memory while the files are merged.
 const MERGED_AT_A_TIME: usize = 1 << 14;
@@ -26,9 +26,9 @@ const MERGED_AT_A_TIME: usize = 1 << 14;
 /// No series is longer than this: more rows would need too many files, and nobody looks at them.
 pub const MOST_ROWS: u64 = 1_000_000_000;
 
-/// A row of a time series.
+/// A row of a series.
 pub trait SeriesRow: Row {
-    /// Where it belongs; no two rows of a series have the same.
+    /// Where it belongs. Rows of the same key come in any order.
     fn key(&self) -> (u64, u64);
 }
 
@@ -55,11 +55,11 @@ impl SeriesRow for TraceRecord {
 pub enum SeriesError {
     /// It grew too long.
     #[error(
-        "a time series got more than {MOST_ROWS} rows: expected a longer interval, or fewer channels to sample"
+        "a series got more than {MOST_ROWS} rows: expected a longer interval, fewer channels to sample, or fewer flows"
     )]
     TooLong,
     /// It could not be kept.
-    #[error("cannot keep a time series in a temporary file: {0}")]
+    #[error("cannot keep a series in a temporary file: {0}")]
     File(String),
 }
 
@@ -93,20 +93,32 @@ struct Growing<R> {
 impl<R: SeriesRow> SeriesWriter<R> {
     /// Takes all of `rows`.
     pub fn append(&self, rows: &mut Vec<R>) {
-        self.append_up_to(rows, RUN);
+        self.append_up_to(rows, RUN_BYTES / size_of::<R>());
     }
 
     fn append_up_to(&self, rows: &mut Vec<R>, run: usize) {
         let mut growing = self.growing();
         growing.rows += rows.len() as u64;
         growing.waiting.append(rows);
-        if growing.error.is_none() && growing.waiting.len() >= run {
-            growing.error = growing.spill().err();
+        if growing.waiting.len() < run {
+            return;
         }
+        let full = std::mem::take(&mut growing.waiting);
+        let is_too_long = growing.rows > MOST_ROWS;
         if growing.error.is_some() {
-            // The series is lost; the run should end soon.
-            growing.waiting = Vec::new();
-            self.is_broken.store(true, Ordering::Relaxed);
+            return;
+        }
+        // Other threads need not wait for the file.
+        drop(growing);
+        let spilled = if is_too_long { Err(SeriesError::TooLong) } else { spill(full) };
+        let mut growing = self.growing();
+        match spilled {
+            Ok(file) => growing.runs.push(file),
+            Err(error) => {
+                // The series is lost; the run should end soon.
+                growing.error.get_or_insert(error);
+                self.is_broken.store(true, Ordering::Relaxed);
+            }
         }
     }
 
@@ -135,21 +147,15 @@ impl<R: SeriesRow> SeriesWriter<R> {
     }
 }
 
-impl<R: SeriesRow> Growing<R> {
-    fn spill(&mut self) -> Result<(), SeriesError> {
-        if self.rows > MOST_ROWS {
-            return Err(SeriesError::TooLong);
-        }
-        self.waiting.sort_unstable_by_key(R::key);
-        let mut file = tempfile::tempfile()?;
-        tables::write(&self.waiting, &Names::default(), MERGED_AT_A_TIME, io::BufWriter::new(&mut file))?;
-        self.waiting.clear();
-        self.runs.push(file);
-        Ok(())
-    }
+/// Sorts rows into a file.
+fn spill<R: SeriesRow>(mut rows: Vec<R>) -> Result<File, SeriesError> {
+    rows.sort_unstable_by_key(R::key);
+    let mut file = tempfile::tempfile()?;
+    tables::write_temporary(&rows, MERGED_AT_A_TIME, io::BufWriter::new(&mut file))?;
+    Ok(file)
 }
 
-/// The rows of a time series in canonical order.
+/// The rows of a series in canonical order.
 #[derive(Clone)]
 pub struct Series<R> {
     /// Sorted.
@@ -182,10 +188,10 @@ impl<R: SeriesRow> Series<R> {
     ///
     /// # Errors
     /// If a temporary file cannot be read; so for every row.
-    pub fn rows(&self) -> Result<impl Iterator<Item = Result<R, Error>>, Error> {
+    pub fn rows(&self) -> Result<impl Iterator<Item = Result<R, Error>> + '_, Error> {
         let runs = self.runs.iter().map(|file| Run::open(file.try_clone()?));
         let mut runs = runs.collect::<Result<Vec<_>, Error>>()?;
-        runs.push(Run { table: None, next_group: 0, rows: self.waiting.clone().into_iter() });
+        runs.push(Run { waiting: self.waiting.iter(), ..Run::default() });
         Merge::new(runs)
     }
 
@@ -228,20 +234,27 @@ impl<R: fmt::Debug> fmt::Debug for Series<R> {
     }
 }
 
-/// Sorted rows, some of them still in a file.
-struct Run<R> {
+/// Sorted rows: in memory, or in a file and partly read.
+struct Run<'s, R> {
+    waiting: slice::Iter<'s, R>,
     table: Option<Table>,
     next_group: usize,
     rows: vec::IntoIter<R>,
 }
 
-impl<R: Row> Run<R> {
+impl<R> Default for Run<'_, R> {
+    fn default() -> Self {
+        Run { waiting: [].iter(), table: None, next_group: 0, rows: Vec::new().into_iter() }
+    }
+}
+
+impl<R: Row> Run<'_, R> {
     fn open(file: File) -> Result<Self, Error> {
-        Ok(Run { table: Some(Table::open(file)?), next_group: 0, rows: Vec::new().into_iter() })
+        Ok(Run { table: Some(Table::open(file)?), ..Run::default() })
     }
 
     fn next(&mut self) -> Result<Option<R>, Error> {
-        if let Some(row) = self.rows.next() {
+        if let Some(row) = self.waiting.next().cloned().or_else(|| self.rows.next()) {
             return Ok(Some(row));
         }
         let Some(table) = self.table.as_ref().filter(|table| self.next_group < table.groups()) else {
@@ -254,15 +267,15 @@ impl<R: Row> Run<R> {
 }
 
 /// Merges sorted rows.
-struct Merge<R> {
-    runs: Vec<Run<R>>,
+struct Merge<'s, R> {
+    runs: Vec<Run<'s, R>>,
     /// The first row of each run that has any left.
     heads: Vec<Option<R>>,
     order: BinaryHeap<Reverse<((u64, u64), usize)>>,
 }
 
-impl<R: SeriesRow> Merge<R> {
-    fn new(runs: Vec<Run<R>>) -> Result<Self, Error> {
+impl<'s, R: SeriesRow> Merge<'s, R> {
+    fn new(runs: Vec<Run<'s, R>>) -> Result<Self, Error> {
         let heads = runs.iter().map(|_| None).collect();
         let mut merge = Merge { runs, heads, order: BinaryHeap::new() };
         for run in 0..merge.runs.len() {
@@ -278,7 +291,7 @@ impl<R: SeriesRow> Merge<R> {
     }
 }
 
-impl<R: SeriesRow> Iterator for Merge<R> {
+impl<R: SeriesRow> Iterator for Merge<'_, R> {
     type Item = Result<R, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -13,6 +13,7 @@ use netloom_routing::{Decisions, FlowKey, Placement};
 use netloom_units::Time;
 use rustc_hash::FxHashMap;
 
+use crate::halves::join;
 use crate::host::receivers::Reception;
 use crate::model::{Message, Node, World};
 use crate::stall::{channel_name, find_deadlock};
@@ -242,57 +243,44 @@ pub(crate) fn collect(
     collect_gauges(world, &nodes, &mut records);
     let mut parts = world.servers.as_ref().map(|_| Vec::new());
     let mut by_nics = DecisionCount::default();
-    for host in 0..world.network.hosts() {
-        // Taken out, so that the memory of one host's records is free when the next host's are made.
-        let flows = match &mut nodes[host as usize] {
-            Node::Host(node) => {
-                if let (Some(gaps), Some(departed)) = (&mut records.gaps, &mut node.departed) {
-                    gaps.append(&mut departed.records);
-                }
-                let mut flows = std::mem::take(&mut node.sent);
-                flows.sort_unstable_by_key(|flow| flow.flow);
-                flows
-            }
-            _ => continue,
-        };
-        for sent in flows {
-            let mut flow = sent.record(host);
-            let key = FlowKey { src: host, flow: flow.flow };
-            let Balance { dropped, in_flight } = balances.remove(&key).unwrap_or_default();
-            let reception = match &mut nodes[flow.dst as usize] {
-                Node::Host(node) => node.receivers.take(key),
-                _ => None,
-            };
-            let delivered = reception.as_ref().map_or(0, |reception| reception.seen.packets);
-            flow.trims = reception.as_ref().map_or(0, |reception| u64::from(reception.seen.headers));
-            let trimmed = flow.trims + u64::from(flow.returns);
-            if flow.packets != delivered + trimmed + dropped + in_flight {
-                let (src, flow, sent) = (flow.src, flow.flow, flow.packets);
-                let error =
-                    ConservationError::Flow { src, flow, sent, delivered, trimmed, dropped, in_flight };
-                return Err(error.into());
-            }
-            data.sent += flow.packets;
-            data.delivered += delivered;
-            data.trimmed += trimmed;
-            data.dropped += dropped;
-            data.in_flight += in_flight;
-            if let Some(reception) = reception {
-                add_reception(world, &mut flow, reception, end, &mut records);
-            }
-            by_nics.taken += flow.decisions;
-            by_nics.deviated += flow.deviations;
-            match &mut parts {
-                Some(parts) => parts.push(flow),
-                None => take(flow),
-            }
+    for node in &mut nodes {
+        if let (Some(gaps), Node::Host(host)) = (&mut records.gaps, node)
+            && let Some(departed) = &mut host.departed
+        {
+            gaps.append(&mut departed.records);
         }
     }
-    let left = nodes.iter().filter_map(|node| match node {
-        Node::Host(host) => host.receivers.first_left(),
-        _ => None,
-    });
-    if let Some(key) = left.chain(balances.keys().copied()).min() {
+    join(world, &mut nodes, |sent, reception| {
+        let mut flow = sent.record();
+        let key = FlowKey { src: flow.src, flow: flow.flow };
+        let Balance { dropped, in_flight } = balances.remove(&key).unwrap_or_default();
+        if let Some(reception) = &reception {
+            reception.half.complete(&mut flow);
+        }
+        let delivered = reception.as_ref().map_or(0, |reception| reception.half.packets);
+        let trimmed = flow.trims + u64::from(flow.returns);
+        if flow.packets != delivered + trimmed + dropped + in_flight {
+            let (src, flow, sent) = (flow.src, flow.flow, flow.packets);
+            let error = ConservationError::Flow { src, flow, sent, delivered, trimmed, dropped, in_flight };
+            return Err(error.into());
+        }
+        data.sent += flow.packets;
+        data.delivered += delivered;
+        data.trimmed += trimmed;
+        data.dropped += dropped;
+        data.in_flight += in_flight;
+        if let Some(reception) = reception {
+            add_meter(world, &flow, reception, end, &mut records);
+        }
+        by_nics.taken += flow.decisions;
+        by_nics.deviated += flow.deviations;
+        match &mut parts {
+            Some(parts) => parts.push(flow),
+            None => take(flow),
+        }
+        Ok(())
+    })?;
+    if let Some(key) = balances.keys().min() {
         return Err(ConservationError::Stray { src: key.src, flow: key.flow }.into());
     }
     if control.sent != control.delivered + control.dropped + control.in_flight {
@@ -421,38 +409,21 @@ fn count_in_flight(
     }
 }
 
-fn add_reception(
-    world: &World,
-    flow: &mut FlowRecord,
-    reception: Reception,
-    end: Time,
-    records: &mut Records,
-) {
-    let Reception { seen, resequencing, drained, meter } = reception;
-    flow.fct = seen.completed.map(|at| at - flow.start);
-    flow.ooo_packets = seen.ooo_packets;
-    flow.max_ood = seen.max_ood;
-    flow.max_resequencing = seen.max_resequencing;
-    flow.ecn_marks = seen.marks;
-    flow.path_changes = seen.path_changes;
-    flow.delivered = seen.delivered;
-    flow.delivered_after_warm_up = seen.delivered;
-    flow.delivered_in_drain = drained;
-    if let Some(mut meter) = meter {
-        flow.delivered_after_warm_up = meter.after_warm_up;
-        if let Some(packets) = meter.packets.take() {
-            records
-                .flow_packets
-                .push(packets.flow_record((flow.src, flow.dst, flow.flow), (flow.group, flow.class)));
-            // As in the summary: flows of the warm-up do not count, streams do.
-            if flow.stream || flow.start >= world.watch.warm_up {
-                records.packets.entry((flow.group, flow.class)).or_default().merge(&packets);
-            }
+/// Takes what was measured of a flow over time.
+fn add_meter(world: &World, flow: &FlowRecord, reception: Reception, end: Time, records: &mut Records) {
+    let Some(mut meter) = reception.meter else { return };
+    if let Some(packets) = meter.packets.take() {
+        records
+            .flow_packets
+            .push(packets.flow_record((flow.src, flow.dst, flow.flow), (flow.group, flow.class)));
+        // As in the summary: flows of the warm-up do not count, streams do.
+        if flow.stream || flow.start >= world.watch.warm_up {
+            records.packets.entry((flow.group, flow.class)).or_default().merge(&packets);
         }
-        let key = FlowKey { src: flow.src, flow: flow.flow };
-        let windows = meter.finish(&world.watch, end, resequencing, (key, flow.dst, flow.group));
-        records.window_flows.extend(windows);
     }
+    let key = FlowKey { src: flow.src, flow: flow.flow };
+    let windows = meter.finish(&world.watch, end, reception.resequencing, (key, flow.dst, flow.group));
+    records.window_flows.extend(windows);
 }
 
 /// A lossless fabric loses nothing.

@@ -25,6 +25,7 @@ mod config;
 mod driven;
 mod epochs;
 mod fault;
+mod halves;
 mod host;
 mod intervals;
 mod level;

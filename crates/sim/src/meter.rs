@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use netloom_record::{
-    FlowSampleRecord, PacketStatistics, SampleRecord, SeriesWriter, TraceRecord, Window, WindowRecord,
+    FlowSampleRecord, PacketStatistics, ReceiverHalf, SampleRecord, SenderHalf, SeriesWriter, TraceRecord,
+    Window, WindowRecord,
 };
 use netloom_routing::FlowKey;
 use netloom_units::Time;
@@ -22,6 +23,11 @@ pub(crate) struct Watch {
     pub(crate) packets: bool,
     /// Whether arrivals must be metered at all.
     pub(crate) is_on: bool,
+    /// Whether more is asked for than the payload after the warm-up: then meters are kept until the run's end.
+    pub(crate) keeps_meters: bool,
+    /// What flows leave behind at their senders and receivers.
+    pub(crate) sent: Arc<SeriesWriter<SenderHalf>>,
+    pub(crate) received: Arc<SeriesWriter<ReceiverHalf>>,
     /// The samples of channels.
     pub(crate) series: Arc<SeriesWriter<SampleRecord>>,
     /// The samples of flows.
@@ -34,14 +40,16 @@ impl Watch {
     pub(crate) fn new(measure: &Measure, load_until: Option<Time>) -> Self {
         let Measure { warm_up, sample_flows: interval, packets, .. } = *measure;
         let windows = measure.windows.clone();
-        let is_on = warm_up > Time::ZERO || interval.is_some() || packets || !windows.is_empty();
+        let keeps_meters = interval.is_some() || packets || !windows.is_empty();
+        let is_on = warm_up > Time::ZERO || keeps_meters;
         let load_until = load_until.unwrap_or(Time::MAX);
-        Watch { warm_up, load_until, interval, windows, packets, is_on, ..Watch::default() }
+        Watch { warm_up, load_until, interval, windows, packets, is_on, keeps_meters, ..Watch::default() }
     }
 
     /// Whether a series is lost, so that there is no use in going on.
     pub(crate) fn is_broken(&self) -> bool {
-        self.series.is_broken() || self.flow_series.is_broken() || self.trace.is_broken()
+        let series = self.series.is_broken() || self.flow_series.is_broken() || self.trace.is_broken();
+        series || self.sent.is_broken() || self.received.is_broken()
     }
 }
 
@@ -112,10 +120,9 @@ impl Meter {
         }
     }
 
-    /// Whether it has nothing to tell beyond the payload that was `delivered`: all of it after the warm-up, and nothing else was asked for.
-    pub(crate) fn is_spent(&self, delivered: u64) -> bool {
-        let is_plain = self.packets.is_none() && self.windows.is_empty() && self.due == Time::ZERO;
-        is_plain && self.after_warm_up == delivered
+    /// Whether it has nothing to tell beyond the payload after the warm-up, as nothing else was asked for.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.packets.is_none() && self.windows.is_empty() && self.due == Time::ZERO
     }
 
     /// Ends the measurement at `end`; what the flow, of a group, to `dst`, delivered in windows.

@@ -14,6 +14,7 @@ use self::by_column::{ByColumn, CHUNK};
 pub use self::by_column::{TableColumn, Values};
 pub(crate) use self::column::Names;
 use self::column::{Column, Name, Optional, Plain};
+use crate::halves::{ReceiverHalf, SenderHalf};
 use crate::packets::{FlowPacketRecord, LatencyRecord, TraceRecord};
 use crate::records::{
     ChannelRecord, FlowRecord, FlowSampleRecord, FlowletRecord, GapRecord, PartRecord, Records, SampleRecord,
@@ -124,6 +125,47 @@ table!(FlowRecord {
     flowlets: Plain("flowlets"),
     stretched: Plain("stretched"),
     delivered_in_drain: Plain("delivered_in_drain_bytes"),
+});
+
+table!(SenderHalf {
+    src: Plain("src"),
+    dst: Plain("dst"),
+    flow: Plain("flow"),
+    group: Plain("group"),
+    class: Plain("class"),
+    stream: Plain("stream"),
+    bytes: Plain("bytes"),
+    start: Plain("start_ps"),
+    sender_fct: Optional("sender_fct_ps"),
+    idle_fct: Plain("idle_fct_ps"),
+    packets: Plain("packets"),
+    returns: Plain("returns"),
+    retransmissions: Plain("retransmissions"),
+    timeouts: Plain("timeouts"),
+    cnms: Plain("cnms"),
+    cnps: Plain("cnps"),
+    flowlets: Plain("flowlets"),
+    stretched: Plain("stretched"),
+    drains: Plain("drains"),
+    drain_time: Plain("drain_time_ps"),
+    decisions: Plain("decisions"),
+    deviations: Plain("deviations"),
+});
+
+table!(ReceiverHalf {
+    src: Plain("src"),
+    flow: Plain("flow"),
+    completed: Optional("completed_ps"),
+    delivered: Plain("delivered_bytes"),
+    before_warm_up: Plain("before_warm_up_bytes"),
+    in_drain: Plain("in_drain_bytes"),
+    packets: Plain("packets"),
+    marks: Plain("marks"),
+    ooo_packets: Plain("ooo_packets"),
+    headers: Plain("headers"),
+    max_ood: Plain("max_ood"),
+    max_resequencing: Plain("max_resequencing"),
+    path_changes: Plain("path_changes"),
 });
 
 table!(PartRecord {
@@ -347,6 +389,19 @@ pub(crate) fn write<R: Row>(
     let mut table = Writer::new(output, &R::fields())?;
     for rows in rows.chunks(group_rows) {
         write_group(rows, names, &mut table)?;
+    }
+    table.close()
+}
+
+/// Writes a table that nobody but this process will read: quickly.
+pub(crate) fn write_temporary<R: Row>(
+    rows: &[R],
+    group_rows: usize,
+    output: impl Write + Send,
+) -> Result<(), Error> {
+    let mut table = Writer::temporary(output, &R::fields())?;
+    for rows in rows.chunks(group_rows) {
+        write_group(rows, &Names::default(), &mut table)?;
     }
     table.close()
 }

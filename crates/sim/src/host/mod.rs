@@ -40,7 +40,7 @@ use departures::{Departed, Departures};
 use interrupts::Interrupts;
 use pull::PullQueue;
 pub(crate) use queue::Queue;
-use receivers::Receivers;
+use receivers::{HANDED_IN, Receivers};
 use reorder::Reordering;
 pub(crate) use sent::Sent;
 use stop::{Halt, Stopped};
@@ -87,7 +87,7 @@ pub(crate) struct Host {
     connections: Option<Box<Connections>>,
     /// What came out of order.
     reordering: Option<Box<Reordering>>,
-    /// Flows that ended, and at the run's end also those that did not.
+    /// Flows that ended and are not handed in yet; at the run's end also those that did not end.
     pub(crate) sent: Vec<Sent>,
     pub(crate) control_sent: u64,
     pub(crate) control_received: u64,
@@ -109,6 +109,8 @@ struct Rare {
     heard: Vec<Heard>,
     /// ACKs that are held back, by receiver.
     held: FxHashMap<u32, Held>,
+    /// Headers that came back, by flow, after what was known of these was handed in.
+    late_returns: FxHashMap<u32, u32>,
     /// Why traffic classes are stopped.
     classes: Vec<Stopped>,
     interrupts: Interrupts,
@@ -690,6 +692,29 @@ impl Host {
             decider.on_deadline(flow.at, now);
         }
         self.take_turns(world, slot);
+    }
+
+    /// Hands in what is known of flows that ended, if there are many of them.
+    fn hand_in_many(&mut self, world: &World, id: u32) {
+        if self.sent.len() >= HANDED_IN {
+            self.hand_in(world, id);
+        }
+    }
+
+    /// Hands in what is known of flows that ended or were given up.
+    #[cold]
+    pub(crate) fn hand_in(&mut self, world: &World, id: u32) {
+        world.watch.sent.append(&mut self.sent.drain(..).map(|sent| sent.half(id)).collect());
+    }
+
+    /// Takes out how many headers of a flow came back after it was handed in.
+    pub(crate) fn take_late_returns(&mut self, flow: u32) -> u32 {
+        self.rare.as_mut().and_then(|rare| rare.late_returns.remove(&flow)).unwrap_or(0)
+    }
+
+    /// The least of the flows of which headers came back and nothing else is known.
+    pub(crate) fn first_stray(&self) -> Option<u32> {
+        self.rare.as_ref().and_then(|rare| rare.late_returns.keys().min().copied())
     }
 
     /// Records the flows that have not ended.

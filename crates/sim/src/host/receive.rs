@@ -48,9 +48,9 @@ impl Host {
         let is_marked = packet.flags.is_marked();
         let (slot, active) = match self.receivers.place(key, world.watch.is_on) {
             Place::Active(slot, active) => (slot, active),
-            Place::Done(done) => {
+            Place::Done(late) => {
                 self.reordering.get_or_insert_default().duplicates += 1;
-                let reply = done.note(|seen, count| seen.on_duplicate(transport, count, is_marked));
+                let reply = late.note(|seen, count| seen.on_duplicate(transport, count, is_marked));
                 if let Reply::Ack(number) = reply {
                     self.answer(world, id, moment(world, now, out), packet, PacketKind::Ack, number, out);
                 }
@@ -93,6 +93,9 @@ impl Host {
         }
         if let Some(count) = finished {
             self.receivers.finish(slot, count);
+            if !world.watch.keeps_meters {
+                self.receivers.hand_in_many(&world.watch.received);
+            }
             self.stop_asking(slot);
             if key.flow < FIRST_OWN && self.work.is_program() {
                 self.follow_program(world, id, now, |work, actions| {

@@ -1,6 +1,7 @@
-//! The receiving ends of a host's flows. Once all of a flow has arrived, only what was seen of it is kept, and that answers late
-//! duplicates.
+//! The receiving ends of a host's flows. Once all of a flow has arrived, only what was seen of it is kept until many together are handed
+//! in; then its number of packets, which answers late duplicates.
 
+use netloom_record::{ReceiverHalf, SeriesWriter};
 use netloom_routing::FlowKey;
 use netloom_transport::{Receiver, Seen};
 use netloom_units::Time;
@@ -14,6 +15,8 @@ use crate::meter::Meter;
 pub(crate) struct Receivers {
     active: Vec<Active>,
     free: Vec<u32>,
+    /// Flows of which everything has arrived, in this order: of those handed in already, no more is known than their numbers of packets.
+    handed_in: Vec<u32>,
     done: Vec<Done>,
     /// Where a flow is: among the active ones, or with [`DONE`] set among those that are done.
     places: FxHashMap<FlowKey, u32>,
@@ -22,6 +25,9 @@ pub(crate) struct Receivers {
 }
 
 const DONE: u32 = 1 << 31;
+
+/// How many flows are handed in at a time.
+pub(super) const HANDED_IN: usize = 8;
 
 /// A flow of which not everything has arrived.
 #[derive(Debug)]
@@ -34,9 +40,10 @@ pub(crate) struct Active {
     pub(crate) meter: Option<Box<Meter>>,
 }
 
-/// A flow of which everything has arrived.
+/// A flow of which everything has arrived, or what came even later.
 #[derive(Debug)]
-pub(crate) struct Done {
+struct Done {
+    key: FlowKey,
     /// Number of its packets.
     count: u32,
     path_changes: u32,
@@ -47,7 +54,7 @@ pub(crate) struct Done {
     rare: Option<Box<Rare>>,
 }
 
-const _: () = assert!(size_of::<Done>() <= 40, "a run may have many millions of finished flows");
+const _: () = assert!(size_of::<Done>() <= 48, "a run may have many millions of finished flows");
 
 #[derive(Debug, Default)]
 struct Rare {
@@ -57,30 +64,24 @@ struct Rare {
     max_ood: u32,
     max_resequencing: u32,
     drained: u64,
+    before_warm_up: u64,
     meter: Option<Box<Meter>>,
 }
 
 impl Done {
-    fn new(count: u32, seen: &Seen, drained: u64, meter: Option<Box<Meter>>) -> Self {
+    fn new(key: FlowKey, count: u32, seen: &Seen, rare: Rare) -> Self {
+        let is_rare = rare.drained > 0 || rare.before_warm_up > 0 || rare.meter.is_some();
         let mut done = Done {
+            key,
             count,
             path_changes: 0,
             completed: Time::ZERO,
             delivered: 0,
             packets: 0,
-            rare: (drained > 0 || meter.is_some())
-                .then(|| Box::new(Rare { drained, meter, ..Rare::default() })),
+            rare: is_rare.then(|| Box::new(rare)),
         };
         done.keep(seen);
         done
-    }
-
-    /// Takes down what comes late: `see` gets what was seen of the flow, and the number of its packets.
-    pub(crate) fn note<R>(&mut self, see: impl FnOnce(&mut Seen, u32) -> R) -> R {
-        let mut seen = self.seen();
-        let result = see(&mut seen, self.count);
-        self.keep(&seen);
-        result
     }
 
     fn keep(&mut self, seen: &Seen) {
@@ -93,6 +94,11 @@ impl Done {
             (rare.marks, rare.ooo_packets, rare.headers) = (marks, ooo_packets, headers);
             (rare.max_ood, rare.max_resequencing) = (max_ood, max_resequencing);
         }
+    }
+
+    fn half(&self) -> ReceiverHalf {
+        let measured = self.rare.as_ref().map_or((0, 0), |rare| (rare.before_warm_up, rare.drained));
+        half(self.key, &self.seen(), measured)
     }
 
     fn seen(&self) -> Seen {
@@ -117,18 +123,62 @@ pub(crate) enum Place<'a> {
     /// Packets are still missing; the number identifies the flow until all have come.
     Active(u32, &'a mut Active),
     /// Everything has arrived.
-    Done(&'a mut Done),
+    Done(Late<'a>),
+}
+
+/// Something that comes when everything has arrived.
+pub(crate) struct Late<'a> {
+    handed_in: &'a [u32],
+    done: &'a mut Vec<Done>,
+    key: FlowKey,
+    place: usize,
+}
+
+impl Late<'_> {
+    /// Takes it down: `see` gets what was seen of the flow, and the number of its packets. What was seen of one that has been handed in
+    /// begins anew, and is added to the rest later.
+    pub(crate) fn note<R>(self, see: impl FnOnce(&mut Seen, u32) -> R) -> R {
+        let Late { handed_in, done, key, place } = self;
+        let place = match handed_in.get(place) {
+            Some(&count) => {
+                done.push(Done::new(key, count, &Seen::default(), Rare::default()));
+                done.len() - 1
+            }
+            None => place - handed_in.len(),
+        };
+        let done = &mut done[place];
+        let mut seen = done.seen();
+        let result = see(&mut seen, done.count);
+        done.keep(&seen);
+        result
+    }
 }
 
 /// What is known of a flow at its receiver when a run is over.
 #[derive(Debug)]
 pub(crate) struct Reception {
-    pub(crate) seen: Seen,
+    pub(crate) half: ReceiverHalf,
     /// Packets that wait for one with a lower number.
     pub(crate) resequencing: u32,
-    /// Payload that arrived after the load.
-    pub(crate) drained: u64,
     pub(crate) meter: Option<Box<Meter>>,
+}
+
+fn half(key: FlowKey, seen: &Seen, (before_warm_up, in_drain): (u64, u64)) -> ReceiverHalf {
+    ReceiverHalf {
+        src: key.src,
+        flow: key.flow,
+        completed: seen.completed,
+        delivered: seen.delivered,
+        before_warm_up,
+        in_drain,
+        packets: seen.packets,
+        marks: seen.marks,
+        ooo_packets: seen.ooo_packets,
+        headers: seen.headers,
+        max_ood: seen.max_ood,
+        max_resequencing: seen.max_resequencing,
+        path_changes: seen.path_changes,
+    }
 }
 
 impl Receivers {
@@ -142,7 +192,10 @@ impl Receivers {
         };
         match place & DONE {
             0 => Place::Active(place, &mut self.active[place as usize]),
-            _ => Place::Done(&mut self.done[(place & !DONE) as usize]),
+            _ => {
+                let place = (place & !DONE) as usize;
+                Place::Done(Late { handed_in: &self.handed_in, done: &mut self.done, key, place })
+            }
         }
     }
 
@@ -174,17 +227,44 @@ impl Receivers {
     /// Everything of the flow in the slot has arrived, `count` packets: the slot becomes free.
     pub(crate) fn finish(&mut self, slot: u32, count: u32) {
         let Active { key, receiver, drained, meter } = &mut self.active[slot as usize];
-        let (key, seen) = (*key, std::mem::take(receiver).seen);
-        let meter = meter.take().filter(|meter| !meter.is_spent(seen.delivered));
+        let (key, drained, seen) = (*key, *drained, std::mem::take(receiver).seen);
+        let before_warm_up = meter.as_ref().map_or(0, |meter| seen.delivered - meter.after_warm_up);
+        let meter = meter.take().filter(|meter| !meter.is_plain());
         if self.done.len() == self.done.capacity() {
             // Doubling would leave half of the memory of many small flows unused.
             self.done.reserve_exact(1 + self.done.len() / 8);
         }
-        self.done.push(Done::new(count, &seen, *drained, meter));
-        let place = (self.done.len() as u32 - 1) | DONE;
+        let rare = Rare { drained, before_warm_up, meter, ..Rare::default() };
+        self.done.push(Done::new(key, count, &seen, rare));
+        let place = (self.handed_in.len() + self.done.len() - 1) as u32 | DONE;
         self.places.insert(key, place);
         self.last = Some((key, place));
         self.free.push(slot);
+    }
+
+    /// Hands in what is known of flows of which everything has arrived, if there are many of them. They must have no meters.
+    #[inline]
+    pub(crate) fn hand_in_many(&mut self, halves: &SeriesWriter<ReceiverHalf>) {
+        if self.done.len() >= HANDED_IN {
+            self.hand_in(halves);
+        }
+    }
+
+    #[cold]
+    fn hand_in(&mut self, halves: &SeriesWriter<ReceiverHalf>) {
+        if self.handed_in.len() + self.done.len() > self.handed_in.capacity() {
+            self.handed_in.reserve_exact(self.done.len() + self.handed_in.len() / 8);
+        }
+        self.handed_in.extend(self.done.iter().map(|done| done.count));
+        halves.append(&mut self.done.drain(..).map(|done| done.half()).collect());
+    }
+
+    /// Hands in what is known of all flows of which everything has arrived, and forgets them. They must have no meters.
+    pub(crate) fn hand_in_all(&mut self, halves: &SeriesWriter<ReceiverHalf>) {
+        halves.append(&mut self.done.drain(..).map(|done| done.half()).collect());
+        (self.done, self.handed_in, self.last) = (Vec::new(), Vec::new(), None);
+        let places = std::mem::take(&mut self.places);
+        self.places = places.into_iter().filter(|(_, place)| place & DONE == 0).collect();
     }
 
     /// Takes out what is known of a flow.
@@ -193,14 +273,15 @@ impl Receivers {
         Some(match place & DONE {
             0 => {
                 let Active { receiver, drained, meter, .. } = &mut self.active[place as usize];
-                let resequencing = receiver.resequencing();
-                Reception { seen: receiver.seen, resequencing, drained: *drained, meter: meter.take() }
+                let (seen, resequencing) = (receiver.seen, receiver.resequencing());
+                let before_warm_up = meter.as_ref().map_or(0, |meter| seen.delivered - meter.after_warm_up);
+                let half = half(key, &seen, (before_warm_up, *drained));
+                Reception { half, resequencing, meter: meter.take() }
             }
             _ => {
                 let done = &mut self.done[(place & !DONE) as usize];
-                let (drained, meter) =
-                    done.rare.as_mut().map_or((0, None), |rare| (rare.drained, rare.meter.take()));
-                Reception { seen: done.seen(), resequencing: 0, drained, meter }
+                let meter = done.rare.as_mut().and_then(|rare| rare.meter.take());
+                Reception { half: done.half(), resequencing: 0, meter }
             }
         })
     }

@@ -1,12 +1,12 @@
-//! What is left of a flow at its sender: few bytes, as a run may have many millions of flows.
+//! What is left of a flow at its sender: few bytes, until many together are handed in.
 
-use netloom_record::FlowRecord;
+use netloom_record::{FlowRecord, SenderHalf};
 use netloom_units::Time;
 
 /// A flow that has ended, or was given up.
 #[derive(Debug)]
 pub(crate) struct Sent {
-    pub(crate) dst: u32,
+    dst: u32,
     pub(crate) flow: u32,
     group: u16,
     class: u8,
@@ -80,15 +80,15 @@ impl Sent {
         self.rare.get_or_insert_default().returns += 1;
     }
 
-    /// What is known at the sender `src`; the receiver's part is added later.
-    pub(crate) fn record(&self, src: u32) -> FlowRecord {
+    /// What is known at the sender `src`.
+    pub(crate) fn half(&self, src: u32) -> SenderHalf {
         let none = Rare::default();
         let rare = self.rare.as_deref().unwrap_or(&none);
-        FlowRecord {
+        SenderHalf {
             src,
             dst: self.dst,
             flow: self.flow,
-            group: self.group,
+            group: u32::from(self.group),
             class: self.class,
             stream: self.is_stream,
             bytes: self.bytes,
@@ -107,7 +107,6 @@ impl Sent {
             drain_time: rare.drain_time,
             decisions: rare.decisions,
             deviations: rare.deviations,
-            ..FlowRecord::default()
         }
     }
 }

@@ -181,6 +181,7 @@ impl Host {
         let Some((record, gaps)) = self.end(slot, Some(now)) else { return };
         let named = (record.flow, record.group);
         self.write_down(&record, gaps);
+        self.hand_in_many(world, id);
         self.go_on_with_work(world, id, named, now, out);
     }
 
@@ -197,7 +198,7 @@ impl Host {
         Some((flow.record(done, counts), gaps))
     }
 
-    /// Keeps what is known of a flow until the run's end.
+    /// Keeps what is known of a flow until it is handed in.
     pub(super) fn write_down(&mut self, record: &FlowRecord, gaps: Vec<GapRecord>) {
         if self.sent.len() == self.sent.capacity() {
             // Doubling would leave half of the memory of many small flows unused.

@@ -245,6 +245,7 @@ impl Host {
         {
             let group = record.group;
             self.write_down(&record, gaps);
+            self.hand_in_many(world, id);
             self.go_on_with_work(world, id, (number, group), now, out);
         }
     }

@@ -28,7 +28,7 @@ impl Host {
                 let reply = receiver.on_header(&world.transport, packet.seq, packet.flags.is_last());
                 (reply, Some((slot, receiver.missing())))
             }
-            Place::Done(done) => (done.note(|seen, count| seen.on_late_header(count)), None),
+            Place::Done(late) => (late.note(|seen, count| seen.on_late_header(count)), None),
         };
         self.reply(world, id, now, packet, reply, out);
         if let Some((slot, missing)) = wants.filter(|_| world.transport.pulls()) {
@@ -49,8 +49,9 @@ impl Host {
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else {
             // What it says has been repaired without it. It still is one of the flow's packets.
             let number = world.numbering.flow(packet.flow);
-            if let Some(sent) = self.sent.iter_mut().rev().find(|sent| sent.flow == number) {
-                sent.note_return();
+            match self.sent.iter_mut().rev().find(|sent| sent.flow == number) {
+                Some(sent) => sent.note_return(),
+                None => *self.rare.get_or_insert_default().late_returns.entry(number).or_default() += 1,
             }
             return;
         };

@@ -1,0 +1,144 @@
+//! What a flow leaves behind at its two ends: rows that wait in [series](crate::Series) until the run is over, when they become its record.
+
+use netloom_units::Time;
+
+use crate::records::FlowRecord;
+use crate::series::SeriesRow;
+
+/// What its sender knows of a flow. The fields are those of [`FlowRecord`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "they have their documentation there")]
+pub struct SenderHalf {
+    pub src: u32,
+    pub dst: u32,
+    pub flow: u32,
+    pub group: u32,
+    pub class: u8,
+    pub stream: bool,
+    pub bytes: u64,
+    pub start: Time,
+    pub sender_fct: Option<Time>,
+    pub idle_fct: Time,
+    pub packets: u64,
+    pub returns: u32,
+    pub retransmissions: u64,
+    pub timeouts: u32,
+    pub cnms: u32,
+    pub cnps: u32,
+    pub flowlets: u32,
+    pub stretched: u32,
+    pub drains: u32,
+    pub drain_time: Time,
+    pub decisions: u64,
+    pub deviations: u64,
+}
+
+/// What its receiver knows of a flow. Rows of the same flow are to be [added up](Self::add): what comes when all of it has come makes a row
+/// of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReceiverHalf {
+    /// Sending host.
+    pub src: u32,
+    /// Number of the flow at its source.
+    pub flow: u32,
+    /// When its last byte came.
+    pub completed: Option<Time>,
+    /// Payload that came, each byte counted once.
+    pub delivered: u64,
+    /// The part of `delivered` that came before the end of the warm-up.
+    pub before_warm_up: u64,
+    /// The part of `delivered` that came in the drain.
+    pub in_drain: u64,
+    /// Data packets that came, duplicates included.
+    pub packets: u64,
+    /// Those of them with an ECN mark.
+    pub marks: u64,
+    /// Those of them with a number above the next expected one.
+    pub ooo_packets: u64,
+    /// Packets that came as headers only.
+    pub headers: u32,
+    /// Largest distance of a packet from the next expected one.
+    pub max_ood: u32,
+    /// Most packets that waited for one with a lower number.
+    pub max_resequencing: u32,
+    /// How often a packet came along another path than the one before it.
+    pub path_changes: u32,
+}
+
+impl SenderHalf {
+    /// The record of the flow, without what its receiver knows.
+    pub fn record(self) -> FlowRecord {
+        let SenderHalf { src, dst, flow, group, class, stream, bytes, start, sender_fct, idle_fct, .. } =
+            self;
+        let SenderHalf { packets, returns, retransmissions, timeouts, cnms, cnps, flowlets, .. } = self;
+        let SenderHalf { stretched, drains, drain_time, decisions, deviations, .. } = self;
+        FlowRecord {
+            src,
+            dst,
+            flow,
+            group: group as u16,
+            class,
+            stream,
+            bytes,
+            start,
+            sender_fct,
+            idle_fct,
+            packets,
+            returns,
+            retransmissions,
+            timeouts,
+            cnms,
+            cnps,
+            flowlets,
+            stretched,
+            drains,
+            drain_time,
+            decisions,
+            deviations,
+            ..FlowRecord::default()
+        }
+    }
+}
+
+impl ReceiverHalf {
+    /// Adds another row of the same flow.
+    pub fn add(&mut self, other: &ReceiverHalf) {
+        self.completed = self.completed.or(other.completed);
+        self.delivered += other.delivered;
+        self.before_warm_up += other.before_warm_up;
+        self.in_drain += other.in_drain;
+        self.packets += other.packets;
+        self.marks += other.marks;
+        self.ooo_packets += other.ooo_packets;
+        self.headers += other.headers;
+        self.max_ood = self.max_ood.max(other.max_ood);
+        self.max_resequencing = self.max_resequencing.max(other.max_resequencing);
+        self.path_changes += other.path_changes;
+    }
+
+    /// Writes what the receiver knows into the flow's record.
+    pub fn complete(&self, flow: &mut FlowRecord) {
+        flow.fct = self.completed.map(|at| at - flow.start);
+        flow.delivered = self.delivered;
+        flow.delivered_after_warm_up = self.delivered - self.before_warm_up;
+        flow.delivered_in_drain = self.in_drain;
+        flow.ecn_marks = self.marks;
+        flow.ooo_packets = self.ooo_packets;
+        flow.trims = u64::from(self.headers);
+        flow.max_ood = self.max_ood;
+        flow.max_resequencing = self.max_resequencing;
+        flow.path_changes = self.path_changes;
+    }
+}
+
+impl SeriesRow for SenderHalf {
+    fn key(&self) -> (u64, u64) {
+        (u64::from(self.src), u64::from(self.flow))
+    }
+}
+
+impl SeriesRow for ReceiverHalf {
+    fn key(&self) -> (u64, u64) {
+        (u64::from(self.src), u64::from(self.flow))
+    }
+}

@@ -1,0 +1,111 @@
+//! After the run: what senders and receivers have handed in of their flows comes together, flow by flow in order.
+
+use std::iter::Peekable;
+
+use netloom_record::{ReceiverHalf, SenderHalf, Series};
+use netloom_routing::FlowKey;
+
+use crate::collect::{ConservationError, RunError};
+use crate::host::receivers::Reception;
+use crate::model::{Node, World};
+
+/// Goes through all flows that have been sent: `add` gets what is known of each at its two ends.
+pub(crate) fn join(
+    world: &World,
+    nodes: &mut [Node],
+    mut add: impl FnMut(SenderHalf, Option<Reception>) -> Result<(), RunError>,
+) -> Result<(), RunError> {
+    for (id, node) in (0..).zip(nodes.iter_mut()) {
+        let Node::Host(host) = node else { continue };
+        host.hand_in(world, id);
+        host.sent = Vec::new();
+        if !world.watch.keeps_meters {
+            host.receivers.hand_in_all(&world.watch.received);
+        }
+    }
+    let (sent, received) = (world.watch.sent.finish()?, world.watch.received.finish()?);
+    let mut received = Received { rows: rows(&received)?.peekable(), stray: None };
+    for half in rows(&sent)? {
+        let mut half = half?;
+        let key = FlowKey { src: half.src, flow: half.flow };
+        if let Node::Host(host) = &mut nodes[half.src as usize] {
+            half.returns += host.take_late_returns(half.flow);
+        }
+        let reception = match (received.take(key)?, &mut nodes[half.dst as usize]) {
+            (Some(half), _) => Some(Reception { half, resequencing: 0, meter: None }),
+            // Not all of it has come, or its meter is kept.
+            (None, Node::Host(host)) => host.receivers.take(key),
+            (None, _) => None,
+        };
+        add(half, reception)?;
+    }
+    received.take(FlowKey { src: u32::MAX, flow: u32::MAX })?;
+    let left = (0..).zip(nodes).filter_map(|(src, node)| match node {
+        Node::Host(host) => {
+            let returned = host.first_stray().map(|flow| FlowKey { src, flow });
+            host.receivers.first_left().into_iter().chain(returned).min()
+        }
+        _ => None,
+    });
+    match left.chain(received.stray).min() {
+        Some(FlowKey { src, flow }) => Err(ConservationError::Stray { src, flow }.into()),
+        None => Ok(()),
+    }
+}
+
+fn rows<R: netloom_record::SeriesRow>(
+    series: &Series<R>,
+) -> Result<impl Iterator<Item = Result<R, RunError>> + '_, RunError> {
+    let broken = |error| RunError::Series(netloom_record::SeriesError::from(error));
+    Ok(series.rows().map_err(broken)?.map(move |row| row.map_err(broken)))
+}
+
+/// What receivers have handed in, in order.
+struct Received<I: Iterator> {
+    rows: Peekable<I>,
+    /// The first that nobody has sent.
+    stray: Option<FlowKey>,
+}
+
+impl<I: Iterator<Item = Result<ReceiverHalf, RunError>>> Received<I> {
+    /// What is known of a flow that comes after those asked for before.
+    fn take(&mut self, key: FlowKey) -> Result<Option<ReceiverHalf>, RunError> {
+        let mut found: Option<ReceiverHalf> = None;
+        while let Some(row) = self.rows.next_if(|row| match row {
+            Ok(row) => FlowKey { src: row.src, flow: row.flow } <= key,
+            Err(_) => true,
+        }) {
+            let row = row?;
+            let of = FlowKey { src: row.src, flow: row.flow };
+            match &mut found {
+                _ if of < key => _ = self.stray.get_or_insert(of),
+                Some(found) => found.add(&row),
+                None => found = Some(row),
+            }
+        }
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(src: u32, flow: u32, packets: u64) -> ReceiverHalf {
+        ReceiverHalf { src, flow, packets, ..ReceiverHalf::default() }
+    }
+
+    #[test]
+    fn rows_of_a_flow_are_added_up_and_rows_that_nobody_sent_are_noted() {
+        let rows = [row(0, 1, 2), row(0, 1, 1), row(0, 3, 1), row(1, 0, 7), row(1, 2, 1)];
+        let mut received = Received { rows: rows.into_iter().map(Ok).peekable(), stray: None };
+        let mut packets = |src, flow| {
+            let half = received.take(FlowKey { src, flow }).unwrap();
+            (half.map(|half| half.packets), received.stray.map(|key| (key.src, key.flow)))
+        };
+        assert_eq!(packets(0, 0), (None, None));
+        assert_eq!(packets(0, 1), (Some(3), None));
+        assert_eq!(packets(1, 0), (Some(7), Some((0, 3))));
+        assert_eq!(packets(2, 0), (None, Some((0, 3))));
+    }
+}
