@@ -446,8 +446,8 @@ mod tests {
                 "s.toml:2:8: servers.nics: expected 2 to 64; leave the table `servers` out",
             ),
             (
-                "servers = {}\n[workload]\nkind = \"worst-case\"\n",
-                "s.toml:3:8: workload.kind: expected another pattern with `servers`",
+                "servers = { wiring = \"rail-optimised\" }\n[workload]\nkind = \"worst-case\"\n",
+                "s.toml:3:8: workload.kind: expected another pattern where a server's NICs are at several switches",
             ),
             (
                 "servers = {}\nworkload = { ranks = 129 }\n",

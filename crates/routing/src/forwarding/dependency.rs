@@ -59,18 +59,15 @@ pub(crate) fn find_cycle(
 ) -> Option<Vec<(ChannelId, u8)>> {
     let vcs = vcs.max(1);
     let mut graph = Dependencies::new(network, vcs);
-    follow(network, table, ways, vcs, |channel, at, ports| graph.add(channel, at, ports));
+    follow(network, table, ways, vcs, |channel, at, onward| graph.add(channel, at, onward));
     graph.cycle()
 }
 
 /// The virtual channels that the routes use where there are enough of them. At least 1, at most 255.
 pub(crate) fn vcs_needed(network: &Network, table: &RouteTable, ways: Ways<'_>) -> u8 {
     let mut highest = 0;
-    follow(network, table, ways, u8::MAX, |channel, at, ports| {
-        let here = network.ports(network.channel(channel).to);
-        let ranks = ports.iter().map(|&port| rank(network, here[usize::from(port)]));
-        let lowest = ranks.min().unwrap_or(0);
-        highest = highest.max(channels::next(at.highest(), rank(network, channel), lowest, u8::MAX));
+    follow(network, table, ways, u8::MAX, |channel, at, onward| {
+        highest = highest.max(channels::next(at.highest(), rank(network, channel), onward.lowest, u8::MAX));
     });
     highest.saturating_add(1)
 }
@@ -122,6 +119,26 @@ impl VcSet {
     }
 }
 
+/// The ports by which packets go on from a switch.
+#[derive(Clone, Debug, Default)]
+struct Onward {
+    /// A bit for each.
+    words: Vec<u64>,
+    /// The lowest rank of their links.
+    lowest: u8,
+}
+
+impl Onward {
+    fn set(&mut self, network: &Network, here: NodeId, ports: &[PortId]) {
+        let channels = network.ports(here);
+        self.words.clear();
+        self.words.resize(channels.len().div_ceil(64), 0);
+        ports.iter().for_each(|&port| self.words[usize::from(port) / 64] |= 1 << (port % 64));
+        let ranks = ports.iter().map(|&port| rank(network, channels[usize::from(port)]));
+        self.lowest = ranks.min().unwrap_or(0);
+    }
+}
+
 /// The traffic to one target, as far as it was followed.
 struct Traffic<'a> {
     network: &'a Network,
@@ -130,6 +147,8 @@ struct Traffic<'a> {
     arriving: Vec<VcSet>,
     /// The channels for which that is not the empty set.
     touched: Vec<ChannelId>,
+    /// The same by the switch to which they lead.
+    touched_at: Vec<Vec<ChannelId>>,
     /// Per switch, whether packets set out from it, and the switches for which that is so.
     starts: Vec<bool>,
     started: Vec<NodeId>,
@@ -145,6 +164,7 @@ impl<'a> Traffic<'a> {
             vcs,
             arriving: vec![VcSet::default(); network.channels() as usize],
             touched: Vec::new(),
+            touched_at: vec![Vec::new(); nodes],
             starts: vec![false; nodes],
             started: Vec::new(),
             waiting: vec![false; nodes],
@@ -154,7 +174,10 @@ impl<'a> Traffic<'a> {
 
     /// Forgets all traffic.
     fn clear(&mut self) {
-        self.touched.drain(..).for_each(|channel| self.arriving[channel as usize] = VcSet::default());
+        for channel in self.touched.drain(..) {
+            self.arriving[channel as usize] = VcSet::default();
+            self.touched_at[self.network.channel(channel).to as usize].clear();
+        }
         self.started.drain(..).for_each(|switch| self.starts[switch as usize] = false);
     }
 
@@ -173,13 +196,15 @@ impl<'a> Traffic<'a> {
 
     /// Packets come by a channel.
     fn arrive(&mut self, channel: ChannelId, at: VcSet) {
+        let to = self.network.channel(channel).to;
         let known = &mut self.arriving[channel as usize];
         let is_first = known.is_empty();
         if known.merge(at) {
             if is_first {
                 self.touched.push(channel);
+                self.touched_at[to as usize].push(channel);
             }
-            self.wake(self.network.channel(channel).to);
+            self.wake(to);
         }
     }
 
@@ -187,26 +212,29 @@ impl<'a> Traffic<'a> {
     fn spread<'p>(
         &mut self,
         ports: impl Fn(NodeId) -> &'p [PortId],
-        mut depend: impl FnMut(ChannelId, VcSet, &[PortId]),
+        mut depend: impl FnMut(ChannelId, VcSet, &Onward),
     ) {
+        let mut onward = Onward::default();
         while let Some(here) = self.queue.pop_front() {
             self.waiting[here as usize] = false;
             let out = ports(here);
             if out.is_empty() {
                 continue;
             }
+            onward.set(self.network, here, out);
+            // By the rank of the link on which they come.
+            let mut came = [VcSet::default(); 2];
+            for &channel in &self.touched_at[here as usize] {
+                let at = self.arriving[channel as usize];
+                depend(channel, at, &onward);
+                came[usize::from(rank(self.network, channel))].merge(at);
+            }
             // By the rank of the link on which they leave.
             let mut leaving = [if self.starts[here as usize] { VcSet::of(0) } else { VcSet::default() }; 2];
-            for &channel in self.network.ports(here) {
-                // A link's two channels differ in their last bit.
-                let at = self.arriving[(channel ^ 1) as usize];
-                if !at.is_empty() {
-                    depend(channel ^ 1, at, out);
-                    let from = rank(self.network, channel);
-                    (0..).zip(&mut leaving).for_each(|(to, leaving)| {
-                        leaving.merge(at.next(from, to, self.vcs));
-                    });
-                }
+            for (from, came) in (0..).zip(came) {
+                (0..).zip(&mut leaving).for_each(|(to, leaving)| {
+                    leaving.merge(came.next(from, to, self.vcs));
+                });
             }
             for &port in out {
                 let channel = self.network.ports(here)[usize::from(port)];
@@ -216,14 +244,14 @@ impl<'a> Traffic<'a> {
     }
 }
 
-/// Follows all routes. `depend` is told of a channel, the virtual channels on which packets come by it, and the ports on which some packets
+/// Follows all routes. `depend` is told of a channel, the virtual channels on which packets come by it, and the ports by which some packets
 /// of each of them go on; also more than once.
 fn follow(
     network: &Network,
     table: &RouteTable,
     ways: Ways<'_>,
     vcs: u8,
-    mut depend: impl FnMut(ChannelId, VcSet, &[PortId]),
+    mut depend: impl FnMut(ChannelId, VcSet, &Onward),
 ) {
     let mut traffic = Traffic::new(network, vcs);
     match ways {
@@ -246,7 +274,7 @@ fn follow(
 fn follow_minimal(
     traffic: &mut Traffic<'_>,
     table: &RouteTable,
-    mut depend: impl FnMut(ChannelId, VcSet, &[PortId]),
+    mut depend: impl FnMut(ChannelId, VcSet, &Onward),
 ) {
     for to in 0..table.edges() {
         traffic.clear();
@@ -260,14 +288,16 @@ fn follow_paths(
     network: &Network,
     paths: &Paths,
     vcs: u8,
-    mut depend: impl FnMut(ChannelId, VcSet, &[PortId]),
+    mut depend: impl FnMut(ChannelId, VcSet, &Onward),
 ) {
+    let mut onward = Onward::default();
     for path in paths.iter() {
         let mut vc = 0;
         for pair in path.windows(2) {
             let [channel, next] =
                 [pair[0], pair[1]].map(|step| network.ports(step.switch)[usize::from(step.port)]);
-            depend(channel, VcSet::of(vc), &[pair[1].port]);
+            onward.set(network, pair[1].switch, &[pair[1].port]);
+            depend(channel, VcSet::of(vc), &onward);
             vc = channels::next(vc, rank(network, channel), rank(network, next), vcs);
         }
     }
@@ -277,7 +307,7 @@ fn follow_layers(
     traffic: &mut Traffic<'_>,
     table: &RouteTable,
     layers: &Layers,
-    mut depend: impl FnMut(ChannelId, VcSet, &[PortId]),
+    mut depend: impl FnMut(ChannelId, VcSet, &Onward),
 ) {
     let network = traffic.network;
     let router = |edge| layers.router(table.edge_switch(edge));
@@ -371,7 +401,7 @@ fn follow_detours(
     traffic: &mut Traffic<'_>,
     table: &RouteTable,
     detours: Detours<'_>,
-    mut depend: impl FnMut(ChannelId, VcSet, &[PortId]),
+    mut depend: impl FnMut(ChannelId, VcSet, &Onward),
 ) {
     let via = detours.via;
     let mut halfway: Vec<Halfway> = Vec::new();
@@ -440,12 +470,10 @@ impl<'a> Dependencies<'a> {
         channel as usize * usize::from(self.vcs) + usize::from(vc)
     }
 
-    fn add(&mut self, channel: ChannelId, at: VcSet, ports: &[PortId]) {
+    fn add(&mut self, channel: ChannelId, at: VcSet, onward: &Onward) {
         for vc in at.iter() {
             let first = self.node(channel, vc) * self.words;
-            for &port in ports {
-                self.ports[first + usize::from(port) / 64] |= 1 << (port % 64);
-            }
+            self.ports[first..].iter_mut().zip(&onward.words).for_each(|(mine, theirs)| *mine |= theirs);
         }
     }
 

@@ -11,7 +11,7 @@ use crate::{Size, WorkloadError};
 
 /// Worst-case traffic (Jyothi et al., SC 2016; FatPaths, SC 2020, as TopoBench computes it): edge switches are matched so that the sum of their distances is
 /// largest, and the hosts of matched switches send to each other, the first to the first and so on, both ways. The same switches as in
-/// `netloom throughput` with the traffic of this name. With `placement = "random"` the collisions dissolve.
+/// `netloom throughput` with the traffic of this name. Servers with several NICs take part as hosts do, where all NICs of each are at one switch. With `placement = "random"` the collisions dissolve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WorstCase {
@@ -38,20 +38,23 @@ impl WorstCase {
             return Err(WorkloadError::parameter("intensity", expected, self.intensity));
         }
         let network = setting.network;
-        if setting.endpoints.rails.is_some() {
-            let expected =
-                "another pattern with `servers`: what it matches are the switches of single hosts;";
-            return Err(WorkloadError::parameter("kind", expected, "\"worst-case\""));
-        }
-        if setting.ranks() != network.hosts() {
-            let expected =
-                format!("all {} hosts as ranks, as their switches are what is matched", network.hosts());
+        let rails = setting.endpoints.rails;
+        let (count, what) = rails.map_or((network.hosts(), "hosts"), |rails| (rails.servers(), "servers"));
+        if setting.ranks() != count {
+            let expected = format!("all {count} {what} as ranks, as their switches are what is matched");
             return Err(WorkloadError::parameter("pattern", expected, setting.ranks()));
         }
+        let nics = rails.map_or(1, |rails| rails.nics());
         let mut hosts = vec![Vec::new(); network.switches() as usize];
-        (0..network.hosts())
-            .for_each(|host| hosts[(network.edge_switch(host) - network.hosts()) as usize].push(host));
-        let mut partners = vec![Vec::new(); network.hosts() as usize];
+        for host in 0..count {
+            let nic = |rail| network.edge_switch(rails.map_or(host, |rails| rails.nic(host, rail)));
+            if (1..nics).any(|rail| nic(rail) != nic(0)) {
+                let expected = "another pattern where a server's NICs are at several switches: what it matches are the switches of hosts;";
+                return Err(WorkloadError::parameter("kind", expected, "\"worst-case\""));
+            }
+            hosts[(nic(0) - network.hosts()) as usize].push(host);
+        }
+        let mut partners = vec![Vec::new(); count as usize];
         let matching =
             longest_matching(&network.router_graph(), self.intensity, setting.context.seed, self.draw);
         if matching.pairs.is_empty() {
@@ -72,19 +75,24 @@ impl WorstCase {
 mod tests {
     use super::*;
     use crate::pattern::tests::{partners, plan};
-    use crate::{Options, Pattern, Workload};
+    use crate::{Options, Pattern, PlanContext, Servers, Wiring, Workload};
     use netloom_topology::{BuildContext, HyperX, Network, Topology};
     use std::path::Path;
+    use std::sync::Arc;
 
-    /// Four switches in a square, three hosts each.
-    fn square() -> Network {
+    /// Four switches in a square, so many hosts each.
+    fn square_of(hosts: u32) -> Network {
         let square = HyperX {
             dimensions: 2,
             switches_per_dimension: vec![2, 2],
-            hosts_per_switch: Some(3),
+            hosts_per_switch: Some(hosts),
             ..HyperX::default()
         };
         Topology::HyperX(square).build(&BuildContext { seed: 1, base_dir: Path::new("") }).unwrap()
+    }
+
+    fn square() -> Network {
+        square_of(3)
     }
 
     fn lay(worst: WorstCase, options: Options) -> Result<Plan, WorkloadError> {
@@ -100,6 +108,24 @@ mod tests {
             let far = |host: u32| (3 - host / 3) * 3 + host % 3;
             assert_eq!(sent, (0..12).map(|host| (host, far(host))).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn servers_send_to_servers_of_the_opposite_switch_if_each_is_at_one() {
+        let lay = |wiring| {
+            let network = square_of(6);
+            let servers = Servers { nics: 2, wiring, ..Servers::default() };
+            let rails = servers.lay(&network, 1).unwrap();
+            let context = PlanContext { rails: Some(Arc::new(rails)), ..PlanContext::new(1) };
+            let worst = WorstCase { intensity: 1.0, ..WorstCase::default() };
+            Workload { pattern: Pattern::WorstCase(worst), options: Options::default() }
+                .plan(&network, &context)
+        };
+        let sent = partners(&mut lay(Wiring::SideBySide).unwrap());
+        let far = |server: u32| (3 - server / 3) * 3 + server % 3;
+        assert_eq!(sent, (0..12).map(|server| (server, far(server))).collect::<Vec<_>>());
+        let error = lay(Wiring::RailOptimised).unwrap_err().to_string();
+        assert!(error.contains("where a server's NICs are at several switches"), "{error}");
     }
 
     #[test]

@@ -197,10 +197,11 @@ type Dependency = ((ChannelId, u8), (ChannelId, u8));
 /// The dependencies that [`follow`] finds.
 fn followed(network: &Network, table: &RouteTable, ways: Ways<'_>, vcs: u8) -> BTreeSet<Dependency> {
     let mut found = BTreeSet::new();
-    follow(network, table, ways, vcs, |channel, at, ports| {
-        let here = network.channel(channel).to;
-        for (vc, &port) in at.iter().flat_map(|vc| ports.iter().map(move |port| (vc, port))) {
-            let next = network.ports(here)[usize::from(port)];
+    follow(network, table, ways, vcs, |channel, at, onward| {
+        let here = network.ports(network.channel(channel).to);
+        let ports = || (0..here.len()).filter(|port| onward.words[port / 64] >> (port % 64) & 1 == 1);
+        for (vc, port) in at.iter().flat_map(|vc| ports().map(move |port| (vc, port))) {
+            let next = here[port];
             let ranks = (rank(network, channel), rank(network, next));
             found.insert(((channel, vc), (next, channels::next(vc, ranks.0, ranks.1, vcs))));
         }
