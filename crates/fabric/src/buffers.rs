@@ -41,6 +41,17 @@ pub(crate) struct Admission {
     pub(crate) pauses: bool,
 }
 
+/// What follows from a departure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Nothing.
+    None,
+    /// The lane must stop: its credit may not suffice for another packet.
+    OutOfCredit,
+    /// The upstream neighbour behind this port may go on.
+    Resumes(u16),
+}
+
 const LOST: Admission = Admission { is_lost: true, pauses: false };
 
 /// Fixed thresholds.
@@ -147,14 +158,32 @@ impl Buffers {
         }
     }
 
-    /// A packet has left. Returns whether that ends the lane's pause.
+    /// A data packet leaves at `at` through a port and data lane, and with that an input buffer, if it came `from` one (port, data lane): it is
+    /// paid for downstream, and its room will go back to the upstream port, or ends that port's pause.
     #[inline(always)]
-    pub(crate) fn release(&mut self, ingress: u16, lane: usize, size: u16) -> bool {
-        match self {
-            Buffers::Fixed(fixed) => fixed.release(ingress, lane, size),
-            Buffers::Shared(shared) => shared.release(ingress, lane, size),
-            Buffers::Uncounted | Buffers::Credits(_) => false,
-        }
+    pub(crate) fn on_departure(
+        &mut self,
+        at: Time,
+        size: u16,
+        from: Option<(u16, usize)>,
+        to: (u16, usize),
+        rules: &Rules,
+    ) -> Effect {
+        let resumes = match self {
+            Buffers::Fixed(fixed) => from.filter(|&(ingress, lane)| fixed.release(ingress, lane, size)),
+            Buffers::Shared(shared) => from.filter(|&(ingress, lane)| shared.release(ingress, lane, size)),
+            Buffers::Credits(accounts) => {
+                if let Some((ingress, lane)) = from {
+                    accounts.returns.note(ingress, lane, at, u32::from(size));
+                }
+                let (port, lane) = to;
+                let credits = accounts.of(port, lane);
+                *credits -= u32::from(size);
+                return if u64::from(*credits) < rules.packet { Effect::OutOfCredit } else { Effect::None };
+            }
+            Buffers::Uncounted => None,
+        };
+        resumes.map_or(Effect::None, |(ingress, _)| Effect::Resumes(ingress))
     }
 
     /// The credits of every port; `None` where there are none.
@@ -164,15 +193,6 @@ impl Buffers {
             Buffers::Credits(accounts) => Some(accounts),
             _ => None,
         }
-    }
-
-    /// Pays for a packet that a port sends. Returns whether the lane must stop: what is left may not suffice for another packet.
-    #[inline(always)]
-    pub(crate) fn pay(&mut self, port: u16, lane: usize, size: u16, rules: &Rules) -> bool {
-        let Buffers::Credits(accounts) = self else { return false };
-        let credits = accounts.of(port, lane);
-        *credits -= u32::from(size);
-        u64::from(*credits) < rules.packet
     }
 
     /// A credit has come back. Returns whether the lane, stopped before, may go on.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use netloom_units::Time;
 use rand::Rng;
 
-use crate::buffers::{Accounts, Buffers, Charge};
+use crate::buffers::{Accounts, Buffers, Charge, Effect};
 use crate::estimator::RateEstimator;
 use crate::faults::{DropCause, Dropped};
 use crate::inputs::Inputs;
@@ -41,6 +41,8 @@ pub struct Ports {
     dropped: Option<Box<Dropped>>,
     /// If output queues are bounded although nothing is lost: what waits at the inputs.
     inputs: Option<Box<Inputs>>,
+    /// A departure at one port may cause something at another: an input buffer is paused, or a packet waits at its input.
+    is_ordered: bool,
     /// A host: its NIC pulls data instead of queueing it, and its input takes whatever comes.
     is_host: bool,
 }
@@ -57,6 +59,7 @@ impl Ports {
         let inputs = is_bounded.then(|| Box::new(Inputs::new(count, rules.data_lanes(), rules.buffer)));
         Ports {
             inputs,
+            is_ordered: false,
             ports: specs.into_iter().enumerate().map(|(index, spec)| Port::new(index, spec, rules)).collect(),
             queues: Queues::new(count * rules.lanes),
             waiting: vec![0; count.div_ceil(64)],
@@ -121,7 +124,7 @@ impl Ports {
         Fate::Queued
     }
 
-    /// [`Self::enqueue`] where packets are trimmed or flow control keeps them from being lost.
+    /// [`Self::enqueue`] where packets are trimmed or flow control keeps them from being lost, for those who do not know which.
     #[inline(never)]
     fn enqueue_specially(
         &mut self,
@@ -135,19 +138,35 @@ impl Ports {
         if let Some(trims) = &rules.trims {
             return self.enqueue_trimming(port, packet, moment, rules, trims, random, wire);
         }
+        self.enqueue_lossless(port, packet, moment, rules, random, wire)
+    }
+
+    /// [`Self::enqueue`] where flow control keeps packets from being lost.
+    #[inline(always)]
+    pub fn enqueue_lossless(
+        &mut self,
+        port: u16,
+        packet: &mut Packet,
+        moment: Moment,
+        rules: &Rules,
+        random: &mut impl Rng,
+        wire: &mut impl Wire,
+    ) -> Fate {
         let index = usize::from(port);
-        self.advance_port(port, moment.at, rules, wire);
-        if packet.ingress != NO_INGRESS
-            && rules.is_in_data_lane(packet)
-            && self.charge(packet, moment, rules, wire) == Fate::Dropped
-        {
-            return Fate::Dropped;
-        }
+        self.advance_one(index, moment.at, rules, wire);
         let lane = self.lane_out(index, packet, rules);
+        if lane >= DATA && packet.ingress != NO_INGRESS {
+            let lane_in = rules.lane_in(packet);
+            if self.buffers.charge(packet.ingress, lane_in, packet.size) != Charge::Fits
+                && self.charge_exactly(packet, moment, rules, wire) == Fate::Dropped
+            {
+                return Fate::Dropped;
+            }
+        }
         if self.inputs.is_some() && self.waits_at_input(index, lane, packet, moment, rules, random, wire) {
             return Fate::Queued;
         }
-        let is_ordered = self.is_ordered();
+        let is_ordered = self.is_ordered;
         let state = &mut self.ports[index];
         let is_idle = state.ready() == 0 && state.free_at <= moment.at;
         let goes_first = lane <= rules.top || moment.is_over && lane < rules.first_shared;
@@ -158,7 +177,8 @@ impl Ports {
             // Stopped lanes may hold something.
             let waiting = state.queued + u64::from(packet.size);
             state.stats.max_queue = state.stats.max_queue.max(waiting);
-            self.depart_lossless(port, lane, packet, rules, wire);
+            let effect = depart_lossless(state, index, lane, packet, &mut self.buffers, self.is_host, rules, wire);
+            self.follow(effect, index, lane, moment.at);
             return Fate::Queued;
         }
         if rules.watches_queues && packet.kind == PacketKind::Data {
@@ -199,6 +219,7 @@ impl Ports {
         if let Some(inputs) = &mut self.inputs {
             inputs.push(moment.at, from, (index, lane), *packet);
         }
+        self.is_ordered = true;
         true
     }
 
@@ -210,6 +231,7 @@ impl Ports {
             let Ports { inputs: Some(inputs), ports, queues, .. } = self else { return };
             let Some(next) = inputs.pop(|port, lane| queues.bytes(ports[port].lane(lane))) else { return };
             self.append(next.port, next.lane, &next.packet, now);
+            self.look_at_order();
         }
     }
 
@@ -251,87 +273,50 @@ impl Ports {
 
     #[inline(never)]
     fn advance_port_lossless(&mut self, port: u16, until: Time, rules: &Rules, wire: &mut impl Wire) {
-        while let state = &self.ports[usize::from(port)]
+        self.advance_one(usize::from(port), until, rules, wire);
+    }
+
+    /// Starts every transmission of one port that begins before `until`, under flow control.
+    #[inline(always)]
+    fn advance_one(&mut self, index: usize, until: Time, rules: &Rules, wire: &mut impl Wire) {
+        while let state = &self.ports[index]
             && state.ready() != 0
             && state.free_at < until
         {
-            self.start_next_lossless(port, rules, wire);
+            self.start_next_lossless(index, rules, wire);
         }
     }
 
     /// Starts the next transmission of a port that has one ready.
     #[inline(always)]
-    fn start_next_lossless(&mut self, port: u16, rules: &Rules, wire: &mut impl Wire) {
-        let index = usize::from(port);
-        let state = &mut self.ports[index];
-        let lane = next_lane(state.ready(), index, &self.queues, &mut self.turns, rules);
-        let (packet, is_empty) = self.queues.pop(state.lane(lane));
+    fn start_next_lossless(&mut self, index: usize, rules: &Rules, wire: &mut impl Wire) {
+        let Ports { ports, queues, turns, buffers, is_host, .. } = self;
+        let state = &mut ports[index];
+        let lane = next_lane(state.ready(), index, queues, turns, rules);
+        let (packet, is_empty) = queues.pop(state.lane(lane));
+        let at = state.free_at;
         state.note_start(packet.size, lane, is_empty);
-        let (mut packet, at) = (*packet, state.free_at);
-        self.depart_lossless(port, lane, &mut packet, rules, wire);
+        let effect = depart_lossless(state, index, lane, packet, buffers, *is_host, rules, wire);
+        self.follow(effect, index, lane, at);
         if self.inputs.is_some() {
             self.move_in(at);
         }
     }
 
-    /// Sends a packet at the port's `free_at`, pays for it downstream and gives back its input buffer.
+    /// Does what follows from a departure at `at`.
     #[inline(always)]
-    fn depart_lossless(
-        &mut self,
-        port: u16,
-        lane: usize,
-        packet: &mut Packet,
-        rules: &Rules,
-        wire: &mut impl Wire,
-    ) {
-        let state = &mut self.ports[usize::from(port)];
-        let (at, ingress, size) = (state.free_at, packet.ingress, packet.size);
-        let lane_in = if ingress == NO_INGRESS { 0 } else { rules.lane_in(packet) };
-        if lane == LINK {
-            packet.aux = self.buffers.paused_lanes(port);
-            // A PAUSE frame is obeyed when its last bit has come.
-            let late = state.latency + rules.response;
-            if let Some(departure) = state.start(packet, lane, true) {
-                let arrival = state.free_at + late;
-                wire.depart(Departure { arrival, ..departure });
-            }
-            return;
-        }
-        if lane >= DATA && !self.is_host {
-            packet.vc = rules.vc_of(lane);
-        }
-        // Faults that lose packets are for lossy fabrics.
-        let Some(departure) = state.start(packet, lane, true) else { return };
-        wire.depart(departure);
-        if lane < DATA {
-            return;
-        }
-        if self.buffers.pay(port, lane - DATA, size, rules) {
-            self.close(port, 1 << lane, at);
-        }
-        if ingress != NO_INGRESS && !self.is_host {
-            self.release(ingress, lane_in, size, at);
+    fn follow(&mut self, effect: Effect, index: usize, lane: usize, at: Time) {
+        match effect {
+            Effect::None => {}
+            Effect::OutOfCredit => self.close(index as u16, 1 << lane, at),
+            Effect::Resumes(ingress) => self.signal(ingress, at),
         }
     }
 
-    /// A packet has left its input buffer: its room will go back to the upstream port, or ends that port's pause.
-    #[inline(always)]
-    fn release(&mut self, ingress: u16, lane: usize, size: u16, at: Time) {
-        if let Some(accounts) = self.buffers.accounts() {
-            accounts.returns.note(ingress, lane, at, u32::from(size));
-        } else if self.buffers.release(ingress, lane, size) {
-            self.signal(ingress, at);
-        }
-    }
-
-    /// Charges a packet that has just arrived to its input buffer, and asks the upstream port to pause if that has reached its threshold.
-    #[inline]
-    fn charge(&mut self, packet: &Packet, moment: Moment, rules: &Rules, wire: &mut impl Wire) -> Fate {
-        let (ingress, lane) = (packet.ingress, rules.lane_in(packet));
-        match self.buffers.charge(ingress, lane, packet.size) {
-            Charge::Fits => Fate::Queued,
-            Charge::ReachesThreshold => self.charge_exactly(packet, moment, rules, wire),
-        }
+    /// Looks again at whether ports are ordered.
+    fn look_at_order(&mut self) {
+        let waits = self.inputs.as_ref().is_some_and(|inputs| !inputs.is_empty());
+        self.is_ordered = self.buffers.is_ordered() || waits;
     }
 
     /// Ports are advanced one by one, so the account may still hold packets that have left by now. Brings all ports here, then looks again.
@@ -362,6 +347,7 @@ impl Ports {
     #[cold]
     #[inline(never)]
     fn signal(&mut self, ingress: u16, now: Time) {
+        self.look_at_order();
         let index = usize::from(ingress);
         if self.ports[index].occupied >> LINK & 1 == 1 {
             return;
@@ -472,15 +458,9 @@ impl Ports {
     /// Brings all ports to `now`, if what one of them does could concern another.
     #[inline]
     pub fn settle_if_ordered(&mut self, now: Time, rules: &Rules, wire: &mut impl Wire) {
-        if self.is_ordered() {
+        if self.is_ordered {
             self.advance_in_order(now, rules, wire);
         }
-    }
-
-    /// Whether a departure at one port may cause something at another.
-    #[inline(always)]
-    fn is_ordered(&self) -> bool {
-        self.buffers.is_ordered() || self.inputs.as_ref().is_some_and(|inputs| !inputs.is_empty())
     }
 
     /// Starts the node's transmissions one by one in order of (time, port): a departure may end the pause of an input buffer, and the frame
@@ -503,7 +483,7 @@ impl Ports {
             if first.1 == usize::MAX {
                 return;
             }
-            self.start_next_lossless(first.1 as u16, rules, wire);
+            self.start_next_lossless(first.1, rules, wire);
         }
     }
 
@@ -598,8 +578,11 @@ impl Ports {
         debug_assert!(state.ready() == 0 && state.free_at <= at);
         state.free_at = at;
         if rules.is_lossless {
-            let lane = self.lane_out(usize::from(port), packet, rules);
-            self.depart_lossless(port, lane, packet, rules, wire);
+            let index = usize::from(port);
+            let lane = self.lane_out(index, packet, rules);
+            let state = &mut self.ports[index];
+            let effect = depart_lossless(state, index, lane, packet, &mut self.buffers, self.is_host, rules, wire);
+            self.follow(effect, index, lane, at);
         } else {
             match state.start(packet, DATA, false) {
                 Some(departure) => wire.depart(departure),
@@ -736,6 +719,44 @@ fn take_turn(mut ready: u32, index: usize, queues: &Queues, turns: &mut [Turns],
         + turns
             .shared
             .pick(ready >> first, &rules.quanta, |lane| queues.first_size(index * rules.lanes + first + lane))
+}
+
+/// Sends a packet at the port's `free_at`, pays for it downstream and gives back its input buffer. Returns what follows from that.
+#[expect(clippy::too_many_arguments, reason = "the parts of one departure")]
+#[inline(always)]
+fn depart_lossless(
+    state: &mut Port,
+    index: usize,
+    lane: usize,
+    packet: &mut Packet,
+    buffers: &mut Buffers,
+    is_host: bool,
+    rules: &Rules,
+    wire: &mut impl Wire,
+) -> Effect {
+    if lane == LINK {
+        packet.aux = buffers.paused_lanes(index as u16);
+        // A PAUSE frame is obeyed when its last bit has come.
+        let late = state.latency + rules.response;
+        if let Some(departure) = state.start(packet, lane, true) {
+            let arrival = state.free_at + late;
+            wire.depart(Departure { arrival, ..departure });
+        }
+        return Effect::None;
+    }
+    let (at, ingress, size) = (state.free_at, packet.ingress, packet.size);
+    let lane_in = if ingress == NO_INGRESS { 0 } else { rules.lane_in(packet) };
+    if lane >= DATA && !is_host {
+        packet.vc = rules.vc_of(lane);
+    }
+    // Faults that lose packets are for lossy fabrics.
+    let Some(departure) = state.start(packet, lane, true) else { return Effect::None };
+    wire.depart(departure);
+    if lane < DATA {
+        return Effect::None;
+    }
+    let from = (ingress != NO_INGRESS && !is_host).then_some((ingress, lane_in));
+    buffers.on_departure(at, size, from, (index as u16, lane - DATA), rules)
 }
 
 /// Starts the next transmission of a port at which something waits, without flow control.

@@ -15,7 +15,7 @@ use crate::host::{Gaps, Host, Numbering};
 use crate::meter::Watch;
 use crate::path::PathProfile;
 use crate::server::{Server, Servers};
-use crate::switch::Switch;
+use crate::switch::{Duties, Switch};
 
 /// What every node may read.
 #[derive(Debug)]
@@ -233,7 +233,11 @@ impl Model for World {
         out: &mut impl Scheduler<Message>,
     ) {
         match node {
-            Node::Switch(switch) => AtSwitch { world: self, switch, id }.handle(at, source, message, out),
+            Node::Switch(switch) => match switch.duties {
+                Duties::Plain => AtSwitch { world: self, switch, id }.handle(at, source, message, out),
+                Duties::Lossless => AtLossless { world: self, switch, id }.handle(at, source, message, out),
+                Duties::Special => AtSpecial { world: self, switch, id }.handle(at, source, message, out),
+            },
             Node::Host(host) => AtHost { world: self, host, id }.handle(at, source, message, out),
             Node::Server(server) => AtServer { world: self, server }.handle(at, source, message, out),
             Node::InServer => unreachable!("{NOBODY}"),
@@ -243,9 +247,11 @@ impl Model for World {
     #[inline(always)]
     fn take_turn(&self, node: &mut Node, id: NodeIndex, turn: impl Turn<Message>) {
         match node {
-            Node::Switch(switch) => turn.run(&mut AtSwitch { world: self, switch, id }),
+            Node::Switch(switch) if switch.duties == Duties::Plain => {
+                turn.run(&mut AtSwitch { world: self, switch, id })
+            }
             Node::Host(host) => turn.run(&mut AtHost { world: self, host, id }),
-            other => serve(self, other, turn),
+            other => take_other_turn(self, other, id, turn),
         }
     }
 
@@ -265,6 +271,7 @@ impl Model for World {
     }
 }
 
+/// A switch with plain duties.
 struct AtSwitch<'a> {
     world: &'a World,
     switch: &'a mut Switch,
@@ -277,6 +284,40 @@ impl Handler<Message> for AtSwitch<'_> {
     fn handle(&mut self, at: Time, _: u32, message: &mut Message, out: &mut impl Scheduler<Message>) {
         match message {
             Message::Packet(packet) => self.switch.forward(self.world, self.id, at, packet, out),
+            timer => self.switch.on_timer(self.world, self.id, at, timer, out),
+        }
+    }
+}
+
+/// A switch under flow control.
+struct AtLossless<'a> {
+    world: &'a World,
+    switch: &'a mut Switch,
+    id: NodeIndex,
+}
+
+impl Handler<Message> for AtLossless<'_> {
+    #[inline(always)]
+    fn handle(&mut self, at: Time, _: u32, message: &mut Message, out: &mut impl Scheduler<Message>) {
+        match message {
+            Message::Packet(packet) => self.switch.forward_lossless(self.world, self.id, at, packet, out),
+            timer => self.switch.on_timer(self.world, self.id, at, timer, out),
+        }
+    }
+}
+
+/// Any other switch.
+struct AtSpecial<'a> {
+    world: &'a World,
+    switch: &'a mut Switch,
+    id: NodeIndex,
+}
+
+impl Handler<Message> for AtSpecial<'_> {
+    #[inline(always)]
+    fn handle(&mut self, at: Time, _: u32, message: &mut Message, out: &mut impl Scheduler<Message>) {
+        match message {
+            Message::Packet(packet) => self.switch.forward_specially(self.world, self.id, at, packet, out),
             timer => self.switch.on_timer(self.world, self.id, at, timer, out),
         }
     }
@@ -307,12 +348,24 @@ impl Handler<Message> for AtServer<'_> {
     }
 }
 
-/// A server's turn, apart from the code of runs that have no servers.
-#[cold]
+/// The turn of a node that is neither a host nor a switch with plain duties, apart from the code of theirs.
 #[inline(never)]
-fn serve(world: &World, node: &mut Node, turn: impl Turn<Message>) {
-    let Node::Server(server) = node else { unreachable!("{NOBODY}") };
-    turn.run(&mut AtServer { world, server });
+fn take_other_turn(world: &World, node: &mut Node, id: NodeIndex, turn: impl Turn<Message>) {
+    match node {
+        Node::Switch(switch) if switch.duties == Duties::Lossless => {
+            turn.run(&mut AtLossless { world, switch, id })
+        }
+        other => take_rare_turn(world, other, id, turn),
+    }
+}
+
+#[inline(never)]
+fn take_rare_turn(world: &World, node: &mut Node, id: NodeIndex, turn: impl Turn<Message>) {
+    match node {
+        Node::Switch(switch) => turn.run(&mut AtSpecial { world, switch, id }),
+        Node::Server(server) => turn.run(&mut AtServer { world, server }),
+        Node::Host(_) | Node::InServer => unreachable!("{NOBODY}"),
+    }
 }
 
 #[cold]

@@ -50,12 +50,12 @@ pub(crate) struct Switch {
     pub(crate) last_event: Time,
 }
 
-/// What a switch does besides routing, queueing and sending: one question per packet where that is all.
+/// What a switch does besides routing, queueing and sending. Each has its own handler of events, so that a packet is not asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Duties {
     /// Nothing.
     Plain,
-    /// It obeys flow control.
+    /// It obeys flow control, and that is all.
     Lossless,
     /// It may obey flow control, takes samples or traces, looks at gaps, notifies of congestion, tells of cut links, counts flowcuts, or knows ways other than minimal ones or
     /// other ones at other times.
@@ -82,6 +82,7 @@ impl CongestionPoints {
 }
 
 impl Switch {
+    /// Sends a packet on, where duties are plain.
     #[inline(always)]
     pub(crate) fn forward(
         &mut self,
@@ -91,22 +92,32 @@ impl Switch {
         packet: &mut Packet,
         out: &mut impl Scheduler<Message>,
     ) {
-        if self.duties != Duties::Plain {
-            if packet.is_of_the_link() {
-                return self.obey(world, id, now, packet, out);
-            }
-            self.last_event = now;
-            if self.duties == Duties::Special {
-                return self.forward_specially(world, id, now, packet, out);
-            }
-            // Loads are those of this instant.
-            self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
-        } else {
-            self.last_event = now;
-        }
+        self.last_event = now;
         let port = self.choose(world, &world.forwarding, id, now, packet, out);
         let moment = Moment { at: now, is_over: out.is_last_of_instant() };
         self.enqueue(world, id, moment, port, packet, out);
+    }
+
+    /// The same under flow control.
+    #[inline(always)]
+    pub(crate) fn forward_lossless(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &mut Packet,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        if packet.is_of_the_link() {
+            return self.obey(world, id, now, packet, out);
+        }
+        self.last_event = now;
+        // Loads are those of this instant.
+        self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
+        let port = self.choose(world, &world.forwarding, id, now, packet, out);
+        let moment = Moment { at: now, is_over: out.is_last_of_instant() };
+        let Switch { ports, random, .. } = self;
+        ports.enqueue_lossless(port, packet, moment, &world.rules, random, &mut Channels(out));
     }
 
     /// A timer fires.
@@ -180,8 +191,7 @@ impl Switch {
 
     /// [`Self::forward`] with all that few runs need: samples that are due, congestion notification, flowcuts, and ways other than minimal
     /// ones.
-    #[inline(never)]
-    fn forward_specially(
+    pub(crate) fn forward_specially(
         &mut self,
         world: &World,
         id: u32,
@@ -189,6 +199,10 @@ impl Switch {
         packet: &mut Packet,
         out: &mut impl Scheduler<Message>,
     ) {
+        if packet.is_of_the_link() {
+            return self.obey(world, id, now, packet, out);
+        }
+        self.last_event = now;
         self.look_back(world, id, now, packet, out);
         if world.rules.is_lossless() {
             self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
