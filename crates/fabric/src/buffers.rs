@@ -59,11 +59,29 @@ const LOST: Admission = Admission { is_lost: true, pauses: false };
 pub(crate) struct Fixed {
     lanes: usize,
     pause_size: u16,
+    /// Per port.
     thresholds: Vec<Thresholds>,
-    /// Bytes held, and whether the lane is paused, per port and lane.
-    held: Vec<(u64, bool)>,
+    /// Per port and lane.
+    held: Vec<FixedLane>,
     /// Paused lanes.
     paused: u32,
+}
+
+/// A lane's account: what is asked with every packet is one comparison.
+#[derive(Clone, Copy, Debug)]
+struct FixedLane {
+    /// Bytes held.
+    bytes: u64,
+    /// More than this has consequences: a pause or, while the lane is paused, a loss.
+    most: u64,
+    /// Less than this ends a pause: 0 while there is none.
+    resumes_below: u64,
+}
+
+impl FixedLane {
+    fn is_paused(&self) -> bool {
+        self.resumes_below > 0
+    }
 }
 
 /// The thresholds of one port.
@@ -237,7 +255,7 @@ impl Buffers {
             (0..lanes).map(|lane| u32::from(is_paused(first + lane)) << lane).sum()
         };
         match self {
-            Buffers::Fixed(fixed) => bits(fixed.lanes, &|index| fixed.held[index].1),
+            Buffers::Fixed(fixed) => bits(fixed.lanes, &|index| fixed.held[index].is_paused()),
             Buffers::Shared(shared) => bits(shared.lanes, &|index| shared.held[index].is_paused),
             Buffers::Uncounted | Buffers::Credits(_) => 0,
         }
@@ -295,49 +313,51 @@ impl Fixed {
             let resume = pause.saturating_sub(resume_offset(config.resume, rules));
             Thresholds { pause, resume, limit: config.buffer.0 }
         });
-        let lanes = rules.data_lanes();
+        let (lanes, thresholds) = (rules.data_lanes(), thresholds.collect::<Vec<_>>());
+        let empty = |port: &Thresholds| FixedLane { bytes: 0, most: port.pause, resumes_below: 0 };
         Fixed {
             lanes,
             pause_size: config.pause_size.0 as u16,
-            thresholds: thresholds.collect(),
-            held: vec![(0, false); specs.len() * lanes],
+            held: thresholds.iter().flat_map(|port| std::iter::repeat_n(empty(port), lanes)).collect(),
+            thresholds,
             paused: 0,
         }
     }
 
     #[inline(always)]
     fn charge(&mut self, ingress: u16, lane: usize, size: u16) -> Charge {
-        let Thresholds { pause, limit, .. } = self.thresholds[usize::from(ingress)];
-        let (held, is_paused) = &mut self.held[usize::from(ingress) * self.lanes + lane];
-        let after = *held + u64::from(size);
-        if after > if *is_paused { limit } else { pause } {
+        let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
+        let after = held.bytes + u64::from(size);
+        if after > held.most {
             return Charge::ReachesThreshold;
         }
-        *held = after;
+        held.bytes = after;
         Charge::Fits
     }
 
     fn charge_settled(&mut self, ingress: u16, lane: usize, size: u16) -> Admission {
-        let Thresholds { pause, limit, .. } = self.thresholds[usize::from(ingress)];
-        let (held, is_paused) = &mut self.held[usize::from(ingress) * self.lanes + lane];
-        let after = *held + u64::from(size);
+        let Thresholds { pause, resume, limit } = self.thresholds[usize::from(ingress)];
+        let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
+        let after = held.bytes + u64::from(size);
         if after > limit {
             return LOST;
         }
-        *held = after;
-        let pauses = after > pause && !*is_paused;
-        *is_paused |= pauses;
-        self.paused += u32::from(pauses);
+        held.bytes = after;
+        let pauses = after > pause && !held.is_paused();
+        if pauses {
+            (held.most, held.resumes_below) = (limit, resume + 1);
+            self.paused += 1;
+        }
         Admission { is_lost: false, pauses }
     }
 
     #[inline(always)]
     fn release(&mut self, ingress: u16, lane: usize, size: u16) -> bool {
-        let (held, is_paused) = &mut self.held[usize::from(ingress) * self.lanes + lane];
-        *held -= u64::from(size);
-        let resumes = *is_paused && *held <= self.thresholds[usize::from(ingress)].resume;
+        let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
+        held.bytes -= u64::from(size);
+        let resumes = held.bytes < held.resumes_below;
         if resumes {
-            *is_paused = false;
+            (held.most, held.resumes_below) = (self.thresholds[usize::from(ingress)].pause, 0);
             self.paused -= 1;
         }
         resumes
@@ -417,7 +437,21 @@ impl Shared {
         Admission { is_lost: false, pauses }
     }
 
+    #[inline(always)]
     fn release(&mut self, ingress: u16, lane: usize, size: u16) -> bool {
+        let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
+        if held.is_paused {
+            return self.release_paused(ingress, lane, size);
+        }
+        // Only a paused lane is in its headroom.
+        let from_pool = held.bytes.saturating_sub(self.reserve).min(u64::from(size));
+        held.bytes -= u64::from(size);
+        self.used -= from_pool;
+        false
+    }
+
+    #[inline(never)]
+    fn release_paused(&mut self, ingress: u16, lane: usize, size: u16) -> bool {
         let size = u64::from(size);
         let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
         let from_headroom = held.headroom.min(size);
@@ -429,9 +463,8 @@ impl Shared {
         let threshold = self.threshold(self.used);
         let held = &mut self.held[usize::from(ingress) * self.lanes + lane];
         let shared = held.bytes.saturating_sub(self.reserve);
-        let resumes =
-            held.is_paused && held.headroom == 0 && (shared == 0 || shared + self.resume <= threshold);
-        held.is_paused &= !resumes;
+        let resumes = held.headroom == 0 && (shared == 0 || shared + self.resume <= threshold);
+        held.is_paused = !resumes;
         self.paused -= u32::from(resumes);
         resumes
     }

@@ -486,6 +486,13 @@ impl Port {
         }
     }
 
+    /// Flow control stops lanes, given as bits.
+    pub(crate) fn close(&mut self, lanes: u32, now: Time, is_host: bool) {
+        self.closed |= lanes;
+        self.stats.pauses += u64::from(lanes.count_ones());
+        self.note_hold(now, is_host);
+    }
+
     /// Notes whether flow control holds data back from now on.
     pub(crate) fn note_hold(&mut self, now: Time, is_host: bool) {
         let is_held = self.closed & (if is_host { u32::MAX } else { self.occupied }) != 0;

@@ -152,33 +152,81 @@ impl Ports {
         random: &mut impl Rng,
         wire: &mut impl Wire,
     ) -> Fate {
+        if self.is_ordered || self.inputs.is_some() {
+            return self.enqueue_exactly(port, packet, moment, rules, random, wire);
+        }
         let index = usize::from(port);
-        self.advance_one(index, moment.at, rules, wire);
         let lane = self.lane_out(index, packet, rules);
-        if lane >= DATA && packet.ingress != NO_INGRESS {
-            let lane_in = rules.lane_in(packet);
-            if self.buffers.charge(packet.ingress, lane_in, packet.size) != Charge::Fits
-                && self.charge_exactly(packet, moment, rules, wire) == Fate::Dropped
-            {
-                return Fate::Dropped;
+        let Ports { ports, queues, waiting, turns, buffers, is_host, .. } = self;
+        let (state, is_host) = (&mut ports[index], *is_host);
+        while state.ready() != 0 && state.free_at < moment.at {
+            start_unordered(state, index, queues, turns, buffers, is_host, rules, wire);
+        }
+        if lane >= DATA
+            && packet.ingress != NO_INGRESS
+            && buffers.charge(packet.ingress, rules.lane_in(packet), packet.size) != Charge::Fits
+        {
+            return self.enqueue_exactly(port, packet, moment, rules, random, wire);
+        }
+        if state.ready() == 0 {
+            let goes_first = lane <= rules.top || moment.is_over && lane < rules.first_shared;
+            if state.free_at <= moment.at && goes_first && state.closed >> lane & 1 == 0 {
+                state.free_at = moment.at;
+                // Stopped lanes may hold something.
+                let waiting = state.queued + u64::from(packet.size);
+                state.stats.max_queue = state.stats.max_queue.max(waiting);
+                depart_unordered(state, index, lane, packet, buffers, is_host, rules, wire);
+                return Fate::Queued;
             }
+            waiting[index / 64] |= 1 << (index % 64);
+            // Nothing could go, so the port was idle from its last transmission until now.
+            state.free_at = state.free_at.max(moment.at);
+        }
+        if rules.watches_queues && packet.kind == PacketKind::Data {
+            state.mark(packet, queues.bytes(state.lane(lane)), rules, random);
+        }
+        state.note_arrival(packet.size, lane, moment.at);
+        if state.closed != 0 {
+            state.note_hold(moment.at, is_host);
+        }
+        queues.push(state.lane(lane), packet);
+        Fate::Queued
+    }
+
+    /// [`Self::enqueue_lossless`] where a departure at one port may cause something at another, or this packet may.
+    #[inline(never)]
+    fn enqueue_exactly(
+        &mut self,
+        port: u16,
+        packet: &mut Packet,
+        moment: Moment,
+        rules: &Rules,
+        random: &mut impl Rng,
+        wire: &mut impl Wire,
+    ) -> Fate {
+        let index = usize::from(port);
+        self.advance_port(port, moment.at, rules, wire);
+        let lane = self.lane_out(index, packet, rules);
+        if lane >= DATA
+            && packet.ingress != NO_INGRESS
+            && self.buffers.charge(packet.ingress, rules.lane_in(packet), packet.size) != Charge::Fits
+            && self.charge_exactly(packet, moment, rules, wire) == Fate::Dropped
+        {
+            return Fate::Dropped;
         }
         if self.inputs.is_some() && self.waits_at_input(index, lane, packet, moment, rules, random, wire) {
             return Fate::Queued;
         }
-        let is_ordered = self.is_ordered;
         let state = &mut self.ports[index];
         let is_idle = state.ready() == 0 && state.free_at <= moment.at;
         let goes_first = lane <= rules.top || moment.is_over && lane < rules.first_shared;
         // While something is held up, what leaves another port in this instant may put a PAUSE frame before this packet, or end what holds it.
-        let is_free = state.closed >> lane & 1 == 0 && !is_ordered;
+        let is_free = state.closed >> lane & 1 == 0 && !self.is_ordered;
         if is_idle && goes_first && is_free {
             state.free_at = moment.at;
-            // Stopped lanes may hold something.
             let waiting = state.queued + u64::from(packet.size);
             state.stats.max_queue = state.stats.max_queue.max(waiting);
-            let effect = depart_lossless(state, index, lane, packet, &mut self.buffers, self.is_host, rules, wire);
-            self.follow(effect, index, lane, moment.at);
+            depart_unordered(state, index, lane, packet, &mut self.buffers, self.is_host, rules, wire);
             return Fate::Queued;
         }
         if rules.watches_queues && packet.kind == PacketKind::Data {
@@ -273,43 +321,32 @@ impl Ports {
 
     #[inline(never)]
     fn advance_port_lossless(&mut self, port: u16, until: Time, rules: &Rules, wire: &mut impl Wire) {
-        self.advance_one(usize::from(port), until, rules, wire);
-    }
-
-    /// Starts every transmission of one port that begins before `until`, under flow control.
-    #[inline(always)]
-    fn advance_one(&mut self, index: usize, until: Time, rules: &Rules, wire: &mut impl Wire) {
-        while let state = &self.ports[index]
-            && state.ready() != 0
-            && state.free_at < until
-        {
-            self.start_next_lossless(index, rules, wire);
+        let index = usize::from(port);
+        while self.is_ordered {
+            let state = &self.ports[index];
+            if state.ready() == 0 || state.free_at >= until {
+                return;
+            }
+            self.start_ordered(index, rules, wire);
         }
-    }
-
-    /// Starts the next transmission of a port that has one ready.
-    #[inline(always)]
-    fn start_next_lossless(&mut self, index: usize, rules: &Rules, wire: &mut impl Wire) {
         let Ports { ports, queues, turns, buffers, is_host, .. } = self;
         let state = &mut ports[index];
-        let lane = next_lane(state.ready(), index, queues, turns, rules);
-        let (packet, is_empty) = queues.pop(state.lane(lane));
-        let at = state.free_at;
-        state.note_start(packet.size, lane, is_empty);
-        let effect = depart_lossless(state, index, lane, packet, buffers, *is_host, rules, wire);
-        self.follow(effect, index, lane, at);
-        if self.inputs.is_some() {
-            self.move_in(at);
+        while state.ready() != 0 && state.free_at < until {
+            start_unordered(state, index, queues, turns, buffers, *is_host, rules, wire);
         }
     }
 
-    /// Does what follows from a departure at `at`.
-    #[inline(always)]
-    fn follow(&mut self, effect: Effect, index: usize, lane: usize, at: Time) {
-        match effect {
-            Effect::None => {}
-            Effect::OutOfCredit => self.close(index as u16, 1 << lane, at),
-            Effect::Resumes(ingress) => self.signal(ingress, at),
+    /// Starts the next transmission of a port that has one ready, while ports are ordered.
+    fn start_ordered(&mut self, index: usize, rules: &Rules, wire: &mut impl Wire) {
+        let Ports { ports, queues, turns, buffers, is_host, .. } = self;
+        let at = ports[index].free_at;
+        let effect =
+            start_next_lossless(&mut ports[index], index, queues, turns, buffers, *is_host, rules, wire);
+        if let Effect::Resumes(ingress) = effect {
+            self.signal(ingress, at);
+        }
+        if self.inputs.is_some() {
+            self.move_in(at);
         }
     }
 
@@ -363,7 +400,7 @@ impl Ports {
         let port = frame.ingress;
         self.advance_port(port, now, rules, wire);
         let (paused, closed) = (frame.aux << DATA, self.ports[usize::from(port)].closed);
-        self.close(port, paused & !closed, now);
+        self.ports[usize::from(port)].close(paused & !closed, now, self.is_host);
         self.open(port, closed & !paused, now);
     }
 
@@ -400,14 +437,6 @@ impl Ports {
             let credit = Credit { port: state.peer, lane, bytes };
             wire.credit(state.to, state.channel, at + delay[usize::from(ingress)], credit);
         });
-    }
-
-    /// Stops lanes, given as bits.
-    fn close(&mut self, port: u16, lanes: u32, now: Time) {
-        let state = &mut self.ports[usize::from(port)];
-        state.closed |= lanes;
-        state.stats.pauses += u64::from(lanes.count_ones());
-        state.note_hold(now, self.is_host);
     }
 
     /// Lets stopped lanes go on, given as bits.
@@ -483,7 +512,7 @@ impl Ports {
             if first.1 == usize::MAX {
                 return;
             }
-            self.start_next_lossless(first.1, rules, wire);
+            self.start_ordered(first.1, rules, wire);
         }
     }
 
@@ -581,8 +610,7 @@ impl Ports {
             let index = usize::from(port);
             let lane = self.lane_out(index, packet, rules);
             let state = &mut self.ports[index];
-            let effect = depart_lossless(state, index, lane, packet, &mut self.buffers, self.is_host, rules, wire);
-            self.follow(effect, index, lane, at);
+            depart_unordered(state, index, lane, packet, &mut self.buffers, self.is_host, rules, wire);
         } else {
             match state.start(packet, DATA, false) {
                 Some(departure) => wire.depart(departure),
@@ -721,7 +749,61 @@ fn take_turn(mut ready: u32, index: usize, queues: &Queues, turns: &mut [Turns],
             .pick(ready >> first, &rules.quanta, |lane| queues.first_size(index * rules.lanes + first + lane))
 }
 
-/// Sends a packet at the port's `free_at`, pays for it downstream and gives back its input buffer. Returns what follows from that.
+/// Starts the next transmission of a port that has one ready, under flow control. Returns what follows from it at another port.
+#[expect(clippy::too_many_arguments, reason = "the parts of one departure")]
+#[inline(always)]
+fn start_next_lossless(
+    state: &mut Port,
+    index: usize,
+    queues: &mut Queues,
+    turns: &mut [Turns],
+    buffers: &mut Buffers,
+    is_host: bool,
+    rules: &Rules,
+    wire: &mut impl Wire,
+) -> Effect {
+    let lane = next_lane(state.ready(), index, queues, turns, rules);
+    let (packet, is_empty) = queues.pop(state.lane(lane));
+    state.note_start(packet.size, lane, is_empty);
+    depart_lossless(state, index, lane, packet, buffers, is_host, rules, wire)
+}
+
+/// The same while ports are not ordered: nothing follows at another one.
+#[expect(clippy::too_many_arguments, reason = "the parts of one departure")]
+#[inline(always)]
+fn start_unordered(
+    state: &mut Port,
+    index: usize,
+    queues: &mut Queues,
+    turns: &mut [Turns],
+    buffers: &mut Buffers,
+    is_host: bool,
+    rules: &Rules,
+    wire: &mut impl Wire,
+) {
+    let effect = start_next_lossless(state, index, queues, turns, buffers, is_host, rules, wire);
+    debug_assert_eq!(effect, Effect::None);
+}
+
+/// [`depart_lossless`] while ports are not ordered.
+#[expect(clippy::too_many_arguments, reason = "the parts of one departure")]
+#[inline(always)]
+fn depart_unordered(
+    state: &mut Port,
+    index: usize,
+    lane: usize,
+    packet: &mut Packet,
+    buffers: &mut Buffers,
+    is_host: bool,
+    rules: &Rules,
+    wire: &mut impl Wire,
+) {
+    let effect = depart_lossless(state, index, lane, packet, buffers, is_host, rules, wire);
+    debug_assert_eq!(effect, Effect::None);
+}
+
+/// Sends a packet at the port's `free_at`, pays for it downstream and gives back its input buffer. Returns what follows from that at another
+/// port.
 #[expect(clippy::too_many_arguments, reason = "the parts of one departure")]
 #[inline(always)]
 fn depart_lossless(
@@ -734,29 +816,47 @@ fn depart_lossless(
     rules: &Rules,
     wire: &mut impl Wire,
 ) -> Effect {
-    if lane == LINK {
-        packet.aux = buffers.paused_lanes(index as u16);
-        // A PAUSE frame is obeyed when its last bit has come.
-        let late = state.latency + rules.response;
-        if let Some(departure) = state.start(packet, lane, true) {
-            let arrival = state.free_at + late;
-            wire.depart(Departure { arrival, ..departure });
+    if lane < DATA {
+        if lane == LINK {
+            send_pause(state, index, packet, buffers, rules, wire);
+        } else if let Some(departure) = state.start(packet, lane, true) {
+            wire.depart(departure);
         }
         return Effect::None;
     }
     let (at, ingress, size) = (state.free_at, packet.ingress, packet.size);
-    let lane_in = if ingress == NO_INGRESS { 0 } else { rules.lane_in(packet) };
-    if lane >= DATA && !is_host {
+    let mut from = None;
+    if !is_host {
+        from = (ingress != NO_INGRESS).then(|| (ingress, rules.lane_in(packet)));
         packet.vc = rules.vc_of(lane);
     }
     // Faults that lose packets are for lossy fabrics.
     let Some(departure) = state.start(packet, lane, true) else { return Effect::None };
     wire.depart(departure);
-    if lane < DATA {
+    let effect = buffers.on_departure(at, size, from, (index as u16, lane - DATA), rules);
+    if effect == Effect::OutOfCredit {
+        state.close(1 << lane, at, is_host);
         return Effect::None;
     }
-    let from = (ingress != NO_INGRESS && !is_host).then_some((ingress, lane_in));
-    buffers.on_departure(at, size, from, (index as u16, lane - DATA), rules)
+    effect
+}
+
+/// Sends a PAUSE frame, which is obeyed when its last bit has come.
+#[inline(never)]
+fn send_pause(
+    state: &mut Port,
+    index: usize,
+    frame: &mut Packet,
+    buffers: &Buffers,
+    rules: &Rules,
+    wire: &mut impl Wire,
+) {
+    frame.aux = buffers.paused_lanes(index as u16);
+    let late = state.latency + rules.response;
+    if let Some(departure) = state.start(frame, LINK, true) {
+        let arrival = state.free_at + late;
+        wire.depart(Departure { arrival, ..departure });
+    }
 }
 
 /// Starts the next transmission of a port at which something waits, without flow control.
