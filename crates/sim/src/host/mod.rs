@@ -7,6 +7,7 @@
 mod departures;
 mod interrupts;
 mod limit;
+mod paces;
 mod pull;
 mod queue;
 mod receive;
@@ -38,6 +39,7 @@ use crate::turns::{Turn, Turns};
 pub(crate) use departures::Gaps;
 use departures::{Departed, Departures};
 use interrupts::Interrupts;
+use paces::Paces;
 use pull::PullQueue;
 pub(crate) use queue::Queue;
 use receivers::{HANDED_IN, Receivers};
@@ -70,6 +72,8 @@ pub(crate) struct Host {
     next_flow: u32,
     /// Flows that may have something to send.
     turns: Turns<u32>,
+    /// Until when some of them wait.
+    paces: Paces,
     /// The NIC's queue, if it has one.
     queue: Option<Box<Queue>>,
     /// A flow without ACKs whose last packet is leaving: it ends when that is out.
@@ -181,6 +185,7 @@ impl Host {
             free_slots: Vec::new(),
             next_flow: first_number,
             turns,
+            paces: Paces::default(),
             queue,
             leaving: None,
             stopped: 0,
@@ -231,6 +236,7 @@ impl Host {
                 sampler.see(now, packet);
             }
         }
+        self.paces.forget_by(message);
         match message {
             Message::Packet(packet) => {
                 self.last_event = now;
@@ -416,7 +422,7 @@ impl Host {
 
     /// Which flow sends next, at `at`.
     fn next_turn(&mut self, world: &World, at: Time) -> Turn<u32> {
-        let Host { turns, queue, flows, nic, decider, rare, stopped, departed, .. } = self;
+        let Host { turns, paces, queue, flows, nic, decider, rare, stopped, departed, .. } = self;
         let stretching = match &world.transport.shaping {
             Shaping::Hf2t(config) => {
                 departed.as_ref().and_then(|departed| Some((config, departed.training.as_ref()?)))
@@ -427,10 +433,14 @@ impl Host {
         // Flow control holds the queue back, not what goes into it.
         let is_open = |lane| queue.is_some() || nic.is_open(NIC, lane);
         turns.next(&world.rules, at, is_open, |&slot| {
+            if let Some(later) = paces.later(slot, at) {
+                return Some(later);
+            }
             let flow = flows[slot as usize].as_mut()?;
             let pace = flow.ready(world, decider.as_deref(), *stopped);
             flow.in_turn = pace.is_some();
             let mut pace = pace?;
+            paces.note(world, slot, at, pace);
             if let Some(limiters) = limiters {
                 let limit = limiters.get(&flow.dst).map_or(Time::ZERO, |limiter| limiter.point.ready_at());
                 pace = pace.max(limit);

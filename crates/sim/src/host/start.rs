@@ -148,6 +148,7 @@ impl Host {
             let least = path.propagation() + path.one_way(world.transport.options.ack_size);
             decider.expect(at, path.hops() as u8, least);
         }
+        self.paces.forget(slot);
         self.flows[slot as usize] = Some(Flow {
             at,
             dst,
