@@ -10,6 +10,7 @@ use crate::exchange::{Exchange, Party};
 use crate::model::{Handler, Model, NodeIndex, Scheduler, TIMER, Turn};
 use crate::order::{Order, index, is_of_instants};
 use crate::wheel::{Event, Wheel};
+use crate::windows::Windows;
 
 /// How to run a model.
 #[derive(Clone, Debug)]
@@ -20,7 +21,8 @@ pub struct Setup {
     pub until: Time,
     /// Most messages arrive within this long; later ones cost a little more. Affects speed only.
     pub horizon: Time,
-    /// Windows per lookahead, about: short windows keep the events of one window in the cache. Affects speed only.
+    /// Windows per lookahead: short windows keep the events of one window in the cache, long ones give nodes more to do in a turn. Affects
+    /// speed only.
     pub windows_per_lookahead: u64,
     /// For every node, the thread that runs it. Affects speed only.
     pub parts: Option<Vec<u16>>,
@@ -35,7 +37,7 @@ pub const END_OF_TIME: Time = Time(1 << 63);
 impl Setup {
     /// One thread, no time limit.
     pub fn new(lookahead: Time) -> Self {
-        Setup { lookahead, until: Time::MAX, horizon: lookahead * 4, windows_per_lookahead: 2, parts: None }
+        Setup { lookahead, until: Time::MAX, horizon: lookahead * 4, windows_per_lookahead: 1, parts: None }
     }
 }
 
@@ -145,7 +147,7 @@ impl<'m, M: Model> Engine<'m, M> {
                 outbox: Outbox {
                     part: part as u32,
                     homes: (threads > 1).then_some(&homes),
-                    wheel: Wheel::new(ids.len(), grid.shift, grid.slots, grid.epoch),
+                    wheel: Wheel::new(ids.len(), grid.windows, grid.slots, grid.epoch),
                     mail: (0..threads).map(|_| Vec::new()).collect(),
                     mail_first: u64::MAX,
                     soon: BinaryHeap::new(),
@@ -157,10 +159,11 @@ impl<'m, M: Model> Engine<'m, M> {
                     to_next: 0,
                     tally: 0,
                 },
-                order: Order::new(grid.shift),
+                order: Order::new(grid.windows.length()),
+                windows: grid.windows,
                 long_order: Vec::new(),
-                shift: grid.shift,
                 late: Vec::new(),
+                is_cut: false,
                 handled: 0,
             })
             .collect();
@@ -185,7 +188,9 @@ impl<'m, M: Model> Engine<'m, M> {
 
         let tally = workers.iter().map(|worker| worker.outbox.tally).sum();
         let stopped = exchange.is_stopped();
-        let is_idle = |worker: &Worker<'_, M>| worker.outbox.wheel.is_empty() && worker.beyond.is_empty();
+        let is_idle = |worker: &Worker<'_, M>| {
+            worker.outbox.wheel.is_empty() && worker.beyond.is_empty() && !worker.is_cut
+        };
         let out_of_time = !stopped && setup.until > END_OF_TIME && !workers.iter().all(is_idle);
         let mut pending = Vec::new();
         for worker in &mut workers {
@@ -213,7 +218,7 @@ const LONGEST_EPOCH: u64 = 32;
 /// How time is cut.
 #[derive(Clone, Copy)]
 struct Grid {
-    shift: u32,
+    windows: Windows,
     slots: usize,
     /// Whole windows that fit into a lookahead: threads meet once per so many windows.
     epoch: u64,
@@ -221,15 +226,14 @@ struct Grid {
 
 impl Grid {
     fn new(setup: &Setup) -> Self {
-        // Keys hold an instant's place in its window in 31 bits.
-        let longest = setup.lookahead.0.min(1 << 31);
-        let wanted = (longest / setup.windows_per_lookahead.max(1)).max(1);
-        // The power of two nearest to what is wanted (by ratio), but no longer than the lookahead.
-        let shift = (wanted as f64).log2().round().min((longest as f64).log2().floor()) as u32;
+        // Equal ones, so that threads meet no more often than once per lookahead.
+        let count = setup.windows_per_lookahead.max(setup.lookahead.0.div_ceil(Windows::LONGEST)).max(1);
+        let length = (setup.lookahead.0 / count).max(1);
         // Meeting more often than necessary lets the observer see a run whose messages take seconds.
-        let epoch = (setup.lookahead.0 >> shift).min(LONGEST_EPOCH);
-        let near = (setup.horizon.0.max(setup.lookahead.0) >> shift).min(256) + 2 + epoch;
-        Grid { shift, slots: near.next_power_of_two().clamp(8, 256) as usize, epoch }
+        let epoch = (setup.lookahead.0 / length).min(LONGEST_EPOCH);
+        let near = (setup.horizon.0.max(setup.lookahead.0) / length).min(256) + 2 + epoch;
+        let slots = near.next_power_of_two().clamp(8, 256) as usize;
+        Grid { windows: Windows::new(length), slots, epoch }
     }
 }
 
@@ -251,12 +255,13 @@ struct Worker<'e, M: Model> {
     beyond: BTreeSet<u32>,
     outbox: Outbox<'e, M::Payload>,
     order: Order,
-    /// Scratch for turns whose keys do not fit 64 bits.
+    windows: Windows,
+    /// Scratch for turns of too many events for that.
     long_order: Vec<(u64, u32)>,
-    /// Window length is `1 << shift` picoseconds.
-    shift: u32,
     /// What messages at or after the limit carry, if the limit cuts a window.
     late: Vec<P<M>>,
+    /// Whether it cut off messages or timers.
+    is_cut: bool,
     /// Messages and timers of later turns.
     handled: u64,
 }
@@ -273,7 +278,7 @@ impl<M: Model> Worker<'_, M> {
         let mut party = exchange.party(self.outbox.part as usize);
         self.start_nodes();
         while let Some(window) = self.meet(&mut party) {
-            if Time(window << grid.shift) >= self.limit {
+            if grid.windows.start(window) >= self.limit {
                 break;
             }
             let epoch_end = window + grid.epoch;
@@ -284,7 +289,7 @@ impl<M: Model> Worker<'_, M> {
             party.note(self.outbox.tally, self.messages());
             if let Some(observe) = &mut observe {
                 let (tally, messages) = party.noted();
-                if observe(Progress { time: Time(epoch_end << grid.shift), tally, messages }).is_break() {
+                if observe(Progress { time: grid.windows.start(epoch_end), tally, messages }).is_break() {
                     party.stop();
                 }
             }
@@ -317,7 +322,7 @@ impl<M: Model> Worker<'_, M> {
         let turns = self.outbox.wheel.take_turns();
         let whole = self.outbox.wheel.end_of(window);
         let end = whole.min(self.limit);
-        self.start = Time(window << self.shift);
+        self.start = self.windows.start(window);
         for &local in &turns {
             self.take_turn(local, end, end == whole);
         }
@@ -331,7 +336,7 @@ impl<M: Model> Worker<'_, M> {
         self.outbox.running = Running { local, window_end: end };
         self.outbox.now = self.start;
         let (buffer, mut events) = self.outbox.wheel.take_inbox(local);
-        if whole && self.order.takes(events.len()) {
+        if whole && Order::takes(events.len()) {
             self.handle_in_order(local, &mut events);
         } else {
             self.handle_in_long_order(local, end, &mut events);
@@ -366,27 +371,29 @@ impl<M: Model> Worker<'_, M> {
     /// Handles a turn's events by (time, source, order of sending).
     #[inline]
     fn handle_in_order(&mut self, local: u32, events: &mut [Event<P<M>>]) {
-        let Worker { model, nodes, ids, outbox, order, handled, .. } = self;
+        let Worker { model, nodes, ids, outbox, order, handled, start, .. } = self;
         *handled += events.len() as u64;
-        let keys = order.sort(events.iter().map(|event| (event.at, event.source)));
+        let keys = order.sort(*start, events.iter().map(|event| (event.at, event.source)));
         let order = keys.windows(2).map(|pair| (index(pair[0]), pair[0] ^ pair[1]));
         model.take_turn(&mut nodes[local as usize], ids[local as usize], Events { order, events, outbox });
     }
 
-    /// The same for windows that are long, crowded, or cut by the run's limit.
+    /// The same for windows that are crowded, or cut by the run's limit.
     #[cold]
     fn handle_in_long_order(&mut self, local: u32, end: Time, events: &mut [Event<P<M>>]) {
-        let Worker { model, nodes, ids, outbox, long_order, late, handled, .. } = self;
+        let Worker { model, nodes, ids, outbox, long_order, late, is_cut, handled, start, .. } = self;
         long_order.clear();
         for (index, event) in events.iter().enumerate() {
             if event.at < end {
-                // Windows are at most 2³¹ ps long and aligned, so the lower half of an instant orders it.
-                let key = (event.at.0 << u32::BITS) | u64::from(event.source);
+                // A place in a window fits 32 bits.
+                let key = (event.at - *start).0 << u32::BITS | u64::from(event.source);
                 long_order.push((key, index as u32));
-            } else if event.source == TIMER {
-                outbox.timers -= 1;
-            } else {
-                late.push(event.payload);
+                continue;
+            }
+            *is_cut = true;
+            match event.source {
+                TIMER => outbox.timers -= 1,
+                _ => late.push(event.payload),
             }
         }
         *handled += long_order.len() as u64;

@@ -7,8 +7,8 @@
 //!
 //! * **Messages take time.** A message sent at `t` arrives no earlier than `t + lookahead`. A node never reads another
 //!   node's state, so all nodes are independent of each other for one lookahead: an *epoch*.
-//! * **Windows.** An epoch is cut into windows (powers of two in length, so that finding one is a shift). Within a
-//!   window the engine takes one node after the other and hands it all its messages in time order. There is no global event
+//! * **Windows.** An epoch is cut into windows of equal length, best a single one: the more a node has to do in a turn, the less each thing
+//!   costs. Within a window the engine takes one node after the other and hands it all its messages in time order. There is no global event
 //!   queue, and a node's state stays in the cache while it works.
 //! * **Lazy nodes.** A node need not have an event for everything that happens inside it. At the end of its turn it
 //!   is told to [`advance`](Model::advance) to the window's end, sends on whatever happened until then, and says
@@ -56,6 +56,7 @@ mod partition;
 pub mod reference;
 mod sync;
 mod wheel;
+mod windows;
 
 pub use engine::{END_OF_TIME, Engine, EngineError, Progress, Run, Setup};
 pub use model::{Handler, Model, NodeIndex, Scheduler, TIMER, Turn};

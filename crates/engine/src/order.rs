@@ -10,7 +10,7 @@ const SOURCE_BITS: u32 = 32;
 /// Bits of an event's index in a key.
 const INDEX_BITS: u32 = 12;
 /// Bits of an instant's place in its window in a key.
-const TIME_BITS: u32 = 64 - SOURCE_BITS - INDEX_BITS;
+pub(crate) const TIME_BITS: u32 = 64 - SOURCE_BITS - INDEX_BITS;
 /// Below so many, insertion alone is faster.
 const FEW: usize = 20;
 /// Stretches of a window.
@@ -25,9 +25,8 @@ pub(crate) type Key = u64;
 const LAST: Key = u64::MAX;
 
 #[inline(always)]
-fn key(at: Time, source: u32, index: usize) -> Key {
-    // All events of a window agree in the bits of their instants that are shifted out here.
-    (at.0 << (SOURCE_BITS + INDEX_BITS)) | (u64::from(source) << INDEX_BITS) | index as u64
+fn key(start: Time, at: Time, source: u32, index: usize) -> Key {
+    (at.0 - start.0) << (SOURCE_BITS + INDEX_BITS) | u64::from(source) << INDEX_BITS | index as u64
 }
 
 /// Which of the turn's events it is.
@@ -44,8 +43,8 @@ pub(crate) fn is_of_instants(difference: u64) -> bool {
 
 /// Orders one turn's events after the other's.
 pub(crate) struct Order {
-    /// Window length is `1 << shift` picoseconds.
-    shift: u32,
+    /// Bits of a place in a window.
+    bits: u32,
     // A byte cannot leave them.
     keys: Box<[Key; MANY + 1]>,
     spread: Box<[Key; MANY + 1]>,
@@ -54,21 +53,23 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    pub(crate) fn new(shift: u32) -> Self {
-        Order { shift, keys: Box::new([0; MANY + 1]), spread: Box::new([0; MANY + 1]), many: Vec::new() }
+    /// For windows of so many picoseconds.
+    pub(crate) fn new(length: u64) -> Self {
+        let bits = u64::BITS - (length - 1).leading_zeros();
+        Order { bits, keys: Box::new([0; MANY + 1]), spread: Box::new([0; MANY + 1]), many: Vec::new() }
     }
 
     /// Whether so many events of one window have keys.
     #[inline]
-    pub(crate) fn takes(&self, events: usize) -> bool {
-        events < 1 << INDEX_BITS && self.shift <= TIME_BITS
+    pub(crate) fn takes(events: usize) -> bool {
+        events < 1 << INDEX_BITS
     }
 
-    /// The keys in order, and behind them one that is greater, or at worst makes the last instant look shared.
+    /// The keys in order, of events of a window that begins at `start`, and behind them one that is greater, or at worst makes the last instant look shared.
     #[inline(always)]
-    pub(crate) fn sort(&mut self, events: impl ExactSizeIterator<Item = (Time, u32)>) -> &[Key] {
+    pub(crate) fn sort(&mut self, start: Time, events: impl ExactSizeIterator<Item = (Time, u32)>) -> &[Key] {
         let count = events.len();
-        let keys = events.enumerate().map(|(index, (at, source))| key(at, source, index));
+        let keys = events.enumerate().map(|(index, (at, source))| key(start, at, source, index));
         if count < FEW {
             let mut greatest = 0;
             for (end, key) in keys.enumerate() {
@@ -85,10 +86,10 @@ impl Order {
 
     #[inline(always)]
     fn sort_some(&mut self, events: impl ExactSizeIterator<Item = Key>) -> &[Key] {
-        let Order { shift, keys, spread, .. } = self;
+        let Order { bits, keys, spread, .. } = self;
         let count = events.len();
         // The stretches are the first bits of a place in the window.
-        let first_bit = SOURCE_BITS + INDEX_BITS + shift.saturating_sub(STRETCHES.ilog2());
+        let first_bit = SOURCE_BITS + INDEX_BITS + bits.saturating_sub(STRETCHES.ilog2());
         let stretch = |key: Key| (key >> first_bit) as usize % STRETCHES;
         let mut places = [0u8; STRETCHES];
         for (index, key) in events.enumerate() {
@@ -161,22 +162,22 @@ mod tests {
         /// Whatever the window and the number of events, in whatever order they come.
         #[test]
         fn as_a_sort_would(
-            shift in 0u32..=TIME_BITS,
+            length in 1u64..=1 << TIME_BITS,
             window in 0u64..1 << 40,
             events in prop::collection::vec((any::<u64>(), any::<u32>()), 0..400),
             is_sorted in any::<bool>(),
         ) {
             let mut events: Vec<_> =
-                events.iter().map(|&(at, source)| (Time((window << shift) + (at & ((1 << shift) - 1))), source)).collect();
+                events.iter().map(|&(at, source)| (Time(window * length + at % length), source)).collect();
             if is_sorted {
                 events.sort_unstable();
             }
             let mut wanted: Vec<usize> = (0..events.len()).collect();
             wanted.sort_by_key(|&index| events[index]);
-            let mut order = Order::new(shift);
-            prop_assert!(order.takes(events.len()));
+            let mut order = Order::new(length);
+            prop_assert!(Order::takes(events.len()));
             for _ in 0..2 {
-                let keys = order.sort(events.iter().copied());
+                let keys = order.sort(Time(window * length), events.iter().copied());
                 let (last, keys) = keys.split_last().unwrap();
                 prop_assert_eq!(*last, LAST);
                 prop_assert_eq!(keys.iter().map(|&key| index(key)).collect::<Vec<_>>(), wanted.clone());

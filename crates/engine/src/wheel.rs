@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 
 use netloom_units::Time;
 
+use crate::windows::Windows;
+
 /// A message or timer on its way to a node of this partition.
 // The payload is written first: what it is copied from could otherwise, for all the compiler knows, be what is being written.
 #[repr(C)]
@@ -37,13 +39,14 @@ pub(crate) struct Wheel<P> {
     nodes: usize,
     /// Number of slots minus one; the number is a power of two.
     mask: u64,
-    /// Window length is `1 << shift` picoseconds.
-    shift: u32,
+    windows: Windows,
     /// The window being run, or next to run.
     current: u64,
     /// The first window to which messages may still be sent: those before belong to the epoch being run.
     open: u64,
-    /// How many windows after `open` are certainly near, whichever window of its epoch is being run.
+    /// When it begins.
+    opens: Time,
+    /// How many windows from `open` on are certainly near, whichever window of its epoch is being run.
     near: u64,
     pool: Vec<Vec<Event<P>>>,
     /// `free[s]` are empty buffers for 2^s events each.
@@ -59,19 +62,19 @@ pub(crate) struct Wheel<P> {
 const SIZES: usize = 32;
 
 impl<P: Copy> Wheel<P> {
-    /// A wheel for `nodes` nodes with 2^`shift` ps windows, of which `slots` (a power of two) are near; `epoch` (fewer) are run
-    /// between two meetings.
-    pub(crate) fn new(nodes: usize, shift: u32, slots: usize, epoch: u64) -> Self {
-        debug_assert!(slots.is_power_of_two() && epoch < slots as u64);
+    /// A wheel for `nodes` nodes, of whose windows `slots` (a power of two) are near; `epoch` (fewer) are run between two meetings.
+    pub(crate) fn new(nodes: usize, windows: Windows, slots: usize, epoch: u64) -> Self {
+        debug_assert!(slots.is_power_of_two() && slots <= 256 && epoch < slots as u64);
         Wheel {
             turns: vec![Vec::new(); slots],
             inboxes: vec![0; slots * nodes],
             nodes,
             mask: slots as u64 - 1,
-            shift,
+            windows,
             current: 0,
             open: 0,
-            near: slots as u64 - 1 - epoch,
+            opens: Time::ZERO,
+            near: if windows.are_counted_ahead() { slots as u64 - epoch } else { 0 },
             // Nobody gets the first one.
             pool: vec![Vec::new()],
             free: [const { Vec::new() }; SIZES],
@@ -82,12 +85,13 @@ impl<P: Copy> Wheel<P> {
     }
 
     pub(crate) fn window_of(&self, at: Time) -> u64 {
-        at.0 >> self.shift
+        let ahead = self.windows.ahead(self.opens, at);
+        if ahead < self.near { self.open + ahead } else { self.windows.of(at) }
     }
 
     /// First instant after a window.
     pub(crate) fn end_of(&self, window: u64) -> Time {
-        Time((window + 1) << self.shift)
+        self.windows.start(window + 1)
     }
 
     /// Adds a message that arrives at a node at `at` to its window. It is made in its place: nearly every packet passes here, and is not
@@ -97,13 +101,13 @@ impl<P: Copy> Wheel<P> {
     /// If that window belongs to the running epoch: the message was sent with less than the lookahead.
     #[inline(always)]
     pub(crate) fn insert(&mut self, at: Time, node: u32, make: impl FnOnce() -> Event<P>) {
-        let window = self.window_of(at);
-        // One comparison for both: what is too early wraps and seems far away.
-        if window.wrapping_sub(self.open) <= self.near {
-            self.place(window, node, make);
+        // One comparison for both: what is too early seems far away.
+        let ahead = self.windows.ahead(self.opens, at);
+        if ahead < self.near {
+            self.place(self.open + ahead, node, make);
         } else {
             self.check_open(at);
-            self.far_window(window).events.push(make());
+            self.far_window(self.windows.of(at)).events.push(make());
         }
     }
 
@@ -111,9 +115,9 @@ impl<P: Copy> Wheel<P> {
     #[inline(never)]
     fn check_open(&self, at: Time) {
         assert!(
-            self.window_of(at) >= self.open,
+            at >= self.opens,
             "the model sent a message that arrives at {at}, less than one lookahead after its cause (the running epoch ends at {})",
-            Time(self.open << self.shift),
+            self.opens,
         );
     }
 
@@ -201,6 +205,7 @@ impl<P: Copy> Wheel<P> {
     pub(crate) fn begin_epoch(&mut self, windows: std::ops::Range<u64>) {
         self.advance_to(windows.start);
         self.open = windows.end;
+        self.opens = self.windows.start(windows.end);
     }
 
     /// Makes `window` the current one; all earlier windows must have been run or be empty.
