@@ -138,7 +138,7 @@ impl Ports {
         if let Some(trims) = &rules.trims {
             return self.enqueue_trimming(port, packet, moment, rules, trims, random, wire);
         }
-        self.enqueue_lossless(port, packet, moment, rules, random, wire)
+        self.enqueue_exactly(port, packet, moment, rules, random, wire)
     }
 
     /// [`Self::enqueue`] where flow control keeps packets from being lost.
