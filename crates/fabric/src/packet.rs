@@ -15,6 +15,14 @@ pub enum PacketKind {
     Returned,
     /// What is left of a data packet, or of a header, that met a cut link, on its way back to the sender, with source and destination exchanged.
     Unreachable,
+    /// An ACK that met a cut link, on its way back to the receiver that sent it, with source and destination exchanged.
+    UnreachableAck,
+    /// The same of a NACK.
+    UnreachableNack,
+    /// The same of a PULL.
+    UnreachablePull,
+    /// The same of a CNP.
+    UnreachableCnp,
     /// Acknowledges a data packet, and everything before [`Packet::aux`].
     Ack,
     /// Go-back-N: asks for everything from [`Packet::aux`] on. Otherwise: the packet has come as a header only, and everything before
@@ -53,6 +61,29 @@ impl PacketKind {
     #[inline(always)]
     pub fn is_data(self) -> bool {
         self == PacketKind::Data
+    }
+
+    /// What a packet of this kind becomes when it turns back at a cut link; none if nobody is told of it.
+    pub fn turned_back(self) -> Option<PacketKind> {
+        match self {
+            PacketKind::Data | PacketKind::Header => Some(PacketKind::Unreachable),
+            PacketKind::Ack => Some(PacketKind::UnreachableAck),
+            PacketKind::Nack => Some(PacketKind::UnreachableNack),
+            PacketKind::Pull => Some(PacketKind::UnreachablePull),
+            PacketKind::Cnp => Some(PacketKind::UnreachableCnp),
+            _ => None,
+        }
+    }
+
+    /// What an answer of a receiver was before it turned back at a cut link; none if it did not.
+    pub fn turned_answer(self) -> Option<PacketKind> {
+        match self {
+            PacketKind::UnreachableAck => Some(PacketKind::Ack),
+            PacketKind::UnreachableNack => Some(PacketKind::Nack),
+            PacketKind::UnreachablePull => Some(PacketKind::Pull),
+            PacketKind::UnreachableCnp => Some(PacketKind::Cnp),
+            _ => None,
+        }
     }
 
     /// Whether it goes beside the data and takes no bandwidth.
@@ -269,7 +300,7 @@ impl Packet {
         self.size = self.size.min(size);
     }
 
-    /// Turns a header round, back to its source, as a packet of `kind`.
+    /// Turns round, back to its source, as a packet of `kind`.
     pub(crate) fn turn_round(&mut self, kind: PacketKind) {
         self.kind = kind;
         (self.src, self.dst) = (self.dst, self.src);

@@ -622,12 +622,15 @@ impl Ports {
         }
     }
 
-    /// What is left of a data packet, or of a header, turns back to its source, as the channel of a port is cut: the caller sends it on its way.
+    /// What is left of a data packet, or of a header, or an answer turns back to its source as a packet of `kind`, as the channel of a port is cut:
+    /// the caller sends it on its way.
     #[cold]
-    pub fn turn_back(&mut self, port: u16, packet: &mut Packet, header_size: u16) {
+    pub fn turn_back(&mut self, port: u16, packet: &mut Packet, kind: PacketKind, header_size: u16) {
         self.ports[usize::from(port)].losses().returns += 1;
-        packet.trim(header_size);
-        packet.turn_round(PacketKind::Unreachable);
+        if kind == PacketKind::Unreachable {
+            packet.trim(header_size);
+        }
+        packet.turn_round(kind);
     }
 
     /// A packet ends here, as no route leads on.

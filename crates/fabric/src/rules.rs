@@ -16,7 +16,7 @@ pub(crate) const CONTROL: usize = 1;
 pub(crate) const DATA: usize = 2;
 
 /// At least as many as there are kinds of packets; a power of two, so that finding a kind's entry takes one instruction.
-const KINDS: usize = 16;
+const KINDS: usize = 32;
 
 /// How packets are trimmed.
 #[derive(Clone, Debug)]

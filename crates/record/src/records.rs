@@ -354,7 +354,7 @@ pub struct ChannelRecord {
     pub lost: u64,
     /// Data packets that lost their payload at the port; not among `drops`.
     pub trims: u64,
-    /// Headers of trimmed packets sent back to their source, because there was no room for them either.
+    /// Headers of trimmed packets sent back to their source, because there was no room for them either; and what went back because the channel was cut.
     pub returns: u64,
     /// Packets marked (ECN) at the port.
     pub marks: u64,

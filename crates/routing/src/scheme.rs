@@ -10,7 +10,7 @@ use crate::granularity::flowcut::Flowcut;
 use crate::hash::HashFunction;
 use crate::selector::conga::Conga;
 use crate::selector::estimator::Estimator;
-use crate::selector::layer::First;
+use crate::selector::layer::{Acks, First};
 use crate::selector::least_loaded::By;
 use crate::selector::mod_k;
 use crate::{Granularity, Selector};
@@ -118,6 +118,12 @@ impl Routing {
     pub fn leaves_paths(&self) -> bool {
         self.placement == Placement::Nic
             && !matches!(self.granularity, Granularity::Flow(_) | Granularity::Flowcut(_))
+    }
+
+    /// Whether what answers a packet goes another way back if it carries another tag: not where all answers go by layer 0.
+    pub fn answers_leave_paths(&self) -> bool {
+        self.leaves_paths()
+            && !matches!(&self.selector, Selector::Layer(layer) if layer.acks == Acks::Minimal)
     }
 
     /// The way in which leaf switches tell each other of congestion, if they do.

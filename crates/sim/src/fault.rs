@@ -80,19 +80,20 @@ pub struct Cut {
     /// Time from the cut, and from the repair, until all switches and hosts go by new routes, which a packet under way follows from its next
     /// switch on. Absent: never.
     pub reroute_after: Option<Time>,
-    /// What becomes of the data packets that come to a cut link of the middle of the run.
+    /// What becomes of the packets that come to a cut link of the middle of the run.
     pub unreachable: Unreachable,
 }
 
-/// What a switch does with a data packet, or what trimming has left of one, whose link is cut when it comes.
+/// What a switch does with a packet whose link is cut when it comes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unreachable {
     /// It is lost, and nobody is told.
     #[default]
     Silence,
-    /// Its header, as large as an ACK, goes back to its source, which sends it again at once, and takes another path if the packet was on the present one (FatPaths, SC
-    /// 2020, section V: "an ICMP error arrives"). What was waiting for the link or on it at the cut is lost in silence, and so are control packets.
+    /// The header of a data packet, as large as an ACK, goes back to its source, which sends it again at once, and takes another path if the packet was on the present one
+    /// (FatPaths, SC 2020, section V: "an ICMP error arrives"). An ACK, NACK, PULL or CNP goes back to the receiver that sent it, which sends it again by a path drawn
+    /// anew. What was waiting for the link or on it at the cut is lost in silence, and so are signals on their way back.
     Signal,
 }
 

@@ -230,8 +230,10 @@ impl Switch {
             _ if world.routing.conga().is_some() => self.lead(world, id, now, packet, out),
             _ => self.choose_specially(world, id, now, packet, out),
         };
-        if !self.told.is_empty() && self.must_tell(now, port, packet) {
-            self.ports.turn_back(port, packet, world.transport.options.ack_size.0 as u16);
+        if !self.told.is_empty()
+            && let Some(kind) = self.must_tell(world, now, port, packet)
+        {
+            self.ports.turn_back(port, packet, kind, world.transport.options.ack_size.0 as u16);
             return self.send_back(world, id, now, packet, out);
         }
         if world.fabric.options.qcn.is_some()
@@ -419,10 +421,11 @@ impl Switch {
         }
     }
 
-    /// Whether a packet's source is to be told that the packet's link is cut.
-    fn must_tell(&self, now: Time, port: PortId, packet: &Packet) -> bool {
+    /// As what a packet goes back to its source, if that is to be told that the packet's link is cut.
+    fn must_tell(&self, world: &World, now: Time, port: PortId, packet: &Packet) -> Option<PacketKind> {
         let is_cut = |&(of, from, until): &(PortId, Time, Time)| of == port && from <= now && now < until;
-        (packet.is_data() || packet.is_header()) && self.told.iter().any(is_cut)
+        let kind = packet.kind.turned_back().filter(|_| self.told.iter().any(is_cut))?;
+        (kind == PacketKind::Unreachable || world.routing.answers_leave_paths()).then_some(kind)
     }
 
     /// Sends the header of a packet that goes no further back to the packet's source.

@@ -79,6 +79,37 @@ fn a_packet_takes_another_path_as_soon_as_its_header_has_come_back() {
 }
 
 #[test]
+fn an_ack_takes_another_way_as_soon_as_it_has_come_back() {
+    let mut turned = [0; 3];
+    for seed in 0..40 {
+        let (network, records) = one_packet(seed, us(20));
+        let flow = &records.flows[0];
+        let at = |from: &str, to: &str| {
+            records.channels.iter().find(|c| &*c.from == from && &*c.to == to).unwrap()
+        };
+        // From the far leaf by the spine that the link is cut at, and back to the host.
+        let acks = at("s2", "s0").returns;
+        let link = |tier: &str| {
+            let channel = records.channels.iter().find(|channel| &*channel.tier == tier).unwrap();
+            network.channel(channel.channel)
+        };
+        let ack = SimConfig::default().transport.options.ack_size;
+        let over = |tier| link(tier).rate.serialize(ack) + link(tier).latency;
+        let tier = &*at("s2", "s0").tier;
+        let turn = (over("host") + over(tier)) * 2;
+        // An ACK takes four channels.
+        let idle = flow.idle_fct + (over("host") + over(tier)) * 2;
+        let late = fct(flow) - flow.idle_fct;
+        assert_eq!(flow.sender_fct, Some(idle + late + turn * acks));
+        assert_eq!((flow.timeouts, at("s2", "s0").lost, at("s2", "s0").packets), (0, 0, 0));
+        let control = records.totals.control;
+        assert_eq!((control.sent, control.delivered, control.dropped), (1 + acks, 1 + acks, 0));
+        turned[acks.min(2) as usize] += 1;
+    }
+    assert!(turned[0] >= 10 && turned[1] >= 4 && turned[2] >= 1, "{turned:?}");
+}
+
+#[test]
 fn only_packets_that_come_while_the_link_is_cut_go_back() {
     let (network, _) = one_packet(0, us(20));
     let there = over_host_link(&network, 1000 + SimConfig::default().transport.options.header.0);

@@ -286,6 +286,10 @@ impl Host {
             PacketKind::Data => self.on_data(world, id, now, packet, out),
             PacketKind::Header => self.on_header(world, id, now, packet, out),
             PacketKind::Returned | PacketKind::Unreachable => self.on_returned(world, id, now, packet, out),
+            PacketKind::UnreachableAck
+            | PacketKind::UnreachableNack
+            | PacketKind::UnreachablePull
+            | PacketKind::UnreachableCnp => self.on_turned_answer(world, id, now, packet, out),
             PacketKind::Ack => self.on_ack(world, id, now, packet, out),
             PacketKind::Nack => self.on_nack(world, id, now, packet, out),
             PacketKind::Pull => self.on_pull(world, now, packet, out),

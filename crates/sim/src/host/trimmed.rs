@@ -1,14 +1,16 @@
 //! Packets that lost their payload on the way, in a full queue or at a cut link: what is left of them reaches their receiver, or comes back to their sender.
+//! And answers that come back from a cut link.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{Packet, PacketKind};
-use netloom_routing::FlowKey;
+use netloom_fabric::{FRESH, NO_INGRESS, Packet, PacketKind};
+use netloom_routing::{FlowKey, Tag};
 use netloom_transport::Ack;
 use netloom_units::Time;
 
+use super::receive::moment;
 use super::receivers::Place;
-use super::{Host, answer, flow_in};
-use crate::model::{Message, World};
+use super::{Host, NIC, answer, flow_in};
+use crate::model::{Channels, Message, World};
 
 impl Host {
     /// A header arrived instead of a packet.
@@ -67,5 +69,27 @@ impl Host {
             self.heed(world, id, packet.slot, &feedback, out);
         }
         self.go_on(world, packet.slot, now, out);
+    }
+
+    /// What this host answered met a cut link, and has come back: it is sent again, by another way if one is drawn.
+    ///
+    /// Nothing is remembered of it: the next answer goes the way of the packet that it answers, as that sender may be on another path by then.
+    #[cold]
+    pub(super) fn on_turned_answer(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &Packet,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        self.control_received += 1;
+        let (Some(kind), dst) = (packet.kind.turned_answer(), packet.src) else { return };
+        let tag = world.routes(now).tags(id, dst).another(Tag::from_bits(packet.tag), &mut self.random);
+        let mut answer =
+            Packet { src: id, dst, tag: tag.bits(), kind, ingress: NO_INGRESS, vc: FRESH, ..*packet };
+        self.control_sent += 1;
+        let moment = moment(world, now, out);
+        self.nic.enqueue(NIC, &mut answer, moment, &world.rules, &mut self.random, &mut Channels(out));
     }
 }

@@ -81,6 +81,7 @@ fn tells(kind: PacketKind) -> bool {
     use PacketKind::*;
     match kind {
         Data | Header | Ack | Nack | Pull | Cnp => true,
-        Returned | Unreachable | Cnm | FlowAck | Word | Xoff | Xon | Pause | Credit | Report => false,
+        Returned | Unreachable | UnreachableAck | UnreachableNack | UnreachablePull | UnreachableCnp => false,
+        Cnm | FlowAck | Word | Xoff | Xon | Pause | Credit | Report => false,
     }
 }
