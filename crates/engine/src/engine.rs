@@ -194,7 +194,10 @@ impl<'m, M: Model> Engine<'m, M> {
         let out_of_time = !stopped && setup.until > END_OF_TIME && !workers.iter().all(is_idle);
         let mut pending = Vec::new();
         for worker in &mut workers {
-            pending.append(&mut worker.late);
+            match pending.is_empty() {
+                true => pending = std::mem::take(&mut worker.late),
+                false => pending.append(&mut worker.late),
+            }
             for event in worker.outbox.wheel.drain() {
                 match event.source {
                     TIMER => worker.outbox.timers -= 1,

@@ -61,6 +61,13 @@ pub(crate) struct Wheel<P> {
 /// No buffer holds 2^32 events.
 const SIZES: usize = 32;
 
+/// By how many sizes too large a buffer may be for its node.
+const LARGER: usize = 2;
+
+/// From this size on a node begins with half of what its last buffers had to hold, as its later windows have only begun to fill: what does not come in
+/// then is moved once.
+const LARGE: u8 = 7;
+
 impl<P: Copy> Wheel<P> {
     /// A wheel for `nodes` nodes, of whose windows `slots` (a power of two) are near; `epoch` (fewer) are run between two meetings.
     pub(crate) fn new(nodes: usize, windows: Windows, slots: usize, epoch: u64) -> Self {
@@ -164,7 +171,8 @@ impl<P: Copy> Wheel<P> {
     /// A node's first message in a window: it gets a turn and a buffer.
     #[inline(never)]
     fn open_inbox(&mut self, slot: usize, place: usize, node: u32) -> BufferRef {
-        let buffer = self.free_buffer(self.wanted[node as usize]);
+        let wanted = self.wanted[node as usize];
+        let buffer = self.free_buffer(wanted - u8::from(wanted >= LARGE));
         self.inboxes[place] = buffer;
         self.turns[slot].push(node);
         buffer
@@ -173,20 +181,40 @@ impl<P: Copy> Wheel<P> {
     /// An empty buffer for 2^`size` events.
     #[inline]
     fn free_buffer(&mut self, size: u8) -> BufferRef {
-        self.free[usize::from(size) % SIZES].pop().unwrap_or_else(|| {
+        self.free[usize::from(size) % SIZES].pop().unwrap_or_else(|| self.larger_or_new(size))
+    }
+
+    /// A larger one that nobody needs now, or else a new one.
+    #[cold]
+    #[inline(never)]
+    fn larger_or_new(&mut self, size: u8) -> BufferRef {
+        let larger = self.free.iter_mut().skip(usize::from(size) + 1).take(LARGER).find_map(Vec::pop);
+        larger.unwrap_or_else(|| {
             self.pool.push(Vec::with_capacity(1 << size));
             self.pool.len() as BufferRef - 1
         })
     }
 
-    /// Adds a message to a buffer that is full.
+    /// Adds a message to a buffer that is full: it changes places with a free one of twice its size, or grows to that.
     #[cold]
     #[inline(never)]
     fn push_growing(&mut self, buffer: BufferRef, event: Event<P>) {
-        let events = &mut self.pool[buffer as usize];
-        events.reserve_exact(events.capacity());
-        events.push(event);
-        self.wanted[event.node as usize] = events.capacity().ilog2() as u8;
+        let size = self.pool[buffer as usize].capacity().ilog2() as usize;
+        match self.free[(size + 1) % SIZES].pop() {
+            Some(free) => {
+                self.pool.swap(buffer as usize, free as usize);
+                let [small, large] =
+                    self.pool.get_disjoint_mut([free as usize, buffer as usize]).expect("two buffers");
+                large.append(small);
+                self.free[size].push(free);
+            }
+            None => {
+                let events = &mut self.pool[buffer as usize];
+                events.reserve_exact(events.capacity());
+            }
+        }
+        self.pool[buffer as usize].push(event);
+        self.wanted[event.node as usize] = size as u8 + 1;
     }
 
     fn far_window(&mut self, window: u64) -> &mut Far<P> {
@@ -243,7 +271,8 @@ impl<P: Copy> Wheel<P> {
         let size = events.capacity().ilog2();
         // Half of it would have done.
         if events.len() < events.capacity() / 4 {
-            self.wanted[node as usize] = size as u8 - 1;
+            let wanted = &mut self.wanted[node as usize];
+            *wanted = (*wanted).min(size as u8 - 1);
         }
         events.clear();
         self.pool[buffer as usize] = events;
@@ -257,6 +286,8 @@ impl<P: Copy> Wheel<P> {
 
     /// Empties the wheel.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Event<P>> {
+        // What follows may be kept: room for it comes from what nobody needs.
+        self.pool.retain(|events| !events.is_empty());
         let near = std::mem::take(&mut self.pool).into_iter().flatten();
         near.chain(std::mem::take(&mut self.far).into_values().flat_map(|far| far.events))
     }
@@ -268,5 +299,42 @@ impl<P: Copy> Wheel<P> {
         debug_assert!(self.turns[slot].is_empty(), "a node got a turn in the window being run");
         self.turns[slot] = turns;
         self.advance_to(self.current + 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOST: usize = 8;
+
+    /// So many messages for a node in the current window, and its turn; returns what came.
+    fn turn(wheel: &mut Wheel<u32>, node: u32, messages: usize) -> Vec<u32> {
+        let window = wheel.current;
+        for payload in 0..messages as u32 {
+            wheel.insert_timer(window, Event { payload, at: wheel.end_of(window), source: 0, node });
+        }
+        let turns = wheel.take_turns();
+        assert_eq!(turns, [node]);
+        let (buffer, events) = wheel.take_inbox(node);
+        let came = events.iter().map(|event| event.payload).collect();
+        wheel.recycle(node, buffer, events);
+        wheel.finish(turns);
+        came
+    }
+
+    /// One node after the other has its busiest turn: they get by with the buffers of two.
+    #[test]
+    fn a_buffer_that_nobody_needs_serves_whoever_does() {
+        let mut wheel = Wheel::new(5, 10, 8, 1);
+        let mut made = Vec::new();
+        for node in 0..5 {
+            for messages in [1, 3, MOST, 1, 1, 1, 1] {
+                let expected: Vec<u32> = (0..messages as u32).collect();
+                assert_eq!(turn(&mut wheel, node, messages), expected);
+            }
+            made.push(wheel.pool.iter().map(Vec::capacity).sum::<usize>());
+        }
+        assert!(made.iter().all(|&room| room <= 2 * MOST), "{made:?}");
     }
 }
