@@ -326,7 +326,7 @@ mod tests {
     /// One node after the other has its busiest turn: they get by with the buffers of two.
     #[test]
     fn a_buffer_that_nobody_needs_serves_whoever_does() {
-        let mut wheel = Wheel::new(5, 10, 8, 1);
+        let mut wheel = Wheel::new(5, Windows::new(1000), 8, 1);
         let mut made = Vec::new();
         for node in 0..5 {
             for messages in [1, 3, MOST, 1, 1, 1, 1] {
