@@ -22,10 +22,13 @@
 //! assert_eq!((vcs, forwarding.find_cycle(&network, vcs)), (2, None));
 //! ```
 
+mod minimal;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use netloom_topology::{ChannelId, Network, NodeId, PortId};
 
+use self::minimal::follow_minimal;
 use super::alternatives::Alternatives;
 use super::channels::{self, rank};
 use super::layers::Layers;
@@ -65,11 +68,17 @@ pub(crate) fn find_cycle(
 
 /// The virtual channels that the routes use where there are enough of them. At least 1, at most 255.
 pub(crate) fn vcs_needed(network: &Network, table: &RouteTable, ways: Ways<'_>) -> u8 {
-    let mut highest = 0;
-    follow(network, table, ways, u8::MAX, |channel, at, onward| {
-        highest = highest.max(channels::next(at.highest(), rank(network, channel), onward.lowest, u8::MAX));
-    });
-    highest.saturating_add(1)
+    // With few of them it is quicker, and mostly they are enough.
+    for vcs in [8, 32, u8::MAX] {
+        let mut highest = 0;
+        follow(network, table, ways, vcs, |channel, at, onward| {
+            highest = highest.max(channels::next(at.highest(), rank(network, channel), onward.lowest, vcs));
+        });
+        if highest < vcs - 1 {
+            return highest + 1;
+        }
+    }
+    u8::MAX
 }
 
 /// A set of virtual channels.
@@ -255,32 +264,19 @@ fn follow(
 ) {
     let mut traffic = Traffic::new(network, vcs);
     match ways {
-        Ways::Minimal => follow_minimal(&mut traffic, table, depend),
+        Ways::Minimal => follow_minimal(network, table, vcs, depend),
         Ways::Layers(layers) => follow_layers(&mut traffic, table, layers, depend),
         Ways::Via(via) => {
             follow_detours(&mut traffic, table, Detours { via, over_own: false, late: &[] }, depend)
         }
         Ways::Paths(paths) => follow_paths(network, paths, vcs, depend),
         Ways::Weighed(alternatives) => {
-            follow_minimal(&mut traffic, table, &mut depend);
+            follow_minimal(network, table, vcs, &mut depend);
             let (via, over_own) = (alternatives.via(), alternatives.uses_all_links());
             let late =
                 if alternatives.is_progressive() { late(&mut traffic, table, via) } else { Vec::new() };
             follow_detours(&mut traffic, table, Detours { via, over_own, late: &late }, depend);
         }
-    }
-}
-
-fn follow_minimal(
-    traffic: &mut Traffic<'_>,
-    table: &RouteTable,
-    mut depend: impl FnMut(ChannelId, VcSet, &Onward),
-) {
-    for to in 0..table.edges() {
-        traffic.clear();
-        let sources = (0..table.edges()).filter(|&from| from != to);
-        sources.for_each(|from| traffic.start(table.edge_switch(from)));
-        traffic.spread(|here| table.towards_edge(here, to).ports, &mut depend);
     }
 }
 
