@@ -59,7 +59,7 @@ pub enum SeriesError {
     )]
     TooLong,
     /// It could not be kept.
-    #[error("cannot keep a series in a temporary file: {0}")]
+    #[error("cannot keep what was seen in a temporary file in {dir} (TMPDIR): {0}", dir = std::env::temp_dir().display())]
     File(String),
 }
 

@@ -46,8 +46,8 @@ pub enum RunError {
     /// Work is left at the end of time.
     #[error("the run reached {END_OF_TIME} of simulated time, the end of time, with work left")]
     OutOfTime,
-    /// A time series cannot be kept.
-    #[error("measure: {0}")]
+    /// A time series, or what flows leave behind, cannot be kept.
+    #[error(transparent)]
     Series(#[from] SeriesError),
     /// Work is left although nothing happens any more.
     #[error("the run stands still: host {host} {what}")]
