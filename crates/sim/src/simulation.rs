@@ -348,7 +348,7 @@ impl Simulation {
         mut observe: impl FnMut(RunProgress) -> ControlFlow<()>,
         take: &mut dyn FnMut(FlowRecord),
     ) -> Result<Finished, RunError> {
-        let Simulation { world, measure, named_channels, groups, nodes, .. } = self;
+        let Simulation { mut world, measure, named_channels, groups, nodes, .. } = self;
         let until = measure.until.unwrap_or(Time::MAX);
         let setup = setup(&world, threads, until);
         let engine =
@@ -364,6 +364,8 @@ impl Simulation {
                 packet_hops: progress.messages,
             })
         });
+        // Records take much of what the layers of a large network have taken.
+        world.forwarding.forget_beyond();
         let remains = Remains {
             nodes: run.nodes,
             pending: run.pending,

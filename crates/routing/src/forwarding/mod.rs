@@ -131,6 +131,11 @@ impl TagSpace<'_> {
 }
 
 impl Forwarding {
+    /// Gives back the memory of all but the minimal routes: no packet asks any more.
+    pub fn forget_beyond(&mut self) {
+        self.beyond = Beyond::Nothing;
+    }
+
     /// Lays a scheme's paths on a network without its cut links. A function of the network, the cut links and the seed.
     ///
     /// # Errors
