@@ -444,7 +444,6 @@ impl Host {
             let pace = flow.ready(world, decider.as_deref(), *stopped);
             flow.in_turn = pace.is_some();
             let mut pace = pace?;
-            paces.note(world, slot, at, pace);
             if let Some(limiters) = limiters {
                 let limit = limiters.get(&flow.dst).map_or(Time::ZERO, |limiter| limiter.point.ready_at());
                 pace = pace.max(limit);
@@ -452,7 +451,11 @@ impl Host {
             if let (Some(stretching), Some(departures)) = (stretching, &mut flow.departures)
                 && pace <= at
             {
+                // What is stretched leaves then and not before, whatever is known by then.
                 pace = departures.leaves_at(stretching, at);
+            }
+            if limiters.is_none() {
+                paces.note(world, slot, at, pace);
             }
             Some(pace)
         })
