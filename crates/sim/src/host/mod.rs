@@ -434,6 +434,8 @@ impl Host {
             Shaping::None(_) | Shaping::Paced(_) => None,
         };
         let limiters = rare.as_ref().map(|rare| &rare.limiters).filter(|limiters| !limiters.is_empty());
+        // Elsewhere something may happen to a flow of which only another one hears.
+        let may_note = limiters.is_none() && !world.numbering.has_subflows();
         // Flow control holds the queue back, not what goes into it.
         let is_open = |lane| queue.is_some() || nic.is_open(NIC, lane);
         turns.next(&world.rules, at, is_open, |&slot| {
@@ -454,8 +456,8 @@ impl Host {
                 // What is stretched leaves then and not before, whatever is known by then.
                 pace = departures.leaves_at(stretching, at);
             }
-            if limiters.is_none() {
-                paces.note(world, slot, at, pace);
+            if may_note {
+                paces.note(slot, at, pace);
             }
             Some(pace)
         })

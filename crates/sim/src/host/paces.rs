@@ -3,7 +3,7 @@
 use netloom_fabric::{Packet, PacketKind};
 use netloom_units::Time;
 
-use crate::model::{Message, World};
+use crate::model::Message;
 
 /// By slot, from when on the flow may send, as it was when it was last asked. What has passed, or was never noted, says nothing: the flow must be
 /// asked.
@@ -17,11 +17,10 @@ impl Paces {
         self.0.get(slot as usize).copied().filter(|&from| from > at)
     }
 
-    /// A flow that was asked at `at` may send from `from` on, unless something happens to it. Where several share their data, something may
-    /// happen to one that only another hears of.
+    /// A flow that was asked at `at` may send from `from` on, unless something happens to it.
     #[inline(always)]
-    pub(super) fn note(&mut self, world: &World, slot: u32, at: Time, from: Time) {
-        if from > at && !world.numbering.has_subflows() {
+    pub(super) fn note(&mut self, slot: u32, at: Time, from: Time) {
+        if from > at {
             let slot = slot as usize;
             if slot >= self.0.len() {
                 self.0.resize(slot + 1, Time::ZERO);
@@ -58,5 +57,42 @@ impl Paces {
             PacketKind::Xoff | PacketKind::Xon if packet.flags.is_of_class() => self.0.clear(),
             _ => self.forget(packet.slot),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use netloom_fabric::Flags;
+
+    use super::*;
+
+    #[test]
+    fn a_flow_is_asked_again_when_its_pace_lets_it_or_something_happens_to_it() {
+        let packet = |kind, slot| Message::Packet(Packet { kind, slot, ..Packet::EMPTY });
+        let for_class =
+            Packet { kind: PacketKind::Xoff, flags: Flags::new(0, false).of_class(), ..Packet::EMPTY };
+        let asked_after = |message: &Message| {
+            let mut paces = Paces::default();
+            for slot in [1, 2] {
+                paces.note(slot, Time(5), Time(9));
+            }
+            paces.forget_by(message);
+            [1, 2].map(|slot| paces.later(slot, Time(8)).is_none())
+        };
+        assert_eq!(asked_after(&packet(PacketKind::Data, 1)), [false, false]);
+        for kind in
+            [PacketKind::Ack, PacketKind::Nack, PacketKind::Cnp, PacketKind::Pull, PacketKind::Returned]
+        {
+            assert_eq!(asked_after(&packet(kind, 1)), [true, false], "{kind:?}");
+        }
+        assert_eq!(asked_after(&Message::FlowTimer { slot: 2, flow: 7 }), [false, true]);
+        assert_eq!(asked_after(&Message::Start), [true, true]);
+        assert_eq!(asked_after(&Message::Packet(for_class)), [true, true]);
+
+        let mut paces = Paces::default();
+        paces.note(3, Time(5), Time(5));
+        assert_eq!([0, 3, 9].map(|slot| paces.later(slot, Time(4))), [None; 3]);
+        paces.note(3, Time(5), Time(9));
+        assert_eq!([5, 8, 9].map(|at| paces.later(3, Time(at))), [Some(Time(9)), Some(Time(9)), None]);
     }
 }
