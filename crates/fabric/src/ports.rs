@@ -160,7 +160,8 @@ impl Ports {
         let Ports { ports, queues, waiting, turns, buffers, is_host, .. } = self;
         let (state, is_host) = (&mut ports[index], *is_host);
         while state.ready() != 0 && state.free_at < moment.at {
-            start_unordered(state, index, queues, turns, buffers, is_host, rules, wire);
+            let effect = start_next_lossless(state, index, queues, turns, buffers, is_host, rules, wire);
+            debug_assert_eq!(effect, Effect::None);
         }
         if lane >= DATA
             && packet.ingress != NO_INGRESS
@@ -175,7 +176,8 @@ impl Ports {
                 // Stopped lanes may hold something.
                 let waiting = state.queued + u64::from(packet.size);
                 state.stats.max_queue = state.stats.max_queue.max(waiting);
-                depart_unordered(state, index, lane, packet, buffers, is_host, rules, wire);
+                let effect = depart_lossless(state, index, lane, packet, buffers, is_host, rules, wire);
+                debug_assert_eq!(effect, Effect::None);
                 return Fate::Queued;
             }
             waiting[index / 64] |= 1 << (index % 64);
@@ -226,7 +228,9 @@ impl Ports {
             state.free_at = moment.at;
             let waiting = state.queued + u64::from(packet.size);
             state.stats.max_queue = state.stats.max_queue.max(waiting);
-            depart_unordered(state, index, lane, packet, &mut self.buffers, self.is_host, rules, wire);
+            let effect =
+                depart_lossless(state, index, lane, packet, &mut self.buffers, self.is_host, rules, wire);
+            debug_assert_eq!(effect, Effect::None);
             return Fate::Queued;
         }
         if rules.watches_queues && packet.kind == PacketKind::Data {
@@ -332,7 +336,8 @@ impl Ports {
         let Ports { ports, queues, turns, buffers, is_host, .. } = self;
         let state = &mut ports[index];
         while state.ready() != 0 && state.free_at < until {
-            start_unordered(state, index, queues, turns, buffers, *is_host, rules, wire);
+            let effect = start_next_lossless(state, index, queues, turns, buffers, *is_host, rules, wire);
+            debug_assert_eq!(effect, Effect::None);
         }
     }
 
@@ -610,7 +615,9 @@ impl Ports {
             let index = usize::from(port);
             let lane = self.lane_out(index, packet, rules);
             let state = &mut self.ports[index];
-            depart_unordered(state, index, lane, packet, &mut self.buffers, self.is_host, rules, wire);
+            let effect =
+                depart_lossless(state, index, lane, packet, &mut self.buffers, self.is_host, rules, wire);
+            debug_assert_eq!(effect, Effect::None);
         } else {
             match state.start(packet, DATA, false) {
                 Some(departure) => wire.depart(departure),
@@ -771,42 +778,8 @@ fn start_next_lossless(
     depart_lossless(state, index, lane, packet, buffers, is_host, rules, wire)
 }
 
-/// The same while ports are not ordered: nothing follows at another one.
-#[expect(clippy::too_many_arguments, reason = "the parts of one departure")]
-#[inline(always)]
-fn start_unordered(
-    state: &mut Port,
-    index: usize,
-    queues: &mut Queues,
-    turns: &mut [Turns],
-    buffers: &mut Buffers,
-    is_host: bool,
-    rules: &Rules,
-    wire: &mut impl Wire,
-) {
-    let effect = start_next_lossless(state, index, queues, turns, buffers, is_host, rules, wire);
-    debug_assert_eq!(effect, Effect::None);
-}
-
-/// [`depart_lossless`] while ports are not ordered.
-#[expect(clippy::too_many_arguments, reason = "the parts of one departure")]
-#[inline(always)]
-fn depart_unordered(
-    state: &mut Port,
-    index: usize,
-    lane: usize,
-    packet: &mut Packet,
-    buffers: &mut Buffers,
-    is_host: bool,
-    rules: &Rules,
-    wire: &mut impl Wire,
-) {
-    let effect = depart_lossless(state, index, lane, packet, buffers, is_host, rules, wire);
-    debug_assert_eq!(effect, Effect::None);
-}
-
 /// Sends a packet at the port's `free_at`, pays for it downstream and gives back its input buffer. Returns what follows from that at another
-/// port.
+/// port: nothing while ports are not ordered.
 #[expect(clippy::too_many_arguments, reason = "the parts of one departure")]
 #[inline(always)]
 fn depart_lossless(
