@@ -9,6 +9,7 @@ use indexmap::IndexMap;
 use netloom_units::Time;
 use serde::{Deserialize, Serialize};
 
+use crate::channel_tally::ChannelTally;
 use crate::packets::{PacketPathSummary, PacketStatistics};
 use crate::records::{ChannelRecord, ChannelWindowRecord, Records, Window, picoseconds};
 use crate::statistics::Statistics;
@@ -141,7 +142,7 @@ pub(crate) fn windows(records: &Records) -> IndexMap<String, WindowSummary> {
 }
 
 /// Every channel that has a name.
-pub(crate) fn channels(records: &Records) -> IndexMap<String, ChannelSummary> {
+pub(crate) fn channels(records: &Records, tally: &ChannelTally) -> IndexMap<String, ChannelSummary> {
     let simulated = records.totals.simulated;
     let summarise = |channel: &ChannelRecord| ChannelSummary {
         throughput_bps: throughput(channel.bytes - channel.bytes_in_drain, records.totals.load_end()),
@@ -155,7 +156,7 @@ pub(crate) fn channels(records: &Records) -> IndexMap<String, ChannelSummary> {
         .named_channels
         .iter()
         .filter_map(|named| {
-            let channel = records.channels.iter().find(|channel| channel.channel == named.channel)?;
+            let channel = tally.named(named.channel)?;
             Some((named.name.clone(), summarise(channel)))
         })
         .collect()

@@ -41,6 +41,7 @@
 //! ```
 
 mod breakdown;
+mod channel_tally;
 mod estimate;
 mod halves;
 mod outcome;
@@ -58,6 +59,7 @@ mod testing;
 pub mod whole;
 
 pub use breakdown::{ChannelSummary, ChannelWindowSummary, GroupSummary, WindowGroupSummary, WindowSummary};
+pub use channel_tally::ChannelTally;
 pub use estimate::Estimate;
 pub use halves::{ReceiverHalf, SenderHalf};
 pub use outcome::{Draft, Existing, Outcome, OutcomeError, OutcomeWriter};
@@ -68,7 +70,7 @@ pub use performance::{Performance, peak_memory};
 pub use records::{
     ChannelRecord, ChannelWindowRecord, DecisionCount, EntryCount, FlowRecord, FlowSampleRecord,
     FlowletRecord, GapRecord, NamedChannel, PacketCounts, PartRecord, Records, ReorderingCount, SampleRecord,
-    Totals, WeavingCount, Window, WindowRecord,
+    Sink, Totals, WeavingCount, Window, WindowRecord,
 };
 pub use series::{MOST_ROWS, Series, SeriesError, SeriesRow, SeriesWriter};
 pub use statistics::Statistics;

@@ -83,6 +83,26 @@ impl Default for Records {
     }
 }
 
+/// Takes the records of which a run has many, one by one, so that nobody has to keep them: flows in order of (`src`, `flow`), then channels in
+/// order of their numbers.
+pub trait Sink {
+    /// The next flow.
+    fn flow(&mut self, flow: FlowRecord);
+    /// The next channel. No flow comes any more.
+    fn channel(&mut self, channel: ChannelRecord);
+}
+
+/// Keeps them.
+impl Sink for Records {
+    fn flow(&mut self, flow: FlowRecord) {
+        self.flows.push(flow);
+    }
+
+    fn channel(&mut self, channel: ChannelRecord) {
+        self.channels.push(channel);
+    }
+}
+
 impl Records {
     /// Makes records of messages from those of the flows between NICs, where servers have several; `server` tells the server and the rail of
     /// a NIC. The flows of a message have the same number.

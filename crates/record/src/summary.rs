@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::breakdown::{self, ChannelSummary, GroupSummary, WindowSummary};
+use crate::channel_tally::ChannelTally;
 use crate::packets::PacketPathSummary;
-use crate::records::{ChannelRecord, Records, Totals, picoseconds};
+use crate::records::{Records, Totals, picoseconds};
 use crate::statistics::Statistics;
 use crate::tally::FlowTally;
 
@@ -232,11 +233,13 @@ impl Summary {
     pub fn new(records: &Records, options: &SummaryOptions, status: Status) -> Self {
         let mut tally = FlowTally::new(options);
         records.flows.iter().for_each(|flow| tally.add(flow));
-        Summary::of(&tally, records, status)
+        let mut channels = ChannelTally::new(&records.named_channels);
+        records.channels.iter().for_each(|channel| channels.add(channel));
+        Summary::of(&tally, &channels, records, status)
     }
 
-    /// Summarises a run whose flows went by; those among its records, if any, do not count.
-    pub fn of(tally: &FlowTally, records: &Records, status: Status) -> Self {
+    /// Summarises a run whose flows and channels went by; those among its records, if any, do not count.
+    pub fn of(tally: &FlowTally, channels: &ChannelTally, records: &Records, status: Status) -> Self {
         let load_end = records.totals.load_end();
         let parts = records.parts.as_deref().unwrap_or_default();
         Summary {
@@ -251,13 +254,13 @@ impl Summary {
             throughput_bps: tally.throughput(load_end),
             groups: tally.groups(&records.groups, load_end),
             windows: breakdown::windows(records),
-            channels: breakdown::channels(records),
+            channels: breakdown::channels(records, channels),
             packets: tally.packets(),
             packet_paths: breakdown::packet_paths(records),
             gaps: records.gaps.as_ref().map(|gaps| tally.gaps(gaps, parts)),
             switch_gaps: records.switch_gaps.as_ref().map(|gaps| tally.gaps(gaps, parts)),
             draining: tally.draining(),
-            tiers: by_tier(&records.channels, &records.totals),
+            tiers: channels.tiers(&records.totals),
             totals: records.totals.clone(),
         }
     }
@@ -266,40 +269,6 @@ impl Summary {
 /// A share of a whole that may be empty.
 pub(crate) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
-}
-
-fn by_tier(channels: &[ChannelRecord], totals: &Totals) -> Vec<TierSummary> {
-    // Tiers in the order in which the network names them.
-    let mut tiers: Vec<&str> = Vec::new();
-    for channel in channels {
-        if !tiers.contains(&&*channel.tier) {
-            tiers.push(&channel.tier);
-        }
-    }
-    let summarise = |tier: &str| {
-        let members: Vec<_> = channels.iter().filter(|channel| &*channel.tier == tier).collect();
-        let count = members.len() as f64;
-        let mean_share = |times: &dyn Fn(&ChannelRecord) -> Time, of: Time| {
-            let sum: u128 = members.iter().map(|channel| u128::from(times(channel).0)).sum();
-            if of == Time::ZERO { 0.0 } else { sum as f64 / of.0 as f64 / count }
-        };
-        let busy = |channel: &ChannelRecord| channel.busy - channel.busy_in_drain;
-        let busiest = members.iter().map(|channel| busy(channel).0).max().unwrap_or(0);
-        TierSummary {
-            tier: tier.to_owned(),
-            channels: members.len() as u64,
-            mean_utilisation: mean_share(&busy, totals.load_end()),
-            max_utilisation: share(busiest, totals.load_end().0),
-            mean_queue_bytes: members.iter().map(|c| c.mean_queue).sum::<f64>() / count,
-            max_queue_bytes: members.iter().map(|c| c.max_queue).max().unwrap_or(0),
-            drops: members.iter().map(|c| c.drops).sum(),
-            trims: members.iter().map(|c| c.trims).sum(),
-            marks: members.iter().map(|c| c.marks).sum(),
-            paused_share: mean_share(&|channel| channel.paused, totals.simulated),
-            pauses: members.iter().map(|c| c.pauses).sum(),
-        }
-    };
-    tiers.into_iter().map(summarise).collect()
 }
 
 #[cfg(test)]

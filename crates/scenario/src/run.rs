@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use netloom_record::{
-    FlowRecord, FlowTally, OutcomeError, OutcomeWriter, Performance, Records, Status, Summary, SummaryOptions,
+    ChannelRecord, ChannelTally, FlowRecord, FlowTally, OutcomeError, OutcomeWriter, Performance, Records,
+    Sink, Status, Summary, SummaryOptions,
 };
 use netloom_sim::{ChannelEnds, Cut, Fault, RunProgress, SimConfig, SimError, Simulation};
 use netloom_topology::{BuildContext, Network, NetworkError, NodeId};
 use netloom_transport::Congestion;
 use netloom_units::{Bytes, Invalid, Time, memory};
-use netloom_workload::{PlanContext, WorkloadError};
+use netloom_workload::{Plan, PlanContext, WorkloadError};
 
 use crate::document::Node;
 use crate::outline::outline;
@@ -90,6 +91,7 @@ pub fn prepare(scenario: &Scenario, document: &Node) -> Result<Ready, Problems> 
         PlanContext { largest_message, rails: rails.map(Arc::new), ..PlanContext::new(scenario.seed) };
     let plan =
         scenario.workload.plan(&network, &context).map_err(|error| workload_problem(&error, document))?;
+    check_busy(&network, &plan, document)?;
     let (class, classes) = (scenario.workload.highest_class(), scenario.fabric.classes());
     if usize::from(class) >= classes {
         let known = format!("there are {classes}, numbered from 0; `fabric.classes` lists them");
@@ -139,11 +141,7 @@ fn check_memory(scenario: &Scenario, network: &Network, document: &Node) -> Resu
     edges.sort_unstable();
     edges.dedup();
     let routes = 4 * u64::from(network.switches()) * edges.len() as u64;
-    let ports = channels * 100;
-    let hosts = u64::from(network.hosts()) * 500;
-    memory::check(routes + ports + hosts).map_err(|error| {
-        located(document, "topology", "", &format!("{} is too large: {error}", network.name()))
-    })?;
+    check_network(network, routes + idle_network(network), document)?;
     // Rows of series are kept until they are written.
     let measure = &scenario.measure;
     if let (Some(interval), Some(until)) = (measure.sample, measure.until)
@@ -166,6 +164,23 @@ fn check_memory(scenario: &Scenario, network: &Network, document: &Node) -> Resu
         return Err(located(document, "measure", "size_bins", &message).into());
     }
     Ok(())
+}
+
+/// What a network takes in which nothing happens, without routes.
+fn idle_network(network: &Network) -> u64 {
+    u64::from(network.channels()) * 20 + u64::from(network.hosts()) * 40
+}
+
+/// Refuses a network all of whose hosts that have something to send do not fit into memory, each with its port and that of its switch.
+fn check_busy(network: &Network, plan: &Plan, document: &Node) -> Result<(), Problems> {
+    let busy = plan.hosts.iter().filter(|work| !work.is_idle()).count();
+    check_network(network, idle_network(network) + 1000 * busy as u64, document)
+}
+
+fn check_network(network: &Network, bytes: u64, document: &Node) -> Result<(), Problems> {
+    memory::check(bytes).map_err(|error| {
+        located(document, "topology", "", &format!("{} is too large: {error}", network.name())).into()
+    })
 }
 
 /// Flow-size bins beyond this number are no summary.
@@ -207,7 +222,7 @@ pub fn finish(
 ) -> Result<Ran, RunError> {
     let groups = ready.simulation.groups().to_vec();
     let mut draft = writer.draft(&groups);
-    let (ran, records) = simulate_streamed(scenario, ready, threads, observe, &mut |flow| draft.take(flow))?;
+    let (ran, records) = simulate_streamed(scenario, ready, threads, observe, &mut draft)?;
     let text = scenario.to_toml().map_err(Problems::from)?;
     draft.finish(&text, &ran.summary, &records, &ran.performance)?;
     Ok(ran)
@@ -223,34 +238,53 @@ pub fn simulate(
     threads: usize,
     observe: impl FnMut(RunProgress) -> ControlFlow<()>,
 ) -> Result<(Ran, Records), RunError> {
-    let mut flows = Vec::new();
-    let (ran, records) = simulate_streamed(scenario, ready, threads, observe, &mut |flow| flows.push(flow))?;
-    Ok((ran, Records { flows, ..records }))
+    let mut kept = Records::default();
+    let (ran, records) = simulate_streamed(scenario, ready, threads, observe, &mut kept)?;
+    let Records { flows, channels, .. } = kept;
+    Ok((ran, Records { flows, channels, ..records }))
 }
 
-/// The same, but the records of flows are handed to `take`, in order of (`src`, `flow`), and not kept.
+/// The same, but the records of flows and channels are handed to `sink` and not kept.
 fn simulate_streamed(
     scenario: &Scenario,
     ready: Ready,
     threads: usize,
     observe: impl FnMut(RunProgress) -> ControlFlow<()>,
-    take: &mut dyn FnMut(FlowRecord),
+    sink: &mut dyn Sink,
 ) -> Result<(Ran, Records), RunError> {
     let Ready { simulation, warnings, switches, .. } = ready;
-    let mut tally = FlowTally::new(&summary_options(scenario));
+    let flows = FlowTally::new(&summary_options(scenario));
+    let channels = ChannelTally::new(simulation.named_channels());
+    let mut counted = Counted { flows, channels, sink };
     let started = Instant::now();
-    let finished = simulation.run_streamed(threads, observe, &mut |flow| {
-        tally.add(&flow);
-        take(flow);
-    })?;
+    let finished = simulation.run_streamed(threads, observe, &mut counted)?;
     let wall_s = started.elapsed().as_secs_f64();
 
     let status = if finished.interrupted { Status::Interrupted } else { Status::Complete };
-    let summary = Summary::of(&tally, &finished.records, status);
+    let summary = Summary::of(&counted.flows, &counted.channels, &finished.records, status);
     let summary = warned(scenario, warnings, switches, summary);
     let hops = finished.records.totals.packet_hops;
     let performance = Performance::new(env!("CARGO_PKG_VERSION"), threads as u32, wall_s, hops);
     Ok((Ran { summary, performance }, finished.records))
+}
+
+/// Counts the records that it hands on.
+struct Counted<'a> {
+    flows: FlowTally,
+    channels: ChannelTally,
+    sink: &'a mut dyn Sink,
+}
+
+impl Sink for Counted<'_> {
+    fn flow(&mut self, flow: FlowRecord) {
+        self.flows.add(&flow);
+        self.sink.flow(flow);
+    }
+
+    fn channel(&mut self, channel: ChannelRecord) {
+        self.channels.add(&channel);
+        self.sink.channel(channel);
+    }
 }
 
 /// A summary with what was probably a mistake: the `warnings` from before the run, and those that its numbers give rise to.

@@ -7,7 +7,7 @@ use netloom_engine::END_OF_TIME;
 use netloom_fabric::{DropCause, FlowControl, NO_INGRESS, Packet, PacketKind};
 use netloom_record::{
     ChannelRecord, DecisionCount, EntryCount, FlowRecord, PacketCounts, Records, ReorderingCount,
-    SeriesError, Totals, WeavingCount,
+    SeriesError, Sink, Totals, WeavingCount,
 };
 use netloom_routing::{Decisions, FlowKey, Placement};
 use netloom_units::Time;
@@ -154,19 +154,15 @@ impl Remains {
     }
 }
 
-/// The same with the records of flows in memory.
+/// The same with all records in memory.
 pub(crate) fn collect_all(world: &World, remains: Remains) -> Result<Records, RunError> {
-    let mut flows = Vec::new();
-    let records = collect(world, remains, &mut |flow| flows.push(flow))?;
-    Ok(Records { flows, ..records })
+    let mut kept = Records::default();
+    let records = collect(world, remains, &mut kept)?;
+    Ok(Records { flows: kept.flows, channels: kept.channels, ..records })
 }
 
-/// Checks that every packet is accounted for and makes the records. Those of flows are handed to `take`, in order of (`src`, `flow`).
-pub(crate) fn collect(
-    world: &World,
-    remains: Remains,
-    take: &mut dyn FnMut(FlowRecord),
-) -> Result<Records, RunError> {
+/// Checks that every packet is accounted for and makes the records. Those of which there are many are handed to `sink`.
+pub(crate) fn collect(world: &World, remains: Remains, sink: &mut dyn Sink) -> Result<Records, RunError> {
     let Remains { mut nodes, pending, groups, until, is_stopped, is_out_of_time } = remains;
     if is_out_of_time {
         return Err(RunError::OutOfTime);
@@ -209,9 +205,10 @@ pub(crate) fn collect(
                 switching.deviating += switch.decider.decisions.deviating;
                 last_event = last_event.max(switch.last_event);
             }
+            Node::Untouched => continue,
             Node::Server(_) | Node::InServer => unreachable!("they have been taken apart"),
         }
-        let ports = node.ports();
+        let Some(ports) = node.ports() else { continue };
         let dropped = ports.dropped();
         for (&(src, flow), &count) in &dropped.flows {
             let flow = world.numbering.flow(flow);
@@ -276,7 +273,7 @@ pub(crate) fn collect(
         by_nics.deviated += flow.deviations;
         match &mut parts {
             Some(parts) => parts.push(flow),
-            None => take(flow),
+            None => sink.flow(flow),
         }
         Ok(())
     })?;
@@ -304,7 +301,7 @@ pub(crate) fn collect(
         weaving,
         reordering,
     };
-    collect_channels(world, &mut nodes, end, &mut records);
+    collect_windows(world, &mut nodes, end, &mut records);
     records.samples = world.watch.series.finish()?;
     records.flow_samples = world.watch.flow_series.finish()?;
     records.trace = world.watch.trace.finish()?;
@@ -313,8 +310,9 @@ pub(crate) fn collect(
     if let (Some(parts), Some(servers)) = (parts, &world.servers) {
         records.flows = parts;
         records.join_parts(|host| servers.rails.server(host));
-        std::mem::take(&mut records.flows).into_iter().for_each(take);
+        std::mem::take(&mut records.flows).into_iter().for_each(|flow| sink.flow(flow));
     }
+    hand_on_channels(world, &nodes, end, sink);
     records.sort();
     Ok(records)
 }
@@ -431,8 +429,7 @@ fn check_losses(world: &World, nodes: &[Node]) -> Result<(), RunError> {
     if !world.rules.is_lossless() {
         return Ok(());
     }
-    for node in nodes {
-        let ports = node.ports();
+    for ports in nodes.iter().filter_map(Node::ports) {
         for port in 0..ports.len() as u16 {
             let packets = ports.stats_of(port, Time::ZERO).drops;
             if packets > 0 {
@@ -450,7 +447,7 @@ fn check_credits(world: &World, nodes: &[Node]) -> Result<(), RunError> {
     let FlowControl::Credits(config) = &world.fabric.flow_control else { return Ok(()) };
     let mut held: FxHashMap<(u32, usize), u64> = FxHashMap::default();
     for node in nodes {
-        let ports = node.ports();
+        let Some(ports) = node.ports() else { continue };
         for (_, lane, packet) in ports.waiting_packets(&world.rules) {
             if lane.is_some() && packet.ingress != NO_INGRESS && matches!(node, Node::Switch(_)) {
                 let account = (ports.channel(packet.ingress) ^ 1, world.rules.data_lane_in(packet));
@@ -463,8 +460,7 @@ fn check_credits(world: &World, nodes: &[Node]) -> Result<(), RunError> {
             }
         }
     }
-    for node in nodes {
-        let ports = node.ports();
+    for ports in nodes.iter().filter_map(Node::ports) {
         for port in 0..ports.len() as u16 {
             for lane in 0..world.rules.data_lanes() {
                 let channel = ports.channel(port);
@@ -514,29 +510,44 @@ fn count_decisions(
     [(world.routing.selector_name().to_owned(), count)].into()
 }
 
-fn collect_channels(world: &World, nodes: &mut [Node], end: Time, records: &mut Records) {
-    let network = &world.network;
-    records.channels.reserve_exact(network.channels() as usize);
-    let tiers: Vec<Arc<str>> = network.tiers().iter().map(|tier| tier.as_str().into()).collect();
-    let names: Vec<Arc<str>> = (0..network.nodes()).map(|node| network.node_name(node).into()).collect();
-    let name_of = |node: u32| names[node as usize].clone();
+/// What named channels did in the windows that are measured on their own.
+fn collect_windows(world: &World, nodes: &mut [Node], end: Time, records: &mut Records) {
     for node in nodes {
         let (ports, sampler) = match node {
             Node::Host(host) => (&host.nic, &mut host.sampler),
             Node::Switch(switch) => (&switch.ports, &mut switch.sampler),
-            Node::Server(_) | Node::InServer => continue,
+            Node::Untouched | Node::Server(_) | Node::InServer => continue,
         };
         if let Some(sampler) = sampler {
             records.window_channels.append(&mut sampler.complete(ports, end, &world.watch.windows));
         }
-        for port in 0..ports.len() as u16 {
-            let (id, stats) = (ports.channel(port), ports.stats_of(port, end));
+    }
+}
+
+/// Hands on what every channel did, used or not, in their order.
+fn hand_on_channels(world: &World, nodes: &[Node], end: Time, sink: &mut dyn Sink) {
+    let network = &world.network;
+    let tiers: Vec<Arc<str>> = network.tiers().iter().map(|tier| tier.as_str().into()).collect();
+    // A host is named once, at its one link.
+    let switches = network.hosts()..network.nodes();
+    let switches: Vec<Arc<str>> = switches.map(|switch| network.node_name(switch).into()).collect();
+    let name = |node: u32| match node.checked_sub(network.hosts()) {
+        Some(switch) => switches[switch as usize].clone(),
+        None => network.node_name(node).into(),
+    };
+    for (id, link) in (0..).step_by(2).zip(network.links()) {
+        let (a, b) = (name(link.a), name(link.b));
+        for (id, from, to) in [(id, &a, &b), (id + 1, &b, &a)] {
             let channel = network.channel(id);
-            let (bytes_in_drain, busy_in_drain) = ports.in_drain(port);
-            records.channels.push(ChannelRecord {
+            let port = world.blueprint.port_of(id);
+            // What nothing has reached has done nothing.
+            let ports = nodes[channel.from as usize].ports();
+            let stats = ports.map(|ports| ports.stats_of(port, end)).unwrap_or_default();
+            let (bytes_in_drain, busy_in_drain) = ports.map(|ports| ports.in_drain(port)).unwrap_or_default();
+            sink.channel(ChannelRecord {
                 channel: id,
-                from: name_of(channel.from),
-                to: name_of(channel.to),
+                from: from.clone(),
+                to: to.clone(),
                 tier: tiers[usize::from(channel.tier)].clone(),
                 rate: channel.rate,
                 bytes: stats.bytes,

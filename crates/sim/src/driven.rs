@@ -191,7 +191,7 @@ impl Driven {
         let heard = match self.steps.node_mut(id) {
             Node::Host(host) => host.heard(),
             Node::Server(server) => server.heard(),
-            Node::Switch(_) | Node::InServer => return,
+            Node::Switch(_) | Node::Untouched | Node::InServer => return,
         };
         for heard in heard {
             match heard {

@@ -18,6 +18,7 @@
 //! assert!(outcome.records.flows.iter().all(|flow| flow.fct.is_some()));
 //! ```
 
+mod blueprint;
 mod calculations;
 mod channel;
 mod collect;
@@ -46,6 +47,8 @@ mod stall;
 mod switch;
 mod trace;
 mod turns;
+#[cfg(test)]
+mod untouched;
 #[cfg(test)]
 mod watched;
 

@@ -10,6 +10,7 @@ use netloom_topology::{HostId, Network, NodeId};
 use netloom_transport::Transport;
 use netloom_units::{Bytes, Time};
 
+use crate::blueprint::Blueprint;
 use crate::epochs::Epochs;
 use crate::host::{Gaps, Host, Numbering};
 use crate::meter::Watch;
@@ -47,6 +48,8 @@ pub(crate) struct World {
     pub(crate) hint: Option<Bytes>,
     /// What switches write on packets, if the transport asks for it.
     pub(crate) telemetry: Option<Arc<Telemetry>>,
+    /// What nodes are made from.
+    pub(crate) blueprint: Blueprint,
     /// Calculations of programs under way.
     pub(crate) calculations: AtomicU64,
 }
@@ -87,6 +90,8 @@ impl World {
 pub(crate) enum Node {
     Host(Box<Host>),
     Switch(Box<Switch>),
+    /// A host or a switch that nothing has reached yet; it is made when something does.
+    Untouched,
     /// In place of its first NIC.
     Server(Box<Server>),
     /// A further NIC of a server, in whose node it lives.
@@ -146,7 +151,7 @@ impl Node {
         let (host, switch) = match self {
             Node::Host(host) => (Some(host), None),
             Node::Switch(switch) => (None, Some(switch)),
-            Node::Server(_) | Node::InServer => (None, None),
+            Node::Untouched | Node::Server(_) | Node::InServer => (None, None),
         };
         let queued = host.into_iter().flat_map(|host| host.queue()).flat_map(|queue| queue.packets());
         let unseen = host.into_iter().flat_map(|host| host.held_back());
@@ -155,11 +160,12 @@ impl Node {
         queued.chain(unseen).chain(early).chain(of_switch)
     }
 
-    /// Its ports. A server has none: when a run is over its NICs are nodes again.
-    pub(crate) fn ports(&self) -> &Ports {
+    /// Its ports, if something has reached them. A server has none: when a run is over its NICs are nodes again.
+    pub(crate) fn ports(&self) -> Option<&Ports> {
         match self {
-            Node::Host(host) => &host.nic,
-            Node::Switch(switch) => &switch.ports,
+            Node::Host(host) => Some(&host.nic),
+            Node::Switch(switch) => Some(&switch.ports),
+            Node::Untouched => None,
             Node::Server(_) | Node::InServer => unreachable!("servers are taken apart before"),
         }
     }
@@ -170,7 +176,7 @@ impl Node {
             Node::Host(host) => host.nic.note_drain(until),
             Node::Switch(switch) => switch.ports.note_drain(until),
             Node::Server(server) => server.note_drain(until),
-            Node::InServer => {}
+            Node::Untouched | Node::InServer => {}
         }
     }
 
@@ -218,7 +224,7 @@ impl Model for World {
         match node {
             Node::Host(host) => host.start(out),
             Node::Server(server) => server.start(out),
-            Node::Switch(_) | Node::InServer => {}
+            Node::Switch(_) | Node::Untouched | Node::InServer => {}
         }
     }
 
@@ -240,6 +246,10 @@ impl Model for World {
             },
             Node::Host(host) => AtHost { world: self, host, id }.handle(at, source, message, out),
             Node::Server(server) => AtServer { world: self, server }.handle(at, source, message, out),
+            Node::Untouched => {
+                *node = self.make(id);
+                self.handle(node, id, at, source, message, out);
+            }
             Node::InServer => unreachable!("{NOBODY}"),
         }
     }
@@ -363,9 +373,17 @@ fn take_other_turn(world: &World, node: &mut Node, id: NodeIndex, turn: impl Tur
 fn take_rare_turn(world: &World, node: &mut Node, id: NodeIndex, turn: impl Turn<Message>) {
     match node {
         Node::Switch(switch) => turn.run(&mut AtSpecial { world, switch, id }),
+        Node::Untouched => take_first_turn(world, node, id, turn),
         Node::Server(server) => turn.run(&mut AtServer { world, server }),
         Node::Host(_) | Node::InServer => unreachable!("{NOBODY}"),
     }
+}
+
+#[cold]
+#[inline(never)]
+fn take_first_turn(world: &World, node: &mut Node, id: NodeIndex, turn: impl Turn<Message>) {
+    *node = world.make(id);
+    world.take_turn(node, id, turn);
 }
 
 #[cold]

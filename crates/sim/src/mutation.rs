@@ -19,8 +19,8 @@ fn run(bytes: u64, loses: fn(&Packet) -> bool) -> Result<(), RunError> {
     let plan = Workload::new(pattern).plan(&network, &PlanContext::new(1)).unwrap();
     let Simulation { world, nodes, groups, .. } =
         Simulation::new(network, SimConfig::default(), plan).unwrap();
-    let lets_pass = |node: &Node, _, _, _, message: &Message| {
-        !(matches!(node, Node::Switch(_)) && message.packet().is_some_and(loses))
+    let lets_pass = |_: &Node, id, _, _, message: &Message| {
+        world.network.is_host(id) || !message.packet().is_some_and(loses)
     };
     watched::run(&world, nodes, groups, lets_pass).map(drop)
 }

@@ -2,9 +2,9 @@
 //! nearer to its destination, so that its hops are the minimal distance.
 
 #[path = "../tests/common/families.rs"]
-mod families;
+pub(crate) mod families;
 #[path = "../tests/common/schemes.rs"]
-mod schemes;
+pub(crate) mod schemes;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -106,11 +106,11 @@ impl Spells {
 
 /// Runs to the end and looks at every packet. `None` if the scheme does not keep to minimal paths.
 fn run(simulation: Simulation) -> Option<Records> {
-    let Simulation { world, nodes, groups, faults, .. } = simulation;
+    let Simulation { world, nodes, groups, .. } = simulation;
     if !world.forwarding.is_minimal() {
         return None;
     }
-    let spells = Spells::new(&world, &faults);
+    let spells = Spells::new(&world, &world.blueprint.faults);
     let lets_pass = |_: &Node, id, at, source, message: &Message| {
         if let Some(packet) = message.packet().filter(|packet| !packet.is_of_the_link()) {
             spells.check(&world.network, id, at, source, packet);
@@ -129,13 +129,22 @@ fn uniform(bytes: u64, network: &Network, seed: u64) -> Plan {
     Workload::new(pattern).plan(network, &PlanContext::new(seed)).unwrap()
 }
 
-/// The simulation of a scheme, unless it is not meant for the network.
 fn simulation(network: &Network, routing: Routing, faults: Vec<Fault>, bytes: u64) -> Option<Simulation> {
+    simulation_of(network, routing, faults, uniform(bytes, network, 5))
+}
+
+/// The simulation of a scheme, unless it is not meant for the network.
+pub(crate) fn simulation_of(
+    network: &Network,
+    routing: Routing,
+    faults: Vec<Fault>,
+    plan: Plan,
+) -> Option<Simulation> {
     let mut config = SimConfig { routing, faults, ..SimConfig::default() };
     config.transport.options.ack_every = 1;
     config.fabric.options.qcn = schemes::qcn_for(&config.routing);
     config.fabric.options.ecn = schemes::ecn_for(&config.routing);
-    match Simulation::new(network.clone(), config, uniform(bytes, network, 5)) {
+    match Simulation::new(network.clone(), config, plan) {
         Err(SimError::Routing(_)) => None,
         // Some schemes cannot follow, and on some networks not all hosts reach each other without the links.
         Err(SimError::Fault(error))

@@ -5,12 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use netloom_engine::{Engine, NodeIndex, Setup, contiguous, reference};
-use netloom_fabric::{Fabric, FlowControl, LAST_RANK, PortSpec, Ports, Rules, Telemetry, check_switch};
-use netloom_record::{FlowRecord, NamedChannel, Records};
-use netloom_routing::{
-    Decider, Forwarding, ForwardingError, Granularity, Layers, Placement, Routing, Selector, channels,
-};
-use netloom_topology::{ChannelId, Network, NodeId, PortId};
+use netloom_fabric::{Fabric, FlowControl, Rules, Telemetry};
+use netloom_record::{NamedChannel, Records, Sink};
+use netloom_routing::{Forwarding, ForwardingError, Granularity, Layers, Placement, Routing, Selector};
+use netloom_topology::{Network, NodeId};
 use netloom_transport::{Congestion, Reorder, Shaping, Transport};
 use netloom_units::kind::Kind;
 use netloom_units::{Bytes, Rate, Time};
@@ -18,21 +16,20 @@ use netloom_units::{Invalid, random};
 use netloom_workload::{HostWork, Plan, Spread};
 use rand::Rng;
 
+use crate::blueprint::Blueprint;
 use crate::collect::{Remains, RunError, collect, collect_all};
 use crate::config::SimConfig;
 use crate::epochs::Epochs;
 use crate::fault::Faults;
-use crate::host::{FIRST_OWN, Gaps, Host, Numbering, Queue};
+use crate::host::{FIRST_OWN, Gaps, Numbering};
 use crate::measure::Measure;
 use crate::meter::Watch;
 use crate::model::{Node, World};
 use crate::packet_trace::{PacketTrace, Tracer};
-use crate::reports::{self, Reports};
+use crate::reports;
 use crate::sampler::Sampler;
 use crate::server::{Server, Servers};
 use crate::stall::{Stall, channel_name};
-use crate::switch::{CongestionPoints, Duties, Held, Switch};
-use crate::turns::Turns;
 
 /// A configuration that cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -99,13 +96,11 @@ pub struct Finished {
 #[derive(Debug)]
 pub struct Simulation {
     pub(crate) world: World,
-    pub(crate) faults: Faults,
     pub(crate) measure: Measure,
     pub(crate) named_channels: Vec<NamedChannel>,
     /// What is traced, and the numbers of the channels among it.
     pub(crate) traced: Option<(Arc<PacketTrace>, Vec<u32>)>,
     pub(crate) groups: Vec<String>,
-    pub(crate) seed: u64,
     pub(crate) nodes: Vec<Node>,
 }
 
@@ -263,6 +258,8 @@ impl Simulation {
             let expected = "as many as leave the messages of the workload's programs their numbers";
             return Err(SimError::Transport(Invalid::new("subflows", expected, transport.options.subflows)));
         }
+        let first_number = if plan.hosts.iter().any(HostWork::is_program) { FIRST_OWN } else { 0 };
+        let blueprint = Blueprint::new(&network, faults, seed, first_number);
         let telemetry = transport.telemetry().map(|_| Arc::new(Telemetry::new(network.hosts())));
         let world = World {
             network,
@@ -281,11 +278,11 @@ impl Simulation {
             is_lossy,
             hint: least.filter(|&least| least > Bytes(0)),
             telemetry,
+            blueprint,
             calculations: AtomicU64::new(0),
         };
         let groups = plan.groups.clone();
-        let mut simulation =
-            Simulation { world, faults, measure, named_channels, traced, groups, seed, nodes: Vec::new() };
+        let mut simulation = Simulation { world, measure, named_channels, traced, groups, nodes: Vec::new() };
         simulation.nodes = simulation.make_nodes(plan).map_err(SimError::Fabric)?;
         let load_until = simulation.world.watch.load_until;
         simulation.note_load(load_until);
@@ -306,6 +303,11 @@ impl Simulation {
     /// The kinds of traffic, by name.
     pub fn groups(&self) -> &[String] {
         &self.groups
+    }
+
+    /// The channels that are reported by name.
+    pub fn named_channels(&self) -> &[NamedChannel] {
+        &self.named_channels
     }
 
     /// The network.
@@ -331,14 +333,13 @@ impl Simulation {
         threads: usize,
         observe: impl FnMut(RunProgress) -> ControlFlow<()>,
     ) -> Result<Finished, RunError> {
-        let mut flows = Vec::new();
-        let Finished { records, interrupted } =
-            self.run_streamed(threads, observe, &mut |flow| flows.push(flow))?;
-        Ok(Finished { records: Records { flows, ..records }, interrupted })
+        let mut kept = Records::default();
+        let Finished { records, interrupted } = self.run_streamed(threads, observe, &mut kept)?;
+        let Records { flows, channels, .. } = kept;
+        Ok(Finished { records: Records { flows, channels, ..records }, interrupted })
     }
 
-    /// The same, but the records of flows are handed to `take`, in order of (`src`, `flow`), and not kept: there may be more than fit the
-    /// memory.
+    /// The same, but the records of flows and channels are handed to `sink` and not kept: there may be more than fit the memory.
     ///
     /// # Errors
     /// As [`Self::run`]; some flows may have been handed over by then.
@@ -346,7 +347,7 @@ impl Simulation {
         self,
         threads: usize,
         mut observe: impl FnMut(RunProgress) -> ControlFlow<()>,
-        take: &mut dyn FnMut(FlowRecord),
+        sink: &mut dyn Sink,
     ) -> Result<Finished, RunError> {
         let Simulation { mut world, measure, named_channels, groups, nodes, .. } = self;
         let until = measure.until.unwrap_or(Time::MAX);
@@ -374,7 +375,7 @@ impl Simulation {
             is_stopped: run.stopped,
             is_out_of_time: run.out_of_time,
         };
-        let records = collect(&world, remains, take)?;
+        let records = collect(&world, remains, sink)?;
         let records = Records { windows: measure.windows, named_channels, ..records };
         Ok(Finished { records, interrupted: run.stopped })
     }
@@ -392,97 +393,39 @@ impl Simulation {
     }
 
     fn make_nodes(&self, plan: Plan) -> Result<Vec<Node>, Invalid> {
-        let (network, rules) = (&self.world.network, &self.world.rules);
-        let specs = PortSpecs::new(&self.world, &self.faults, self.seed);
-        let first_number = if plan.hosts.iter().any(HostWork::is_program) { FIRST_OWN } else { 0 };
-        let host = |id: NodeId, work| {
-            let random = random::Node::Host.stream(self.seed, u64::from(id));
-            let (nic, turns) = (Ports::new(specs.of(id), rules, true), Turns::new(rules));
-            let decider = Decider::of_nic(&self.world.routing);
-            let queue = self.world.transport.options.nic_queue.then(|| Queue::new(rules));
-            Host::new(nic, decider, random, work, turns, queue, first_number, self.sampler(id))
-        };
+        let World { network, .. } = &self.world;
+        self.world.check_switches()?;
         let mut nodes = Vec::with_capacity(network.nodes() as usize);
         match &plan.rails {
-            None => {
-                nodes.extend((0..).zip(plan.hosts).map(|(id, work)| Node::Host(Box::new(host(id, work)))))
-            }
+            None => nodes.extend((0..).zip(plan.hosts).map(|(id, work)| {
+                let sampler = self.sampler(id);
+                match work.is_idle() && sampler.is_none() {
+                    true => Node::Untouched,
+                    false => Node::Host(Box::new(self.world.make_host(id, work, sampler))),
+                }
+            })),
             Some(rails) => {
                 nodes.extend((0..network.hosts()).map(|_| Node::InServer));
                 for (number, work) in (0..).zip(plan.hosts) {
                     let ids = (0..rails.nics()).map(|rail| rails.nic(number, rail));
-                    let nics = ids.map(|id| (id, host(id, HostWork::default()))).collect();
-                    let server = Server::new(number, nics, work, first_number);
+                    let host = |id| self.world.make_host(id, HostWork::default(), self.sampler(id));
+                    let nics = ids.map(|id| (id, host(id))).collect();
+                    let server = Server::new(number, nics, work, self.world.blueprint.first_number);
                     nodes[rails.nic(number, 0) as usize] = Node::Server(Box::new(server));
                 }
             }
         }
-        let switches = (network.hosts()..network.nodes()).map(|id| {
-            let stride = self.world.routing.stride(network, id);
-            let is_to_host = |&channel: &ChannelId| network.is_host(network.channel(channel).to);
-            let has_hosts = network.ports(id).iter().any(is_to_host);
-            let mut draws = random::Node::Router.stream(self.seed, u64::from(id));
+        // One that has hosts is there from the beginning: records ask it what switches can tell at all.
+        let first = (network.hosts() > 0).then(|| network.edge_switch(0));
+        let reports = self.world.routing.report_period().is_some();
+        nodes.extend((network.hosts()..network.nodes()).map(|id| {
             let sampler = self.sampler(id);
-            let told = self.faults.signals(network, id);
-            let specs: Vec<PortSpec> = specs.of(id).collect();
-            check_switch(&specs, rules)?;
-            let specs_len = specs.len();
-            let mut ports = Ports::new(specs, rules, false);
-            if let Some(estimator) = self.world.routing.estimator() {
-                ports.estimate_rates(estimator.period, estimator.discount);
+            match sampler.is_none() && !reports && first != Some(id) {
+                true => Node::Untouched,
+                false => Node::Switch(Box::new(self.world.make_switch(id, sampler))),
             }
-            if let Some(telemetry) = &self.world.telemetry {
-                ports.tell(telemetry);
-            }
-            Ok(Node::Switch(Box::new(Switch {
-                ports,
-                decider: Decider::of_switch(
-                    &self.world.routing,
-                    stride,
-                    has_hosts,
-                    self.world.is_lossy,
-                    &mut draws,
-                ),
-                draws,
-                row: self.world.forwarding.table().row(id),
-                epoch: 0,
-                random: random::Node::Marking.stream(self.seed, u64::from(id)),
-                points: CongestionPoints::new(&self.world, specs_len),
-                control_sent: 0,
-                control_received: 0,
-                held: Held::default(),
-                duties: self.duties(has_hosts, sampler.is_some() || !told.is_empty()),
-                sampler,
-                told,
-                gauge: self.world.gaps.at_switches.then(Box::default),
-                reports: Reports::of(&self.world, id, |channel| self.faults.cut[channel as usize / 2]),
-                last_event: Time::ZERO,
-            })))
-        });
-        for switch in switches {
-            nodes.push(switch?);
-        }
+        }));
         Ok(nodes)
-    }
-
-    /// `looks`: it takes samples or traces, or tells of cut links.
-    fn duties(&self, has_hosts: bool, looks: bool) -> Duties {
-        let World { fabric, forwarding, epochs, routing, rules, gaps, .. } = &self.world;
-        // Where only first switches count, those between them carry acknowledgements like any packet.
-        let counts = routing.counted_flowcuts().is_some();
-        let counts = counts && (has_hosts || routing.placement != Placement::Ingress);
-        let decides_only = forwarding.is_minimal()
-            && epochs.is_empty()
-            && !counts
-            && !routing.weaves()
-            && routing.conga().is_none();
-        if looks || gaps.at_switches || fabric.options.qcn.is_some() || !decides_only {
-            Duties::Special
-        } else if rules.is_lossless() {
-            Duties::Lossless
-        } else {
-            Duties::Plain
-        }
     }
 
     fn sampler(&self, node: NodeId) -> Option<Box<Sampler>> {
@@ -555,66 +498,6 @@ fn virtual_channels(fabric: &Fabric, network: &Network, forwarding: &Forwarding)
          {most} here), or `allow_deadlock = true` to run all the same",
         names.join(", ")
     )))
-}
-
-/// What every port of a network is wired to.
-struct PortSpecs<'a> {
-    world: &'a World,
-    faults: &'a Faults,
-    seed: u64,
-    /// The port of its node that feeds each channel.
-    port_of: Vec<PortId>,
-    /// Per switch, the rate of its fastest link.
-    fastest: Vec<Rate>,
-}
-
-impl<'a> PortSpecs<'a> {
-    fn new(world: &'a World, faults: &'a Faults, seed: u64) -> Self {
-        let network = &world.network;
-        let mut port_of = vec![0; network.links().len() * 2];
-        for node in 0..network.nodes() {
-            for (port, &channel) in network.ports(node).iter().enumerate() {
-                port_of[channel as usize] = port as PortId;
-            }
-        }
-        let fastest = (network.hosts()..network.nodes()).map(|switch| {
-            let rates = network.ports(switch).iter().map(|&channel| network.channel(channel).rate);
-            rates.max().unwrap_or(Rate(1))
-        });
-        PortSpecs { world, faults, seed, port_of, fastest: fastest.collect() }
-    }
-
-    fn of(&self, node: NodeId) -> impl Iterator<Item = PortSpec> {
-        self.world.network.ports(node).iter().map(|&id| {
-            let network = &self.world.network;
-            let channel = network.channel(id);
-            let (rate, changes) = self.faults.schedule(id, channel.rate);
-            let (opposite, its_changes) = self.faults.schedule(id ^ 1, channel.rate);
-            let fastest = its_changes.iter().map(|&(_, rate)| rate).fold(opposite, Ord::max);
-            let switch = channel.to.checked_sub(network.hosts());
-            let cut_through_from = switch.map(|switch| self.fastest[switch as usize]);
-            PortSpec {
-                channel: id,
-                to: self.world.node(channel.to),
-                peer: self.port_of[(id ^ 1) as usize],
-                latency: self.latency(id),
-                rate,
-                changes,
-                faults: self.faults.of_channel(id, self.seed),
-                cut_through_from,
-                ecn: self.world.fabric.ecn_at(channel.rate),
-                inward: (self.latency(id ^ 1), fastest),
-                rank: if switch.is_some() { channels::rank(network, id) } else { LAST_RANK },
-            }
-        })
-    }
-
-    /// Delay of a channel and of the switch at its end.
-    fn latency(&self, id: ChannelId) -> Time {
-        let channel = self.world.network.channel(id);
-        let to_host = self.world.network.is_host(channel.to);
-        channel.latency + if to_host { Time::ZERO } else { self.world.fabric.options.switch_latency }
-    }
 }
 
 /// How the engine cuts time and places nodes.

@@ -61,8 +61,7 @@ pub(crate) fn find_deadlock(world: &World, nodes: &[Node]) -> Option<Vec<String>
     let mut stopped: FxHashSet<Lane> = FxHashSet::default();
     // Per lane: the lanes in which the packets wait that hold its input buffer.
     let mut held_by: FxHashMap<Lane, Vec<Lane>> = FxHashMap::default();
-    for node in nodes {
-        let ports = node.ports();
+    for ports in nodes.iter().filter_map(Node::ports) {
         for port in 0..ports.len() as u16 {
             for lane in (0..world.rules.data_lanes()).filter(|&lane| !ports.is_open(port, lane)) {
                 stopped.insert((ports.channel(port), lane));

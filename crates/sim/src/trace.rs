@@ -44,7 +44,7 @@ impl Simulation {
         let mut here = network.edge_switch(src);
         let mut hops: Vec<Choice> = Vec::new();
         while here != dst {
-            let mut draws = random::Node::Router.stream(self.seed, u64::from(here));
+            let mut draws = random::Node::Router.stream(self.world.blueprint.seed, u64::from(here));
             let stride = world.routing.stride(network, here);
             let mut decider = Decider::of_switch(&world.routing, stride, true, false, &mut draws);
             let (candidates, hop, reason) = if forwarding.is_minimal() {

@@ -221,6 +221,11 @@ impl HostWork {
         Source::Closed { start, first: work.outstanding(), work: Box::new(work) }.into()
     }
 
+    /// Whether it never sends anything of its own.
+    pub fn is_idle(&self) -> bool {
+        matches!(self.source, Source::Idle)
+    }
+
     /// A rank of a program.
     pub(crate) fn program(runner: Runner) -> Self {
         Source::Program(Box::new(runner)).into()

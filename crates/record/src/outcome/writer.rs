@@ -14,7 +14,7 @@ use super::{
 };
 use crate::partial;
 use crate::performance::Performance;
-use crate::records::{FlowRecord, Records};
+use crate::records::{ChannelRecord, FlowRecord, Records, Sink};
 use crate::series::{Series, SeriesRow};
 use crate::summary::Summary;
 use crate::tables::{self, Names, Row};
@@ -87,11 +87,12 @@ impl OutcomeWriter {
         performance: &Performance,
     ) -> Result<(), OutcomeError> {
         let mut draft = self.draft(&records.groups);
-        records.flows.iter().for_each(|flow| draft.take(flow.clone()));
+        records.flows.iter().for_each(|flow| draft.flow(flow.clone()));
+        records.channels.iter().for_each(|channel| draft.channel(channel.clone()));
         draft.finish(scenario, summary, records, performance)
     }
 
-    /// Begins an outcome whose flows come one by one, of these kinds of traffic.
+    /// Begins an outcome whose flows and channels come one by one; the flows are of these kinds of traffic.
     pub fn draft(&self, groups: &[String]) -> Draft<'_> {
         let names = Names { groups: groups.to_vec(), ..Names::default() };
         Draft { writer: self, names, open: None, error: None }
@@ -101,16 +102,28 @@ impl OutcomeWriter {
     fn open(&self) -> Result<Open, OutcomeError> {
         let parents = Parents::create(self.parent())?;
         let (folder, _claim) = self.temporary_in(self.parent())?;
-        let file = self.create(&folder, FLOWS)?;
-        let flows = || Ok(tables::Rows::new(BufWriter::new(file.try_clone()?))?);
-        let flows = flows().map_err(|error: io::Error| self.of(FLOWS, error))?;
-        Ok(Open { flows, file, _claim, folder, parents })
+        let growing = Growing::Flows(self.begin(&folder, FLOWS)?);
+        Ok(Open { growing, _claim, folder, parents })
     }
 
-    /// Writes all tables but that of flows; what was not asked for leaves none.
+    /// A table without rows.
+    fn begin<R: Row>(&self, folder: &TempDir, name: &'static str) -> Result<Table<R>, OutcomeError> {
+        let file = self.create(folder, name)?;
+        let rows = || Ok(tables::Rows::new(BufWriter::new(file.try_clone()?))?);
+        let rows = rows().map_err(|error: io::Error| self.of(name, error))?;
+        Ok(Table { name, rows, file })
+    }
+
+    /// Ends a table.
+    fn end<R: Row>(&self, table: Table<R>, names: &Names) -> Result<(), OutcomeError> {
+        let Table { name, rows, file } = table;
+        let closed = rows.close(names).map_err(io::Error::from);
+        closed.and_then(|()| file.sync_all()).map_err(|error| self.of(name, error))
+    }
+
+    /// Writes all tables but those of flows and channels; what was not asked for leaves none.
     fn write_tables(&self, folder: &TempDir, records: &Records) -> Result<(), OutcomeError> {
         let names = Names::of(records);
-        self.table(folder, LINKS, &records.channels, &names)?;
         if let Some(parts) = &records.parts {
             self.table(folder, PARTS, parts, &names)?;
         }
@@ -234,8 +247,8 @@ impl OutcomeWriter {
     }
 }
 
-/// An outcome that is being written: the flows while they come, all else in the end. Until then it lies hidden beside its place, and goes
-/// when the draft goes.
+/// An outcome that is being written: flows and channels while they come, all else in the end. Until then it lies hidden beside its place, and
+/// goes when the draft goes.
 pub struct Draft<'w> {
     writer: &'w OutcomeWriter,
     names: Names,
@@ -246,32 +259,65 @@ pub struct Draft<'w> {
 
 /// What is removed again comes last.
 struct Open {
-    flows: tables::Rows<FlowRecord, BufWriter<File>>,
-    /// The same file.
-    file: File,
+    growing: Growing,
     _claim: Option<File>,
     folder: TempDir,
     parents: Parents,
 }
 
-impl Draft<'_> {
-    /// Writes the next flow: they come in order of (`src`, `flow`). What goes wrong is told in the end.
-    pub fn take(&mut self, flow: FlowRecord) {
+/// The table to which rows come.
+enum Growing {
+    Flows(Table<FlowRecord>),
+    /// The flows have all come.
+    Links(Table<ChannelRecord>),
+}
+
+struct Table<R> {
+    name: &'static str,
+    rows: tables::Rows<R, BufWriter<File>>,
+    /// The same file.
+    file: File,
+}
+
+/// Writes rows as they come. What goes wrong is told in the end.
+impl Sink for Draft<'_> {
+    /// # Panics
+    /// If a channel came before.
+    fn flow(&mut self, flow: FlowRecord) {
         if self.error.is_none() {
-            self.error = self.try_take(flow).err();
+            self.error = self.try_flow(flow).err();
         }
     }
 
-    fn try_take(&mut self, flow: FlowRecord) -> Result<(), OutcomeError> {
+    fn channel(&mut self, channel: ChannelRecord) {
+        if self.error.is_none() {
+            self.error = self.try_channel(channel).err();
+        }
+    }
+}
+
+impl Draft<'_> {
+    fn try_flow(&mut self, flow: FlowRecord) -> Result<(), OutcomeError> {
         let Draft { writer, names, open, .. } = self;
         let open = match open {
             Some(open) => open,
             None => open.insert(writer.open()?),
         };
-        open.flows.push(flow, names).map_err(|error| writer.of(FLOWS, error))
+        let Growing::Flows(table) = &mut open.growing else { panic!("a flow came after a channel") };
+        table.rows.push(flow, names).map_err(|error| writer.of(FLOWS, error))
     }
 
-    /// Writes all else and puts the outcome in its place. The flows of `records`, if it holds any, have been taken before.
+    fn try_channel(&mut self, channel: ChannelRecord) -> Result<(), OutcomeError> {
+        let Draft { writer, names, open, .. } = self;
+        if let Some(Open { growing: Growing::Links(table), .. }) = open {
+            return table.rows.push(channel, names).map_err(|error| writer.of(LINKS, error));
+        }
+        let before = open.take().map_or_else(|| writer.open(), Ok)?;
+        *open = Some(before.begin_links(writer, names)?);
+        self.try_channel(channel)
+    }
+
+    /// Writes all else and puts the outcome in its place. Flows and channels of `records`, if it holds any, have come before.
     ///
     /// # Errors
     /// If the disk is full or anything else fails or has failed; nothing is left behind then, and a former outcome stays.
@@ -287,9 +333,11 @@ impl Draft<'_> {
             return Err(error);
         }
         // On an error the folder goes before its parents do.
-        let Open { parents, folder, _claim, file, flows } = open.map_or_else(|| writer.open(), Ok)?;
-        let closed = flows.close(&names).map_err(io::Error::from);
-        closed.and_then(|()| file.sync_all()).map_err(|error| writer.of(FLOWS, error))?;
+        let open = open.map_or_else(|| writer.open(), Ok)?;
+        let Open { parents, folder, _claim, growing } = open.begin_links(writer, &names)?;
+        if let Growing::Links(links) = growing {
+            writer.end(links, &names)?;
+        }
         writer.write_tables(&folder, records)?;
         writer.file(&folder, SCENARIO, |file| file.write_all(scenario.as_bytes()))?;
         writer.file(&folder, SUMMARY, |file| write_json(file, summary))?;
@@ -298,6 +346,22 @@ impl Draft<'_> {
         writer.put_in_place(folder)?;
         parents.keep();
         sync_folder(writer.parent()).map_err(|source| writer.write_error(source))
+    }
+}
+
+impl Open {
+    /// Ends the table of flows and begins that of channels, if that has not been done.
+    fn begin_links(self, writer: &OutcomeWriter, names: &Names) -> Result<Self, OutcomeError> {
+        // On an error the folder goes before its parents do.
+        let Open { parents, folder, _claim, growing } = self;
+        let growing = match growing {
+            Growing::Flows(flows) => {
+                writer.end(flows, names)?;
+                Growing::Links(writer.begin(&folder, LINKS)?)
+            }
+            links => links,
+        };
+        Ok(Open { growing, _claim, folder, parents })
     }
 }
 
@@ -437,7 +501,8 @@ mod tests {
         let dir = root.path().join("a/outcome");
         let writer = OutcomeWriter::prepare(&dir, Existing::Refuse).unwrap();
         let mut draft = writer.draft(&records().groups);
-        records().flows.into_iter().for_each(|flow| draft.take(flow));
+        records().flows.into_iter().for_each(|flow| draft.flow(flow));
+        records().channels.into_iter().for_each(|channel| draft.channel(channel));
         assert_eq!(names(root.path()), ["a"], "it is being written beside its place");
         assert!(!dir.exists());
         drop(draft);
