@@ -57,7 +57,7 @@ fn main() {
     let nodes = || (0..NODES).map(|id| random::Node::Host.stream(1, u64::from(id))).collect::<Vec<_>>();
     let order: Vec<NodeIndex> = (0..NODES).collect();
     let windows = |threads| {
-        let setup = Setup { parts: Some(contiguous(&order, |_| 1, threads)), ..Setup::new(LATENCY) };
+        let setup = Setup { parts: Some(contiguous(&order, None, |_| 1, threads)), ..Setup::new(LATENCY) };
         Engine::new(&Toss, nodes(), setup).expect("messages take time").run().messages
     };
     let rate = |run: &dyn Fn() -> u64| {

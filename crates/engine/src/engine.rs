@@ -26,6 +26,9 @@ pub struct Setup {
     pub windows_per_lookahead: u64,
     /// For every node, the thread that runs it. Affects speed only.
     pub parts: Option<Vec<u16>>,
+    /// For every node, on which of two sides it is, if none ever sends a message to one of its own side. Affects speed only: turns are
+    /// then twice as long, as nothing can come from the other side before that is run.
+    pub sides: Option<Vec<bool>>,
 }
 
 /// No event at or after this instant, 106 days of simulated time, is ever run.
@@ -37,7 +40,7 @@ pub const END_OF_TIME: Time = Time(1 << 63);
 impl Setup {
     /// One thread, no time limit.
     pub fn new(lookahead: Time) -> Self {
-        Setup { lookahead, until: Time::MAX, horizon: lookahead * 4, windows_per_lookahead: 1, parts: None }
+        Setup { lookahead, until: Time::MAX, horizon: lookahead * 4, windows_per_lookahead: 1, parts: None, sides: None }
     }
 }
 
@@ -52,6 +55,14 @@ pub enum EngineError {
     Parts {
         /// Entries given.
         parts: usize,
+        /// Nodes given.
+        nodes: usize,
+    },
+    /// `sides` does not have one entry per node.
+    #[error("{sides} nodes are on a side but there are {nodes} nodes")]
+    Sides {
+        /// Entries given.
+        sides: usize,
         /// Nodes given.
         nodes: usize,
     },
@@ -96,17 +107,18 @@ impl<'m, M: Model> Engine<'m, M> {
     /// Checks the setup.
     ///
     /// # Errors
-    /// If the lookahead is zero or `parts` does not fit the nodes.
+    /// If the lookahead is zero or `parts` or `sides` do not fit the nodes.
     pub fn new(model: &'m M, nodes: Vec<M::Node>, setup: Setup) -> Result<Self, EngineError> {
         if setup.lookahead == Time::ZERO {
             return Err(EngineError::NoLookahead);
         }
-        match &setup.parts {
-            Some(parts) if parts.len() != nodes.len() => {
-                Err(EngineError::Parts { parts: parts.len(), nodes: nodes.len() })
-            }
-            _ => Ok(Engine { model, setup, nodes }),
+        if let Some(parts) = setup.parts.as_ref().filter(|parts| parts.len() != nodes.len()) {
+            return Err(EngineError::Parts { parts: parts.len(), nodes: nodes.len() });
         }
+        if let Some(sides) = setup.sides.as_ref().filter(|sides| sides.len() != nodes.len()) {
+            return Err(EngineError::Sides { sides: sides.len(), nodes: nodes.len() });
+        }
+        Ok(Engine { model, setup, nodes })
     }
 
     /// Runs until nothing is left to happen, or `until`.
@@ -132,6 +144,7 @@ impl<'m, M: Model> Engine<'m, M> {
         }
 
         let grid = Grid::new(&setup);
+        let sides = setup.sides.as_deref().filter(|_| grid.windows.step() > 1);
         let exchange = Exchange::new(threads);
         let mut workers: Vec<Worker<'_, M>> = members
             .iter()
@@ -141,6 +154,7 @@ impl<'m, M: Model> Engine<'m, M> {
                 model,
                 nodes,
                 ids,
+                sides,
                 limit,
                 start: Time::ZERO,
                 beyond: BTreeSet::new(),
@@ -229,15 +243,24 @@ struct Grid {
 
 impl Grid {
     fn new(setup: &Setup) -> Self {
+        let pace = setup.lookahead.0;
+        if setup.sides.is_some() && setup.windows_per_lookahead <= 1 && pace <= Windows::LONGEST / 2 {
+            let slots = slots(setup, pace, 1);
+            return Grid { windows: Windows::of_two_sides(pace), slots, epoch: 1 };
+        }
         // Equal ones, so that threads meet no more often than once per lookahead.
         let count = setup.windows_per_lookahead.max(setup.lookahead.0.div_ceil(Windows::LONGEST)).max(1);
         let length = (setup.lookahead.0 / count).max(1);
         // Meeting more often than necessary lets the observer see a run whose messages take seconds.
         let epoch = (setup.lookahead.0 / length).min(LONGEST_EPOCH);
-        let near = (setup.horizon.0.max(setup.lookahead.0) / length).min(256) + 2 + epoch;
-        let slots = near.next_power_of_two().clamp(8, 256) as usize;
-        Grid { windows: Windows::new(length), slots, epoch }
+        Grid { windows: Windows::new(length), slots: slots(setup, length, epoch), epoch }
     }
+}
+
+/// Near windows, of windows that begin `pace` apart: a power of two.
+fn slots(setup: &Setup, pace: u64, epoch: u64) -> usize {
+    let near = (setup.horizon.0.max(setup.lookahead.0) / pace).min(256) + 2 + epoch;
+    near.next_power_of_two().clamp(8, 256) as usize
 }
 
 /// Where a node lives.
@@ -251,6 +274,8 @@ struct Worker<'e, M: Model> {
     model: &'e M,
     nodes: Vec<M::Node>,
     ids: &'e [NodeIndex],
+    /// If there are two.
+    sides: Option<&'e [bool]>,
     limit: Time,
     /// Of the window being run.
     start: Time,
@@ -307,6 +332,8 @@ impl<M: Model> Worker<'_, M> {
     fn start_nodes(&mut self) {
         for local in 0..self.nodes.len() {
             self.outbox.running = Running { local: local as u32, window_end: Time::ZERO };
+            let side = self.sides.is_some_and(|sides| sides[self.ids[local] as usize]);
+            self.outbox.wheel.begin(u64::from(side));
             self.model.start(&mut self.nodes[local], self.ids[local], &mut self.outbox);
         }
     }
@@ -323,7 +350,7 @@ impl<M: Model> Worker<'_, M> {
 
     fn run_window(&mut self, window: u64) {
         let turns = self.outbox.wheel.take_turns();
-        let whole = self.outbox.wheel.end_of(window);
+        let whole = self.outbox.wheel.begin_window();
         let end = whole.min(self.limit);
         self.start = self.windows.start(window);
         for &local in &turns {
@@ -363,7 +390,7 @@ impl<M: Model> Worker<'_, M> {
         match next {
             Some(next) if next < *limit => {
                 assert!(next >= end, "the model left undone what happens at {next}, before {end}");
-                let window = outbox.wheel.window_of(next);
+                let window = outbox.wheel.window_of_own(next);
                 outbox.wheel.wake(local, window);
             }
             Some(_) => _ = beyond.insert(local),
@@ -520,12 +547,13 @@ impl<P> Outbox<'_, P> {
 impl<P: Copy> Scheduler<P> for Outbox<'_, P> {
     #[inline(always)]
     fn send_made(&mut self, to: NodeIndex, source: u32, at: Time, make: impl FnOnce() -> P) {
+        debug_assert!(source < TIMER, "{source} is no message's source");
         let mut node = to;
         if let Some(homes) = self.homes {
             let Home { part, local } = homes[to as usize];
             node = local;
             if part != self.part {
-                self.mail_first = self.mail_first.min(self.wheel.window_of(at));
+                self.mail_first = self.mail_first.min(self.wheel.window_of_message(at));
                 return self.mail[part as usize].push(Event { at, source, node, payload: make() });
             }
         }
@@ -541,7 +569,7 @@ impl<P: Copy> Scheduler<P> for Outbox<'_, P> {
             self.soon.push(Reverse(Soon { at, sequence: self.soon_sequence, payload }));
         } else {
             self.timers += 1;
-            let window = self.wheel.window_of(at);
+            let window = self.wheel.window_of_own(at);
             self.wheel.insert_timer(window, Event { at, source: TIMER, node: local, payload });
         }
     }

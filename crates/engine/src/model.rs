@@ -5,8 +5,8 @@ use netloom_units::Time;
 /// A node's index in the order in which nodes were given to the engine.
 pub type NodeIndex = u32;
 
-/// The source under which a node sees its own timers: after every message of the same instant.
-pub const TIMER: u32 = u32::MAX;
+/// The source under which a node sees its own timers: after every message of the same instant, as the sources of messages are smaller.
+pub const TIMER: u32 = (1 << 30) - 1;
 
 /// A simulation: what its nodes do with messages.
 ///
@@ -92,8 +92,8 @@ impl<M: Model + ?Sized> Handler<M::Payload> for Each<'_, M> {
 pub trait Scheduler<P> {
     /// Sends a message that reaches node `to` at `at`.
     ///
-    /// `source` orders messages that arrive at one node in the same instant; one source's messages keep the order in which
-    /// they were sent. All messages of one source must come from one node.
+    /// `source`, smaller than [`TIMER`], orders messages that arrive at one node in the same instant; one source's messages keep the order
+    /// in which they were sent. All messages of one source must come from one node.
     ///
     /// `at` must be at least one lookahead after whatever caused the message. The engine panics if it is not, as soon as that could
     /// make a difference.

@@ -5,8 +5,10 @@
 
 use netloom_units::Time;
 
+use crate::model::TIMER;
+
 /// Bits of a source in a key.
-const SOURCE_BITS: u32 = 32;
+const SOURCE_BITS: u32 = TIMER.count_ones();
 /// Bits of an event's index in a key.
 const INDEX_BITS: u32 = 12;
 /// Bits of an instant's place in its window in a key.
@@ -164,7 +166,7 @@ mod tests {
         fn as_a_sort_would(
             length in 1u64..=1 << TIME_BITS,
             window in 0u64..1 << 40,
-            events in prop::collection::vec((any::<u64>(), any::<u32>()), 0..400),
+            events in prop::collection::vec((any::<u64>(), 0..=TIMER), 0..400),
             is_sorted in any::<bool>(),
         ) {
             let mut events: Vec<_> =

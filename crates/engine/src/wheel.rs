@@ -46,8 +46,14 @@ pub(crate) struct Wheel<P> {
     open: u64,
     /// When it begins.
     opens: Time,
-    /// How many windows from `open` on are certainly near, whichever window of its epoch is being run.
+    /// The first window of the running nodes' own side for what they are still to do.
+    own: u64,
+    /// When it begins.
+    own_opens: Time,
+    /// How many of a side's windows from these on are certainly near, whichever window of its epoch is being run.
     near: u64,
+    /// What that is once time has started.
+    later_near: u64,
     pool: Vec<Vec<Event<P>>>,
     /// `free[s]` are empty buffers for 2^s events each.
     free: [Vec<BufferRef>; SIZES],
@@ -72,6 +78,7 @@ impl<P: Copy> Wheel<P> {
     /// A wheel for `nodes` nodes, of whose windows `slots` (a power of two) are near; `epoch` (fewer) are run between two meetings.
     pub(crate) fn new(nodes: usize, windows: Windows, slots: usize, epoch: u64) -> Self {
         debug_assert!(slots.is_power_of_two() && slots <= 256 && epoch < slots as u64);
+        let later_near = (slots as u64 - epoch).div_ceil(windows.step());
         Wheel {
             turns: vec![Vec::new(); slots],
             inboxes: vec![0; slots * nodes],
@@ -81,7 +88,10 @@ impl<P: Copy> Wheel<P> {
             current: 0,
             open: 0,
             opens: Time::ZERO,
-            near: if windows.are_counted_ahead() { slots as u64 - epoch } else { 0 },
+            own: 0,
+            own_opens: Time::ZERO,
+            near: 0,
+            later_near: if windows.are_counted_ahead() { later_near } else { 0 },
             // Nobody gets the first one.
             pool: vec![Vec::new()],
             free: [const { Vec::new() }; SIZES],
@@ -91,14 +101,20 @@ impl<P: Copy> Wheel<P> {
         }
     }
 
-    pub(crate) fn window_of(&self, at: Time) -> u64 {
-        let ahead = self.windows.ahead(self.opens, at);
-        if ahead < self.near { self.open + ahead } else { self.windows.of(at) }
+    /// The window of a message that a running node sends.
+    pub(crate) fn window_of_message(&self, at: Time) -> u64 {
+        self.window_from(self.open, self.opens, at)
     }
 
-    /// First instant after a window.
-    pub(crate) fn end_of(&self, window: u64) -> Time {
-        self.windows.start(window + 1)
+    /// The window, after the one being run, in which something happens inside a running node.
+    pub(crate) fn window_of_own(&self, at: Time) -> u64 {
+        self.window_from(self.own, self.own_opens, at)
+    }
+
+    #[inline]
+    fn window_from(&self, window: u64, opens: Time, at: Time) -> u64 {
+        let ahead = self.windows.ahead(opens, at);
+        if ahead < self.near { self.windows.after(window, ahead) } else { self.windows.of(at, window) }
     }
 
     /// Adds a message that arrives at a node at `at` to its window. It is made in its place: nearly every packet passes here, and is not
@@ -111,10 +127,10 @@ impl<P: Copy> Wheel<P> {
         // One comparison for both: what is too early seems far away.
         let ahead = self.windows.ahead(self.opens, at);
         if ahead < self.near {
-            self.place(self.open + ahead, node, make);
+            self.place(self.windows.after(self.open, ahead), node, make);
         } else {
             self.check_open(at);
-            self.far_window(self.windows.of(at)).events.push(make());
+            self.far_window(self.windows.of(at, self.open)).events.push(make());
         }
     }
 
@@ -229,11 +245,25 @@ impl<P: Copy> Wheel<P> {
         Some(near.unwrap_or(u64::MAX).min(self.far_first)).filter(|&window| window != u64::MAX)
     }
 
+    /// Before time starts, nodes of the side that the window `own` is of begin to send.
+    pub(crate) fn begin(&mut self, own: u64) {
+        self.own = own;
+        self.open = (own + 1) % self.windows.step();
+    }
+
     /// Begins an epoch: makes its first window the current one, and closes the epoch to messages.
     pub(crate) fn begin_epoch(&mut self, windows: std::ops::Range<u64>) {
         self.advance_to(windows.start);
         self.open = windows.end;
         self.opens = self.windows.start(windows.end);
+        self.near = self.later_near;
+    }
+
+    /// Begins the current window; returns its end.
+    pub(crate) fn begin_window(&mut self) -> Time {
+        self.own = self.windows.after(self.current, 1);
+        self.own_opens = self.windows.end(self.current);
+        self.own_opens
     }
 
     /// Makes `window` the current one; all earlier windows must have been run or be empty.
@@ -312,7 +342,7 @@ mod tests {
     fn turn(wheel: &mut Wheel<u32>, node: u32, messages: usize) -> Vec<u32> {
         let window = wheel.current;
         for payload in 0..messages as u32 {
-            wheel.insert_timer(window, Event { payload, at: wheel.end_of(window), source: 0, node });
+            wheel.insert_timer(window, Event { payload, at: Time(1), source: 0, node });
         }
         let turns = wheel.take_turns();
         assert_eq!(turns, [node]);

@@ -1,4 +1,8 @@
 //! Windows: stretches of time of equal length, numbered from zero on.
+//!
+//! Where the network has two sides, windows overlap: those of even numbers are one side's, those of odd numbers the other's, and each
+//! begins in the middle of the one before it. When one is run, the other side has come to its middle, one lookahead before its end; so
+//! they are twice as long as the lookahead, and still nothing can come that belongs to it.
 
 use netloom_units::Time;
 
@@ -8,6 +12,10 @@ use crate::order::TIME_BITS;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Windows {
     length: u64,
+    /// How far apart they begin: the length, or half of it.
+    pace: u64,
+    /// One if there are two sides, else zero: how far a number is to be shifted for those of one's own side only.
+    shift: u32,
     /// ⌊2⁶⁴ ÷ length⌋ + 1.
     reciprocal: u64,
 }
@@ -19,7 +27,17 @@ impl Windows {
     /// Windows of so many picoseconds, at least one.
     pub(crate) fn new(length: u64) -> Self {
         debug_assert!((1..=Self::LONGEST).contains(&length));
-        Windows { length, reciprocal: (u64::MAX / length).saturating_add(1) }
+        Windows { length, pace: length, shift: 0, reciprocal: (u64::MAX / length).saturating_add(1) }
+    }
+
+    /// Windows for two sides that begin so many picoseconds apart, at least one.
+    pub(crate) fn of_two_sides(pace: u64) -> Self {
+        Windows { pace, shift: 1, ..Windows::new(2 * pace) }
+    }
+
+    /// How many numbers a window is from the next one of the same side.
+    pub(crate) fn step(self) -> u64 {
+        1 << self.shift
     }
 
     /// Length of a window, in picoseconds.
@@ -35,16 +53,30 @@ impl Windows {
     /// First instant of a window.
     #[inline]
     pub(crate) fn start(self, window: u64) -> Time {
-        Time(window * self.length)
+        // The first of two sides' windows is half as long.
+        Time((window + 1).saturating_sub(self.step()) * self.pace)
     }
 
-    /// The window of an instant.
-    pub(crate) fn of(self, at: Time) -> u64 {
-        at.0 / self.length
+    /// First instant after a window.
+    #[inline]
+    pub(crate) fn end(self, window: u64) -> Time {
+        Time((window + 1) * self.pace)
     }
 
-    /// How many windows lie between the beginning of one, at `origin`, and an instant: exact below 256; what is more is at least 256, and so is what is
-    /// before `origin`.
+    /// The window of an instant, of the side that the window `like` is of.
+    pub(crate) fn of(self, at: Time, like: u64) -> u64 {
+        let window = at.0 / self.pace;
+        window + ((window ^ like) & (self.step() - 1))
+    }
+
+    /// The window of one side that is so many of them after another one.
+    #[inline(always)]
+    pub(crate) fn after(self, window: u64, ahead: u64) -> u64 {
+        window + (ahead << self.shift)
+    }
+
+    /// How many windows of one side lie between the beginning of one, at `origin`, and an instant: exact below 256; what is more is at least 256, and so
+    /// is what is before `origin`.
     #[inline(always)]
     pub(crate) fn ahead(self, origin: Time, at: Time) -> u64 {
         // With r = reciprocal × length - 2⁶⁴ ≤ length the product is distance ÷ length × (2⁶⁴ + r): too much by less than 1 ÷ length as long as
@@ -60,20 +92,41 @@ mod tests {
 
     use super::*;
 
+    fn both(pace: u64) -> impl Iterator<Item = Windows> {
+        [Some(Windows::new(pace)), (2 * pace <= Windows::LONGEST).then(|| Windows::of_two_sides(pace))]
+            .into_iter()
+            .flatten()
+    }
+
     #[test]
     fn windows_begin_where_they_begin() {
-        for length in [2, 3, 1 << 19, 1_005_120, Windows::LONGEST - 1, Windows::LONGEST] {
-            let windows = Windows::new(length);
-            for origin in [0, 7, 1 << 30, (1 << 62) / length] {
-                let begin = windows.start(origin);
-                for ahead in (0..=300).chain([1 << 14]) {
-                    let start = windows.start(origin + ahead);
-                    assert_eq!(windows.of(start), origin + ahead);
-                    assert_eq!(windows.ahead(begin, start), ahead, "{length}");
-                    assert_eq!(windows.ahead(begin, Time(start.0 + length - 1)), ahead, "{length}");
+        for pace in [2, 3, 1 << 19, 1_005_120, Windows::LONGEST / 2, Windows::LONGEST - 1, Windows::LONGEST] {
+            for windows in both(pace) {
+                for origin in [1, 7, 1 << 30, (1 << 61) / pace] {
+                    let begin = windows.start(origin);
+                    for ahead in (0..=300).chain([1 << 14]) {
+                        let window = windows.after(origin, ahead);
+                        let start = windows.start(window);
+                        let last = Time(start.0 + windows.length() - 1);
+                        assert_eq!(windows.end(window), last + Time(1));
+                        assert_eq!(windows.end(window), windows.start(windows.after(window, 1)));
+                        for at in [start, last] {
+                            assert_eq!(windows.of(at, origin), window);
+                            assert_eq!(windows.ahead(begin, at), ahead, "{pace}");
+                        }
+                    }
                 }
             }
         }
+    }
+
+    #[test]
+    fn every_instant_is_in_one_window_of_each_side() {
+        let windows = Windows::of_two_sides(5);
+        let spans = (0..5).map(|window| (windows.start(window).0, windows.end(window).0));
+        assert_eq!(spans.collect::<Vec<_>>(), [(0, 5), (0, 10), (5, 15), (10, 20), (15, 25)]);
+        let of = |at| [0, 1].map(|side| windows.of(Time(at), side));
+        assert_eq!([0, 4, 5, 9, 10, 14, 15].map(of), [[0, 1], [0, 1], [2, 1], [2, 1], [2, 3], [2, 3], [4, 3]]);
     }
 
     proptest! {

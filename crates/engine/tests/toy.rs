@@ -13,6 +13,8 @@ struct Toss {
     service: Time,
     tokens: u32,
     hops: u32,
+    /// Even nodes toss to odd ones only, and these to those.
+    has_sides: bool,
 }
 
 /// How long after a service's start its timer fires: within the turn, and far beyond.
@@ -104,7 +106,10 @@ impl Model for Toss {
             }
             node.queue.pop_front();
             node.free_at = start + self.service;
-            let to = node.random.random_range(0..NODES);
+            let mut to = node.random.random_range(0..NODES);
+            if self.has_sides && to % 2 == id % 2 {
+                to = if to == 0 { 1 } else { to - 1 };
+            }
             if token < self.hops * 1_000_000 {
                 out.send(to, id, node.free_at + self.latency, Note::Token(token + 1_000_000));
             }
@@ -138,6 +143,10 @@ fn servers(seed: u64) -> Vec<Server> {
         .collect()
 }
 
+fn sides() -> Vec<bool> {
+    (0..NODES).map(|node| node % 2 == 1).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
@@ -147,15 +156,18 @@ proptest! {
         latency in 1..5_000u64,
         service in 0..3_000u64,
         tokens in 0..6u32,
-        windows_per_lookahead in 1..9u64,
+        windows_per_lookahead in prop_oneof![Just(1), 1..9u64],
         horizon in 0..100_000u64,
+        has_sides in any::<bool>(),
     ) {
-        let model = Toss { latency: Time(latency), service: Time(service), tokens, hops: 12 };
+        let model = Toss { latency: Time(latency), service: Time(service), tokens, hops: 12, has_sides };
         let (expected, messages) = reference::run(&model, servers(seed));
         for threads in 1..=4 {
             let order: Vec<NodeIndex> = (0..NODES).collect();
+            let sides = has_sides.then(sides);
             let setup = Setup {
-                parts: Some(contiguous(&order, |_| 1, threads)),
+                parts: Some(contiguous(&order, sides.as_deref(), |_| 1, threads)),
+                sides,
                 windows_per_lookahead,
                 horizon: Time(horizon),
                 ..Setup::new(Time(latency))
@@ -169,12 +181,12 @@ proptest! {
     }
 
     #[test]
-    fn nothing_at_or_after_the_limit_is_run(until in 0..20_000u64, threads in 1..4usize) {
-        let model = Toss { latency: Time(700), service: Time(300), tokens: 4, hops: 12 };
+    fn nothing_at_or_after_the_limit_is_run(until in 0..20_000u64, threads in 1..4usize, has_sides in any::<bool>()) {
+        let model = Toss { latency: Time(700), service: Time(300), tokens: 4, hops: 12, has_sides };
         let (all, _) = reference::run(&model, servers(7));
         let order: Vec<NodeIndex> = (0..NODES).collect();
-        let parts = Some(contiguous(&order, |_| 1, threads));
-        let setup = Setup { until: Time(until), parts, ..Setup::new(Time(700)) };
+        let parts = Some(contiguous(&order, None, |_| 1, threads));
+        let setup = Setup { until: Time(until), parts, sides: has_sides.then(sides), ..Setup::new(Time(700)) };
         let run = Engine::new(&model, servers(7), setup).unwrap().run();
         for (node, whole) in run.nodes.iter().zip(&all) {
             prop_assert_eq!(&node.log[..], &whole.log[..node.log.len()]);
@@ -192,7 +204,7 @@ proptest! {
 
 #[test]
 fn the_observer_stops_a_run() {
-    let model = Toss { latency: Time(700), service: Time(300), tokens: 4, hops: 1000 };
+    let model = Toss { latency: Time(700), service: Time(300), tokens: 4, hops: 1000, has_sides: false };
     let run = Engine::new(&model, servers(1), Setup::new(Time(700))).unwrap().run_observed(|progress| {
         if progress.time > Time(10_000) {
             std::ops::ControlFlow::Break(())

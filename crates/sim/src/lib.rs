@@ -29,6 +29,7 @@ mod fault;
 mod halves;
 mod host;
 mod intervals;
+mod layout;
 mod level;
 mod measure;
 mod meter;

@@ -197,7 +197,7 @@ impl Node {
 const _: () = assert!(size_of::<Message>() == size_of::<Packet>(), "an event fills one cache line");
 
 /// What goes beside a channel is a source of its own: that and its packets have no order among each other.
-pub(crate) const BESIDE: u32 = 1 << 31;
+pub(crate) const BESIDE: u32 = 1 << 29;
 
 /// Puts departed packets and credits on their channels.
 pub(crate) struct Channels<'a, S>(pub(crate) &'a mut S);

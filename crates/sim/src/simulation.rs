@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use netloom_engine::{Engine, NodeIndex, Setup, contiguous, reference};
+use netloom_engine::{Engine, reference};
 use netloom_fabric::{Fabric, FlowControl, Rules, Telemetry};
 use netloom_record::{NamedChannel, Records, Sink};
 use netloom_routing::{Forwarding, ForwardingError, Granularity, Layers, Placement, Routing, Selector};
@@ -22,11 +22,11 @@ use crate::config::SimConfig;
 use crate::epochs::Epochs;
 use crate::fault::Faults;
 use crate::host::{FIRST_OWN, Gaps, Numbering};
+use crate::layout;
 use crate::measure::Measure;
 use crate::meter::Watch;
 use crate::model::{Node, World};
 use crate::packet_trace::{PacketTrace, Tracer};
-use crate::reports;
 use crate::sampler::Sampler;
 use crate::server::{Server, Servers};
 use crate::stall::{Stall, channel_name};
@@ -351,7 +351,7 @@ impl Simulation {
     ) -> Result<Finished, RunError> {
         let Simulation { mut world, measure, named_channels, groups, nodes, .. } = self;
         let until = measure.until.unwrap_or(Time::MAX);
-        let setup = setup(&world, threads, until);
+        let setup = layout::setup(&world, threads, until);
         let engine =
             Engine::new(&world, nodes, setup).expect("packets take time: the lookahead is never zero");
         let mut stall = Stall::new(&world);
@@ -498,43 +498,4 @@ fn virtual_channels(fabric: &Fabric, network: &Network, forwarding: &Forwarding)
          {most} here), or `allow_deadlock = true` to run all the same",
         names.join(", ")
     )))
-}
-
-/// How the engine cuts time and places nodes.
-fn setup(world: &World, threads: usize, until: Time) -> Setup {
-    let network = &world.network;
-    let options = &world.transport.options;
-    // The smallest packet is an ACK, a data packet with one byte, a SYN without any, or whatever else the fabric sends.
-    let data = options.header.0 + u64::from(!options.handshake);
-    let smallest = Bytes(options.ack_size.0.min(data)).min(world.fabric.smallest());
-    let flowcut = world.routing.counted_flowcuts();
-    let smallest = flowcut.map_or(smallest, |flowcut| smallest.min(flowcut.ack_size).min(flowcut.frame_size));
-    let smallest =
-        if world.routing.report_period().is_some() { smallest.min(reports::SIZE) } else { smallest };
-    let largest = world.transport.packet_size();
-    let channels = || network.links().iter();
-    let lookahead = channels().map(|link| link.latency + link.rate.serialize(smallest)).min();
-    let lookahead = lookahead.unwrap_or(Time(1));
-    let slowest = channels().map(|link| link.latency + link.rate.serialize(largest)).max();
-    let horizon = slowest.unwrap_or(lookahead) + world.fabric.options.switch_latency + lookahead;
-    let parts =
-        contiguous(&neighbour_order(network), |node| network.ports(node).len() as u64, threads.max(1));
-    Setup { until, horizon, parts: Some(parts), ..Setup::new(lookahead) }
-}
-
-/// Hosts next to their switch, switches in order: nodes that talk to each other most are close.
-fn neighbour_order(network: &Network) -> Vec<NodeIndex> {
-    let mut hosts_of: Vec<Vec<NodeIndex>> = vec![Vec::new(); network.switches() as usize];
-    for host in 0..network.hosts() {
-        hosts_of[(network.edge_switch(host) - network.hosts()) as usize].push(host);
-    }
-    // Switches of a pod belong together; those of no pod (cores) come last.
-    let mut switches: Vec<NodeId> = (network.hosts()..network.nodes()).collect();
-    switches.sort_by_key(|&switch| (network.pod(switch), switch));
-    let mut order = Vec::with_capacity(network.nodes() as usize);
-    for switch in switches {
-        order.append(&mut hosts_of[(switch - network.hosts()) as usize]);
-        order.push(switch);
-    }
-    order
 }
