@@ -40,7 +40,14 @@ pub const END_OF_TIME: Time = Time(1 << 63);
 impl Setup {
     /// One thread, no time limit.
     pub fn new(lookahead: Time) -> Self {
-        Setup { lookahead, until: Time::MAX, horizon: lookahead * 4, windows_per_lookahead: 1, parts: None, sides: None }
+        Setup {
+            lookahead,
+            until: Time::MAX,
+            horizon: lookahead * 4,
+            windows_per_lookahead: 1,
+            parts: None,
+            sides: None,
+        }
     }
 }
 

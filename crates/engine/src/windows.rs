@@ -126,7 +126,10 @@ mod tests {
         let spans = (0..5).map(|window| (windows.start(window).0, windows.end(window).0));
         assert_eq!(spans.collect::<Vec<_>>(), [(0, 5), (0, 10), (5, 15), (10, 20), (15, 25)]);
         let of = |at| [0, 1].map(|side| windows.of(Time(at), side));
-        assert_eq!([0, 4, 5, 9, 10, 14, 15].map(of), [[0, 1], [0, 1], [2, 1], [2, 1], [2, 3], [2, 3], [4, 3]]);
+        assert_eq!(
+            [0, 4, 5, 9, 10, 14, 15].map(of),
+            [[0, 1], [0, 1], [2, 1], [2, 1], [2, 3], [2, 3], [4, 3]]
+        );
     }
 
     proptest! {

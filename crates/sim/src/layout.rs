@@ -108,7 +108,9 @@ mod tests {
 
     #[test]
     fn levels_of_trees_alternate_and_groups_have_no_sides() {
-        for network in [tree(), square(), build(Topology::Crossbar(Crossbar { hosts: 5, ..Crossbar::default() }))] {
+        for network in
+            [tree(), square(), build(Topology::Crossbar(Crossbar { hosts: 5, ..Crossbar::default() }))]
+        {
             let of = sides(&network, None).expect("two sides");
             assert!(network.links().iter().all(|link| of[link.a as usize] != of[link.b as usize]));
         }
