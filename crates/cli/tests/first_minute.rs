@@ -38,6 +38,12 @@ fn refused(text: &str, args: &[&str]) -> String {
     stderr(&output)
 }
 
+#[test]
+fn an_override_that_comes_to_nothing_is_refused() {
+    let message = refused(SMALL, &["--set", "transport.mtu=1KB", "--set", "transport.preset=tcp"]);
+    assert_says(&message, &["transport.mtu: comes to nothing", "--set", "give it after that one"]);
+}
+
 #[track_caller]
 fn assert_says(message: &str, parts: &[&str]) {
     for part in parts {
@@ -510,6 +516,10 @@ fn a_network_is_drawn_unless_it_is_too_large() {
     let output = netloom(folder.path(), &["topology", "fat-tree:k=32", "--draw", "large.svg"]);
     assert_eq!(output.status.code(), Some(2));
     assert_says(&stderr(&output), &["--draw", "1280 switches; a picture shows at most 600"]);
+    let output = netloom(folder.path(), &["topology", "fat-tree:k=4", "--draw", "net.png"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_says(&stderr(&output), &["--draw: expected a file that ends in .svg, found net.png"]);
+    assert!(!folder.path().join("net.png").exists());
     assert!(!folder.path().join("large.svg").exists());
 }
 

@@ -111,6 +111,9 @@ pub(crate) const METRICS: &[Metric] = &[
     metric("drops", "packets", Place::Event, |s| {
         Some(s.tiers.iter().map(|tier| tier.drops).sum::<u64>() as f64)
     }),
+    metric("lost to faults", "packets", Place::Event, |s| {
+        Some((s.totals.data.lost + s.totals.control.lost) as f64)
+    }),
     metric("trimmed", "packets", Place::Event, |s| {
         Some(s.tiers.iter().map(|tier| tier.trims).sum::<u64>() as f64)
     }),

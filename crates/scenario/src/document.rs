@@ -257,7 +257,7 @@ impl Node {
             let found = node.describe();
             match &mut node.value {
                 Value::Table(table) => {
-                    if last && (*step == "kind" || names_preset(path)) {
+                    if last && names_start(path) {
                         table.0.clear();
                         // What the table lacks now, it lacks because of this.
                         node.place = path_place.clone();
@@ -344,6 +344,11 @@ pub fn apply_override(document: &mut Node, text: &str) -> Result<(), Problem> {
 /// Whether a table of the scenario may name a preset.
 fn has_presets(table: &str) -> bool {
     matches!(table, "routing" | "transport")
+}
+
+/// Whether setting the field at a path starts its table anew.
+pub(crate) fn names_start(path: &[&str]) -> bool {
+    path.last() == Some(&"kind") || names_preset(path)
 }
 
 fn names_preset(path: &[&str]) -> bool {

@@ -86,7 +86,7 @@ impl DrivenRun {
         let DrivenRun { run, scenario, warnings, switches, spent } = self;
         let records = run.finish()?.records;
         let summary = Summary::new(&records, &summary_options(&scenario), Status::Complete);
-        let summary = warned(&scenario, warnings, switches, summary);
+        let summary = warned(&scenario, warnings, switches, summary, &records);
         let hops = records.totals.packet_hops;
         let performance = Performance::new(env!("CARGO_PKG_VERSION"), 1, spent.as_secs_f64(), hops);
         let scenario = scenario.to_toml().map_err(Problems::from)?;

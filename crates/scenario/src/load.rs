@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use crate::document::{Node, Table, Value, apply_override};
+use netloom_units::names::shorten;
+
+use crate::document::{Node, Table, Value, apply_override, names_start};
 use crate::source::{Place, Problem, Problems, Source};
 
 /// Reads a scenario file and applies overrides such as `routing.granularity.gap=50us`. A scenario without a name takes
@@ -17,9 +19,7 @@ pub fn load(file: &Path, overrides: &[String]) -> Result<Node, Problems> {
     {
         apply_override(&mut document, &format!("name={:?}", stem.to_string_lossy()))?;
     }
-    for text in overrides {
-        apply_override(&mut document, text)?;
-    }
+    apply_overrides(&mut document, overrides)?;
     Ok(document)
 }
 
@@ -36,10 +36,49 @@ pub fn load_network(spec: &str, overrides: &[String]) -> Result<Node, Problems> 
     let mut document = Node::parse(&Source::new("SPEC", ""))?;
     let place = topology.place.clone();
     document.set(&["topology"], &place, topology)?;
-    for text in overrides {
-        apply_override(&mut document, text)?;
-    }
+    apply_overrides(&mut document, overrides)?;
     Ok(document)
+}
+
+/// Applies overrides in the order given.
+///
+/// # Errors
+/// As [`apply_override`], and one that comes to nothing because a later one starts the table that it is in anew.
+pub fn apply_overrides(document: &mut Node, overrides: &[String]) -> Result<(), Problem> {
+    for (i, text) in overrides.iter().enumerate() {
+        apply_override(document, text)?;
+        let later = overrides[i + 1..].iter().find(|later| undoes(later, text));
+        if let Some(later) = later {
+            let whole = Place { source: Source::new("--set", text.as_str()), span: 0..text.len() };
+            let table = start_of(later).join(".");
+            let message =
+                format!("comes to nothing, because `{}` starts `{table}` anew after it", shorten(later));
+            return Err(Problem::new(path(text).join("."), message)
+                .at(&whole)
+                .help("give it after that one"));
+        }
+    }
+    Ok(())
+}
+
+/// The steps of an override's field.
+fn path(text: &str) -> Vec<&str> {
+    text.split_once('=').map_or(text, |(path, _)| path).split('.').map(str::trim).collect()
+}
+
+/// The steps to what an override starts anew: the table whose kind or preset it sets, or the value that it is about.
+fn start_of(text: &str) -> Vec<&str> {
+    let mut path = path(text);
+    if names_start(&path) {
+        path.pop();
+    }
+    path
+}
+
+/// Whether an override takes away what another one before it has set within the same table.
+fn undoes(later: &str, earlier: &str) -> bool {
+    let (start, path) = (start_of(later), path(earlier));
+    path.len() > start.len() && path.starts_with(&start) && path != self::path(later)
 }
 
 /// `kind:field=value,…` as the table of a kind; every word of it is placed in `text`, which errors call `name`.
@@ -100,5 +139,23 @@ mod tests {
     fn a_network_in_one_word_may_hold_lists() {
         assert_eq!(split_fields("m=[4,4],w=[1,4],k=2"), ["m=[4,4]", "w=[1,4]", "k=2"]);
         assert!(split_fields("").is_empty());
+    }
+
+    #[test]
+    fn an_override_that_a_later_one_undoes_is_refused() {
+        let refused = |overrides: &[&str]| {
+            let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
+            let mut document = Node::parse(&Source::new("s.toml", "")).unwrap();
+            apply_overrides(&mut document, &overrides).map_err(|problem| problem.to_string()).err()
+        };
+        let undone = refused(&["transport.mtu=1KB", "transport.preset=tcp"]).unwrap();
+        assert!(undone.contains("transport.mtu: comes to nothing"), "{undone}");
+        assert!(undone.contains("`transport.preset=tcp` starts `transport` anew after it"), "{undone}");
+        assert!(refused(&["topology.k=4", "topology.kind=fat-tree"]).is_some());
+        assert!(refused(&["workload.size=1KB", "workload={kind=\"incast\"}"]).is_some());
+        // The other way round, twice the same field, and tables beside each other are fine.
+        assert_eq!(refused(&["transport.preset=tcp", "transport.mtu=1KB", "transport.mtu=2KB"]), None);
+        assert_eq!(refused(&["routing.preset=ecmp", "routing.preset=spray"]), None);
+        assert_eq!(refused(&["transport.mtu=1KB", "transport.congestion.kind=dctcp"]), None);
     }
 }

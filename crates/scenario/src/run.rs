@@ -262,7 +262,7 @@ fn simulate_streamed(
 
     let status = if finished.interrupted { Status::Interrupted } else { Status::Complete };
     let summary = Summary::of(&counted.flows, &counted.channels, &finished.records, status);
-    let summary = warned(scenario, warnings, switches, summary);
+    let summary = warned(scenario, warnings, switches, summary, &finished.records);
     let hops = finished.records.totals.packet_hops;
     let performance = Performance::new(env!("CARGO_PKG_VERSION"), threads as u32, wall_s, hops);
     Ok((Ran { summary, performance }, finished.records))
@@ -288,8 +288,14 @@ impl Sink for Counted<'_> {
 }
 
 /// A summary with what was probably a mistake: the `warnings` from before the run, and those that its numbers give rise to.
-pub(crate) fn warned(scenario: &Scenario, warnings: Vec<String>, switches: u32, summary: Summary) -> Summary {
-    let after = warnings::after(scenario, switches, &summary);
+pub(crate) fn warned(
+    scenario: &Scenario,
+    warnings: Vec<String>,
+    switches: u32,
+    summary: Summary,
+    records: &Records,
+) -> Summary {
+    let after = warnings::after(scenario, switches, &summary, !records.trace.is_empty());
     Summary { warnings: warnings.into_iter().chain(after).collect(), ..summary }
 }
 

@@ -26,10 +26,11 @@ pub(crate) fn before(scenario: &Scenario, network: &Network) -> Vec<String> {
     found
 }
 
-/// What is suspicious about what happened.
-pub(crate) fn after(scenario: &Scenario, switches: u32, summary: &Summary) -> Vec<String> {
+/// What is suspicious about what happened; `traced` is whether a packet was.
+pub(crate) fn after(scenario: &Scenario, switches: u32, summary: &Summary, traced: bool) -> Vec<String> {
     let mut found = Vec::new();
     found.extend(late_warm_up(summary));
+    found.extend(empty_trace(scenario, traced));
     found.extend(unfinished(summary));
     found.extend(no_decision(scenario, switches, summary));
     found.extend(no_reaction(scenario, summary));
@@ -117,7 +118,7 @@ fn overload(scenario: &Scenario, network: &Network) -> Option<String> {
     if !network.is_tree() || scenario.workload.options.ranks.is_some() {
         return None;
     }
-    let (field, load, destination) = open_loop(&scenario.workload.pattern)?;
+    let loops = open_loops(&scenario.workload.pattern);
     let nics = scenario.servers.as_ref().map_or(1, |servers| servers.nics);
     let ends = f64::from(network.hosts() / nics);
     // Those that a host, or a NIC of a server, reaches below a switch: of a group with optimised rails one NIC each is at a leaf.
@@ -127,7 +128,7 @@ fn overload(scenario: &Scenario, network: &Network) -> Option<String> {
         hosts if level == 1 && has_own_leaves => hosts,
         hosts => hosts / nics,
     };
-    let offered: f64 = (0..network.hosts()).map(|host| network.host_rate(host).0 as f64).sum::<f64>() * load;
+    let of_hosts: f64 = (0..network.hosts()).map(|host| network.host_rate(host).0 as f64).sum();
     let top = (network.hosts()..network.nodes()).map(|switch| network.level(switch)).max()?;
     for level in 1..top {
         let up = network
@@ -139,18 +140,32 @@ fn overload(scenario: &Scenario, network: &Network) -> Option<String> {
             capacity += link.rate.0 as f64;
             tier.get_or_insert(link.tier);
         }
-        // Destinations that are excluded make the rest likelier.
-        let excluded = f64::from(match destination {
-            Destination::Any => 1,
-            Destination::OtherRack => ends_below(1),
-            Destination::OtherPod => ends_below(top - 1),
-        });
-        let below = f64::from(ends_below(level)).max(excluded);
-        let upwards = offered * (ends - below) / (ends - excluded).max(1.0);
+        let upwards: f64 = loops
+            .iter()
+            .map(|open| {
+                // Destinations that are excluded make the rest likelier.
+                let excluded = f64::from(match open.destination {
+                    Destination::Any => 1,
+                    Destination::OtherRack => ends_below(1),
+                    Destination::OtherPod => ends_below(top - 1),
+                });
+                let below = f64::from(ends_below(level)).max(excluded);
+                of_hosts * open.load * (ends - below) / (ends - excluded).max(1.0)
+            })
+            .sum();
         if upwards > capacity {
             let tier = tier.map_or("", |tier| network.tiers()[usize::from(tier)].as_str());
+            let load = match &loops[..] {
+                [open] => format!("{}: a load of {}", open.field, open.load),
+                _ => {
+                    let fields: Vec<&str> = loops.iter().map(|open| open.field.as_str()).collect();
+                    let sum: f64 = loops.iter().map(|open| open.load).sum();
+                    // Decimal fractions are no binary ones: 0.1 and 0.2 are 0.3.
+                    format!("{}: a load of {} together", fields.join(", "), (sum * 1e9).round() / 1e9)
+                }
+            };
             return Some(format!(
-                "workload.{field}: a load of {load} offers the tier {tier} {:.0}% of what its up links carry: queues grow as long as it lasts",
+                "{load} offers the tier {tier} {:.0}% of what its up links carry: queues grow as long as it lasts",
                 100.0 * upwards / capacity
             ));
         }
@@ -158,27 +173,33 @@ fn overload(scenario: &Scenario, network: &Network) -> Option<String> {
     None
 }
 
-/// The load of an open loop whose destinations are drawn, and where it is written.
-fn open_loop(pattern: &Pattern) -> Option<(String, f64, Destination)> {
-    let is_drawn = |traffic: Traffic| matches!(traffic, Traffic::Uniform | Traffic::RandomPermutation);
-    match pattern {
-        Pattern::Poisson(poisson) if is_drawn(poisson.traffic) => {
-            Some(("load".to_owned(), poisson.load, poisson.destination))
+/// An open loop whose destinations are drawn.
+struct OpenLoop {
+    /// Where its load is written.
+    field: String,
+    load: f64,
+    destination: Destination,
+}
+
+/// Those of a workload that go on at the same time.
+fn open_loops(pattern: &Pattern) -> Vec<OpenLoop> {
+    let (load, traffic, destination) = match pattern {
+        Pattern::Poisson(poisson) => (poisson.load, poisson.traffic, poisson.destination),
+        Pattern::Bernoulli(frames) => (frames.load, frames.traffic, frames.destination),
+        Pattern::Bursty(frames) => (frames.load, frames.traffic, frames.destination),
+        Pattern::Mix(mix) => {
+            let parts = mix.parts.iter().enumerate().filter(|(_, part)| part.options.ranks.is_none());
+            let loops = parts.flat_map(|(i, part)| {
+                let of_part = open_loops(&part.pattern).into_iter();
+                of_part.map(move |open| OpenLoop { field: format!("workload.parts.{i}.load"), ..open })
+            });
+            return loops.collect();
         }
-        Pattern::Bernoulli(frames) if is_drawn(frames.traffic) => {
-            Some(("load".to_owned(), frames.load, frames.destination))
-        }
-        Pattern::Bursty(frames) if is_drawn(frames.traffic) => {
-            Some(("load".to_owned(), frames.load, frames.destination))
-        }
-        // Of several open loops the first that is too much by itself is found; their sum is not formed.
-        Pattern::Mix(mix) => mix.parts.iter().enumerate().find_map(|(i, part)| {
-            let (field, load, destination) =
-                open_loop(&part.pattern).filter(|_| part.options.ranks.is_none())?;
-            Some((format!("parts.{i}.{field}"), load, destination))
-        }),
-        _ => None,
-    }
+        _ => return Vec::new(),
+    };
+    let is_drawn = matches!(traffic, Traffic::Uniform | Traffic::RandomPermutation);
+    let open = is_drawn.then(|| OpenLoop { field: "workload.load".to_owned(), load, destination });
+    open.into_iter().collect()
 }
 
 /// Most hosts below one switch of a level.
@@ -254,9 +275,26 @@ impl Farthest {
 }
 
 fn late_warm_up(summary: &Summary) -> Option<String> {
-    let (warm_up, end) = (summary.flows.warm_up, summary.totals.simulated);
-    (warm_up > Time::ZERO && warm_up >= end)
-        .then(|| format!("measure.warm_up: {warm_up} is beyond the end of the run at {end}: no flow counts"))
+    let (flows, end) = (&summary.flows, summary.totals.simulated);
+    let warm_up = flows.warm_up;
+    if warm_up > Time::ZERO && warm_up >= end {
+        return Some(format!(
+            "measure.warm_up: {warm_up} is beyond the end of the run at {end}: no flow counts"
+        ));
+    }
+    let excluded = flows.excluded_by_warm_up;
+    (excluded > 0 && flows.completed + flows.unfinished + flows.streams == 0).then(|| {
+        format!(
+            "measure.warm_up: all flows ({excluded}) started before {warm_up}: none counts in FCT or slowdown"
+        )
+    })
+}
+
+/// Nothing came by where a trace was asked for.
+fn empty_trace(scenario: &Scenario, traced: bool) -> Option<String> {
+    (scenario.measure.trace.is_some() && !traced).then(|| {
+        "measure.trace: no packet was traced: none of these flows sent anything, and nothing crossed these channels".to_owned()
+    })
 }
 
 /// The flows that did not finish are not a random sample: they are the slow and the large ones.
@@ -455,6 +493,44 @@ mod tests {
             format!("{TREE}workload = {{ size = \"64KiB\" }}\nmeasure = {{ warm_up = \"{warm_up}\" }}\n")
         };
         check(&with("1s"), &with("0us"), "measure.warm_up: 1s is beyond the end of the run");
+    }
+
+    #[test]
+    fn a_warm_up_before_which_all_flows_start_is_named() {
+        let with = |warm_up: &str| {
+            format!("{TREE}workload = {{ size = \"1MiB\" }}\nmeasure = {{ warm_up = \"{warm_up}\" }}\n")
+        };
+        check(&with("10us"), &with("0us"), "measure.warm_up: all flows (16) started before 10us");
+    }
+
+    #[test]
+    fn a_trace_of_nothing_is_named() {
+        let with = |dst: u32| {
+            format!(
+                "{TREE}workload = {{ kind = \"off-diagonal\", offset = 9, size = \"64KiB\" }}\n\
+                 measure = {{ trace = {{ flows = [{{ src = 0, dst = {dst} }}] }} }}\n"
+            )
+        };
+        check(&with(8), &with(9), "measure.trace: no packet was traced");
+    }
+
+    #[test]
+    fn the_loads_of_a_mix_are_added_up() {
+        let with = |a: f64, b: f64| {
+            let part = |load: f64, name: &str| {
+                format!(
+                    "{{ kind = \"poisson\", load = {load}, size = \"10KB\", messages_per_host = 3, name = \"{name}\" }}"
+                )
+            };
+            format!(
+                "topology = {{ kind = \"leaf-spine\", leaves = 4, spines = 2, hosts_per_leaf = 4 }}\n\
+                 workload = {{ kind = \"mix\", parts = [{}, {}] }}\n",
+                part(a, "a"),
+                part(b, "b")
+            )
+        };
+        let expected = "workload.parts.0.load, workload.parts.1.load: a load of 0.8 together offers the tier leaf-spine 128%";
+        check(&with(0.1, 0.7), &with(0.1, 0.4), expected);
     }
 
     #[test]

@@ -185,7 +185,7 @@ impl Simulation {
         if transport.telemetry().is_some() && routing.scatters() {
             let expected = format!(
                 "one that keeps a flow's way for a while with transport.congestion \"{}\", which compares what the links of a way say with \
-                 what the same links said before,",
+                 what the same links said before",
                 transport.congestion.name()
             );
             let found = format!("\"{}\"", routing.granularity_name());

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use netloom_record::Estimate;
-use netloom_scenario::{Node, Source, Value};
+use netloom_scenario::{Node, Problem, Source, Value};
 use netloom_study::{Findings, PointFindings, numbers, significant};
 
 use super::show::Shown;
@@ -20,11 +20,12 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         (Some(a), Some(b)) => fields(a, b),
         (None, None) => String::new(),
         _ => {
-            return Err(Failure::Output(format!(
+            let message = format!(
                 "{} and {} cannot be compared: one is the outcome of a run, the other a study",
                 args.first.display(),
                 args.second.display()
-            )));
+            );
+            return Err(Problem::new("DIR", message).into());
         }
     };
     text += &differences(&a.found, &b.found);

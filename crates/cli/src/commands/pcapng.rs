@@ -2,7 +2,7 @@
 //!
 //! Every channel is an interface, every packet an Ethernet frame with IPv4 and UDP: host n has the address 10.x.y.z of its number, a flow
 //! the UDP port of its number, the traffic class is in the DSCP field, an ECN mark is CE. The payload says the rest, in network byte order:
-//! what the packet is (its place in `KINDS`), hops (8 bits each), two bytes of zeros, flow and packet number
+//! the letters `nl`, what the packet is (its place in `KINDS`), hops (8 bits each), flow and packet number
 //! (32 bits each), and when it left its NIC in picoseconds (64 bits). PAUSE frames are those of IEEE 802.1Qbb.
 
 use std::borrow::Cow;
@@ -78,7 +78,7 @@ fn capture(trace: &[TraceRecord], names: &BTreeMap<u32, String>) -> Result<Vec<u
 }
 
 /// What a packet may be, in the order of the payload's numbers.
-const KINDS: [&str; 13] = [
+const KINDS: [&str; 17] = [
     "data",
     "header",
     "returned",
@@ -92,6 +92,10 @@ const KINDS: [&str; 13] = [
     "word",
     "pull",
     "unreachable",
+    "unreachable-ack",
+    "unreachable-nack",
+    "unreachable-pull",
+    "unreachable-cnp",
 ];
 
 /// A packet's headers, and what netloom knows of it.
@@ -99,7 +103,7 @@ fn frame(record: &TraceRecord) -> Vec<u8> {
     if record.kind == "pause" {
         return pause(record.seq);
     }
-    let kind = KINDS.iter().position(|kind| *kind == record.kind).unwrap_or(0) as u8;
+    let kind = KINDS.iter().position(|kind| *kind == record.kind).map_or(u8::MAX, |kind| kind as u8);
     let mut bytes = Vec::new();
     for host in [record.dst, record.src] {
         // Locally administered.
@@ -117,7 +121,8 @@ fn frame(record: &TraceRecord) -> Vec<u8> {
     for field in [from, to, length, 0] {
         bytes.extend(field.to_be_bytes());
     }
-    bytes.extend([kind, record.hops, 0, 0]);
+    // Letters first: Wireshark guesses protocols by what a payload begins with, and numbers look like a binding request of STUN.
+    bytes.extend([b'n', b'l', kind, record.hops]);
     bytes.extend(record.flow.to_be_bytes());
     bytes.extend(record.seq.to_be_bytes());
     bytes.extend(record.sent.0.to_be_bytes());
@@ -182,8 +187,9 @@ mod tests {
         };
         let pause = TraceRecord { kind: "pause".to_owned(), channel: 8, seq: 0b10, size: 64, ..data.clone() };
         let ack = TraceRecord { kind: "ack".to_owned(), size: 64, ..data.clone() };
+        let lost = TraceRecord { kind: "unreachable-ack".to_owned(), ..ack.clone() };
         let names = [(7, "h0 > s0".to_owned()), (8, "s0 > h0".to_owned())].into();
-        let bytes = capture(&[data, pause, ack], &names).unwrap();
+        let bytes = capture(&[data, pause, ack, lost], &names).unwrap();
         let mut reader = PcapNgReader::new(&bytes[..]).unwrap();
         let (mut interfaces, mut packets) = (Vec::new(), Vec::new());
         while let Some(block) = reader.next_block() {
@@ -196,7 +202,9 @@ mod tests {
         assert_eq!(interfaces.len(), 2);
         assert_eq!(interfaces[0][0], InterfaceDescriptionOption::IfName("h0 > s0".into()));
         let heads: Vec<_> = packets.iter().map(|p| (p.interface_id, p.original_len, p.data.len())).collect();
-        assert_eq!(heads, [(0, 4160, 62), (1, 64, 34), (0, 64, 62)]);
+        assert_eq!(heads, [(0, 4160, 62), (1, 64, 34), (0, 64, 62), (0, 64, 62)]);
+        let kinds = [0, 2, 3].map(|i: usize| &packets[i].data[42..46]);
+        assert_eq!(kinds, [&b"nl\x00\x02"[..], b"nl\x03\x02", b"nl\x0d\x02"]);
         assert_eq!(packets[0].timestamp.as_nanos(), 1_234_567_890_123);
         let ip = &packets[0].data[14..34];
         assert_eq!((&ip[12..16], &ip[16..20]), (&[10, 1, 2, 3][..], &[10, 0, 0, 9][..]));

@@ -26,9 +26,7 @@ pub(crate) fn study(args: &StudyArgs) -> Result<(), Failure> {
     }
     let document = Node::parse(&Source::read(&args.study)?)?;
     let mut study = Study::read(&document, args.small)?;
-    for change in &args.set {
-        study.set(change)?;
-    }
+    study.set(&args.set)?;
     let plan = study.plan()?;
     let cells = &plan.cells;
 

@@ -37,12 +37,18 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<(), Failure> {
     let loaded = load_network(&args.spec, args.seed.as_deref())?;
     let format =
         args.export.as_deref().map(|file| export_format(file, args.format.as_deref())).transpose()?;
+    args.draw.as_deref().map(check_picture).transpose()?;
     let network = build_network(&loaded.scenario, &loaded.document)?;
     if let (Some(file), Some(format)) = (&args.export, format) {
-        let text = network.export(format).map_err(|error| Problem::new("--format", error.to_string()))?;
+        let text = network.export(format).map_err(|error| match error {
+            NetworkError::Parameter(wrong) => {
+                Problem::new("--format", format!("expected {}, found {}", wrong.expected, wrong.found))
+            }
+            error => Problem::new("--format", error.to_string()),
+        })?;
         write_file(file, text.as_bytes())?;
     }
-    if let Some(file) = &args.draw {
+    if let Some(file) = args.draw.as_deref() {
         let svg =
             netloom_report::draw(&network).map_err(|error| Problem::new("--draw", error.to_string()))?;
         write_file(file, svg.as_bytes())?;
@@ -60,6 +66,19 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<(), Failure> {
         write!(out, "{}", describe(description))?;
     }
     Ok(())
+}
+
+/// Pictures are SVG, and a file that is called otherwise would not open. Devices and FIFOs have no extension.
+fn check_picture(file: &Path) -> Result<(), Failure> {
+    match file.extension() {
+        Some(extension) if !extension.eq_ignore_ascii_case("svg") => {
+            let message = format!("expected a file that ends in .svg, found {}", file.display());
+            Err(Problem::new("--draw", message)
+                .help("browsers and Inkscape turn SVG into PNG and PDF")
+                .into())
+        }
+        _ => Ok(()),
+    }
 }
 
 fn export_format(file: &Path, name: Option<&str>) -> Result<ExportFormat, Failure> {

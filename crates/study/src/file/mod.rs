@@ -6,7 +6,7 @@ mod setting;
 
 use std::ops::ControlFlow;
 
-use netloom_scenario::{Node, Place, Problem, Problems, Section, Source, Value, apply_override};
+use netloom_scenario::{Node, Place, Problem, Problems, Section, Source, Value, apply_overrides};
 
 pub use axis::{Axis, Case};
 pub use claim::{Claim, Formula, Use};
@@ -72,12 +72,12 @@ impl Study {
         }
     }
 
-    /// Sets a field of what the cells start from, before the axes do: `topology.k=8`.
+    /// Sets fields of what the cells start from, before the axes do: `topology.k=8`.
     ///
     /// # Errors
-    /// What is no `FIELD=VALUE`, or a path that leads nowhere.
-    pub fn set(&mut self, change: &str) -> Result<(), Problem> {
-        apply_override(self.base.document_mut(), change)
+    /// As [`apply_overrides`].
+    pub fn set(&mut self, changes: &[String]) -> Result<(), Problem> {
+        apply_overrides(self.base.document_mut(), changes)
     }
 
     /// Visits every combination of cases in the order in which they are run and shown, until `visit` has seen enough.
