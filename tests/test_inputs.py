@@ -1,5 +1,6 @@
 """Networks, flows, sizes and driven runs from Python."""
 
+import duckdb
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -137,6 +138,31 @@ def test_frames_with_wrong_columns_are_refused(columns, error, message):
         netloom.flow_list(columns)
 
 
+def test_whole_numbers_of_any_size_are_taken(tmp_path):
+    expected = netloom.flow_list({"src": [0], "dst": [9], "bytes": [100]})
+    narrow = pl.DataFrame({"src": [0], "dst": [9], "bytes": [100]})
+    narrow = narrow.with_columns(pl.col("src").cast(pl.Int8), pl.col("dst").cast(pl.Int16))
+    assert netloom.flow_list(narrow) == expected
+    # A sum of whole numbers is a HUGEINT, which Arrow knows as a decimal number.
+    assert (
+        netloom.flow_list(duckdb.sql("select 0 as src, 9 as dst, sum(n) as bytes from (values (100)) t(n)"))
+        == expected
+    )
+    with pytest.raises(netloom.ScenarioError, match="bytes: 18446744073709551616 does not fit 64 bits"):
+        netloom.flow_list(duckdb.sql("select 0 as src, 9 as dst, 18446744073709551616::hugeint as bytes"))
+
+
+def test_a_table_that_is_compressed_otherwise_says_how_to_write_it(tmp_path):
+    file = tmp_path / "flows.parquet"
+    scenario = {"topology": TREE, "workload": {"kind": "flow-list", "file": str(file)}}
+    flows = pl.DataFrame({"src": [0], "dst": [9], "bytes": [100]})
+    flows.write_parquet(file)
+    with pytest.raises(netloom.ScenarioError, match="src is compressed by zstd: expected Snappy or no"):
+        netloom.run(scenario)
+    flows.write_parquet(file, compression="snappy")
+    assert netloom.run(scenario).flows["bytes"].tolist() == [100]
+
+
 def test_a_matrix_of_bytes_is_a_workload():
     matrix = np.zeros((16, 16), dtype=int)
     matrix[0, 5], matrix[7, 2] = 3000, 4000
@@ -184,6 +210,23 @@ def test_sizes_come_from_samples_and_functions():
             "shares: expected rising numbers",
         ),
         (lambda: netloom.sizes([1, 2], [1, 0.5]), netloom.ScenarioError, "shares: expected rising numbers"),
+        (
+            lambda: netloom.traffic_matrix([[0, 1j], [0, 0]]),
+            TypeError,
+            "matrix: expected numbers, found complex",
+        ),
+        (lambda: netloom.traffic_matrix([[0, 1], [0]]), TypeError, "matrix: expected numbers in rows of"),
+        (
+            lambda: netloom.network(nx.DiGraph([(0, 1), (1, 2)])),
+            netloom.ScenarioError,
+            "links: expected an undirected graph",
+        ),
+        (
+            lambda: netloom.network([(0, 1), (1, 2), (1, 0)]),
+            netloom.ScenarioError,
+            "links: expected every link once, as links are full duplex, found 0 to 1 and 1 to 0",
+        ),
+        (lambda: netloom.Simulation(3), TypeError, "scenario: expected a Scenario, a dict or a file's name"),
         (lambda: netloom.network(None), TypeError, "links: expected a graph, columns or pairs of nodes"),
         (lambda: netloom.network("ab"), TypeError, "links: expected a graph, columns or pairs of nodes"),
         (lambda: netloom.network([1, 2]), netloom.ScenarioError, "links: expected two ends"),

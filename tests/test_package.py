@@ -127,6 +127,12 @@ def test_numbers_of_numpy_are_numbers():
         s["workload.load"] = np.float32("nan")
 
 
+def test_names_are_those_that_users_import():
+    assert repr(netloom.ScenarioError) == "<class 'netloom.ScenarioError'>"
+    classes = [thing for thing in map(netloom.__dict__.get, netloom.__all__) if isinstance(thing, type)]
+    assert {thing.__module__ for thing in classes} == {"netloom"} and len(classes) >= 10
+
+
 def test_threads_are_counted():
     for threads, error, message in [
         (0, netloom.ScenarioError, "threads: expected a whole number from 1 to 256, found 0"),

@@ -118,6 +118,14 @@ axis = [{ name = "size", field = "workload.size", values = ["10KB", "20KB"] }]
     assert sum(name.endswith("summary.json") for name in before) == 2
 
 
+def test_tables_without_a_cell_have_their_labels(tmp_path):
+    study = netloom.Study("x", {}, axes={"scheme": {"e": {"routing.preset": "ecmp"}}})
+    study.open(tmp_path / "x")
+    assert study.flows().columns[:3] == ["scheme", "seed", "src"] and len(study.flows()) == 0
+    with pytest.raises(netloom.ScenarioError, match=r"there is no table `link` \(did you mean `links`"):
+        study.table("link")
+
+
 def test_pictures_have_a_line_per_label(here):
     assert len(here.plot.cdf().lines) == 4
     assert len(here.plot.cdf("fct", axis="scheme").lines) == 2
@@ -136,6 +144,8 @@ def test_what_is_wrong_is_found_before_the_first_cell():
         tree.run(client="tcp://127.0.0.1:9")
     with pytest.raises(TypeError, match="shard: expected the part and how many there are"):
         tree.run(shard="1/2")
+    with pytest.raises(TypeError, match="shard: expected a whole number, found float"):
+        tree.run(shard=(0.5, 2))
     with pytest.raises(netloom.ScenarioError, match="workers: expected a whole number from 1"):
         tree.run(workers=0)
     with pytest.raises(TypeError, match="axis load: expected a dict of cases, or a field with its values"):
@@ -192,6 +202,14 @@ def test_an_address_that_nobody_answers_is_one_message(tmp_path):
     command = [sys.executable, "-m", "netloom", "study", "s.toml", "--dask", "tcp://127.0.0.1:9"]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 1 and run.stderr.startswith("error: ") and "Traceback" not in run.stderr
+    for address in ("", "no-port", "what://ever:1"):
+        run = subprocess.run(
+            [*command[:-1], address], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert run.returncode == 2 and run.stderr.startswith("error: --dask: expected the address"), (
+            run.stderr
+        )
+        assert "Traceback" not in run.stderr and not (tmp_path / "runs").exists()
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGHUP])

@@ -20,6 +20,21 @@ from netloom._run import run
 from netloom._study import Study
 from netloom._topology import Topology, topology
 
+# What users see is called as they import it, in tracebacks and pickles too.
+for _public in (
+    Completion,
+    Outcome,
+    Problem,
+    Route,
+    ScenarioError,
+    Simulation,
+    SimulationError,
+    Study,
+    Summary,
+    Topology,
+):
+    _public.__module__ = __name__
+
 __all__ = [
     "Completion",
     "Outcome",

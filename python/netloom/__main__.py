@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+from typing import Any
 
 from netloom import ScenarioError, Study
+from netloom._error import refused
 
 
 def main() -> int:
@@ -38,16 +40,28 @@ def main() -> int:
         return 130
 
 
+def connected(address: str) -> Any:
+    """The client of the scheduler at an address."""
+    if not address:
+        # Dask would start a cluster of its own here.
+        raise refused("--dask", "expected the address of a scheduler, such as tcp://host:8786, found nothing")
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise RuntimeError("--dask needs Dask: pip install 'netloom[dask]'") from error
+    try:
+        return Client(address, timeout="10s")
+    except ValueError as error:
+        message = f"expected the address of a scheduler, such as tcp://host:8786: {error}"
+        raise refused("--dask", message) from error
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Runs what the command line asks for."""
     study = Study.from_file(arguments.file, small=arguments.small)
     client = None
-    if arguments.dask:
-        try:
-            from distributed import Client
-        except ImportError as error:
-            raise RuntimeError("--dask needs Dask: pip install 'netloom[dask]'") from error
-        client = Client(arguments.dask, timeout="10s")
+    if arguments.dask is not None:
+        client = connected(arguments.dask)
     try:
         study.run(arguments.out, workers=arguments.workers, client=client)
     finally:

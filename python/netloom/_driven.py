@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, NamedTuple
 
 from netloom import _netloom
 from netloom._error import whole
 from netloom._netloom import Scenario
 from netloom._outcome import Outcome
+from netloom._run import taken
 
 
 class Completion(NamedTuple):
@@ -45,10 +47,9 @@ class Simulation:
     :func:`netloom.run`.
     """
 
-    def __init__(self, scenario: Scenario | dict) -> None:
-        """Makes the nodes; no time has passed yet."""
-        scenario = Scenario(scenario) if isinstance(scenario, dict) else scenario
-        self._run = _netloom.Simulation(scenario)
+    def __init__(self, scenario: Scenario | dict | str | os.PathLike) -> None:
+        """Makes the nodes of a Scenario, a dict of its fields, or a scenario file; no time has passed yet."""
+        self._run = _netloom.Simulation(taken(scenario))
         self._flows: list[tuple[Any, int, int, int, int]] = []
 
     @property

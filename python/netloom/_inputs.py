@@ -165,10 +165,14 @@ def network(
     ``links`` is a NetworkX graph, an array or iterable of pairs of nodes, or a data frame or dict with the columns ``a`` and
     ``b`` and, if wanted, ``rate_bps`` and ``latency_ps``. Nodes are whole numbers or names without blanks. ``hosts`` names the
     hosts, in the order in which they are numbered; or ``hosts_per_switch`` new hosts are put at every node; or hosts are the
-    nodes with one link. ``rate`` and ``latency`` hold for links that have none of their own.
+    nodes with one link. A pair that occurs several times is so many parallel links. ``rate`` and ``latency`` hold for links that have none of their own.
     """
     lines: list[str] = []
     if hasattr(links, "edges") and hasattr(links, "nodes"):
+        if links.is_directed():
+            raise refused(
+                "links", "expected an undirected graph, as links are full duplex: graph.to_undirected()"
+            )
         if hosts is None and hosts_per_switch is None:
             kinds = [node for node, data in links.nodes(data=True) if data.get("kind") == "host"]
             hosts = kinds or None
@@ -193,6 +197,8 @@ def network(
                     "links", f"expected two ends, and a rate and a latency if wanted, found {row!r}"
                 )
             rows.append((*row, None, None)[:4])
+    if not isinstance(links, Table):
+        _each_once(rows)
     if hosts is not None:
         lines += [f"host {_name(host)}" for host in hosts]
     for a, b, link_rate, link_latency in rows:
@@ -212,6 +218,18 @@ def network(
     return {"kind": "edge-list", "path": path, **fields, **({"parallel_links": True} if parallel else {})}
 
 
+def _each_once(rows: list[tuple]) -> None:
+    """Refuses links that are given from both of their ends, which would be two links each."""
+    ends = {(str(a), str(b)) for a, b, *_ in rows}
+    for a, b, *_ in rows:
+        if str(a) != str(b) and (str(b), str(a)) in ends:
+            raise refused(
+                "links",
+                f"expected every link once, as links are full duplex, found {a} to {b} and {b} to {a}; "
+                "parallel links go the same way round",
+            )
+
+
 _CABLE = ("rate_bps", "latency_ps")
 
 
@@ -220,8 +238,12 @@ _LARGEST = 2**53
 
 
 def _numbers(field: str, values: Any) -> np.ndarray:
-    array = np.asarray(values)
-    if array.size > 0 and not np.issubdtype(array.dtype, np.number):
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise TypeError(f"{field}: expected numbers in rows of the same length") from error
+    kinds = (np.integer, np.floating)
+    if array.size > 0 and not any(np.issubdtype(array.dtype, kind) for kind in kinds):
         raise TypeError(f"{field}: expected numbers, found {array.dtype}")
     return array
 

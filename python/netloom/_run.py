@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from netloom import _netloom
 from netloom._error import whole
 from netloom._netloom import Scenario
 from netloom._outcome import Outcome
 from netloom._progress import Progress, RunProgress
+
+
+def taken(scenario: Any) -> Scenario:
+    """The scenario that a caller gives in one of the ways that are taken."""
+    if isinstance(scenario, Scenario):
+        return scenario
+    if isinstance(scenario, dict):
+        return Scenario(scenario)
+    if isinstance(scenario, (str, os.PathLike)):
+        return Scenario.from_file(scenario)
+    raise TypeError(
+        f"scenario: expected a Scenario, a dict or a file's name, found {type(scenario).__name__}"
+    )
 
 
 def run(
@@ -32,14 +46,7 @@ def run(
     comes to no good end.
     """
     threads = whole("threads", threads, 1, 256)
-    if isinstance(scenario, dict):
-        scenario = Scenario(scenario)
-    elif not isinstance(scenario, (Scenario, str, os.PathLike)):
-        raise TypeError(
-            f"scenario: expected a Scenario, a dict or a file's name, found {type(scenario).__name__}"
-        )
-    elif not isinstance(scenario, Scenario):
-        scenario = Scenario.from_file(scenario)
+    scenario = taken(scenario)
     shown = RunProgress(progress, str(scenario["name"]))
     try:
         return Outcome(_netloom.run(scenario, threads, out, replace, shown.start))

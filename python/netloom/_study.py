@@ -128,10 +128,12 @@ class Study:
         file system. Raises RuntimeError after all other cells if some failed. Returns the study.
         """
         workers = (os.cpu_count() or 1) if workers is None else whole("workers", workers, 1, 256)
-        if shard is not None and not (isinstance(shard, tuple) and len(shard) == 2):
-            raise TypeError(
-                f"shard: expected the part and how many there are, such as (1, 4), found {shard!r}"
-            )
+        if shard is not None:
+            if not (isinstance(shard, tuple) and len(shard) == 2):
+                raise TypeError(
+                    f"shard: expected the part and how many there are, such as (1, 4), found {shard!r}"
+                )
+            shard = tuple(whole("shard", number, 0, 2**32 - 1) for number in shard)
         if client is not None and not hasattr(client, "submit"):
             raise TypeError(
                 f"client: expected a Dask client, distributed.Client(address), found {type(client).__name__}"
@@ -186,7 +188,7 @@ class Study:
         return self._opened().table("flows")
 
     def table(self, name: str) -> Table:
-        """The same for another table: ``links``, ``series``, ``flow_series`` or ``windows``."""
+        """The same for any other table of an outcome, by the name that it has there, such as ``links``."""
         return self._opened().table(name)
 
     def _opened(self) -> _netloom.Study:

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 
 use netloom_record::{OutcomeTable, Records};
-use netloom_scenario::{Node, Problems, Source};
+use netloom_scenario::{Node, Problem, Problems, Source, suggest};
 use netloom_study::{
     Cell, CellEvent, CellFolders, CellReport, Findings, PROGRAM, Parcel, Plan, ResultFiles, Running, Shard,
     WorkError, judge, run_cells, store, unit, write_results,
@@ -262,7 +262,11 @@ impl Study {
     /// A table of all outcomes, one below the other, with the cells' labels and seeds before its own columns.
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
         let Some(table) = OutcomeTable::ALL.into_iter().find(|table| table.name() == name) else {
-            return Err(argument_error(py, "table", format!("there is no table `{name}`")));
+            let help = suggest(name, OutcomeTable::ALL.map(OutcomeTable::name));
+            return Err(scenario_error(
+                py,
+                &Problem::new("table", format!("there is no table `{name}`")).help(help).into(),
+            ));
         };
         let axes = self.axes();
         let parts = py.detach(|| {
@@ -273,7 +277,10 @@ impl Study {
             self.done().map(part).collect::<Result<Vec<_>, _>>()
         });
         let parts = parts.map_err(|error| outcome_error(&error))?;
-        Ok(Table::stacked(parts, || Table::of_columns(Records::default().columns(table).unwrap_or_default())))
+        Ok(Table::stacked(parts, || {
+            let none = Table::of_columns(Records::default().columns(table).unwrap_or_default());
+            none.with_labels(axes.iter().map(|axis| (axis.clone(), None)).collect(), 0)
+        }))
     }
 }
 

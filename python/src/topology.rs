@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::types::{
+    Decimal128Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use netloom_paths::columns::Values as PathValues;
@@ -270,7 +272,13 @@ fn whole_numbers(py: Python<'_>, table: &Table, name: &'static str) -> PyResult<
             let message = format!("row {row}: expected a number from 0 on, found {}", numbers[row]);
             Err(argument_error(py, name, message))
         }
-        None => Ok(numbers.into_iter().map(|number| number as u64).collect()),
+        None => {
+            let number = |number: i128| {
+                u64::try_from(number)
+                    .map_err(|_| argument_error(py, name, format!("{number} does not fit 64 bits")))
+            };
+            numbers.into_iter().map(number).collect()
+        }
     }
 }
 
@@ -281,12 +289,16 @@ fn extend(numbers: &mut Vec<i128>, array: &ArrayRef) -> Option<()> {
         };
     }
     match array.data_type() {
+        DataType::Int8 => take!(Int8Type),
+        DataType::Int16 => take!(Int16Type),
         DataType::UInt8 => take!(UInt8Type),
         DataType::UInt16 => take!(UInt16Type),
         DataType::UInt32 => take!(UInt32Type),
         DataType::UInt64 => take!(UInt64Type),
         DataType::Int32 => take!(Int32Type),
         DataType::Int64 => take!(Int64Type),
+        // The sum of a column of whole numbers in DuckDB.
+        DataType::Decimal128(_, 0) => take!(Decimal128Type),
         _ => return None,
     }
     Some(())

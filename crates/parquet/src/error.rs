@@ -51,6 +51,16 @@ pub enum Error {
         /// Its type.
         found: String,
     },
+    /// The column is compressed in a way that is not read.
+    #[error(
+        "{column} is compressed by {codec}: expected Snappy or no compression (polars: write_parquet(…, compression=\"snappy\"))"
+    )]
+    Compression {
+        /// Its name.
+        column: String,
+        /// How it is compressed.
+        codec: String,
+    },
     /// A value is missing.
     #[error("{column}: expected a value in row {row}, found null")]
     Null {

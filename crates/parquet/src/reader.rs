@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use parquet::basic::{ConvertedType, LogicalType, Type as Physical};
+use parquet::basic::{Compression, ConvertedType, LogicalType, Type as Physical};
 use parquet::column::reader::get_typed_column_reader;
 use parquet::data_type::{DataType, Int32Type, Int64Type};
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
@@ -175,6 +175,12 @@ impl RowGroup<'_> {
     ) -> Result<Vec<Option<D::T>>, Error> {
         if column.max_rep_level() > 0 || column.max_def_level() > 1 {
             return Err(mistyped(column, "single values"));
+        }
+        let codec = self.reader.metadata().column(index).compression();
+        if !matches!(codec, Compression::UNCOMPRESSED | Compression::SNAPPY) {
+            let codec = codec.to_string();
+            let codec = codec.split('(').next().unwrap_or_default().to_lowercase();
+            return Err(Error::Compression { column: column.name().to_owned(), codec });
         }
         let rows = self.rows();
         let mut reader = get_typed_column_reader::<D>(self.reader.get_column_reader(index)?);
