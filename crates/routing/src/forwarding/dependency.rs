@@ -22,13 +22,16 @@
 //! assert_eq!((vcs, forwarding.find_cycle(&network, vcs)), (2, None));
 //! ```
 
-mod minimal;
+mod block;
+mod detours;
+mod origins;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use netloom_topology::{ChannelId, Network, NodeId, PortId};
 
-use self::minimal::follow_minimal;
+use self::block::{Block, all, bit, blocks};
+use self::detours::{Detours, follow_detours, late};
 use super::alternatives::Alternatives;
 use super::channels::{self, rank};
 use super::layers::Layers;
@@ -92,15 +95,9 @@ impl VcSet {
         set
     }
 
-    fn is_empty(self) -> bool {
-        self.0 == [0; 4]
-    }
-
-    /// Adds another set; whether that made a difference.
-    fn merge(&mut self, other: VcSet) -> bool {
-        let before = *self;
+    /// Adds another set.
+    fn merge(&mut self, other: VcSet) {
         self.0.iter_mut().zip(other.0).for_each(|(mine, theirs)| *mine |= theirs);
-        *self != before
     }
 
     fn iter(self) -> impl Iterator<Item = u8> {
@@ -112,15 +109,6 @@ impl VcSet {
                 Some(word * 64 + bit)
             })
         })
-    }
-
-    /// The virtual channels one hop later, where the links have these ranks.
-    fn next(self, from: u8, to: u8, vcs: u8) -> Self {
-        let mut next = VcSet::default();
-        self.iter().for_each(|vc| {
-            next.merge(VcSet::of(channels::next(vc, from, to, vcs)));
-        });
-        next
     }
 
     fn highest(self) -> u8 {
@@ -148,111 +136,6 @@ impl Onward {
     }
 }
 
-/// The traffic to one target, as far as it was followed.
-struct Traffic<'a> {
-    network: &'a Network,
-    vcs: u8,
-    /// Per channel, the virtual channels on which it carries such traffic.
-    arriving: Vec<VcSet>,
-    /// The channels for which that is not the empty set.
-    touched: Vec<ChannelId>,
-    /// The same by the switch to which they lead.
-    touched_at: Vec<Vec<ChannelId>>,
-    /// Per switch, whether packets set out from it, and the switches for which that is so.
-    starts: Vec<bool>,
-    started: Vec<NodeId>,
-    waiting: Vec<bool>,
-    queue: VecDeque<NodeId>,
-}
-
-impl<'a> Traffic<'a> {
-    fn new(network: &'a Network, vcs: u8) -> Self {
-        let nodes = network.nodes() as usize;
-        Traffic {
-            network,
-            vcs,
-            arriving: vec![VcSet::default(); network.channels() as usize],
-            touched: Vec::new(),
-            touched_at: vec![Vec::new(); nodes],
-            starts: vec![false; nodes],
-            started: Vec::new(),
-            waiting: vec![false; nodes],
-            queue: VecDeque::new(),
-        }
-    }
-
-    /// Forgets all traffic.
-    fn clear(&mut self) {
-        for channel in self.touched.drain(..) {
-            self.arriving[channel as usize] = VcSet::default();
-            self.touched_at[self.network.channel(channel).to as usize].clear();
-        }
-        self.started.drain(..).for_each(|switch| self.starts[switch as usize] = false);
-    }
-
-    fn wake(&mut self, switch: NodeId) {
-        if !std::mem::replace(&mut self.waiting[switch as usize], true) {
-            self.queue.push_back(switch);
-        }
-    }
-
-    /// Packets set out from a switch with hosts.
-    fn start(&mut self, switch: NodeId) {
-        self.starts[switch as usize] = true;
-        self.started.push(switch);
-        self.wake(switch);
-    }
-
-    /// Packets come by a channel.
-    fn arrive(&mut self, channel: ChannelId, at: VcSet) {
-        let to = self.network.channel(channel).to;
-        let known = &mut self.arriving[channel as usize];
-        let is_first = known.is_empty();
-        if known.merge(at) {
-            if is_first {
-                self.touched.push(channel);
-                self.touched_at[to as usize].push(channel);
-            }
-            self.wake(to);
-        }
-    }
-
-    /// Follows the traffic until nothing new happens. `ports` are those by which a switch forwards it, none where it ends.
-    fn spread<'p>(
-        &mut self,
-        ports: impl Fn(NodeId) -> &'p [PortId],
-        mut depend: impl FnMut(ChannelId, VcSet, &Onward),
-    ) {
-        let mut onward = Onward::default();
-        while let Some(here) = self.queue.pop_front() {
-            self.waiting[here as usize] = false;
-            let out = ports(here);
-            if out.is_empty() {
-                continue;
-            }
-            onward.set(self.network, here, out);
-            // By the rank of the link on which they come.
-            let mut came = [VcSet::default(); 2];
-            for &channel in &self.touched_at[here as usize] {
-                let at = self.arriving[channel as usize];
-                depend(channel, at, &onward);
-                came[usize::from(rank(self.network, channel))].merge(at);
-            }
-            // By the rank of the link on which they leave.
-            let mut leaving = [if self.starts[here as usize] { VcSet::of(0) } else { VcSet::default() }; 2];
-            for (from, came) in (0..).zip(came) {
-                (0..).zip(&mut leaving).for_each(|(to, leaving)| {
-                    leaving.merge(came.next(from, to, self.vcs));
-                });
-            }
-            for &port in out {
-                let channel = self.network.ports(here)[usize::from(port)];
-                self.arrive(channel, leaving[usize::from(rank(self.network, channel))]);
-            }
-        }
-    }
-}
-
 /// Follows all routes. `depend` is told of a channel, the virtual channels on which packets come by it, and the ports by which some packets
 /// of each of them go on; also more than once.
 fn follow(
@@ -262,20 +145,19 @@ fn follow(
     vcs: u8,
     mut depend: impl FnMut(ChannelId, VcSet, &Onward),
 ) {
-    let mut traffic = Traffic::new(network, vcs);
     match ways {
         Ways::Minimal => follow_minimal(network, table, vcs, depend),
-        Ways::Layers(layers) => follow_layers(&mut traffic, table, layers, depend),
+        Ways::Layers(layers) => follow_layers(network, table, layers, vcs, depend),
         Ways::Via(via) => {
-            follow_detours(&mut traffic, table, Detours { via, over_own: false, late: &[] }, depend)
+            follow_detours(network, table, Detours { via, over_own: false, late: &[] }, vcs, depend)
         }
         Ways::Paths(paths) => follow_paths(network, paths, vcs, depend),
         Ways::Weighed(alternatives) => {
             follow_minimal(network, table, vcs, &mut depend);
             let (via, over_own) = (alternatives.via(), alternatives.uses_all_links());
             let late =
-                if alternatives.is_progressive() { late(&mut traffic, table, via) } else { Vec::new() };
-            follow_detours(&mut traffic, table, Detours { via, over_own, late: &late }, depend);
+                if alternatives.is_progressive() { late(network, table, via, vcs) } else { Vec::new() };
+            follow_detours(network, table, Detours { via, over_own, late: &late }, vcs, depend);
         }
     }
 }
@@ -299,148 +181,59 @@ fn follow_paths(
     }
 }
 
+fn follow_minimal(
+    network: &Network,
+    table: &RouteTable,
+    vcs: u8,
+    mut depend: impl FnMut(ChannelId, VcSet, &Onward),
+) {
+    let mut traffic = Block::new(network, vcs);
+    for block in blocks(table.edges()) {
+        let targets = all(&block);
+        traffic
+            .aim(block, |here, to, tell| table.towards_edge(here, to).ports.iter().copied().for_each(tell));
+        (0..table.edges()).for_each(|from| traffic.start(table.edge_switch(from), targets));
+        traffic.spread();
+        traffic.tell(&mut depend);
+    }
+}
+
 fn follow_layers(
-    traffic: &mut Traffic<'_>,
+    network: &Network,
     table: &RouteTable,
     layers: &Layers,
+    vcs: u8,
     mut depend: impl FnMut(ChannelId, VcSet, &Onward),
 ) {
-    let network = traffic.network;
+    let mut traffic = Block::new(network, vcs);
     let router = |edge| layers.router(table.edge_switch(edge));
-    for to in 0..table.edges() {
-        let mut is_connected = vec![false; table.edges() as usize];
+    for block in blocks(table.edges()) {
+        // Per switch with hosts, itself and the targets that some layer connects it with.
+        let mut reached: Vec<u64> = (0..table.edges()).map(|from| bit(&block, from)).collect();
         for layer in 0..layers.tables().layers() {
-            traffic.clear();
-            for from in (0..table.edges()).filter(|&from| from != to) {
-                if layers.connects(layer, router(from), router(to)) {
-                    is_connected[from as usize] = true;
-                    traffic.start(table.edge_switch(from));
-                }
+            traffic.aim(block.clone(), |here, to, tell| {
+                layers.each_port(layer, layers.router(here), router(to), tell)
+            });
+            for (from, reached) in (0..).zip(&mut reached) {
+                let is_led = |&to: &u32| from != to && layers.connects(layer, router(from), router(to));
+                let targets = block.clone().filter(is_led).fold(0, |all, to| all | bit(&block, to));
+                traffic.start(table.edge_switch(from), targets);
+                *reached |= targets;
             }
-            let row: Vec<Vec<PortId>> =
-                (0..network.switches()).map(|here| layers.ports(layer, here, router(to))).collect();
-            traffic.spread(|here| &row[layers.router(here) as usize], &mut depend);
+            traffic.spread();
+            traffic.tell(&mut depend);
         }
-        traffic.clear();
-        let left = (0..table.edges()).filter(|&from| from != to && !is_connected[from as usize]);
-        left.for_each(|from| traffic.start(table.edge_switch(from)));
-        traffic.spread(|here| table.towards_edge(here, to).ports, &mut depend);
-    }
-}
-
-/// Packets at the end of their way to an intermediate switch or group, as they come there by a channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Halfway {
-    channel: ChannelId,
-    passed: Passed,
-    vc: u8,
-    /// The switch from which they come; its group if `passed` is a group. None: several.
-    from: Option<u32>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Passed {
-    /// A switch of the group of both ends.
-    Switch(u32),
-    /// A group other than those of the ends.
-    Group(u32),
-}
-
-/// How packets come to go over an intermediate switch.
-#[derive(Clone, Copy)]
-struct Detours<'a> {
-    via: &'a Intermediates,
-    /// They may be sent to a switch of their destination's group.
-    over_own: bool,
-    /// Per switch with hosts, the channels by which packets may come there that are sent over an intermediate switch only then.
-    late: &'a [Vec<(ChannelId, VcSet)>],
-}
-
-impl Halfway {
-    /// Whether some of the packets may go on to `to`.
-    fn may_go_on(&self, detours: Detours<'_>, to: u32) -> bool {
-        let Detours { via, over_own, .. } = detours;
-        let group = via.group(to);
-        match self.passed {
-            Passed::Switch(passed) => via.group(passed) == group && passed != to && self.from != Some(to),
-            Passed::Group(passed) => (over_own || passed != group) && self.from != Some(group),
+        let targets = all(&block);
+        if reached.iter().all(|&reached| reached == targets) {
+            continue;
         }
-    }
-}
-
-/// Per switch with hosts, the channels by which packets from its group to others come to it on minimal paths.
-fn late(traffic: &mut Traffic<'_>, table: &RouteTable, via: &Intermediates) -> Vec<Vec<(ChannelId, VcSet)>> {
-    let network = traffic.network;
-    let mut late: BTreeMap<ChannelId, VcSet> = BTreeMap::new();
-    for to in 0..table.edges() {
-        for group in (0..via.groups() as u32).filter(|&group| group != via.group(to)) {
-            traffic.clear();
-            via.members(group).iter().for_each(|&from| traffic.start(table.edge_switch(from)));
-            traffic.spread(|here| table.towards_edge(here, to).ports, |_, _, _| {});
-            for &channel in &traffic.touched {
-                // Where a group is in pieces, packets come back to it by global links.
-                if via.group_of_switch(network.channel(channel).to) == group {
-                    late.entry(channel).or_default().merge(traffic.arriving[channel as usize]);
-                }
-            }
+        traffic
+            .aim(block, |here, to, tell| table.towards_edge(here, to).ports.iter().copied().for_each(tell));
+        for (from, reached) in (0..).zip(reached) {
+            traffic.start(table.edge_switch(from), targets & !reached);
         }
-    }
-    let mut at = vec![Vec::new(); table.edges() as usize];
-    for (edge, at) in (0..).zip(&mut at) {
-        let here = network.ports(table.edge_switch(edge)).iter().map(|channel| channel ^ 1);
-        at.extend(here.filter_map(|channel| late.get(&channel).map(|&vcs| (channel, vcs))));
-    }
-    at
-}
-
-fn follow_detours(
-    traffic: &mut Traffic<'_>,
-    table: &RouteTable,
-    detours: Detours<'_>,
-    mut depend: impl FnMut(ChannelId, VcSet, &Onward),
-) {
-    let via = detours.via;
-    let mut halfway: Vec<Halfway> = Vec::new();
-    for from in 0..table.edges() {
-        for towards in via.reachable(from, detours.over_own) {
-            traffic.clear();
-            traffic.start(table.edge_switch(from));
-            let late = detours.late.get(from as usize).filter(|_| via.group(from) != via.group(towards));
-            late.into_iter().flatten().for_each(|&(channel, at)| traffic.arrive(channel, at));
-            let is_passed = |here| via.is_passed(table, from, towards, here);
-            let ports =
-                |here| if is_passed(here) { &[][..] } else { table.towards_edge(here, towards).ports };
-            traffic.spread(ports, &mut depend);
-            let (here, there) = (via.group(from), via.group(towards));
-            let (passed, from) = match here == there {
-                true => (Passed::Switch(towards), Some(from)),
-                false => (Passed::Group(there), Some(here)),
-            };
-            for &channel in &traffic.touched {
-                if is_passed(traffic.network.channel(channel).to) {
-                    let at = traffic.arriving[channel as usize];
-                    halfway.extend(at.iter().map(|vc| Halfway { channel, passed, vc, from }));
-                }
-            }
-        }
-    }
-    // Of packets alike in all but where they come from, it matters only whether they all come from one place.
-    halfway.sort_unstable();
-    halfway.dedup_by(|next, kept| {
-        let is_alike = (next.channel, next.passed, next.vc) == (kept.channel, kept.passed, kept.vc);
-        if is_alike && next.from != kept.from {
-            kept.from = None;
-        }
-        is_alike
-    });
-    for to in 0..table.edges() {
-        traffic.clear();
-        for part in halfway.iter().filter(|part| part.may_go_on(detours, to)) {
-            traffic.arrive(part.channel, VcSet::of(part.vc));
-        }
-        let direct = (0..table.edges()).filter(|&from| from != to && !via.lie_between(from, to));
-        direct.for_each(|from| traffic.start(table.edge_switch(from)));
-        traffic.spread(|here| table.towards_edge(here, to).ports, &mut depend);
+        traffic.spread();
+        traffic.tell(&mut depend);
     }
 }
 

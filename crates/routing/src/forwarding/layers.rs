@@ -140,14 +140,26 @@ impl Layers {
     /// The ports by which `here` may forward towards `to` in a layer: one, or with ECMP one or more. None if the
     /// layer does not lead there.
     pub fn ports(&self, layer: u32, here: u32, to: u32) -> Vec<PortId> {
+        let mut ports = Vec::new();
+        self.each_port(layer, here, to, |port| ports.push(port));
+        ports
+    }
+
+    /// Tells each of [`Self::ports`].
+    pub(crate) fn each_port(&self, layer: u32, here: u32, to: u32, mut tell: impl FnMut(PortId)) {
         if !self.leads(layer, here, to) {
-            return Vec::new();
+            return;
         }
-        let neighbours: Vec<u16> = match &self.spread {
-            Some(spread) => spread.neighbours(&self.tables, layer, here, to).collect(),
-            None => self.tables.next_port(layer, here, to).into_iter().collect(),
-        };
-        neighbours.into_iter().map(|neighbour| self.port(here, neighbour)).collect()
+        match &self.spread {
+            Some(spread) => spread
+                .neighbours(&self.tables, layer, here, to)
+                .for_each(|neighbour| tell(self.port(here, neighbour))),
+            None => {
+                if let Some(neighbour) = self.tables.next_port(layer, here, to) {
+                    tell(self.port(here, neighbour));
+                }
+            }
+        }
     }
 
     /// The port by which `here` forwards towards another router in a layer. `choose` names one of several; it is asked only

@@ -88,21 +88,14 @@ impl Intermediates {
         Some(members[below(members.len(), random)])
     }
 
-    /// Whether there is an intermediate switch between two others.
-    pub(crate) fn lie_between(&self, from: u32, to: u32) -> bool {
-        let (here, there) = (self.group(from), self.group(to));
-        from != to && if here == there { self.members(here).len() > 2 } else { self.members.len() > 2 }
+    /// Whether there is an intermediate switch between two switches of the same group as this one.
+    pub(crate) fn lie_within(&self, edge: u32) -> bool {
+        self.members(self.group(edge)).len() > 2
     }
 
-    /// The switches that packets from another one may be sent over; `over_own` if those of the destination's group are among them.
-    pub(crate) fn reachable(&self, from: u32, over_own: bool) -> impl Iterator<Item = u32> {
-        let group = self.group(from);
-        let (in_group, others) = (self.members(group).len() > 2, over_own || self.members.len() > 2);
-        let edges = 0..self.group_of.len() as u32;
-        edges.filter(move |&edge| match self.group(edge) == group {
-            true => in_group && edge != from,
-            false => others,
-        })
+    /// Whether there is one between switches of different groups.
+    pub(crate) fn lie_across(&self) -> bool {
+        self.members.len() > 2
     }
 
     /// Whether a packet from switch `from` has done the first part of its way, to `towards`, at switch `here`.

@@ -15,7 +15,7 @@ use crate::forwarding::Forwarding;
 use crate::header::{Carries, Header, View};
 use crate::preset;
 use crate::selector::Selector;
-use crate::selector::layer::{Construction, Layer};
+use crate::selector::layer::{Construction, Layer, WithinLayer};
 use crate::selector::random::below;
 use crate::selector::ugal::Ugal;
 use crate::selector::valiant::{Intermediate, Valiant};
@@ -303,6 +303,36 @@ fn ugal_needs_three_virtual_channels_on_a_dragonfly_and_par_four() {
 }
 
 #[test]
+fn detours_between_more_switches_than_a_block_takes_are_all_followed() {
+    let mut links: Vec<_> = (1..70).map(|switch| (switch, (switch - 1) / 2)).collect();
+    links.extend([(30, 69), (17, 44), (5, 60)]);
+    let groups: Vec<_> = (0..70).map(|switch| switch / 24).collect();
+    let network = wired_with(&groups, &links, true);
+    let table = minimal(&network);
+    for intermediate in [Intermediate::Switch, Intermediate::Group] {
+        let via = Intermediates::build(&Valiant { intermediate }, &network, &table).unwrap();
+        let (group, groups) = (|edge| via.group(edge), via.groups());
+        let lies = |from, to, over| match group(from) == group(to) {
+            true => group(over) == group(from) && over != from && over != to,
+            false => groups > 2 && group(over) != group(from) && group(over) != group(to),
+        };
+        let triples = (0..70u32).flat_map(|from| (0..70u32).map(move |to| (from, to)));
+        let triples = triples.filter(|(from, to)| from != to);
+        let triples = triples.flat_map(|(from, to)| (0..70u32).map(move |over| (from, to, over)));
+        let routes = triples.filter(|&(from, to, over)| lies(from, to, over));
+        let routes = routes.map(|(from, to, over)| (table.edge_switch(from), (from, to, Some(over))));
+        let ports = |here, (from, to, over): &mut (u32, u32, Option<u32>)| {
+            if over.is_some_and(|over| via.is_passed(&table, *from, over, here)) {
+                *over = None;
+            }
+            table.towards_edge(here, over.unwrap_or(*to)).ports.to_vec()
+        };
+        let expected = walked(&network, routes, ports, 3);
+        assert_eq!(followed(&network, &table, Ways::Via(&via), 3), expected);
+    }
+}
+
+#[test]
 fn weighed_ways_have_the_promised_hops_on_every_family() {
     let flowcut = Some(netloom_topology::DragonflyPreset::Flowcut1024);
     let flowcut = build(Topology::Dragonfly(Dragonfly {
@@ -403,6 +433,28 @@ proptest! {
             };
             let expected = walked(&network, routes, ports, vcs);
             prop_assert_eq!(followed(&network, &table, Ways::Via(&via), vcs), expected);
+        }
+
+        let random =
+            netloom_paths::routes::RandomLayers { layers: 3, rho: 0.4, retries: 0, ..Default::default() };
+        for within_layer in [WithinLayer::SinglePath, WithinLayer::Ecmp] {
+            let construction = Construction::RandomLayers(random.clone());
+            let config = Layer { within_layer, construction, ..Layer::default() };
+            let layers = Layers::build(&config, &network, |_| false, 3).unwrap();
+            let router = |edge| layers.router(table.edge_switch(edge));
+            let leads = |from, to| {
+                let some: Vec<_> =
+                    (0..3).filter(|&layer| layers.connects(layer, router(from), router(to))).map(Some).collect();
+                if some.is_empty() { vec![None] } else { some }
+            };
+            let routes = pairs().flat_map(|(from, to)| leads(from, to).into_iter().map(move |by| (from, to, by)));
+            let routes = routes.map(|(from, to, by)| (table.edge_switch(from), (to, by)));
+            let ports = |here, (to, by): &mut (u32, Option<u32>)| match by {
+                Some(layer) => layers.ports(*layer, layers.router(here), router(*to)),
+                None => table.towards_edge(here, *to).ports.to_vec(),
+            };
+            let expected = walked(&network, routes, ports, vcs);
+            prop_assert_eq!(followed(&network, &table, Ways::Layers(&layers), vcs), expected);
         }
     }
 

@@ -1,0 +1,204 @@
+//! Traffic to 64 targets at a time, a bit each: most of it goes the same ways.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use netloom_topology::{ChannelId, Network, NodeId, PortId};
+
+use super::super::channels::{next, rank};
+use super::{Onward, VcSet};
+
+/// Targets from 0 on, as many at a time as a block takes.
+pub(super) fn blocks(targets: u32) -> impl Iterator<Item = Range<u32>> {
+    (0..targets).step_by(u64::BITS as usize).map(move |first| first..targets.min(first + u64::BITS))
+}
+
+/// The bit of a target, if it is in the block.
+pub(super) fn bit(block: &Range<u32>, target: u32) -> u64 {
+    if block.contains(&target) { 1 << (target - block.start) } else { 0 }
+}
+
+/// The bits of all targets of a block.
+pub(super) fn all(block: &Range<u32>) -> u64 {
+    u64::MAX >> (u64::BITS - block.len() as u32)
+}
+
+/// The traffic to some targets, as far as it was followed.
+pub(super) struct Block<'a> {
+    network: &'a Network,
+    vcs: usize,
+    /// Per switch, the ports by which it forwards traffic, and to which targets.
+    onward: Vec<Vec<(PortId, u64)>>,
+    /// Per switch, the targets to which it forwards at all.
+    open: Vec<u64>,
+    /// Per channel and virtual channel, the targets of what comes by it.
+    arriving: Vec<u64>,
+    /// The channels by which something comes.
+    touched: Vec<ChannelId>,
+    is_touched: Vec<bool>,
+    /// Per switch, the targets of what sets out from it.
+    starts: Vec<u64>,
+    waiting: Vec<bool>,
+    queue: VecDeque<NodeId>,
+}
+
+impl<'a> Block<'a> {
+    pub(super) fn new(network: &'a Network, vcs: u8) -> Self {
+        let (switches, channels) = (network.switches() as usize, network.channels() as usize);
+        let vcs = usize::from(vcs);
+        Block {
+            network,
+            vcs,
+            onward: vec![Vec::new(); switches],
+            open: vec![u64::MAX; switches],
+            arriving: vec![0; channels * vcs],
+            touched: Vec::new(),
+            is_touched: vec![false; channels],
+            starts: vec![0; switches],
+            waiting: vec![false; switches],
+            queue: VecDeque::new(),
+        }
+    }
+
+    /// Lays the ways to other targets; there is no traffic yet. `ports` tells the ports by which a switch forwards what goes to a target.
+    pub(super) fn aim(
+        &mut self,
+        targets: Range<u32>,
+        mut ports: impl FnMut(NodeId, u32, &mut dyn FnMut(PortId)),
+    ) {
+        self.clear();
+        let mut by_port = Vec::new();
+        for (here, onward) in (self.network.hosts()..).zip(&mut self.onward) {
+            by_port.clear();
+            by_port.resize(self.network.ports(here).len(), 0);
+            for (bit, target) in targets.clone().enumerate() {
+                ports(here, target, &mut |port| by_port[usize::from(port)] |= 1 << bit);
+            }
+            onward.clear();
+            onward.extend((0..).zip(by_port.iter().copied()).filter(|&(_, targets)| targets != 0));
+        }
+    }
+
+    /// Forgets all traffic, and where it stops.
+    pub(super) fn clear(&mut self) {
+        for channel in self.touched.drain(..) {
+            self.is_touched[channel as usize] = false;
+            self.arriving[channel as usize * self.vcs..][..self.vcs].fill(0);
+        }
+        self.starts.fill(0);
+        self.open.fill(u64::MAX);
+    }
+
+    /// What comes to a switch for these targets ends there.
+    pub(super) fn stop(&mut self, switch: NodeId, targets: u64) {
+        self.open[(switch - self.network.hosts()) as usize] &= !targets;
+    }
+
+    /// Packets to these targets set out from a switch.
+    pub(super) fn start(&mut self, switch: NodeId, targets: u64) {
+        if targets != 0 {
+            self.starts[(switch - self.network.hosts()) as usize] |= targets;
+            self.wake(switch);
+        }
+    }
+
+    /// Packets to these targets come by a virtual channel.
+    pub(super) fn arrive(&mut self, channel: ChannelId, vc: u8, targets: u64) {
+        let known = &mut self.arriving[channel as usize * self.vcs + usize::from(vc)];
+        if targets & !*known != 0 {
+            *known |= targets;
+            self.touch(channel);
+            self.wake(self.network.channel(channel).to);
+        }
+    }
+
+    fn touch(&mut self, channel: ChannelId) {
+        if !std::mem::replace(&mut self.is_touched[channel as usize], true) {
+            self.touched.push(channel);
+        }
+    }
+
+    fn wake(&mut self, switch: NodeId) {
+        let waiting = &mut self.waiting[(switch - self.network.hosts()) as usize];
+        if !std::mem::replace(waiting, true) {
+            self.queue.push_back(switch);
+        }
+    }
+
+    /// The channels by which something comes, in no order.
+    pub(super) fn touched(&self) -> &[ChannelId] {
+        &self.touched
+    }
+
+    /// Per virtual channel, the targets of what comes by a channel.
+    pub(super) fn arriving(&self, channel: ChannelId) -> &[u64] {
+        &self.arriving[channel as usize * self.vcs..][..self.vcs]
+    }
+
+    /// The channels to a switch by which something comes.
+    fn inward(&self, here: NodeId) -> impl Iterator<Item = ChannelId> {
+        // A link's two channels differ in their last bit.
+        let channels = self.network.ports(here).iter().map(|channel| channel ^ 1);
+        channels.filter(|&channel| self.is_touched[channel as usize])
+    }
+
+    /// Follows the traffic until nothing new happens.
+    pub(super) fn spread(&mut self) {
+        let vcs = self.vcs as u8;
+        // By the rank of the link on which packets leave, and by virtual channel.
+        let mut leaving = [vec![0; self.vcs], vec![0; self.vcs]];
+        while let Some(here) = self.queue.pop_front() {
+            let index = (here - self.network.hosts()) as usize;
+            self.waiting[index] = false;
+            for leaving in &mut leaving {
+                leaving.fill(0);
+                leaving[0] = self.starts[index];
+            }
+            for channel in self.inward(here) {
+                let from = rank(self.network, channel);
+                for (vc, &targets) in (0..).zip(self.arriving(channel)).filter(|&(_, &targets)| targets != 0)
+                {
+                    for (to, leaving) in (0..).zip(&mut leaving) {
+                        leaving[usize::from(next(vc, from, to, vcs))] |= targets;
+                    }
+                }
+            }
+            for place in 0..self.onward[index].len() {
+                let (port, targets) = self.onward[index][place];
+                let targets = targets & self.open[index];
+                let channel = self.network.ports(here)[usize::from(port)];
+                let known = &mut self.arriving[channel as usize * self.vcs..][..self.vcs];
+                let mut is_new = false;
+                for (known, leaving) in
+                    known.iter_mut().zip(&leaving[usize::from(rank(self.network, channel))])
+                {
+                    is_new |= leaving & targets & !*known != 0;
+                    *known |= leaving & targets;
+                }
+                if is_new {
+                    self.touch(channel);
+                    self.wake(self.network.channel(channel).to);
+                }
+            }
+        }
+    }
+
+    /// Tells of every channel on which ports it depends.
+    pub(super) fn tell(&self, depend: &mut impl FnMut(ChannelId, VcSet, &Onward)) {
+        let (mut onward, mut ports) = (Onward::default(), Vec::new());
+        for &channel in &self.touched {
+            let here = self.network.channel(channel).to;
+            let index = (here - self.network.hosts()) as usize;
+            let (all, open) = (&self.onward[index], self.open[index]);
+            for (vc, &came) in (0..).zip(self.arriving(channel)).filter(|&(_, &came)| came & open != 0) {
+                let goes_on = all.iter().filter(|(_, targets)| targets & came & open != 0);
+                ports.clear();
+                ports.extend(goes_on.map(|&(port, _)| port));
+                if !ports.is_empty() {
+                    onward.set(self.network, here, &ports);
+                    depend(channel, VcSet::of(vc), &onward);
+                }
+            }
+        }
+    }
+}
