@@ -39,6 +39,33 @@ fn refused(text: &str, args: &[&str]) -> String {
 }
 
 #[test]
+fn samples_that_would_fill_memory_within_a_hop_are_refused() {
+    let message = refused(SMALL, &["--set", "topology.k=16", "--set", "measure.sample=1ps"]);
+    assert_says(&message, &["measure.sample: expected at most 1000000000 rows", "6144000000 rows until 1us"]);
+}
+
+#[test]
+fn tables_fit_the_terminal() {
+    let folder = folder_with(SMALL);
+    for args in [
+        &["paths", "slim-fly:q=5", "--samples", "50"][..],
+        &["cost", "flowcut"],
+        &["route", "s.toml", "0", "15"],
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_netloom"))
+            .args(args)
+            .env("COLUMNS", "80")
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let text = stdout(&output);
+        let rows: Vec<usize> =
+            text.lines().filter(|line| line.starts_with('│')).map(|line| line.chars().count()).collect();
+        assert!(!rows.is_empty() && rows.iter().all(|&row| row <= 80), "{text}");
+    }
+}
+
+#[test]
 fn an_override_that_comes_to_nothing_is_refused() {
     let message = refused(SMALL, &["--set", "transport.mtu=1KB", "--set", "transport.preset=tcp"]);
     assert_says(&message, &["transport.mtu: comes to nothing", "--set", "give it after that one"]);
@@ -248,7 +275,7 @@ fn route_speaks_json_and_the_names_of_the_file() {
     assert_eq!((&route["src"], &route["dst"]), (&"alice".into(), &"bob".into()));
     assert_eq!((&route["hops"][0]["at"], &route["hops"][0]["takes"]), (&"tor1".into(), &"tor2".into()));
     let output = netloom(folder.path(), &["route", "s.toml", "alice", "bob"]);
-    assert_says(&stdout(&output), &["host alice to host bob", "switch tor1"]);
+    assert_says(&stdout(&output), &["alice to bob on ", "│ tor1 "]);
     let output = netloom(folder.path(), &["route", "s.toml", "alice", "rob"]);
     assert_says(&stderr(&output), &["DST: expected a node", "did you mean `bob`?"]);
 }
@@ -325,7 +352,10 @@ fn route_shows_the_candidates_and_the_reason() {
     let folder = folder_with(SMALL);
     let output = netloom(folder.path(), &["route", "s.toml", "0", "15"]);
     assert!(output.status.success(), "{}", stderr(&output));
-    assert_says(&stdout(&output), &["host 0 to host 15", "candidates", "hash of source", "host 15"]);
+    assert_says(
+        &stdout(&output),
+        &["h0 to h15 on ", "candidates", "s8 (level 2), s9 (level 2)", "hash of source", "h15"],
+    );
     let output = netloom(folder.path(), &["route", "s.toml", "0", "16"]);
     assert_says(&stderr(&output), &["DST: expected a host from 0 to 15, found 16"]);
 }
@@ -468,7 +498,7 @@ fn paths_and_throughput_take_a_network_in_one_word() {
     let folder = tempfile::tempdir().unwrap();
     let output = netloom(folder.path(), &["paths", "slim-fly:q=5", "--samples", "50", "--out", "tables"]);
     assert!(output.status.success(), "{}", stderr(&output));
-    assert_says(&stdout(&output), &["Slim Fly q = 5", "diameter                   2", "cdp_mean"]);
+    assert_says(&stdout(&output), &["Slim Fly q = 5", "│ diameter           │        2 │", "cdp_mean"]);
     assert!(folder.path().join("tables/diversity.parquet").is_file());
 
     let args =

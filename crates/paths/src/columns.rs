@@ -1,7 +1,5 @@
 //! Tables by columns, ready for a Parquet file or for the terminal.
 
-use std::fmt;
-
 /// A named table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReportTable {
@@ -72,31 +70,12 @@ impl ReportTable {
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |column| column.values.len())
     }
-}
 
-/// Aligned columns under their names; text to the left, numbers to the right.
-impl fmt::Display for ReportTable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cells: Vec<Vec<String>> = self
-            .columns
-            .iter()
-            .map(|column| {
-                let values = (0..column.values.len()).map(|row| column.values.cell(row));
-                std::iter::once(column.name.to_owned()).chain(values).collect()
-            })
-            .collect();
-        for row in 0..=self.rows() {
-            for (index, (column, cells)) in self.columns.iter().zip(&cells).enumerate() {
-                let width = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
-                let gap = if index == 0 { "" } else { "  " };
-                match column.values {
-                    Values::Text(_) => write!(f, "{gap}{:<width$}", cells[row])?,
-                    _ => write!(f, "{gap}{:>width$}", cells[row])?,
-                }
-            }
-            writeln!(f)?;
-        }
-        Ok(())
+    /// What people read: the names of the columns, then row by row every cell.
+    pub fn cells(&self) -> Vec<Vec<String>> {
+        let names = self.columns.iter().map(|column| column.name.to_owned()).collect();
+        let row = |row| self.columns.iter().map(|column| column.values.cell(row)).collect();
+        std::iter::once(names).chain((0..self.rows()).map(row)).collect()
     }
 }
 
@@ -105,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_is_printed_in_aligned_columns() {
+    fn a_table_is_read_row_by_row() {
         let table = ReportTable {
             name: "t",
             columns: vec![
@@ -114,6 +93,6 @@ mod tests {
                 Column::new("share", Values::Float(vec![0.25, f64::NAN])),
             ],
         };
-        assert_eq!(table.to_string(), "name      n  share\na         1   0.25\nlonger  200      -\n");
+        assert_eq!(table.cells(), [["name", "n", "share"], ["a", "1", "0.25"], ["longer", "200", "-"]]);
     }
 }

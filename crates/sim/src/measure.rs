@@ -100,9 +100,11 @@ impl Measure {
         }
     }
 
-    /// Refuses series that would be too long if all channels were busy until the end, where that is known.
+    /// Refuses series that would be too long if all channels were busy until the end. Where that is not known, a run lasts at
+    /// least as long as a packet is on a link.
     fn check_length(&self, network: &Network) -> Result<(), Invalid> {
-        let Some(until) = self.until else { return Ok(()) };
+        let on_a_link = network.links().iter().map(|link| link.latency).min();
+        let Some(until) = self.until.or(on_a_link) else { return Ok(()) };
         let channels = match &self.sample_tier {
             _ if !self.channels.is_empty() => self.channels.len(),
             Some(tier) => {

@@ -10,7 +10,7 @@ use netloom_units::{Bytes, Rate, Time};
 
 use crate::args::{CostArgs, CostOf, FlowcutCostArgs};
 use crate::failure::Failure;
-use crate::parquet_file;
+use crate::{parquet_file, show};
 
 /// Computes and prints what a scheme costs.
 pub(crate) fn cost(args: &CostArgs) -> Result<(), Failure> {
@@ -25,8 +25,10 @@ fn flowcut(args: &FlowcutCostArgs) -> Result<(), Failure> {
     let fleets = fleets(args, &packets)?;
     let memory = memory(&fleets);
     let mut out = std::io::stdout().lock();
-    writeln!(out, "Memory for flowcuts (Flowcut Switching, equation 1)\n{memory}")?;
-    writeln!(out, "Per flow and per packet (Table III)\n{}", overheads(&packets))?;
+    let shown = show::table(memory.cells());
+    writeln!(out, "Memory for flowcuts (Flowcut Switching, equation 1)\n{shown}")?;
+    let shown = show::table(overheads(&packets).cells());
+    writeln!(out, "\nPer flow and per packet (Table III)\n{shown}")?;
     if let Some(path) = &args.out {
         parquet_file::write(path, &memory)?;
         writeln!(out, "written to {}", path.display())?;

@@ -13,7 +13,7 @@ use crate::args::PathsArgs;
 use crate::failure::Failure;
 use crate::files::unwritable;
 use crate::input::load_network;
-use crate::parquet_file;
+use crate::{parquet_file, show};
 
 /// Measures path diversity and prints its tables.
 pub(crate) fn paths(args: &PathsArgs) -> Result<(), Failure> {
@@ -38,7 +38,7 @@ pub(crate) fn paths(args: &PathsArgs) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}", network.name())?;
     for table in &tables {
-        writeln!(out, "\n{}\n{table}", table.name)?;
+        writeln!(out, "\n{}\n{}", table.name, show::table(table.cells()))?;
     }
     writeln!(
         out,

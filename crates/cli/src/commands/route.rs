@@ -128,19 +128,11 @@ fn print_table(args: &RouteArgs, routing: &Routing, network: &Network, trace: &T
     Ok(())
 }
 
-/// `host 3`, or `switch 17 (level 2)`; with the name in the network's file instead of the number where there is one.
+/// `h3`, or `s17 (level 2)`: the name that scenarios and tables have for it, too.
 fn node_name(network: &Network, node: NodeId) -> String {
-    if network.has_own_names() {
-        let kind = if network.is_host(node) { "host" } else { "switch" };
-        return format!("{kind} {}", network.node_name(node));
+    let name = network.node_name(node);
+    match network.level(node) {
+        0 => name,
+        level => format!("{name} (level {level})"),
     }
-    if network.is_host(node) {
-        return format!("host {node}");
-    }
-    let number = node - network.hosts();
-    let level = network.level(node);
-    if level == 0 {
-        return format!("switch {number}");
-    }
-    format!("switch {number} (level {level})")
 }
