@@ -9,7 +9,7 @@ use netloom_units::Time;
 /// The flows that may have something to send, or packets, by data lane.
 #[derive(Clone, Debug)]
 pub(crate) struct Turns<T> {
-    lanes: Vec<VecDeque<T>>,
+    lanes: Box<[VecDeque<T>]>,
     /// Lanes from here on are served by shares.
     first_shared: usize,
     /// Of a few fabrics only.
@@ -48,6 +48,12 @@ impl<T> Turns<T> {
             [lane] => lane.is_empty(),
             lanes => lanes.iter().all(VecDeque::is_empty),
         }
+    }
+
+    /// Whether all wait in one line.
+    #[inline]
+    pub(crate) fn are_one_line(&self) -> bool {
+        self.lanes.len() == 1
     }
 
     /// All that wait.
@@ -103,6 +109,15 @@ impl<T> Turns<T> {
 }
 
 impl Turns<u32> {
+    /// Takes the flow of a slot out of its line, as if none before it could send.
+    pub(crate) fn take(&mut self, lane: u8, slot: u32) {
+        let line = &mut self.lanes[usize::from(lane)];
+        if let Some(place) = line.iter().position(|&other| other == slot) {
+            line.rotate_left(place);
+            line.pop_front();
+        }
+    }
+
     /// Takes a flow out of its line.
     pub(crate) fn remove(&mut self, lane: u8, slot: u32) {
         self.lanes[usize::from(lane)].retain(|&other| other != slot);

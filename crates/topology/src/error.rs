@@ -12,6 +12,9 @@ pub enum NetworkError {
     /// A parameter has a value for which no such network exists.
     #[error(transparent)]
     Parameter(#[from] Invalid),
+    /// Nobody could send to anybody.
+    #[error("expected a network of at least 2 hosts, found {0}")]
+    TooFewHosts(u32),
     /// A link's two ends are the same node.
     #[error("a link joins node {0} to itself")]
     SelfLoop(NodeId),

@@ -299,9 +299,12 @@ impl NetworkBuilder {
     /// Checks the network and freezes it.
     ///
     /// # Errors
-    /// If a link is a self-loop or has no rate, a host does not have exactly one link, a switch has too many ports,
-    /// or the graph is not connected.
+    /// If there are fewer than two hosts, a link is a self-loop or has no rate, a host does not have exactly one link, a switch has too many
+    /// ports, or the graph is not connected.
     pub fn build(self) -> Result<Network, NetworkError> {
+        if self.hosts < 2 {
+            return Err(NetworkError::TooFewHosts(self.hosts));
+        }
         let nodes = self.hosts as usize + self.levels.len();
         let mut port_start = vec![0u32; nodes + 1];
         for (index, link) in self.links.iter().enumerate() {
@@ -400,6 +403,10 @@ mod tests {
 
     #[test]
     fn malformed_graphs_are_refused() {
+        for hosts in [0, 1] {
+            assert_eq!(star(hosts).build().unwrap_err(), NetworkError::TooFewHosts(hosts));
+        }
+
         let mut two_links = star(2);
         two_links.link(0, 2, Rate::from_gbps(1), Time::ZERO, 0);
         assert_eq!(two_links.build().unwrap_err(), NetworkError::HostLinks { host: 0, links: 2 });

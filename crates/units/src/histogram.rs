@@ -26,6 +26,17 @@ impl<const KEPT: u32> Histogram<KEPT> {
         self.add_to(bin(value, KEPT), 1);
     }
 
+    /// Counts as many values, all in the bin of this one.
+    pub fn add_many(&mut self, value: u64, count: u64) {
+        self.add_to(bin(value, KEPT), count);
+    }
+
+    /// The bin of a value.
+    pub fn range(value: u64) -> std::ops::Range<u64> {
+        let bin = bin(value, KEPT);
+        start(bin, KEPT)..start(bin + 1, KEPT)
+    }
+
     /// Counts all values of another.
     pub fn merge(&mut self, other: &Self) {
         for &(bin, count) in &other.bins {
@@ -86,6 +97,9 @@ mod tests {
         fn every_value_lies_in_its_bin_and_bins_are_narrow(bits in 0..64u32, value in any::<u64>(), kept in 1..8u32) {
             let value = value >> bits;
             let range = start(bin(value, kept), kept)..start(bin(value, kept) + 1, kept);
+            if kept == 4 {
+                prop_assert_eq!(&range, &Histogram::<4>::range(value));
+            }
             prop_assert!(range.contains(&value) || value == u64::MAX, "{value} {range:?}");
             prop_assert!(range.end - range.start <= (range.start >> kept).max(1));
         }

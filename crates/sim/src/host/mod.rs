@@ -7,6 +7,7 @@
 mod departures;
 mod interrupts;
 mod limit;
+mod line;
 mod paces;
 mod pull;
 mod queue;
@@ -24,7 +25,7 @@ use netloom_fabric::{Credit, Flags, Packet, PacketKind, Ports, Stamp};
 use netloom_record::{FlowRecord, GapRecord};
 use netloom_routing::{Advice, Decider, FlowCounts, FlowKey, FlowRef};
 use netloom_transport::congestion::hpcc::LinkState;
-use netloom_transport::{Ack, Feedback, ReactionPoint, Sender, Shaping};
+use netloom_transport::{Ack, Feedback, ReactionPoint, Sender};
 use netloom_units::random::Stream;
 use netloom_units::{Bytes, Time};
 use netloom_workload::{HostWork, Message as Job};
@@ -422,45 +423,6 @@ impl Host {
             self.follow_program(world, id, now, |work, actions| work.on_wake(now, op, actions));
         }
         self.hand_over(world, id, now, out);
-    }
-
-    /// Which flow sends next, at `at`.
-    fn next_turn(&mut self, world: &World, at: Time) -> Turn<u32> {
-        let Host { turns, paces, queue, flows, nic, decider, rare, stopped, departed, .. } = self;
-        let stretching = match &world.transport.shaping {
-            Shaping::Hf2t(config) => {
-                departed.as_ref().and_then(|departed| Some((config, departed.training.as_ref()?)))
-            }
-            Shaping::None(_) | Shaping::Paced(_) => None,
-        };
-        let limiters = rare.as_ref().map(|rare| &rare.limiters).filter(|limiters| !limiters.is_empty());
-        // Elsewhere something may happen to a flow of which only another one hears.
-        let may_note = limiters.is_none() && !world.numbering.has_subflows();
-        // Flow control holds the queue back, not what goes into it.
-        let is_open = |lane| queue.is_some() || nic.is_open(NIC, lane);
-        turns.next(&world.rules, at, is_open, |&slot| {
-            if let Some(later) = paces.later(slot, at) {
-                return Some(later);
-            }
-            let flow = flows[slot as usize].as_mut()?;
-            let pace = flow.ready(world, decider.as_deref(), *stopped);
-            flow.in_turn = pace.is_some();
-            let mut pace = pace?;
-            if let Some(limiters) = limiters {
-                let limit = limiters.get(&flow.dst).map_or(Time::ZERO, |limiter| limiter.point.ready_at());
-                pace = pace.max(limit);
-            }
-            if let (Some(stretching), Some(departures)) = (stretching, &mut flow.departures)
-                && pace <= at
-            {
-                // What is stretched leaves then and not before, whatever is known by then.
-                pace = departures.leaves_at(stretching, at);
-            }
-            if may_note {
-                paces.note(slot, at, pace);
-            }
-            Some(pace)
-        })
     }
 
     /// The flow whose turn it is sends a packet at `at` and goes to the end of the line.

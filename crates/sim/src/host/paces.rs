@@ -1,20 +1,39 @@
-//! Until when flows in the line certainly wait for their pace: what is held back by its rate is not asked again with every packet of others.
+//! Until when flows in the line certainly wait for their pace: what is held back by its rate is not asked again with every packet of others, and nobody is while
+//! all are.
 
 use netloom_fabric::{Packet, PacketKind};
 use netloom_units::Time;
 
 use crate::model::Message;
 
-/// By slot, from when on the flow may send, as it was when it was last asked. What has passed, or was never noted, says nothing: the flow must be
-/// asked.
+/// What is known of the flows in the line.
 #[derive(Debug, Default)]
-pub(super) struct Paces(Vec<Time>);
+pub(super) struct Paces {
+    /// By slot, from when on the flow may send, as it was when it was last asked. What has passed, or was never noted, says nothing: the flow must be
+    /// asked.
+    from: Box<[Time]>,
+    /// Before then none in the line may send, unless it is `changed`.
+    quiet_until: Time,
+    /// The flow to which something has happened since.
+    changed: Option<u32>,
+}
+
+/// Who may be able to send.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// Any flow in the line.
+    All,
+    /// This one, all others not before then.
+    One(u32, Time),
+    /// Nobody before then.
+    Nobody(Time),
+}
 
 impl Paces {
     /// When a flow may send, if it certainly may not at `at`.
     #[inline(always)]
     pub(super) fn later(&self, slot: u32, at: Time) -> Option<Time> {
-        self.0.get(slot as usize).copied().filter(|&from| from > at)
+        self.from.get(slot as usize).copied().filter(|&from| from > at)
     }
 
     /// A flow that was asked at `at` may send from `from` on, unless something happens to it.
@@ -22,19 +41,52 @@ impl Paces {
     pub(super) fn note(&mut self, slot: u32, at: Time, from: Time) {
         if from > at {
             let slot = slot as usize;
-            if slot >= self.0.len() {
-                self.0.resize(slot + 1, Time::ZERO);
+            if slot >= self.from.len() {
+                self.make_room(slot);
             }
-            self.0[slot] = from;
+            self.from[slot] = from;
         }
+    }
+
+    #[cold]
+    fn make_room(&mut self, slot: usize) {
+        let mut from = std::mem::take(&mut self.from).into_vec();
+        from.resize((slot + 1).next_power_of_two(), Time::ZERO);
+        self.from = from.into_boxed_slice();
+    }
+
+    /// Who is to be asked at `at`.
+    #[inline(always)]
+    pub(super) fn asked(&self, at: Time) -> Asked {
+        match self.changed {
+            _ if self.quiet_until <= at => Asked::All,
+            Some(slot) => Asked::One(slot, self.quiet_until),
+            None => Asked::Nobody(self.quiet_until),
+        }
+    }
+
+    /// None in the line may send before then. `Time::ZERO`: that is not known.
+    #[inline(always)]
+    pub(super) fn note_quiet(&mut self, quiet_until: Time) {
+        self.quiet_until = quiet_until;
+        self.changed = None;
     }
 
     /// Something happens to the flow in a slot.
     #[inline(always)]
     pub(super) fn forget(&mut self, slot: u32) {
-        if let Some(from) = self.0.get_mut(slot as usize) {
+        if let Some(from) = self.from.get_mut(slot as usize) {
             *from = Time::ZERO;
         }
+        if self.changed.replace(slot).is_some_and(|other| other != slot) {
+            self.quiet_until = Time::ZERO;
+        }
+    }
+
+    /// Something may happen to any flow.
+    fn forget_all(&mut self) {
+        self.from.fill(Time::ZERO);
+        self.quiet_until = Time::ZERO;
     }
 
     /// A message is about to be handled.
@@ -45,7 +97,7 @@ impl Paces {
             Message::FlowTimer { slot, .. }
             | Message::PauseLimit { slot, .. }
             | Message::StopLimit { slot, .. } => self.forget(*slot),
-            _ => self.0.clear(),
+            _ => self.forget_all(),
         }
     }
 
@@ -54,7 +106,7 @@ impl Paces {
         match packet.kind {
             // It speaks of a flow from another host.
             PacketKind::Data | PacketKind::Header => {}
-            PacketKind::Xoff | PacketKind::Xon if packet.flags.is_of_class() => self.0.clear(),
+            PacketKind::Xoff | PacketKind::Xon if packet.flags.is_of_class() => self.forget_all(),
             _ => self.forget(packet.slot),
         }
     }
@@ -94,5 +146,26 @@ mod tests {
         assert_eq!([0, 3, 9].map(|slot| paces.later(slot, Time(4))), [None; 3]);
         paces.note(3, Time(5), Time(9));
         assert_eq!([5, 8, 9].map(|at| paces.later(3, Time(at))), [Some(Time(9)), Some(Time(9)), None]);
+    }
+
+    #[test]
+    fn nobody_is_asked_while_all_wait_but_the_one_to_whom_something_happened() {
+        let mut paces = Paces::default();
+        assert_eq!(paces.asked(Time(4)), Asked::All);
+        paces.note_quiet(Time(9));
+        assert_eq!(
+            [4, 8, 9].map(|at| paces.asked(Time(at))),
+            [Asked::Nobody(Time(9)), Asked::Nobody(Time(9)), Asked::All]
+        );
+        for _ in 0..2 {
+            paces.forget(3);
+            assert_eq!(paces.asked(Time(4)), Asked::One(3, Time(9)));
+        }
+        paces.forget(2);
+        assert_eq!(paces.asked(Time(4)), Asked::All);
+        paces.note_quiet(Time(9));
+        assert_eq!(paces.asked(Time(4)), Asked::Nobody(Time(9)));
+        paces.forget_by(&Message::Start);
+        assert_eq!(paces.asked(Time(4)), Asked::All);
     }
 }

@@ -102,6 +102,9 @@ fn xgft_tiers(reader: &Reader, header: &Section, tiers: &[Section]) -> Result<Ve
         None => Err(reader.error(0, format!("{place} has no {key}"))),
     };
     let (nodes, nodes_line) = required(header, "the header", "nodes")?;
+    if nodes < 2 {
+        return Err(reader.error(nodes_line, format!("nodes: expected at least 2 hosts, found {nodes}")));
+    }
     let (count, count_line) = required(header, "the header", "tiers")?;
     if !(2..=3).contains(&count) || tiers.len() as u64 != count {
         let message =
