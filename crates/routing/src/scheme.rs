@@ -120,9 +120,17 @@ impl Routing {
             && !matches!(self.granularity, Granularity::Flow(_) | Granularity::Flowcut(_))
     }
 
+    /// Whether hosts can leave a path that they know to be dead. One of several `subflows` of a flow can also where each keeps the path that it
+    /// was given: it takes another one in its place.
+    pub fn leaves_dead_paths(&self, subflows: bool) -> bool {
+        let keeps_its_path =
+            self.placement == Placement::Nic && matches!(self.granularity, Granularity::Flow(_));
+        self.leaves_paths() || subflows && keeps_its_path
+    }
+
     /// Whether what answers a packet goes another way back if it carries another tag: not where all answers go by layer 0.
-    pub fn answers_leave_paths(&self) -> bool {
-        self.leaves_paths()
+    pub fn answers_leave_paths(&self, subflows: bool) -> bool {
+        self.leaves_dead_paths(subflows)
             && !matches!(&self.selector, Selector::Layer(layer) if layer.acks == Acks::Minimal)
     }
 
@@ -200,7 +208,7 @@ impl Routing {
         decides(nic || !selector.facts().at_nic_only, Placement::Nic, &by_sender)?;
         if let Selector::Layer(layer) = selector {
             let leaves_first = !matches!(granularity, Granularity::Flow(_)) || layer.first != First::Minimal;
-            let expected = "\"random\", or a granularity finer than \"flow\": a flow that decides once would never leave layer 0;";
+            let expected = "\"random\", or a granularity finer than \"flow\" (a flow that decides once would never leave layer 0)";
             Invalid::unless(leaves_first, "selector.first", expected, "\"minimal\"")?;
         }
         if let Granularity::Flowcut(flowcut) = granularity {

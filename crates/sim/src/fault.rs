@@ -329,10 +329,11 @@ impl Faults {
 
     /// Refuses new routes where switches hold on to the way of what is in flight, and signals to hosts that cannot leave a path.
     pub(crate) fn check_scheme(&self, routing: &Routing, transport: &Transport) -> Result<(), Invalid> {
-        if let Some(index) = self.signalling.filter(|_| !routing.leaves_paths() || transport.chooses_paths())
-        {
+        let leaves_paths =
+            routing.leaves_dead_paths(transport.options.subflows > 1) && !transport.chooses_paths();
+        if let Some(index) = self.signalling.filter(|_| !leaves_paths) {
             let expected = "\"silence\", or routing by hosts that can leave a path in mid-flow: routing.placement = \"nic\", a granularity other than \
-                            \"flow\" and \"flowcut\", and a transport that leaves the choice of paths to routing";
+                            \"flow\" (which several subflows may have) and \"flowcut\", and a transport that leaves the choice of paths to routing";
             return Err(Invalid::new("unreachable", expected, "\"signal\"").within(&index.to_string()));
         }
         match (self.withdrawals.first(), routing.counted_flowcuts()) {

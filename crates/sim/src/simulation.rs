@@ -196,7 +196,7 @@ impl Simulation {
             rates.sort_unstable();
             rates.dedup();
             let known: Vec<String> = rates.iter().map(Rate::to_string).collect();
-            let expected = format!("a rate of the network's links: {};", known.join(", "));
+            let expected = format!("a rate of the network's links ({})", known.join(", "));
             Invalid::unless(rates.contains(&own.rate), format!("ecn_by_rate.{i}.rate"), expected, own.rate)
                 .map_err(SimError::Fabric)?;
         }

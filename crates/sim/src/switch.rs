@@ -425,7 +425,8 @@ impl Switch {
     fn must_tell(&self, world: &World, now: Time, port: PortId, packet: &Packet) -> Option<PacketKind> {
         let is_cut = |&(of, from, until): &(PortId, Time, Time)| of == port && from <= now && now < until;
         let kind = packet.kind.turned_back().filter(|_| self.told.iter().any(is_cut))?;
-        (kind == PacketKind::Unreachable || world.routing.answers_leave_paths()).then_some(kind)
+        let answers_leave_paths = || world.routing.answers_leave_paths(world.transport.options.subflows > 1);
+        (kind == PacketKind::Unreachable || answers_leave_paths()).then_some(kind)
     }
 
     /// Sends the header of a packet that goes no further back to the packet's source.

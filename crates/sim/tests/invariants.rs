@@ -384,7 +384,8 @@ fn mark(config: &mut SimConfig) {
 
 /// Only hosts that can leave a path are told of cut links.
 fn tell(config: &mut SimConfig) {
-    if config.routing.leaves_paths() && !config.transport.chooses_paths() {
+    let has_subflows = config.transport.options.subflows > 1;
+    if config.routing.leaves_dead_paths(has_subflows) && !config.transport.chooses_paths() {
         return;
     }
     for fault in &mut config.faults {

@@ -7,7 +7,7 @@ use netloom_fabric::queue::trimming::Trimming;
 use netloom_fabric::{Ecn, Queue};
 use netloom_record::Records;
 use netloom_routing::granularity::flowlet::Flowlet;
-use netloom_routing::selector::layer::Acks;
+use netloom_routing::selector::layer::{Acks, First};
 use netloom_routing::{Granularity, Layers, Placement, Selector};
 use netloom_sim::{ChannelEnds, Cut, Fault, SimConfig, Simulation, Unreachable};
 use netloom_topology::{HyperX, Link, LinkId, Network, SlimFly, Topology};
@@ -176,6 +176,35 @@ fn a_sender_that_is_pulled_sends_at_once_what_came_back() {
     assert!(flow.returns > 0 && flow.timeouts == 0 && fct(flow) < flow.idle_fct * 2, "{flow:?}");
 }
 
+/// As many subflows as there are layers, each with one of them for good.
+fn fixed_layers(mut config: SimConfig) -> SimConfig {
+    config.transport = netloom_transport::preset::find("mptcp").unwrap().transport();
+    keep_layers(&mut config);
+    config
+}
+
+/// A layer for good, whichever.
+fn keep_layers(config: &mut SimConfig) {
+    config.routing.granularity = Granularity::Flow(Default::default());
+    if let Selector::Layer(layer) = &mut config.routing.selector {
+        layer.first = First::Random;
+    }
+}
+
+#[test]
+fn a_subflow_with_a_path_for_good_leaves_it_when_it_is_dead() {
+    let config = fixed_layers(layers());
+    assert_eq!(config.transport.options.subflows, 8, "of nine layers, the one over the cut link among them");
+    let (signal, silence) =
+        [Unreachable::Signal, Unreachable::Silence].map(|u| over_layers(config.clone(), u)).into();
+    let (told, left) = (&signal.flows[0], &silence.flows[0]);
+    assert!(told.returns > 0 && told.timeouts == 0 && fct(told) < told.idle_fct * 2, "{told:?}");
+    assert_eq!((signal.totals.data.dropped, signal.totals.data.lost), (0, 0));
+    // Of each window under way one packet comes back, and the paths are as many as the subflows again.
+    assert!(told.decisions > 0 && told.deviations > 0, "{told:?}");
+    assert!(left.returns == 0 && left.timeouts > 0 && fct(left) > fct(told), "{left:?}");
+}
+
 #[test]
 fn who_cannot_leave_a_path_or_need_not_be_told_is_refused() {
     let network = build(Topology::SlimFly(SlimFly { q: Some(5), ..SlimFly::default() }));
@@ -185,7 +214,10 @@ fn who_cannot_leave_a_path_or_need_not_be_told_is_refused() {
         error.map(|_| ()).unwrap_err().to_string()
     };
     let cut = Cut { links: Some(1), from: us(1), until: Some(us(9)), ..Cut::default() };
-    for scheme in [scheme("ecmp"), scheme("letflow"), scheme("flowcut-nic")] {
+    let mut alone = fixed_layers(layers());
+    alone.transport.options.subflows = 1;
+    alone.transport.congestion = SimConfig::default().transport.congestion;
+    for scheme in [scheme("ecmp"), scheme("letflow"), scheme("flowcut-nic"), alone] {
         let error = refusal(scheme, cut.clone());
         assert!(
             error.starts_with("faults.0.unreachable: expected \"silence\", or routing by hosts"),
@@ -230,7 +262,7 @@ proptest! {
     fn no_flow_waits_for_a_repair_while_a_layer_leads_around(
         seed in any::<u64>(),
         dead in prop::collection::btree_set(0..175u32, 1..40),
-        transport in prop_oneof![Just("tcp"), Just("dctcp"), Just("purified")],
+        transport in prop_oneof![Just("tcp"), Just("dctcp"), Just("purified"), Just("mptcp")],
         signals in any::<bool>(),
     ) {
         let slim_fly = SlimFly { q: Some(5), hosts_per_switch: Some(1), ..SlimFly::default() };
@@ -245,6 +277,11 @@ proptest! {
         let repair = Time::from_ms(60_000);
         let mut config = SimConfig { seed, ..layers() };
         config.transport = netloom_transport::preset::find(transport).unwrap().transport();
+        // A subflow for each of the layers: where they are dead, told or not, the others send.
+        if transport == "mptcp" && seed.is_multiple_of(2) {
+            keep_layers(&mut config);
+            config.transport.options.subflows = 9;
+        }
         config.fabric.options.buffer = Some(Bytes(200_000));
         config.fabric.options.ecn = Some(Ecn { kmin: Bytes(50_000), kmax: Bytes(50_000), pmax: 1.0 });
         if transport == "purified" {
