@@ -185,20 +185,74 @@ impl<'a> Block<'a> {
 
     /// Tells of every channel on which ports it depends.
     pub(super) fn tell(&self, depend: &mut impl FnMut(ChannelId, VcSet, &Onward)) {
-        let (mut onward, mut ports) = (Onward::default(), Vec::new());
-        for &channel in &self.touched {
-            let here = self.network.channel(channel).to;
-            let index = (here - self.network.hosts()) as usize;
-            let (all, open) = (&self.onward[index], self.open[index]);
-            for (vc, &came) in (0..).zip(self.arriving(channel)).filter(|&(_, &came)| came & open != 0) {
-                let goes_on = all.iter().filter(|(_, targets)| targets & came & open != 0);
-                ports.clear();
-                ports.extend(goes_on.map(|&(port, _)| port));
-                if !ports.is_empty() {
-                    onward.set(self.network, here, &ports);
-                    depend(channel, VcSet::of(vc), &onward);
+        let (mut ways, mut onward) = (Ways::default(), Onward::default());
+        for (here, (ports, open)) in (self.network.hosts()..).zip(self.onward.iter().zip(&self.open)) {
+            if self.inward(here).next().is_none() {
+                continue;
+            }
+            ways.lay(self.network, here, ports.iter().map(|&(port, targets)| (port, targets & open)));
+            for channel in self.inward(here) {
+                for (vc, &came) in (0..).zip(self.arriving(channel)) {
+                    if came & ways.targets != 0 {
+                        ways.towards(came, &mut onward);
+                        depend(channel, VcSet::of(vc), &onward);
+                    }
                 }
             }
         }
     }
+}
+
+/// The ports of a switch by target: a channel mostly carries traffic to few of a block's.
+#[derive(Default)]
+struct Ways {
+    /// The targets to which it forwards.
+    targets: u64,
+    /// Words per target in `ports`.
+    words: usize,
+    /// Per target, the set of ports.
+    ports: Vec<u64>,
+    /// Per target, the lowest rank of their links.
+    lowest: Vec<u8>,
+}
+
+impl Ways {
+    fn lay(&mut self, network: &Network, here: NodeId, all: impl Iterator<Item = (PortId, u64)>) {
+        let channels = network.ports(here);
+        self.targets = 0;
+        self.words = channels.len().div_ceil(u64::BITS as usize);
+        self.ports.clear();
+        self.ports.resize(self.words * u64::BITS as usize, 0);
+        self.lowest.clear();
+        self.lowest.resize(u64::BITS as usize, u8::MAX);
+        for (port, targets) in all {
+            let (port, rank) = (usize::from(port), rank(network, channels[usize::from(port)]));
+            self.targets |= targets;
+            for target in ones(targets) {
+                self.ports[target * self.words + port / 64] |= 1 << (port % 64);
+                self.lowest[target] = self.lowest[target].min(rank);
+            }
+        }
+    }
+
+    /// The ports towards any of these targets.
+    fn towards(&self, targets: u64, onward: &mut Onward) {
+        onward.words.clear();
+        onward.words.resize(self.words, 0);
+        onward.lowest = u8::MAX;
+        for target in ones(targets & self.targets) {
+            let ports = &self.ports[target * self.words..][..self.words];
+            onward.words.iter_mut().zip(ports).for_each(|(all, ports)| *all |= ports);
+            onward.lowest = onward.lowest.min(self.lowest[target]);
+        }
+    }
+}
+
+/// The places of the bits that are set.
+fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let place = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
+        bits &= bits - 1;
+        Some(place)
+    })
 }
