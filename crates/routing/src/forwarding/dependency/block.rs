@@ -185,17 +185,25 @@ impl<'a> Block<'a> {
 
     /// Tells of every channel on which ports it depends.
     pub(super) fn tell(&self, depend: &mut impl FnMut(ChannelId, VcSet, &Onward)) {
-        let (mut ways, mut onward) = (Ways::default(), Onward::default());
+        let mut ways = Ways::default();
+        // By virtual channel, the targets asked for last at the switch, and the answer: neighbouring channels mostly carry the same.
+        let mut last = vec![(0, Onward::default()); self.vcs];
         for (here, (ports, open)) in (self.network.hosts()..).zip(self.onward.iter().zip(&self.open)) {
             if self.inward(here).next().is_none() {
                 continue;
             }
             ways.lay(self.network, here, ports.iter().map(|&(port, targets)| (port, targets & open)));
+            last.iter_mut().for_each(|(targets, _)| *targets = 0);
             for channel in self.inward(here) {
-                for (vc, &came) in (0..).zip(self.arriving(channel)) {
-                    if came & ways.targets != 0 {
-                        ways.towards(came, &mut onward);
-                        depend(channel, VcSet::of(vc), &onward);
+                for (vc, (&came, (targets, onward))) in
+                    (0..).zip(self.arriving(channel).iter().zip(&mut last))
+                {
+                    let came = came & ways.targets;
+                    if came != 0 {
+                        if came != std::mem::replace(targets, came) {
+                            ways.towards(came, onward);
+                        }
+                        depend(channel, VcSet::of(vc), onward);
                     }
                 }
             }
@@ -203,10 +211,12 @@ impl<'a> Block<'a> {
     }
 }
 
-/// The ports of a switch by target: a channel mostly carries traffic to few of a block's.
+/// The ports of a switch, to be asked by port where a channel carries traffic to many targets, and by target where it does to few.
 #[derive(Default)]
 struct Ways {
-    /// The targets to which it forwards.
+    /// By port: it, the rank of its link and its targets.
+    by_port: Vec<(usize, u8, u64)>,
+    /// The targets to which the switch forwards.
     targets: u64,
     /// Words per target in `ports`.
     words: usize,
@@ -219,6 +229,7 @@ struct Ways {
 impl Ways {
     fn lay(&mut self, network: &Network, here: NodeId, all: impl Iterator<Item = (PortId, u64)>) {
         let channels = network.ports(here);
+        self.by_port.clear();
         self.targets = 0;
         self.words = channels.len().div_ceil(u64::BITS as usize);
         self.ports.clear();
@@ -227,6 +238,7 @@ impl Ways {
         self.lowest.resize(u64::BITS as usize, u8::MAX);
         for (port, targets) in all {
             let (port, rank) = (usize::from(port), rank(network, channels[usize::from(port)]));
+            self.by_port.push((port, rank, targets));
             self.targets |= targets;
             for target in ones(targets) {
                 self.ports[target * self.words + port / 64] |= 1 << (port % 64);
@@ -235,12 +247,19 @@ impl Ways {
         }
     }
 
-    /// The ports towards any of these targets.
+    /// The ports towards any of these targets, some of those to which the switch forwards.
     fn towards(&self, targets: u64, onward: &mut Onward) {
         onward.words.clear();
         onward.words.resize(self.words, 0);
         onward.lowest = u8::MAX;
-        for target in ones(targets & self.targets) {
+        if targets.count_ones() as usize * 2 > self.by_port.len() {
+            for &(port, rank, _) in self.by_port.iter().filter(|(_, _, its)| its & targets != 0) {
+                onward.words[port / 64] |= 1 << (port % 64);
+                onward.lowest = onward.lowest.min(rank);
+            }
+            return;
+        }
+        for target in ones(targets) {
             let ports = &self.ports[target * self.words..][..self.words];
             onward.words.iter_mut().zip(ports).for_each(|(all, ports)| *all |= ports);
             onward.lowest = onward.lowest.min(self.lowest[target]);
