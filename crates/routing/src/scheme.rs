@@ -180,7 +180,7 @@ impl Routing {
     /// Names the field to change and says what would be valid.
     pub fn fits(&self, network: &Network) -> Result<(), Invalid> {
         let fits = !self.selector.facts().counts_leaves || mod_k::leaves_are_alike(network);
-        let expected = "\"host\", or as many hosts at every leaf switch, numbered one leaf after the other,";
+        let expected = "\"host\", or as many hosts at every leaf switch, numbered one leaf after the other";
         Invalid::unless(fits, "selector.by", expected, format!("\"leaf\" on {}", network.name()))
     }
 
@@ -202,9 +202,9 @@ impl Routing {
         };
         selects(
             !nic || selector.works_at_nic(),
-            "\"hash\", \"random\", \"next-entropy\", \"round-robin\", \"layer\" or \"k-shortest\", as a NIC picks entropy values, not ports,",
+            "\"hash\", \"random\", \"next-entropy\", \"round-robin\", \"layer\" or \"k-shortest\", as a NIC picks entropy values, not ports",
         )?;
-        let by_sender = format!("\"{}\" is chosen by the sender,", selector.name());
+        let by_sender = format!("\"{}\" is chosen by the sender", selector.name());
         decides(nic || !selector.facts().at_nic_only, Placement::Nic, &by_sender)?;
         if let Selector::Layer(layer) = selector {
             let leaves_first = !matches!(granularity, Granularity::Flow(_)) || layer.first != First::Minimal;
@@ -217,33 +217,32 @@ impl Routing {
                 .check_place(self.placement, is_bounded)
                 .map_err(|invalid| invalid.within("granularity"))?;
         }
-        let by_sender = format!("\"{}\" is decided by the sender,", granularity.name());
+        let by_sender = format!("\"{}\" is decided by the sender", granularity.name());
         decides(nic || !self.heeds_acks(), Placement::Nic, &by_sender)?;
         let is_first = self.placement == Placement::Ingress;
-        let by_first = format!("\"{}\" is decided by the first switch,", granularity.name());
+        let by_first = format!("\"{}\" is decided by the first switch", granularity.name());
         decides(is_first || !self.weaves(), Placement::Ingress, &by_first)?;
         selects(
             !self.weaves() || matches!(selector, Selector::Random(_)),
-            "\"random\", as \"conweave\" draws among paths that are not busy,",
+            "\"random\", as \"conweave\" draws among paths that are not busy",
         )?;
         let is_flow = matches!(granularity, Granularity::Flow(_));
-        let alike =
-            format!("\"flow\", or another selector, as \"{}\" always decides alike,", selector.name());
+        let alike = format!("\"flow\", or another selector, as \"{}\" always decides alike", selector.name());
         runs(is_flow || !selector.is_static(), &alike)?;
-        let follows = format!("\"{}\" needs every switch to follow it,", selector.name());
+        let follows = format!("\"{}\" needs every switch to follow it", selector.name());
         decides(!is_first || !selector.is_static(), Placement::Switch, &follows)?;
-        let listens = format!("\"{}\" needs every switch to listen,", selector.name());
+        let listens = format!("\"{}\" needs every switch to listen", selector.name());
         decides(!is_first || selector.uncongested().is_none(), Placement::Switch, &listens)?;
-        let by_first = format!("\"{}\" is decided by the first switch,", selector.name());
+        let by_first = format!("\"{}\" is decided by the first switch", selector.name());
         decides(is_first || !selector.facts().at_first_switch, Placement::Ingress, &by_first)?;
         let has_flowcuts = matches!(granularity, Granularity::Flowcut(_));
         runs(
             !has_flowcuts || self.conga().is_none(),
-            "\"flow\", \"flowlet\", \"flowcell\" or \"packet\" with \"conga\", which keeps labels for runs of packets,",
+            "\"flow\", \"flowlet\", \"flowcell\" or \"packet\" with \"conga\", which keeps labels for runs of packets",
         )?;
         if let Selector::Ugal(ugal) = selector {
             let every = !ugal.progressive || !has_flowcuts || self.placement == Placement::Switch;
-            decides(every, Placement::Switch, "switches that decide again must know when a flowcut ends,")?;
+            decides(every, Placement::Switch, "switches that decide again must know when a flowcut ends")?;
         }
         Invalid::at_least("entropy_values", self.entropy_values, 1)?;
         let remembers = !nic && !selector.is_static() && !matches!(granularity, Granularity::Packet(_));

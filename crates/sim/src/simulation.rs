@@ -175,7 +175,7 @@ impl Simulation {
             let has_acks = transport.has_acks();
             Invalid::unless(has_acks, "reliability", expected, "\"none\"").map_err(SimError::Transport)?;
             let has_ends = rails.spread() != Spread::LeastOutstanding || !plan.has_streams();
-            let expected = "another one for frames of open loops, which have no end,";
+            let expected = "another one for frames of open loops, which have no end";
             Invalid::unless(has_ends, "spread", expected, "\"least-outstanding\"")
                 .map_err(SimError::Servers)?;
         }
@@ -219,7 +219,7 @@ impl Simulation {
         if routing.needs_credits() && !matches!(fabric.flow_control, FlowControl::Credits(_)) {
             let name = fabric.flow_control.name();
             let expected = format!(
-                "\"queue\" where fabric.flow_control is \"{name}\": only \"credits\" has credits to count;"
+                "\"queue\" where fabric.flow_control is \"{name}\": only \"credits\" has credits to count"
             );
             return Err(SimError::Routing(Invalid::new(
                 "selector.load",
@@ -231,7 +231,7 @@ impl Simulation {
         if counts_off_trees && fabric.is_lossless() && !fabric.options.control_priority {
             // On a tree the way back is as free of cycles as the way there.
             let expected = "\"nic\" for flowcuts in a lossless fabric that is no tree and where fabric.control_priority is false: nobody proves \
-                            that acknowledgements which go back among the data do not wait for each other in a circle;";
+                            that acknowledgements which go back among the data do not wait for each other in a circle";
             let found = format!("\"{}\"", routing.placement.name());
             return Err(SimError::Routing(Invalid::new("placement", expected, found)));
         }

@@ -210,9 +210,14 @@ impl Endpoints<'_> {
         self.rails.map_or_else(|| self.network.host_rate(endpoint), of_server)
     }
 
-    /// Whether lists may call them as the network's file calls its hosts.
+    /// Whether lists may call them as the network calls its hosts.
+    pub(crate) fn have_names(&self) -> bool {
+        self.rails.is_none()
+    }
+
+    /// Whether those names come from the network's file, so that a number may be one.
     pub(crate) fn have_own_names(&self) -> bool {
-        self.rails.is_none() && self.network.has_own_names()
+        self.have_names() && self.network.has_own_names()
     }
 }
 

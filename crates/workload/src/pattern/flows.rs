@@ -5,7 +5,7 @@ use std::path::Path;
 use netloom_topology::HostId;
 use netloom_units::memory::Meter;
 use netloom_units::names::shorten;
-use netloom_units::{Bytes, Time};
+use netloom_units::{Bytes, Invalid, Time};
 
 use crate::WorkloadError;
 use crate::plan::{HostWork, Message, Plan, Setting};
@@ -52,7 +52,7 @@ impl<'a> Flows<'a> {
         self.setting.ranks()
     }
 
-    /// The rank that a word of a list stands for: a number; or the name of a node, if the network's file gives names. Where the
+    /// The rank that a word of a list stands for: a number; or the name of a node, unless the ranks are servers. Where a file's
     /// names are numbers themselves, a list that speaks in `names` means those.
     pub(super) fn rank(
         &self,
@@ -62,12 +62,20 @@ impl<'a> Flows<'a> {
         names: Speaks,
     ) -> Result<u64, WorkloadError> {
         let fail = |problem: String| WorkloadError::line(self.file, line, format!("{column}: {problem}"));
-        let (network, have_names) = (self.setting.network, self.setting.endpoints.have_own_names());
+        let (network, endpoints) = (self.setting.network, &self.setting.endpoints);
+        let unknown = |error: Invalid| match endpoints.have_own_names() {
+            true => fail(error.reason()),
+            false => {
+                fail(format!("expected a number, or a host's name such as h0, found \"{}\"", shorten(word)))
+            }
+        };
         let number = word.parse::<u64>();
         match number {
-            Ok(number) if names == Speaks::InNumbers || !have_names => Ok(number),
-            Err(_) if !have_names => Err(fail(format!("expected a number, found \"{}\"", shorten(word)))),
-            _ => match network.find_node(word).map_err(|error| fail(error.reason()))? {
+            Ok(number) if names == Speaks::InNumbers || !endpoints.have_own_names() => Ok(number),
+            Err(_) if !endpoints.have_names() => {
+                Err(fail(format!("expected a number, found \"{}\"", shorten(word))))
+            }
+            _ => match network.find_node(word).map_err(unknown)? {
                 host if network.is_host(host) => Ok(host.into()),
                 _ => Err(fail(format!("expected a host, found the switch \"{word}\""))),
             },

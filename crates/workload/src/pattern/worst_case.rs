@@ -49,7 +49,7 @@ impl WorstCase {
         for host in 0..count {
             let nic = |rail| network.edge_switch(rails.map_or(host, |rails| rails.nic(host, rail)));
             if (1..nics).any(|rail| nic(rail) != nic(0)) {
-                let expected = "another pattern where a server's NICs are at several switches: what it matches are the switches of hosts;";
+                let expected = "another pattern where a server's NICs are at several switches: what it matches are the switches of hosts";
                 return Err(WorkloadError::parameter("kind", expected, "\"worst-case\""));
             }
             hosts[(nic(0) - network.hosts()) as usize].push(host);

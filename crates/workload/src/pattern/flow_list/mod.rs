@@ -15,9 +15,9 @@ use crate::plan::{Plan, Setting};
 
 /// Flows listed in a CSV (`.csv`), Parquet (`.parquet`) or GraphML (`.graphml`) file with the columns `src`, `dst` (hosts, numbered from 0),
 /// `bytes`, and `start_ps` (picoseconds). Without a start the list is a traffic matrix: all begins at once, entries of 0 bytes send nothing. In CSV,
-/// which begins with a header line, sizes such as `64KiB`, a column `start` with times such as `10us`, and hosts by the names that the
-/// network's file gives them are fine too, and lines that start with `#` are comments. Other columns are ignored, so the `flows.parquet` of an
-/// outcome is a flow list. GraphML has a directed edge for each flow, with `bytes` and perhaps `start_ps` as its data.
+/// which begins with a header line, sizes such as `64KiB`, a column `start` with times such as `10us`, and hosts by their names (those of the
+/// network's file; `h3` in networks without one) are fine too, and lines that start with `#` are comments. Other columns are ignored, so the `flows.parquet` of an
+/// outcome is a flow list. GraphML has a directed edge for each flow, between nodes that are called by numbers or names, with `bytes` and perhaps `start_ps` as its data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowList {
@@ -109,6 +109,10 @@ mod tests {
         ];
         assert_eq!(timed(&mut read_parquet(columns).unwrap()), expected);
         assert_eq!(timed(&mut read_graphml(GRAPHML).unwrap()), expected);
+        // By the names that outcomes and exports have for the hosts of any network.
+        assert_eq!(timed(&mut read("src,dst,bytes\nh2,h1,7\n0,h1,5\n").unwrap()), expected);
+        let named = GRAPHML.replace("source=\"2\"", "source=\"h2\"");
+        assert_eq!(timed(&mut read_graphml(&named).unwrap()), expected);
         let started = GRAPHML
             .replace("<data key=\"d0\">5</data>", "<data key=\"d0\">5</data><data key=\"start_ps\">9</data>");
         assert_eq!(timed(&mut read_graphml(&started).unwrap())[0].1.start, Time(9));
@@ -137,6 +141,16 @@ mod tests {
             ("\"directed\"", "\"undirected\"", "matrix.graphml:3: expected a directed graph"),
             (">7<", ">x<", "matrix.graphml:5: bytes: expected a number of bytes"),
             ("target=\"1\"", "target=\"8\"", "matrix.graphml:5: dst: expected a host from 0 to 7, found 8"),
+            (
+                "target=\"1\"",
+                "target=\"h8\"",
+                "matrix.graphml:5: target: expected a number, or a host's name such as h0, found \"h8\"",
+            ),
+            (
+                "target=\"1\"",
+                "target=\"s0\"",
+                "matrix.graphml:5: target: expected a host, found the switch \"s0\"",
+            ),
             ("target=\"1\"", "", "matrix.graphml:5: edge without target"),
             ("\"bytes\"", "\"weight\"", "matrix.graphml:5: edge without an attribute `bytes`"),
             ("</graphml>", "", "malformed XML"),
