@@ -14,23 +14,55 @@ pub(crate) struct Intervals {
     /// Runs of packets that gaps separate.
     pub(crate) flowlets: u32,
     base_rtt: Time,
-    /// By whole base round-trip times, and within them by length.
-    counted: Vec<(u32, Histogram<4>)>,
-    /// The latest gaps, which are of one kind and not among those yet: a paced flow's seldom change.
-    alike: Alike,
+    /// Gaps of less than a base round-trip time, which are most: how many there are in each bin.
+    short: Bins,
+    /// The others, by whole base round-trip times, and within them by length.
+    long: Vec<(u32, Histogram<4>)>,
 }
 
-/// Gaps of one bin within one number of round-trip times.
+/// Counts by bins of a histogram that lie close together.
 #[derive(Clone, Debug, Default)]
-struct Alike {
-    range: Range<u64>,
-    count: u64,
+struct Bins {
+    first: u16,
+    counts: Vec<u64>,
+}
+
+impl Bins {
+    #[inline]
+    fn add(&mut self, value: u64) {
+        let bin = Histogram::<4>::bin(value);
+        match self.counts.get_mut(usize::from(bin.wrapping_sub(self.first))) {
+            Some(count) => *count += 1,
+            None => self.add_beyond(bin),
+        }
+    }
+
+    #[cold]
+    fn add_beyond(&mut self, bin: u16) {
+        if self.counts.is_empty() {
+            self.first = bin;
+        }
+        let before = self.first.saturating_sub(bin);
+        self.counts.splice(..0, std::iter::repeat_n(0, usize::from(before)));
+        self.first -= before;
+        let place = usize::from(bin - self.first);
+        if place >= self.counts.len() {
+            self.counts.resize(place + 1, 0);
+        }
+        self.counts[place] += 1;
+    }
+
+    /// The bins that hold something, ascending, and how much.
+    fn iter(&self) -> impl Iterator<Item = (Range<u64>, u64)> + '_ {
+        let bins = (self.first..).zip(&self.counts).filter(|&(_, &count)| count > 0);
+        bins.map(|(bin, &count)| (Histogram::<4>::range(bin), count))
+    }
 }
 
 impl Intervals {
     /// Nothing has passed of a flow with this round-trip time.
     pub(crate) fn new(base_rtt: Time) -> Self {
-        Intervals { last: None, flowlets: 0, base_rtt, counted: Vec::new(), alike: Alike::default() }
+        Intervals { last: None, flowlets: 0, base_rtt, short: Bins::default(), long: Vec::new() }
     }
 
     /// When the last packet passed.
@@ -53,47 +85,39 @@ impl Intervals {
 
     #[inline]
     fn count(&mut self, gap: Time) {
-        if !self.alike.range.contains(&gap.0) {
-            self.write_down(gap);
+        if gap < self.base_rtt {
+            self.short.add(gap.0);
+        } else {
+            self.count_long(gap);
         }
-        self.alike.count += 1;
     }
 
-    /// Writes down the latest gaps, and begins with others like `next`.
-    #[inline(never)]
-    fn write_down(&mut self, next: Time) {
-        let base_rtt = self.base_rtt.0.max(1);
-        let Alike { range, count } = &self.alike;
-        if *count > 0 {
-            let rtts = (range.start / base_rtt).min(u64::from(u32::MAX)) as u32;
-            let at = self.counted.binary_search_by_key(&rtts, |&(rtts, _)| rtts).unwrap_or_else(|at| {
-                self.counted.insert(at, (rtts, Histogram::default()));
-                at
-            });
-            self.counted[at].1.add_many(range.start, *count);
-        }
-        let first = next.0 / base_rtt * base_rtt;
-        let bin = Histogram::<4>::range(next.0);
-        self.alike =
-            Alike { range: bin.start.max(first)..bin.end.min(first.saturating_add(base_rtt)), count: 0 };
+    #[cold]
+    fn count_long(&mut self, gap: Time) {
+        let rtts = (gap.0 / self.base_rtt.0.max(1)).min(u64::from(u32::MAX)) as u32;
+        let at = self.long.binary_search_by_key(&rtts, |&(rtts, _)| rtts).unwrap_or_else(|at| {
+            self.long.insert(at, (rtts, Histogram::default()));
+            at
+        });
+        self.long[at].1.add(gap.0);
     }
 
     /// The gaps as rows of a table.
-    pub(crate) fn records(&self, FlowKey { src, flow }: FlowKey) -> Vec<GapRecord> {
-        let mut all = self.clone();
-        all.write_down(Time::ZERO);
-        let rows = all.counted.iter().flat_map(|(base_rtts, gaps)| {
-            gaps.bins().map(move |(range, count)| GapRecord {
-                src,
-                flow,
-                from: Time(range.start),
-                until: Time(range.end),
-                base_rtt: self.base_rtt,
-                base_rtts: *base_rtts,
-                count,
-            })
-        });
-        rows.collect()
+    pub(crate) fn records(&self, FlowKey { src, flow }: FlowKey) -> impl Iterator<Item = GapRecord> + '_ {
+        let short = self.short.iter().map(|(range, count)| (0, range, count));
+        let long = self
+            .long
+            .iter()
+            .flat_map(|(rtts, gaps)| gaps.bins().map(move |(range, count)| (*rtts, range, count)));
+        short.chain(long).map(move |(base_rtts, range, count)| GapRecord {
+            src,
+            flow,
+            from: Time(range.start),
+            until: Time(range.end),
+            base_rtt: self.base_rtt,
+            base_rtts,
+            count,
+        })
     }
 }
 
@@ -121,12 +145,13 @@ mod tests {
                     now += Time(gap);
                     prop_assert_eq!(intervals.pass(now, None, true), Some(Time(gap)));
                     let rtts = (gap / base_rtt.max(1)).min(u64::from(u32::MAX)) as u32;
-                    *wanted.entry((rtts, Histogram::<4>::range(gap).start)).or_default() += 1;
+                    *wanted.entry((rtts, Histogram::<4>::range(Histogram::<4>::bin(gap)).start)).or_default() += 1;
                 }
             }
-            let records = intervals.records(FlowKey { src: 1, flow: 2 });
+            let records: Vec<_> = intervals.records(FlowKey { src: 1, flow: 2 }).collect();
             let counted: BTreeMap<_, _> =
                 records.iter().map(|record| ((record.base_rtts, record.from.0), record.count)).collect();
+            prop_assert!(records.is_sorted_by_key(|record| (record.base_rtts, record.from)));
             prop_assert_eq!(records.len(), counted.len());
             prop_assert_eq!(counted, wanted);
         }

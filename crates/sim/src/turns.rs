@@ -79,18 +79,25 @@ impl<T> Turns<T> {
             if line.is_empty() || !is_open(lane) {
                 continue;
             }
-            for _ in 0..line.len() {
-                let Some(item) = line.pop_front() else { break };
-                let Some(from) = ready(&item) else { continue };
-                if from > at {
-                    line.push_back(item);
-                    soonest = soonest.min(from);
-                } else if lane < self.first_shared {
-                    return Turn::Now(item);
-                } else {
-                    line.push_front(item);
-                    shared |= 1 << (lane - self.first_shared);
-                    break;
+            let mut place = 0;
+            // What is passed over goes to the end of its line only if something behind it is taken: elsewhere that changes nothing.
+            while let Some(item) = line.get(place) {
+                match ready(item) {
+                    Some(from) if from > at => {
+                        soonest = soonest.min(from);
+                        place += 1;
+                    }
+                    Some(_) => {
+                        if place > 0 {
+                            line.rotate_left(place);
+                        }
+                        if lane >= self.first_shared {
+                            shared |= 1 << (lane - self.first_shared);
+                            break;
+                        }
+                        return line.pop_front().map_or(Turn::Never, Turn::Now);
+                    }
+                    None => _ = line.remove(place),
                 }
             }
         }

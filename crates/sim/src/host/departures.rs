@@ -107,7 +107,7 @@ impl Departures {
     }
 
     /// The gaps as rows of a table.
-    pub(super) fn records(&self, src: u32, flow: u32) -> Vec<GapRecord> {
+    pub(super) fn records(&self, src: u32, flow: u32) -> impl Iterator<Item = GapRecord> + '_ {
         self.intervals.records(FlowKey { src, flow })
     }
 }
