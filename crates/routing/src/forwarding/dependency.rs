@@ -215,9 +215,9 @@ fn follow_layers(
                 layers.each_port(layer, layers.router(here), router(to), tell)
             });
             for (from, reached) in (0..).zip(&mut reached) {
-                let is_led = |&to: &u32| from != to && layers.connects(layer, router(from), router(to));
-                let targets = block.clone().filter(is_led).fold(0, |all, to| all | bit(&block, to));
-                traffic.start(table.edge_switch(from), targets);
+                let switch = table.edge_switch(from);
+                let targets = traffic.known(switch);
+                traffic.start(switch, targets);
                 *reached |= targets;
             }
             traffic.spread();

@@ -79,6 +79,12 @@ impl<'a> Block<'a> {
         }
     }
 
+    /// The targets to which a switch knows ways.
+    pub(super) fn known(&self, switch: NodeId) -> u64 {
+        let onward = &self.onward[(switch - self.network.hosts()) as usize];
+        onward.iter().fold(0, |all, (_, targets)| all | targets)
+    }
+
     /// Forgets all traffic, and where it stops.
     pub(super) fn clear(&mut self) {
         for channel in self.touched.drain(..) {
