@@ -346,8 +346,19 @@ fn has_presets(table: &str) -> bool {
     matches!(table, "routing" | "transport")
 }
 
+/// The steps to the table that setting the field at a path starts anew, if it names a kind or preset; else to the field itself.
+pub(crate) fn start_of<'a, 'p>(path: &'a [&'p str]) -> &'a [&'p str] {
+    if names_start(path) { &path[..path.len() - 1] } else { path }
+}
+
+/// Whether setting the field at a `later` path takes away what was set at an `earlier` one within the same table.
+pub fn undoes(later: &[&str], earlier: &[&str]) -> bool {
+    let start = start_of(later);
+    earlier.len() > start.len() && earlier.starts_with(start) && earlier != later
+}
+
 /// Whether setting the field at a path starts its table anew.
-pub(crate) fn names_start(path: &[&str]) -> bool {
+fn names_start(path: &[&str]) -> bool {
     path.last() == Some(&"kind") || names_preset(path)
 }
 

@@ -34,7 +34,7 @@ mod source;
 mod transport;
 mod warnings;
 
-pub use document::{Entry, Node, Table, Value, apply_option, apply_override};
+pub use document::{Entry, Node, Table, Value, apply_option, apply_override, undoes};
 pub use driven::{DrivenResult, DrivenRun};
 pub use load::{apply_overrides, load, load_network, one_word};
 pub use netloom_units::names::suggest;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use netloom_units::names::shorten;
 
-use crate::document::{Node, Table, Value, apply_override, names_start};
+use crate::document::{Node, Table, Value, apply_override, start_of, undoes};
 use crate::source::{Place, Problem, Problems, Source};
 
 /// Reads a scenario file and applies overrides such as `routing.granularity.gap=50us`. A scenario without a name takes
@@ -47,10 +47,10 @@ pub fn load_network(spec: &str, overrides: &[String]) -> Result<Node, Problems> 
 pub fn apply_overrides(document: &mut Node, overrides: &[String]) -> Result<(), Problem> {
     for (i, text) in overrides.iter().enumerate() {
         apply_override(document, text)?;
-        let later = overrides[i + 1..].iter().find(|later| undoes(later, text));
+        let later = overrides[i + 1..].iter().find(|later| undoes(&path(later), &path(text)));
         if let Some(later) = later {
             let whole = Place { source: Source::new("--set", text.as_str()), span: 0..text.len() };
-            let table = start_of(later).join(".");
+            let table = start_of(&path(later)).join(".");
             let message =
                 format!("comes to nothing, because `{}` starts `{table}` anew after it", shorten(later));
             return Err(Problem::new(path(text).join("."), message)
@@ -64,21 +64,6 @@ pub fn apply_overrides(document: &mut Node, overrides: &[String]) -> Result<(), 
 /// The steps of an override's field.
 fn path(text: &str) -> Vec<&str> {
     text.split_once('=').map_or(text, |(path, _)| path).split('.').map(str::trim).collect()
-}
-
-/// The steps to what an override starts anew: the table whose kind or preset it sets, or the value that it is about.
-fn start_of(text: &str) -> Vec<&str> {
-    let mut path = path(text);
-    if names_start(&path) {
-        path.pop();
-    }
-    path
-}
-
-/// Whether an override takes away what another one before it has set within the same table.
-fn undoes(later: &str, earlier: &str) -> bool {
-    let (start, path) = (start_of(later), path(earlier));
-    path.len() > start.len() && path.starts_with(&start) && path != self::path(later)
 }
 
 /// `kind:field=value,…` as the table of a kind; every word of it is placed in `text`, which errors call `name`.

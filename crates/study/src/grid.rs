@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use netloom_scenario::{Problem, Problems, Scenario};
+use netloom_scenario::{Problem, Problems, Scenario, undoes};
 
 use crate::analysis::Analysis;
 use crate::cell::{Cell, Point};
-use crate::file::{Axis, Base, Case, Study, apply};
+use crate::file::{Axis, Base, Case, Setting, Study, apply};
 use crate::results::Results;
 use crate::work::Work;
 
@@ -107,8 +107,9 @@ impl Study {
         let (Base::Scenario(base) | Base::Analysis(base)) = &self.base;
         let mut document = base.clone();
         let mut problems = Vec::new();
-        for (_, case) in chosen {
+        for (place, (axis, case)) in chosen.iter().enumerate() {
             apply(&mut document, &case.set, &mut problems);
+            problems.extend(undone(axis, case, &chosen[place + 1..]));
         }
         let work = match &self.base {
             Base::Scenario(_) => {
@@ -147,6 +148,33 @@ impl Study {
         }
         if problems.is_empty() { Ok(()) } else { Err(Problems::in_order(problems)) }
     }
+}
+
+/// A case of which nothing is left, because later axes start anew the tables that it has set fields of: its label would say what does not
+/// hold. A case that means something else, too, may lose a field.
+fn undone(axis: &Axis, case: &Case, later: &[(&Axis, &Case)]) -> Option<Problem> {
+    fn path(setting: &Setting) -> Vec<&str> {
+        setting.path.iter().map(String::as_str).collect()
+    }
+    let undoing = |setting: &Setting| {
+        let mut others =
+            later.iter().flat_map(|(axis, case)| case.set.iter().map(move |other| (axis, other)));
+        others.find(|(_, other)| undoes(&path(other), &path(setting)))
+    };
+    let first = case.set.first()?;
+    let (other_axis, other) = undoing(first)?;
+    if !case.set.iter().all(|setting| undoing(setting).is_some()) {
+        return None;
+    }
+    let message = format!(
+        "{} = {} comes to nothing, because the later axis {} sets {}, which starts its table anew",
+        axis.name,
+        case.label,
+        other_axis.name,
+        other.path.join(".")
+    );
+    let help = format!("write the axis {} before the axis {}", other_axis.name, axis.name);
+    Some(Problem::new(first.path.join("."), message).at(&first.path_place).help(help))
 }
 
 #[cfg(test)]
@@ -224,6 +252,21 @@ published = 1.5
         let cells = study(&text, true).unwrap().plan().unwrap().cells;
         let has_qcn = |cell: &Cell| scenario(cell).fabric.options.qcn.is_some();
         assert_eq!(cells.iter().map(has_qcn).collect::<Vec<_>>(), [false, true, true]);
+    }
+
+    #[test]
+    fn a_value_that_a_later_axis_undoes_is_refused() {
+        let text = TEXT
+            .replace("workload.ranks", "transport.mtu")
+            .replace("topology.k\" = 4", "transport.mtu\" = \"1KiB\"");
+        let text = text.replace("workload.start_jitter", "transport.preset");
+        let text = text.replace("only = \"cross\"\n", "").replace("\"0us\", \"1us\"", "\"tcp\", \"dctcp\"");
+        let problems =
+            study(&text.replace("jitter=1us", "tcp"), false).unwrap().plan().unwrap_err().to_string();
+        let expected = "transport.mtu: size = small tree comes to nothing, because the later axis jitter sets transport.preset";
+        assert!(problems.contains(expected), "{problems}");
+        assert!(problems.contains("write the axis jitter before the axis size"), "{problems}");
+        assert!(!problems.contains("size = cross"), "{problems}");
     }
 
     #[test]
