@@ -78,7 +78,7 @@ impl Paces {
         if let Some(from) = self.from.get_mut(slot as usize) {
             *from = Time::ZERO;
         }
-        if self.changed.replace(slot).is_some_and(|other| other != slot) {
+        if self.quiet_until > Time::ZERO && self.changed.replace(slot).is_some_and(|other| other != slot) {
             self.quiet_until = Time::ZERO;
         }
     }
