@@ -112,8 +112,13 @@ proptest! {
     #[test]
     fn every_parameter_gives_a_network_or_a_reason(spec in specs()) {
         match spec.build(&BuildContext { seed: 1, base_dir: Path::new(".") }) {
-            Ok(network) => prop_assert!(network.hosts() > 0 && network.links().len() as u32 >= network.hosts()),
-            Err(NetworkError::Parameter(_) | NetworkError::TooLarge { .. } | NetworkError::TooManyPorts(_)) => {}
+            Ok(network) => prop_assert!(network.hosts() > 1 && network.links().len() as u32 >= network.hosts()),
+            Err(
+                NetworkError::Parameter(_)
+                | NetworkError::TooLarge { .. }
+                | NetworkError::TooManyPorts(_)
+                | NetworkError::TooFewHosts(_),
+            ) => {}
             Err(other) => prop_assert!(false, "{other}"),
         }
     }
