@@ -190,8 +190,7 @@ fn follow_minimal(
     let mut traffic = Block::new(network, vcs);
     for block in blocks(table.edges()) {
         let targets = all(&block);
-        traffic
-            .aim(block, |here, to, tell| table.towards_edge(here, to).ports.iter().copied().for_each(tell));
+        traffic.aim_minimally(table, block);
         (0..table.edges()).for_each(|from| traffic.start(table.edge_switch(from), targets));
         traffic.spread();
         traffic.tell(&mut depend);
@@ -227,8 +226,7 @@ fn follow_layers(
         if reached.iter().all(|&reached| reached == targets) {
             continue;
         }
-        traffic
-            .aim(block, |here, to, tell| table.towards_edge(here, to).ports.iter().copied().for_each(tell));
+        traffic.aim_minimally(table, block);
         for (from, reached) in (0..).zip(reached) {
             traffic.start(table.edge_switch(from), targets & !reached);
         }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use netloom_topology::{ChannelId, Network, NodeId, PortId};
 
 use super::super::channels::{next, rank};
+use super::super::minimal::RouteTable;
 use super::{Onward, VcSet};
 
 /// Targets from 0 on, as many at a time as a block takes.
@@ -77,6 +78,11 @@ impl<'a> Block<'a> {
             onward.clear();
             onward.extend((0..).zip(by_port.iter().copied()).filter(|&(_, targets)| targets != 0));
         }
+    }
+
+    /// Lays the minimal ways to other switches with hosts.
+    pub(super) fn aim_minimally(&mut self, table: &RouteTable, targets: Range<u32>) {
+        self.aim(targets, |here, to, tell| table.towards_edge(here, to).ports.iter().copied().for_each(tell));
     }
 
     /// The targets to which a switch knows ways.

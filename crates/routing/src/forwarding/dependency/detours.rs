@@ -99,9 +99,7 @@ pub(super) fn late(
     let mut late: BTreeMap<ChannelId, VcSet> = BTreeMap::new();
     let mut traffic = Block::new(network, vcs);
     for block in blocks(table.edges()) {
-        traffic.aim(block.clone(), |here, to, tell| {
-            table.towards_edge(here, to).ports.iter().copied().for_each(tell)
-        });
+        traffic.aim_minimally(table, block.clone());
         let targets = Targets::new(block, via);
         for group in 0..via.groups() as u32 {
             traffic.clear();
@@ -168,9 +166,7 @@ pub(super) fn follow_detours(
         is_alike
     });
     for block in blocks(table.edges()) {
-        traffic.aim(block.clone(), |here, to, tell| {
-            table.towards_edge(here, to).ports.iter().copied().for_each(tell)
-        });
+        traffic.aim_minimally(table, block.clone());
         let targets = Targets::new(block, via);
         for part in &halfway {
             traffic.arrive(part.channel, part.vc, detours.onward(part, &targets));
@@ -196,9 +192,7 @@ fn follow_to_intermediates(
     block: Range<u32>,
     depend: &mut impl FnMut(ChannelId, VcSet, &Onward),
 ) {
-    traffic.aim(block.clone(), |here, to, tell| {
-        table.towards_edge(here, to).ports.iter().copied().for_each(tell)
-    });
+    traffic.aim_minimally(table, block.clone());
     let targets = Targets::new(block, detours.via);
     for from in 0..table.edges() {
         traffic.start(table.edge_switch(from), detours.towards(from, &targets).0);
