@@ -112,7 +112,8 @@ fn run(
         Executor::GlobalHeap => simulation.run_reference(),
     };
     let records = finished.expect("packets are conserved").records;
-    let summary = Summary::new(&records, &SummaryOptions::default(), Status::Complete);
+    let summary =
+        Summary::new(&records, &SummaryOptions::default(), Status::Complete).expect("percentiles are kept");
     assert_eq!(summary.flows.unfinished, 0);
     // Credits cross channels, too, but are no packets.
     let hops = records.channels.iter().map(|channel| channel.packets).sum();

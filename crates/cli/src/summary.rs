@@ -297,7 +297,7 @@ mod tests {
     use netloom_units::Time;
 
     fn shown(records: &Records) -> String {
-        let summary = Summary::new(records, &SummaryOptions::default(), Status::Complete);
+        let summary = Summary::new(records, &SummaryOptions::default(), Status::Complete).unwrap();
         show(&summary, &Performance::new("1", 1, 1.0, 1))
     }
 

@@ -184,7 +184,7 @@ mod tests {
     use crate::testing::records;
 
     fn summary(records: &Records) -> Summary {
-        Summary::new(records, &SummaryOptions::default(), Status::Complete)
+        Summary::new(records, &SummaryOptions::default(), Status::Complete).unwrap()
     }
 
     #[test]
@@ -231,7 +231,7 @@ mod tests {
         records.flows[0].stream = true;
         records.flows[3].stream = true;
         let options = SummaryOptions { warm_up: Time(1), ..SummaryOptions::default() };
-        let summary = Summary::new(&records, &options, Status::Complete);
+        let summary = Summary::new(&records, &options, Status::Complete).unwrap();
         assert_eq!((summary.flows.streams, summary.flows.completed, summary.flows.unfinished), (2, 2, 0));
         assert_eq!((summary.flows.excluded_by_warm_up, summary.packets.sent), (0, 40));
         assert_eq!(summary.fct_ps.unwrap().count, 2);

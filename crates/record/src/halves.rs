@@ -132,13 +132,17 @@ impl ReceiverHalf {
 }
 
 impl SeriesRow for SenderHalf {
-    fn key(&self) -> (u64, u64) {
-        (u64::from(self.src), u64::from(self.flow))
+    type Key = (u32, u32);
+
+    fn key(&self) -> (u32, u32) {
+        (self.src, self.flow)
     }
 }
 
 impl SeriesRow for ReceiverHalf {
-    fn key(&self) -> (u64, u64) {
-        (u64::from(self.src), u64::from(self.flow))
+    type Key = (u32, u32);
+
+    fn key(&self) -> (u32, u32) {
+        (self.src, self.flow)
     }
 }

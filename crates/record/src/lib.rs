@@ -33,7 +33,7 @@
 //! let (fct, idle_fct) = (Some(Time::from_us(30)), Time::from_us(10));
 //! let flow = FlowRecord { src: 0, dst: 1, bytes: 1000, fct, idle_fct, ..Default::default() };
 //! let records = Records { flows: vec![flow], ..Default::default() };
-//! let summary = Summary::new(&records, &SummaryOptions::default(), Status::Complete);
+//! let summary = Summary::new(&records, &SummaryOptions::default(), Status::Complete).unwrap();
 //! writer.write("# scenario\n", &summary, &records, &Performance::new("0.1.0", 1, 0.1, 60)).unwrap();
 //!
 //! let outcome = Outcome::read(&folder.path().join("first")).unwrap();
@@ -56,6 +56,7 @@ mod tables;
 mod tally;
 #[cfg(test)]
 mod testing;
+mod values;
 pub mod whole;
 
 pub use breakdown::{ChannelSummary, ChannelWindowSummary, GroupSummary, WindowGroupSummary, WindowSummary};

@@ -12,41 +12,51 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{fmt, io, slice, vec};
 
 use netloom_parquet::{Error, Table};
+use netloom_units::Time;
 
 use crate::packets::TraceRecord;
 use crate::records::{FlowSampleRecord, SampleRecord};
 use crate::tables::{self, Names, Row};
 
 /// Bytes of rows that wait in memory before they are put into a file.
-const RUN_BYTES: usize = 1 << 26;
+const RUN_BYTES: usize = if cfg!(test) { 1 << 12 } else { 1 << 26 };
 
-/// Rows of each file that are in memory while the files are merged.
-const MERGED_AT_A_TIME: usize = 1 << 14;
+/// Bytes of rows of each file that are in memory while the files are merged.
+const MERGED_BYTES: usize = 1 << 18;
 
 /// No series is longer than this: more rows would need too many files, and nobody looks at them.
 pub const MOST_ROWS: u64 = 1_000_000_000;
 
 /// A row of a series.
 pub trait SeriesRow: Row {
+    /// Its place in the order.
+    type Key: Ord;
+
     /// Where it belongs. Rows of the same key come in any order.
-    fn key(&self) -> (u64, u64);
+    fn key(&self) -> Self::Key;
 }
 
 impl SeriesRow for SampleRecord {
-    fn key(&self) -> (u64, u64) {
-        (self.time.0, u64::from(self.channel))
+    type Key = (Time, u32);
+
+    fn key(&self) -> (Time, u32) {
+        (self.time, self.channel)
     }
 }
 
 impl SeriesRow for FlowSampleRecord {
-    fn key(&self) -> (u64, u64) {
-        (self.time.0, u64::from(self.src) << 32 | u64::from(self.flow))
+    type Key = (Time, u32, u32);
+
+    fn key(&self) -> (Time, u32, u32) {
+        (self.time, self.src, self.flow)
     }
 }
 
 impl SeriesRow for TraceRecord {
-    fn key(&self) -> (u64, u64) {
-        (self.time.0, u64::from(self.channel))
+    type Key = (Time, u32);
+
+    fn key(&self) -> (Time, u32) {
+        (self.time, self.channel)
     }
 }
 
@@ -151,7 +161,7 @@ impl<R: SeriesRow> SeriesWriter<R> {
 fn spill<R: SeriesRow>(mut rows: Vec<R>) -> Result<File, SeriesError> {
     rows.sort_unstable_by_key(R::key);
     let mut file = tempfile::tempfile()?;
-    tables::write_temporary(&rows, MERGED_AT_A_TIME, io::BufWriter::new(&mut file))?;
+    tables::write_temporary(&rows, MERGED_BYTES / size_of::<R>(), io::BufWriter::new(&mut file))?;
     Ok(file)
 }
 
@@ -267,11 +277,11 @@ impl<R: Row> Run<'_, R> {
 }
 
 /// Merges sorted rows.
-struct Merge<'s, R> {
+struct Merge<'s, R: SeriesRow> {
     runs: Vec<Run<'s, R>>,
     /// The first row of each run that has any left.
     heads: Vec<Option<R>>,
-    order: BinaryHeap<Reverse<((u64, u64), usize)>>,
+    order: BinaryHeap<Reverse<(R::Key, usize)>>,
 }
 
 impl<'s, R: SeriesRow> Merge<'s, R> {
@@ -304,7 +314,6 @@ impl<R: SeriesRow> Iterator for Merge<'_, R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use netloom_units::Time;
     use proptest::prelude::*;
 
     fn sample((time, channel): (u64, u32)) -> SampleRecord {

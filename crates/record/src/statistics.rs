@@ -33,37 +33,89 @@ impl Statistics {
     /// The result does not depend on the order.
     pub fn of(mut values: Vec<f64>) -> Option<Self> {
         values.sort_unstable_by(f64::total_cmp);
-        let max = *values.last()?;
-        let p99 = percentile(&values, 99.0);
-        let above = &values[values.partition_point(|&value| value <= p99)..];
-        Some(Statistics {
-            count: values.len() as u64,
-            mean: mean(&values)?,
-            p50: percentile(&values, 50.0),
-            p99,
-            p99_9: percentile(&values, 99.9),
-            max,
-            mean_above_p99: mean(above),
+        let mut ascending = Ascending::new(values.len() as u64);
+        values.into_iter().for_each(|value| ascending.see(value));
+        ascending.statistics()
+    }
+}
+
+/// Makes [`Statistics`] of values that come by in ascending order. How many they are is known before, so none of them has to be kept.
+#[derive(Debug, Default)]
+pub(crate) struct Ascending {
+    count: u64,
+    /// How many have come.
+    seen: u64,
+    sum: f64,
+    max: f64,
+    p50: Percentile,
+    p99: Percentile,
+    p99_9: Percentile,
+    above_p99: u64,
+    sum_above_p99: f64,
+}
+
+impl Ascending {
+    /// None of so many has come yet.
+    pub(crate) fn new(count: u64) -> Self {
+        let [p50, p99, p99_9] = [50.0, 99.0, 99.9].map(|percent| Percentile::new(count, percent));
+        let (sum, max, sum_above_p99) = (0.0, 0.0, 0.0);
+        Ascending { count, seen: 0, sum, max, p50, p99, p99_9, above_p99: 0, sum_above_p99 }
+    }
+
+    /// The next value, which is none below the last.
+    pub(crate) fn see(&mut self, value: f64) {
+        for percentile in [&mut self.p50, &mut self.p99, &mut self.p99_9] {
+            percentile.see(self.seen, value);
+        }
+        // What comes by up to there is not above it.
+        if self.seen > self.p99.below && value > self.p99.value {
+            self.above_p99 += 1;
+            self.sum_above_p99 += value;
+        }
+        self.seen += 1;
+        self.sum += value;
+        self.max = value;
+    }
+
+    /// What they come to when all have come; `None` if there are none.
+    pub(crate) fn statistics(&self) -> Option<Statistics> {
+        debug_assert_eq!(self.seen, self.count);
+        (self.count > 0).then(|| Statistics {
+            count: self.count,
+            mean: self.sum / self.count as f64,
+            p50: self.p50.value,
+            p99: self.p99.value,
+            p99_9: self.p99_9.value,
+            max: self.max,
+            mean_above_p99: (self.above_p99 > 0).then(|| self.sum_above_p99 / self.above_p99 as f64),
         })
     }
 }
 
-/// Percentile of sorted values, at least one.
-fn percentile(sorted: &[f64], percent: f64) -> f64 {
-    let position = (sorted.len() - 1) as f64 * (percent / 100.0);
-    let below = position.floor() as usize;
-    let above = (below + 1).min(sorted.len() - 1);
-    sorted[below] + (sorted[above] - sorted[below]) * (position - below as f64)
+/// A percentile of values that come by.
+#[derive(Debug, Default)]
+struct Percentile {
+    /// Its position, rounded down.
+    below: u64,
+    /// How far it lies towards the next.
+    share: f64,
+    value: f64,
 }
 
-/// The mean of `count` values that are not negative, of which those above zero are given; the same as that of [`Statistics::of`] all of them.
-pub(crate) fn mean_with_zeros(mut above_zero: Vec<f64>, count: u64) -> Option<f64> {
-    above_zero.sort_unstable_by(f64::total_cmp);
-    (count > 0).then(|| above_zero.iter().fold(0.0, |sum, value| sum + value) / count as f64)
-}
+impl Percentile {
+    /// That of so many values.
+    fn new(count: u64, percent: f64) -> Self {
+        let position = count.saturating_sub(1) as f64 * (percent / 100.0);
+        Percentile { below: position.floor() as u64, share: position - position.floor(), value: 0.0 }
+    }
 
-fn mean(values: &[f64]) -> Option<f64> {
-    if values.is_empty() { None } else { Some(values.iter().sum::<f64>() / values.len() as f64) }
+    fn see(&mut self, index: u64, value: f64) {
+        if index == self.below {
+            self.value = value;
+        } else if index == self.below + 1 {
+            self.value += (value - self.value) * self.share;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -101,14 +153,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn zeros_need_not_be_kept_for_a_mean(values in prop::collection::vec(1e-9..1.0f64, 0..50), zeros in 0..50u64) {
-            let all = values.iter().copied().chain((0..zeros).map(|_| 0.0)).collect();
-            let count = zeros + values.len() as u64;
-            let mean = Statistics::of(all).map(|statistics| statistics.mean);
-            prop_assert_eq!(mean_with_zeros(values, count).map(f64::to_bits), mean.map(f64::to_bits));
-        }
-
         #[test]
         fn percentiles_equal_the_naive_definition(values in prop::collection::vec(0..1_000_000u32, 1..400)) {
             let statistics = Statistics::of(values.iter().map(|&v| f64::from(v)).collect()).unwrap();

@@ -9,6 +9,7 @@ use crate::breakdown::{self, ChannelSummary, GroupSummary, WindowSummary};
 use crate::channel_tally::ChannelTally;
 use crate::packets::PacketPathSummary;
 use crate::records::{Records, Totals, picoseconds};
+use crate::series::SeriesError;
 use crate::statistics::Statistics;
 use crate::tally::FlowTally;
 
@@ -230,25 +231,37 @@ pub struct TierSummary {
 
 impl Summary {
     /// Summarises a run.
-    pub fn new(records: &Records, options: &SummaryOptions, status: Status) -> Self {
+    ///
+    /// # Errors
+    /// If there are so many flows that what is needed for percentiles goes to a temporary file, and that fails.
+    pub fn new(records: &Records, options: &SummaryOptions, status: Status) -> Result<Self, SeriesError> {
         let mut tally = FlowTally::new(options);
         records.flows.iter().for_each(|flow| tally.add(flow));
         let mut channels = ChannelTally::new(&records.named_channels);
         records.channels.iter().for_each(|channel| channels.add(channel));
-        Summary::of(&tally, &channels, records, status)
+        Summary::of(tally, &channels, records, status)
     }
 
     /// Summarises a run whose flows and channels went by; those among its records, if any, do not count.
-    pub fn of(tally: &FlowTally, channels: &ChannelTally, records: &Records, status: Status) -> Self {
+    ///
+    /// # Errors
+    /// If what is needed for percentiles could not be kept in a temporary file.
+    pub fn of(
+        tally: FlowTally,
+        channels: &ChannelTally,
+        records: &Records,
+        status: Status,
+    ) -> Result<Self, SeriesError> {
+        let tally = tally.finish()?;
         let load_end = records.totals.load_end();
         let parts = records.parts.as_deref().unwrap_or_default();
-        Summary {
+        Ok(Summary {
             status,
             warnings: Vec::new(),
             flows: tally.flows(),
-            fct_ps: tally.fct(),
-            sender_fct_ps: tally.sender_fct(),
-            slowdown: tally.slowdown(),
+            fct_ps: tally.spreads().fct.all(),
+            sender_fct_ps: tally.spreads().sender_fct.statistics(),
+            slowdown: tally.spreads().slowdown.all(),
             by_size: tally.by_size(),
             goodput_bps: tally.goodput(),
             throughput_bps: tally.throughput(load_end),
@@ -262,7 +275,7 @@ impl Summary {
             draining: tally.draining(),
             tiers: channels.tiers(&records.totals),
             totals: records.totals.clone(),
-        }
+        })
     }
 }
 
@@ -277,7 +290,7 @@ mod tests {
     use crate::testing::{channel, flow, records};
 
     fn summary(options: &SummaryOptions) -> Summary {
-        Summary::new(&records(), options, Status::Complete)
+        Summary::new(&records(), options, Status::Complete).unwrap()
     }
 
     #[test]
@@ -334,7 +347,7 @@ mod tests {
         for channel in &mut records.channels[..2] {
             (channel.bytes_in_drain, channel.busy_in_drain) = (2_000, Time::from_us(1));
         }
-        let summary = Summary::new(&records, &SummaryOptions::default(), Status::Complete);
+        let summary = Summary::new(&records, &SummaryOptions::default(), Status::Complete).unwrap();
         assert!((summary.throughput_bps.unwrap() - 2000.0 * 8.0 / 8e-6).abs() < 1.0);
         assert!((summary.groups["hot"].throughput_bps.unwrap() - 900.0 * 8.0 / 8e-6).abs() < 1.0);
         let host = &summary.tiers[0];
@@ -342,7 +355,7 @@ mod tests {
         assert!((summary.channels["up"].throughput_bps - 8_000.0 * 8.0 / 8e-6).abs() < 1.0);
         // Nothing but the drain is left after this warm-up.
         let options = SummaryOptions { warm_up: Time::from_us(8), ..SummaryOptions::default() };
-        assert_eq!(Summary::new(&records, &options, Status::Complete).throughput_bps, None);
+        assert_eq!(Summary::new(&records, &options, Status::Complete).unwrap().throughput_bps, None);
     }
 
     #[test]
@@ -356,7 +369,8 @@ mod tests {
 
     #[test]
     fn an_empty_run_has_a_summary() {
-        let summary = Summary::new(&Records::default(), &SummaryOptions::default(), Status::Interrupted);
+        let summary =
+            Summary::new(&Records::default(), &SummaryOptions::default(), Status::Interrupted).unwrap();
         assert_eq!((summary.flows.completed, summary.fct_ps.is_none()), (0, true));
         let json = serde_json::to_string(&summary).unwrap();
         assert!(json.contains(r#""status":"interrupted""#), "{json}");

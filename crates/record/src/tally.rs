@@ -1,6 +1,7 @@
 //! What a summary needs to know of flows, gathered while they go by, so that none of them has to be kept.
 //!
-//! Percentiles are exact: every completed flow leaves its two completion times and its slowdown, 24 bytes. All else are sums.
+//! Percentiles are exact: every completed flow leaves its two completion times and its slowdown among [values](crate::values), which wait
+//! in a series. All else are sums.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +10,20 @@ use netloom_units::{Bytes, Time};
 
 use crate::breakdown::{GroupSummary, throughput};
 use crate::records::{FlowRecord, GapRecord, PartRecord};
-use crate::statistics::{Statistics, mean_with_zeros};
+use crate::series::SeriesError;
 use crate::summary::{DrainSummary, FlowSummary, GapSummary, PacketSummary, SizeBin, SummaryOptions, share};
+use crate::values::{Spreads, Values};
 
 /// Counts flows one after the other, in any order.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct FlowTally {
+    counted: Counted,
+    values: Values,
+}
+
+/// All that has been counted.
+#[derive(Debug, Default)]
+pub(crate) struct Counted {
     warm_up: Time,
     /// Upper ends of the flow-size bins, ascending.
     size_bins: Vec<Bytes>,
@@ -22,12 +31,13 @@ pub struct FlowTally {
     all: Counts,
     /// The same by kind of traffic.
     groups: BTreeMap<u16, Counts>,
-    /// Of completed flows, by kind of traffic and flow-size bin.
-    times: BTreeMap<(u16, u16), Times>,
-    sender_fcts: Vec<f64>,
-    drains: Drains,
-    /// Source and number of flows that do not count.
-    excluded: Vec<(u32, u32)>,
+    drains: u64,
+    /// Flows that drained.
+    draining: u64,
+    /// Sources with the first number and the one behind the last of flows that do not count.
+    excluded: Vec<(u32, u32, u32)>,
+    /// Of completed flows.
+    spreads: Spreads,
 }
 
 /// Sums over flows.
@@ -46,57 +56,69 @@ struct Counts {
     packets: PacketSummary,
 }
 
-/// Completion times at receivers, in picoseconds, and slowdowns.
-#[derive(Clone, Debug, Default)]
-struct Times {
-    fcts: Vec<f64>,
-    slowdowns: Vec<f64>,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Drains {
-    drains: u64,
-    flows: u64,
-    /// Of completed flows that drained.
-    shares_of_fct: Vec<f64>,
-    shares_of_clock: Vec<f64>,
-}
-
 impl FlowTally {
     /// No flow yet.
     pub fn new(options: &SummaryOptions) -> Self {
-        FlowTally { warm_up: options.warm_up, size_bins: options.size_bins.clone(), ..FlowTally::default() }
+        let SummaryOptions { warm_up, size_bins } = options.clone();
+        FlowTally { counted: Counted { warm_up, size_bins, ..Counted::default() }, values: Values::default() }
     }
 
     /// Counts a flow.
     pub fn add(&mut self, flow: &FlowRecord) {
+        let FlowTally { counted, values } = self;
         // A stream lasts, whenever it started.
-        let counts = flow.stream || flow.start >= self.warm_up;
+        let counts = flow.stream || flow.start >= counted.warm_up;
         let fct = flow.fct.filter(|_| counts && !flow.stream);
-        for sums in [&mut self.all, self.groups.entry(flow.group).or_default()] {
+        for sums in [&mut counted.all, counted.groups.entry(flow.group).or_default()] {
             sums.add(flow, counts, fct);
         }
         if !counts {
-            self.excluded.push((flow.src, flow.flow));
+            counted.exclude(flow.src, flow.flow);
             return;
         }
-        self.drains.drains += u64::from(flow.drains);
-        self.drains.flows += u64::from(flow.drains > 0);
+        counted.drains += u64::from(flow.drains);
+        counted.draining += u64::from(flow.drains > 0);
         if let Some(fct) = flow.sender_fct {
-            push(&mut self.sender_fcts, fct.0 as f64);
+            values.ended(fct);
         }
         let Some(fct) = fct else { return };
-        let bin = self.size_bins.partition_point(|end| end.0 < flow.bytes) as u16;
-        let times = self.times.entry((flow.group, bin)).or_default();
-        push(&mut times.fcts, fct.0 as f64);
+        let bin = counted.size_bins.partition_point(|end| end.0 < flow.bytes) as u16;
         // No fabric delivers in no time, but a summary must stay readable: JSON has no infinity.
-        push(&mut times.slowdowns, fct.0 as f64 / flow.idle_fct.0.max(1) as f64);
+        values.completed((flow.group, bin), fct, fct.0 as f64 / flow.idle_fct.0.max(1) as f64);
         if flow.drain_time > Time::ZERO {
             // Draining happens at the sender, whose clock stops at the last ACK.
             let took = flow.sender_fct.unwrap_or(fct);
-            self.drains.shares_of_fct.push(share(flow.drain_time.0, took.0));
-            self.drains.shares_of_clock.push(share(flow.drain_time.0, (flow.start + took).0));
+            let drained = |of: Time| share(flow.drain_time.0, of.0);
+            values.drained(drained(took), drained(flow.start + took));
         }
+    }
+
+    /// What all flows come to.
+    ///
+    /// # Errors
+    /// If what is needed for percentiles could not be kept.
+    pub(crate) fn finish(self) -> Result<Counted, SeriesError> {
+        let FlowTally { mut counted, values } = self;
+        counted.spreads = values.finish()?;
+        counted.excluded.sort_unstable();
+        Ok(counted)
+    }
+}
+
+impl Counted {
+    /// Flows of a source are numbered in the order of their starts, so those of the warm-up are the first, but for streams.
+    fn exclude(&mut self, src: u32, flow: u32) {
+        match self.excluded.last_mut().filter(|(of, _, until)| (*of, *until) == (src, flow)) {
+            Some((_, _, until)) => *until += 1,
+            None => self.excluded.push((src, flow, flow + 1)),
+        }
+    }
+
+    /// Whether a flow counts.
+    fn counts(&self, src: u32, flow: u32) -> bool {
+        let after = self.excluded.partition_point(|&(of, from, _)| (of, from) <= (src, flow));
+        let before = after.checked_sub(1).map(|before| self.excluded[before]);
+        before.is_none_or(|(of, _, until)| of != src || until <= flow)
     }
 
     /// The flows that count.
@@ -109,43 +131,20 @@ impl FlowTally {
         self.all.packets()
     }
 
-    /// Their completion times at receivers.
-    pub(crate) fn fct(&self) -> Option<Statistics> {
-        self.statistics(|_| true, |times| &times.fcts)
-    }
-
-    /// Their completion times at senders.
-    pub(crate) fn sender_fct(&self) -> Option<Statistics> {
-        Statistics::of(self.sender_fcts.clone())
-    }
-
-    /// Their slowdowns.
-    pub(crate) fn slowdown(&self) -> Option<Statistics> {
-        self.statistics(|_| true, |times| &times.slowdowns)
-    }
-
-    /// Statistics of the completed flows of the kinds and bins that are `wanted`.
-    fn statistics(
-        &self,
-        wanted: impl Fn(&(u16, u16)) -> bool,
-        values: fn(&Times) -> &Vec<f64>,
-    ) -> Option<Statistics> {
-        let parts = || self.times.iter().filter(|(of, _)| wanted(of)).map(|(_, times)| values(times));
-        let mut all = Vec::with_capacity(parts().map(Vec::len).sum());
-        parts().for_each(|part| all.extend_from_slice(part));
-        Statistics::of(all)
+    /// Their completion times and slowdowns.
+    pub(crate) fn spreads(&self) -> &Spreads {
+        &self.spreads
     }
 
     /// Completed flows by size; bins without any are left out.
     pub(crate) fn by_size(&self) -> Vec<SizeBin> {
         let ends = &self.size_bins;
         let summarise = |index: usize| {
-            let wanted = |&(_, bin): &(u16, u16)| usize::from(bin) == index;
             Some(SizeBin {
                 above_bytes: index.checked_sub(1).map_or(0, |below| ends[below].0),
                 up_to_bytes: ends.get(index).map(|end| end.0),
-                fct_ps: self.statistics(wanted, |times| &times.fcts)?,
-                slowdown: self.statistics(wanted, |times| &times.slowdowns)?,
+                fct_ps: self.spreads.fct.of_bin(index as u16)?,
+                slowdown: self.spreads.slowdown.of_bin(index as u16)?,
             })
         };
         (0..=ends.len()).filter_map(summarise).collect()
@@ -168,12 +167,11 @@ impl FlowTally {
         let none = Counts::default();
         let summarise = |(group, name): (u16, &String)| {
             let counts = self.groups.get(&group).unwrap_or(&none);
-            let wanted = |&(of, _): &(u16, u16)| of == group;
             let packets = counts.packets();
             let summary = GroupSummary {
                 flows: counts.flows(self.warm_up),
-                fct_ps: self.statistics(wanted, |times| &times.fcts),
-                slowdown: self.statistics(wanted, |times| &times.slowdowns),
+                fct_ps: self.spreads.fct.of_group(group),
+                slowdown: self.spreads.slowdown.of_group(group),
                 throughput_bps: counts.throughput(self.warm_up, load_end),
                 packets: packets.sent,
                 ooo_share: packets.ooo_share,
@@ -187,20 +185,22 @@ impl FlowTally {
 
     /// Draining.
     pub(crate) fn draining(&self) -> DrainSummary {
-        let Drains { drains, flows, shares_of_fct, shares_of_clock } = &self.drains;
-        let mean = |shares: &Vec<f64>| mean_with_zeros(shares.clone(), self.all.completed);
-        let (time_share, clock_share) = (mean(shares_of_fct), mean(shares_of_clock));
-        DrainSummary { drains: *drains, flows: *flows, time_share, clock_share }
+        let mean = |sum: f64| (self.all.completed > 0).then(|| sum / self.all.completed as f64);
+        let Spreads { drain_of_fct, drain_of_clock, .. } = self.spreads;
+        DrainSummary {
+            drains: self.drains,
+            flows: self.draining,
+            time_share: mean(drain_of_fct),
+            clock_share: mean(drain_of_clock),
+        }
     }
 
     /// The gaps of flows that count; `parts` tell the servers of NICs, where these have several.
     pub(crate) fn gaps(&self, gaps: &[GapRecord], parts: &[PartRecord]) -> GapSummary {
         let senders: BTreeMap<u32, u32> = parts.iter().map(|part| (part.src, part.server)).collect();
-        let mut excluded = self.excluded.clone();
-        excluded.sort_unstable();
         let counts = |gap: &&GapRecord| {
             let src = senders.get(&gap.src).copied().unwrap_or(gap.src);
-            excluded.binary_search(&(src, gap.flow)).is_err()
+            self.counts(src, gap.flow)
         };
         let mut from = [0; 4];
         for gap in gaps.iter().filter(counts) {
@@ -273,12 +273,4 @@ impl PacketSummary {
         self.decisions += flow.decisions;
         self.deviations += flow.deviations;
     }
-}
-
-/// Adds a value to a list of millions: doubling would leave half of its memory unused.
-fn push(values: &mut Vec<f64>, value: f64) {
-    if values.len() == values.capacity() {
-        values.reserve_exact(64 + values.len() / 8);
-    }
-    values.push(value);
 }

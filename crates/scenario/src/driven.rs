@@ -85,7 +85,7 @@ impl DrivenRun {
     pub fn finish(self) -> Result<DrivenResult, RunError> {
         let DrivenRun { run, scenario, warnings, switches, spent } = self;
         let records = run.finish()?.records;
-        let summary = Summary::new(&records, &summary_options(&scenario), Status::Complete);
+        let summary = Summary::new(&records, &summary_options(&scenario), Status::Complete)?;
         let summary = warned(&scenario, warnings, switches, summary, &records);
         let hops = records.totals.packet_hops;
         let performance = Performance::new(env!("CARGO_PKG_VERSION"), 1, spent.as_secs_f64(), hops);

@@ -68,7 +68,7 @@ pub(crate) fn outline(scenario: &Scenario, network: &Network, groups: &[String])
     };
     records.totals.simulated = Time(options.warm_up.0.saturating_add(1));
     records.totals.decisions.insert(scenario.routing.selector_name().to_owned(), DecisionCount::default());
-    Summary::new(&records, &options, Status::Complete)
+    Summary::new(&records, &options, Status::Complete).expect("so few flows stay in memory")
 }
 
 /// Packets over every number of channels that is likely.

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use netloom_record::{
     ChannelRecord, ChannelTally, FlowRecord, FlowTally, OutcomeError, OutcomeWriter, Performance, Records,
-    Sink, Status, Summary, SummaryOptions,
+    SeriesError, Sink, Status, Summary, SummaryOptions,
 };
 use netloom_sim::{ChannelEnds, Cut, Fault, RunProgress, SimConfig, SimError, Simulation};
 use netloom_topology::{BuildContext, Network, NetworkError, NodeId};
@@ -34,6 +34,12 @@ pub enum RunError {
     /// The run came to no good end: a deadlock, a lossless fabric that loses packets, or a bug in netloom.
     #[error("{0}")]
     Simulation(#[from] netloom_sim::RunError),
+}
+
+impl From<SeriesError> for RunError {
+    fn from(error: SeriesError) -> Self {
+        netloom_sim::RunError::from(error).into()
+    }
 }
 
 /// What a run is worth showing.
@@ -261,7 +267,7 @@ fn simulate_streamed(
     let wall_s = started.elapsed().as_secs_f64();
 
     let status = if finished.interrupted { Status::Interrupted } else { Status::Complete };
-    let summary = Summary::of(&counted.flows, &counted.channels, &finished.records, status);
+    let summary = Summary::of(counted.flows, &counted.channels, &finished.records, status)?;
     let summary = warned(scenario, warnings, switches, summary, &finished.records);
     let hops = finished.records.totals.packet_hops;
     let performance = Performance::new(env!("CARGO_PKG_VERSION"), threads as u32, wall_s, hops);
@@ -411,7 +417,7 @@ mod tests {
 
             assert!(records.flows.len() > 100 && ran.summary.flows.completed > 100);
             assert_eq!(
-                Summary::new(&records, &summary_options(&scenario), Status::Complete),
+                Summary::new(&records, &summary_options(&scenario), Status::Complete).unwrap(),
                 Summary { warnings: Vec::new(), ..ran.summary }
             );
             let names = |name: &str| {

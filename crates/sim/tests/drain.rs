@@ -25,7 +25,7 @@ fn drains(pattern: Pattern, warm_up: Time, load: Time) -> Records {
 }
 
 fn summary(records: &Records, warm_up: Time) -> Summary {
-    Summary::new(records, &SummaryOptions { warm_up, ..SummaryOptions::default() }, Status::Complete)
+    Summary::new(records, &SummaryOptions { warm_up, ..SummaryOptions::default() }, Status::Complete).unwrap()
 }
 
 #[test]

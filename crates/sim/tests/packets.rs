@@ -83,7 +83,7 @@ fn classes_are_told_apart() {
     assert_eq!(classes, [(0, 0), (1, 1)]);
     assert!(records.packets[&(0, 0)].mean_ps() < records.packets[&(0, 1)].mean_ps() / 2.0);
     assert!(records.latencies.is_sorted_by_key(|row| (row.group, row.class, row.from)));
-    let summary = Summary::new(&records, &SummaryOptions::default(), Status::Complete);
+    let summary = Summary::new(&records, &SummaryOptions::default(), Status::Complete).unwrap();
     let counts: Vec<_> =
         ["class-0", "class-1", "all"].iter().map(|&of| summary.packet_paths[of].packets).collect();
     assert_eq!(counts, [256, 256, 512]);

@@ -77,7 +77,7 @@ fn a_striped_message_takes_a_share_of_the_serialisation() {
         let rails: Vec<_> = parts(&records).iter().map(|part| (part.rail, part.src, part.dst)).collect();
         assert_eq!(rails, (0..nics).map(|rail| (rail, rail, nics + rail)).collect::<Vec<_>>());
         assert!(parts(&records).iter().all(|part| part.bytes == 400 * 4096 / u64::from(nics)));
-        let summary = Summary::new(&records, &SummaryOptions::default(), Status::Complete);
+        let summary = Summary::new(&records, &SummaryOptions::default(), Status::Complete).unwrap();
         assert_eq!((summary.flows.completed, summary.slowdown.unwrap().max), (1, 1.0));
     }
 }

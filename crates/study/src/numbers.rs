@@ -119,7 +119,7 @@ mod tests {
             packets: [((1, 0), packets)].into(),
             ..Records::default()
         };
-        let summary = Summary::new(&records, &SummaryOptions::default(), Status::Complete);
+        let summary = Summary::new(&records, &SummaryOptions::default(), Status::Complete).unwrap();
         let numbers = numbers(&summary);
         let expected = [
             ("fct.mean", 15.0),

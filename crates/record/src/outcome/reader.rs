@@ -187,7 +187,7 @@ mod tests {
     use crate::testing::records;
 
     fn write(dir: &Path) {
-        let summary = Summary::new(&records(), &SummaryOptions::default(), Status::Complete);
+        let summary = Summary::new(&records(), &SummaryOptions::default(), Status::Complete).unwrap();
         let writer = OutcomeWriter::prepare(dir, Existing::Replace).unwrap();
         writer.write("[topology]\n", &summary, &records(), &Performance::new("1.0.0", 2, 0.5, 240)).unwrap();
     }

@@ -411,7 +411,7 @@ mod tests {
     use crate::testing::records;
 
     fn write_with(writer: &OutcomeWriter, records: &Records) -> Result<(), OutcomeError> {
-        let summary = Summary::new(records, &SummaryOptions::default(), Status::Complete);
+        let summary = Summary::new(records, &SummaryOptions::default(), Status::Complete).unwrap();
         writer.write("[topology]\n", &summary, records, &Performance::new("1.0.0", 2, 0.5, 240))
     }
 
@@ -448,7 +448,10 @@ mod tests {
         write(&dir, Existing::Refuse, &records()).unwrap();
         let outcome = Outcome::read(&dir).unwrap();
         assert_eq!(outcome.scenario, "[topology]\n");
-        assert_eq!(outcome.summary, Summary::new(&records(), &SummaryOptions::default(), Status::Complete));
+        assert_eq!(
+            outcome.summary,
+            Summary::new(&records(), &SummaryOptions::default(), Status::Complete).unwrap()
+        );
         assert_eq!(outcome.performance.threads, 2);
         assert_eq!(outcome.flows().unwrap(), records().flows);
         assert_eq!(Some(outcome.parts().unwrap()), records().parts);

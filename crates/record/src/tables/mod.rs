@@ -21,6 +21,7 @@ use crate::records::{
     WindowRecord,
 };
 use crate::series::SeriesError;
+use crate::values::Value;
 
 /// A record type that is a row of a table.
 pub trait Row: Sized + Default + Clone {
@@ -167,6 +168,8 @@ table!(ReceiverHalf {
     max_resequencing: Plain("max_resequencing"),
     path_changes: Plain("path_changes"),
 });
+
+table!(Value { quantity: Plain("quantity"), part: Plain("part"), value: Plain("value") });
 
 table!(PartRecord {
     server: Plain("server"),
