@@ -1,0 +1,100 @@
+//! What layers carry in simulations, held against the linear program over the same layers and traffic, and against ideal sharing by flows that take a
+//! layer each: of flows that never end, and of messages that come whatever the network does.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod endless;
+mod open_loop;
+mod ways;
+
+use common::*;
+use netloom_fabric::Queue;
+use netloom_fabric::queue::trimming::Trimming;
+use netloom_routing::selector::layer::First;
+use netloom_routing::{Granularity, Selector};
+use netloom_sim::SimConfig;
+use netloom_topology::{Dragonfly, HyperX, Network, SlimFly, Topology, Xpander};
+use netloom_transport::{Reliability, preset};
+use netloom_units::{Bytes, Rate};
+
+fn mean(rates: &[f64]) -> f64 {
+    rates.iter().sum::<f64>() / rates.len() as f64
+}
+
+fn least(rates: &[f64]) -> f64 {
+    rates.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+fn slim_fly(hosts_per_switch: u32) -> Network {
+    let (q, hosts_per_switch, rate) = (Some(5), Some(hosts_per_switch), Rate::from_gbps(10));
+    build(Topology::SlimFly(SlimFly { q, hosts_per_switch, rate, ..SlimFly::default() }))
+}
+
+/// Those of the surveys.
+fn networks() -> [Network; 5] {
+    let rate = Rate::from_gbps(10);
+    let hosts = |hosts| Some(hosts);
+    [
+        slim_fly(4),
+        slim_fly(6),
+        build(Topology::Xpander(Xpander {
+            degree: 7,
+            lift: Some(6),
+            hosts_per_switch: hosts(4),
+            rate,
+            ..Default::default()
+        })),
+        build(Topology::HyperX(HyperX {
+            dimensions: 3,
+            switches_per_dimension: vec![4; 3],
+            parallel_links: vec![1; 3],
+            hosts_per_switch: hosts(4),
+            rate,
+            ..Default::default()
+        })),
+        build(Topology::Dragonfly(Dragonfly {
+            hosts_per_switch: hosts(3),
+            switches_per_group: Some(4),
+            global_links_per_switch: Some(2),
+            rate,
+            ..Default::default()
+        })),
+    ]
+}
+
+/// A preset's run over nine layers, which packets of one flow change as `change` says.
+fn setting(transport: &str, seed: u64, change: impl Fn(&mut SimConfig)) -> SimConfig {
+    let mut config = SimConfig { seed, ..scheme("fatpaths") };
+    config.transport = preset::find(transport).unwrap().transport();
+    match config.transport.pulls() {
+        true => config.fabric.queue = Queue::Trimming(Trimming::default()),
+        false => config.fabric.options.buffer = Some(Bytes(150_000)),
+    }
+    if config.transport.options.subflows > 1 {
+        // A subflow on each of eight layers.
+        config.routing.granularity = Granularity::Flow(Default::default());
+        let Selector::Layer(layer) = &mut config.routing.selector else { panic!("layers") };
+        layer.first = First::Random;
+    }
+    change(&mut config);
+    config
+}
+
+/// A purified flow leaves its layer after so many trims in a row.
+fn leaves_after(trims: u32) -> impl Fn(&mut SimConfig) {
+    move |config| {
+        let Reliability::Trimmed(trimmed) = &mut config.transport.reliability else { panic!("purified") };
+        (trimmed.reroute, trimmed.reroute_after) =
+            (trims < u32::MAX, if trims < u32::MAX { trims } else { 1 });
+    }
+}
+
+/// Queues of so many packets.
+fn queues_of(packets: u64) -> impl Fn(&mut SimConfig) {
+    move |config| config.fabric.options.buffer = Some(Bytes(9000 * packets))
+}
+
+/// Every packet goes by a layer of its own.
+fn layer_per_packet(config: &mut SimConfig) {
+    config.routing.granularity = Granularity::Packet(Default::default());
+}
