@@ -2,7 +2,7 @@
 //!
 //! Faults are known before a run. A cut ends the transmission under way, takes what is on the wire and what waits for the channel, and
 //! everything that comes until the channel is repaired. A lossy spell takes each packet with a probability. Nobody is told: whether routing
-//! and hosts react is not a port's business.
+//! and hosts react is not a port's business. A switch that tells sources takes what waits, in time, and keeps what comes from its ports.
 //!
 //! A port looks at its faults when a packet starts: whether the wire is cut before that packet has arrived is known by then. What waits
 //! when a cut comes is thrown away when the port is next touched, as of the moment of the cut; so faults need no events of their own.

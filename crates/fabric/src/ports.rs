@@ -640,6 +640,33 @@ impl Ports {
         packet.turn_round(kind);
     }
 
+    /// The channel of a port is cut at `cut`, and nothing has been done yet of what happens from then on: of the packets that wait for it, returns those that are to go back, and
+    /// loses the others.
+    #[cold]
+    pub fn take_from_cut(
+        &mut self,
+        port: u16,
+        cut: Time,
+        goes_back: impl Fn(&Packet) -> bool,
+        rules: &Rules,
+        wire: &mut impl Wire,
+    ) -> Vec<Packet> {
+        self.advance_port(port, cut, rules, wire);
+        let Ports { ports, queues, dropped, .. } = self;
+        let state = &mut ports[usize::from(port)];
+        let mut back = Vec::new();
+        // If another cut of the channel lasts since before, it has taken what waited.
+        if let Some(from) = state.faults.as_mut().and_then(|faults| faults.take_flush(cut)) {
+            let leaves = |packet: &Packet| {
+                let leaves = from == cut && goes_back(packet);
+                back.extend(leaves.then_some(*packet));
+                leaves
+            };
+            throw_away(state, queues, from, rules, dropped, leaves);
+        }
+        back
+    }
+
     /// A packet ends here, as no route leads on.
     #[cold]
     pub fn discard(&mut self, packet: &Packet) {
@@ -854,7 +881,7 @@ fn start_next(
         None => {
             dropped.get_or_insert_default().note(packet, DropCause::Fault);
             if let Some(cut) = state.faults.as_mut().and_then(|faults| faults.flush.take()) {
-                throw_away(state, queues, cut, rules, dropped);
+                throw_away(state, queues, cut, rules, dropped, |_| false);
             }
         }
     }
@@ -902,7 +929,7 @@ fn is_taken(
     let Some(faults) = &mut state.faults else { return false };
     let (flush, is_cut) = (faults.take_flush(now), faults.is_cut(now));
     if let Some(cut) = flush {
-        throw_away(state, queues, cut, rules, dropped);
+        throw_away(state, queues, cut, rules, dropped, |_| false);
     }
     if is_cut {
         state.losses().lost += 1;
@@ -913,7 +940,7 @@ fn is_taken(
     is_cut
 }
 
-/// A cut takes what waits at a port.
+/// A cut takes what waits at a port, but for what `leaves`.
 #[cold]
 #[inline(never)]
 fn throw_away(
@@ -922,14 +949,17 @@ fn throw_away(
     cut: Time,
     rules: &Rules,
     dropped: &mut Option<Box<Dropped>>,
+    mut leaves: impl FnMut(&Packet) -> bool,
 ) {
     let free_at = std::mem::replace(&mut state.free_at, cut);
     for lane in 0..rules.lanes {
         while state.occupied >> lane & 1 == 1 {
             let (packet, is_empty) = queues.pop(state.lane(lane));
             state.note_start(packet.size, lane, is_empty);
-            state.losses().lost += 1;
-            dropped.get_or_insert_default().note(packet, DropCause::Fault);
+            if !leaves(packet) {
+                state.losses().lost += 1;
+                dropped.get_or_insert_default().note(packet, DropCause::Fault);
+            }
         }
     }
     state.free_at = free_at;

@@ -14,7 +14,7 @@ use crate::host::{Host, Queue};
 use crate::model::{Node, World};
 use crate::reports::Reports;
 use crate::sampler::Sampler;
-use crate::switch::{CongestionPoints, Duties, Held, Switch};
+use crate::switch::{CongestionPoints, Duties, Held, Switch, Told};
 use crate::turns::Turns;
 
 /// What nodes are made from, beside what all may read.
@@ -81,7 +81,7 @@ impl World {
         let is_to_host = |&channel: &ChannelId| network.is_host(network.channel(channel).to);
         let has_hosts = network.ports(id).iter().any(is_to_host);
         let mut draws = random::Node::Router.stream(*seed, u64::from(id));
-        let told = faults.signals(network, id);
+        let told = Told::new(faults.signals(network, id));
         let mut ports = Ports::new(self.specs(id), rules, false);
         if let Some(estimator) = routing.estimator() {
             ports.estimate_rates(estimator.period, estimator.discount);

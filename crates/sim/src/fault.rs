@@ -59,7 +59,7 @@ impl Default for Degrade {
 
 /// Links or switches that are gone. Without `from` and `until` they do not exist during the whole run, and paths are computed without
 /// them. Otherwise they are cut at one moment and perhaps repaired at another: what is sent to them, waits for them or is on their wires at
-/// the cut is lost. Routing learns of both after `reroute_after`, or never.
+/// the cut is lost, unless switches tell sources (`unreachable`). Routing learns of both after `reroute_after`, or never.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Cut {
@@ -80,11 +80,11 @@ pub struct Cut {
     /// Time from the cut, and from the repair, until all switches and hosts go by new routes, which a packet under way follows from its next
     /// switch on. Absent: never.
     pub reroute_after: Option<Time>,
-    /// What becomes of the packets that come to a cut link of the middle of the run.
+    /// What becomes of the packets that wait for, or come to, a cut link of the middle of the run.
     pub unreachable: Unreachable,
 }
 
-/// What a switch does with a packet whose link is cut when it comes.
+/// What a switch does with a packet whose link is cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unreachable {
@@ -93,7 +93,7 @@ pub enum Unreachable {
     Silence,
     /// The header of a data packet, as large as an ACK, goes back to its source, which sends it again at once, and takes another path if the packet was on the present one
     /// (FatPaths, SC 2020, section V: "an ICMP error arrives"). An ACK, NACK, PULL or CNP goes back to the receiver that sent it, which sends it again by a path drawn
-    /// anew. What was waiting for the link or on it at the cut is lost in silence, and so are signals on their way back.
+    /// anew. So do those that wait for the link at the moment of the cut. What is on it then is lost in silence, and so are signals on their way back.
     Signal,
 }
 

@@ -4,6 +4,7 @@ mod conga;
 mod conweave;
 mod flowcut;
 pub(crate) mod gauge;
+mod unreachable;
 
 use netloom_engine::Scheduler;
 use netloom_fabric::{CongestionPoint, Credit, Fate, Flags, Moment, Packet, PacketKind, Ports};
@@ -17,6 +18,7 @@ use crate::reports::Reports;
 use crate::sampler::Sampler;
 pub(crate) use conweave::Held;
 pub(crate) use gauge::Gauge;
+pub(crate) use unreachable::Told;
 
 /// An output-queued switch.
 #[derive(Debug)]
@@ -40,8 +42,7 @@ pub(crate) struct Switch {
     /// Packets held back until those before them have come.
     pub(crate) held: Held,
     pub(crate) sampler: Option<Box<Sampler>>,
-    /// The ports of which it tells sources while their links are cut: port, from, until.
-    pub(crate) told: Box<[(PortId, Time, Time)]>,
+    pub(crate) told: Told,
     /// The gaps between the packets that come, where somebody asks.
     pub(crate) gauge: Option<Box<Gauge>>,
     /// What it and its group say about their global channels, under UGAL-G.
@@ -203,6 +204,9 @@ impl Switch {
             return self.obey(world, id, now, packet, out);
         }
         self.last_event = now;
+        if !self.told.is_empty() {
+            self.meet_cuts(world, id, now, out);
+        }
         self.look_back(world, id, now, packet, out);
         if world.rules.is_lossless() {
             self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
@@ -233,8 +237,7 @@ impl Switch {
         if !self.told.is_empty()
             && let Some(kind) = self.must_tell(world, now, port, packet)
         {
-            self.ports.turn_back(port, packet, kind, world.transport.options.ack_size.0 as u16);
-            return self.send_back(world, id, now, packet, out);
+            return self.turn_back(world, id, now, port, packet, kind, out);
         }
         if world.fabric.options.qcn.is_some()
             && packet.kind == PacketKind::Data
@@ -421,14 +424,6 @@ impl Switch {
         }
     }
 
-    /// As what a packet goes back to its source, if that is to be told that the packet's link is cut.
-    fn must_tell(&self, world: &World, now: Time, port: PortId, packet: &Packet) -> Option<PacketKind> {
-        let is_cut = |&(of, from, until): &(PortId, Time, Time)| of == port && from <= now && now < until;
-        let kind = packet.kind.turned_back().filter(|_| self.told.iter().any(is_cut))?;
-        let answers_leave_paths = || world.routing.answers_leave_paths(world.transport.options.subflows > 1);
-        (kind == PacketKind::Unreachable || answers_leave_paths()).then_some(kind)
-    }
-
     /// Sends the header of a packet that goes no further back to the packet's source.
     #[inline(never)]
     fn send_back(
@@ -456,13 +451,31 @@ impl Switch {
         until: Time,
         out: &mut impl Scheduler<Message>,
     ) -> Option<Time> {
+        if self.duties == Duties::Special {
+            return self.advance_specially(world, id, until, out);
+        }
+        self.ports.advance(until, &world.rules, &mut Channels(out))
+    }
+
+    /// [`Self::advance`] of a switch that may take samples, report, or have something to tell at the moment of a cut.
+    fn advance_specially(
+        &mut self,
+        world: &World,
+        id: u32,
+        until: Time,
+        out: &mut impl Scheduler<Message>,
+    ) -> Option<Time> {
+        if !self.told.is_empty() {
+            self.meet_cuts(world, id, until.saturating_sub(Time(1)), out);
+        }
         if self.sampler.is_some() {
             self.sample(world, until, out);
         }
         if self.reports.is_some() {
             return self.advance_and_report(world, id, until, out);
         }
-        self.ports.advance(until, &world.rules, &mut Channels(out))
+        let next = self.ports.advance(until, &world.rules, &mut Channels(out));
+        next.map(|next| next.min(self.told.next_at(&self.ports)))
     }
 
     /// Notes that a packet has come.

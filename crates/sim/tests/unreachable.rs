@@ -118,6 +118,50 @@ fn only_packets_that_come_while_the_link_is_cut_go_back() {
     assert!(returns(us(10) - there) > 0 && returns(us(900) - there - Time(1)) > 0);
 }
 
+/// Three hosts send a packet each to the other leaf, over one spine, and all three come to their leaf at once, one to be sent and two to wait. The link to the
+/// spine is cut so long after that, for 1 us.
+fn three_packets(after: Time) -> (Network, Records) {
+    let network = leaf_spine(2, 1, 3);
+    let options = &SimConfig::default().transport.options;
+    let from = over_host_link(&network, 1000 + options.header.0) + after;
+    let cut = Cut { channels: link("s0", "s2"), from, until: Some(from + us(1)), ..Cut::default() };
+    let config = SimConfig { faults: told(cut), ..flowlets() };
+    let plan =
+        Plan::of_messages(6, (0..3).map(|host| (host, Message::new(host + 3, Bytes(1000), Time::ZERO))));
+    let one = run(network.clone(), config.clone(), plan.clone());
+    for threads in 2..=4 {
+        let many = Simulation::new(network.clone(), config.clone(), plan.clone()).unwrap().run(threads);
+        assert_eq!(difference(&one, &many.unwrap().records), None);
+    }
+    let reference = Simulation::new(network.clone(), config, plan).unwrap().run_reference().unwrap().records;
+    assert_eq!(difference(&one, &reference), None);
+    (network, one)
+}
+
+#[test]
+fn what_waits_for_a_link_goes_back_at_the_moment_of_the_cut() {
+    let options = &SimConfig::default().transport.options;
+    let sending = at_200g(1000 + options.header.0);
+    // The first packet is on the wire, and what is there is lost. While it leaves two others wait; from the end of that on only one does.
+    for (after, lost) in [(Time(1), 1), (sending, 1), (sending + Time(1), 2), (sending * 2, 2)] {
+        let (network, records) = three_packets(after);
+        let arrival = over_host_link(&network, 1000 + options.header.0);
+        // Its header as large as an ACK, it is at its source at once, and the packet sets out anew, to find the link repaired.
+        let back = arrival + after + over_host_link(&network, options.ack_size.0);
+        assert!(back + arrival > arrival + after + us(1), "the link is repaired when they come again");
+        for (place, flow) in records.flows.iter().enumerate() {
+            let (came_back, turn) = (place >= lost, place.saturating_sub(lost) as u64);
+            assert_eq!((flow.returns, flow.timeouts > 0), (u32::from(came_back), !came_back), "{flow:?}");
+            if came_back {
+                assert_eq!(fct(flow), back + flow.idle_fct + sending * turn, "{flow:?}");
+            }
+        }
+        let cut = records.channels.iter().find(|c| &*c.from == "s0" && &*c.to == "s2").unwrap();
+        assert_eq!((cut.lost, cut.returns), (lost as u64, 3 - lost as u64));
+        assert_eq!(records.totals.data.lost, lost as u64);
+    }
+}
+
 /// A flow between switches whose one minimal path is the link between them, which is cut for long.
 fn over_layers(mut config: SimConfig, unreachable: Unreachable) -> Records {
     let complete = HyperX {
@@ -174,6 +218,34 @@ fn a_sender_that_is_pulled_sends_at_once_what_came_back() {
     let records = over_layers(config, Unreachable::Signal);
     let flow = &records.flows[0];
     assert!(flow.returns > 0 && flow.timeouts == 0 && fct(flow) < flow.idle_fct * 2, "{flow:?}");
+}
+
+#[test]
+fn what_goes_back_at_a_cut_is_the_same_for_any_number_of_threads() {
+    let slim_fly = SlimFly { q: Some(5), hosts_per_switch: Some(3), ..SlimFly::default() };
+    let network = build(Topology::SlimFly(slim_fly));
+    let cut = Cut { share: Some(0.1), from: us(20), until: Some(us(400)), ..Cut::default() };
+    for transport in ["tcp", "purified", "mptcp"] {
+        let mut config = SimConfig { faults: told(cut.clone()), ..layers() };
+        config.transport = netloom_transport::preset::find(transport).unwrap().transport();
+        if transport == "purified" {
+            config.fabric.queue = Queue::Trimming(Trimming::default());
+        }
+        let plan = permutation(1_000_000, &network, 5);
+        let one = run(network.clone(), config.clone(), plan.clone());
+        for threads in 2..=4 {
+            let many = Simulation::new(network.clone(), config.clone(), plan.clone()).unwrap().run(threads);
+            assert_eq!(difference(&one, &many.unwrap().records), None);
+        }
+        let with = |config: SimConfig| Simulation::new(network.clone(), config, plan.clone()).unwrap();
+        let reference = with(config.clone()).run_reference().unwrap().records;
+        assert_eq!(difference(&one, &reference), None);
+        // Samples look at ports at instants of their own, before the cut and after it.
+        config.measure.sample = Some(us(2));
+        let sampled = with(config).run(1).unwrap().records;
+        assert_eq!(one.totals, sampled.totals);
+        assert!(one.totals.data.lost > 0 && one.flows.iter().any(|flow| flow.returns > 0));
+    }
 }
 
 /// As many subflows as there are layers, each with one of them for good.

@@ -1,0 +1,110 @@
+//! What a switch does for the sources of packets that its cut links keep from going on: it sends their headers back.
+//!
+//! That concerns what comes while a link is cut, and what waits for it at the moment of the cut. Ports know nothing of that moment until they are next touched, so a
+//! switch at which something waits then asks for a turn. What is on the wire is lost.
+
+use netloom_engine::Scheduler;
+use netloom_fabric::{Packet, PacketKind, Ports};
+use netloom_topology::PortId;
+use netloom_units::Time;
+
+use super::Switch;
+use crate::model::{Channels, Message, World};
+
+/// The ports of which a switch tells sources while their links are cut.
+#[derive(Debug)]
+pub(crate) struct Told {
+    /// Port, from, until; in order of `from`.
+    cuts: Box<[(PortId, Time, Time)]>,
+    /// How many of them have come.
+    met: usize,
+}
+
+impl Told {
+    /// From cuts in any order.
+    pub(crate) fn new(mut cuts: Box<[(PortId, Time, Time)]>) -> Self {
+        cuts.sort_unstable_by_key(|&(port, from, _)| (from, port));
+        Told { cuts, met: 0 }
+    }
+
+    /// Whether it never tells anybody.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.cuts.is_empty()
+    }
+
+    fn is_cut(&self, port: PortId, now: Time) -> bool {
+        self.cuts.iter().any(|&(of, from, until)| of == port && from <= now && now < until)
+    }
+
+    /// The next cut, if it comes by `now`.
+    fn meet(&mut self, now: Time) -> Option<(PortId, Time)> {
+        let &(port, from, _) = self.cuts.get(self.met)?;
+        (from <= now).then(|| {
+            self.met += 1;
+            (port, from)
+        })
+    }
+
+    /// When the next cut comes for which something waits; `Time::MAX` if none does.
+    pub(super) fn next_at(&self, ports: &Ports) -> Time {
+        let mut to_come = self.cuts[self.met..].iter();
+        to_come.find(|&&(port, ..)| ports.queued(port) > 0).map_or(Time::MAX, |&(_, from, _)| from)
+    }
+}
+
+impl Switch {
+    /// Links have been cut by `now`, before anything that happens from then on: what waited for them goes back.
+    #[inline(never)]
+    pub(super) fn meet_cuts(&mut self, world: &World, id: u32, now: Time, out: &mut impl Scheduler<Message>) {
+        while let Some((port, cut)) = self.told.meet(now) {
+            if self.sampler.is_some() {
+                self.sample(world, cut, out);
+            }
+            if !world.epochs.is_empty() {
+                self.take_new_routes(world, id, cut);
+            }
+            let goes_back = |packet: &Packet| turned_back(world, packet).is_some();
+            let wire = &mut Channels(out);
+            for mut packet in self.ports.take_from_cut(port, cut, goes_back, &world.rules, wire) {
+                if let Some(kind) = turned_back(world, &packet) {
+                    self.turn_back(world, id, cut, port, &mut packet, kind, out);
+                }
+            }
+        }
+    }
+
+    /// As what a packet goes back to its source, if that is to be told that the link of its port is cut.
+    pub(super) fn must_tell(
+        &self,
+        world: &World,
+        now: Time,
+        port: PortId,
+        packet: &Packet,
+    ) -> Option<PacketKind> {
+        turned_back(world, packet).filter(|_| self.told.is_cut(port, now))
+    }
+
+    /// Sends what is left of a packet back from a port whose link is cut.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one signal")]
+    pub(super) fn turn_back(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        port: PortId,
+        packet: &mut Packet,
+        kind: PacketKind,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        self.ports.turn_back(port, packet, kind, world.transport.options.ack_size.0 as u16);
+        self.send_back(world, id, now, packet, out);
+    }
+}
+
+/// What becomes of a packet that turns back at a cut link; none if nobody is told of it.
+fn turned_back(world: &World, packet: &Packet) -> Option<PacketKind> {
+    let kind = packet.kind.turned_back()?;
+    let answers_leave_paths = || world.routing.answers_leave_paths(world.transport.options.subflows > 1);
+    (kind == PacketKind::Unreachable || answers_leave_paths()).then_some(kind)
+}
