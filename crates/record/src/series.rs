@@ -6,6 +6,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -285,19 +286,11 @@ struct Merge<'s, R: SeriesRow> {
 }
 
 impl<'s, R: SeriesRow> Merge<'s, R> {
-    fn new(runs: Vec<Run<'s, R>>) -> Result<Self, Error> {
-        let heads = runs.iter().map(|_| None).collect();
-        let mut merge = Merge { runs, heads, order: BinaryHeap::new() };
-        for run in 0..merge.runs.len() {
-            merge.refill(run)?;
-        }
-        Ok(merge)
-    }
-
-    fn refill(&mut self, run: usize) -> Result<(), Error> {
-        self.heads[run] = self.runs[run].next()?;
-        self.order.extend(self.heads[run].as_ref().map(|row| Reverse((row.key(), run))));
-        Ok(())
+    fn new(mut runs: Vec<Run<'s, R>>) -> Result<Self, Error> {
+        let heads = runs.iter_mut().map(Run::next).collect::<Result<Vec<_>, _>>()?;
+        let key = |(run, head): (usize, &Option<R>)| Some(Reverse((head.as_ref()?.key(), run)));
+        let order = heads.iter().enumerate().filter_map(key).collect();
+        Ok(Merge { runs, heads, order })
     }
 }
 
@@ -305,9 +298,26 @@ impl<R: SeriesRow> Iterator for Merge<'_, R> {
     type Item = Result<R, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let Reverse((_, run)) = self.order.pop()?;
-        let row = self.heads[run].take()?;
-        Some(self.refill(run).map(|()| row))
+        let mut first = self.order.peek_mut()?;
+        let Reverse((key, run)) = &mut *first;
+        let following = match self.runs[*run].next() {
+            Ok(following) => following,
+            Err(error) => return Some(Err(error)),
+        };
+        let head = &mut self.heads[*run];
+        let row = match following {
+            // Often it comes first again.
+            Some(following) => {
+                *key = following.key();
+                head.replace(following)
+            }
+            None => {
+                let row = head.take();
+                PeekMut::pop(first);
+                row
+            }
+        };
+        row.map(Ok)
     }
 }
 

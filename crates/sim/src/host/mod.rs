@@ -5,6 +5,7 @@
 //! says so: `queue.rs`.
 
 mod departures;
+mod finished;
 mod interrupts;
 mod limit;
 mod line;

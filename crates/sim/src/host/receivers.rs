@@ -1,5 +1,5 @@
 //! The receiving ends of a host's flows. Once all of a flow has arrived, only what was seen of it is kept until many together are handed
-//! in; then its number of packets, which answers late duplicates.
+//! in; then its number of packets, which answers late duplicates, soon [in few bytes](Finished).
 
 use netloom_record::{ReceiverHalf, SeriesWriter};
 use netloom_routing::FlowKey;
@@ -8,6 +8,7 @@ use netloom_units::Time;
 use netloom_units::memory::push_few;
 use rustc_hash::FxHashMap;
 
+use super::finished::Finished;
 use crate::meter::Meter;
 
 /// All receiving ends of a host.
@@ -16,8 +17,10 @@ pub(crate) struct Receivers {
     active: Vec<Active>,
     free: Vec<u32>,
     /// Flows of which everything has arrived, in this order: of those handed in already, no more is known than their numbers of packets.
-    handed_in: Vec<u32>,
+    handed_in: Vec<(FlowKey, u32)>,
     done: Vec<Done>,
+    /// Those before, which have no place.
+    finished: Option<Box<Finished>>,
     /// Where a flow is: among the active ones, or with [`DONE`] set among those that are done.
     places: FxHashMap<FlowKey, u32>,
     /// The place last looked up.
@@ -28,6 +31,9 @@ const DONE: u32 = 1 << 31;
 
 /// How many flows are handed in at a time.
 pub(super) const HANDED_IN: usize = 8;
+
+/// How many flows that have been handed in keep their places at least.
+const KEPT: usize = 64;
 
 /// A flow of which not everything has arrived.
 #[derive(Debug)]
@@ -128,7 +134,7 @@ pub(crate) enum Place<'a> {
 
 /// Something that comes when everything has arrived.
 pub(crate) struct Late<'a> {
-    handed_in: &'a [u32],
+    handed_in: &'a [(FlowKey, u32)],
     done: &'a mut Vec<Done>,
     key: FlowKey,
     place: usize,
@@ -140,7 +146,7 @@ impl Late<'_> {
     pub(crate) fn note<R>(self, see: impl FnOnce(&mut Seen, u32) -> R) -> R {
         let Late { handed_in, done, key, place } = self;
         let place = match handed_in.get(place) {
-            Some(&count) => {
+            Some(&(_, count)) => {
                 done.push(Done::new(key, count, &Seen::default(), Rare::default()));
                 done.len() - 1
             }
@@ -200,8 +206,13 @@ impl Receivers {
     }
 
     fn look_up(&mut self, key: FlowKey, is_metered: bool) -> u32 {
-        let Receivers { active, free, places, .. } = self;
+        let Receivers { active, free, places, handed_in, done, finished, .. } = self;
         let place = *places.entry(key).or_insert_with(|| {
+            if let Some(count) = finished.as_ref().and_then(|finished| finished.packets(key)) {
+                // What comes now makes a row of its own.
+                done.push(Done::new(key, count, &Seen::default(), Rare::default()));
+                return (handed_in.len() + done.len() - 1) as u32 | DONE;
+            }
             let meter = is_metered.then(Box::default);
             let new = Active { key, receiver: Receiver::default(), drained: 0, meter };
             match free.pop() {
@@ -255,14 +266,26 @@ impl Receivers {
         if self.handed_in.len() + self.done.len() > self.handed_in.capacity() {
             self.handed_in.reserve_exact(self.done.len() + self.handed_in.len() / 8);
         }
-        self.handed_in.extend(self.done.iter().map(|done| done.count));
+        self.handed_in.extend(self.done.iter().map(|done| (done.key, done.count)));
         halves.append(&mut self.done.drain(..).map(|done| done.half()).collect());
+        // So each flow is packed anew only a few times, and few have places.
+        if self.handed_in.len() >= self.finished.as_ref().map_or(0, |finished| finished.len() / 4).max(KEPT) {
+            self.pack();
+        }
+    }
+
+    /// Takes the places of all flows that have been handed in, which are all of which everything has arrived.
+    fn pack(&mut self) {
+        let finished = self.finished.get_or_insert_default();
+        **finished = finished.with(std::mem::take(&mut self.handed_in));
+        self.places.retain(|_, place| *place & DONE == 0);
+        self.last = None;
     }
 
     /// Hands in what is known of all flows of which everything has arrived, and forgets them. They must have no meters.
     pub(crate) fn hand_in_all(&mut self, halves: &SeriesWriter<ReceiverHalf>) {
         halves.append(&mut self.done.drain(..).map(|done| done.half()).collect());
-        (self.done, self.handed_in, self.last) = (Vec::new(), Vec::new(), None);
+        (self.done, self.handed_in, self.finished, self.last) = (Vec::new(), Vec::new(), None, None);
         let places = std::mem::take(&mut self.places);
         self.places = places.into_iter().filter(|(_, place)| place & DONE == 0).collect();
     }
@@ -289,5 +312,58 @@ impl Receivers {
     /// The least of the flows that have not been taken out.
     pub(crate) fn first_left(&self) -> Option<FlowKey> {
         self.places.keys().min().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netloom_transport::{Arrival, Transport};
+
+    fn receive(receivers: &mut Receivers, key: FlowKey, packets: u32, halves: &SeriesWriter<ReceiverHalf>) {
+        let transport = Transport::default();
+        for seq in 0..packets {
+            let Place::Active(slot, active) = receivers.place(key, false) else { panic!("{key:?} is done") };
+            let last = seq + 1 == packets;
+            let arrival = Arrival { now: Time(1), seq, payload: 100, last, marked: false, path: 0 };
+            active.receiver.on_data(&transport, arrival);
+            if let Some(count) = active.receiver.finished() {
+                assert!(last);
+                receivers.finish(slot, count);
+                receivers.hand_in_many(halves);
+            }
+        }
+    }
+
+    #[test]
+    fn late_duplicates_are_answered_wherever_their_flow_is_kept() {
+        let (mut receivers, halves) = (Receivers::default(), SeriesWriter::default());
+        let flows: Vec<_> = (0..1000).map(|i| (FlowKey { src: i % 7, flow: i * 3 }, 1 + i % 4)).collect();
+        for &(key, packets) in &flows {
+            receive(&mut receivers, key, packets, &halves);
+        }
+        let packed = receivers.finished.as_ref().map_or(0, |finished| finished.len());
+        assert!(packed > 700 && receivers.places.len() == 1000 - packed, "{packed}");
+        // Twice: what came late is handed in, too.
+        for _ in 0..2 {
+            for &(key, packets) in &flows {
+                let Place::Done(late) = receivers.place(key, false) else { panic!("{key:?} begins anew") };
+                late.note(|seen, count| {
+                    seen.packets += 1;
+                    assert_eq!(count, packets);
+                });
+                receivers.hand_in_many(&halves);
+            }
+        }
+        assert_eq!(receivers.finished.as_ref().map_or(0, |finished| finished.len()), 1000);
+        receivers.hand_in_all(&halves);
+        let mut packets = vec![0; 3000];
+        for half in halves.finish().unwrap().to_vec().unwrap() {
+            packets[half.flow as usize] += half.packets;
+        }
+        for (key, count) in flows {
+            assert_eq!(packets[key.flow as usize], u64::from(count) + 2, "{key:?}");
+        }
+        assert_eq!(receivers.first_left(), None);
     }
 }
