@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use netloom_scenario::{Node, Scenario, Source};
-use netloom_study::{Binding, Expression, Metrics, Sample, Study};
+use netloom_study::{Binding, Expression, Form, Metrics, Sample, Study};
 use netloom_topology::{BuildContext, Network, Topology};
 use netloom_units::Bytes;
 use netloom_units::kind::Kind;
@@ -77,8 +77,8 @@ fn scenario(data: &[u8]) {
 /// The study as it is written; its cells are scenarios.
 fn study(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    for small in [false, true] {
-        let read = Node::parse(&Source::new("s.toml", text)).and_then(|node| Study::read(&node, small));
+    for form in [Form::Small, Form::Middle, Form::Full] {
+        let read = Node::parse(&Source::new("s.toml", text)).and_then(|node| Study::read(&node, form));
         if let Err(problems) = read {
             assert!(!problems.to_string().is_empty());
         }

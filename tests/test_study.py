@@ -158,6 +158,8 @@ def test_study_files_are_read(tmp_path):
     )
     assert len(netloom.Study.from_file(tmp_path / "s.toml")) == 1
     assert len(netloom.Study.from_file(tmp_path / "s.toml", small=True)) == 2
+    with pytest.raises(ValueError, match="not in both"):
+        netloom.Study.from_file(tmp_path / "s.toml", small=True, full=True)
     with pytest.raises(netloom.ScenarioError, match="cannot read"):
         netloom.Study.from_file(tmp_path / "absent.toml")
 

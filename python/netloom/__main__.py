@@ -21,7 +21,9 @@ def main() -> int:
     study.add_argument(
         "--out", metavar="FOLDER", help="where the results go; default as by the netloom command"
     )
-    study.add_argument("--small", action="store_true", help="run the small form")
+    form = study.add_mutually_exclusive_group()
+    form.add_argument("--small", action="store_true", help="run the small form")
+    form.add_argument("--full", action="store_true", help="run the full form")
     study.add_argument("--workers", type=int, metavar="N", help="cells at a time, if not on a cluster")
     arguments = parser.parse_args()
     # What batch systems send ends a study as Ctrl-C does.
@@ -58,7 +60,7 @@ def connected(address: str) -> Any:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs what the command line asks for."""
-    study = Study.from_file(arguments.file, small=arguments.small)
+    study = Study.from_file(arguments.file, small=arguments.small, full=arguments.full)
     client = None
     if arguments.dask is not None:
         client = connected(arguments.dask)

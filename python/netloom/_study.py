@@ -60,17 +60,17 @@ class Study:
         fields["claims"] = [dict(claim) for claim in claims]
         if max_cells is not None:
             fields["max_cells"] = max_cells
-        self._take(_netloom.Study.from_dict(fields, False), _plain(title))
+        self._take(_netloom.Study.from_dict(fields), _plain(title))
 
     @classmethod
-    def from_file(cls, file: str | os.PathLike, *, small: bool = False) -> Study:
-        """Reads a study file; with ``small``, the changes of its ``[small]`` table are made."""
+    def from_file(cls, file: str | os.PathLike, *, small: bool = False, full: bool = False) -> Study:
+        """Reads a study file; with ``small`` or ``full``, the changes of its ``[small]`` or ``[full]`` table are made."""
         file = Path(file)
         parent = file.parent.name
         name = f"{parent}-{file.stem}" if parent else file.stem
         study = cls.__new__(cls)
-        inner = _netloom.Study.from_file(file, small)
-        study._take(inner, f"{name}-small" if small else name)
+        inner = _netloom.Study.from_file(file, small, full)
+        study._take(inner, name + ("-small" if small else "-full" if full else ""))
         return study
 
     def _take(self, inner: _netloom.Study, name: str) -> None:

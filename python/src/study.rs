@@ -7,10 +7,10 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use netloom_record::{OutcomeTable, Records};
 use netloom_scenario::{Node, Problem, Problems, Source, suggest};
 use netloom_study::{
-    Cell, CellEvent, CellFolders, CellReport, Findings, PROGRAM, Parcel, Plan, ResultFiles, Running, Shard,
-    WorkError, judge, run_cells, store, unit, write_results,
+    Cell, CellEvent, CellFolders, CellReport, Findings, Form, PROGRAM, Parcel, Plan, ResultFiles, Running,
+    Shard, WorkError, judge, run_cells, store, unit, write_results,
 };
-use pyo3::exceptions::{PyOSError, PyRuntimeError};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -37,9 +37,9 @@ type CellRow = (Vec<(String, String)>, u64, String);
 type ParcelRow = (bool, String, Vec<(PathBuf, Vec<u8>)>);
 
 impl Study {
-    fn new(py: Python<'_>, document: &Node, small: bool) -> PyResult<Self> {
+    fn new(py: Python<'_>, document: &Node, form: Form) -> PyResult<Self> {
         let made = py.detach(|| {
-            let study = netloom_study::Study::read(document, small)?;
+            let study = netloom_study::Study::read(document, form)?;
             let plan = study.plan()?;
             Ok((study, plan))
         });
@@ -120,14 +120,24 @@ fn label(cell: &Cell, axis: &str) -> Option<String> {
 #[pymethods]
 impl Study {
     #[staticmethod]
-    fn from_file(py: Python<'_>, file: PathBuf, small: bool) -> PyResult<Self> {
+    fn from_file(py: Python<'_>, file: PathBuf, small: bool, full: bool) -> PyResult<Self> {
+        let form = match (small, full) {
+            (true, true) => {
+                return Err(PyValueError::new_err(
+                    "a study is run in its small or its full form, not in both",
+                ));
+            }
+            (true, false) => Form::Small,
+            (false, true) => Form::Full,
+            (false, false) => Form::Middle,
+        };
         let document = Source::read(&file).map_err(Problems::from).and_then(|source| Node::parse(&source));
-        Study::new(py, &document.map_err(|problems| scenario_error(py, &problems))?, small)
+        Study::new(py, &document.map_err(|problems| scenario_error(py, &problems))?, form)
     }
 
     #[staticmethod]
-    fn from_dict(fields: &Bound<'_, PyDict>, small: bool) -> PyResult<Self> {
-        Study::new(fields.py(), &to_node(fields, "")?, small)
+    fn from_dict(fields: &Bound<'_, PyDict>) -> PyResult<Self> {
+        Study::new(fields.py(), &to_node(fields, "")?, Form::Middle)
     }
 
     #[getter]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
-use netloom_study::Shard;
+use netloom_study::{Form, Shard};
 
 /// Which path should each packet take, and what does that choice cost?
 ///
@@ -102,16 +102,19 @@ pub(crate) struct RunArgs {
 pub(crate) struct StudyArgs {
     /// Study file (TOML).
     pub(crate) study: PathBuf,
-    /// Run the study's small form.
+    /// Run the study's small form, in seconds.
     #[arg(long)]
     pub(crate) small: bool,
+    /// Run the study's full form, at the size of what it reproduces.
+    #[arg(long, conflicts_with = "small")]
+    pub(crate) full: bool,
     /// Set a field of the study's scenario or analysis, before its axes do; may be given several times.
     #[arg(long = "set", value_name = "FIELD=VALUE", allow_hyphen_values = true)]
     pub(crate) set: Vec<String>,
     /// Cells run at the same time [default: one per core].
     #[arg(long, allow_negative_numbers = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) workers: Option<u16>,
-    /// Folder of the cells' outcomes and the results [default: runs/FOLDER-NAME of the study file, with -small for the small form].
+    /// Folder of the cells' outcomes and the results [default: runs/FOLDER-NAME of the study file, with -small or -full for that form].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Run the I-th of N parts of the cells, and judge nothing; the same without --shard then finishes the study.
@@ -130,6 +133,17 @@ pub(crate) struct StudyArgs {
     /// Print nothing and show no progress unless something is wrong; the exit code says whether the gates hold.
     #[arg(long, short, conflicts_with = "json")]
     pub(crate) quiet: bool,
+}
+
+impl StudyArgs {
+    /// The form in which the study is to be run.
+    pub(crate) fn form(&self) -> Form {
+        match self {
+            StudyArgs { small: true, .. } => Form::Small,
+            StudyArgs { full: true, .. } => Form::Full,
+            StudyArgs { .. } => Form::Middle,
+        }
+    }
 }
 
 #[derive(Debug, ClapArgs)]

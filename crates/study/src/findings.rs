@@ -144,12 +144,13 @@ impl PointFindings {
 mod tests {
     use super::*;
     use crate::cell::testing::cell;
+    use crate::file::Form;
     use netloom_scenario::{Node, Source};
 
     #[test]
     fn findings_read_back_with_means_intervals_and_places() {
         let text = "title = 't'\nscenario = {}\n";
-        let study = Study::read(&Node::parse(&Source::new("s", text)).unwrap(), false).unwrap();
+        let study = Study::read(&Node::parse(&Source::new("s", text)).unwrap(), Form::Middle).unwrap();
         let ecmp = cell(&[("scheme", "ecmp")], 1);
         let cells = [ecmp.clone(), Cell { repetition: 1, ..ecmp }, cell(&[("scheme", "spray")], 1)];
         let numbers =

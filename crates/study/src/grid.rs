@@ -180,6 +180,7 @@ fn undone(axis: &Axis, case: &Case, later: &[(&Axis, &Case)]) -> Option<Problem>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file::Form;
     use netloom_scenario::{Node, Source};
 
     const TEXT: &str = r#"
@@ -191,7 +192,7 @@ scenario = { seed = 5, topology = { kind = "fat-tree", k = 4 } }
 name = "size"
 cases = [
   { label = "small tree", set = { "topology.k" = 4 } },
-  { label = "cross", set = { topology = { kind = "crossbar" } }, small = { "workload.ranks" = 4 } },
+  { label = "cross", set = { topology = { kind = "crossbar" } }, small = { "workload.ranks" = 4 }, full = { "workload.ranks" = 16 } },
 ]
 
 [[axis]]
@@ -199,10 +200,14 @@ name = "jitter"
 only = "cross"
 field = "workload.start_jitter"
 values = ["0us", "1us"]
+full_values = ["0us", "1us", "2us"]
 
 [small]
 repetitions = 1
 set = { "workload.size" = "1KiB" }
+
+[full]
+set = { "workload.size" = "1MiB" }
 
 [[claims]]
 id = "C1"
@@ -211,8 +216,12 @@ expression = 'p99_fct("cross", "jitter=1us") <= 2 * p99_fct("small tree")'
 published = 1.5
 "#;
 
-    fn study(text: &str, small: bool) -> Result<Study, Problems> {
-        Study::read(&Node::parse(&Source::new("study.toml", text))?, small)
+    fn study_in(form: Form, text: &str) -> Result<Study, Problems> {
+        Study::read(&Node::parse(&Source::new("study.toml", text))?, form)
+    }
+
+    fn study(text: &str) -> Result<Study, Problems> {
+        study_in(Form::Middle, text)
     }
 
     fn scenario(cell: &Cell) -> Scenario {
@@ -224,7 +233,7 @@ published = 1.5
 
     #[test]
     fn cells_are_all_combinations_with_every_seed() {
-        let cells = study(TEXT, false).unwrap().plan().unwrap().cells;
+        let cells = study(TEXT).unwrap().plan().unwrap().cells;
         let names: Vec<(String, u64)> = cells.iter().map(|cell| (cell.point.name(), cell.seed())).collect();
         let expected = [
             ("size=small tree", 5),
@@ -240,16 +249,31 @@ published = 1.5
 
     #[test]
     fn the_small_form_changes_seeds_and_fields() {
-        let cells = study(TEXT, true).unwrap().plan().unwrap().cells;
+        let cells = study_in(Form::Small, TEXT).unwrap().plan().unwrap().cells;
         assert_eq!(cells.len(), 3);
         assert!(cells.iter().all(|cell| scenario(cell).to_toml().unwrap().contains("size = \"1KiB\"")));
         assert_eq!(scenario(&cells[1]).workload.options.ranks, Some(4));
     }
 
     #[test]
+    fn the_full_form_changes_what_it_says_and_nothing_of_the_small_one() {
+        let cells = study_in(Form::Full, TEXT).unwrap().plan().unwrap().cells;
+        assert_eq!(cells.len(), 8);
+        assert!(cells.iter().all(|cell| scenario(cell).to_toml().unwrap().contains("size = \"1MiB\"")));
+        assert_eq!(scenario(&cells[7]).workload.options.ranks, Some(16));
+        assert_eq!(cells[7].point.name(), "size=cross jitter=2us");
+        // What a form changes is read in every form, so that no mistake waits for hours.
+        for text in
+            [TEXT.replace("[full]\nset", "[full]\nsets"), TEXT.replace("full = {", "full = 1, fulls = {")]
+        {
+            assert!(study(&text).is_err());
+        }
+    }
+
+    #[test]
     fn an_empty_table_turns_on_what_is_absent_otherwise() {
         let text = TEXT.replace("{ \"workload.ranks\" = 4 }", "{ \"fabric.qcn\" = {} }");
-        let cells = study(&text, true).unwrap().plan().unwrap().cells;
+        let cells = study_in(Form::Small, &text).unwrap().plan().unwrap().cells;
         let has_qcn = |cell: &Cell| scenario(cell).fabric.options.qcn.is_some();
         assert_eq!(cells.iter().map(has_qcn).collect::<Vec<_>>(), [false, true, true]);
     }
@@ -261,8 +285,7 @@ published = 1.5
             .replace("topology.k\" = 4", "transport.mtu\" = \"1KiB\"");
         let text = text.replace("workload.start_jitter", "transport.preset");
         let text = text.replace("only = \"cross\"\n", "").replace("\"0us\", \"1us\"", "\"tcp\", \"dctcp\"");
-        let problems =
-            study(&text.replace("jitter=1us", "tcp"), false).unwrap().plan().unwrap_err().to_string();
+        let problems = study(&text.replace("jitter=1us", "tcp")).unwrap().plan().unwrap_err().to_string();
         let expected = "transport.mtu: size = small tree comes to nothing, because the later axis jitter sets transport.preset";
         assert!(problems.contains(expected), "{problems}");
         assert!(problems.contains("write the axis jitter before the axis size"), "{problems}");
@@ -272,7 +295,7 @@ published = 1.5
     #[test]
     fn a_problem_of_every_cell_is_told_once_and_where_it_is_written() {
         let text = TEXT.replace("workload.start_jitter", "workload.start_jiter");
-        let problems = study(&text, false).unwrap().plan().unwrap_err();
+        let problems = study(&text).unwrap().plan().unwrap_err();
         assert_eq!(problems.0.len(), 1, "{problems}");
         assert!(
             problems.to_string().contains("study.toml:16:9: workload.start_jiter: unknown field"),
@@ -296,7 +319,7 @@ published = 1.5
             (
                 "<= 2 * p99_fct",
                 "<= 2 * p98_fct",
-                "study.toml:26:53: claims.0.expression: claim C1: there is no metric `p98_fct`; the nearest are fct.p99",
+                "study.toml:30:53: claims.0.expression: claim C1: there is no metric `p98_fct`; the nearest are fct.p99",
             ),
             ("<= 2 *", "- 2 *", "claim C1: expected a comparison, found a number"),
             ("2 * p99_fct(\"small tree\")", "abs(1, 2)", "claim C1: `abs` takes one number"),
@@ -318,7 +341,7 @@ published = 1.5
         ];
         for (from, to, expected) in cases {
             let text = TEXT.replace(from, to);
-            let problems = study(&text, false).unwrap().plan().unwrap_err().to_string();
+            let problems = study(&text).unwrap().plan().unwrap_err().to_string();
             assert!(problems.contains(expected), "{expected}\n{problems}");
         }
         // What a run may have is known by the names that the scenario gives.
@@ -332,7 +355,7 @@ published = 1.5
             );
         let text =
             text.replace("repetitions = 2\n", "").replace("title = \"t\"", "title = \"t\"\nrepetitions = 2");
-        study(&text, false).unwrap().plan().unwrap();
+        study(&text).unwrap().plan().unwrap();
     }
 
     #[test]
@@ -345,7 +368,7 @@ published = 1.5
             )
         };
         let text = format!("title = 't'\nscenario = {{}}\nrepetitions = 100\n{}{}", axis("a"), axis("b"));
-        let refused = |text: &str| study(text, false).unwrap().plan().unwrap_err().to_string();
+        let refused = |text: &str| study(text).unwrap().plan().unwrap_err().to_string();
         let problem = refused(&text);
         assert!(
             problem.contains(
@@ -364,13 +387,13 @@ published = 1.5
             refused(&text).contains("found up to 8"),
             "six, but not known to be fewer before they are counted"
         );
-        study(&text.replace("max_cells = 5", "max_cells = 6"), false).unwrap().plan().unwrap();
+        study(&text.replace("max_cells = 5", "max_cells = 6")).unwrap().plan().unwrap();
     }
 
     #[test]
     fn cases_and_axes_apply_to_the_labels_they_name() {
         let names = |text: &str| -> Vec<String> {
-            study(text, false).unwrap().plan().unwrap().cells.iter().map(|cell| cell.point.name()).collect()
+            study(text).unwrap().plan().unwrap().cells.iter().map(|cell| cell.point.name()).collect()
         };
         let text = "title = 't'\n[analysis]\nmeasurement = 'structure'\n[[axis]]\nname = 'n'\ncases = [\n\
             { label = 'a', set = { topology = { kind = 'complete', switches = 4 } } },\n\
@@ -390,16 +413,16 @@ published = 1.5
                 "n=c m=some p=identity"
             ]
         );
-        let problem = study(&text.replace("only = 'some'", "only = 'sum'"), false).unwrap_err().to_string();
+        let problem = study(&text.replace("only = 'some'", "only = 'sum'")).unwrap_err().to_string();
         assert!(
             problem.contains(
                 "axis.2.only: no axis before it has the label `sum` (valid here: a, b, c, all, some)"
             ),
             "{problem}"
         );
-        let problem = study(&text.replace("'n=c'", "'m=all'"), false).unwrap_err().to_string();
+        let problem = study(&text.replace("'n=c'", "'m=all'")).unwrap_err().to_string();
         assert!(problem.contains("axis.1.only: no axis before it has the label `m=all`"), "{problem}");
-        let problem = study(&text.replace("name = 'p'", "name = 'seed'"), false).unwrap_err().to_string();
+        let problem = study(&text.replace("name = 'p'", "name = 'seed'")).unwrap_err().to_string();
         assert!(problem.contains("axis.2.name: `seed` is a column of every table"), "{problem}");
     }
 
@@ -407,7 +430,7 @@ published = 1.5
     fn a_published_table_is_a_claim_for_each_entry() {
         let text = "title = 't'\nanalysis = { measurement = 'structure' }\n[[axis]]\nname = 'n'\ncases = [{ label = 'k4-x', set = { topology = { kind = 'complete', switches = 4 } } }]\n\
             [[tables]]\nid = 'T'\ntext = 'sizes'\ncolumns = ['routers', 'radix']\ntolerances = [0, 0.5]\nsource = 's'\nrows.k4-x = [4, nan]\n";
-        let read = study(text, false).unwrap();
+        let read = study(text).unwrap();
         assert_eq!(
             read.claims.iter().map(|claim| (claim.id.as_str(), claim.published.as_str())).collect::<Vec<_>>(),
             [("T.k4-x.routers", "4 ± 0")]
@@ -430,7 +453,7 @@ published = 1.5
             ("'routers',", "'switches',", "claim T.k4-x.switches: there is no metric `switches`"),
         ];
         for (from, to, expected) in cases {
-            let problems = study(&text.replace(from, to), false)
+            let problems = study(&text.replace(from, to))
                 .and_then(|study| study.plan().map(|_| ()))
                 .unwrap_err()
                 .to_string();
@@ -442,7 +465,7 @@ published = 1.5
     fn a_broken_study_is_told_field_by_field() {
         let text = "titel = \"t\"\nscenario = 3\nrepetitions = 0\n[[axis]]\nname = \"a\"\n\
                     [[claims]]\nid = \"x\"\ntext = \"\"\nexpression = \"1 <\"\nuse = \"gaet\"\n";
-        let problems = study(text, false).unwrap_err().to_string();
+        let problems = study(text).unwrap_err().to_string();
         for expected in [
             "study.toml:1:1: titel: unknown field `titel` (did you mean `title`?",
             "study.toml:2:12: scenario: expected a file's name or a table, found number 3",
@@ -460,7 +483,7 @@ published = 1.5
         fn no_text_makes_the_reader_panic(at in 0..800usize, length in 0..40usize, text in "[-a-z0-9=.\"'\\[\\]{},<(# \n]{0,12}") {
             let cut = |at: usize| (0..=at.min(TEXT.len())).rev().find(|&i| TEXT.is_char_boundary(i)).unwrap_or(0);
             let changed = format!("{}{text}{}", &TEXT[..cut(at)], &TEXT[cut(at + length)..]);
-            if let Ok(study) = study(&changed, false) {
+            if let Ok(study) = study(&changed) {
                 let _ = study.plan();
             }
         }

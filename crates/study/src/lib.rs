@@ -36,7 +36,7 @@
 //!
 //! ```
 //! use netloom_scenario::{Node, Source};
-//! use netloom_study::{CellFolders, Results, Running, Study, judge, run_cells};
+//! use netloom_study::{CellFolders, Form, Results, Running, Study, judge, run_cells};
 //! use std::sync::atomic::AtomicBool;
 //!
 //! let text = r#"
@@ -51,7 +51,7 @@
 //! text = "every link of a router begins a path of at most two hops"
 //! expression = 'near(cdp_mean(), 1, 1e-9)'
 //! "#;
-//! let study = Study::read(&Node::parse(&Source::new("clique.toml", text)).unwrap(), false).unwrap();
+//! let study = Study::read(&Node::parse(&Source::new("clique.toml", text)).unwrap(), Form::Middle).unwrap();
 //! let plan = study.plan().unwrap();
 //!
 //! let folder = tempfile::tempdir().unwrap();
@@ -90,7 +90,7 @@ pub use claims::{
     Binding, Expression, ExpressionError, Metrics, Outcome, Sample, Verdict, judge, significant,
 };
 pub use columns::Column;
-pub use file::{Axis, Base, Case, Claim, Formula, Setting, Study, Use};
+pub use file::{Axis, Base, Case, Claim, Form, Formula, Setting, Study, Use};
 pub use findings::{CellKind, Findings, PointFindings};
 pub use fingerprint::PROGRAM;
 pub use folder::{CellFolders, write_file};

@@ -36,7 +36,8 @@ pub fn reference() -> Vec<Chapter> {
             "Published tables, a claim per entry; each [[tables]] table is one.",
             &schema::published_table(),
         ),
-        table("small", "small", "What --small changes.", &schema::small()),
+        table("small", "small", "What --small changes.", &schema::change("What --small changes.")),
+        table("full", "full", "What --full changes.", &schema::change("What --full changes.")),
     ]
 }
 

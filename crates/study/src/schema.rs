@@ -40,7 +40,8 @@ pub fn schema() -> Value {
         ("axis", list("What is varied; every combination is a point.", axis())),
         ("claims", list("What the results should show.", claim())),
         ("tables", list("Published tables: one claim per entry.", published_table())),
-        ("small", small()),
+        ("small", change("What --small changes.")),
+        ("full", change("What --full changes.")),
     ];
     let mut schema = object("A grid of cells, and claims about the results.", &["title"], fields);
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
@@ -57,9 +58,9 @@ pub(crate) fn analysis(topology: Value, measurement: Value) -> Value {
     object("A network and what is measured of it.", &[], fields)
 }
 
-pub(crate) fn small() -> Value {
+pub(crate) fn change(description: &str) -> Value {
     let repetitions = count("Seeds that every point is run with.", MAX_REPETITIONS.into());
-    object("What --small changes.", &[], [("repetitions", repetitions), ("set", settings())])
+    object(description, &[], [("repetitions", repetitions), ("set", settings())])
 }
 
 pub(crate) fn axis() -> Value {
@@ -71,6 +72,7 @@ pub(crate) fn axis() -> Value {
             ("only", labels("Points without any of these labels do not take the case.")),
             ("set", settings()),
             ("small", settings()),
+            ("full", settings()),
         ],
     );
     let fields = [
@@ -82,6 +84,7 @@ pub(crate) fn axis() -> Value {
             "small_values",
             json!({ "description": "Its values under --small.", "type": "array", "minItems": 1 }),
         ),
+        ("full_values", json!({ "description": "Its values under --full.", "type": "array", "minItems": 1 })),
         (
             "cases",
             json!({ "description": "Its values, each of which sets any number of fields.", "type": "array", "items": case, "minItems": 1 }),
@@ -181,7 +184,7 @@ fn table(description: &str, required: &[&str], properties: Map<String, Value>) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file::Study;
+    use crate::file::{Form, Study};
     use netloom_scenario::{Node, Source};
 
     /// Every field that the reader knows, by what it says where one is misspelt.
@@ -200,7 +203,7 @@ mod tests {
             ("[[tables]]\nxyzzy = 1\n", "/properties/tables/items/properties"),
         ] {
             let document = Node::parse(&Source::new("s.toml", text)).unwrap();
-            let problems = Study::read(&document, false).unwrap_err();
+            let problems = Study::read(&document, Form::Middle).unwrap_err();
             let problem = problems.0.iter().find(|problem| problem.message.contains("xyzzy")).unwrap();
             let help = problem.help.clone().unwrap();
             let fields = help.rsplit(": ").next().unwrap().split(" and ").next().unwrap();

@@ -10,8 +10,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use netloom_scenario::{Node, Source};
 use netloom_study::{
-    Cell, CellEvent, CellFolders, CellReport, Findings, PROGRAM, Running, Study, Verdict, WorkError, judge,
-    run_cells, write_results,
+    Cell, CellEvent, CellFolders, CellReport, Findings, Form, PROGRAM, Running, Study, Verdict, WorkError,
+    judge, run_cells, write_results,
 };
 
 use crate::args::StudyArgs;
@@ -25,12 +25,12 @@ pub(crate) fn study(args: &StudyArgs) -> Result<(), Failure> {
         return Err(on_dask(args, address));
     }
     let document = Node::parse(&Source::read(&args.study)?)?;
-    let mut study = Study::read(&document, args.small)?;
+    let mut study = Study::read(&document, args.form())?;
     study.set(&args.set)?;
     let plan = study.plan()?;
     let cells = &plan.cells;
 
-    let folder = args.out.clone().unwrap_or_else(|| default_folder(&args.study, args.small));
+    let folder = args.out.clone().unwrap_or_else(|| default_folder(&args.study, args.form()));
     let cell_folder = folder.join("cells");
     let folders = CellFolders::open(&cell_folder).map_err(|error| unwritable(&cell_folder, &error))?;
     let stop = interrupt::flag();
@@ -90,9 +90,7 @@ fn on_dask(args: &StudyArgs, address: &str) -> Failure {
     }
     let mut command = Command::new(&python);
     command.args(["-m", "netloom", "study"]).arg(&args.study).args(["--dask", address]);
-    if args.small {
-        command.arg("--small");
-    }
+    command.args(args.small.then_some("--small")).args(args.full.then_some("--full"));
     if let Some(out) = &args.out {
         command.arg("--out").arg(out);
     }
@@ -205,7 +203,7 @@ fn care_for_stale(args: &StudyArgs, folders: &CellFolders, reports: &[CellReport
     Ok(())
 }
 
-fn default_folder(study: &Path, small: bool) -> PathBuf {
+fn default_folder(study: &Path, form: Form) -> PathBuf {
     let stem = study.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     // studies/flowcut/fig8.toml and studies/fatpaths/fig8.toml must not share a folder.
     let parent = study.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
@@ -213,5 +211,5 @@ fn default_folder(study: &Path, small: bool) -> PathBuf {
         Some(parent) => format!("{parent}-{stem}"),
         None => stem,
     };
-    PathBuf::from("runs").join(if small { format!("{name}-small") } else { name })
+    PathBuf::from("runs").join(name + form.suffix())
 }

@@ -75,7 +75,7 @@ fn judge_one(claim: &Claim, metrics: &dyn Metrics) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file::Study;
+    use crate::file::{Form, Study};
     use netloom_scenario::{Node, Source};
 
     struct Fixed;
@@ -95,7 +95,7 @@ mod tests {
 
     fn verdict(claim: &str) -> Verdict {
         let text = format!("title = \"t\"\nscenario = {{}}\n[[claims]]\nid = \"c\"\ntext = \"c\"\n{claim}");
-        let study = Study::read(&Node::parse(&Source::new("s", text)).unwrap(), false).unwrap();
+        let study = Study::read(&Node::parse(&Source::new("s", text)).unwrap(), Form::Middle).unwrap();
         judge(&study.claims, &Fixed).remove(0)
     }
 

@@ -4,7 +4,7 @@ use netloom_scenario::{Node, Place, Problem, Section, Value};
 use netloom_units::names::suggest;
 
 use super::setting::{Setting, read_settings, steps};
-use super::{label_of, list};
+use super::{Form, label_of, list};
 
 /// One thing that is varied.
 #[derive(Clone, Debug)]
@@ -40,22 +40,22 @@ impl Axis {
     }
 }
 
-pub(super) fn read_axis(node: &Node, path: &str, small: bool, problems: &mut Vec<Problem>) -> Option<Axis> {
+pub(super) fn read_axis(node: &Node, path: &str, form: Form, problems: &mut Vec<Problem>) -> Option<Axis> {
     let mut section = Section::new(node, path, problems)?;
     let name: Option<String> = section.required("name");
     let only = section.node("only");
     let field = section.node("field");
     let values = section.node("values");
-    let small_values = section.node("small_values");
+    let (small_values, full_values) = (section.node("small_values"), section.node("full_values"));
     let cases = section.node("cases");
     section.finish();
     let only = read_only(only, path, problems);
-    let values = if small { small_values.or(values) } else { values };
+    let values = form.choose(small_values, full_values).or(values);
     let cases = match (field, values, cases) {
         (Some(field), Some(values), None) => read_values(&field, &values, path, problems),
         (None, None, Some(cases)) => {
             list(Some(cases), &format!("{path}.cases"), problems, |node, path, problems| {
-                read_case(node, path, small, problems)
+                read_case(node, path, form, problems)
             })
         }
         _ => {
@@ -103,19 +103,18 @@ fn read_values(field: &Node, values: &Node, path: &str, problems: &mut Vec<Probl
     items.iter().map(case).collect()
 }
 
-fn read_case(node: &Node, path: &str, small: bool, problems: &mut Vec<Problem>) -> Option<Case> {
+fn read_case(node: &Node, path: &str, form: Form, problems: &mut Vec<Problem>) -> Option<Case> {
     let mut section = Section::new(node, path, problems)?;
     let label = section.required("label");
     let only = section.node("only");
     let set = section.node("set");
-    let small_set = section.node("small");
+    let (small, full) = (section.node("small"), section.node("full"));
     section.finish();
     let only = read_only(only, path, problems);
     let mut set = read_settings(set, &format!("{path}.set"), problems);
-    let small_set = read_settings(small_set, &format!("{path}.small"), problems);
-    if small {
-        set.extend(small_set);
-    }
+    let small = read_settings(small, &format!("{path}.small"), problems);
+    let full = read_settings(full, &format!("{path}.full"), problems);
+    set.extend(form.choose(small, full));
     Some(Case { label: label?, only: only?, set })
 }
 

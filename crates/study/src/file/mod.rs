@@ -36,6 +36,38 @@ pub struct Study {
     pub(crate) place: Place,
 }
 
+/// How large a study is run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// In seconds, for tests: with `[small]`, and what axes and cases have of it.
+    Small,
+    /// As it is written.
+    #[default]
+    Middle,
+    /// At the size of what it reproduces, which may take hours: with `[full]`.
+    Full,
+}
+
+impl Form {
+    /// What goes behind the name of the study's folder.
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Form::Small => "-small",
+            Form::Middle => "",
+            Form::Full => "-full",
+        }
+    }
+
+    /// That one of two changes which this form makes; none as the study is written.
+    fn choose<T: Default>(self, small: T, full: T) -> T {
+        match self {
+            Form::Small => small,
+            Form::Middle => T::default(),
+            Form::Full => full,
+        }
+    }
+}
+
 /// What every cell starts from, as it was written.
 #[derive(Clone, Debug)]
 pub enum Base {
@@ -60,13 +92,13 @@ pub(crate) const MAX_CELLS: u64 = 100_000;
 pub(crate) const MAX_REPETITIONS: u32 = 10_000;
 
 impl Study {
-    /// Reads a study. With `small`, the changes of its `[small]` table are made.
+    /// Reads a study in one of its forms: with the changes of its `[small]` or `[full]` table, or without.
     ///
     /// # Errors
     /// Everything that is wrong with the study itself; its cells are checked by [`plan`](Study::plan).
-    pub fn read(document: &Node, small: bool) -> Result<Self, Problems> {
+    pub fn read(document: &Node, form: Form) -> Result<Self, Problems> {
         let mut problems = Vec::new();
-        match read(document, small, &mut problems) {
+        match read(document, form, &mut problems) {
             Some(study) if problems.is_empty() => Ok(study),
             _ => Err(Problems::in_order(problems)),
         }
@@ -114,7 +146,7 @@ fn descend<'a>(
     if any { ControlFlow::Continue(()) } else { descend(rest, chosen, visit) }
 }
 
-fn read(document: &Node, small: bool, problems: &mut Vec<Problem>) -> Option<Study> {
+fn read(document: &Node, form: Form, problems: &mut Vec<Problem>) -> Option<Study> {
     let has = |field: &&str| document.at([*field]).is_some();
     if !["scenario", "analysis", "axis", "claims"].iter().any(has)
         && let Some(field) = ["topology", "routing", "workload", "fabric", "transport"].into_iter().find(has)
@@ -133,16 +165,14 @@ fn read(document: &Node, small: bool, problems: &mut Vec<Problem>) -> Option<Stu
     let axes = root.node("axis");
     let claims = root.node("claims");
     let tables = root.node("tables");
-    let change = root.node("small");
+    let (small, full) = (root.node("small"), root.node("full"));
     root.finish();
 
     let mut base = read_base(document, scenario, analysis, problems);
     let mut repetitions = repetitions?;
-    let change = match change {
-        Some(node) => read_small(&node, problems)?,
-        None => Small::default(),
-    };
-    if small {
+    let small = read_change(small, "small", problems)?;
+    let full = read_change(full, "full", problems)?;
+    if let Some(change) = form.choose(small, full) {
         repetitions = change.repetitions.unwrap_or(repetitions);
         if let Some(base) = &mut base {
             apply(base.document_mut(), &change.set, problems);
@@ -153,7 +183,7 @@ fn read(document: &Node, small: bool, problems: &mut Vec<Problem>) -> Option<Stu
         let message = format!("expected 1 to {MAX_REPETITIONS}, found {repetitions}");
         problems.push(Problem::new("repetitions", message).at(&place));
     }
-    let axes = list(axes, "axis", problems, |node, path, problems| read_axis(node, path, small, problems));
+    let axes = list(axes, "axis", problems, |node, path, problems| read_axis(node, path, form, problems));
     let mut claims = list(claims, "claims", problems, read_claim);
     claims.extend(list(tables, "tables", problems, read_table).into_iter().flatten());
     check_names(&axes, &claims, document, problems);
@@ -214,19 +244,21 @@ fn read_document(node: Node, field: &str, problems: &mut Vec<Problem>) -> Option
     }
 }
 
-/// What the small form changes.
-#[derive(Default)]
-struct Small {
+/// What a form changes.
+struct Change {
     repetitions: Option<u32>,
     set: Vec<Setting>,
 }
 
-fn read_small(node: &Node, problems: &mut Vec<Problem>) -> Option<Small> {
-    let mut section = Section::new(node, "small", problems)?;
+/// The change that a table describes, which no study must have. `None` if it is wrong.
+fn read_change(node: Option<Node>, name: &str, problems: &mut Vec<Problem>) -> Option<Option<Change>> {
+    let Some(node) = node else { return Some(None) };
+    let mut section = Section::new(&node, name, problems)?;
     let repetitions = section.value("repetitions", None);
     let set = section.node("set");
     section.finish();
-    Some(Small { repetitions: repetitions?, set: read_settings(set, "small.set", problems) })
+    let set = read_settings(set, &format!("{name}.set"), problems);
+    Some(Some(Change { repetitions: repetitions?, set }))
 }
 
 /// A value as people would write it in a claim: `load=0.5`.
