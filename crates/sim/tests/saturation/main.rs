@@ -4,12 +4,13 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod endless;
+mod ideal;
 mod open_loop;
 mod ways;
 
 use common::*;
-use netloom_fabric::Queue;
 use netloom_fabric::queue::trimming::Trimming;
+use netloom_fabric::{Ecn, Queue};
 use netloom_routing::selector::layer::First;
 use netloom_routing::{Granularity, Selector};
 use netloom_sim::SimConfig;
@@ -97,4 +98,10 @@ fn queues_of(packets: u64) -> impl Fn(&mut SimConfig) {
 /// Every packet goes by a layer of its own.
 fn layer_per_packet(config: &mut SimConfig) {
     config.routing.granularity = Granularity::Packet(Default::default());
+}
+
+/// Every packet goes by a layer of its own, one whose last packet came unmarked if there is one (REPS).
+fn recycled(config: &mut SimConfig) {
+    config.routing.granularity = Granularity::Reps(Default::default());
+    config.fabric.options.ecn = Some(Ecn { kmin: Bytes(27_000), kmax: Bytes(27_000), pmax: 1.0 });
 }

@@ -4,9 +4,10 @@
 use netloom_sim::{Measure, SimConfig};
 use netloom_topology::Network;
 use netloom_units::{Bytes, Time};
-use netloom_workload::{Pattern, Poisson, Traffic};
+use netloom_workload::{Pattern, Plan, Poisson, Traffic};
 
 use crate::common::*;
+use crate::ideal::{Choice, Fluid};
 use crate::ways::Ways;
 use crate::*;
 
@@ -45,28 +46,32 @@ impl Growth {
     }
 }
 
-/// By how much of a host's link every host can send to its partner in the permutation that a seed stands for.
-fn theta(network: &Network, config: &SimConfig) -> f64 {
+/// The ways of the pairs in the permutation that a seed stands for.
+fn ways(network: &Network, config: &SimConfig) -> Ways {
     let records = run(network.clone(), config.clone(), permutation(1, network, config.seed));
     let partners: Vec<_> = records.flows.iter().map(|flow| (flow.src, flow.dst)).collect();
-    Ways::new(network, config, &partners).theta
+    Ways::new(network, config, &partners)
 }
 
-/// Offers every pair of the permutation a load, as a share of a host's link with headers.
-fn offer(network: &Network, mut config: SimConfig, load: f64, offer: Offer) -> Growth {
-    let options = &config.transport.options;
-    let payload = load * options.mtu.0 as f64 / config.transport.packet_size().0 as f64;
-    let half = offer.messages * offer.size as f64 * 8.0 / (payload * 10e9);
-    let [half, whole] = [half, 2.0 * half].map(|seconds| Time((seconds * 1e12) as u64));
-    config.measure = Measure { warm_up: half, until: Some(whole), ..Measure::default() };
+/// Messages for every pair of the permutation at a load, as a share of a host's link without headers, for the time in which half of what is offered comes, twice.
+fn messages(network: &Network, seed: u64, load: f64, offer: Offer) -> (Plan, Time) {
+    let half = Time((offer.messages * offer.size as f64 * 8.0 / (load * 10e9) * 1e12) as u64);
     let pattern = Pattern::Poisson(Poisson {
-        load: payload,
+        load,
         size: Bytes(offer.size).into(),
-        duration: Some(whole),
+        duration: Some(half * 2),
         traffic: Traffic::RandomPermutation,
         ..Default::default()
     });
-    let plan = plan(pattern, network, config.seed);
+    (plan(pattern, network, seed), half)
+}
+
+/// Offers every pair a load, as a share of a host's link with headers.
+fn offer(network: &Network, mut config: SimConfig, load: f64, offer: Offer) -> Growth {
+    let options = &config.transport.options;
+    let payload = load * options.mtu.0 as f64 / config.transport.packet_size().0 as f64;
+    let (plan, half) = messages(network, config.seed, payload, offer);
+    config.measure = Measure { warm_up: half, until: Some(half * 2), ..Measure::default() };
     let mut of_pairs = vec![0.0; network.hosts() as usize];
     for flow in run(network.clone(), config, plan).flows {
         let offered = if flow.start >= half { flow.bytes } else { 0 };
@@ -76,12 +81,39 @@ fn offer(network: &Network, mut config: SimConfig, load: f64, offer: Offer) -> G
     Growth { of_pairs, expected: offer.messages }
 }
 
+/// The same if all that counts is on which layer each message goes.
+fn offer_ideally(
+    network: &Network,
+    seed: u64,
+    ways: &Ways,
+    load: f64,
+    choice: Choice,
+    offer: Offer,
+) -> Growth {
+    let (mut plan, half) = messages(network, seed, load, offer);
+    let unit = offer.size as f64 * 8.0 / 10e9;
+    let mut arrivals = Vec::new();
+    for (pair, work) in plan.hosts.iter_mut().enumerate() {
+        let messages = std::iter::from_fn(|| work.next_timed());
+        arrivals.extend(messages.map(|message| (message.start.as_secs_f64() / unit, pair)));
+    }
+    arrivals.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    let half = half.as_secs_f64() / unit;
+    let (early, late) = arrivals.split_at(arrivals.partition_point(|&(at, _)| at < half));
+    let mut fluid = Fluid::new(ways, choice);
+    let before = fluid.backlogs(0.0, half, early);
+    let after = fluid.backlogs(half, half * 2.0, late);
+    Growth {
+        of_pairs: after.iter().zip(before).map(|(after, before)| after - before).collect(),
+        expected: offer.messages,
+    }
+}
+
 /// The largest load, as a share of what the program allows, at which every pair gets what it offers: of 0.05, 0.1, … 1.1, the last of which none should carry.
 /// The search begins at a guess, as most of its time goes into loads that are none too small.
-fn saturation(network: &Network, config: &SimConfig, guess: f64) -> f64 {
-    let theta = theta(network, config);
+fn saturation(guess: f64, offer: impl Fn(f64) -> Growth) -> f64 {
     let share = |twentieths: u32| f64::from(twentieths) / 20.0;
-    let carries = |load| offer(network, config.clone(), share(load) * theta, MIB).is_accepted();
+    let carries = |load| offer(share(load)).is_accepted();
     let mut load = (guess * 20.0).round() as u32;
     if carries(load) {
         while load < 22 && carries(load + 1) {
@@ -93,6 +125,7 @@ fn saturation(network: &Network, config: &SimConfig, guess: f64) -> f64 {
             load -= 1;
         }
     }
+    assert!(load <= 20, "more than the program allows");
     share(load)
 }
 
@@ -101,48 +134,89 @@ fn saturation(network: &Network, config: &SimConfig, guess: f64) -> f64 {
 #[ignore = "takes an hour; prints a table"]
 fn survey() {
     let networks = networks();
-    let row = |name: &str, transport: &str, seeds: &[u64], guess: f64, change: &dyn Fn(&mut SimConfig)| {
+    let print = |name: &str, seeds: &[u64], guess: f64, found: &dyn Fn(&Network, u64, f64) -> f64| {
         let cells = networks.iter().map(|network| {
             let mut guess = guess;
             let found = seeds.iter().map(|&seed| {
-                guess = saturation(network, &setting(transport, seed, change), guess);
-                assert!(guess <= 1.0, "{name}, seed {seed}: more than the program allows");
+                guess = found(network, seed, guess);
                 format!("{guess:.2}")
             });
             found.collect::<Vec<_>>().join(", ")
         });
         println!("| {name} | {} |", cells.collect::<Vec<_>>().join(" | "));
     };
+    let ideal = |name: &str, guess: f64, choice: Choice| {
+        print(name, &[1, 2, 3], guess, &|network, seed, guess| {
+            let ways = ways(network, &setting("purified", seed, |_| ()));
+            let offer = |share| offer_ideally(network, seed, &ways, share * ways.theta, choice, MIB);
+            saturation(guess, offer)
+        });
+    };
+    let row = |name: &str, transport: &str, seeds: &[u64], guess: f64, change: &dyn Fn(&mut SimConfig)| {
+        print(name, seeds, guess, &|network, seed, guess| {
+            let config = setting(transport, seed, change);
+            let theta = ways(network, &config).theta;
+            saturation(guess, |share| offer(network, config.clone(), share * theta, MIB))
+        });
+    };
+    ideal("ideal sharing, layers in turn", 0.35, Choice::InTurn);
+    ideal("ideal sharing, the best layer", 0.8, Choice::Best);
     row("purified transport", "purified", &[1, 2, 3], 0.65, &|_| ());
-    row("leaves a layer after 4 trims in a row", "purified", &[1], 0.75, &leaves_after(4));
-    row("queues of 16 packets", "purified", &[1], 0.75, &queues_of(16));
-    row("queues of 16 packets, after 4 trims", "purified", &[1], 0.8, &|config| {
-        queues_of(16)(config);
-        leaves_after(4)(config);
-    });
+    row("leaves a layer after 4 trims in a row", "purified", &[1], 0.65, &leaves_after(4));
+    row("queues of 16 packets", "purified", &[1], 0.65, &queues_of(16));
     row("a layer per packet", "purified", &[1], 0.65, &layer_per_packet);
+    row(
+        "a layer per packet, those whose packets were not marked again (REPS)",
+        "purified",
+        &[1],
+        0.7,
+        &recycled,
+    );
     row("TCP", "tcp", &[1], 0.7, &|_| ());
-    row("MPTCP", "mptcp", &[1], 0.8, &|_| ());
+    row("MPTCP", "mptcp", &[1], 0.7, &|_| ());
 }
 
-/// How the worst pair's backlog and that of all grow with the load, with twice the time, and with longer messages.
+/// How the worst pair's backlog and that of all grow with the load, and near saturation with twice the time, and with longer messages.
 #[test]
 #[ignore = "takes minutes; prints a table"]
 fn curves() {
-    let curve = |name: &str, network: &Network, config: &SimConfig, what: Offer| {
-        let theta = theta(network, config);
-        for tenths in 3..=11 {
-            let growth = offer(network, config.clone(), f64::from(tenths) / 10.0 * theta, what);
+    let (network, config) = (slim_fly(4), setting("purified", 1, |_| ()));
+    let theta = ways(&network, &config).theta;
+    let curve = |name: &str, twentieths: &mut dyn Iterator<Item = u32>, what: Offer| {
+        for share in twentieths.map(|twentieths| f64::from(twentieths) / 20.0) {
+            let growth = offer(&network, config.clone(), share * theta, what);
             let (worst, total) = (growth.worst() / growth.expected, growth.total());
-            println!(
-                "| {name} | {theta:.2} | {:.1} | {worst:.2} | {total:.3} | {} |",
-                f64::from(tenths) / 10.0,
-                growth.is_accepted()
-            );
+            println!("| {name} | {share:.2} | {worst:.2} | {total:.3} | {} |", growth.is_accepted());
         }
     };
+    curve("4 MiB", &mut (12..15), Offer { size: 4 << 20, ..MIB });
+    curve("1 MiB, twice as long", &mut (12..15), Offer { messages: 200.0, ..MIB });
+    curve("1 MiB", &mut (6..23).step_by(2), MIB);
+}
+
+/// A fifth of the messages of the surveys is enough to tell loads apart that are far from saturation.
+const FEW: Offer = Offer { messages: 20.0, ..MIB };
+
+/// A single window that draws its layers leaves those that are full, and so carries more than if messages took them in turn; and less than if each were on the one
+/// with the fewest messages at its fullest link. Nothing carries more than the program allows. (Where each ends: `docs/studies-fatpaths-simulation.md`.)
+#[test]
+fn purified_transport_carries_more_than_even_layers_and_less_than_the_best_ones() {
     let (network, config) = (slim_fly(4), setting("purified", 1, |_| ()));
-    curve("1 MiB", &network, &config, MIB);
-    curve("1 MiB, twice as long", &network, &config, Offer { messages: 200.0, ..MIB });
-    curve("4 MiB", &network, &config, Offer { size: 4 << 20, ..MIB });
+    let ways = ways(&network, &config);
+    let purified = |share| offer(&network, config.clone(), share * ways.theta, FEW);
+    let ideally = |share, choice| offer_ideally(&network, 1, &ways, share * ways.theta, choice, FEW);
+    let cases = [
+        (0.55, [Some(true), Some(false), None]),
+        (0.7, [Some(false), None, Some(true)]),
+        (1.1, [Some(false), None, Some(false)]),
+    ];
+    for (share, expected) in cases {
+        let growths: [&dyn Fn() -> Growth; 3] =
+            [&|| purified(share), &|| ideally(share, Choice::InTurn), &|| ideally(share, Choice::Best)];
+        for (growth, expected) in growths.iter().zip(expected) {
+            let Some(expected) = expected else { continue };
+            let growth = growth();
+            assert_eq!(growth.is_accepted(), expected, "{share}: {} {}", growth.worst(), growth.total());
+        }
+    }
 }

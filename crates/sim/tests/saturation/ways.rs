@@ -9,8 +9,8 @@ use netloom_topology::Network;
 
 /// The ways that each flow of a permutation has, one per layer, as directed links between switches.
 pub(crate) struct Ways {
-    of_flows: Vec<Vec<Vec<u32>>>,
-    links: usize,
+    pub(crate) of_flows: Vec<Vec<Vec<u32>>>,
+    pub(crate) links: usize,
     /// By how much of a host's link every host can send to its partner, says the program.
     pub(crate) theta: f64,
 }
