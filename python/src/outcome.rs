@@ -55,15 +55,15 @@ impl Outcome {
         let outcome = netloom_record::Outcome::read(dir)?;
         let records = Records {
             flows: outcome.flows()?,
-            parts: Some(outcome.parts()?),
+            parts: Some(outcome.parts()?.into()),
             channels: outcome.channels()?,
             samples: outcome.samples()?.into(),
             flow_samples: outcome.flow_samples()?.into(),
-            gaps: Some(outcome.gaps()?),
-            switch_gaps: Some(outcome.switch_gaps()?),
+            gaps: Some(outcome.gaps()?.into()),
+            switch_gaps: Some(outcome.switch_gaps()?.into()),
             flowlets: Some(outcome.flowlets()?),
-            window_flows: outcome.window_flows()?,
-            flow_packets: outcome.flow_packets()?,
+            window_flows: outcome.window_flows()?.into(),
+            flow_packets: outcome.flow_packets()?.into(),
             latencies: outcome.latencies()?,
             trace: outcome.trace()?.into(),
             ..records_with_names(&outcome)
@@ -85,15 +85,15 @@ pub(crate) fn read_table(dir: &Path, table: OutcomeTable) -> Result<Table, Outco
     let mut records = records_with_names(&outcome);
     match table {
         OutcomeTable::Flows => records.flows = outcome.flows()?,
-        OutcomeTable::Parts => records.parts = Some(outcome.parts()?),
+        OutcomeTable::Parts => records.parts = Some(outcome.parts()?.into()),
         OutcomeTable::Links => records.channels = outcome.channels()?,
         OutcomeTable::Series => records.samples = outcome.samples()?.into(),
         OutcomeTable::FlowSeries => records.flow_samples = outcome.flow_samples()?.into(),
-        OutcomeTable::Gaps => records.gaps = Some(outcome.gaps()?),
-        OutcomeTable::SwitchGaps => records.switch_gaps = Some(outcome.switch_gaps()?),
+        OutcomeTable::Gaps => records.gaps = Some(outcome.gaps()?.into()),
+        OutcomeTable::SwitchGaps => records.switch_gaps = Some(outcome.switch_gaps()?.into()),
         OutcomeTable::Flowlets => records.flowlets = Some(outcome.flowlets()?),
-        OutcomeTable::Windows => records.window_flows = outcome.window_flows()?,
-        OutcomeTable::Packets => records.flow_packets = outcome.flow_packets()?,
+        OutcomeTable::Windows => records.window_flows = outcome.window_flows()?.into(),
+        OutcomeTable::Packets => records.flow_packets = outcome.flow_packets()?.into(),
         OutcomeTable::Latency => records.latencies = outcome.latencies()?,
         OutcomeTable::Trace => records.trace = outcome.trace()?.into(),
     }

@@ -342,7 +342,8 @@ mod tests {
         let mut records = records();
         records.windows =
             vec![Window { name: "peak".to_owned(), from: Time::ZERO, until: Time::from_us(500) }];
-        records.window_flows = vec![WindowRecord { group: 1, bytes: 125_000, ..WindowRecord::default() }];
+        records.window_flows =
+            vec![WindowRecord { group: 1, bytes: 125_000, ..WindowRecord::default() }].into();
         records.named_channels = vec![NamedChannel { name: "up".to_owned(), channel: 0 }];
         records.channels[0] =
             ChannelRecord { paused: Time::from_us(250), pauses: 7, ..records.channels[0].clone() };

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::channel_tally::ChannelTally;
 use crate::packets::{PacketPathSummary, PacketStatistics};
 use crate::records::{ChannelRecord, ChannelWindowRecord, Records, Window, picoseconds};
+use crate::series::SeriesError;
 use crate::statistics::Statistics;
 use crate::summary::{FlowSummary, share};
 
@@ -119,9 +120,10 @@ pub(crate) fn packet_paths(records: &Records) -> IndexMap<String, PacketPathSumm
 }
 
 /// Every window.
-pub(crate) fn windows(records: &Records) -> IndexMap<String, WindowSummary> {
+pub(crate) fn windows(records: &Records) -> Result<IndexMap<String, WindowSummary>, SeriesError> {
     let mut bytes = vec![vec![0; records.groups.len()]; records.windows.len()];
-    for record in &records.window_flows {
+    for record in records.window_flows.rows()? {
+        let record = record?;
         let window = bytes.get_mut(usize::from(record.window));
         if let Some(sum) = window.and_then(|groups| groups.get_mut(usize::from(record.group))) {
             *sum += record.bytes;
@@ -138,7 +140,7 @@ pub(crate) fn windows(records: &Records) -> IndexMap<String, WindowSummary> {
         };
         (window.name.clone(), summary)
     };
-    records.windows.iter().zip(bytes).map(summarise).collect()
+    Ok(records.windows.iter().zip(bytes).map(summarise).collect())
 }
 
 /// Every channel that has a name.
@@ -242,7 +244,14 @@ mod tests {
     fn what_names_no_group_window_or_channel_is_left_out() {
         let mut records = records();
         records.flows[0].group = 9;
-        records.window_flows.push(WindowRecord { window: 9, bytes: 1, ..WindowRecord::default() });
+        records.window_flows = records
+            .window_flows
+            .to_vec()
+            .unwrap()
+            .into_iter()
+            .chain([WindowRecord { window: 9, bytes: 1, ..WindowRecord::default() }])
+            .collect::<Vec<_>>()
+            .into();
         records.named_channels.push(NamedChannel { name: "nowhere".to_owned(), channel: 99 });
         let summary = summary(&records);
         assert_eq!(summary.groups["victim"].flows.completed, 1);

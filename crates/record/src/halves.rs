@@ -2,8 +2,7 @@
 
 use netloom_units::Time;
 
-use crate::records::FlowRecord;
-use crate::series::SeriesRow;
+use crate::records::{FlowRecord, WindowRecord};
 
 /// What its sender knows of a flow. The fields are those of [`FlowRecord`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -131,18 +130,39 @@ impl ReceiverHalf {
     }
 }
 
-impl SeriesRow for SenderHalf {
-    type Key = (u32, u32);
-
-    fn key(&self) -> (u32, u32) {
-        (self.src, self.flow)
-    }
+/// What a flow delivered in one window, as its receiver knows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WindowHalf {
+    /// Sending host.
+    pub src: u32,
+    /// Receiving host.
+    pub dst: u32,
+    /// Number of the flow at its source.
+    pub flow: u32,
+    /// Which window.
+    pub window: u32,
+    /// Payload of the packets that arrived in it, each byte counted once.
+    pub bytes: u64,
 }
 
-impl SeriesRow for ReceiverHalf {
-    type Key = (u32, u32);
+/// A part of the [`PacketStatistics`](crate::PacketStatistics) of a flow: one of their numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PacketHalf {
+    /// Sending host.
+    pub src: u32,
+    /// Number of the flow at its source.
+    pub flow: u32,
+    /// What it is a number of.
+    pub(crate) quantity: u8,
+    /// Which one.
+    pub(crate) place: u32,
+    pub(crate) value: u64,
+}
 
-    fn key(&self) -> (u32, u32) {
-        (self.src, self.flow)
+impl WindowHalf {
+    /// The record, of a flow of that kind of traffic.
+    pub fn record(self, group: u16) -> WindowRecord {
+        let WindowHalf { src, dst, flow, window, bytes } = self;
+        WindowRecord { window: window as u16, src, dst, flow, group, bytes }
     }
 }

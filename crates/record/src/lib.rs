@@ -62,7 +62,7 @@ pub mod whole;
 pub use breakdown::{ChannelSummary, ChannelWindowSummary, GroupSummary, WindowGroupSummary, WindowSummary};
 pub use channel_tally::ChannelTally;
 pub use estimate::Estimate;
-pub use halves::{ReceiverHalf, SenderHalf};
+pub use halves::{PacketHalf, ReceiverHalf, SenderHalf, WindowHalf};
 pub use outcome::{Draft, Existing, Outcome, OutcomeError, OutcomeWriter};
 pub use packets::{
     FlowPacketRecord, LatencyRecord, LatencySummary, PacketPathSummary, PacketStatistics, TraceRecord,
@@ -71,9 +71,9 @@ pub use performance::{Performance, peak_memory};
 pub use records::{
     ChannelRecord, ChannelWindowRecord, DecisionCount, EntryCount, FlowRecord, FlowSampleRecord,
     FlowletRecord, GapRecord, NamedChannel, PacketCounts, PartRecord, Records, ReorderingCount, SampleRecord,
-    Sink, Totals, WeavingCount, Window, WindowRecord,
+    Sink, Totals, WeavingCount, Window, WindowRecord, join_parts,
 };
-pub use series::{MOST_ROWS, Series, SeriesError, SeriesRow, SeriesWriter};
+pub use series::{Gathered, MOST_ROWS, Series, SeriesError, SeriesRow, SeriesWriter};
 pub use statistics::Statistics;
 pub use summary::{
     DrainSummary, FlowSummary, GapSummary, PacketSummary, SizeBin, Status, Summary, SummaryOptions,

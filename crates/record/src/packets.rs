@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use netloom_units::{Histogram, Time};
 use serde::{Deserialize, Serialize};
 
+use crate::halves::PacketHalf;
+
 /// Latencies and hops of packets, in little memory: a histogram whose bins are at most 1/64 of their latency wide.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PacketStatistics {
@@ -14,6 +16,15 @@ pub struct PacketStatistics {
     hops: Vec<u64>,
     sum_ps: u128,
     max: Time,
+}
+
+/// What a row of a flow's statistics tells.
+#[derive(Clone, Copy)]
+enum Quantity {
+    Latency,
+    Hops,
+    Sum,
+    Max,
 }
 
 impl PacketStatistics {
@@ -40,6 +51,32 @@ impl PacketStatistics {
         }
         self.sum_ps += other.sum_ps;
         self.max = self.max.max(other.max);
+    }
+
+    /// All of it as rows of a flow.
+    pub fn halves(&self, src: u32, flow: u32) -> impl Iterator<Item = PacketHalf> + '_ {
+        let counts = |quantity: Quantity, counts| (quantity as u8, counts);
+        let latencies = self.latencies.counts().map(|(bin, packets)| (u32::from(bin), packets));
+        let hops = (0..).zip(self.hops.iter().copied()).filter(|&(_, packets)| packets > 0);
+        // In two words.
+        let sum = [(0, self.sum_ps as u64), (1, (self.sum_ps >> 64) as u64)].into_iter();
+        let latencies = latencies.map(move |row| counts(Quantity::Latency, row));
+        let rest = hops.map(move |row| counts(Quantity::Hops, row));
+        let rest = rest.chain(sum.map(move |row| counts(Quantity::Sum, row)));
+        let rest = rest.chain([counts(Quantity::Max, (0, self.max.0))]);
+        let row = move |(quantity, (place, value))| PacketHalf { src, flow, quantity, place, value };
+        latencies.chain(rest).map(row)
+    }
+
+    /// Adds a row of a flow.
+    pub fn add_half(&mut self, row: &PacketHalf) {
+        let &PacketHalf { quantity, place, value, .. } = row;
+        match quantity {
+            of if of == Quantity::Latency as u8 => self.latencies.add_to(place as u16, value),
+            of if of == Quantity::Hops as u8 => self.add_hops(place as usize, value),
+            of if of == Quantity::Sum as u8 => self.sum_ps += u128::from(value) << (64 * place),
+            _ => self.max = self.max.max(Time(value)),
+        }
     }
 
     /// Number of packets.
@@ -238,6 +275,9 @@ mod tests {
             let [mut merged, other] = parts;
             merged.merge(&other);
             prop_assert_eq!(&merged, &all);
+            let mut put_together = PacketStatistics::default();
+            all.halves(1, 2).for_each(|row| put_together.add_half(&row));
+            prop_assert_eq!(&put_together, &all);
             let mut sorted = latencies.clone();
             sorted.sort_unstable();
             for share in [0.5, 0.99, 1.0] {

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::packets::{FlowPacketRecord, LatencyRecord, PacketStatistics, TraceRecord};
-use crate::series::Series;
+use crate::series::{Gathered, Series, SeriesError};
 
 /// Everything one run has seen.
 ///
@@ -28,7 +28,7 @@ pub struct Records {
     /// Every flow that started; every message, where servers have several NICs.
     pub flows: Vec<FlowRecord>,
     /// The flows between NICs of which messages are made, where servers have several NICs; `None` where they have not.
-    pub parts: Option<Vec<PartRecord>>,
+    pub parts: Option<Series<PartRecord>>,
     /// Every channel of the network, used or not.
     pub channels: Vec<ChannelRecord>,
     /// Sampled series of channels; empty if no channel was sampled.
@@ -36,17 +36,17 @@ pub struct Records {
     /// Sampled series of flows; empty if no flow was sampled.
     pub flow_samples: Series<FlowSampleRecord>,
     /// The gaps between every flow's departures, by length; `None` if they were not counted.
-    pub gaps: Option<Vec<GapRecord>>,
+    pub gaps: Option<Series<GapRecord>>,
     /// The gaps between every flow's arrivals at its first switch, by length; `None` if they were not counted.
-    pub switch_gaps: Option<Vec<GapRecord>>,
+    pub switch_gaps: Option<Series<GapRecord>>,
     /// The flowlets of every flow at every switch; `None` if they were not counted.
     pub flowlets: Option<Vec<FlowletRecord>>,
     /// What every flow delivered in every window; flows that delivered nothing in a window have no record of it.
-    pub window_flows: Vec<WindowRecord>,
+    pub window_flows: Series<WindowRecord>,
     /// What every named channel did in every window.
     pub window_channels: Vec<ChannelWindowRecord>,
     /// The packets of every flow; empty unless packets were measured.
-    pub flow_packets: Vec<FlowPacketRecord>,
+    pub flow_packets: Series<FlowPacketRecord>,
     /// The packets of the flows that count, by kind of traffic and by class; empty unless packets were measured.
     pub packets: BTreeMap<(u16, u8), PacketStatistics>,
     /// The histogram of their latencies, in order of (`group`, `class`, `from`).
@@ -72,9 +72,9 @@ impl Default for Records {
             gaps: None,
             switch_gaps: None,
             flowlets: None,
-            window_flows: Vec::new(),
+            window_flows: Series::default(),
             window_channels: Vec::new(),
-            flow_packets: Vec::new(),
+            flow_packets: Series::default(),
             packets: BTreeMap::new(),
             latencies: Vec::new(),
             trace: Series::default(),
@@ -104,38 +104,11 @@ impl Sink for Records {
 }
 
 impl Records {
-    /// Makes records of messages from those of the flows between NICs, where servers have several; `server` tells the server and the rail of
-    /// a NIC. The flows of a message have the same number.
-    pub fn join_parts(&mut self, server: impl Fn(u32) -> (u32, u32)) {
-        let part = |record: FlowRecord| {
-            let ((sender, rail), (receiver, _)) = (server(record.src), server(record.dst));
-            (PartRecord::new(&record, sender, rail), FlowRecord { src: sender, dst: receiver, ..record })
-        };
-        let mut parts: Vec<(PartRecord, FlowRecord)> = self.flows.drain(..).map(part).collect();
-        parts.sort_by_key(|(part, _)| (part.server, part.flow, part.rail));
-        for (_, record) in &parts {
-            match self
-                .flows
-                .last_mut()
-                .filter(|message| (message.src, message.flow) == (record.src, record.flow))
-            {
-                Some(message) => message.add_part(record),
-                None => self.flows.push(record.clone()),
-            }
-        }
-        self.parts = Some(parts.into_iter().map(|(part, _)| part).collect());
-    }
-
     /// Brings all records into their canonical order; cheap where they are in order already.
     pub fn sort(&mut self) {
         // In place: their keys are unique, and there are many of them.
         self.flows.sort_unstable_by_key(|flow| (flow.src, flow.flow));
         self.channels.sort_unstable_by_key(|channel| channel.channel);
-        self.flow_packets.sort_by_key(|record| (record.src, record.flow));
-        self.window_flows.sort_by_key(|record| (record.window, record.src, record.flow));
-        for gaps in [&mut self.gaps, &mut self.switch_gaps].into_iter().flatten() {
-            gaps.sort_by_key(|gap| (gap.src, gap.flow, gap.base_rtts, gap.from));
-        }
         if let Some(flowlets) = &mut self.flowlets {
             // Stable: switches stay in the order of their numbers.
             flowlets.sort_by_key(|record| (record.src, record.flow));
@@ -316,15 +289,44 @@ pub struct PartRecord {
     pub ecn_marks: u64,
 }
 
+/// Makes messages of the flows between NICs, where servers have so many `nics` of them each, and hands them on in their order. In `parts`,
+/// `src` is the sending server and `dst` the place of the receiving NIC when they are counted server by server; `nic` tells the NIC at a
+/// place. The flows of a message have the same number.
+///
+/// # Errors
+/// If what has gone to temporary files cannot be read, or more cannot be written.
+pub fn join_parts(
+    parts: &Series<FlowRecord>,
+    nics: u32,
+    nic: impl Fn(u32) -> u32,
+    mut hand_on: impl FnMut(FlowRecord),
+) -> Result<Series<PartRecord>, SeriesError> {
+    let mut records = Gathered::default();
+    let mut message: Option<FlowRecord> = None;
+    for part in parts.rows()? {
+        let part = part?;
+        let (server, rail) = (part.src, part.dst % nics);
+        let record = PartRecord::new(&part, (server, rail), (nic(server * nics + rail), nic(part.dst)));
+        records.push(record);
+        let part = FlowRecord { dst: part.dst / nics, ..part };
+        match message.as_mut().filter(|message| (message.src, message.flow) == (part.src, part.flow)) {
+            Some(message) => message.add_part(&part),
+            None => message.replace(part).into_iter().for_each(&mut hand_on),
+        }
+    }
+    message.into_iter().for_each(hand_on);
+    records.finish()
+}
+
 impl PartRecord {
     /// What is told of a flow between the NICs of a rail.
-    fn new(flow: &FlowRecord, server: u32, rail: u32) -> Self {
+    fn new(flow: &FlowRecord, (server, rail): (u32, u32), (src, dst): (u32, u32)) -> Self {
         PartRecord {
             server,
             flow: flow.flow,
             rail,
-            src: flow.src,
-            dst: flow.dst,
+            src,
+            dst,
             bytes: flow.bytes,
             delivered: flow.delivered,
             start: flow.start,

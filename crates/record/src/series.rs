@@ -1,4 +1,4 @@
-//! Rows of a run that may be more than memory holds: time series, and what flows leave behind at their ends.
+//! Rows of a run that may be more than memory holds: time series, what flows leave behind at their ends, and what is measured of every flow on request.
 //!
 //! While a run goes on, its nodes hand in rows in any order ([`SeriesWriter::append`]). Whenever many have come together they are
 //! sorted and put into an unnamed temporary file (in the folder that `TMPDIR` names); [`Series::rows`] merges these files. So memory
@@ -15,8 +15,9 @@ use std::{fmt, io, slice, vec};
 use netloom_parquet::{Error, Table};
 use netloom_units::Time;
 
-use crate::packets::TraceRecord;
-use crate::records::{FlowSampleRecord, SampleRecord};
+use crate::halves::{PacketHalf, ReceiverHalf, SenderHalf, WindowHalf};
+use crate::packets::{FlowPacketRecord, TraceRecord};
+use crate::records::{FlowRecord, FlowSampleRecord, GapRecord, PartRecord, SampleRecord, WindowRecord};
 use crate::tables::{self, Names, Row};
 
 /// Bytes of rows that wait in memory before they are put into a file.
@@ -37,28 +38,34 @@ pub trait SeriesRow: Row {
     fn key(&self) -> Self::Key;
 }
 
-impl SeriesRow for SampleRecord {
-    type Key = (Time, u32);
+/// The order of rows by some of their fields.
+macro_rules! in_order {
+    ($($Row:ident: ($($field:ident: $Field:ty),+),)+) => {
+        $(
+            impl SeriesRow for $Row {
+                type Key = ($($Field),+);
 
-    fn key(&self) -> (Time, u32) {
-        (self.time, self.channel)
-    }
+                fn key(&self) -> Self::Key {
+                    ($(self.$field),+)
+                }
+            }
+        )+
+    };
 }
 
-impl SeriesRow for FlowSampleRecord {
-    type Key = (Time, u32, u32);
-
-    fn key(&self) -> (Time, u32, u32) {
-        (self.time, self.src, self.flow)
-    }
-}
-
-impl SeriesRow for TraceRecord {
-    type Key = (Time, u32);
-
-    fn key(&self) -> (Time, u32) {
-        (self.time, self.channel)
-    }
+in_order! {
+    SenderHalf: (src: u32, flow: u32),
+    ReceiverHalf: (src: u32, flow: u32),
+    WindowHalf: (src: u32, flow: u32, window: u32),
+    PacketHalf: (src: u32, flow: u32, quantity: u8, place: u32),
+    FlowRecord: (src: u32, flow: u32, dst: u32),
+    PartRecord: (server: u32, flow: u32, rail: u32),
+    SampleRecord: (time: Time, channel: u32),
+    FlowSampleRecord: (time: Time, src: u32, flow: u32),
+    GapRecord: (src: u32, flow: u32, base_rtts: u32, from: Time),
+    WindowRecord: (window: u16, src: u32, flow: u32),
+    FlowPacketRecord: (src: u32, flow: u32),
+    TraceRecord: (time: Time, channel: u32),
 }
 
 /// Why there is no series.
@@ -155,6 +162,35 @@ impl<R: SeriesRow> SeriesWriter<R> {
     fn growing(&self) -> MutexGuard<'_, Growing<R>> {
         // Whoever panicked left rows behind, nothing half done.
         self.growing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Rows that come one by one.
+#[derive(Debug, Default)]
+pub struct Gathered<R> {
+    series: SeriesWriter<R>,
+    waiting: Vec<R>,
+}
+
+impl<R: SeriesRow> Gathered<R> {
+    /// Rows that go to the series together.
+    const TOGETHER: usize = 1 << 8;
+
+    /// The next.
+    pub fn push(&mut self, row: R) {
+        self.waiting.push(row);
+        if self.waiting.len() == Self::TOGETHER {
+            self.series.append(&mut self.waiting);
+        }
+    }
+
+    /// They have all come.
+    ///
+    /// # Errors
+    /// If they were too many, or could not be kept.
+    pub fn finish(mut self) -> Result<Series<R>, SeriesError> {
+        self.series.append(&mut self.waiting);
+        self.series.finish()
     }
 }
 
@@ -271,7 +307,7 @@ impl<R: Row> Run<'_, R> {
         let Some(table) = self.table.as_ref().filter(|table| self.next_group < table.groups()) else {
             return Ok(None);
         };
-        self.rows = R::read(&table.row_group(self.next_group)?, &Names::default())?.into_iter();
+        self.rows = R::read(&table.row_group(self.next_group)?, &Names::numbers())?.into_iter();
         self.next_group += 1;
         Ok(self.rows.next())
     }

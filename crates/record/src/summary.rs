@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::breakdown::{self, ChannelSummary, GroupSummary, WindowSummary};
 use crate::channel_tally::ChannelTally;
 use crate::packets::PacketPathSummary;
-use crate::records::{Records, Totals, picoseconds};
-use crate::series::SeriesError;
+use crate::records::{GapRecord, Records, Totals, picoseconds};
+use crate::series::{Series, SeriesError};
 use crate::statistics::Statistics;
 use crate::tally::FlowTally;
 
@@ -254,7 +254,10 @@ impl Summary {
     ) -> Result<Self, SeriesError> {
         let tally = tally.finish()?;
         let load_end = records.totals.load_end();
-        let parts = records.parts.as_deref().unwrap_or_default();
+        let gaps = |gaps: &Option<Series<GapRecord>>| {
+            let gaps = gaps.as_ref().map(|gaps| tally.gaps(gaps, records.parts.as_ref()));
+            gaps.transpose()
+        };
         Ok(Summary {
             status,
             warnings: Vec::new(),
@@ -266,12 +269,12 @@ impl Summary {
             goodput_bps: tally.goodput(),
             throughput_bps: tally.throughput(load_end),
             groups: tally.groups(&records.groups, load_end),
-            windows: breakdown::windows(records),
+            windows: breakdown::windows(records)?,
             channels: breakdown::channels(records, channels),
             packets: tally.packets(),
             packet_paths: breakdown::packet_paths(records),
-            gaps: records.gaps.as_ref().map(|gaps| tally.gaps(gaps, parts)),
-            switch_gaps: records.switch_gaps.as_ref().map(|gaps| tally.gaps(gaps, parts)),
+            gaps: gaps(&records.gaps)?,
+            switch_gaps: gaps(&records.switch_gaps)?,
             draining: tally.draining(),
             tiers: channels.tiers(&records.totals),
             totals: records.totals.clone(),
@@ -381,7 +384,6 @@ mod tests {
         let mut shuffled = records();
         shuffled.flows.reverse();
         shuffled.channels.reverse();
-        shuffled.window_flows.reverse();
         shuffled.window_channels.reverse();
         shuffled.sort();
         assert_eq!(shuffled, records());

@@ -10,7 +10,7 @@ use netloom_units::{Bytes, Time};
 
 use crate::breakdown::{GroupSummary, throughput};
 use crate::records::{FlowRecord, GapRecord, PartRecord};
-use crate::series::SeriesError;
+use crate::series::{Series, SeriesError};
 use crate::summary::{DrainSummary, FlowSummary, GapSummary, PacketSummary, SizeBin, SummaryOptions, share};
 use crate::values::{Spreads, Values};
 
@@ -196,20 +196,30 @@ impl Counted {
     }
 
     /// The gaps of flows that count; `parts` tell the servers of NICs, where these have several.
-    pub(crate) fn gaps(&self, gaps: &[GapRecord], parts: &[PartRecord]) -> GapSummary {
-        let senders: BTreeMap<u32, u32> = parts.iter().map(|part| (part.src, part.server)).collect();
-        let counts = |gap: &&GapRecord| {
-            let src = senders.get(&gap.src).copied().unwrap_or(gap.src);
-            self.counts(src, gap.flow)
-        };
+    pub(crate) fn gaps(
+        &self,
+        gaps: &Series<GapRecord>,
+        parts: Option<&Series<PartRecord>>,
+    ) -> Result<GapSummary, SeriesError> {
+        let mut senders: BTreeMap<u32, u32> = BTreeMap::new();
+        if let Some(parts) = parts {
+            for part in parts.rows()? {
+                let part = part?;
+                senders.insert(part.src, part.server);
+            }
+        }
         let mut from = [0; 4];
-        for gap in gaps.iter().filter(counts) {
-            for total in &mut from[..=(gap.base_rtts as usize).min(3)] {
-                *total += gap.count;
+        for gap in gaps.rows()? {
+            let gap = gap?;
+            let src = senders.get(&gap.src).copied().unwrap_or(gap.src);
+            if self.counts(src, gap.flow) {
+                for total in &mut from[..=(gap.base_rtts as usize).min(3)] {
+                    *total += gap.count;
+                }
             }
         }
         let share = |rtts: usize| share(from[rtts], from[0]);
-        GapSummary { count: from[0], from_1_rtt: share(1), from_2_rtt: share(2), from_3_rtt: share(3) }
+        Ok(GapSummary { count: from[0], from_1_rtt: share(1), from_2_rtt: share(2), from_3_rtt: share(3) })
     }
 }
 

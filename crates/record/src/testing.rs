@@ -81,14 +81,9 @@ pub(crate) fn records() -> Records {
         groups: ["victim", "hot"].map(str::to_owned).to_vec(),
         windows: vec![window("burst", 2, 6), window("late", 9, 12)],
         named_channels: vec![NamedChannel { name: "up".to_owned(), channel: 0 }],
-        parts: Some(vec![PartRecord {
-            server: 0,
-            rail: 1,
-            src: 1,
-            dst: 3,
-            bytes: 100,
-            ..Default::default()
-        }]),
+        parts: Some(
+            vec![PartRecord { server: 0, rail: 1, src: 1, dst: 3, bytes: 100, ..Default::default() }].into(),
+        ),
         flows: vec![
             delivered(FlowRecord { fct: us(1), sender_fct: us(2), ..flow(0, 0) }),
             delivered(FlowRecord {
@@ -123,24 +118,30 @@ pub(crate) fn records() -> Records {
         ]
         .into(),
         flow_samples: vec![flow_sample(1, 0), flow_sample(2, 1)].into(),
-        gaps: Some(vec![GapRecord {
-            src: 1,
-            flow: 1,
-            from: Time::from_us(2),
-            until: Time::from_us(3),
-            base_rtt: Time::from_us(1),
-            base_rtts: 2,
-            count: 7,
-        }]),
-        switch_gaps: Some(vec![GapRecord {
-            src: 1,
-            flow: 1,
-            from: Time::from_us(2),
-            until: Time::from_us(3),
-            base_rtt: Time::from_us(1),
-            base_rtts: 2,
-            count: 5,
-        }]),
+        gaps: Some(
+            vec![GapRecord {
+                src: 1,
+                flow: 1,
+                from: Time::from_us(2),
+                until: Time::from_us(3),
+                base_rtt: Time::from_us(1),
+                base_rtts: 2,
+                count: 7,
+            }]
+            .into(),
+        ),
+        switch_gaps: Some(
+            vec![GapRecord {
+                src: 1,
+                flow: 1,
+                from: Time::from_us(2),
+                until: Time::from_us(3),
+                base_rtt: Time::from_us(1),
+                base_rtts: 2,
+                count: 5,
+            }]
+            .into(),
+        ),
         flowlets: Some(vec![
             FlowletRecord { switch: "s0".into(), src: 1, flow: 1, packets: Some(6), flowlets: 2 },
             FlowletRecord { switch: "s2".into(), src: 1, flow: 1, packets: None, flowlets: 3 },
@@ -148,7 +149,8 @@ pub(crate) fn records() -> Records {
         window_flows: vec![
             WindowRecord { window: 0, src: 1, dst: 2, flow: 0, group: 0, bytes: 400 },
             WindowRecord { window: 0, src: 1, dst: 2, flow: 1, group: 1, bytes: 200 },
-        ],
+        ]
+        .into(),
         window_channels: vec![
             ChannelWindowRecord {
                 window: 0,
@@ -159,7 +161,7 @@ pub(crate) fn records() -> Records {
             },
             ChannelWindowRecord { window: 1, ..ChannelWindowRecord::default() },
         ],
-        flow_packets: vec![packet_statistics().flow_record((1, 2, 0), (1, 0))],
+        flow_packets: vec![packet_statistics().flow_record((1, 2, 0), (1, 0))].into(),
         packets: [((1, 0), packet_statistics())].into(),
         latencies: packet_statistics().latency_rows((1, 0)).collect(),
         trace: vec![TraceRecord {

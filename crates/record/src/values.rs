@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use netloom_units::Time;
 
-use crate::series::{SeriesError, SeriesRow, SeriesWriter};
+use crate::series::{Gathered, SeriesError, SeriesRow};
 use crate::statistics::{Ascending, Statistics};
 
 /// A kind of traffic and a flow-size bin.
@@ -41,14 +41,10 @@ enum Quantity {
     DrainShareOfClock,
 }
 
-/// Values are handed on so many at a time.
-const TOGETHER: usize = 1 << 10;
-
 /// Takes values.
 #[derive(Debug, Default)]
 pub(crate) struct Values {
-    series: SeriesWriter<Value>,
-    waiting: Vec<Value>,
+    series: Gathered<Value>,
     /// How many flows have completed.
     completed: BTreeMap<Part, u64>,
     /// At how many senders.
@@ -76,22 +72,15 @@ impl Values {
     }
 
     fn push(&mut self, quantity: Quantity, (group, bin): Part, value: f64) {
-        self.waiting.push(Value {
-            quantity: quantity as u8,
-            part: u32::from(group) << 16 | u32::from(bin),
-            value,
-        });
-        if self.waiting.len() >= TOGETHER {
-            self.series.append(&mut self.waiting);
-        }
+        let part = u32::from(group) << 16 | u32::from(bin);
+        self.series.push(Value { quantity: quantity as u8, part, value });
     }
 
     /// Goes through all that came.
     ///
     /// # Errors
     /// If they were too many, or could not be kept.
-    pub(crate) fn finish(mut self) -> Result<Spreads, SeriesError> {
-        self.series.append(&mut self.waiting);
+    pub(crate) fn finish(self) -> Result<Spreads, SeriesError> {
         let mut spreads = Spreads {
             fct: Spread::new(&self.completed),
             slowdown: Spread::new(&self.completed),

@@ -2,7 +2,7 @@
 
 use netloom_record::{
     ChannelRecord, ChannelWindowRecord, DecisionCount, FlowRecord, NamedChannel, PacketStatistics, Records,
-    Status, Summary, Window,
+    Series, Status, Summary, Window,
 };
 use netloom_topology::Network;
 use netloom_units::Time;
@@ -57,8 +57,8 @@ pub(crate) fn outline(scenario: &Scenario, network: &Network, groups: &[String])
             }))
             .map(flow)
             .collect(),
-        gaps: measure.gaps.then(Vec::new),
-        switch_gaps: measure.switch_gaps.then(Vec::new),
+        gaps: measure.gaps.then(Series::default),
+        switch_gaps: measure.switch_gaps.then(Series::default),
         channels: (0..).zip(network.tiers()).map(channel).collect(),
         packets: (0..if measure.packets { groups.len() as u16 } else { 0 })
             .flat_map(|group| (0..classes).map(move |class| ((group, class), packets())))

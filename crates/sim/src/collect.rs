@@ -6,15 +6,15 @@ use std::sync::Arc;
 use netloom_engine::END_OF_TIME;
 use netloom_fabric::{DropCause, FlowControl, NO_INGRESS, Packet, PacketKind};
 use netloom_record::{
-    ChannelRecord, DecisionCount, EntryCount, FlowRecord, PacketCounts, Records, ReorderingCount,
-    SeriesError, Sink, Totals, WeavingCount,
+    ChannelRecord, DecisionCount, EntryCount, FlowPacketRecord, FlowRecord, Gathered, PacketCounts,
+    PacketStatistics, Records, ReorderingCount, Series, SeriesError, Sink, Totals, WeavingCount,
+    WindowRecord, join_parts,
 };
 use netloom_routing::{Decisions, FlowKey, Placement};
 use netloom_units::Time;
 use rustc_hash::FxHashMap;
 
-use crate::halves::join;
-use crate::host::receivers::Reception;
+use crate::halves::{Known, join};
 use crate::model::{Message, Node, World};
 use crate::stall::{channel_name, find_deadlock};
 use crate::switch::gauge::flowlet_records;
@@ -235,26 +235,19 @@ pub(crate) fn collect(world: &World, remains: Remains, sink: &mut dyn Sink) -> R
     let is_cut = waiting > 0 || !pending.is_empty() || has_unfinished_flows(&nodes);
     let end = if is_cut && until < Time::MAX && !is_stopped { until } else { last_event };
 
-    let gaps = world.gaps.are_counted.then(Vec::new);
-    let mut records = Records { groups, gaps, ..Records::default() };
+    let mut records = Records { groups, ..Records::default() };
     collect_gauges(world, &nodes, &mut records);
-    let mut parts = world.servers.as_ref().map(|_| Vec::new());
+    let mut parts = world.servers.as_ref().map(|servers| (servers, Gathered::default()));
+    let mut metered = Metered::default();
     let mut by_nics = DecisionCount::default();
-    for node in &mut nodes {
-        if let (Some(gaps), Node::Host(host)) = (&mut records.gaps, node)
-            && let Some(departed) = &mut host.departed
-        {
-            gaps.append(&mut departed.records);
-        }
-    }
-    join(world, &mut nodes, |sent, reception| {
+    join(world, &mut nodes, end, |sent, known| {
         let mut flow = sent.record();
         let key = FlowKey { src: flow.src, flow: flow.flow };
         let Balance { dropped, in_flight } = balances.remove(&key).unwrap_or_default();
-        if let Some(reception) = &reception {
-            reception.half.complete(&mut flow);
+        if let Some(received) = &known.received {
+            received.complete(&mut flow);
         }
-        let delivered = reception.as_ref().map_or(0, |reception| reception.half.packets);
+        let delivered = known.received.as_ref().map_or(0, |received| received.packets);
         let trimmed = flow.trims + u64::from(flow.returns);
         if flow.packets != delivered + trimmed + dropped + in_flight {
             let (src, flow, sent) = (flow.src, flow.flow, flow.packets);
@@ -266,13 +259,15 @@ pub(crate) fn collect(world: &World, remains: Remains, sink: &mut dyn Sink) -> R
         data.trimmed += trimmed;
         data.dropped += dropped;
         data.in_flight += in_flight;
-        if let Some(reception) = reception {
-            add_meter(world, &flow, reception, end, &mut records);
-        }
+        metered.add(world, &flow, known);
         by_nics.taken += flow.decisions;
         by_nics.deviated += flow.deviations;
         match &mut parts {
-            Some(parts) => parts.push(flow),
+            Some((servers, parts)) => {
+                let ((src, _), (receiver, rail)) =
+                    (servers.rails.server(flow.src), servers.rails.server(flow.dst));
+                parts.push(FlowRecord { src, dst: receiver * servers.rails.nics() + rail, ..flow });
+            }
             None => sink.flow(flow),
         }
         Ok(())
@@ -305,12 +300,17 @@ pub(crate) fn collect(world: &World, remains: Remains, sink: &mut dyn Sink) -> R
     records.samples = world.watch.series.finish()?;
     records.flow_samples = world.watch.flow_series.finish()?;
     records.trace = world.watch.trace.finish()?;
-    let latencies = records.packets.iter().flat_map(|(&of, packets)| packets.latency_rows(of));
-    records.latencies = latencies.collect();
-    if let (Some(parts), Some(servers)) = (parts, &world.servers) {
-        records.flows = parts;
-        records.join_parts(|host| servers.rails.server(host));
-        std::mem::take(&mut records.flows).into_iter().for_each(|flow| sink.flow(flow));
+    let gaps = world.watch.gaps.finish()?;
+    records.gaps = world.gaps.are_counted.then_some(gaps);
+    let Metered { packets, flow_packets, window_flows } = metered;
+    records.latencies = packets.iter().flat_map(|(&of, packets)| packets.latency_rows(of)).collect();
+    records.packets = packets;
+    records.flow_packets = flow_packets.finish()?;
+    records.window_flows = window_flows.finish()?;
+    if let Some((servers, parts)) = parts {
+        let rails = &servers.rails;
+        let nic = |place| rails.nic(place / rails.nics(), place % rails.nics());
+        records.parts = Some(join_parts(&parts.finish()?, rails.nics(), nic, |flow| sink.flow(flow))?);
     }
     hand_on_channels(world, &nodes, end, sink);
     records.sort();
@@ -319,18 +319,20 @@ pub(crate) fn collect(world: &World, remains: Remains, sink: &mut dyn Sink) -> R
 
 /// What switches saw of flowlets and gaps, where they looked; flowlets also where routing tells them apart.
 fn collect_gauges(world: &World, nodes: &[Node], records: &mut Records) {
+    let mut switch_gaps = None;
     for (id, node) in (0..).zip(nodes) {
         let Node::Switch(switch) = node else { continue };
         let name = || world.network.node_name(id);
         if let Some(gauge) = &switch.gauge {
             let (flowlets, gaps) = gauge.records(world, &name());
             records.flowlets.get_or_insert_default().extend(flowlets);
-            records.switch_gaps.get_or_insert_default().extend(gaps);
+            switch_gaps.get_or_insert_with(Vec::new).extend(gaps);
         } else if let Some(flowlets) = switch.decider.flowlets() {
             let flowlets = flowlets.map(|(flow, count)| (flow, None, count));
             records.flowlets.get_or_insert_default().extend(flowlet_records(world, &name(), flowlets));
         }
     }
+    records.switch_gaps = switch_gaps.map(Series::from);
 }
 
 /// How many flows the switches counted, where they count any.
@@ -407,21 +409,26 @@ fn count_in_flight(
     }
 }
 
-/// Takes what was measured of a flow over time.
-fn add_meter(world: &World, flow: &FlowRecord, reception: Reception, end: Time, records: &mut Records) {
-    let Some(mut meter) = reception.meter else { return };
-    if let Some(packets) = meter.packets.take() {
-        records
-            .flow_packets
-            .push(packets.flow_record((flow.src, flow.dst, flow.flow), (flow.group, flow.class)));
-        // As in the summary: flows of the warm-up do not count, streams do.
-        if flow.stream || flow.start >= world.watch.warm_up {
-            records.packets.entry((flow.group, flow.class)).or_default().merge(&packets);
+/// What was measured of flows on request.
+#[derive(Default)]
+struct Metered {
+    packets: BTreeMap<(u16, u8), PacketStatistics>,
+    flow_packets: Gathered<FlowPacketRecord>,
+    window_flows: Gathered<WindowRecord>,
+}
+
+impl Metered {
+    fn add(&mut self, world: &World, flow: &FlowRecord, known: Known) {
+        if let Some(packets) = known.packets {
+            let record = packets.flow_record((flow.src, flow.dst, flow.flow), (flow.group, flow.class));
+            self.flow_packets.push(record);
+            // As in the summary: flows of the warm-up do not count, streams do.
+            if flow.stream || flow.start >= world.watch.warm_up {
+                self.packets.entry((flow.group, flow.class)).or_default().merge(&packets);
+            }
         }
+        known.windows.into_iter().for_each(|row| self.window_flows.push(row.record(flow.group)));
     }
-    let key = FlowKey { src: flow.src, flow: flow.flow };
-    let windows = meter.finish(&world.watch, end, reception.resequencing, (key, flow.dst, flow.group));
-    records.window_flows.extend(windows);
 }
 
 /// A lossless fabric loses nothing.

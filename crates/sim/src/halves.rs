@@ -2,28 +2,41 @@
 
 use std::iter::Peekable;
 
-use netloom_record::{ReceiverHalf, SenderHalf, Series};
+use netloom_record::{PacketStatistics, ReceiverHalf, SenderHalf, Series, WindowHalf};
 use netloom_routing::FlowKey;
+use netloom_units::Time;
 
 use crate::collect::{ConservationError, RunError};
-use crate::host::receivers::Reception;
 use crate::model::{Node, World};
 
-/// Goes through all flows that have been sent: `add` gets what is known of each at its two ends.
+/// What is known of a flow besides what its sender knows.
+#[derive(Default)]
+pub(crate) struct Known {
+    /// Of its receiver, if anything has come.
+    pub(crate) received: Option<ReceiverHalf>,
+    /// What was measured there in windows, and of packets.
+    pub(crate) windows: Vec<WindowHalf>,
+    pub(crate) packets: Option<PacketStatistics>,
+}
+
+/// Goes through all flows that have been sent in a run that was over at `end`: `add` gets what is known of each at its two ends.
 pub(crate) fn join(
     world: &World,
     nodes: &mut [Node],
-    mut add: impl FnMut(SenderHalf, Option<Reception>) -> Result<(), RunError>,
+    end: Time,
+    mut add: impl FnMut(SenderHalf, Known) -> Result<(), RunError>,
 ) -> Result<(), RunError> {
     for (id, node) in (0..).zip(nodes.iter_mut()) {
         let Node::Host(host) = node else { continue };
         host.hand_in(world, id);
         host.sent = Vec::new();
-        if !world.watch.keeps_meters {
-            host.receivers.hand_in_all(&world.watch.received);
-        }
+        host.receivers.hand_in_all(&world.watch, end, id);
     }
-    let (sent, received) = (world.watch.sent.finish()?, world.watch.received.finish()?);
+    let watch = &world.watch;
+    let (sent, received) = (watch.sent.finish()?, watch.received.finish()?);
+    let (in_windows, of_packets) = (watch.in_windows.finish()?, watch.of_packets.finish()?);
+    let mut in_windows = rows(&in_windows)?.peekable();
+    let mut of_packets = rows(&of_packets)?.peekable();
     let mut received = Received { rows: rows(&received)?.peekable(), stray: None };
     for half in rows(&sent)? {
         let mut half = half?;
@@ -31,13 +44,18 @@ pub(crate) fn join(
         if let Node::Host(host) = &mut nodes[half.src as usize] {
             half.returns += host.take_late_returns(half.flow);
         }
-        let reception = match (received.take(key)?, &mut nodes[half.dst as usize]) {
-            (Some(half), _) => Some(Reception { half, resequencing: 0, meter: None }),
-            // Not all of it has come, or its meter is kept.
+        let received = match (received.take(key)?, &mut nodes[half.dst as usize]) {
             (None, Node::Host(host)) => host.receivers.take(key),
-            (None, _) => None,
+            (received, _) => received,
         };
-        add(half, reception)?;
+        let mut known = Known { received, ..Known::default() };
+        while let Some(row) = next_of(&mut in_windows, key, |row| (row.src, row.flow))? {
+            known.windows.push(row);
+        }
+        while let Some(row) = next_of(&mut of_packets, key, |row| (row.src, row.flow))? {
+            known.packets.get_or_insert_default().add_half(&row);
+        }
+        add(half, known)?;
     }
     received.take(FlowKey { src: u32::MAX, flow: u32::MAX })?;
     let left = (0..).zip(nodes).filter_map(|(src, node)| match node {
@@ -58,6 +76,15 @@ fn rows<R: netloom_record::SeriesRow>(
 ) -> Result<impl Iterator<Item = Result<R, RunError>> + '_, RunError> {
     let broken = |error| RunError::Series(netloom_record::SeriesError::from(error));
     Ok(series.rows().map_err(broken)?.map(move |row| row.map_err(broken)))
+}
+
+/// The next row, if it is of a flow. Rows of flows that nobody has sent come with what else is known of these.
+fn next_of<R>(
+    rows: &mut Peekable<impl Iterator<Item = Result<R, RunError>>>,
+    FlowKey { src, flow }: FlowKey,
+    of: impl Fn(&R) -> (u32, u32),
+) -> Result<Option<R>, RunError> {
+    rows.next_if(|row| row.as_ref().map_or(true, |row| of(row) == (src, flow))).transpose()
 }
 
 /// What receivers have handed in, in order.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use netloom_record::{
-    FlowSampleRecord, PacketStatistics, ReceiverHalf, SampleRecord, SenderHalf, SeriesWriter, TraceRecord,
-    Window, WindowRecord,
+    FlowSampleRecord, GapRecord, PacketHalf, PacketStatistics, ReceiverHalf, SampleRecord, SenderHalf,
+    SeriesWriter, TraceRecord, Window, WindowHalf,
 };
 use netloom_routing::FlowKey;
 use netloom_units::Time;
@@ -23,11 +23,14 @@ pub(crate) struct Watch {
     pub(crate) packets: bool,
     /// Whether arrivals must be metered at all.
     pub(crate) is_on: bool,
-    /// Whether more is asked for than the payload after the warm-up: then meters are kept until the run's end.
-    pub(crate) keeps_meters: bool,
     /// What flows leave behind at their senders and receivers.
     pub(crate) sent: Arc<SeriesWriter<SenderHalf>>,
     pub(crate) received: Arc<SeriesWriter<ReceiverHalf>>,
+    /// The gaps between their departures.
+    pub(crate) gaps: Arc<SeriesWriter<GapRecord>>,
+    /// What meters leave behind.
+    pub(crate) in_windows: Arc<SeriesWriter<WindowHalf>>,
+    pub(crate) of_packets: Arc<SeriesWriter<PacketHalf>>,
     /// The samples of channels.
     pub(crate) series: Arc<SeriesWriter<SampleRecord>>,
     /// The samples of flows.
@@ -40,16 +43,16 @@ impl Watch {
     pub(crate) fn new(measure: &Measure, load_until: Option<Time>) -> Self {
         let Measure { warm_up, sample_flows: interval, packets, .. } = *measure;
         let windows = measure.windows.clone();
-        let keeps_meters = interval.is_some() || packets || !windows.is_empty();
-        let is_on = warm_up > Time::ZERO || keeps_meters;
+        let is_on = warm_up > Time::ZERO || interval.is_some() || packets || !windows.is_empty();
         let load_until = load_until.unwrap_or(Time::MAX);
-        Watch { warm_up, load_until, interval, windows, packets, is_on, keeps_meters, ..Watch::default() }
+        Watch { warm_up, load_until, interval, windows, packets, is_on, ..Watch::default() }
     }
 
     /// Whether a series is lost, so that there is no use in going on.
     pub(crate) fn is_broken(&self) -> bool {
         let series = self.series.is_broken() || self.flow_series.is_broken() || self.trace.is_broken();
-        series || self.sent.is_broken() || self.received.is_broken()
+        let of_meters = self.in_windows.is_broken() || self.of_packets.is_broken();
+        series || of_meters || self.sent.is_broken() || self.received.is_broken() || self.gaps.is_broken()
     }
 }
 
@@ -120,26 +123,22 @@ impl Meter {
         }
     }
 
-    /// Whether it has nothing to tell beyond the payload after the warm-up, as nothing else was asked for.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.packets.is_none() && self.windows.is_empty() && self.due == Time::ZERO
-    }
-
-    /// Ends the measurement at `end`; what the flow, of a group, to `dst`, delivered in windows.
-    pub(crate) fn finish(
-        mut self,
-        watch: &Watch,
-        end: Time,
-        waiting: u32,
-        (key, dst, group): (FlowKey, u32, u16),
-    ) -> Vec<WindowRecord> {
+    /// Ends the measurement at `end`, when so many packets wait, and hands in what was measured of the flow to `dst`. Once all of a flow
+    /// has arrived, it makes no difference when that is.
+    pub(crate) fn finish(&mut self, watch: &Watch, end: Time, waiting: u32, (key, dst): (FlowKey, u32)) {
+        let FlowKey { src, flow } = key;
         if let Some(interval) = watch.interval {
             // What arrived at the very end belongs to the interval that begins there.
             self.close(watch, (key, dst), interval, end + interval, waiting);
             watch.flow_series.append(&mut self.samples);
         }
-        let FlowKey { src, flow } = key;
-        let windows = (0..).zip(self.windows).filter(|&(_, bytes)| bytes > 0);
-        windows.map(|(window, bytes)| WindowRecord { window, src, dst, flow, group, bytes }).collect()
+        if let Some(packets) = self.packets.take() {
+            watch.of_packets.append(&mut packets.halves(src, flow).collect());
+        }
+        if !self.windows.is_empty() {
+            let windows = (0..).zip(self.windows.drain(..)).filter(|&(_, bytes)| bytes > 0);
+            let rows = windows.map(|(window, bytes)| WindowHalf { src, dst, flow, window, bytes });
+            watch.in_windows.append(&mut rows.collect());
+        }
     }
 }

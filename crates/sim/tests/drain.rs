@@ -43,7 +43,8 @@ fn throughput_under_load_is_that_of_a_window_over_the_load() {
             assert!(records.totals.simulated > load);
             let in_drain: u64 = records.flows.iter().map(|flow| flow.delivered_in_drain).sum();
             let after_warm_up: u64 = records.flows.iter().map(|flow| flow.delivered_after_warm_up).sum();
-            let in_window: u64 = records.window_flows.iter().map(|record| record.bytes).sum();
+            let in_window: u64 =
+                records.window_flows.to_vec().unwrap().iter().map(|record| record.bytes).sum();
             assert!(in_drain > 0);
             assert_eq!(after_warm_up - in_drain, in_window);
             let summary = summary(&records, warm_up);

@@ -95,7 +95,7 @@ fn each_stretched_gap_is_as_long_as_the_threshold_and_holds_nobody_else() {
 #[test]
 fn gaps_are_counted_by_length_and_by_base_round_trips() {
     let (network, records) = across(roce(flowlets(Placement::Switch), Shaping::None(Default::default())));
-    let gaps = records.gaps.as_ref().unwrap();
+    let gaps = records.gaps.as_ref().unwrap().to_vec().unwrap();
     for flow in &records.flows {
         let of_flow = || gaps.iter().filter(|gap| (gap.src, gap.flow) == (flow.src, flow.flow));
         assert_eq!(of_flow().map(|gap| gap.count).sum::<u64>(), flow.packets - 1);
@@ -129,7 +129,7 @@ fn the_first_switch_of_a_flow_alone_sees_the_gaps_of_its_nic() {
     let plan = || Plan::of_messages(4, [(0, Message::new(2, Bytes(11_000), Time::ZERO))]);
     let records = run(leaf_spine(2, 1, 2), config.clone(), plan());
     assert_eq!(records.switch_gaps, records.gaps);
-    assert_eq!(records.gaps.as_ref().unwrap().iter().map(|gap| gap.count).sum::<u64>(), 10);
+    assert_eq!(records.gaps.as_ref().unwrap().to_vec().unwrap().iter().map(|gap| gap.count).sum::<u64>(), 10);
     // Two leaves and the spine: every gap is a flowlet's.
     assert_eq!(
         at_switches(&records),
@@ -177,7 +177,7 @@ fn every_switch_counts_the_packets_that_come_to_it() {
     config.measure.switch_gaps = true;
     let (_, records) = across(config.clone());
     let seen = at_switches(&records);
-    let gaps = records.switch_gaps.as_ref().unwrap();
+    let gaps = records.switch_gaps.as_ref().unwrap().to_vec().unwrap();
     for flow in &records.flows {
         let at = |name: &str| seen.iter().find(|at| (at.0, at.1) == (name, flow.src));
         let [first, last] = ["s0", "s1"].map(|name| *at(name).unwrap());

@@ -51,7 +51,8 @@ fn flows_of_different_age_keep_their_link_near_eta_and_its_queue_near_empty() {
     for senders in [1, 2, 8, 16] {
         let (from, until) = (Time::from_ms(6), Time::from_ms(10));
         let records = into_one(senders, hpcc(), from, until);
-        let shares: Vec<f64> = records.window_flows.iter().map(|row| row.bytes as f64).collect();
+        let shares: Vec<f64> =
+            records.window_flows.to_vec().unwrap().iter().map(|row| row.bytes as f64).collect();
         let wire = shares.iter().sum::<f64>() * PACKET as f64 / 1000.0;
         let used = wire * 8.0 / (until - from).as_secs_f64() / 100e9;
         let samples = records.samples.to_vec().unwrap();
@@ -74,7 +75,7 @@ fn utilisation_follows_eta() {
     config.transport.congestion = Congestion::Hpcc(Hpcc { eta: 0.8, ..Hpcc::default() });
     let (from, until) = (Time::from_ms(6), Time::from_ms(10));
     let records = into_one(4, config, from, until);
-    let bytes: u64 = records.window_flows.iter().map(|row| row.bytes).sum();
+    let bytes: u64 = records.window_flows.to_vec().unwrap().iter().map(|row| row.bytes).sum();
     let used = bytes as f64 * PACKET as f64 / 1000.0 * 8.0 / (until - from).as_secs_f64() / 100e9;
     assert!((used - 0.8).abs() < 0.01, "{used}");
 }
@@ -95,8 +96,13 @@ fn the_fullest_link_of_the_way_holds_a_flow_back() {
     let rate = network.channel(network.ports(0)[0]).rate.0 as f64;
     let messages = [message(0, 4), message(1, 5), message(2, 5)];
     let records = run(network, config, Plan::of_messages(8, messages));
-    let used: f64 =
-        records.window_flows.iter().map(|row| row.bytes as f64 * 8.0 * PACKET as f64 / 1000.0).sum();
+    let used: f64 = records
+        .window_flows
+        .to_vec()
+        .unwrap()
+        .iter()
+        .map(|row| row.bytes as f64 * 8.0 * PACKET as f64 / 1000.0)
+        .sum();
     let used = used / (until - from).as_secs_f64() / rate;
     assert!((used - 0.95).abs() < 0.015, "{used}");
 }

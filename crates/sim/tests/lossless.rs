@@ -223,7 +223,7 @@ proptest! {
         let (sent, delivered) = sent_and_delivered(&expected);
         prop_assert_eq!(sent, delivered);
         prop_assert_eq!(expected.totals.data.dropped, 0);
-        let in_windows: u64 = expected.window_flows.iter().map(|row| row.bytes).sum();
+        let in_windows: u64 = expected.window_flows.to_vec().unwrap().iter().map(|row| row.bytes).sum();
         let in_series: u64 = expected.flow_samples.to_vec().unwrap().iter().map(|row| row.bytes).sum();
         prop_assert_eq!((in_windows, in_series), (delivered, delivered));
         let run = || simulate(&network, &config, &pattern, seed).unwrap();

@@ -48,7 +48,7 @@ fn what_waits_at_the_nic_is_part_of_a_packets_latency() {
         // Four packets at once, then one per ACK, which finds the NIC idle. A packet waits for those before it, and is handed over a picosecond
         // after each.
         assert_eq!(fct(&records.flows[0]), Time(RTT + 3 * PACKET + WAY));
-        let packets = &records.flow_packets[0];
+        let packets = &records.flow_packets.to_vec().unwrap()[0];
         assert_eq!(packets.latency_max, Time(WAY + waits * 3 * (PACKET - 1)));
         assert_eq!(packets.latency_mean_ps, (WAY * 8 + waits * 6 * (PACKET - 1)) as f64 / 8.0);
     }

@@ -38,7 +38,7 @@ fn a_packet_alone_takes_the_time_of_its_way() {
     let network = fat_tree(4);
     let config = with(&scheme("ecmp"), Measure { packets: true, ..Measure::default() });
     let records = run(&network, &config, &[(0, 15, 1000)], 1);
-    let [packets] = &records.flow_packets[..] else { panic!("{:?}", records.flow_packets) };
+    let [packets] = &records.flow_packets.to_vec().unwrap()[..] else { panic!("{:?}", records.flow_packets) };
     // The only packet left its NIC at once, so its latency is the flow's completion time.
     assert_eq!((packets.packets, packets.hops_max, packets.hops_mean), (1, 6, 6.0));
     assert_eq!(packets.latency_max, records.flows[0].fct.unwrap());
@@ -51,7 +51,7 @@ fn every_packet_that_arrives_is_counted_whatever_the_threads() {
     let network = fat_tree(4);
     let config = with(&scheme("spray"), Measure { packets: true, ..Measure::default() });
     let records = run(&network, &config, &MESSAGES, 1);
-    for (flow, packets) in records.flows.iter().zip(&records.flow_packets) {
+    for (flow, packets) in records.flows.iter().zip(&records.flow_packets.to_vec().unwrap()) {
         assert_eq!((flow.src, flow.dst, flow.packets), (packets.src, packets.dst, packets.packets));
         assert!(packets.latency_max < flow.fct.unwrap() && packets.latency_p50 <= packets.latency_p99);
     }
@@ -79,7 +79,8 @@ fn classes_are_told_apart() {
     let records = Simulation::new(network, config, plan).unwrap().run(1).unwrap().records;
     let counts: Vec<_> = records.packets.iter().map(|(&of, packets)| (of, packets.count())).collect();
     assert_eq!(counts, [((0, 0), 256), ((0, 1), 256)]);
-    let classes: Vec<_> = records.flow_packets.iter().map(|flow| (flow.src, flow.class)).collect();
+    let classes: Vec<_> =
+        records.flow_packets.to_vec().unwrap().iter().map(|flow| (flow.src, flow.class)).collect();
     assert_eq!(classes, [(0, 0), (1, 1)]);
     assert!(records.packets[&(0, 0)].mean_ps() < records.packets[&(0, 1)].mean_ps() / 2.0);
     assert!(records.latencies.is_sorted_by_key(|row| (row.group, row.class, row.from)));

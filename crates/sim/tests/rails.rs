@@ -54,8 +54,8 @@ fn everywhere(network: &Network, config: &SimConfig, plan: &Plan) -> Records {
     one
 }
 
-fn parts(records: &Records) -> &[PartRecord] {
-    records.parts.as_deref().unwrap()
+fn parts(records: &Records) -> Vec<PartRecord> {
+    records.parts.as_ref().unwrap().to_vec().unwrap()
 }
 
 fn without_window() -> SimConfig {
@@ -90,7 +90,7 @@ fn parts_are_whole_packets() {
     let records =
         everywhere(&network, &without_window(), &listed(&messages, &servers(4, Spread::Stripe), &network));
     let bytes = |flow: u32| -> Vec<(u32, u64)> {
-        let of_message = parts(&records).iter().filter(|part| part.flow == flow);
+        let of_message = parts(&records).into_iter().filter(|part| part.flow == flow);
         of_message.map(|part| (part.rail, part.bytes)).collect()
     };
     // Ten packets; those of each message begin behind the last of the message before.
@@ -176,8 +176,9 @@ fn a_list_of_flows_by_hand_is_the_same_run() {
             };
             let of_hand =
                 hand.flows.iter().map(|f| line((f.src, f.dst), f.start, f.bytes, [f.fct, f.sender_fct]));
-            let of_rails =
-                parts(&railed).iter().map(|p| line((p.src, p.dst), p.start, p.bytes, [p.fct, p.sender_fct]));
+            let of_rails = parts(&railed)
+                .into_iter()
+                .map(|p| line((p.src, p.dst), p.start, p.bytes, [p.fct, p.sender_fct]));
             assert_eq!(BTreeSet::from_iter(of_hand), BTreeSet::from_iter(of_rails));
             // Every byte is delivered once, by the message as by its parts.
             let sum = |bytes: &mut dyn Iterator<Item = u64>| bytes.sum::<u64>();
@@ -219,7 +220,7 @@ fn closed_loops_wait_for_all_parts() {
             assert_eq!(pair[1].start, pair[0].start + pair[0].sender_fct.unwrap());
         }
         let last = |flow: u32, src: u32| {
-            let of_message = parts(&records).iter().filter(move |p| (p.server, p.flow) == (src, flow));
+            let of_message = parts(&records).into_iter().filter(move |p| (p.server, p.flow) == (src, flow));
             of_message.map(|part| (part.fct.unwrap(), part.sender_fct.unwrap())).collect::<Vec<_>>()
         };
         for flow in &records.flows {

@@ -52,7 +52,8 @@ fn dcqcn_flows_of_different_age_converge_to_fair_shares_without_a_drop() {
             ..Measure::default()
         };
         let records = into_one(senders, config);
-        let shares: Vec<f64> = records.window_flows.iter().map(|row| row.bytes as f64).collect();
+        let shares: Vec<f64> =
+            records.window_flows.to_vec().unwrap().iter().map(|row| row.bytes as f64).collect();
         assert_eq!(shares.len(), senders as usize);
         let gbps = shares.iter().sum::<f64>() * 8.0 / (until - from).as_secs_f64() / 1e9;
         let fairness = jain(&shares);
@@ -127,7 +128,8 @@ fn by_delay(congestion: Congestion, senders: u32, from: Time, until: Time) -> (f
         ..Measure::default()
     };
     let records = into_one(senders, config);
-    let shares: Vec<f64> = records.window_flows.iter().map(|row| row.bytes as f64).collect();
+    let shares: Vec<f64> =
+        records.window_flows.to_vec().unwrap().iter().map(|row| row.bytes as f64).collect();
     let gbps = shares.iter().sum::<f64>() * 8.0 / (until - from).as_secs_f64() / 1e9;
     let queue = records.channels.iter().map(|channel| channel.mean_queue).fold(0.0, f64::max);
     let seen = (jain(&shares), gbps / (40.0 * 4096.0 / 4160.0), queue);

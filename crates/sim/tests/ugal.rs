@@ -41,7 +41,7 @@ fn accepted(network: &Network, mut config: SimConfig, pattern: &Pattern) -> (f64
     config.measure.windows = vec![Window { name: "full".into(), from, until }];
     config.measure.until = Some(until);
     let records = run(network.clone(), config, plan(pattern.clone(), network, 1));
-    let payload: u64 = records.window_flows.iter().map(|row| row.bytes).sum();
+    let payload: u64 = records.window_flows.to_vec().unwrap().iter().map(|row| row.bytes).sum();
     let seconds = (until - from).as_secs_f64();
     let most = Rate::from_gbps(200).0 as f64 / 8.0 * seconds * f64::from(network.hosts());
     (payload as f64 * (4160.0 / 4096.0) / most, records)

@@ -113,7 +113,7 @@ mod tests {
                 until: Time::from_us(18),
             }],
             named_channels: vec![NamedChannel { name: "path1".to_owned(), channel: 0 }],
-            window_flows: vec![WindowRecord { group: 1, bytes: 1000, ..WindowRecord::default() }],
+            window_flows: vec![WindowRecord { group: 1, bytes: 1000, ..WindowRecord::default() }].into(),
             flows: vec![flow(10), flow(20)],
             channels: vec![ChannelRecord { tier: "edge-agg".into(), ..ChannelRecord::default() }],
             packets: [((1, 0), packets)].into(),

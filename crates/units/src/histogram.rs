@@ -44,7 +44,8 @@ impl<const KEPT: u32> Histogram<KEPT> {
         }
     }
 
-    fn add_to(&mut self, bin: u16, count: u64) {
+    /// Counts values of a bin.
+    pub fn add_to(&mut self, bin: u16, count: u64) {
         match self.bins.binary_search_by_key(&bin, |&(bin, _)| bin) {
             Ok(at) => self.bins[at].1 += count,
             Err(at) => self.bins.insert(at, (bin, count)),
@@ -55,6 +56,11 @@ impl<const KEPT: u32> Histogram<KEPT> {
     /// How many values were counted.
     pub fn total(&self) -> u64 {
         self.total
+    }
+
+    /// The numbers of the bins that hold something, ascending, and how much.
+    pub fn counts(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
+        self.bins.iter().copied()
     }
 
     /// The bins that hold something, ascending, and how much.

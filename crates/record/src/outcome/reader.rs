@@ -153,6 +153,7 @@ impl Outcome {
         let names = Names {
             groups: self.summary.groups.keys().cloned().collect(),
             windows: self.summary.windows.keys().cloned().collect(),
+            ..Names::default()
         };
         tables::read(open(&self.dir, name)?, &names).map_err(|error| corrupt(&self.dir, name, error))
     }
@@ -200,7 +201,7 @@ mod tests {
             channels: outcome.channels()?,
             samples: outcome.samples()?.into(),
             flow_samples: outcome.flow_samples()?.into(),
-            window_flows: outcome.window_flows()?,
+            window_flows: outcome.window_flows()?.into(),
             totals: outcome.summary.totals.clone(),
             ..records()
         })

@@ -125,7 +125,7 @@ impl OutcomeWriter {
     fn write_tables(&self, folder: &TempDir, records: &Records) -> Result<(), OutcomeError> {
         let names = Names::of(records);
         if let Some(parts) = &records.parts {
-            self.table(folder, PARTS, parts, &names)?;
+            self.series(folder, PARTS, parts, &names)?;
         }
         if !records.samples.is_empty() {
             self.series(folder, SERIES, &records.samples, &names)?;
@@ -134,19 +134,19 @@ impl OutcomeWriter {
             self.series(folder, FLOW_SERIES, &records.flow_samples, &names)?;
         }
         if let Some(gaps) = &records.gaps {
-            self.table(folder, GAPS, gaps, &names)?;
+            self.series(folder, GAPS, gaps, &names)?;
         }
         if let Some(gaps) = &records.switch_gaps {
-            self.table(folder, SWITCH_GAPS, gaps, &names)?;
+            self.series(folder, SWITCH_GAPS, gaps, &names)?;
         }
         if let Some(flowlets) = &records.flowlets {
             self.table(folder, FLOWLETS, flowlets, &names)?;
         }
         if !records.windows.is_empty() {
-            self.table(folder, WINDOWS, &records.window_flows, &names)?;
+            self.series(folder, WINDOWS, &records.window_flows, &names)?;
         }
         if !records.packets.is_empty() {
-            self.table(folder, PACKETS, &records.flow_packets, &names)?;
+            self.series(folder, PACKETS, &records.flow_packets, &names)?;
             self.table(folder, LATENCY, &records.latencies, &names)?;
         }
         if !records.trace.is_empty() {
@@ -454,12 +454,12 @@ mod tests {
         );
         assert_eq!(outcome.performance.threads, 2);
         assert_eq!(outcome.flows().unwrap(), records().flows);
-        assert_eq!(Some(outcome.parts().unwrap()), records().parts);
+        assert_eq!(Some(outcome.parts().unwrap().into()), records().parts);
         assert_eq!(outcome.channels().unwrap(), records().channels);
         assert_eq!(outcome.samples().unwrap(), records().samples.to_vec().unwrap());
         assert_eq!(outcome.flow_samples().unwrap(), records().flow_samples.to_vec().unwrap());
-        assert_eq!(Some(outcome.gaps().unwrap()), records().gaps);
-        assert_eq!(outcome.window_flows().unwrap(), records().window_flows);
+        assert_eq!(Some(outcome.gaps().unwrap().into()), records().gaps);
+        assert_eq!(Series::from(outcome.window_flows().unwrap()), records().window_flows);
         assert_eq!(names(dir.parent().unwrap()), ["outcome"]);
     }
 

@@ -13,6 +13,8 @@ pub struct Names {
     pub(crate) groups: Vec<String>,
     /// Measured spells of time.
     pub(crate) windows: Vec<String>,
+    /// Whether the numbers themselves stand there, as nobody reads the table but who wrote it.
+    pub(crate) are_numbers: bool,
 }
 
 impl Names {
@@ -21,7 +23,13 @@ impl Names {
         Names {
             groups: records.groups.clone(),
             windows: records.windows.iter().map(|window| window.name.clone()).collect(),
+            are_numbers: false,
         }
+    }
+
+    /// Those of temporary tables: numbers in their stead.
+    pub(crate) fn numbers() -> Self {
+        Names { are_numbers: true, ..Names::default() }
     }
 }
 
@@ -95,10 +103,19 @@ impl Column<u16> for Name {
         names: &Names,
         group: &mut GroupWriter<'_, W>,
     ) -> Result<(), Error> {
-        group.names(values.map(usize::from), (self.1)(names))
+        match names.are_numbers {
+            true => group.column(values.map(|number| number.to_string())),
+            false => group.names(values.map(usize::from), (self.1)(names)),
+        }
     }
 
     fn read(&self, group: &RowGroup<'_>, names: &Names) -> Result<Vec<u16>, Error> {
+        if names.are_numbers {
+            let number = |text: String| {
+                text.parse().map_err(|_| Error::Unknown { column: self.0.to_owned(), name: text })
+            };
+            return group.column::<String>(self.0)?.into_iter().map(number).collect();
+        }
         let places = group.places(self.0, (self.1)(names))?;
         Ok(places.into_iter().map(|place| place as u16).collect())
     }

@@ -14,13 +14,13 @@ use self::by_column::{ByColumn, CHUNK};
 pub use self::by_column::{TableColumn, Values};
 pub(crate) use self::column::Names;
 use self::column::{Column, Name, Optional, Plain};
-use crate::halves::{ReceiverHalf, SenderHalf};
+use crate::halves::{PacketHalf, ReceiverHalf, SenderHalf, WindowHalf};
 use crate::packets::{FlowPacketRecord, LatencyRecord, TraceRecord};
 use crate::records::{
     ChannelRecord, FlowRecord, FlowSampleRecord, FlowletRecord, GapRecord, PartRecord, Records, SampleRecord,
     WindowRecord,
 };
-use crate::series::SeriesError;
+use crate::series::{Series, SeriesError, SeriesRow};
 use crate::values::Value;
 
 /// A record type that is a row of a table.
@@ -171,6 +171,22 @@ table!(ReceiverHalf {
 
 table!(Value { quantity: Plain("quantity"), part: Plain("part"), value: Plain("value") });
 
+table!(WindowHalf {
+    src: Plain("src"),
+    dst: Plain("dst"),
+    flow: Plain("flow"),
+    window: Plain("window"),
+    bytes: Plain("bytes"),
+});
+
+table!(PacketHalf {
+    src: Plain("src"),
+    flow: Plain("flow"),
+    quantity: Plain("quantity"),
+    place: Plain("place"),
+    value: Plain("value"),
+});
+
 table!(PartRecord {
     server: Plain("server"),
     flow: Plain("flow"),
@@ -302,19 +318,24 @@ impl Records {
         let names = Names::of(self);
         Ok(match table {
             OutcomeTable::Flows => Row::columns(&self.flows, &names),
-            OutcomeTable::Parts => Row::columns(self.parts.as_deref().unwrap_or_default(), &names),
+            OutcomeTable::Parts => Row::columns(&rows_of(self.parts.as_ref())?, &names),
             OutcomeTable::Links => Row::columns(&self.channels, &names),
             OutcomeTable::Series => Row::columns(&self.samples.to_vec()?, &names),
             OutcomeTable::FlowSeries => Row::columns(&self.flow_samples.to_vec()?, &names),
-            OutcomeTable::Gaps => Row::columns(self.gaps.as_deref().unwrap_or_default(), &names),
-            OutcomeTable::SwitchGaps => Row::columns(self.switch_gaps.as_deref().unwrap_or_default(), &names),
+            OutcomeTable::Gaps => Row::columns(&rows_of(self.gaps.as_ref())?, &names),
+            OutcomeTable::SwitchGaps => Row::columns(&rows_of(self.switch_gaps.as_ref())?, &names),
             OutcomeTable::Flowlets => Row::columns(self.flowlets.as_deref().unwrap_or_default(), &names),
-            OutcomeTable::Windows => Row::columns(&self.window_flows, &names),
-            OutcomeTable::Packets => Row::columns(&self.flow_packets, &names),
+            OutcomeTable::Windows => Row::columns(&self.window_flows.to_vec()?, &names),
+            OutcomeTable::Packets => Row::columns(&self.flow_packets.to_vec()?, &names),
             OutcomeTable::Latency => Row::columns(&self.latencies, &names),
             OutcomeTable::Trace => Row::columns(&self.trace.to_vec()?, &names),
         })
     }
+}
+
+/// All rows of a series, if there is one.
+fn rows_of<R: SeriesRow>(series: Option<&Series<R>>) -> Result<Vec<R>, Error> {
+    series.map_or(Ok(Vec::new()), Series::to_vec)
 }
 
 /// A table of an outcome.
@@ -404,7 +425,7 @@ pub(crate) fn write_temporary<R: Row>(
 ) -> Result<(), Error> {
     let mut table = Writer::temporary(output, &R::fields())?;
     for rows in rows.chunks(group_rows) {
-        write_group(rows, &Names::default(), &mut table)?;
+        write_group(rows, &Names::numbers(), &mut table)?;
     }
     table.close()
 }
@@ -473,7 +494,7 @@ mod tests {
 
     fn names() -> Names {
         let names = |names: [&str; 2]| names.map(str::to_owned).to_vec();
-        Names { groups: names(["hot", "cold"]), windows: names(["before", "after"]) }
+        Names { groups: names(["hot", "cold"]), windows: names(["before", "after"]), ..Names::default() }
     }
 
     fn round_trip<R: Row>(rows: &[R]) -> Vec<R> {
@@ -557,15 +578,15 @@ mod tests {
         for table in OutcomeTable::ALL {
             let rows = match table {
                 OutcomeTable::Flows => records.flows.len(),
-                OutcomeTable::Parts => records.parts.as_ref().map_or(0, Vec::len),
+                OutcomeTable::Parts => records.parts.as_ref().map_or(0, Series::len) as usize,
                 OutcomeTable::Links => records.channels.len(),
                 OutcomeTable::Series => records.samples.len() as usize,
                 OutcomeTable::FlowSeries => records.flow_samples.len() as usize,
-                OutcomeTable::Gaps => records.gaps.as_ref().map_or(0, Vec::len),
-                OutcomeTable::SwitchGaps => records.switch_gaps.as_ref().map_or(0, Vec::len),
+                OutcomeTable::Gaps => records.gaps.as_ref().map_or(0, Series::len) as usize,
+                OutcomeTable::SwitchGaps => records.switch_gaps.as_ref().map_or(0, Series::len) as usize,
                 OutcomeTable::Flowlets => records.flowlets.as_ref().map_or(0, Vec::len),
-                OutcomeTable::Windows => records.window_flows.len(),
-                OutcomeTable::Packets => records.flow_packets.len(),
+                OutcomeTable::Windows => records.window_flows.len() as usize,
+                OutcomeTable::Packets => records.flow_packets.len() as usize,
                 OutcomeTable::Latency => records.latencies.len(),
                 OutcomeTable::Trace => records.trace.len() as usize,
             };

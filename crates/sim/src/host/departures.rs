@@ -42,7 +42,7 @@ impl Gaps {
 pub(crate) struct Departed {
     /// What it has learnt of its gaps, where they are stretched.
     pub(super) training: Option<Training>,
-    /// The gaps of flows that ended, if they are counted.
+    /// The gaps of flows that ended and have not been handed in, if they are counted.
     pub(crate) records: Vec<GapRecord>,
 }
 

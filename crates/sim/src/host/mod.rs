@@ -687,6 +687,9 @@ impl Host {
     #[cold]
     pub(crate) fn hand_in(&mut self, world: &World, id: u32) {
         world.watch.sent.append(&mut self.sent.drain(..).map(|sent| sent.half(id)).collect());
+        if let Some(departed) = &mut self.departed {
+            world.watch.gaps.append(&mut departed.records);
+        }
     }
 
     /// Takes out how many headers of a flow came back after it was handed in.

@@ -92,10 +92,10 @@ impl Host {
             reordering.note(brings_nothing, is_refused, (before.1, after.1), now);
         }
         if let Some(count) = finished {
-            self.receivers.finish(slot, count);
-            if !world.watch.keeps_meters {
-                self.receivers.hand_in_many(&world.watch.received);
+            if let Some(mut meter) = self.receivers.finish(slot, count) {
+                meter.finish(&world.watch, now, 0, (key, id));
             }
+            self.receivers.hand_in_many(&world.watch.received);
             self.stop_asking(slot);
             if key.flow < FIRST_OWN && self.work.is_program() {
                 self.follow_program(world, id, now, |work, actions| {

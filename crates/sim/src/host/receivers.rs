@@ -9,7 +9,7 @@ use netloom_units::memory::push_few;
 use rustc_hash::FxHashMap;
 
 use super::finished::Finished;
-use crate::meter::Meter;
+use crate::meter::{Meter, Watch};
 
 /// All receiving ends of a host.
 #[derive(Debug, Default)]
@@ -71,12 +71,11 @@ struct Rare {
     max_resequencing: u32,
     drained: u64,
     before_warm_up: u64,
-    meter: Option<Box<Meter>>,
 }
 
 impl Done {
     fn new(key: FlowKey, count: u32, seen: &Seen, rare: Rare) -> Self {
-        let is_rare = rare.drained > 0 || rare.before_warm_up > 0 || rare.meter.is_some();
+        let is_rare = rare.drained > 0 || rare.before_warm_up > 0;
         let mut done = Done {
             key,
             count,
@@ -160,15 +159,6 @@ impl Late<'_> {
     }
 }
 
-/// What is known of a flow at its receiver when a run is over.
-#[derive(Debug)]
-pub(crate) struct Reception {
-    pub(crate) half: ReceiverHalf,
-    /// Packets that wait for one with a lower number.
-    pub(crate) resequencing: u32,
-    pub(crate) meter: Option<Box<Meter>>,
-}
-
 fn half(key: FlowKey, seen: &Seen, (before_warm_up, in_drain): (u64, u64)) -> ReceiverHalf {
     ReceiverHalf {
         src: key.src,
@@ -235,25 +225,26 @@ impl Receivers {
         &mut self.active[slot as usize]
     }
 
-    /// Everything of the flow in the slot has arrived, `count` packets: the slot becomes free.
-    pub(crate) fn finish(&mut self, slot: u32, count: u32) {
+    /// Everything of the flow in the slot has arrived, `count` packets: the slot becomes free. Its meter is left to whoever hands it in.
+    pub(crate) fn finish(&mut self, slot: u32, count: u32) -> Option<Box<Meter>> {
         let Active { key, receiver, drained, meter } = &mut self.active[slot as usize];
         let (key, drained, seen) = (*key, *drained, std::mem::take(receiver).seen);
         let before_warm_up = meter.as_ref().map_or(0, |meter| seen.delivered - meter.after_warm_up);
-        let meter = meter.take().filter(|meter| !meter.is_plain());
+        let meter = meter.take();
         if self.done.len() == self.done.capacity() {
             // Doubling would leave half of the memory of many small flows unused.
             self.done.reserve_exact(1 + self.done.len() / 8);
         }
-        let rare = Rare { drained, before_warm_up, meter, ..Rare::default() };
+        let rare = Rare { drained, before_warm_up, ..Rare::default() };
         self.done.push(Done::new(key, count, &seen, rare));
         let place = (self.handed_in.len() + self.done.len() - 1) as u32 | DONE;
         self.places.insert(key, place);
         self.last = Some((key, place));
         self.free.push(slot);
+        meter
     }
 
-    /// Hands in what is known of flows of which everything has arrived, if there are many of them. They must have no meters.
+    /// Hands in what is known of flows of which everything has arrived, if there are many of them.
     #[inline]
     pub(crate) fn hand_in_many(&mut self, halves: &SeriesWriter<ReceiverHalf>) {
         if self.done.len() >= HANDED_IN {
@@ -282,31 +273,28 @@ impl Receivers {
         self.last = None;
     }
 
-    /// Hands in what is known of all flows of which everything has arrived, and forgets them. They must have no meters.
-    pub(crate) fn hand_in_all(&mut self, halves: &SeriesWriter<ReceiverHalf>) {
-        halves.append(&mut self.done.drain(..).map(|done| done.half()).collect());
+    /// The run is over at `end` for the host `id`: hands in what is known of all flows of which everything has arrived, and forgets them;
+    /// of the others what has been measured.
+    pub(crate) fn hand_in_all(&mut self, watch: &Watch, end: Time, id: u32) {
+        watch.received.append(&mut self.done.drain(..).map(|done| done.half()).collect());
         (self.done, self.handed_in, self.finished, self.last) = (Vec::new(), Vec::new(), None, None);
         let places = std::mem::take(&mut self.places);
         self.places = places.into_iter().filter(|(_, place)| place & DONE == 0).collect();
+        for (&key, &place) in &self.places {
+            let Active { receiver, meter, .. } = &mut self.active[place as usize];
+            if let Some(meter) = meter {
+                meter.finish(watch, end, receiver.resequencing(), (key, id));
+            }
+        }
     }
 
-    /// Takes out what is known of a flow.
-    pub(crate) fn take(&mut self, key: FlowKey) -> Option<Reception> {
+    /// Takes out what is known of a flow of which not everything has arrived.
+    pub(crate) fn take(&mut self, key: FlowKey) -> Option<ReceiverHalf> {
         let place = self.places.remove(&key)?;
-        Some(match place & DONE {
-            0 => {
-                let Active { receiver, drained, meter, .. } = &mut self.active[place as usize];
-                let (seen, resequencing) = (receiver.seen, receiver.resequencing());
-                let before_warm_up = meter.as_ref().map_or(0, |meter| seen.delivered - meter.after_warm_up);
-                let half = half(key, &seen, (before_warm_up, *drained));
-                Reception { half, resequencing, meter: meter.take() }
-            }
-            _ => {
-                let done = &mut self.done[(place & !DONE) as usize];
-                let meter = done.rare.as_mut().and_then(|rare| rare.meter.take());
-                Reception { half: done.half(), resequencing: 0, meter }
-            }
-        })
+        let Active { receiver, drained, meter, .. } = &self.active[place as usize];
+        let seen = &receiver.seen;
+        let before_warm_up = meter.as_ref().map_or(0, |meter| seen.delivered - meter.after_warm_up);
+        Some(half(key, seen, (before_warm_up, *drained)))
     }
 
     /// The least of the flows that have not been taken out.
@@ -337,10 +325,11 @@ mod tests {
 
     #[test]
     fn late_duplicates_are_answered_wherever_their_flow_is_kept() {
-        let (mut receivers, halves) = (Receivers::default(), SeriesWriter::default());
+        let (mut receivers, watch) = (Receivers::default(), Watch::default());
+        let halves = &watch.received;
         let flows: Vec<_> = (0..1000).map(|i| (FlowKey { src: i % 7, flow: i * 3 }, 1 + i % 4)).collect();
         for &(key, packets) in &flows {
-            receive(&mut receivers, key, packets, &halves);
+            receive(&mut receivers, key, packets, halves);
         }
         let packed = receivers.finished.as_ref().map_or(0, |finished| finished.len());
         assert!(packed > 700 && receivers.places.len() == 1000 - packed, "{packed}");
@@ -352,13 +341,13 @@ mod tests {
                     seen.packets += 1;
                     assert_eq!(count, packets);
                 });
-                receivers.hand_in_many(&halves);
+                receivers.hand_in_many(halves);
             }
         }
         assert_eq!(receivers.finished.as_ref().map_or(0, |finished| finished.len()), 1000);
-        receivers.hand_in_all(&halves);
+        receivers.hand_in_all(&watch, Time(2), 7);
         let mut packets = vec![0; 3000];
-        for half in halves.finish().unwrap().to_vec().unwrap() {
+        for half in watch.received.finish().unwrap().to_vec().unwrap() {
             packets[half.flow as usize] += half.packets;
         }
         for (key, count) in flows {
