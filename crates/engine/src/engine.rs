@@ -180,6 +180,7 @@ impl<'m, M: Model> Engine<'m, M> {
                     to_next: 0,
                     tally: 0,
                 },
+                events: Vec::new(),
                 order: Order::new(grid.windows.length()),
                 windows: grid.windows,
                 long_order: Vec::new(),
@@ -213,21 +214,25 @@ impl<'m, M: Model> Engine<'m, M> {
             worker.outbox.wheel.is_empty() && worker.beyond.is_empty() && !worker.is_cut
         };
         let out_of_time = !stopped && setup.until > END_OF_TIME && !workers.iter().all(is_idle);
+        let mut messages = 0;
         let mut pending = Vec::new();
-        for worker in &mut workers {
+        let mut states = Vec::with_capacity(threads);
+        for worker in workers {
+            let Worker { nodes, mut late, handled, outbox: Outbox { wheel, timers, .. }, .. } = worker;
+            let events = wheel.into_events();
+            let all = events.len();
+            // Where they lie already.
+            let mut under_way: Vec<_> =
+                events.into_iter().filter(|event| event.source != TIMER).map(|event| event.payload).collect();
+            // Timers that still wait have not been handled.
+            messages += handled - (timers - (all - under_way.len()) as u64);
+            under_way.append(&mut late);
             match pending.is_empty() {
-                true => pending = std::mem::take(&mut worker.late),
-                false => pending.append(&mut worker.late),
+                true => pending = under_way,
+                false => pending.append(&mut under_way),
             }
-            for event in worker.outbox.wheel.drain() {
-                match event.source {
-                    TIMER => worker.outbox.timers -= 1,
-                    _ => pending.push(event.payload),
-                }
-            }
+            states.push(nodes.into_iter());
         }
-        let messages = workers.iter().map(Worker::messages).sum();
-        let mut states: Vec<_> = workers.into_iter().map(|worker| worker.nodes.into_iter()).collect();
         let nodes = homes
             .iter()
             .map(|home| states[home.part as usize].next().expect("every node lives in its part"))
@@ -289,6 +294,8 @@ struct Worker<'e, M: Model> {
     /// The nodes that wait for an instant at or after the limit inside them.
     beyond: BTreeSet<u32>,
     outbox: Outbox<'e, M::Payload>,
+    /// Those of the running turn.
+    events: Vec<Event<P<M>>>,
     order: Order,
     windows: Windows,
     /// Scratch for turns of too many events for that.
@@ -372,15 +379,14 @@ impl<M: Model> Worker<'_, M> {
     fn take_turn(&mut self, local: u32, end: Time, whole: bool) {
         self.outbox.running = Running { local, window_end: end };
         self.outbox.now = self.start;
-        let (buffer, mut events) = self.outbox.wheel.take_inbox(local);
-        if whole && Order::takes(events.len()) {
-            self.handle_in_order(local, &mut events);
+        self.outbox.wheel.take_inbox(local, &mut self.events);
+        if whole && Order::takes(self.events.len()) {
+            self.handle_in_order(local);
         } else {
-            self.handle_in_long_order(local, end, &mut events);
+            self.handle_in_long_order(local, end);
         }
         let Worker { model, nodes, ids, outbox, limit, beyond, .. } = self;
         let (node, id) = (&mut nodes[local as usize], ids[local as usize]);
-        outbox.wheel.recycle(local, buffer, events);
         let next = loop {
             if outbox.next_timer < end {
                 model.take_turn(node, id, Timers { outbox, before: end });
@@ -407,8 +413,8 @@ impl<M: Model> Worker<'_, M> {
 
     /// Handles a turn's events by (time, source, order of sending).
     #[inline]
-    fn handle_in_order(&mut self, local: u32, events: &mut [Event<P<M>>]) {
-        let Worker { model, nodes, ids, outbox, order, handled, start, .. } = self;
+    fn handle_in_order(&mut self, local: u32) {
+        let Worker { model, nodes, ids, outbox, events, order, handled, start, .. } = self;
         *handled += events.len() as u64;
         let keys = order.sort(*start, events.iter().map(|event| (event.at, event.source)));
         let order = keys.windows(2).map(|pair| (index(pair[0]), pair[0] ^ pair[1]));
@@ -417,8 +423,8 @@ impl<M: Model> Worker<'_, M> {
 
     /// The same for windows that are crowded, or cut by the run's limit.
     #[cold]
-    fn handle_in_long_order(&mut self, local: u32, end: Time, events: &mut [Event<P<M>>]) {
-        let Worker { model, nodes, ids, outbox, long_order, late, is_cut, handled, start, .. } = self;
+    fn handle_in_long_order(&mut self, local: u32, end: Time) {
+        let Worker { model, nodes, ids, outbox, events, long_order, late, is_cut, handled, start, .. } = self;
         long_order.clear();
         for (index, event) in events.iter().enumerate() {
             if event.at < end {
@@ -447,7 +453,7 @@ struct Events<'t, 'e, I, P> {
     outbox: &'t mut Outbox<'e, P>,
 }
 
-impl<P: Copy, I: Iterator<Item = (usize, u64)>> Turn<P> for Events<'_, '_, I, P> {
+impl<P: Copy + Default, I: Iterator<Item = (usize, u64)>> Turn<P> for Events<'_, '_, I, P> {
     #[inline(always)]
     fn run(self, handler: &mut impl Handler<P>) {
         let Events { order, events, outbox } = self;
@@ -469,14 +475,14 @@ struct Timers<'t, 'e, P> {
     before: Time,
 }
 
-impl<P: Copy> Turn<P> for Timers<'_, '_, P> {
+impl<P: Copy + Default> Turn<P> for Timers<'_, '_, P> {
     fn run(self, handler: &mut impl Handler<P>) {
         handle_timers(handler, self.outbox, self.before);
     }
 }
 
 #[inline(never)]
-fn handle_timers<P: Copy>(handler: &mut impl Handler<P>, outbox: &mut Outbox<'_, P>, before: Time) {
+fn handle_timers<P: Copy + Default>(handler: &mut impl Handler<P>, outbox: &mut Outbox<'_, P>, before: Time) {
     // While timers wait, nothing is said of what comes next.
     outbox.to_next = 0;
     while let Some((at, mut payload)) = outbox.due_timer(before) {
@@ -551,7 +557,7 @@ impl<P> Outbox<'_, P> {
     }
 }
 
-impl<P: Copy> Scheduler<P> for Outbox<'_, P> {
+impl<P: Copy + Default> Scheduler<P> for Outbox<'_, P> {
     #[inline(always)]
     fn send_made(&mut self, to: NodeIndex, source: u32, at: Time, make: impl FnOnce() -> P) {
         debug_assert!(source < TIMER, "{source} is no message's source");

@@ -50,6 +50,7 @@
 mod barrier;
 mod engine;
 mod exchange;
+mod inboxes;
 mod model;
 mod order;
 mod partition;

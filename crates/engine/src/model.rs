@@ -14,8 +14,8 @@ pub const TIMER: u32 = (1 << 30) - 1;
 pub trait Model: Sync {
     /// The state of one node.
     type Node: Send;
-    /// What messages and timers carry. Plain data; it is copied once per message.
-    type Payload: Copy + Send;
+    /// What messages and timers carry. Plain data; it is copied once per message. The default one fills places that no message has yet.
+    type Payload: Copy + Default + Send;
 
     /// Called once per node before time starts. May set timers and send messages, as of time zero.
     fn start(&self, node: &mut Self::Node, id: NodeIndex, out: &mut impl Scheduler<Self::Payload>);

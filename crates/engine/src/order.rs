@@ -15,12 +15,11 @@ const INDEX_BITS: u32 = 12;
 pub(crate) const TIME_BITS: u32 = 64 - SOURCE_BITS - INDEX_BITS;
 /// Below so many, insertion alone is faster.
 const FEW: usize = 20;
-/// Stretches of a window.
-const STRETCHES: usize = 64;
+/// Up to so many, few stretches of a window do. The fewer events share one, the better the processor foresees how far they are moved.
+const SOME: usize = 64;
 /// Above so many, places among them do not fit a byte.
 const MANY: usize = u8::MAX as usize;
-/// Stretches of a window of more events, and the keys that there may be.
-const MANY_STRETCHES: usize = 512;
+/// So many have no keys.
 const MOST: usize = 1 << INDEX_BITS;
 
 /// An event's place in the order: its instant's place in its window, its source, its index.
@@ -56,6 +55,7 @@ pub(crate) struct Order {
     /// Of turns of many events; empty before the first one.
     many: Vec<Key>,
     spread_many: Vec<Key>,
+    places: Vec<u16>,
 }
 
 impl Order {
@@ -68,13 +68,14 @@ impl Order {
             spread: Box::new([0; MANY + 1]),
             many: Vec::new(),
             spread_many: Vec::new(),
+            places: Vec::new(),
         }
     }
 
     /// Whether so many events of one window have keys.
     #[inline]
     pub(crate) fn takes(events: usize) -> bool {
-        events < 1 << INDEX_BITS
+        events < MOST
     }
 
     /// The keys in order, of events of a window that begins at `start`, and behind them one that is greater, or at worst makes the last instant look shared.
@@ -89,15 +90,17 @@ impl Order {
             }
             self.keys[count] = LAST;
             &self.keys[..=count]
+        } else if count <= SOME {
+            self.sort_some::<64>(keys)
         } else if count <= MANY {
-            self.sort_some(keys)
+            self.sort_some::<256>(keys)
         } else {
             self.sort_many(keys)
         }
     }
 
     #[inline(always)]
-    fn sort_some(&mut self, events: impl ExactSizeIterator<Item = Key>) -> &[Key] {
+    fn sort_some<const STRETCHES: usize>(&mut self, events: impl ExactSizeIterator<Item = Key>) -> &[Key] {
         let Order { bits, keys, spread, .. } = self;
         let count = events.len();
         // The stretches are the first bits of a place in the window.
@@ -127,26 +130,25 @@ impl Order {
         &spread[..=count]
     }
 
-    /// As [`Self::sort_some`], with two bytes for a place.
+    /// As [`Self::sort_some`], with two bytes for a place, and stretches for one or two events each.
     #[inline(never)]
     fn sort_many(&mut self, events: impl Iterator<Item = Key>) -> &[Key] {
-        let Order { bits, many, spread_many, .. } = self;
+        let Order { bits, many, spread_many, places, .. } = self;
         many.clear();
         many.extend(events);
         if many.is_sorted() {
             many.push(LAST);
             return many;
         }
-        let first_bit = SOURCE_BITS + INDEX_BITS + bits.saturating_sub(MANY_STRETCHES.ilog2());
-        let stretch = |key: Key| (key >> first_bit) as usize % MANY_STRETCHES;
-        let mut places = [0u16; MANY_STRETCHES];
+        let stretches = many.len().next_power_of_two() / 2;
+        let first_bit = SOURCE_BITS + INDEX_BITS + bits.saturating_sub(stretches.ilog2());
+        let stretch = |key: Key| (key >> first_bit) as usize % MOST;
+        places.clear();
+        places.resize(stretches, 0);
         for &key in &*many {
             places[stretch(key)] += 1;
         }
-        let mut before = 0;
-        for place in &mut places {
-            before += std::mem::replace(place, before);
-        }
+        add_up_many(places);
         spread_many.resize(MOST, 0);
         let spread: &mut [Key; MOST] = spread_many.as_mut_slice().try_into().expect("it has that length");
         for &key in &*many {
@@ -191,13 +193,26 @@ fn insert(keys: &mut [Key; MANY + 1], greatest: &mut Key, end: u8, key: Key) {
 }
 
 /// Makes of counts, one byte each and at most 255 together, the sums of those before them: eight at a time.
-fn add_up(counts: &mut [u8; STRETCHES]) {
+fn add_up<const STRETCHES: usize>(counts: &mut [u8; STRETCHES]) {
     const EACH: u64 = 0x0101_0101_0101_0101;
     let mut before = 0;
     for eight in counts.as_chunks_mut::<8>().0 {
         let sums = u64::from_le_bytes(*eight).wrapping_mul(EACH);
         *eight = ((sums << 8) + before * EACH).to_le_bytes();
         before += sums >> 56;
+    }
+}
+
+/// The same with two bytes for each, and at most 65,535 together: four at a time.
+fn add_up_many(counts: &mut [u16]) {
+    const EACH: u64 = 0x0001_0001_0001_0001;
+    let mut before = 0;
+    for four in counts.as_chunks_mut::<4>().0 {
+        let [a, b, c, d] = four.map(u64::from);
+        let sums = (a | b << 16 | c << 32 | d << 48).wrapping_mul(EACH);
+        let all = (sums << 16) + before * EACH;
+        *four = [all as u16, (all >> 16) as u16, (all >> 32) as u16, (all >> 48) as u16];
+        before += sums >> 48;
     }
 }
 

@@ -1,20 +1,18 @@
 //! The windows of one partition: who has a turn when, and with which messages.
 //!
-//! Near windows are slots of a ring; each slot lists the nodes that have a turn in it and each node's inbox is a
-//! buffer borrowed from a pool. A buffer goes back to the pool when its turn is over: without that, every slot would
-//! hold the memory of its busiest moment for ever. A node gets a buffer about as large as its last ones had to be: without that, every
-//! buffer would some day serve the busiest node, and be as large for ever. Windows beyond the ring wait in an ordered map.
+//! Near windows are slots of a ring, in each of which a node may have an [inbox](Inboxes). Windows beyond the ring wait in an ordered map.
 
 use std::collections::BTreeMap;
 
 use netloom_units::Time;
 
+use crate::inboxes::Inboxes;
 use crate::windows::Windows;
 
 /// A message or timer on its way to a node of this partition.
 // The payload is written first: what it is copied from could otherwise, for all the compiler knows, be what is being written.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Event<P> {
     pub(crate) payload: P,
     pub(crate) at: Time,
@@ -23,20 +21,13 @@ pub(crate) struct Event<P> {
     pub(crate) node: u32,
 }
 
-/// Index of a pooled buffer; 0 for none.
-type BufferRef = u32;
-
 struct Far<P> {
     events: Vec<Event<P>>,
     wakes: Vec<u32>,
 }
 
 pub(crate) struct Wheel<P> {
-    /// Per slot: nodes with a turn in its window, in the order in which they asked.
-    turns: Vec<Vec<u32>>,
-    /// `inboxes[slot × nodes + node]`
-    inboxes: Vec<BufferRef>,
-    nodes: usize,
+    inboxes: Inboxes<P>,
     /// Number of slots minus one; the number is a power of two.
     mask: u64,
     windows: Windows,
@@ -54,35 +45,18 @@ pub(crate) struct Wheel<P> {
     near: u64,
     /// What that is once time has started.
     later_near: u64,
-    pool: Vec<Vec<Event<P>>>,
-    /// `free[s]` are empty buffers for 2^s events each.
-    free: [Vec<BufferRef>; SIZES],
-    /// Per node, the size of its next buffer as an index of `free`.
-    wanted: Vec<u8>,
     far: BTreeMap<u64, Far<P>>,
     /// First key of `far`, cached.
     far_first: u64,
 }
 
-/// No buffer holds 2^32 events.
-const SIZES: usize = 32;
-
-/// By how many sizes too large a buffer may be for its node.
-const LARGER: usize = 2;
-
-/// From this size on a node begins with half of what its last buffers had to hold, as its later windows have only begun to fill: what does not come in
-/// then is moved once.
-const LARGE: u8 = 7;
-
-impl<P: Copy> Wheel<P> {
+impl<P: Copy + Default> Wheel<P> {
     /// A wheel for `nodes` nodes, of whose windows `slots` (a power of two) are near; `epoch` (fewer) are run between two meetings.
     pub(crate) fn new(nodes: usize, windows: Windows, slots: usize, epoch: u64) -> Self {
         debug_assert!(slots.is_power_of_two() && slots <= 256 && epoch < slots as u64);
         let later_near = (slots as u64 - epoch).div_ceil(windows.step());
         Wheel {
-            turns: vec![Vec::new(); slots],
-            inboxes: vec![0; slots * nodes],
-            nodes,
+            inboxes: Inboxes::new(slots, nodes),
             mask: slots as u64 - 1,
             windows,
             current: 0,
@@ -92,10 +66,6 @@ impl<P: Copy> Wheel<P> {
             own_opens: Time::ZERO,
             near: 0,
             later_near: if windows.are_counted_ahead() { later_near } else { 0 },
-            // Nobody gets the first one.
-            pool: vec![Vec::new()],
-            free: [const { Vec::new() }; SIZES],
-            wanted: vec![0; nodes],
             far: BTreeMap::new(),
             far_first: u64::MAX,
         }
@@ -158,7 +128,7 @@ impl<P: Copy> Wheel<P> {
     #[inline]
     pub(crate) fn wake(&mut self, node: u32, window: u64) {
         if window - self.current <= self.mask {
-            self.buffer_for(window, node);
+            self.inboxes.wake(self.slot(window), node);
         } else {
             self.far_window(window).wakes.push(node);
         }
@@ -167,70 +137,12 @@ impl<P: Copy> Wheel<P> {
     /// Puts an event into the ring.
     #[inline(always)]
     fn place(&mut self, window: u64, node: u32, make: impl FnOnce() -> Event<P>) {
-        let buffer = self.buffer_for(window, node);
-        let events = &mut self.pool[buffer as usize];
-        if events.len() == events.capacity() {
-            self.push_growing(buffer, make());
-        } else {
-            events.push(make());
-        }
+        self.inboxes.put(self.slot(window), node, make);
     }
 
     #[inline(always)]
-    fn buffer_for(&mut self, window: u64, node: u32) -> BufferRef {
-        let slot = (window & self.mask) as usize;
-        let place = slot * self.nodes + node as usize;
-        let known = self.inboxes[place];
-        if known != 0 { known } else { self.open_inbox(slot, place, node) }
-    }
-
-    /// A node's first message in a window: it gets a turn and a buffer.
-    #[inline(never)]
-    fn open_inbox(&mut self, slot: usize, place: usize, node: u32) -> BufferRef {
-        let wanted = self.wanted[node as usize];
-        let buffer = self.free_buffer(wanted - u8::from(wanted >= LARGE));
-        self.inboxes[place] = buffer;
-        self.turns[slot].push(node);
-        buffer
-    }
-
-    /// An empty buffer for 2^`size` events.
-    #[inline]
-    fn free_buffer(&mut self, size: u8) -> BufferRef {
-        self.free[usize::from(size) % SIZES].pop().unwrap_or_else(|| self.larger_or_new(size))
-    }
-
-    /// A larger one that nobody needs now, or else a new one.
-    #[cold]
-    #[inline(never)]
-    fn larger_or_new(&mut self, size: u8) -> BufferRef {
-        let larger = self.free.iter_mut().skip(usize::from(size) + 1).take(LARGER).find_map(Vec::pop);
-        larger.unwrap_or_else(|| {
-            self.pool.push(Vec::with_capacity(1 << size));
-            self.pool.len() as BufferRef - 1
-        })
-    }
-
-    /// Adds a message to a buffer that is full: it changes places with a free one of twice its size, or grows to that.
-    #[cold]
-    #[inline(never)]
-    fn push_growing(&mut self, buffer: BufferRef, event: Event<P>) {
-        let size = self.pool[buffer as usize].capacity().ilog2() as usize;
-        match self.free[(size + 1) % SIZES].pop() {
-            Some(free) => {
-                self.pool.swap(buffer as usize, free as usize);
-                let [small, large] =
-                    self.pool.get_disjoint_mut([free as usize, buffer as usize]).expect("two buffers");
-                large.append(small);
-                self.free[size].push(free);
-            }
-            None => {
-                let events = &mut self.pool[buffer as usize];
-                events.reserve_exact(events.capacity());
-            }
-        }
-        self.pool[buffer as usize].push(event);
-        self.wanted[event.node as usize] = size as u8 + 1;
+    fn slot(&self, window: u64) -> usize {
+        (window & self.mask) as usize
     }
 
     fn far_window(&mut self, window: u64) -> &mut Far<P> {
@@ -241,7 +153,7 @@ impl<P: Copy> Wheel<P> {
     /// The first window from the current one on in which somebody has a turn.
     pub(crate) fn next_busy(&self) -> Option<u64> {
         let near = (self.current..=self.current + self.mask)
-            .find(|&window| !self.turns[(window & self.mask) as usize].is_empty());
+            .find(|&window| !self.inboxes.is_idle(self.slot(window)));
         Some(near.unwrap_or(u64::MAX).min(self.far_first)).filter(|&window| window != u64::MAX)
     }
 
@@ -285,28 +197,13 @@ impl<P: Copy> Wheel<P> {
 
     /// Takes the list of nodes that have a turn in the current window. Give it back with [`Self::finish`].
     pub(crate) fn take_turns(&mut self) -> Vec<u32> {
-        std::mem::take(&mut self.turns[(self.current & self.mask) as usize])
+        self.inboxes.take_turns(self.slot(self.current))
     }
 
-    /// Takes a node's messages of the current window. Give the buffer back with [`Self::recycle`].
+    /// Takes a node's messages of the current window.
     #[inline]
-    pub(crate) fn take_inbox(&mut self, node: u32) -> (BufferRef, Vec<Event<P>>) {
-        let slot = (self.current & self.mask) as usize;
-        let buffer = std::mem::take(&mut self.inboxes[slot * self.nodes + node as usize]);
-        (buffer, std::mem::take(&mut self.pool[buffer as usize]))
-    }
-
-    #[inline]
-    pub(crate) fn recycle(&mut self, node: u32, buffer: BufferRef, mut events: Vec<Event<P>>) {
-        let size = events.capacity().ilog2();
-        // Half of it would have done.
-        if events.len() < events.capacity() / 4 {
-            let wanted = &mut self.wanted[node as usize];
-            *wanted = (*wanted).min(size as u8 - 1);
-        }
-        events.clear();
-        self.pool[buffer as usize] = events;
-        self.free[size as usize % SIZES].push(buffer);
+    pub(crate) fn take_inbox(&mut self, node: u32, events: &mut Vec<Event<P>>) {
+        self.inboxes.take(self.slot(self.current), node, events);
     }
 
     /// Whether nothing waits for any node.
@@ -314,57 +211,16 @@ impl<P: Copy> Wheel<P> {
         self.next_busy().is_none()
     }
 
-    /// Empties the wheel.
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Event<P>> {
-        // What follows may be kept: room for it comes from what nobody needs.
-        self.pool.retain(|events| !events.is_empty());
-        let near = std::mem::take(&mut self.pool).into_iter().flatten();
-        near.chain(std::mem::take(&mut self.far).into_values().flat_map(|far| far.events))
+    /// All that waits, in the room that near events had.
+    pub(crate) fn into_events(self) -> Vec<Event<P>> {
+        let mut events = self.inboxes.into_events();
+        self.far.into_values().for_each(|mut far| events.append(&mut far.events));
+        events
     }
 
     /// Ends the current window.
-    pub(crate) fn finish(&mut self, mut turns: Vec<u32>) {
-        turns.clear();
-        let slot = (self.current & self.mask) as usize;
-        debug_assert!(self.turns[slot].is_empty(), "a node got a turn in the window being run");
-        self.turns[slot] = turns;
+    pub(crate) fn finish(&mut self, turns: Vec<u32>) {
+        self.inboxes.finish(self.slot(self.current), turns);
         self.advance_to(self.current + 1);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MOST: usize = 8;
-
-    /// So many messages for a node in the current window, and its turn; returns what came.
-    fn turn(wheel: &mut Wheel<u32>, node: u32, messages: usize) -> Vec<u32> {
-        let window = wheel.current;
-        for payload in 0..messages as u32 {
-            wheel.insert_timer(window, Event { payload, at: Time(1), source: 0, node });
-        }
-        let turns = wheel.take_turns();
-        assert_eq!(turns, [node]);
-        let (buffer, events) = wheel.take_inbox(node);
-        let came = events.iter().map(|event| event.payload).collect();
-        wheel.recycle(node, buffer, events);
-        wheel.finish(turns);
-        came
-    }
-
-    /// One node after the other has its busiest turn: they get by with the buffers of two.
-    #[test]
-    fn a_buffer_that_nobody_needs_serves_whoever_does() {
-        let mut wheel = Wheel::new(5, Windows::new(1000), 8, 1);
-        let mut made = Vec::new();
-        for node in 0..5 {
-            for messages in [1, 3, MOST, 1, 1, 1, 1] {
-                let expected: Vec<u32> = (0..messages as u32).collect();
-                assert_eq!(turn(&mut wheel, node, messages), expected);
-            }
-            made.push(wheel.pool.iter().map(Vec::capacity).sum::<usize>());
-        }
-        assert!(made.iter().all(|&room| room <= 2 * MOST), "{made:?}");
     }
 }

@@ -41,6 +41,12 @@ enum Note {
     Alarm(u32),
 }
 
+impl Default for Note {
+    fn default() -> Self {
+        Note::Token(0)
+    }
+}
+
 const NODES: u32 = 13;
 
 /// Sources under which a node logs alarms, and what it looks like at them.

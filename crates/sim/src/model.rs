@@ -99,11 +99,12 @@ pub(crate) enum Node {
 }
 
 /// What travels, and what nodes set timers for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum Message {
     /// Crosses a channel.
     Packet(Packet),
     /// The next message of the workload starts.
+    #[default]
     Start,
     /// A flow that was ordered from outside starts.
     Order { dst: u32, bytes: Bytes, ticket: u32, class: u8 },

@@ -1,0 +1,231 @@
+//! The messages of near windows: for every node and window the events that wait, in chunks of a few that all nodes share.
+//!
+//! Nothing that has been written is moved as more comes in. When a node's turn begins its events are copied to one place, and their chunks are free for what the
+//! turn sends: most messages are written to memory that has just been read, and is in the cache.
+
+use std::ops::Range;
+
+use crate::wheel::Event;
+
+/// Events per chunk: a kilobyte of packets.
+const CHUNK: u32 = 16;
+
+/// The first chunk is nobody's: an inbox that ends there has a turn and no events.
+const AWAKE: u32 = CHUNK;
+
+pub(crate) struct Inboxes<P> {
+    /// `ends[slot × nodes + node]` is where the inbox's last event ends among the places: 0 if it has no turn.
+    ends: Vec<u32>,
+    nodes: usize,
+    /// Per slot: nodes that have a turn, in the order in which they asked.
+    turns: Vec<Vec<u32>>,
+    places: Vec<Event<P>>,
+    /// Per chunk the one behind it: that of the last one of an inbox is the first one.
+    next: Vec<u32>,
+    /// The first chunk that nobody needs; 0 if there is none.
+    free: u32,
+}
+
+impl<P: Copy + Default> Inboxes<P> {
+    /// Empty ones, for so many windows at a time.
+    pub(crate) fn new(slots: usize, nodes: usize) -> Self {
+        Inboxes {
+            ends: vec![0; slots * nodes],
+            nodes,
+            turns: vec![Vec::new(); slots],
+            places: vec![Event::default(); CHUNK as usize],
+            next: vec![0],
+            free: 0,
+        }
+    }
+
+    /// Whether no node has a turn.
+    pub(crate) fn is_idle(&self, slot: usize) -> bool {
+        self.turns[slot].is_empty()
+    }
+
+    /// Adds an event to an inbox, and makes it in its place.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, slot: usize, node: u32, make: impl FnOnce() -> Event<P>) {
+        let inbox = slot * self.nodes + node as usize;
+        let end = &mut self.ends[inbox];
+        let mut place = *end;
+        *end += 1;
+        if place.is_multiple_of(CHUNK) {
+            place = self.lengthen(slot, inbox, node, place);
+        }
+        self.places[place as usize] = make();
+    }
+
+    /// Gives a node a turn even if nothing comes.
+    #[inline]
+    pub(crate) fn wake(&mut self, slot: usize, node: u32) {
+        let end = &mut self.ends[slot * self.nodes + node as usize];
+        if *end == 0 {
+            *end = AWAKE;
+            self.turns[slot].push(node);
+        }
+    }
+
+    /// Gives an inbox another chunk; returns its first place, which is taken.
+    #[inline(never)]
+    fn lengthen(&mut self, slot: usize, inbox: usize, node: u32, end: u32) -> u32 {
+        let chunk = self.free;
+        let chunk = if chunk == 0 { self.another() } else { chunk };
+        self.free = self.next[chunk as usize];
+        if end > AWAKE {
+            let last = end / CHUNK - 1;
+            self.next[chunk as usize] = std::mem::replace(&mut self.next[last as usize], chunk);
+        } else {
+            self.next[chunk as usize] = chunk;
+            if end == 0 {
+                self.turns[slot].push(node);
+            }
+        }
+        self.ends[inbox] = chunk * CHUNK + 1;
+        chunk * CHUNK
+    }
+
+    /// A new chunk.
+    #[cold]
+    #[inline(never)]
+    fn another(&mut self) -> u32 {
+        let chunk = self.next.len();
+        self.places.resize((chunk + 1) * CHUNK as usize, Event::default());
+        self.next.push(0);
+        chunk as u32
+    }
+
+    /// Takes the list of nodes that have a turn. Give it back with [`Self::finish`].
+    pub(crate) fn take_turns(&mut self, slot: usize) -> Vec<u32> {
+        std::mem::take(&mut self.turns[slot])
+    }
+
+    /// All of them have been taken.
+    pub(crate) fn finish(&mut self, slot: usize, mut turns: Vec<u32>) {
+        debug_assert!(self.turns[slot].is_empty(), "a node got a turn in the window being run");
+        turns.clear();
+        self.turns[slot] = turns;
+    }
+
+    /// Empties a node's inbox: `events` are then what was in it, in the order in which it came.
+    #[inline(never)]
+    pub(crate) fn take(&mut self, slot: usize, node: u32, events: &mut Vec<Event<P>>) {
+        events.clear();
+        let end = std::mem::take(&mut self.ends[slot * self.nodes + node as usize]);
+        chunks(&self.next, end, |range| events.extend_from_slice(&self.places[range]));
+        if end > AWAKE {
+            let last = &mut self.next[(end as usize - 1) / CHUNK as usize];
+            std::mem::swap(last, &mut self.free);
+        }
+    }
+
+    /// All that is in them, in the room that they had.
+    pub(crate) fn into_events(self) -> Vec<Event<P>> {
+        let Inboxes { ends, nodes, turns, mut places, next, .. } = self;
+        let mut is_taken = vec![false; places.len()];
+        for (slot, turns) in turns.iter().enumerate() {
+            for &node in turns {
+                let end = ends[slot * nodes + node as usize];
+                chunks(&next, end, |range| is_taken[range].fill(true));
+            }
+        }
+        let mut is_taken = is_taken.into_iter();
+        places.retain(|_| is_taken.next() == Some(true));
+        places
+    }
+}
+
+/// Calls `each` with the places that an inbox takes up, in the order in which they were filled.
+#[inline(always)]
+fn chunks(next: &[u32], end: u32, mut each: impl FnMut(Range<usize>)) {
+    if end <= AWAKE {
+        return;
+    }
+    let last = (end - 1) / CHUNK;
+    let mut chunk = next[last as usize];
+    while chunk != last {
+        let place = (chunk * CHUNK) as usize;
+        each(place..place + CHUNK as usize);
+        chunk = next[chunk as usize];
+    }
+    each((last * CHUNK) as usize..end as usize);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use netloom_units::Time;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SLOTS: usize = 4;
+    const NODES: usize = 3;
+
+    fn event(payload: u32) -> Event<u32> {
+        Event { payload, at: Time(1), source: 7, node: 0 }
+    }
+
+    fn payloads(events: &[Event<u32>]) -> Vec<u32> {
+        events.iter().map(|event| event.payload).collect()
+    }
+
+    proptest! {
+        /// What comes to one of many inboxes comes out of it, and in that order; what is left comes out in the end.
+        #[test]
+        fn as_lists_would(steps in prop::collection::vec((0..SLOTS, 0..NODES as u32, 0u32..60), 0..120)) {
+            let mut inboxes = Inboxes::new(SLOTS, NODES);
+            let mut lists: BTreeMap<(usize, u32), Vec<u32>> = BTreeMap::new();
+            let (mut taken, mut sent) = (Vec::new(), 0);
+            for (slot, node, count) in steps {
+                if count == 0 {
+                    inboxes.wake(slot, node);
+                    lists.entry((slot, node)).or_default();
+                } else if count < 40 {
+                    for _ in 0..count {
+                        inboxes.put(slot, node, || event(sent));
+                        lists.entry((slot, node)).or_default().push(sent);
+                        sent += 1;
+                    }
+                } else {
+                    let turns = inboxes.take_turns(slot);
+                    let mut with_turns = turns.clone();
+                    with_turns.sort_unstable();
+                    let wanted: Vec<u32> =
+                        (0..NODES as u32).filter(|&node| lists.contains_key(&(slot, node))).collect();
+                    prop_assert_eq!(with_turns, wanted);
+                    for &node in &turns {
+                        inboxes.take(slot, node, &mut taken);
+                        prop_assert_eq!(Some(payloads(&taken)), lists.remove(&(slot, node)));
+                    }
+                    inboxes.finish(slot, turns);
+                }
+            }
+            let mut left = payloads(&inboxes.into_events());
+            left.sort_unstable();
+            let mut wanted: Vec<u32> = lists.into_values().flatten().collect();
+            wanted.sort_unstable();
+            prop_assert_eq!(left, wanted);
+        }
+    }
+
+    /// One node after the other has its busiest turn: they get by with the chunks of one.
+    #[test]
+    fn chunks_that_nobody_needs_serve_whoever_does() {
+        const MOST: u32 = 10 * CHUNK;
+        let mut inboxes = Inboxes::new(1, 5);
+        let mut events = Vec::new();
+        for node in 0..5 {
+            for count in [1, 3, MOST, 1] {
+                (0..count).for_each(|payload| inboxes.put(0, node, || event(payload)));
+                let turns = inboxes.take_turns(0);
+                inboxes.take(0, node, &mut events);
+                assert_eq!(payloads(&events), (0..count).collect::<Vec<_>>());
+                inboxes.finish(0, turns);
+            }
+        }
+        assert_eq!(inboxes.next.len() as u32, 1 + MOST / CHUNK);
+    }
+}
