@@ -146,7 +146,7 @@ fn survey() {
         println!("| {name} | {} |", cells.collect::<Vec<_>>().join(" | "));
     };
     let ideal = |name: &str, guess: f64, choice: Choice| {
-        print(name, &[1, 2, 3], guess, &|network, seed, guess| {
+        print(name, &[1], guess, &|network, seed, guess| {
             let ways = ways(network, &setting("purified", seed, |_| ()));
             let offer = |share| offer_ideally(network, seed, &ways, share * ways.theta, choice, MIB);
             saturation(guess, offer)
@@ -159,8 +159,8 @@ fn survey() {
             saturation(guess, |share| offer(network, config.clone(), share * theta, MIB))
         });
     };
-    ideal("ideal sharing, layers in turn", 0.35, Choice::InTurn);
-    ideal("ideal sharing, the best layer", 0.8, Choice::Best);
+    ideal("ideal sharing, layers in turn", 0.4, Choice::InTurn);
+    ideal("ideal sharing, the best layer", 0.85, Choice::Best);
     row("purified transport", "purified", &[1, 2, 3], 0.65, &|_| ());
     row("leaves a layer after 4 trims in a row", "purified", &[1], 0.65, &leaves_after(4));
     row("queues of 16 packets", "purified", &[1], 0.65, &queues_of(16));
