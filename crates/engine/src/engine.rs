@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use netloom_units::Time;
 
 use crate::exchange::{Exchange, Party};
+use crate::inboxes::{Ahead, CHUNK};
 use crate::model::{Handler, Model, NodeIndex, Scheduler, TIMER, Turn};
 use crate::order::{Order, index, is_of_instants};
 use crate::wheel::{Event, Wheel};
@@ -175,6 +176,7 @@ impl<'m, M: Model> Engine<'m, M> {
                     next_timer: Time::MAX,
                     soon_sequence: 0,
                     running: Running { local: 0, window_end: Time::ZERO },
+                    ahead: Ahead::default(),
                     now: Time::ZERO,
                     timers: 0,
                     to_next: 0,
@@ -367,8 +369,8 @@ impl<M: Model> Worker<'_, M> {
         let whole = self.outbox.wheel.begin_window();
         let end = whole.min(self.limit);
         self.start = self.windows.start(window);
-        for &local in &turns {
-            self.take_turn(local, end, end == whole);
+        for (turn, &local) in turns.iter().enumerate() {
+            self.take_turn(local, turns.get(turn + 1).copied(), end, end == whole);
         }
         self.outbox.wheel.finish(turns);
     }
@@ -376,10 +378,15 @@ impl<M: Model> Worker<'_, M> {
     /// One node's turn: its events of the window in order, then everything that happens inside it until the end.
     ///
     /// `whole` says that the run's limit does not cut the window.
-    fn take_turn(&mut self, local: u32, end: Time, whole: bool) {
+    fn take_turn(&mut self, local: u32, next: Option<u32>, end: Time, whole: bool) {
         self.outbox.running = Running { local, window_end: end };
         self.outbox.now = self.start;
         self.outbox.wheel.take_inbox(local, &mut self.events);
+        self.outbox.ahead = Ahead::default();
+        if let Some(next) = next {
+            self.outbox.ahead = self.outbox.wheel.look_ahead(next);
+            self.model.expect(&self.nodes[next as usize]);
+        }
         if whole && Order::takes(self.events.len()) {
             self.handle_in_order(local);
         } else {
@@ -457,7 +464,10 @@ impl<P: Copy + Default, I: Iterator<Item = (usize, u64)>> Turn<P> for Events<'_,
     #[inline(always)]
     fn run(self, handler: &mut impl Handler<P>) {
         let Events { order, events, outbox } = self;
-        for (index, to_next) in order {
+        for (place, (index, to_next)) in order.enumerate() {
+            if place % CHUNK as usize == 0 {
+                outbox.fetch();
+            }
             let Event { at, source, payload, .. } = &mut events[index];
             outbox.to_next = to_next;
             if outbox.next_timer != Time::MAX {
@@ -536,6 +546,8 @@ struct Outbox<'e, P> {
     next_timer: Time,
     soon_sequence: u64,
     running: Running,
+    /// Of the turn after it.
+    ahead: Ahead,
     /// The instant of the turn's latest event or timer.
     now: Time,
     /// Timers set for later turns, so far.
@@ -546,7 +558,13 @@ struct Outbox<'e, P> {
     tally: u64,
 }
 
-impl<P> Outbox<'_, P> {
+impl<P: Copy + Default> Outbox<'_, P> {
+    /// Fetches some of the next turn's events while this one's are handled.
+    #[inline(never)]
+    fn fetch(&mut self) {
+        self.wheel.fetch(&mut self.ahead);
+    }
+
     /// Takes out the next timer of the running turn.
     #[cold]
     #[inline(never)]

@@ -5,10 +5,11 @@
 
 use std::ops::Range;
 
+use crate::fetch::fetch;
 use crate::wheel::Event;
 
 /// Events per chunk: a kilobyte of packets.
-const CHUNK: u32 = 16;
+pub(crate) const CHUNK: u32 = 16;
 
 /// The first chunk is nobody's: an inbox that ends there has a turn and no events.
 const AWAKE: u32 = CHUNK;
@@ -24,6 +25,14 @@ pub(crate) struct Inboxes<P> {
     next: Vec<u32>,
     /// The first chunk that nobody needs; 0 if there is none.
     free: u32,
+}
+
+/// What is still to be fetched of an inbox whose turn comes.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Ahead {
+    /// The next chunk; 0 if there is none.
+    chunk: u32,
+    last: u32,
 }
 
 impl<P: Copy + Default> Inboxes<P> {
@@ -118,6 +127,26 @@ impl<P: Copy + Default> Inboxes<P> {
             let last = &mut self.next[(end as usize - 1) / CHUNK as usize];
             std::mem::swap(last, &mut self.free);
         }
+    }
+
+    /// Where the events of a node's inbox lie, from the first on.
+    #[inline]
+    pub(crate) fn look_ahead(&self, slot: usize, node: u32) -> Ahead {
+        let end = self.ends[slot * self.nodes + node as usize];
+        let last = if end > AWAKE { (end - 1) / CHUNK } else { 0 };
+        Ahead { chunk: self.next[last as usize], last }
+    }
+
+    /// Has the processor fetch some of them.
+    #[inline]
+    pub(crate) fn fetch(&self, ahead: &mut Ahead) {
+        let Ahead { chunk, last } = *ahead;
+        if chunk == 0 {
+            return;
+        }
+        let place = (chunk * CHUNK) as usize;
+        self.places[place..place + CHUNK as usize].iter().for_each(fetch);
+        ahead.chunk = if chunk == last { 0 } else { self.next[chunk as usize] };
     }
 
     /// All that is in them, in the room that they had.

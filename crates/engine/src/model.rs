@@ -17,6 +17,12 @@ pub trait Model: Sync {
     /// What messages and timers carry. Plain data; it is copied once per message. The default one fills places that no message has yet.
     type Payload: Copy + Default + Send;
 
+    /// A node's turn is the next one of its thread: what it will touch first may be fetched. Affects speed only.
+    #[inline(always)]
+    fn expect(&self, node: &Self::Node) {
+        let _ = node;
+    }
+
     /// Called once per node before time starts. May set timers and send messages, as of time zero.
     fn start(&self, node: &mut Self::Node, id: NodeIndex, out: &mut impl Scheduler<Self::Payload>);
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use netloom_units::Time;
 
-use crate::inboxes::Inboxes;
+use crate::inboxes::{Ahead, Inboxes};
 use crate::windows::Windows;
 
 /// A message or timer on its way to a node of this partition.
@@ -204,6 +204,18 @@ impl<P: Copy + Default> Wheel<P> {
     #[inline]
     pub(crate) fn take_inbox(&mut self, node: u32, events: &mut Vec<Event<P>>) {
         self.inboxes.take(self.slot(self.current), node, events);
+    }
+
+    /// Where a node's messages of the current window lie.
+    #[inline]
+    pub(crate) fn look_ahead(&self, node: u32) -> Ahead {
+        self.inboxes.look_ahead(self.slot(self.current), node)
+    }
+
+    /// Has the processor fetch some of them.
+    #[inline]
+    pub(crate) fn fetch(&self, ahead: &mut Ahead) {
+        self.inboxes.fetch(ahead);
     }
 
     /// Whether nothing waits for any node.

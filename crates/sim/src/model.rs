@@ -221,6 +221,15 @@ impl Model for World {
     type Node = Node;
     type Payload = Message;
 
+    #[inline(always)]
+    fn expect(&self, node: &Node) {
+        match node {
+            Node::Host(host) => host.expect(),
+            Node::Switch(switch) => switch.expect(),
+            Node::Untouched | Node::Server(_) | Node::InServer => {}
+        }
+    }
+
     fn start(&self, node: &mut Node, _: NodeIndex, out: &mut impl Scheduler<Message>) {
         match node {
             Node::Host(host) => host.start(out),

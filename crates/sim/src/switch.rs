@@ -7,6 +7,7 @@ pub(crate) mod gauge;
 mod unreachable;
 
 use netloom_engine::Scheduler;
+use netloom_engine::fetch;
 use netloom_fabric::{CongestionPoint, Credit, Fate, Flags, Moment, Packet, PacketKind, Ports};
 use netloom_routing::{Carries, Decider, FlowKey, Forwarding, Header, Hop, Notice, Tag, View};
 use netloom_topology::{ChannelId, PortId};
@@ -83,6 +84,17 @@ impl CongestionPoints {
 }
 
 impl Switch {
+    /// Its turn is the next one: what it will touch first is fetched.
+    #[inline(always)]
+    pub(crate) fn expect(&self) {
+        let Switch { ports, decider, row, duties, last_event, .. } = self;
+        fetch(ports);
+        fetch(decider);
+        fetch(row);
+        fetch(duties);
+        fetch(last_event);
+    }
+
     /// Sends a packet on, where duties are plain.
     #[inline(always)]
     pub(crate) fn forward(

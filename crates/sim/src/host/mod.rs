@@ -22,6 +22,7 @@ mod subflows;
 mod trimmed;
 
 use netloom_engine::Scheduler;
+use netloom_engine::fetch;
 use netloom_fabric::{Credit, Flags, Packet, PacketKind, Ports, Stamp};
 use netloom_record::{FlowRecord, GapRecord};
 use netloom_routing::{Advice, Decider, FlowCounts, FlowKey, FlowRef};
@@ -100,6 +101,24 @@ pub(crate) struct Host {
     pub(crate) sampler: Option<Box<Sampler>>,
     /// Last time a packet came or a calculation ended. Timers that find nothing to do are no events of the run.
     pub(crate) last_event: Time,
+}
+
+impl Host {
+    /// Its turn is the next one: what it will touch first is fetched.
+    #[inline(always)]
+    pub(crate) fn expect(&self) {
+        let Host { nic, random, flows, turns, paces, queue, checked, receivers, sent, last_event, .. } = self;
+        fetch(nic);
+        fetch(random);
+        fetch(flows);
+        fetch(turns);
+        fetch(paces);
+        fetch(queue);
+        fetch(checked);
+        fetch(receivers);
+        fetch(sent);
+        fetch(last_event);
+    }
 }
 
 /// What few hosts need.
