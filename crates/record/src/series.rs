@@ -397,6 +397,21 @@ mod tests {
     }
 
     #[test]
+    fn kinds_of_traffic_and_windows_come_back_from_files_by_their_numbers() {
+        let row = |i: u32| WindowRecord {
+            window: (i % 300) as u16,
+            src: i,
+            group: (i / 7) as u16,
+            ..WindowRecord::default()
+        };
+        let mut rows = Gathered::default();
+        (0..2000).for_each(|i| rows.push(row(i)));
+        let series = rows.finish().unwrap();
+        assert!(!series.runs.is_empty());
+        assert_eq!(series, Series::from((0..2000).map(row).collect::<Vec<_>>()));
+    }
+
+    #[test]
     fn series_that_differ_in_a_row_are_not_equal() {
         let series = |last| Series::from(vec![sample((1, 0)), sample((2, last))]);
         assert_eq!(series(3), series(3));
