@@ -480,13 +480,17 @@ fn virtual_channels(fabric: &Fabric, network: &Network, forwarding: &Forwarding)
     if flow_control.may_deadlock() {
         return Ok(flow_control.vcs().unwrap_or(1));
     }
+    let most = flow_control.most_vcs(fabric.classes());
+    if flow_control.vcs().is_none() {
+        let needed = if forwarding.has_cycle(network, 1) { forwarding.vcs_needed(network) } else { 1 };
+        if needed <= most {
+            return Ok(needed);
+        }
+    }
     let Some(cycle) = forwarding.find_cycle(network, flow_control.vcs().unwrap_or(1)) else {
         return Ok(flow_control.vcs().unwrap_or(1));
     };
-    let (needed, most) = (forwarding.vcs_needed(network), flow_control.most_vcs(fabric.classes()));
-    if flow_control.vcs().is_none() && needed <= most {
-        return Ok(needed);
-    }
+    let needed = forwarding.vcs_needed(network);
     let mut names: Vec<String> = Vec::new();
     for &(channel, vc) in cycle.iter().take(8) {
         let vc = if flow_control.vcs() == Some(1) { String::new() } else { format!(" (vc {vc})") };

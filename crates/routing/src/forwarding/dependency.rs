@@ -65,23 +65,91 @@ pub(crate) fn find_cycle(
 ) -> Option<Vec<(ChannelId, u8)>> {
     let vcs = vcs.max(1);
     let mut graph = Dependencies::new(network, vcs);
-    follow(network, table, ways, vcs, |channel, at, onward| graph.add(channel, at, onward));
+    follow(network, table, ways, vcs, &mut graph);
     graph.cycle()
+}
+
+/// Whether there is a cycle. If there is, it mostly shows when a small part of the routes has been followed.
+pub(crate) fn has_cycle(network: &Network, table: &RouteTable, ways: Ways<'_>, vcs: u8) -> bool {
+    let vcs = vcs.max(1);
+    let mut search = Search { graph: Dependencies::new(network, vcs), pauses: 0, is_found: false };
+    follow(network, table, ways, vcs, &mut search);
+    search.is_found || search.graph.on_a_cycle().is_some()
 }
 
 /// The virtual channels that the routes use where there are enough of them. At least 1, at most 255.
 pub(crate) fn vcs_needed(network: &Network, table: &RouteTable, ways: Ways<'_>) -> u8 {
+    if let Ways::Layers(layers) = ways
+        && network.global_tier().is_none()
+        && let Some(hops) = layers.most_hops(network)
+    {
+        return hops.clamp(1, u8::MAX.into()) as u8;
+    }
     // With few of them it is quicker, and mostly they are enough.
     for vcs in [8, 32, u8::MAX] {
-        let mut highest = 0;
-        follow(network, table, ways, vcs, |channel, at, onward| {
-            highest = highest.max(channels::next(at.highest(), rank(network, channel), onward.lowest, vcs));
-        });
-        if highest < vcs - 1 {
-            return highest + 1;
+        let mut used = Used { network, vcs, highest: 0 };
+        follow(network, table, ways, vcs, &mut used);
+        if used.highest < vcs - 1 {
+            return used.highest + 1;
         }
     }
     u8::MAX
+}
+
+/// Hears of dependencies.
+trait Listen {
+    /// Packets come by a channel on these virtual channels, and some packets of each of them go on by these ports. It is told so more than once.
+    fn depend(&mut self, channel: ChannelId, at: VcSet, onward: &Onward);
+
+    /// Whether it need not hear more. It is asked from time to time.
+    fn is_content(&mut self) -> bool {
+        false
+    }
+}
+
+impl Listen for Dependencies<'_> {
+    fn depend(&mut self, channel: ChannelId, at: VcSet, onward: &Onward) {
+        self.add(channel, at, onward);
+    }
+}
+
+/// The highest virtual channel that packets use.
+struct Used<'a> {
+    network: &'a Network,
+    vcs: u8,
+    highest: u8,
+}
+
+impl Listen for Used<'_> {
+    fn depend(&mut self, channel: ChannelId, at: VcSet, onward: &Onward) {
+        let vc = channels::next(at.highest(), rank(self.network, channel), onward.lowest, self.vcs);
+        self.highest = self.highest.max(vc);
+    }
+
+    fn is_content(&mut self) -> bool {
+        self.highest == self.vcs - 1
+    }
+}
+
+/// Looks for a cycle while dependencies come.
+struct Search<'a> {
+    graph: Dependencies<'a>,
+    /// How often it was asked whether it is content.
+    pauses: u32,
+    is_found: bool,
+}
+
+impl Listen for Search<'_> {
+    fn depend(&mut self, channel: ChannelId, at: VcSet, onward: &Onward) {
+        self.graph.add(channel, at, onward);
+    }
+
+    fn is_content(&mut self) -> bool {
+        self.pauses += 1;
+        // The later, the less often: what it costs to look stays small beside what it costs to follow.
+        self.is_found = self.is_found || self.pauses.is_power_of_two() && self.graph.on_a_cycle().is_some();
+        self.is_found
+    }
 }
 
 /// A set of virtual channels.
@@ -136,38 +204,29 @@ impl Onward {
     }
 }
 
-/// Follows all routes. `depend` is told of a channel, the virtual channels on which packets come by it, and the ports by which some packets
-/// of each of them go on; also more than once.
-fn follow(
-    network: &Network,
-    table: &RouteTable,
-    ways: Ways<'_>,
-    vcs: u8,
-    mut depend: impl FnMut(ChannelId, VcSet, &Onward),
-) {
+/// Follows all routes, or as many as it takes to make the listener content.
+fn follow(network: &Network, table: &RouteTable, ways: Ways<'_>, vcs: u8, listener: &mut impl Listen) {
     match ways {
-        Ways::Minimal => follow_minimal(network, table, vcs, depend),
-        Ways::Layers(layers) => follow_layers(network, table, layers, vcs, depend),
+        Ways::Minimal => follow_minimal(network, table, vcs, listener),
+        Ways::Layers(layers) => follow_layers(network, table, layers, vcs, listener),
         Ways::Via(via) => {
-            follow_detours(network, table, Detours { via, over_own: false, late: &[] }, vcs, depend)
+            follow_detours(network, table, Detours { via, over_own: false, late: &[] }, vcs, listener)
         }
-        Ways::Paths(paths) => follow_paths(network, paths, vcs, depend),
+        Ways::Paths(paths) => follow_paths(network, paths, vcs, listener),
         Ways::Weighed(alternatives) => {
-            follow_minimal(network, table, vcs, &mut depend);
+            follow_minimal(network, table, vcs, listener);
+            if listener.is_content() {
+                return;
+            }
             let (via, over_own) = (alternatives.via(), alternatives.uses_all_links());
             let late =
                 if alternatives.is_progressive() { late(network, table, via, vcs) } else { Vec::new() };
-            follow_detours(network, table, Detours { via, over_own, late: &late }, vcs, depend);
+            follow_detours(network, table, Detours { via, over_own, late: &late }, vcs, listener);
         }
     }
 }
 
-fn follow_paths(
-    network: &Network,
-    paths: &Paths,
-    vcs: u8,
-    mut depend: impl FnMut(ChannelId, VcSet, &Onward),
-) {
+fn follow_paths(network: &Network, paths: &Paths, vcs: u8, listener: &mut impl Listen) {
     let mut onward = Onward::default();
     for path in paths.iter() {
         let mut vc = 0;
@@ -175,25 +234,23 @@ fn follow_paths(
             let [channel, next] =
                 [pair[0], pair[1]].map(|step| network.ports(step.switch)[usize::from(step.port)]);
             onward.set(network, pair[1].switch, &[pair[1].port]);
-            depend(channel, VcSet::of(vc), &onward);
+            listener.depend(channel, VcSet::of(vc), &onward);
             vc = channels::next(vc, rank(network, channel), rank(network, next), vcs);
         }
     }
 }
 
-fn follow_minimal(
-    network: &Network,
-    table: &RouteTable,
-    vcs: u8,
-    mut depend: impl FnMut(ChannelId, VcSet, &Onward),
-) {
+fn follow_minimal(network: &Network, table: &RouteTable, vcs: u8, listener: &mut impl Listen) {
     let mut traffic = Block::new(network, vcs);
     for block in blocks(table.edges()) {
         let targets = all(&block);
         traffic.aim_minimally(table, block);
         (0..table.edges()).for_each(|from| traffic.start(table.edge_switch(from), targets));
         traffic.spread();
-        traffic.tell(&mut depend);
+        traffic.tell(listener);
+        if listener.is_content() {
+            return;
+        }
     }
 }
 
@@ -202,7 +259,7 @@ fn follow_layers(
     table: &RouteTable,
     layers: &Layers,
     vcs: u8,
-    mut depend: impl FnMut(ChannelId, VcSet, &Onward),
+    listener: &mut impl Listen,
 ) {
     let mut traffic = Block::new(network, vcs);
     let router = |edge| layers.router(table.edge_switch(edge));
@@ -220,7 +277,10 @@ fn follow_layers(
                 *reached |= targets;
             }
             traffic.spread();
-            traffic.tell(&mut depend);
+            traffic.tell(listener);
+            if listener.is_content() {
+                return;
+            }
         }
         let targets = all(&block);
         if reached.iter().all(|&reached| reached == targets) {
@@ -231,7 +291,7 @@ fn follow_layers(
             traffic.start(table.edge_switch(from), targets & !reached);
         }
         traffic.spread();
-        traffic.tell(&mut depend);
+        traffic.tell(listener);
     }
 }
 

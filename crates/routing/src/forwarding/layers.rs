@@ -162,6 +162,57 @@ impl Layers {
         }
     }
 
+    /// The most hops of a route between switches with hosts, in any layer; `None` if there are two of these that no layer connects.
+    pub(super) fn most_hops(&self, network: &Network) -> Option<u32> {
+        let mut ends: Vec<u32> = self.router_of.clone();
+        ends.sort_unstable();
+        ends.dedup();
+        let (routers, layers) = (self.tables.routers() as usize, self.tables.layers());
+        let neighbour = |here: u32, neighbour: u16| {
+            let (switch, port) = (self.hosts + here, self.port(here, neighbour));
+            network.neighbour(switch, port) - self.hosts
+        };
+        let mut most = 0;
+        // To a target, from every router; 0 where that is not known.
+        let mut hops = vec![0u32; routers];
+        let mut way = Vec::new();
+        // Entries for neighbouring targets lie beside each other.
+        for targets in ends.chunks(64) {
+            // Per end, a bit for every target with which a layer connects it.
+            let mut connected = vec![0u64; ends.len()];
+            for (layer, (bit, &to)) in
+                (0..layers).flat_map(|layer| targets.iter().enumerate().map(move |to| (layer, to)))
+            {
+                hops.fill(0);
+                for (&from, connected) in ends.iter().zip(&mut connected) {
+                    if from != to && !self.leads(layer, from, to) {
+                        continue;
+                    }
+                    *connected |= 1 << bit;
+                    if let Some(spread) = &self.spread {
+                        most = most.max(spread.distances[layer as usize].hops(from, to).map_or(0, u32::from));
+                        continue;
+                    }
+                    let mut here = from;
+                    while here != to && hops[here as usize] == 0 {
+                        way.push(here);
+                        here = neighbour(here, self.tables.next_port(layer, here, to)?);
+                    }
+                    let mut left = hops[here as usize];
+                    while let Some(here) = way.pop() {
+                        left += 1;
+                        hops[here as usize] = left;
+                    }
+                    most = most.max(left);
+                }
+            }
+            if connected.iter().any(|connected| connected.count_ones() < targets.len() as u32) {
+                return None;
+            }
+        }
+        Some(most)
+    }
+
     /// The port by which `here` forwards towards another router in a layer. `choose` names one of several; it is asked only
     /// with ECMP. None if the layer does not lead there.
     #[inline]

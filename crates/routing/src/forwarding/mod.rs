@@ -29,7 +29,7 @@ use crate::scheme::{Placement, Routing};
 use crate::selector::Selector;
 use crate::selector::random::below;
 use crate::tag::{Phase, Tag};
-use dependency::{Ways, find_cycle, vcs_needed};
+use dependency::{Ways, find_cycle, has_cycle, vcs_needed};
 
 /// The paths of a scheme on a network.
 #[derive(Clone, Debug)]
@@ -352,6 +352,11 @@ impl Forwarding {
     /// It is a shortest one through one of its channels.
     pub fn find_cycle(&self, network: &Network, vcs: u8) -> Option<Vec<(ChannelId, u8)>> {
         find_cycle(network, &self.table, self.ways(), vcs)
+    }
+
+    /// Whether there is such a cycle. Where there is one, that is mostly known long before one is found that is short.
+    pub fn has_cycle(&self, network: &Network, vcs: u8) -> bool {
+        has_cycle(network, &self.table, self.ways(), vcs)
     }
 
     /// How many virtual channels the routes use where there are enough, so that there is never a cycle: by [`channels`]' rule, as many as the

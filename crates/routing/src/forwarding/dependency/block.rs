@@ -7,7 +7,7 @@ use netloom_topology::{ChannelId, Network, NodeId, PortId};
 
 use super::super::channels::{next, rank};
 use super::super::minimal::RouteTable;
-use super::{Onward, VcSet};
+use super::{Listen, Onward, VcSet};
 
 /// Targets from 0 on, as many at a time as a block takes.
 pub(super) fn blocks(targets: u32) -> impl Iterator<Item = Range<u32>> {
@@ -196,7 +196,7 @@ impl<'a> Block<'a> {
     }
 
     /// Tells of every channel on which ports it depends.
-    pub(super) fn tell(&self, depend: &mut impl FnMut(ChannelId, VcSet, &Onward)) {
+    pub(super) fn tell(&self, listener: &mut impl Listen) {
         let mut ways = Ways::default();
         // By virtual channel, the targets asked for last at the switch, and the answer: neighbouring channels mostly carry the same.
         let mut last = vec![(0, Onward::default()); self.vcs];
@@ -215,7 +215,7 @@ impl<'a> Block<'a> {
                         if came != std::mem::replace(targets, came) {
                             ways.towards(came, onward);
                         }
-                        depend(channel, VcSet::of(vc), onward);
+                        listener.depend(channel, VcSet::of(vc), onward);
                     }
                 }
             }

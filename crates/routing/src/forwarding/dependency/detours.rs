@@ -9,7 +9,7 @@ use super::super::minimal::RouteTable;
 use super::super::via::Intermediates;
 use super::block::{Block, all, bit, blocks};
 use super::origins::Origins;
-use super::{Onward, VcSet};
+use super::{Listen, VcSet};
 
 /// How packets come to go over an intermediate switch.
 #[derive(Clone, Copy)]
@@ -131,13 +131,13 @@ fn vcs_of(arriving: &[u64]) -> VcSet {
     vcs
 }
 
-/// Follows all detours; `depend` is told as in [`follow`](super::follow).
+/// Follows all detours, as [`follow`](super::follow) does.
 pub(super) fn follow_detours(
     network: &Network,
     table: &RouteTable,
     detours: Detours<'_>,
     vcs: u8,
-    mut depend: impl FnMut(ChannelId, VcSet, &Onward),
+    listener: &mut impl Listen,
 ) {
     let mut traffic = Block::new(network, vcs);
     let mut halfway = Vec::new();
@@ -146,7 +146,10 @@ pub(super) fn follow_detours(
     let via = detours.via;
     let mut followed = vec![None; via.groups()];
     for block in blocks(table.edges()) {
-        follow_to_intermediates(&mut traffic, network, table, detours, block.clone(), &mut depend);
+        follow_to_intermediates(&mut traffic, network, table, detours, block.clone(), listener);
+        if listener.is_content() {
+            return;
+        }
         for towards in block {
             note_own(&mut origins, table, detours, towards, &mut halfway);
             let last = &mut followed[via.group(towards) as usize];
@@ -179,7 +182,10 @@ pub(super) fn follow_detours(
             traffic.start(table.edge_switch(from), own | others);
         }
         traffic.spread();
-        traffic.tell(&mut depend);
+        traffic.tell(listener);
+        if listener.is_content() {
+            return;
+        }
     }
 }
 
@@ -190,7 +196,7 @@ fn follow_to_intermediates(
     table: &RouteTable,
     detours: Detours<'_>,
     block: Range<u32>,
-    depend: &mut impl FnMut(ChannelId, VcSet, &Onward),
+    listener: &mut impl Listen,
 ) {
     traffic.aim_minimally(table, block.clone());
     let targets = Targets::new(block, detours.via);
@@ -198,7 +204,7 @@ fn follow_to_intermediates(
         traffic.start(table.edge_switch(from), detours.towards(from, &targets).0);
     }
     traffic.spread();
-    traffic.tell(depend);
+    traffic.tell(listener);
 
     traffic.clear();
     for switch in network.hosts()..network.nodes() {
@@ -214,7 +220,7 @@ fn follow_to_intermediates(
         }
     }
     traffic.spread();
-    traffic.tell(depend);
+    traffic.tell(listener);
 }
 
 /// Notes how packets come to an intermediate switch of their own group.

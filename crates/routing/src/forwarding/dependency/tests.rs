@@ -194,18 +194,33 @@ fn graphs() -> impl Strategy<Value = Network> {
 
 type Dependency = ((ChannelId, u8), (ChannelId, u8));
 
+/// One who is told of all dependencies.
+struct Told<F>(F);
+
+impl<F: FnMut(ChannelId, VcSet, &Onward)> Listen for Told<F> {
+    fn depend(&mut self, channel: ChannelId, at: VcSet, onward: &Onward) {
+        self.0(channel, at, onward);
+    }
+}
+
 /// The dependencies that [`follow`] finds.
 fn followed(network: &Network, table: &RouteTable, ways: Ways<'_>, vcs: u8) -> BTreeSet<Dependency> {
     let mut found = BTreeSet::new();
-    follow(network, table, ways, vcs, |channel, at, onward| {
-        let here = network.ports(network.channel(channel).to);
-        let ports = || (0..here.len()).filter(|port| onward.words[port / 64] >> (port % 64) & 1 == 1);
-        for (vc, port) in at.iter().flat_map(|vc| ports().map(move |port| (vc, port))) {
-            let next = here[port];
-            let ranks = (rank(network, channel), rank(network, next));
-            found.insert(((channel, vc), (next, channels::next(vc, ranks.0, ranks.1, vcs))));
-        }
-    });
+    follow(
+        network,
+        table,
+        ways,
+        vcs,
+        &mut Told(|channel: ChannelId, at: VcSet, onward: &Onward| {
+            let here = network.ports(network.channel(channel).to);
+            let ports = || (0..here.len()).filter(|port| onward.words[port / 64] >> (port % 64) & 1 == 1);
+            for (vc, port) in at.iter().flat_map(|vc| ports().map(move |port| (vc, port))) {
+                let next = here[port];
+                let ranks = (rank(network, channel), rank(network, next));
+                found.insert(((channel, vc), (next, channels::next(vc, ranks.0, ranks.1, vcs))));
+            }
+        }),
+    );
     found
 }
 
@@ -462,10 +477,23 @@ proptest! {
     fn as_many_virtual_channels_as_routes_use_never_have_a_cycle(network in graphs(), more in 0..3u8) {
         let table = minimal(&network);
         let via = Intermediates::build(&Valiant::default(), &network, &table).unwrap();
-        let layers = Layers::build(&Layer::default(), &network, |_| false, 3).unwrap();
-        for ways in [Ways::Minimal, Ways::Via(&via), Ways::Layers(&layers)] {
+        let layered = |within_layer, rho| {
+            let random = netloom_paths::routes::RandomLayers { layers: 3, rho, retries: 0, ..Default::default() };
+            let construction = Construction::RandomLayers(random);
+            Layers::build(&Layer { within_layer, construction, ..Layer::default() }, &network, |_| false, 3).unwrap()
+        };
+        let (single, ecmp) = (layered(WithinLayer::SinglePath, 0.4), layered(WithinLayer::Ecmp, 0.4));
+        let full = layered(WithinLayer::SinglePath, 1.0);
+        for ways in [Ways::Minimal, Ways::Via(&via), Ways::Layers(&single), Ways::Layers(&ecmp), Ways::Layers(&full)] {
             let longest = vcs_needed(&network, &table, ways);
             prop_assert_eq!(find_cycle(&network, &table, ways, longest + more), None);
+            let dependencies = followed(&network, &table, ways, longest + 9);
+            let highest = dependencies.iter().map(|&(_, (_, vc))| vc).max().unwrap_or(0);
+            prop_assert_eq!(longest, highest + 1);
+            for vcs in 1..=longest {
+                let is_found = find_cycle(&network, &table, ways, vcs).is_some();
+                prop_assert_eq!(has_cycle(&network, &table, ways, vcs), is_found, "{} channels", vcs);
+            }
         }
     }
 }
