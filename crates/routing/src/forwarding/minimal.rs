@@ -97,6 +97,9 @@ impl RouteTable {
 
     /// A switch with hosts, and a host that it does not reach.
     pub fn unreachable(&self) -> Option<Unreachable> {
+        if self.reaches_all() {
+            return None;
+        }
         (0..self.edges() as usize).find_map(|edge| {
             let root = self.edge_switch[edge];
             let is_lost = |&&switch: &&NodeId| {
@@ -105,6 +108,15 @@ impl RouteTable {
             let switch = *self.edge_switch.iter().filter(is_lost).min()?;
             let host = self.attachment.iter().position(|at| at.edge as usize == edge)? as HostId;
             Some(Unreachable { switch, host })
+        })
+    }
+
+    /// Whether all switches with hosts know ways to each other.
+    fn reaches_all(&self) -> bool {
+        let is_empty: Vec<bool> = self.sets.iter().map(|set| set.is_empty()).collect();
+        (0..).zip(&self.edge_switch).all(|(own, &switch)| {
+            let sets = &self.set_of[self.row(switch)..][..self.edges];
+            (0..).zip(sets).all(|(edge, &set)| edge == own || !is_empty[set as usize])
         })
     }
 

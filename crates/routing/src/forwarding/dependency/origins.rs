@@ -1,6 +1,8 @@
 //! Where packets come from, as far as it matters: from nowhere, from one place, or from several.
 
-use netloom_topology::{ChannelId, Network, NodeId, PortId};
+use std::ops::Range;
+
+use netloom_topology::{Channel, ChannelId, Network, NodeId, PortId};
 
 use super::super::channels::{next, rank};
 
@@ -32,6 +34,18 @@ pub(super) struct Origins<'a> {
     is_reached: Vec<bool>,
     /// Per switch, how many of the ports that lead there have not forwarded yet.
     missing: Vec<u32>,
+    /// The ways of the traffic that is followed, and per switch which of them lead on from it: the first, and how many.
+    hops: Vec<Hop>,
+    hops_from: Vec<(u32, u32)>,
+}
+
+/// A step of traffic.
+#[derive(Clone, Copy)]
+struct Hop {
+    channel: ChannelId,
+    /// The number of the switch at its end.
+    index: u32,
+    rank: u8,
 }
 
 impl<'a> Origins<'a> {
@@ -46,6 +60,8 @@ impl<'a> Origins<'a> {
             reached: Vec::new(),
             is_reached: vec![false; switches],
             missing: vec![0; switches],
+            hops: Vec::new(),
+            hops_from: vec![(0, 0); switches],
         }
     }
 
@@ -88,17 +104,7 @@ impl<'a> Origins<'a> {
         ports: impl Fn(NodeId) -> &'p [PortId],
         mut end: impl FnMut(ChannelId, u8, Option<u32>),
     ) {
-        let network = self.network;
-        let mut place = 0;
-        while let Some(&here) = self.reached.get(place) {
-            place += 1;
-            for &port in ports(here) {
-                let to = network.neighbour(here, port);
-                let index = self.index(to);
-                self.missing[index] += 1;
-                self.reach(to);
-            }
-        }
+        self.find_hops(ports);
         let mut ready: Vec<NodeId> = self.reached.clone();
         ready.retain(|&switch| self.missing[self.index(switch)] == 0);
         let mut leaving = [vec![NOWHERE; self.vcs], vec![NOWHERE; self.vcs]];
@@ -106,10 +112,10 @@ impl<'a> Origins<'a> {
         while let Some(here) = ready.pop() {
             followed += 1;
             self.leave(here, &mut leaving);
-            for &port in ports(here) {
-                let channel = network.ports(here)[usize::from(port)];
-                let (to, rank) = (network.channel(channel).to, rank(network, channel));
-                let (index, ends) = (self.index(to), ports(to).is_empty());
+            for hop in self.hops_of(here) {
+                let Hop { channel, index, rank } = self.hops[hop];
+                let index = index as usize;
+                let ends = self.hops_from[index].1 == 0;
                 let first = self.first(index, rank);
                 let leaving = &leaving[usize::from(rank)][..self.used];
                 for (vc, &origin) in (0..).zip(leaving).filter(|&(_, &origin)| origin != NOWHERE) {
@@ -120,13 +126,38 @@ impl<'a> Origins<'a> {
                 }
                 self.missing[index] -= 1;
                 if self.missing[index] == 0 {
-                    ready.push(to);
+                    ready.push(self.network.hosts() + index as u32);
                 }
             }
         }
         assert_eq!(followed, self.reached.len(), "minimal ways have no loops");
         self.reached.clear();
         self.used = 1;
+    }
+
+    /// Finds where traffic goes on from every switch that it reaches.
+    fn find_hops<'p>(&mut self, ports: impl Fn(NodeId) -> &'p [PortId]) {
+        let network = self.network;
+        self.hops.clear();
+        let mut place = 0;
+        while let Some(&here) = self.reached.get(place) {
+            place += 1;
+            let (ports, channels, index) = (ports(here), network.ports(here), self.index(here));
+            self.hops_from[index] = (self.hops.len() as u32, ports.len() as u32);
+            for &port in ports {
+                let channel = channels[usize::from(port)];
+                let Channel { to, .. } = network.channel(channel);
+                let index = self.index(to);
+                self.hops.push(Hop { channel, index: index as u32, rank: rank(network, channel) });
+                self.missing[index] += 1;
+                self.reach(to);
+            }
+        }
+    }
+
+    fn hops_of(&self, here: NodeId) -> Range<usize> {
+        let (from, count) = self.hops_from[self.index(here)];
+        from as usize..(from + count) as usize
     }
 
     /// Takes what has come to a switch, and what sets out there, by the rank of the link on which it leaves and by virtual channel.
