@@ -33,7 +33,7 @@ mod testing;
 
 pub use decider::Decider;
 pub use forwarding::{
-    Forwarding, ForwardingError, Intermediates, Layers, RouteTable, TagSpace, Unreachable, channels,
+    Forwarding, ForwardingError, Intermediates, Layers, RouteTable, Row, TagSpace, Unreachable, channels,
     dependency,
 };
 pub use granularity::Granularity;

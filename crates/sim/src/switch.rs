@@ -9,7 +9,7 @@ mod unreachable;
 use netloom_engine::Scheduler;
 use netloom_engine::fetch;
 use netloom_fabric::{CongestionPoint, Credit, Fate, Flags, Moment, Packet, PacketKind, Ports};
-use netloom_routing::{Carries, Decider, FlowKey, Forwarding, Header, Hop, Notice, Tag, View};
+use netloom_routing::{Carries, Decider, FlowKey, Forwarding, Header, Hop, Notice, Row, Tag, View};
 use netloom_topology::{ChannelId, PortId};
 use netloom_units::Time;
 use netloom_units::random::Stream;
@@ -29,7 +29,7 @@ pub(crate) struct Switch {
     /// What the decider draws from.
     pub(crate) draws: Stream,
     /// Its row of the route tables.
-    pub(crate) row: usize,
+    pub(crate) row: Row,
     /// How often routes have changed by what it knows.
     pub(crate) epoch: usize,
     /// Decides on ECN marks.
@@ -163,7 +163,7 @@ impl Switch {
         out: &mut impl Scheduler<Message>,
     ) -> PortId {
         let Switch { ports, decider, draws, .. } = self;
-        let candidates = forwarding.table().candidates_in_row(self.row, id, packet.dst);
+        let candidates = forwarding.table().candidates_in_row(self.row, packet.dst);
         if let [only] = *candidates.ports {
             return only;
         }
@@ -225,12 +225,12 @@ impl Switch {
         }
         if !world.epochs.is_empty() {
             self.take_new_routes(world, id, now);
-            if !self.leads_to(world, id, packet.dst) {
+            if !self.leads_to(world, packet.dst) {
                 return self.ports.discard(packet);
             }
         }
         if packet.kind == PacketKind::Cnm {
-            self.learn(world, id, now, packet, packet.ingress, false);
+            self.learn(world, now, packet, packet.ingress, false);
         }
         if packet.kind == PacketKind::FlowAck {
             return self.on_flow_ack(world, id, now, packet, out);
@@ -294,9 +294,9 @@ impl Switch {
     }
 
     /// Whether its routes lead to a host.
-    fn leads_to(&self, world: &World, id: u32, host: u32) -> bool {
+    fn leads_to(&self, world: &World, host: u32) -> bool {
         let table = world.epochs.forwarding(self.epoch, &world.forwarding).table();
-        !table.candidates_in_row(self.row, id, host).ports.is_empty()
+        !table.candidates_in_row(self.row, host).ports.is_empty()
     }
 
     /// Takes the samples, and makes the reports, that are due up to `now`, when a packet has come.
@@ -392,8 +392,8 @@ impl Switch {
             ..Packet::EMPTY
         };
         self.control_sent += 1;
-        self.learn(world, id, now, &notification, port, true);
-        if !self.leads_to(world, id, notification.dst) {
+        self.learn(world, now, &notification, port, true);
+        if !self.leads_to(world, notification.dst) {
             return self.ports.discard(&notification);
         }
         let way = self.choose_specially(world, id, now, &mut notification, out);
@@ -403,18 +403,10 @@ impl Switch {
     }
 
     /// Notes what a congestion notification says about the way to its destination through a port.
-    fn learn(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        notification: &Packet,
-        port: PortId,
-        is_local: bool,
-    ) {
+    fn learn(&mut self, world: &World, now: Time, notification: &Packet, port: PortId, is_local: bool) {
         let destination = notification.src;
         let table = world.epochs.forwarding(self.epoch, &world.forwarding).table();
-        let candidates = table.candidates_in_row(self.row, id, destination);
+        let candidates = table.candidates_in_row(self.row, destination);
         let notice = Notice { destination, port, feedback: notification.aux as u8, is_local };
         self.decider.on_notice(&notice, candidates.ports, now);
     }
@@ -446,7 +438,7 @@ impl Switch {
         packet: &mut Packet,
         out: &mut impl Scheduler<Message>,
     ) {
-        if !world.epochs.is_empty() && !self.leads_to(world, id, packet.dst) {
+        if !world.epochs.is_empty() && !self.leads_to(world, packet.dst) {
             return self.ports.discard(packet);
         }
         let port = self.choose_specially(world, id, now, packet, out);

@@ -21,7 +21,11 @@ pub struct RouteTable {
     edge_switch: Vec<NodeId>,
     /// How many they are.
     edges: usize,
-    attachment: Vec<Attachment>,
+    /// Per switch, its index among them, if it has one.
+    edge_index: Vec<u32>,
+    edge_of: Edges,
+    /// Per host, the port of its edge switch.
+    last_port: Vec<PortId>,
     /// Per switch, its row.
     row_of: Vec<u32>,
     /// `set_of[row × edges + edge]` indexes `sets`. What a row says of the way to a switch of its own is not meant.
@@ -29,13 +33,38 @@ pub struct RouteTable {
     sets: Vec<Box<[PortId]>>,
 }
 
-/// Where a host is attached.
-#[derive(Clone, Copy, Debug)]
-struct Attachment {
-    switch: NodeId,
-    /// Index of that switch among those that have hosts.
+/// The edge switches of hosts.
+#[derive(Clone, Debug)]
+enum Edges {
+    /// One after the other has so many hosts: a product by this, 2³² over that number, in place of a division.
+    Alike(u64),
+    Listed(Vec<u32>),
+}
+
+impl Edges {
+    /// Of so many edge switches.
+    fn new(edge_of: Vec<u32>, edges: usize) -> Self {
+        let each = edge_of.len().div_ceil(edges.max(1)).max(1) as u64;
+        let reciprocal = (1u64 << 32).div_ceil(each);
+        let is_alike = |(host, edge): (u64, &u32)| (host * reciprocal) >> 32 == u64::from(*edge);
+        if (0..).zip(&edge_of).all(is_alike) { Edges::Alike(reciprocal) } else { Edges::Listed(edge_of) }
+    }
+
+    #[inline(always)]
+    fn of(&self, host: HostId) -> u32 {
+        match self {
+            Edges::Alike(reciprocal) => ((u64::from(host) * reciprocal) >> 32) as u32,
+            Edges::Listed(edge_of) => edge_of[host as usize],
+        }
+    }
+}
+
+/// A switch's part of a [`RouteTable`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    start: usize,
+    /// Its own index among the edge switches; none has the greatest.
     edge: u32,
-    port: PortId,
 }
 
 /// Some host cannot be reached because of the links that were cut.
@@ -67,19 +96,21 @@ impl RouteTable {
     ) -> Self {
         let (hosts, switches) = (network.hosts(), network.switches() as usize);
         let mut edge_switch: Vec<NodeId> = Vec::new();
-        let mut edge_of = vec![u32::MAX; switches];
-        let mut attachment: Vec<Attachment> = Vec::with_capacity(hosts as usize);
+        let mut edge_of_switch = vec![u32::MAX; switches];
+        let mut edge_of_host = Vec::with_capacity(hosts as usize);
+        let mut last_port = Vec::with_capacity(hosts as usize);
         for host in 0..hosts {
             let up = network.ports(host)[0];
             let switch = network.channel(up).to;
-            let slot = &mut edge_of[(switch - hosts) as usize];
+            let slot = &mut edge_of_switch[(switch - hosts) as usize];
             if *slot == u32::MAX {
                 *slot = edge_switch.len() as u32;
                 edge_switch.push(switch);
             }
             let port = network.ports(switch).iter().position(|&channel| channel == (up ^ 1));
             let port = port.expect("a link has two ends") as PortId;
-            attachment.push(Attachment { switch, edge: *slot, port });
+            edge_of_host.push(*slot);
+            last_port.push(port);
         }
         let edges = edge_switch.len();
         let mut sets = Sets::after(before);
@@ -92,7 +123,9 @@ impl RouteTable {
         }
         let (row_of, set_of) = rows.finish(edges);
         let sets = sets.sets;
-        RouteTable { hosts, edge_switch, edges, attachment, row_of, set_of, sets }
+        let edge_of = Edges::new(edge_of_host, edges);
+        let edge_index = edge_of_switch;
+        RouteTable { hosts, edge_switch, edges, edge_index, edge_of, last_port, row_of, set_of, sets }
     }
 
     /// A switch with hosts, and a host that it does not reach.
@@ -106,7 +139,7 @@ impl RouteTable {
                 switch != root && self.towards_edge(switch, edge as u32).ports.is_empty()
             };
             let switch = *self.edge_switch.iter().filter(is_lost).min()?;
-            let host = self.attachment.iter().position(|at| at.edge as usize == edge)? as HostId;
+            let host = (0..self.hosts).find(|&host| self.edge_of(host) as usize == edge)?;
             Some(Unreachable { switch, host })
         })
     }
@@ -115,7 +148,7 @@ impl RouteTable {
     fn reaches_all(&self) -> bool {
         let is_empty: Vec<bool> = self.sets.iter().map(|set| set.is_empty()).collect();
         (0..).zip(&self.edge_switch).all(|(own, &switch)| {
-            let sets = &self.set_of[self.row(switch)..][..self.edges];
+            let sets = &self.set_of[self.row(switch).start..][..self.edges];
             (0..).zip(sets).all(|(edge, &set)| edge == own || !is_empty[set as usize])
         })
     }
@@ -133,7 +166,7 @@ impl RouteTable {
 
     /// The ports of `switch` on minimal paths to `host`.
     pub fn candidates(&self, switch: NodeId, host: HostId) -> Candidates<'_> {
-        self.candidates_in_row(self.row(switch), switch, host)
+        self.candidates_in_row(self.row(switch), host)
     }
 
     /// Number of switches that have hosts, the edge switches.
@@ -150,7 +183,7 @@ impl RouteTable {
     /// The index of the edge switch to which a host is attached.
     #[inline]
     pub fn edge_of(&self, host: HostId) -> u32 {
-        self.attachment[host as usize].edge
+        self.edge_of.of(host)
     }
 
     /// The ports of `switch` on minimal paths to an edge switch; none at that switch itself.
@@ -159,23 +192,25 @@ impl RouteTable {
         if self.edge_switch(edge) == switch {
             return Candidates { ports: &[], set: u32::MAX };
         }
-        let set = self.set_of[self.row(switch) + edge as usize];
+        let set = self.set_of[self.row(switch).start + edge as usize];
         Candidates { ports: &self.sets[set as usize], set }
     }
 
-    /// Where a switch's part of this table begins; it may remember that.
-    pub fn row(&self, switch: NodeId) -> usize {
-        self.row_of[(switch - self.hosts) as usize] as usize * self.edges
+    /// A switch's part of this table; it may remember that.
+    pub fn row(&self, switch: NodeId) -> Row {
+        let index = (switch - self.hosts) as usize;
+        Row { start: self.row_of[index] as usize * self.edges, edge: self.edge_index[index] }
     }
 
     /// [`Self::candidates`] of a switch that remembers its [`Self::row`].
     #[inline(always)]
-    pub fn candidates_in_row(&self, row: usize, switch: NodeId, host: HostId) -> Candidates<'_> {
-        let attachment = &self.attachment[host as usize];
-        if attachment.switch == switch {
-            return Candidates { ports: std::slice::from_ref(&attachment.port), set: u32::MAX };
+    pub fn candidates_in_row(&self, row: Row, host: HostId) -> Candidates<'_> {
+        let edge = self.edge_of(host);
+        if edge == row.edge {
+            let port = std::slice::from_ref(&self.last_port[host as usize]);
+            return Candidates { ports: port, set: u32::MAX };
         }
-        let set = self.set_of[row + attachment.edge as usize];
+        let set = self.set_of[row.start + edge as usize];
         Candidates { ports: &self.sets[set as usize], set }
     }
 }
@@ -480,5 +515,21 @@ mod tests {
         let rows: std::collections::BTreeSet<_> = table.row_of.iter().collect();
         // Those of edge switches, of each of eight pods, and of core switches.
         assert_eq!((rows.len(), table.set_of.len()), (10, 10 * 32));
+    }
+
+    /// By a product where switches have equally many hosts, one after the other, the last one perhaps fewer; by a list elsewhere.
+    #[test]
+    fn the_edge_switches_of_hosts_are_the_listed_ones() {
+        for each in 1..70 {
+            let listed: Vec<u32> = (0..each * 40 - each / 2).map(|host| host / each).collect();
+            let edges = Edges::new(listed.clone(), 40);
+            assert!(matches!(edges, Edges::Alike(_)), "{each} hosts per switch");
+            assert!((0..).zip(&listed).all(|(host, &edge)| edges.of(host) == edge));
+        }
+        for listed in [vec![0, 1, 0, 1], vec![0, 0, 0, 1, 1, 2], vec![0, 1, 1]] {
+            let edges = Edges::new(listed.clone(), 2);
+            assert!(matches!(edges, Edges::Listed(_)), "{listed:?}");
+            assert!((0..).zip(&listed).all(|(host, &edge)| edges.of(host) == edge));
+        }
     }
 }

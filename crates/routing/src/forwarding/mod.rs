@@ -20,7 +20,7 @@ use rand::Rng;
 
 use alternatives::Alternatives;
 pub use layers::Layers;
-pub use minimal::{RouteTable, Unreachable};
+pub use minimal::{RouteTable, Row, Unreachable};
 use paths::Paths;
 pub use via::Intermediates;
 

@@ -67,7 +67,7 @@ impl Switch {
         out: &mut impl Scheduler<Message>,
     ) -> Marking {
         let table = world.epochs.forwarding(self.epoch, &world.forwarding).table();
-        let candidates = table.candidates_in_row(self.row, id, packet.dst);
+        let candidates = table.candidates_in_row(self.row, packet.dst);
         let paths = || labels(&world.network, table, packet.src, packet.dst);
         let Switch { ports, decider, draws, .. } = self;
         let view = PortsAt { ports, world, id, now, reports: None, out };

@@ -31,7 +31,7 @@ impl Switch {
             return self.choose_specially(world, id, now, packet, out);
         }
         let Switch { ports, decider, draws, reports, .. } = self;
-        let candidates = forwarding.table().candidates_in_row(self.row, id, packet.dst);
+        let candidates = forwarding.table().candidates_in_row(self.row, packet.dst);
         let view = PortsAt { ports, world, id, now, reports: reports.as_deref(), out };
         let arrival = Arrival {
             back: packet.ingress,
