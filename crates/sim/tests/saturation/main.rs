@@ -11,6 +11,7 @@ mod ways;
 use common::*;
 use netloom_fabric::queue::trimming::Trimming;
 use netloom_fabric::{Ecn, Queue};
+use netloom_routing::granularity::path_list::PathList;
 use netloom_routing::selector::layer::First;
 use netloom_routing::{Granularity, Selector};
 use netloom_sim::SimConfig;
@@ -74,8 +75,7 @@ fn setting(transport: &str, seed: u64, change: impl Fn(&mut SimConfig)) -> SimCo
     if config.transport.options.subflows > 1 {
         // A subflow on each of eight layers.
         config.routing.granularity = Granularity::Flow(Default::default());
-        let Selector::Layer(layer) = &mut config.routing.selector else { panic!("layers") };
-        layer.first = First::Random;
+        drawn_at_first(&mut config);
     }
     change(&mut config);
     config
@@ -104,4 +104,15 @@ fn layer_per_packet(config: &mut SimConfig) {
 fn recycled(config: &mut SimConfig) {
     config.routing.granularity = Granularity::Reps(Default::default());
     config.fabric.options.ecn = Some(Ecn { kmin: Bytes(27_000), kmax: Bytes(27_000), pmax: 1.0 });
+}
+
+/// Flows draw their first layer, too.
+fn drawn_at_first(config: &mut SimConfig) {
+    let Selector::Layer(layer) = &mut config.routing.selector else { panic!("layers") };
+    layer.first = First::Random;
+}
+
+/// Every packet goes by a layer of its own, but for those that trim more than 1.2 times the mean.
+fn listed(config: &mut SimConfig) {
+    config.routing.granularity = Granularity::PathList(PathList { paths: 9, penalty: 1.2 });
 }

@@ -131,7 +131,7 @@ fn saturation(guess: f64, offer: impl Fn(f64) -> Growth) -> f64 {
 
 /// The table of `docs/studies-fatpaths-simulation.md`.
 #[test]
-#[ignore = "takes an hour; prints a table"]
+#[ignore = "takes hours; prints a table"]
 fn survey() {
     let networks = networks();
     let print = |name: &str, seeds: &[u64], guess: f64, found: &dyn Fn(&Network, u64, f64) -> f64| {
@@ -164,7 +164,13 @@ fn survey() {
     row("purified transport", "purified", &[1, 2, 3], 0.65, &|_| ());
     row("leaves a layer after 4 trims in a row", "purified", &[1], 0.65, &leaves_after(4));
     row("queues of 16 packets", "purified", &[1], 0.65, &queues_of(16));
+    row("queues of 16 packets, after 4 trims", "purified", &[1], 0.65, &|config| {
+        queues_of(16)(config);
+        leaves_after(4)(config);
+    });
+    row("messages begin on a drawn layer", "purified", &[1], 0.6, &drawn_at_first);
     row("a layer per packet", "purified", &[1], 0.65, &layer_per_packet);
+    row("a layer per packet, by a path list", "purified", &[1], 0.65, &listed);
     row(
         "a layer per packet, those whose packets were not marked again (REPS)",
         "purified",
