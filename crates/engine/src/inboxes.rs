@@ -100,6 +100,7 @@ impl<P: Copy + Default> Inboxes<P> {
     #[inline(never)]
     fn another(&mut self) -> u32 {
         let chunk = self.next.len();
+        assert!(chunk < (u32::MAX / CHUNK) as usize, "over four thousand million messages are under way");
         self.places.resize((chunk + 1) * CHUNK as usize, Event::default());
         self.next.push(0);
         chunk as u32
