@@ -5,7 +5,8 @@
 
 use std::ops::Range;
 
-use crate::fetch::fetch;
+use netloom_units::fetch;
+
 use crate::wheel::Event;
 
 /// Events per chunk: a kilobyte of packets.

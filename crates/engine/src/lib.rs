@@ -50,7 +50,6 @@
 mod barrier;
 mod engine;
 mod exchange;
-mod fetch;
 mod inboxes;
 mod model;
 mod order;
@@ -61,6 +60,5 @@ mod wheel;
 mod windows;
 
 pub use engine::{END_OF_TIME, Engine, EngineError, Progress, Run, Setup};
-pub use fetch::fetch;
 pub use model::{Handler, Model, NodeIndex, Scheduler, TIMER, Turn};
 pub use partition::contiguous;

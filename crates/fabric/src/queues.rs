@@ -1,5 +1,7 @@
 //! Queues of packets: one per port and lane, all in one store of the node.
 
+use netloom_units::fetch;
+
 use crate::packet::Packet;
 
 const NONE: u32 = u32::MAX;
@@ -53,15 +55,20 @@ impl Queues {
     }
 
     /// Takes the first packet out of a queue that has one; also says whether that was the last one. Its place holds it until the next push.
+    /// The next one, which has long left the cache, is fetched meanwhile.
     #[inline(always)]
     pub(crate) fn pop(&mut self, lane: usize) -> (&mut Packet, bool) {
         let queue = &mut self.lanes[lane];
         let place = queue.head;
         let (packet, next) = &mut self.store[place as usize];
-        queue.head = std::mem::replace(next, self.free);
+        let head = std::mem::replace(next, self.free);
+        queue.head = head;
         queue.bytes -= u64::from(packet.size);
         self.free = place;
-        (packet, queue.head == NONE)
+        if let Some(next) = self.store.get(head as usize) {
+            fetch(next);
+        }
+        (&mut self.store[place as usize].0, head == NONE)
     }
 
     /// The last packet of a queue that is not empty.

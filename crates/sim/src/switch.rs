@@ -7,12 +7,11 @@ pub(crate) mod gauge;
 mod unreachable;
 
 use netloom_engine::Scheduler;
-use netloom_engine::fetch;
 use netloom_fabric::{CongestionPoint, Credit, Fate, Flags, Moment, Packet, PacketKind, Ports};
 use netloom_routing::{Carries, Decider, FlowKey, Forwarding, Header, Hop, Notice, Row, Tag, View};
 use netloom_topology::{ChannelId, PortId};
-use netloom_units::Time;
 use netloom_units::random::Stream;
+use netloom_units::{Time, fetch};
 
 use crate::model::{Channels, Message, World};
 use crate::reports::Reports;

@@ -20,6 +20,7 @@
 //! assert_eq!("1us".parse::<Time>().unwrap().to_string(), "1us");
 //! ```
 
+mod fetch;
 mod histogram;
 mod invalid;
 pub mod kind;
@@ -28,6 +29,7 @@ pub mod names;
 mod quantity;
 pub mod random;
 
+pub use fetch::fetch;
 pub use histogram::Histogram;
 pub use invalid::Invalid;
 pub use quantity::{Bytes, ParseQuantityError, Rate, Time};

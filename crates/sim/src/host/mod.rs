@@ -22,14 +22,13 @@ mod subflows;
 mod trimmed;
 
 use netloom_engine::Scheduler;
-use netloom_engine::fetch;
 use netloom_fabric::{Credit, Flags, Packet, PacketKind, Ports, Stamp};
 use netloom_record::{FlowRecord, GapRecord};
 use netloom_routing::{Advice, Decider, FlowCounts, FlowKey, FlowRef};
 use netloom_transport::congestion::hpcc::LinkState;
 use netloom_transport::{Ack, Feedback, ReactionPoint, Sender};
 use netloom_units::random::Stream;
-use netloom_units::{Bytes, Time};
+use netloom_units::{Bytes, Time, fetch};
 use netloom_workload::{HostWork, Message as Job};
 use rand::RngExt;
 use rustc_hash::FxHashMap;
