@@ -256,6 +256,21 @@ published = 1.5
     }
 
     #[test]
+    fn a_study_without_a_full_form_is_not_run_in_one() {
+        let text = "title = 't'\nscenario = { topology = { kind = 'fat-tree', k = 4 } }\n[[axis]]\nname = 'a'\n\
+                    cases = [{ label = 'x', set = { 'workload.size' = '1KiB' } }]\n";
+        let problem = study_in(Form::Full, text).unwrap_err().to_string();
+        assert!(problem.contains("this study has no full form"), "{problem}");
+        study_in(Form::Small, text).unwrap();
+        for text in [
+            format!("{text}[full]\nrepetitions = 2\n"),
+            text.replace("} }]", "}, full = { 'workload.size' = '1MiB' } }]"),
+        ] {
+            study_in(Form::Full, &text).unwrap();
+        }
+    }
+
+    #[test]
     fn the_full_form_changes_what_it_says_and_nothing_of_the_small_one() {
         let cells = study_in(Form::Full, TEXT).unwrap().plan().unwrap().cells;
         assert_eq!(cells.len(), 8);

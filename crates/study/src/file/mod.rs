@@ -183,6 +183,14 @@ fn read(document: &Node, form: Form, problems: &mut Vec<Problem>) -> Option<Stud
         let message = format!("expected 1 to {MAX_REPETITIONS}, found {repetitions}");
         problems.push(Problem::new("repetitions", message).at(&place));
     }
+    if form == Form::Full && !has_full_form(document) {
+        let message =
+            "this study has no full form: it is run in the size in which it is written, without `--full`";
+        let problem = Problem::new("full", message).at(&document.nearest_place([]));
+        problems.push(
+            problem.help("`[full]`, `full` in a case and `full_values` of an axis say what is larger there"),
+        );
+    }
     let axes = list(axes, "axis", problems, |node, path, problems| read_axis(node, path, form, problems));
     let mut claims = list(claims, "claims", problems, read_claim);
     claims.extend(list(tables, "tables", problems, read_table).into_iter().flatten());
@@ -190,6 +198,18 @@ fn read(document: &Node, form: Form, problems: &mut Vec<Problem>) -> Option<Stud
     axis::check_only(&axes, problems);
     let place = document.nearest_place(["axis"]);
     Some(Study { title: title?, base: base?, repetitions, max_cells: max_cells?, axes, claims, place })
+}
+
+/// Whether something is said of the full form: at the root, in an axis, or in a case.
+fn has_full_form(node: &Node) -> bool {
+    let inner = |field| {
+        node.at([field]).map_or(&[][..], |node| match &node.value {
+            Value::Array(nodes) => nodes,
+            _ => &[],
+        })
+    };
+    ["full", "full_values"].iter().any(|field| node.at([*field]).is_some())
+        || ["axis", "cases"].into_iter().flat_map(inner).any(has_full_form)
 }
 
 /// A study has either a scenario or an analysis.
