@@ -96,13 +96,13 @@ impl RouteTable {
     ) -> Self {
         let (hosts, switches) = (network.hosts(), network.switches() as usize);
         let mut edge_switch: Vec<NodeId> = Vec::new();
-        let mut edge_of_switch = vec![u32::MAX; switches];
+        let mut edge_index = vec![u32::MAX; switches];
         let mut edge_of_host = Vec::with_capacity(hosts as usize);
         let mut last_port = Vec::with_capacity(hosts as usize);
         for host in 0..hosts {
             let up = network.ports(host)[0];
             let switch = network.channel(up).to;
-            let slot = &mut edge_of_switch[(switch - hosts) as usize];
+            let slot = &mut edge_index[(switch - hosts) as usize];
             if *slot == u32::MAX {
                 *slot = edge_switch.len() as u32;
                 edge_switch.push(switch);
@@ -124,33 +124,21 @@ impl RouteTable {
         let (row_of, set_of) = rows.finish(edges);
         let sets = sets.sets;
         let edge_of = Edges::new(edge_of_host, edges);
-        let edge_index = edge_of_switch;
         RouteTable { hosts, edge_switch, edges, edge_index, edge_of, last_port, row_of, set_of, sets }
     }
 
     /// A switch with hosts, and a host that it does not reach.
     pub fn unreachable(&self) -> Option<Unreachable> {
-        if self.reaches_all() {
-            return None;
-        }
-        (0..self.edges() as usize).find_map(|edge| {
-            let root = self.edge_switch[edge];
-            let is_lost = |&&switch: &&NodeId| {
-                switch != root && self.towards_edge(switch, edge as u32).ports.is_empty()
-            };
-            let switch = *self.edge_switch.iter().filter(is_lost).min()?;
-            let host = (0..self.hosts).find(|&host| self.edge_of(host) as usize == edge)?;
-            Some(Unreachable { switch, host })
-        })
-    }
-
-    /// Whether all switches with hosts know ways to each other.
-    fn reaches_all(&self) -> bool {
         let is_empty: Vec<bool> = self.sets.iter().map(|set| set.is_empty()).collect();
-        (0..).zip(&self.edge_switch).all(|(own, &switch)| {
+        let lost = (0..).zip(&self.edge_switch).flat_map(|(own, &switch)| {
             let sets = &self.set_of[self.row(switch).start..][..self.edges];
-            (0..).zip(sets).all(|(edge, &set)| edge == own || !is_empty[set as usize])
-        })
+            let is_empty = &is_empty;
+            let is_lost = move |&(edge, &set): &(u32, &u32)| edge != own && is_empty[set as usize];
+            (0..).zip(sets).filter(is_lost).map(move |(edge, _)| (edge, switch))
+        });
+        let (edge, switch) = lost.min()?;
+        let host = (0..self.hosts).find(|&host| self.edge_of(host) == edge)?;
+        Some(Unreachable { switch, host })
     }
 
     /// Whether a switch forwards alike by both tables.
