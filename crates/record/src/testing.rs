@@ -77,6 +77,15 @@ pub(crate) fn records() -> Records {
         bytes: 80,
         resequencing: 2,
     };
+    let gap = |count| GapRecord {
+        src: 1,
+        flow: 1,
+        from: Time::from_us(2),
+        until: Time::from_us(3),
+        base_rtt: Time::from_us(1),
+        base_rtts: 2,
+        count,
+    };
     Records {
         groups: ["victim", "hot"].map(str::to_owned).to_vec(),
         windows: vec![window("burst", 2, 6), window("late", 9, 12)],
@@ -118,30 +127,8 @@ pub(crate) fn records() -> Records {
         ]
         .into(),
         flow_samples: vec![flow_sample(1, 0), flow_sample(2, 1)].into(),
-        gaps: Some(
-            vec![GapRecord {
-                src: 1,
-                flow: 1,
-                from: Time::from_us(2),
-                until: Time::from_us(3),
-                base_rtt: Time::from_us(1),
-                base_rtts: 2,
-                count: 7,
-            }]
-            .into(),
-        ),
-        switch_gaps: Some(
-            vec![GapRecord {
-                src: 1,
-                flow: 1,
-                from: Time::from_us(2),
-                until: Time::from_us(3),
-                base_rtt: Time::from_us(1),
-                base_rtts: 2,
-                count: 5,
-            }]
-            .into(),
-        ),
+        gaps: Some(vec![gap(7)].into()),
+        switch_gaps: Some(vec![gap(5)].into()),
         flowlets: Some(vec![
             FlowletRecord { switch: "s0".into(), src: 1, flow: 1, packets: Some(6), flowlets: 2 },
             FlowletRecord { switch: "s2".into(), src: 1, flow: 1, packets: None, flowlets: 3 },
