@@ -40,7 +40,7 @@ pub use load::{apply_overrides, load, load_network, one_word};
 pub use netloom_units::names::suggest;
 pub use read::read;
 pub use reference::{Chapter, reference};
-pub use run::{Ran, Ready, RunError, build_network, finish, prepare, run, simulate};
+pub use run::{Checked, Ran, Ready, RunError, build_network, check, finish, prepare, run, simulate};
 pub use scenario::Scenario;
 pub use schema::{properties as schema_properties, schema};
 pub use section::Section;

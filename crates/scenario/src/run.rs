@@ -88,6 +88,45 @@ pub struct Ready {
 /// # Errors
 /// What does not fit, placed where `document` names it.
 pub fn prepare(scenario: &Scenario, document: &Node) -> Result<Ready, Problems> {
+    let Laid { network, config, plan, outline } = lay(scenario, document)?;
+    let total_messages = plan.total_messages;
+    let (warnings, switches) = (warnings::before(scenario, &network), network.switches());
+    let simulation = Simulation::new(network, config, plan).map_err(|error| sim_problem(&error, document))?;
+    Ok(Ready { simulation, total_messages, outline, warnings, switches })
+}
+
+/// What is known of a run that [`prepare`] does not refuse.
+#[derive(Debug)]
+pub struct Checked {
+    /// How many hosts the network has.
+    pub hosts: u32,
+    /// How many messages there will be, where that is known.
+    pub total_messages: Option<u64>,
+    /// As in [`Ready`].
+    pub outline: Summary,
+}
+
+/// Refuses what [`prepare`] refuses. Routes are laid only where something depends on which they are, so that many scenarios can be checked
+/// before the first of them runs.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn check(scenario: &Scenario, document: &Node) -> Result<Checked, Problems> {
+    let Laid { network, config, plan, outline } = lay(scenario, document)?;
+    let (hosts, total_messages) = (network.hosts(), plan.total_messages);
+    Simulation::check(network, config, plan).map_err(|error| sim_problem(&error, document))?;
+    Ok(Checked { hosts, total_messages, outline })
+}
+
+/// A network and what is to be done on it.
+struct Laid {
+    network: Network,
+    config: SimConfig,
+    plan: Plan,
+    outline: Summary,
+}
+
+fn lay(scenario: &Scenario, document: &Node) -> Result<Laid, Problems> {
     let network = build_network(scenario, document)?;
     check_memory(scenario, &network, document)?;
     let rails = scenario.servers.as_ref().map(|servers| servers.lay(&network, scenario.seed)).transpose();
@@ -110,9 +149,7 @@ pub fn prepare(scenario: &Scenario, document: &Node) -> Result<Ready, Problems> 
         );
         return Err(located(document, section, field, &reason).into());
     }
-    let total_messages = plan.total_messages;
     let outline = outline(scenario, &network, &plan.groups);
-    let (warnings, switches) = (warnings::before(scenario, &network), network.switches());
     let mut faults = scenario.faults.clone();
     faults.extend(plan.cuts.iter().map(|&ends| cut_between(&network, ends)));
     let config = SimConfig {
@@ -123,8 +160,7 @@ pub fn prepare(scenario: &Scenario, document: &Node) -> Result<Ready, Problems> 
         measure: scenario.measure.clone(),
         seed: scenario.seed,
     };
-    let simulation = Simulation::new(network, config, plan).map_err(|error| sim_problem(&error, document))?;
-    Ok(Ready { simulation, total_messages, outline, warnings, switches })
+    Ok(Laid { network, config, plan, outline })
 }
 
 /// A link that does not exist, as a fault.
@@ -368,12 +404,14 @@ mod tests {
         Node::parse(&Source::new("s.toml", text)).unwrap()
     }
 
+    /// What is wrong with a scenario; it is the same whether it is to run or only checked.
     fn problem(text: &str) -> String {
         let document = document(text);
-        match prepare(&Scenario::read(&document).unwrap(), &document) {
-            Err(problems) => problems.to_string(),
-            Ok(_) => "no problem".to_owned(),
-        }
+        let scenario = Scenario::read(&document).unwrap();
+        let said = |refused: Option<Problems>| refused.map_or("no problem".to_owned(), |it| it.to_string());
+        let problem = said(prepare(&scenario, &document).err());
+        assert_eq!(said(check(&scenario, &document).err()), problem);
+        problem
     }
 
     #[test]

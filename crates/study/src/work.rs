@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use netloom_record::{Existing, Outcome, OutcomeWriter, Status};
-use netloom_scenario::{Node, Problem, Problems, Scenario, Value, prepare, simulate};
+use netloom_scenario::{Node, Problem, Problems, Scenario, Value, check, prepare, simulate};
 use netloom_units::{Bytes, Time};
 
 use crate::analysis::Analysis;
@@ -86,10 +86,9 @@ impl Work {
     pub(crate) fn check(&self) -> Result<(Vec<String>, f64), Problems> {
         match self {
             Work::Run(scenario, document) => {
-                let ready = prepare(scenario, document)?;
-                let hosts = ready.simulation.network().hosts();
-                let cost = bytes(scenario, hosts, ready.total_messages);
-                Ok((numbers(&ready.outline).into_keys().collect(), cost))
+                let checked = check(scenario, document)?;
+                let cost = bytes(scenario, checked.hosts, checked.total_messages);
+                Ok((numbers(&checked.outline).into_keys().collect(), cost))
             }
             Work::Measure(analysis, document) => {
                 analysis.check(document)?;

@@ -1,9 +1,11 @@
 //! The layers of a network at work: path analysis' forwarding tables in terms of ports and hosts.
 
+mod hops;
+
 use std::path::Path;
 
 use netloom_paths::tables::LayerDistances;
-use netloom_paths::{ForwardingTables, SchemeError};
+use netloom_paths::{ForwardingTables, LinkSet, SchemeError};
 use netloom_topology::{ChannelId, HostId, LinkId, Network, NodeId, PortId, RouterGraph};
 use netloom_units::{Invalid, memory};
 use rand::Rng;
@@ -50,39 +52,18 @@ impl Layers {
         seed: u64,
     ) -> Result<Self, Invalid> {
         let (graph, links) = live_graph(network, is_cut);
-        let routers = u64::from(graph.routers());
-        let is_wide = (0..graph.routers()).any(|router| graph.neighbours(router).len() > 255);
-        let spreads = config.within_layer == WithinLayer::Ecmp;
-        let size = |layers: u32| {
-            u64::from(layers) * routers * routers * (1 + u64::from(is_wide) + u64::from(spreads))
-        };
-        let check_size = |layers: u32| match size(layers) {
-            needed if needed > LIMIT => {
-                let expected =
-                    format!("layers whose tables take at most the {LIMIT} bytes that a simulation lays");
-                let found = format!("{layers} layers of {routers} switches, which need {needed}");
-                Err(Invalid::new("selector.construction", expected, found))
-            }
-            _ => Ok(()),
-        };
-        config.construction.layers().map_or(Ok(()), check_size)?;
+        config.construction.layers().map_or(Ok(()), |layers| check_size(config, &graph, layers))?;
         let tables = match (&config.construction, config.construction.scheme()) {
             (_, Some(scheme)) => {
-                let routes = scheme.build(&graph, seed).map_err(|error| match error {
-                    SchemeError::Disconnected => disconnected(),
-                    SchemeError::Parameter(invalid) => invalid.within("selector.construction"),
-                    SchemeError::TooLarge { .. } => {
-                        Invalid::new("selector.construction", "fewer layers", error.to_string())
-                    }
-                })?;
+                let routes = scheme.build(&graph, seed).map_err(|error| refused(&error))?;
                 routes.into_tables().expect("every construction ends in tables")
             }
             (Construction::File(saved), None) => load(&saved.file, &graph)?,
             (_, None) => unreachable!("whatever is no file is made"),
         };
-        check_size(tables.layers())?;
+        check_size(config, &graph, tables.layers())?;
 
-        let spread = spreads.then(|| {
+        let spread = (config.within_layer == WithinLayer::Ecmp).then(|| {
             let layers = 0..tables.layers();
             let distances = layers.map(|layer| LayerDistances::new(&graph, tables.links(layer))).collect();
             Spread { graph: graph.clone(), distances }
@@ -91,6 +72,24 @@ impl Layers {
         let hosts = network.hosts();
         let router_of = (0..hosts).map(|host| network.edge_switch(host) - hosts).collect();
         Ok(Layers { first: config.first, acks: config.acks, hosts, router_of, tables, row, ports, spread })
+    }
+
+    /// Refuses what [`Self::build`] refuses. Layers of random links, most of whose cost are their tables, are only drawn.
+    pub(super) fn check(
+        config: &Layer,
+        network: &Network,
+        is_cut: impl Fn(ChannelId) -> bool,
+        seed: u64,
+    ) -> Result<(), Invalid> {
+        let Construction::RandomLayers(random) = &config.construction else {
+            return Self::build(config, network, is_cut, seed).map(drop);
+        };
+        let (graph, _) = live_graph(network, is_cut);
+        check_size(config, &graph, random.layers)?;
+        if !LinkSet::full(&graph).connects(&graph) {
+            return Err(disconnected());
+        }
+        random.layers(&graph, seed).map(drop).map_err(|error| refused(&error))
     }
 
     /// The forwarding tables, by router and neighbour.
@@ -162,57 +161,6 @@ impl Layers {
         }
     }
 
-    /// The most hops of a route between switches with hosts, in any layer; `None` if there are two of these that no layer connects.
-    pub(super) fn most_hops(&self, network: &Network) -> Option<u32> {
-        let mut ends: Vec<u32> = self.router_of.clone();
-        ends.sort_unstable();
-        ends.dedup();
-        let (routers, layers) = (self.tables.routers() as usize, self.tables.layers());
-        let neighbour = |here: u32, neighbour: u16| {
-            let (switch, port) = (self.hosts + here, self.port(here, neighbour));
-            network.neighbour(switch, port) - self.hosts
-        };
-        let mut most = 0;
-        // To a target, from every router; 0 where that is not known.
-        let mut hops = vec![0u32; routers];
-        let mut way = Vec::new();
-        // Entries for neighbouring targets lie beside each other.
-        for targets in ends.chunks(64) {
-            // Per end, a bit for every target with which a layer connects it.
-            let mut connected = vec![0u64; ends.len()];
-            for (layer, (bit, &to)) in
-                (0..layers).flat_map(|layer| targets.iter().enumerate().map(move |to| (layer, to)))
-            {
-                hops.fill(0);
-                for (&from, connected) in ends.iter().zip(&mut connected) {
-                    if from != to && !self.leads(layer, from, to) {
-                        continue;
-                    }
-                    *connected |= 1 << bit;
-                    if let Some(spread) = &self.spread {
-                        most = most.max(spread.distances[layer as usize].hops(from, to).map_or(0, u32::from));
-                        continue;
-                    }
-                    let mut here = from;
-                    while here != to && hops[here as usize] == 0 {
-                        way.push(here);
-                        here = neighbour(here, self.tables.next_port(layer, here, to)?);
-                    }
-                    let mut left = hops[here as usize];
-                    while let Some(here) = way.pop() {
-                        left += 1;
-                        hops[here as usize] = left;
-                    }
-                    most = most.max(left);
-                }
-            }
-            if connected.iter().any(|connected| connected.count_ones() < targets.len() as u32) {
-                return None;
-            }
-        }
-        Some(most)
-    }
-
     /// The port by which `here` forwards towards another router in a layer. `choose` names one of several; it is asked only
     /// with ECMP. None if the layer does not lead there.
     #[inline]
@@ -273,6 +221,31 @@ impl Layers {
         match connecting().count() {
             0 => Tag::NO_LAYER,
             count => connecting().nth(below(count, random)).map_or(Tag::NO_LAYER, Tag::layer),
+        }
+    }
+}
+
+/// Refuses tables that are larger than any that a simulation lays.
+fn check_size(config: &Layer, graph: &RouterGraph, layers: u32) -> Result<(), Invalid> {
+    let routers = u64::from(graph.routers());
+    let is_wide = (0..graph.routers()).any(|router| graph.neighbours(router).len() > 255);
+    let spreads = config.within_layer == WithinLayer::Ecmp;
+    let needed = u64::from(layers) * routers * routers * (1 + u64::from(is_wide) + u64::from(spreads));
+    if needed > LIMIT {
+        let expected = format!("layers whose tables take at most the {LIMIT} bytes that a simulation lays");
+        let found = format!("{layers} layers of {routers} switches, which need {needed}");
+        return Err(Invalid::new("selector.construction", expected, found));
+    }
+    Ok(())
+}
+
+/// Why there are no layers, by the field to change.
+fn refused(error: &SchemeError) -> Invalid {
+    match error {
+        SchemeError::Disconnected => disconnected(),
+        SchemeError::Parameter(invalid) => invalid.clone().within("selector.construction"),
+        SchemeError::TooLarge { .. } => {
+            Invalid::new("selector.construction", "fewer layers", error.to_string())
         }
     }
 }
@@ -480,7 +453,9 @@ mod tests {
     fn what_cannot_be_built_is_refused_with_its_field() {
         let network = slim_fly();
         let build = |network: &Network, config: &Layer, cut| {
-            Layers::build(config, network, |_| cut, 3).unwrap_err().to_string()
+            let error = Layers::build(config, network, |_| cut, 3).unwrap_err();
+            assert_eq!(Layers::check(config, network, |_| cut, 3), Err(error.clone()));
+            error.to_string()
         };
         let random = |layers, rho| {
             layer(Construction::RandomLayers(RandomLayers { layers, rho, ..RandomLayers::default() }))

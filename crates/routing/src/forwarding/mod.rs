@@ -14,12 +14,14 @@ mod minimal;
 mod paths;
 mod via;
 
+use netloom_paths::LinkSet;
 use netloom_topology::{ChannelId, HostId, Network, NodeId, PortId};
 use netloom_units::Invalid;
 use rand::Rng;
 
 use alternatives::Alternatives;
 pub use layers::Layers;
+use layers::live_graph;
 pub use minimal::{RouteTable, Row, Unreachable};
 use paths::Paths;
 pub use via::Intermediates;
@@ -149,6 +151,27 @@ impl Forwarding {
         routing.fits(network)?;
         let table = RouteTable::minimal(network, &is_cut)?;
         Self::lay(routing, network, table, is_cut, seed)
+    }
+
+    /// Refuses what [`Self::build`] refuses, with less work where nobody asks for the paths.
+    ///
+    /// # Errors
+    /// As [`Self::build`].
+    pub fn check(
+        routing: &Routing,
+        network: &Network,
+        is_cut: impl Fn(ChannelId) -> bool,
+        seed: u64,
+    ) -> Result<(), ForwardingError> {
+        let (graph, _) = live_graph(network, &is_cut);
+        // Between switches that are all connected there are minimal routes.
+        match &routing.selector {
+            Selector::Layer(config) if LinkSet::full(&graph).connects(&graph) => {
+                routing.fits(network)?;
+                Ok(Layers::check(config, network, is_cut, seed)?)
+            }
+            _ => Self::build(routing, network, is_cut, seed).map(drop),
+        }
     }
 
     /// The paths of the same scheme once other links are cut. Hosts may be out of reach ([`RouteTable::in_part`]).

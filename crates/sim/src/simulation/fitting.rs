@@ -1,0 +1,199 @@
+//! Whether the parts of a simulation fit each other, as far as that can be said before routes are laid.
+
+use std::sync::Arc;
+
+use netloom_fabric::{Fabric, FlowControl};
+use netloom_record::NamedChannel;
+use netloom_routing::{Granularity, Placement, Routing, Selector};
+use netloom_topology::Network;
+use netloom_transport::{Congestion, Reorder, Shaping, Transport};
+use netloom_units::kind::Kind;
+use netloom_units::{Invalid, Rate};
+use netloom_workload::{Plan, Spread};
+
+use super::SimError;
+use crate::config::SimConfig;
+use crate::fault::Faults;
+use crate::host::Numbering;
+use crate::measure::Measure;
+use crate::packet_trace::PacketTrace;
+use crate::stall::channel_name;
+
+/// A configuration whose parts fit each other, but for what depends on the routes.
+pub(super) struct Fitting {
+    pub(super) fabric: Fabric,
+    pub(super) routing: Routing,
+    pub(super) transport: Transport,
+    pub(super) faults: Faults,
+    pub(super) measure: Measure,
+    pub(super) seed: u64,
+    pub(super) named_channels: Vec<NamedChannel>,
+    /// What is traced, and the numbers of the channels among it.
+    pub(super) traced: Option<(Arc<PacketTrace>, Vec<u32>)>,
+    pub(super) is_lossy: bool,
+    pub(super) numbering: Numbering,
+}
+
+impl Fitting {
+    /// Refuses what does not fit.
+    pub(super) fn new(network: &Network, config: SimConfig, plan: &Plan) -> Result<Self, SimError> {
+        let SimConfig { fabric, routing, transport, faults, measure, seed } = config;
+        transport.check().map_err(SimError::Transport)?;
+        let mut transport = transport.on_the_wire();
+        fabric.check(transport.packet_size()).map_err(SimError::Fabric)?;
+        routing.check().map_err(SimError::Routing)?;
+        if let Shaping::Hf2t(hf2t) = &mut transport.shaping {
+            let gap = match &routing.granularity {
+                Granularity::Flowlet(flowlet) => Some(flowlet.longest_kept()),
+                _ => None,
+            };
+            hf2t.fit(gap).map_err(|error| SimError::Transport(error.within("shaping")))?;
+        }
+        let named_channels = measure.check(network).map_err(SimError::Measure)?;
+        let traced = match &measure.trace {
+            Some(trace) => Some((Arc::new(trace.clone()), trace.check(network).map_err(SimError::Measure)?)),
+            None => None,
+        };
+        let watches_acks =
+            matches!(routing.granularity, Granularity::Flowcut(_)) && routing.placement == Placement::Nic;
+        if watches_acks && transport.options.ack_every != 1 {
+            let expected = "1, as flowcut needs an ACK for every packet";
+            return Err(SimError::Transport(Invalid::new(
+                "ack_every",
+                expected,
+                transport.options.ack_every,
+            )));
+        }
+        let has_fast_lane = fabric.queue.trims() && fabric.options.control_priority;
+        if transport.hurries() && !has_fast_lane {
+            let expected = "false without a control lane in which to hurry: fabric.queue = \"trimming\" and fabric.control_priority";
+            return Err(SimError::Transport(Invalid::new("reliability.priority", expected, true)));
+        }
+        if let (true, Some(&(link, rate))) = (fabric.is_lossless(), network.error_rates().first()) {
+            return Err(SimError::ErrorRates(format!(
+                "expected links without error rates in a lossless fabric (or fabric.flow_control = \"lossy\"), found {rate} for {}",
+                channel_name(network, 2 * link)
+            )));
+        }
+        let faults = Faults::lay(&faults, network, seed).map_err(SimError::Fault)?;
+        faults.check(fabric.is_lossless(), measure.until).map_err(SimError::Fault)?;
+        let is_lossy = fabric.is_lossy() || faults.lose_packets();
+        if matches!(transport.options.reorder, Reorder::Flowcells(_)) {
+            let numbers_cells = routing.placement == Placement::Nic
+                && matches!(routing.granularity, Granularity::Flowcell(_))
+                && matches!(routing.selector, Selector::RoundRobin(_))
+                && transport.options.subflows == 1;
+            let expected = "a reorder other than \"flowcells\", or flowcells at the NIC over path labels in turn (routing.preset = \"presto\")";
+            Invalid::unless(numbers_cells, "reorder", expected, "\"flowcells\"")
+                .map_err(SimError::Transport)?;
+        }
+        let heeds_marks = routing.heeds_marks();
+        let runs_ahead = routing.counted_flowcuts().is_some_and(|flowcut| flowcut.max_ood > 0);
+        if !transport.has_acks() && (is_lossy || watches_acks || routing.heeds_acks() || runs_ahead) {
+            let who = match is_lossy {
+                true => "packets can get lost".to_owned(),
+                false => format!("{} watches ACKs", routing.granularity_name()),
+            };
+            let expected = format!("a reliability with ACKs, as {who}");
+            return Err(SimError::Transport(Invalid::new("reliability", expected, "\"none\"")));
+        }
+        if let Some(rails) = &plan.rails {
+            let expected = "a reliability with ACKs where servers have several NICs";
+            let has_acks = transport.has_acks();
+            Invalid::unless(has_acks, "reliability", expected, "\"none\"").map_err(SimError::Transport)?;
+            let has_ends = rails.spread() != Spread::LeastOutstanding || !plan.has_streams();
+            let expected = "another one for frames of open loops, which have no end";
+            Invalid::unless(has_ends, "spread", expected, "\"least-outstanding\"")
+                .map_err(SimError::Servers)?;
+        }
+        if transport.chooses_paths() {
+            check_entropy(&routing, &transport)?;
+        }
+        if transport.telemetry().is_some() && routing.scatters() {
+            let expected = format!(
+                "one that keeps a flow's way for a while with transport.congestion \"{}\", which compares what the links of a way say with \
+                 what the same links said before",
+                transport.congestion.name()
+            );
+            let found = format!("\"{}\"", routing.granularity_name());
+            return Err(SimError::Routing(Invalid::new("granularity", expected, found)));
+        }
+        for (i, own) in fabric.options.ecn_by_rate.iter().enumerate() {
+            let mut rates: Vec<Rate> = network.links().iter().map(|link| link.rate).collect();
+            rates.sort_unstable();
+            rates.dedup();
+            let known: Vec<String> = rates.iter().map(Rate::to_string).collect();
+            let expected = format!("a rate of the network's links ({})", known.join(", "));
+            Invalid::unless(rates.contains(&own.rate), format!("ecn_by_rate.{i}.rate"), expected, own.rate)
+                .map_err(SimError::Fabric)?;
+        }
+        let needs_marks = matches!(transport.congestion, Congestion::Dcqcn(_)) || transport.chooses_paths();
+        if needs_marks && fabric.options.ecn.is_none() {
+            let expected =
+                format!("a fabric that marks packets (fabric.ecn) with \"{}\"", transport.congestion.name());
+            return Err(SimError::Transport(Invalid::new("congestion", expected, "none")));
+        }
+        if heeds_marks && fabric.options.ecn.is_none() {
+            let name = routing.granularity_name();
+            let expected = format!("a fabric that marks packets (fabric.ecn) with \"{name}\"");
+            return Err(SimError::Routing(Invalid::new("granularity", expected, "none")));
+        }
+        if routing.needs_tree() && !network.is_tree() {
+            let expected = format!("a tree topology for {}", routing.selector_name());
+            let found = network.name().to_owned();
+            return Err(SimError::Routing(Invalid { field: "selector".into(), expected, found }));
+        }
+        if routing.needs_credits() && !matches!(fabric.flow_control, FlowControl::Credits(_)) {
+            let name = fabric.flow_control.name();
+            let expected = format!(
+                "\"queue\" where fabric.flow_control is \"{name}\": only \"credits\" has credits to count"
+            );
+            return Err(SimError::Routing(Invalid::new(
+                "selector.load",
+                expected,
+                "one that counts credits",
+            )));
+        }
+        let counts_off_trees = routing.counted_flowcuts().is_some() && !network.is_tree();
+        if counts_off_trees && fabric.is_lossless() && !fabric.options.control_priority {
+            // On a tree the way back is as free of cycles as the way there.
+            let expected = "\"nic\" for flowcuts in a lossless fabric that is no tree and where fabric.control_priority is false: nobody proves \
+                            that acknowledgements which go back among the data do not wait for each other in a circle";
+            let found = format!("\"{}\"", routing.placement.name());
+            return Err(SimError::Routing(Invalid::new("placement", expected, found)));
+        }
+        faults.check_scheme(&routing, &transport).map_err(SimError::Fault)?;
+        let numbering = Numbering::new(transport.options.subflows);
+        if plan.numbers() > numbering.flows() {
+            let expected = "as many as leave the messages of the workload's programs their numbers";
+            return Err(SimError::Transport(Invalid::new("subflows", expected, transport.options.subflows)));
+        }
+        Ok(Fitting {
+            fabric,
+            routing,
+            transport,
+            faults,
+            measure,
+            seed,
+            named_channels,
+            traced,
+            is_lossy,
+            numbering,
+        })
+    }
+}
+
+/// Refuses routing for a transport that chooses among entropy values itself, if something else would choose too.
+fn check_entropy(routing: &Routing, transport: &Transport) -> Result<(), SimError> {
+    let (field, what, found) = match (routing.placement, &routing.granularity, &routing.selector) {
+        (Placement::Nic, Granularity::Packet(_), Selector::Random(_)) => return Ok(()),
+        (Placement::Nic, Granularity::Packet(_), selector) => ("selector", "random", selector.name()),
+        (Placement::Nic, granularity, _) => ("granularity", "packet", granularity.name()),
+        (placement, _, _) => ("placement", "nic", placement.name()),
+    };
+    let name = transport.congestion.name();
+    let expected = format!(
+        "\"{what}\" with transport.congestion \"{name}\", which chooses among entropy values itself (routing \"spray-nic\")"
+    );
+    Err(SimError::Routing(Invalid::new(field, expected, format!("\"{found}\""))))
+}
