@@ -109,6 +109,11 @@ impl Routing {
         matches!(self.granularity, Granularity::FlowBender(_) | Granularity::Reps(_))
     }
 
+    /// Whether packets that lose their payload tell such NICs enough, so that a fabric that trims need not mark.
+    pub fn heeds_trims(&self) -> bool {
+        matches!(self.granularity, Granularity::Reps(_))
+    }
+
     /// Whether a flow's packets may take several ways at once, one after the other.
     pub fn scatters(&self) -> bool {
         matches!(self.granularity, Granularity::Packet(_) | Granularity::Reps(_) | Granularity::PathList(_))

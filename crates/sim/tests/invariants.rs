@@ -154,8 +154,9 @@ fn transports() -> impl Strategy<Value = Transport> {
             base_delay: Time::from_us(5),
             ..Default::default()
         })),
-        (1..40u32).prop_map(|initial_window| {
-            Congestion::Pulls(congestion::pulls::Pulls { initial_window, ..Default::default() })
+        (1..40u32, any::<bool>()).prop_map(|(initial_window, adapts)| {
+            let adaptive = adapts.then(Default::default);
+            Congestion::Pulls(congestion::pulls::Pulls { initial_window, adaptive, ..Default::default() })
         }),
         mp_rdma(),
     ];
@@ -370,11 +371,14 @@ fn flowcuts() -> impl Strategy<Value = Flowcut> {
         })
 }
 
-/// DCQCN and MP-RDMA need a fabric that marks, and repetitions that hurry one that trims.
+/// DCQCN and MP-RDMA need a fabric that marks, and repetitions that hurry and adaptive windows one that trims.
 fn mark(config: &mut SimConfig) {
     let has_fast_lane = config.fabric.queue.trims() && config.fabric.options.control_priority;
     if let Reliability::Trimmed(trimmed) = &mut config.transport.reliability {
         trimmed.priority &= has_fast_lane;
+    }
+    if let Congestion::Pulls(pulls) = &mut config.transport.congestion {
+        pulls.adaptive.take_if(|_| !config.fabric.queue.trims());
     }
     if matches!(config.transport.congestion, Congestion::Dcqcn(_)) || config.transport.chooses_paths() {
         let ecn = Ecn { kmin: Bytes(5_000), kmax: Bytes(50_000), pmax: 0.1 };

@@ -32,6 +32,12 @@ fn ndp(transport: &str, window: u32) -> SimConfig {
     config
 }
 
+/// Receivers ask for what arrives whole.
+fn adapt(config: &mut SimConfig) {
+    let Congestion::Pulls(pulls) = &mut config.transport.congestion else { panic!("pulls") };
+    pulls.adaptive = Some(Default::default());
+}
+
 /// Every other host sends so many full packets to the last one, all at once.
 fn incast(senders: u32, packets: u64, config: SimConfig) -> Records {
     far_incast(senders, packets, CABLE, config)
@@ -120,6 +126,46 @@ fn an_incast_keeps_the_receivers_link_busy() {
         let late = last(&records).saturating_sub(ideal);
         assert!(late <= PACKET, "{case:?}: {late} after {ideal}");
     }
+}
+
+/// With adaptive windows a receiver asks for next to nothing that is trimmed again, and still keeps its link busy; no flow waits for a timer.
+#[test]
+fn an_incast_on_adaptive_windows_is_trimmed_once() {
+    for (senders, window, packets) in [(8, 30, 100), (20, 8, 40), (60, 8, 5), (60, 30, 45)] {
+        let fixed = ndp("ndp", window);
+        let mut adaptive = fixed.clone();
+        adapt(&mut adaptive);
+        let (fixed, adaptive) = (incast(senders, packets, fixed), incast(senders, packets, adaptive));
+        let trims = |records: &Records| sum(records, |flow| flow.trims);
+        let case = (senders, window, packets, trims(&fixed), trims(&adaptive), last(&fixed), last(&adaptive));
+        assert_eq!(sum(&adaptive, |flow| flow.delivered), u64::from(senders) * packets * MTU, "{case:?}");
+        assert_eq!(sum(&adaptive, |flow| u64::from(flow.timeouts)), 0, "{case:?}");
+        assert!(trims(&adaptive) <= trims(&fixed), "{case:?}");
+        assert!(last(&adaptive) <= last(&fixed) + PACKET * u64::from(senders), "{case:?}");
+    }
+}
+
+/// A flow that is alone has no use for more than the pulls of its receiver's link.
+#[test]
+fn an_adaptive_window_grows_until_its_receivers_link_is_full() {
+    let mut config = ndp("ndp", 1);
+    adapt(&mut config);
+    let (adaptive, fixed) = (incast(1, 400, config), incast(1, 400, ndp("ndp", 1)));
+    let line = adaptive.flows[0].idle_fct;
+    assert!(last(&adaptive) < line + line / 20, "{} of {line}", last(&adaptive));
+    assert!(last(&fixed) > line * 2);
+    assert_eq!(sum(&adaptive, |flow| flow.trims), 0);
+}
+
+#[test]
+fn adaptive_windows_need_a_fabric_that_trims() {
+    let mut config = ndp("ndp", 8);
+    adapt(&mut config);
+    config.fabric.queue = Queue::TailDrop(Default::default());
+    config.fabric.options.buffer = Some(Bytes(72_000));
+    let error = Simulation::new(crossbar_10g(3, CABLE), config, Plan::of_messages(3, [])).unwrap_err();
+    let SimError::Transport(invalid) = error else { panic!("{error}") };
+    assert_eq!(invalid.field, "congestion.adaptive");
 }
 
 #[test]

@@ -18,15 +18,21 @@ fn uplinks(records: &Records) -> (u64, u64) {
     (packets.iter().sum(), packets[0])
 }
 
-/// One flow over four spines, the uplink to the first of which has a fiftieth of its rate.
+/// One flow over four spines, the uplink to the first of which has a fiftieth of its rate, in a fabric that marks.
 fn beside_a_slow_link(name: &str, seed: u64) -> Records {
+    let marks = netloom_fabric::Ecn { kmin: Bytes(8_000), kmax: Bytes(8_001), pmax: 1.0 };
+    on_a_slow_link(name, seed, |sim| sim.fabric.options.ecn = Some(marks.clone()))
+}
+
+/// The same in another fabric.
+fn on_a_slow_link(name: &str, seed: u64, change: impl Fn(&mut SimConfig)) -> Records {
     let network = leaf_spine(2, 4, 1);
     let channels = vec![ChannelEnds { from: "s0".into(), to: "s2".into(), parallel: 0 }];
     let slow = Fault::Degrade(Degrade { channels, fraction: 0.02, ..Degrade::default() });
     let mut sim = SimConfig { faults: vec![slow], seed, ..scheme(name) };
     // Half of the line's rate, so that nothing waits where the paths meet again.
     sim.transport.congestion = Congestion::FixedWindow(FixedWindow { bdp: 0.5, ..FixedWindow::default() });
-    sim.fabric.options.ecn = Some(netloom_fabric::Ecn { kmin: Bytes(8_000), kmax: Bytes(8_001), pmax: 1.0 });
+    change(&mut sim);
     run(network, sim, Plan::of_messages(2, [(0, Message::new(1, Bytes(40_000_000), Time(0)))]))
 }
 
@@ -52,6 +58,21 @@ fn reps_takes_a_slow_path_only_to_explore() {
         let (all, slow) = uplinks(&beside_a_slow_link("reps", seed));
         assert!(slow * 20 < all, "seed {seed}: {slow} of {all}");
         assert!(slow > 0, "the first window goes everywhere");
+    }
+}
+
+/// A fabric that trims need not mark: what loses its payload brings no ACK, so that its path is not taken again.
+#[test]
+fn reps_leaves_a_path_that_trims() {
+    let trims = |sim: &mut SimConfig| {
+        sim.fabric.queue = netloom_fabric::Queue::Trimming(Default::default());
+        sim.transport.reliability = Reliability::Trimmed(Default::default());
+    };
+    for seed in 0..6 {
+        let (all, sprayed) = uplinks(&on_a_slow_link("spray-nic", seed, trims));
+        let (recycled_all, recycled) = uplinks(&on_a_slow_link("reps", seed, trims));
+        let told = format!("seed {seed}: {sprayed} of {all}, {recycled} of {recycled_all}");
+        assert!(sprayed * 5 > all && recycled > 0 && recycled * 8 < recycled_all, "{told}");
     }
 }
 

@@ -33,6 +33,7 @@ pub mod shaping;
 mod stream;
 
 pub use config::{Congestion, Reliability, Shaping, Transport, TransportOptions};
+pub use congestion::pulls::{PullWindow, Pulls};
 pub use congestion::qcn::ReactionPoint;
 pub use connection::Connection;
 pub use feedback::{Ack, Cause, Feedback};

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use netloom_engine::Scheduler;
 use netloom_fabric::{FRESH, NO_INGRESS, Packet, PacketKind};
+use netloom_transport::{Congestion, PullWindow, Pulls};
 use netloom_units::Time;
 use netloom_units::memory::push_few;
 
@@ -16,6 +17,8 @@ use crate::model::{Channels, Message, World};
 pub(super) struct PullQueue {
     /// By receiver.
     owed: Vec<Owed>,
+    /// By receiver, where windows are adaptive.
+    windows: Vec<PullWindow>,
     /// The receivers that owe something, in turn, and some that owe nothing any more.
     line: VecDeque<u32>,
     /// The earliest moment for the next PULL.
@@ -40,14 +43,24 @@ const NOTHING: Owed = Owed { packet: Packet::EMPTY, pulls: 0, sent: 0, in_line: 
 
 impl PullQueue {
     /// A packet, or its header, has come for a receiver, which can make use of no more than `most` packets.
-    fn add(&mut self, receiver: u32, packet: &Packet, most: u32) {
+    fn add(&mut self, pulls: &Pulls, receiver: u32, packet: &Packet, most: u32) {
         let index = receiver as usize;
         while index >= self.owed.len() {
             push_few(&mut self.owed, NOTHING);
         }
         let owed = &mut self.owed[index];
         owed.packet = *packet;
-        owed.pulls = (owed.pulls + 1).min(most);
+        let worth = match &pulls.adaptive {
+            Some(adaptive) => {
+                while index >= self.windows.len() {
+                    push_few(&mut self.windows, PullWindow::new(pulls));
+                }
+                let is_whole = packet.kind == PacketKind::Data;
+                self.windows[index].on_arrival(adaptive, is_whole, most, owed.pulls > 0)
+            }
+            None => 1,
+        };
+        owed.pulls = (owed.pulls + worth).min(most);
         if owed.pulls > 0 && !owed.in_line {
             owed.in_line = true;
             self.line.push_back(receiver);
@@ -55,9 +68,12 @@ impl PullQueue {
     }
 
     /// A receiver has got everything; its number may be given to another flow, which takes over its place in the line.
-    fn clear(&mut self, receiver: u32) {
+    fn clear(&mut self, pulls: &Pulls, receiver: u32) {
         if let Some(owed) = self.owed.get_mut(receiver as usize) {
             (owed.pulls, owed.sent) = (0, 0);
+        }
+        if let Some(window) = self.windows.get_mut(receiver as usize) {
+            *window = PullWindow::new(pulls);
         }
     }
 
@@ -95,14 +111,15 @@ impl Host {
         most: u32,
         out: &mut impl Scheduler<Message>,
     ) {
-        self.pulls.get_or_insert_default().add(receiver, packet, most);
+        let Congestion::Pulls(pulls) = &world.transport.congestion else { return };
+        self.pulls.get_or_insert_default().add(pulls, receiver, packet, most);
         self.pull(world, id, now, out);
     }
 
     /// Everything has come for a receiver.
-    pub(super) fn stop_asking(&mut self, receiver: u32) {
-        if let Some(pulls) = &mut self.pulls {
-            pulls.clear(receiver);
+    pub(super) fn stop_asking(&mut self, world: &World, receiver: u32) {
+        if let (Some(queue), Congestion::Pulls(pulls)) = (&mut self.pulls, &world.transport.congestion) {
+            queue.clear(pulls, receiver);
         }
     }
 
@@ -182,7 +199,7 @@ mod tests {
     fn flows_take_turns_whatever_they_are_owed() {
         let mut queue = PullQueue::default();
         for receiver in [0, 0, 0, 1, 2, 2] {
-            queue.add(receiver, &of(receiver), u32::MAX);
+            queue.add(&Pulls::default(), receiver, &of(receiver), u32::MAX);
         }
         assert_eq!(order(&mut queue), [(0, 1), (1, 1), (2, 1), (0, 2), (2, 2), (0, 3)]);
     }
@@ -191,13 +208,13 @@ mod tests {
     fn nobody_is_asked_for_what_has_come_and_a_new_flow_counts_from_one() {
         let mut queue = PullQueue::default();
         for _ in 0..5 {
-            queue.add(0, &of(7), u32::MAX);
+            queue.add(&Pulls::default(), 0, &of(7), u32::MAX);
         }
-        queue.add(0, &of(7), 2);
+        queue.add(&Pulls::default(), 0, &of(7), 2);
         assert_eq!(queue.pop().map(|(_, count)| count), Some(1));
-        queue.clear(0);
+        queue.clear(&Pulls::default(), 0);
         assert_eq!(order(&mut queue), []);
-        queue.add(0, &of(8), 9);
+        queue.add(&Pulls::default(), 0, &of(8), 9);
         assert_eq!(order(&mut queue), [(8, 1)]);
     }
 }

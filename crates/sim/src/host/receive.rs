@@ -96,7 +96,7 @@ impl Host {
                 meter.finish(&world.watch, now, 0, (key, id));
             }
             self.receivers.hand_in_many(&world.watch.received);
-            self.stop_asking(slot);
+            self.stop_asking(world, slot);
             if key.flow < FIRST_OWN && self.work.is_program() {
                 self.follow_program(world, id, now, |work, actions| {
                     work.on_received(now, key.src, key.flow, actions);

@@ -69,6 +69,12 @@ impl Fitting {
             let expected = "false without a control lane in which to hurry: fabric.queue = \"trimming\" and fabric.control_priority";
             return Err(SimError::Transport(Invalid::new("reliability.priority", expected, true)));
         }
+        if matches!(&transport.congestion, Congestion::Pulls(pulls) if pulls.adaptive.is_some())
+            && !fabric.queue.trims()
+        {
+            let expected = "none without a fabric that trims (fabric.queue = \"trimming\")";
+            return Err(SimError::Transport(Invalid::new("congestion.adaptive", expected, "a table")));
+        }
         if let (true, Some(&(link, rate))) = (fabric.is_lossless(), network.error_rates().first()) {
             return Err(SimError::ErrorRates(format!(
                 "expected links without error rates in a lossless fabric (or fabric.flow_control = \"lossy\"), found {rate} for {}",
@@ -87,7 +93,6 @@ impl Fitting {
             Invalid::unless(numbers_cells, "reorder", expected, "\"flowcells\"")
                 .map_err(SimError::Transport)?;
         }
-        let heeds_marks = routing.heeds_marks();
         let runs_ahead = routing.counted_flowcuts().is_some_and(|flowcut| flowcut.max_ood > 0);
         if !transport.has_acks() && (is_lossy || watches_acks || routing.heeds_acks() || runs_ahead) {
             let who = match is_lossy {
@@ -133,9 +138,11 @@ impl Fitting {
                 format!("a fabric that marks packets (fabric.ecn) with \"{}\"", transport.congestion.name());
             return Err(SimError::Transport(Invalid::new("congestion", expected, "none")));
         }
-        if heeds_marks && fabric.options.ecn.is_none() {
+        let (heeds_trims, trims) = (routing.heeds_trims(), fabric.queue.trims());
+        if routing.heeds_marks() && fabric.options.ecn.is_none() && !(heeds_trims && trims) {
             let name = routing.granularity_name();
-            let expected = format!("a fabric that marks packets (fabric.ecn) with \"{name}\"");
+            let or_trims = if heeds_trims { " or trims them (fabric.queue = \"trimming\")" } else { "" };
+            let expected = format!("a fabric that marks packets (fabric.ecn){or_trims} with \"{name}\"");
             return Err(SimError::Routing(Invalid::new("granularity", expected, "none")));
         }
         if routing.needs_tree() && !network.is_tree() {

@@ -2,7 +2,6 @@
 
 use netloom_sim::{Measure, SimConfig};
 use netloom_topology::Network;
-use netloom_transport::Congestion;
 use netloom_units::{Bytes, Time};
 use netloom_workload::{Pattern, Permutation};
 
@@ -64,6 +63,35 @@ fn purified_flows_get_what_ideal_sharing_of_one_layer_each_gives() {
     }
 }
 
+/// The mean of a permutation's endless flows on purified transport whose packets each go by a layer by which one has arrived whole, and whose receivers ask for what
+/// does, as a share of what the program allows.
+fn recycled_share(network: &Network, seed: u64) -> f64 {
+    let (rates, ways) = saturate(network, setting("purified", seed, recycled_and_adaptive));
+    assert!(least(&rates) > 0.0 && least(&rates) <= ways.theta, "seed {seed}");
+    mean(&rates) / ways.theta
+}
+
+/// Purified transport on several layers at once reaches 0.85 of the program, with the queues of 8 packets that it has by default.
+#[test]
+fn purified_flows_on_layers_that_carry_them_get_most_of_what_the_program_allows() {
+    for network in networks() {
+        let share = recycled_share(&network, 1);
+        println!("{}: {share:.3}", network.name());
+        assert!(share >= 0.85, "{}: {share}", network.name());
+    }
+}
+
+/// The same in the mean of three draws of layers and permutations.
+#[test]
+#[ignore = "takes a minute"]
+fn purified_flows_get_most_of_what_the_program_allows_on_any_layers() {
+    for network in networks() {
+        let shares = [1, 2, 3].map(|seed| recycled_share(&network, seed));
+        println!("{}: {:.3}, {shares:.3?}", network.name(), mean(&shares));
+        assert!(mean(&shares) >= 0.85, "{}: {shares:?}", network.name());
+    }
+}
+
 /// The table of `docs/studies-fatpaths-simulation.md`: one part of purified transport changed at a time.
 #[test]
 #[ignore = "takes two minutes; prints a table"]
@@ -109,6 +137,37 @@ fn survey() {
         leaves_after(4)(config);
     });
     row("a layer per packet", "purified", &layer_per_packet);
+    row("by a path list", "purified", &listed);
+    row("by a path list, queues of 16 packets", "purified", &|config| {
+        listed(config);
+        queues_of(16)(config);
+    });
+    row("again by layers whose packets were not marked (REPS)", "purified", &recycled);
+    row("the same, queues of 16 packets, marks from 8 on", "purified", &|config| {
+        recycled(config);
+        queues_of(16)(config);
+        config.fabric.options.ecn = Some(Ecn { kmin: Bytes(72_000), kmax: Bytes(72_000), pmax: 1.0 });
+    });
+    row("another layer after a round trip with marks (FlowBender)", "purified", &bent);
+    row("another layer after round trips that take long, in order (flowcuts)", "purified", &|config| {
+        config.routing.granularity = Granularity::Flowcut(Default::default());
+    });
+    row("again by layers whose packets arrived whole", "purified", &recycled_whole);
+    row("the same, queues of 16 packets", "purified", &|config| {
+        recycled_whole(config);
+        queues_of(16)(config);
+    });
+    row("the same, a window of 16 and queues of 16 packets", "purified", &|config| {
+        recycled_whole(config);
+        queues_of(16)(config);
+        window(16)(config);
+    });
+    row("pulls for what arrives whole", "purified", &adaptive);
+    row("both", "purified", &recycled_and_adaptive);
+    row("both, queues of 16 packets", "purified", &|config| {
+        recycled_and_adaptive(config);
+        queues_of(16)(config);
+    });
     row("TCP", "tcp", &|_| ());
     row("MPTCP", "mptcp", &|_| ());
     ideal("ideal sharing of all layers alike", &Ways::spread);

@@ -16,7 +16,7 @@ use netloom_routing::selector::layer::First;
 use netloom_routing::{Granularity, Selector};
 use netloom_sim::SimConfig;
 use netloom_topology::{Dragonfly, HyperX, Network, SlimFly, Topology, Xpander};
-use netloom_transport::{Reliability, preset};
+use netloom_transport::{Congestion, Reliability, preset};
 use netloom_units::{Bytes, Rate};
 
 fn mean(rates: &[f64]) -> f64 {
@@ -104,6 +104,29 @@ fn layer_per_packet(config: &mut SimConfig) {
 fn recycled(config: &mut SimConfig) {
     config.routing.granularity = Granularity::Reps(Default::default());
     config.fabric.options.ecn = Some(Ecn { kmin: Bytes(27_000), kmax: Bytes(27_000), pmax: 1.0 });
+}
+
+/// Flows leave a layer after a round trip in which more than 5% of the packets were marked (FlowBender).
+fn bent(config: &mut SimConfig) {
+    recycled(config);
+    config.routing.granularity = Granularity::FlowBender(Default::default());
+}
+
+/// Every packet goes by a layer of its own, one by which a packet has arrived whole if there is one (REPS without marks).
+fn recycled_whole(config: &mut SimConfig) {
+    config.routing.granularity = Granularity::Reps(Default::default());
+}
+
+/// Receivers ask for what arrives whole.
+fn adaptive(config: &mut SimConfig) {
+    let Congestion::Pulls(pulls) = &mut config.transport.congestion else { panic!("pulls") };
+    pulls.adaptive = Some(Default::default());
+}
+
+/// Both.
+fn recycled_and_adaptive(config: &mut SimConfig) {
+    recycled_whole(config);
+    adaptive(config);
 }
 
 /// Flows draw their first layer, too.

@@ -178,6 +178,13 @@ fn survey() {
         0.7,
         &recycled,
     );
+    row(
+        "by layers whose packets arrived whole, adaptive pulls",
+        "purified",
+        &[1],
+        0.75,
+        &recycled_and_adaptive,
+    );
     row("TCP", "tcp", &[1], 0.7, &|_| ());
     row("MPTCP", "mptcp", &[1], 0.7, &|_| ());
 }

@@ -17,19 +17,53 @@ pub struct Pulls {
     pub initial_window: u32,
     /// The same in bandwidth-delay products of the idle path, rounded up to packets; takes the place of `initial_window`.
     pub initial_bdp: Option<f64>,
+    /// Whether receivers ask for what arrives whole instead of as much as their links could take; absent: a flow keeps its first window under way for good.
+    /// Needs a fabric that trims, and `initial_window`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adaptive: Option<Adaptive>,
+}
+
+/// Receivers owe fewer PULLs than packets come while packets are trimmed, and more while none are, so that a flow's window finds what its paths can carry. A fixed window
+/// sends a packet for each header, too: what the network cannot carry is trimmed again and again, having used the links before the full one. The window is that of the flow,
+/// over all of its paths together, as MP-RDMA's (Lu et al., NSDI'18, section 4.1), with trimmed packets in the place of marked ones; that a receiver gives credit by
+/// what did not arrive is `ExpressPass`'s idea (Cho et al., SIGCOMM'17).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Adaptive {
+    /// Packets by which the window grows while as many come as it holds, none trimmed. It stays as it is while PULLs of the flow wait for their turn: then the receiver's own
+    /// link is full.
+    pub increase: f64,
+    /// Packets by which a trimmed packet shrinks it, down to one packet.
+    pub decrease: f64,
+}
+
+impl Default for Adaptive {
+    fn default() -> Self {
+        Adaptive { increase: 0.5, decrease: 1.0 }
+    }
 }
 
 impl Default for Pulls {
     /// 30 packets, as the NDP evaluation's permutations.
     fn default() -> Self {
-        Pulls { initial_window: 30, initial_bdp: None }
+        Pulls { initial_window: 30, initial_bdp: None, adaptive: None }
     }
 }
 
 impl Pulls {
     pub(crate) fn check(&self) -> Result<(), Invalid> {
         Invalid::at_least("initial_window", self.initial_window, 1)?;
-        Invalid::positive("initial_bdp", self.initial_bdp.unwrap_or(1.0))
+        Invalid::positive("initial_bdp", self.initial_bdp.unwrap_or(1.0))?;
+        let Some(adaptive) = &self.adaptive else { return Ok(()) };
+        let is_known = self.initial_bdp.is_none();
+        let expected = "none with initial_bdp, a first window that receivers do not know";
+        Invalid::unless(is_known, "adaptive", expected, "a table")?;
+        Invalid::positive("increase", adaptive.increase)
+            .and_then(|()| {
+                let fits = adaptive.decrease > 0.0 && adaptive.decrease <= 1.0;
+                Invalid::unless(fits, "decrease", "more than 0, at most 1", adaptive.decrease)
+            })
+            .map_err(|error| error.within("adaptive"))
     }
 
     /// The first window of a path, in packets.
@@ -37,6 +71,48 @@ impl Pulls {
         let of_path =
             |times: f64| (bdp.0 as f64 * times / packet.0 as f64).ceil().min(f64::from(u32::MAX)) as u32;
         self.initial_bdp.map_or(self.initial_window, of_path).max(1)
+    }
+}
+
+/// What the receiver of one flow with an adaptive window knows of it. What is under way, what the receiver owes and what the sender may send unasked are together as many
+/// packets as the window holds: exactly, or a window of one packet could come to nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct PullWindow {
+    /// In parts of a packet.
+    size: u64,
+    /// Parts of a PULL that are owed beyond whole ones.
+    part: u64,
+}
+
+/// Parts of a packet.
+const PACKET: u64 = 1 << 16;
+
+impl PullWindow {
+    /// The window of a flow of which nothing has come.
+    pub fn new(pulls: &Pulls) -> Self {
+        PullWindow { size: u64::from(pulls.initial_window) * PACKET, part: 0 }
+    }
+
+    /// A packet has come, whole or as a header, of a flow of which so many are missing, while PULLs of the flow wait for their turn or do not. Returns how many
+    /// PULLs it is worth.
+    pub fn on_arrival(&mut self, adaptive: &Adaptive, is_whole: bool, missing: u32, waits: bool) -> u32 {
+        let packet = PACKET as f64;
+        if is_whole {
+            let growth =
+                if waits { 0 } else { (adaptive.increase * packet * packet / self.size as f64) as u64 };
+            self.size += growth;
+            self.part += PACKET + growth;
+        } else {
+            // The last window is asked for in full: PULLs that nobody could use any more are not kept for repetitions.
+            let shrinks = u64::from(missing) * PACKET > self.size;
+            let loss =
+                if shrinks { ((adaptive.decrease * packet) as u64).min(self.size - PACKET) } else { 0 };
+            self.size -= loss;
+            self.part += PACKET - loss;
+        }
+        let pulls = self.part / PACKET;
+        self.part %= PACKET;
+        pulls as u32
     }
 }
 
@@ -108,6 +184,68 @@ mod tests {
         assert_eq!(pulls.window(Bytes(325_344), Bytes(4160)), 94);
         assert_eq!(pulls.window(Bytes(10), Bytes(4160)), 1);
         assert_eq!(Pulls::default().window(Bytes(325_344), Bytes(4160)), 30);
+    }
+
+    /// The window after so many arrivals, every so manieth of them trimmed, and the PULLs that they were worth.
+    fn adapts(packets: u32, trimmed: u32, missing: u32, waits: bool) -> (f64, u32) {
+        let (pulls, adaptive) = (Pulls { initial_window: 8, ..Pulls::default() }, Adaptive::default());
+        let mut window = PullWindow::new(&pulls);
+        let worth =
+            |packet: u32| window.on_arrival(&adaptive, !packet.is_multiple_of(trimmed), missing, waits);
+        let pulls = (1..=packets).map(worth).sum();
+        (window.size as f64 / PACKET as f64, pulls)
+    }
+
+    #[test]
+    fn an_adaptive_window_follows_what_arrives_whole() {
+        // Without trimming, half a packet per window: w² = 8² + 2 · 0.5 n.
+        let (size, pulls) = adapts(36, u32::MAX, u32::MAX, false);
+        assert!((9.9..10.1).contains(&size), "{size}");
+        assert_eq!(pulls, 36 + 2);
+        // One in 24 trimmed: 23 · 0.5 / w = 1.
+        let (size, _) = adapts(24 * 500, 24, u32::MAX, false);
+        assert!((11.0..12.1).contains(&size), "{size}");
+        // All of them: a packet at a time for good.
+        assert_eq!(adapts(7, 1, u32::MAX, false), (1.0, 0));
+        assert_eq!(adapts(100, 1, u32::MAX, false), (1.0, 93));
+    }
+
+    #[test]
+    fn an_adaptive_window_of_one_packet_always_has_one_under_way() {
+        for increase in [0.1, 0.3, 0.5, 1.0 / 3.0] {
+            let (pulls, adaptive) =
+                (Pulls { initial_window: 3, ..Pulls::default() }, Adaptive { increase, decrease: 0.7 });
+            let (mut window, mut under_way) = (PullWindow::new(&pulls), 3);
+            for packet in 0..10_000u32 {
+                let is_whole = packet % 7 == 3;
+                under_way = under_way - 1 + window.on_arrival(&adaptive, is_whole, u32::MAX, false);
+                assert!((1..=4).contains(&under_way), "{packet}: {under_way}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_adaptive_window_stays_where_it_does_not_decide() {
+        // The receiver's link is full.
+        assert_eq!(adapts(100, u32::MAX, u32::MAX, true), (8.0, 100));
+        // The rest of the flow fits in it.
+        assert_eq!(adapts(100, 1, 8, false), (8.0, 100));
+        assert_eq!(adapts(1, 1, 9, false), (7.0, 0));
+    }
+
+    #[test]
+    fn adaptive_windows_without_meaning_are_refused_by_field() {
+        let refusal = |pulls: Pulls| pulls.check().unwrap_err().to_string();
+        let with = |increase, decrease| Pulls {
+            adaptive: Some(Adaptive { increase, decrease }),
+            ..Pulls::default()
+        };
+        assert!(refusal(with(0.0, 1.0)).starts_with("adaptive.increase"));
+        assert!(refusal(with(1.0, 0.0)).starts_with("adaptive.decrease: expected more than 0, at most 1"));
+        assert!(refusal(with(1.0, 1.5)).starts_with("adaptive.decrease"));
+        assert!(refusal(with(1.0, f64::NAN)).starts_with("adaptive.decrease"));
+        let of_path = Pulls { initial_bdp: Some(1.2), ..with(1.0, 1.0) };
+        assert!(refusal(of_path).starts_with("adaptive: expected none with initial_bdp"));
     }
 
     #[test]
