@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use netloom_units::Time;
 
@@ -10,6 +11,7 @@ use crate::exchange::{Exchange, Party};
 use crate::inboxes::{Ahead, CHUNK};
 use crate::model::{Handler, Model, NodeIndex, Scheduler, TIMER, Turn};
 use crate::order::{Order, index, is_of_instants};
+use crate::team::{Balance, End, Team, Work, excess, is_worth_it};
 use crate::wheel::{Event, Wheel};
 use crate::windows::Windows;
 
@@ -25,8 +27,10 @@ pub struct Setup {
     /// Windows per lookahead: short windows keep the events of one window in the cache, long ones give nodes more to do in a turn. Affects
     /// speed only.
     pub windows_per_lookahead: u64,
-    /// For every node, the thread that runs it. Affects speed only.
+    /// For every node, the thread that runs it, at first. Affects speed only.
     pub parts: Option<Vec<u16>>,
+    /// If threads are to be given other nodes where some have more to do than others. Affects speed only.
+    pub balance: Option<Balance>,
     /// For every node, on which of two sides it is, if none ever sends a message to one of its own side. Affects speed only: turns are
     /// then twice as long, as nothing can come from the other side before that is run.
     pub sides: Option<Vec<bool>>,
@@ -47,6 +51,7 @@ impl Setup {
             horizon: lookahead * 4,
             windows_per_lookahead: 1,
             parts: None,
+            balance: None,
             sides: None,
         }
     }
@@ -63,6 +68,14 @@ pub enum EngineError {
     Parts {
         /// Entries given.
         parts: usize,
+        /// Nodes given.
+        nodes: usize,
+    },
+    /// The order of [`Balance`] does not name every node once.
+    #[error("the order in which nodes are given to threads names {named} of {nodes} nodes, or one twice")]
+    Order {
+        /// Entries given.
+        named: usize,
         /// Nodes given.
         nodes: usize,
     },
@@ -102,6 +115,8 @@ pub struct Run<N, P> {
     pub stopped: bool,
     /// Whether something was left to do at [`END_OF_TIME`].
     pub out_of_time: bool,
+    /// How often nodes were given to other threads, as [`Balance`] says.
+    pub regroupings: u32,
 }
 
 /// A model ready to run.
@@ -115,7 +130,7 @@ impl<'m, M: Model> Engine<'m, M> {
     /// Checks the setup.
     ///
     /// # Errors
-    /// If the lookahead is zero or `parts` or `sides` do not fit the nodes.
+    /// If the lookahead is zero or `parts`, `balance` or `sides` do not fit the nodes.
     pub fn new(model: &'m M, nodes: Vec<M::Node>, setup: Setup) -> Result<Self, EngineError> {
         if setup.lookahead == Time::ZERO {
             return Err(EngineError::NoLookahead);
@@ -126,6 +141,11 @@ impl<'m, M: Model> Engine<'m, M> {
         if let Some(sides) = setup.sides.as_ref().filter(|sides| sides.len() != nodes.len()) {
             return Err(EngineError::Sides { sides: sides.len(), nodes: nodes.len() });
         }
+        if let Some(Balance { order, .. }) = &setup.balance
+            && !is_permutation(order, nodes.len())
+        {
+            return Err(EngineError::Order { named: order.len(), nodes: nodes.len() });
+        }
         Ok(Engine { model, setup, nodes })
     }
 
@@ -135,112 +155,27 @@ impl<'m, M: Model> Engine<'m, M> {
     }
 
     /// Runs; `observe` is called between epochs and may stop the run.
-    pub fn run_observed(self, observe: impl FnMut(Progress) -> ControlFlow<()>) -> Run<M::Node, M::Payload> {
+    pub fn run_observed(
+        self,
+        mut observe: impl FnMut(Progress) -> ControlFlow<()>,
+    ) -> Run<M::Node, M::Payload> {
         let Engine { model, setup, nodes } = self;
-        let limit = setup.until.min(END_OF_TIME);
-        let count = nodes.len();
-        let parts = setup.parts.clone().unwrap_or_else(|| vec![0; count]);
-        let threads = parts.iter().max().map_or(1, |&part| usize::from(part) + 1);
-
-        let mut homes = Vec::with_capacity(count);
-        let mut members: Vec<Vec<NodeIndex>> = vec![Vec::new(); threads];
-        let mut states: Vec<Vec<M::Node>> = (0..threads).map(|_| Vec::new()).collect();
-        for (id, (node, &part)) in nodes.into_iter().zip(&parts).enumerate() {
-            homes.push(Home { part: u32::from(part), local: members[usize::from(part)].len() as u32 });
-            members[usize::from(part)].push(id as NodeIndex);
-            states[usize::from(part)].push(node);
+        let parts = setup.parts.clone().unwrap_or_else(|| vec![0; nodes.len()]);
+        let mut team = Team::new(model, &setup, &parts, nodes);
+        while team.run(&mut observe) == End::Uneven {
+            team.regroup();
         }
-
-        let grid = Grid::new(&setup);
-        let sides = setup.sides.as_deref().filter(|_| grid.windows.step() > 1);
-        let exchange = Exchange::new(threads);
-        let mut workers: Vec<Worker<'_, M>> = members
-            .iter()
-            .zip(states)
-            .enumerate()
-            .map(|(part, (ids, nodes))| Worker {
-                model,
-                nodes,
-                ids,
-                sides,
-                limit,
-                start: Time::ZERO,
-                beyond: BTreeSet::new(),
-                outbox: Outbox {
-                    part: part as u32,
-                    homes: (threads > 1).then_some(&homes),
-                    wheel: Wheel::new(ids.len(), grid.windows, grid.slots, grid.epoch),
-                    mail: (0..threads).map(|_| Vec::new()).collect(),
-                    mail_first: u64::MAX,
-                    soon: BinaryHeap::new(),
-                    next_timer: Time::MAX,
-                    soon_sequence: 0,
-                    running: Running { local: 0, window_end: Time::ZERO },
-                    ahead: Ahead::default(),
-                    now: Time::ZERO,
-                    timers: 0,
-                    to_next: 0,
-                    tally: 0,
-                },
-                events: Vec::new(),
-                order: Order::new(grid.windows.length()),
-                windows: grid.windows,
-                long_order: Vec::new(),
-                late: Vec::new(),
-                is_cut: false,
-                handled: 0,
-            })
-            .collect();
-
-        let mut observer = Some(observe);
-        std::thread::scope(|scope| {
-            let (first, rest) = workers.split_first_mut().expect("there is at least one thread");
-            let exchange = &exchange;
-            let handles: Vec<_> = rest
-                .iter_mut()
-                .map(|worker| {
-                    scope.spawn(move || worker.run(exchange, grid, None::<fn(Progress) -> ControlFlow<()>>))
-                })
-                .collect();
-            first.run(exchange, grid, observer.take());
-            for handle in handles {
-                if let Err(panic) = handle.join() {
-                    std::panic::resume_unwind(panic);
-                }
-            }
-        });
-
-        let tally = workers.iter().map(|worker| worker.outbox.tally).sum();
-        let stopped = exchange.is_stopped();
-        let is_idle = |worker: &Worker<'_, M>| {
-            worker.outbox.wheel.is_empty() && worker.beyond.is_empty() && !worker.is_cut
-        };
-        let out_of_time = !stopped && setup.until > END_OF_TIME && !workers.iter().all(is_idle);
-        let mut messages = 0;
-        let mut pending = Vec::new();
-        let mut states = Vec::with_capacity(threads);
-        for worker in workers {
-            let Worker { nodes, mut late, handled, outbox: Outbox { wheel, timers, .. }, .. } = worker;
-            let events = wheel.into_events();
-            let all = events.len();
-            // Where they lie already.
-            let mut under_way: Vec<_> =
-                events.into_iter().filter(|event| event.source != TIMER).map(|event| event.payload).collect();
-            // Timers that still wait have not been handled.
-            messages += handled - (timers - (all - under_way.len()) as u64);
-            under_way.append(&mut late);
-            match pending.is_empty() {
-                true => pending = under_way,
-                false => pending.append(&mut under_way),
-            }
-            states.push(nodes.into_iter());
-        }
-        let nodes = homes
-            .iter()
-            .map(|home| states[home.part as usize].next().expect("every node lives in its part"))
-            .collect();
-        Run { nodes, messages, tally, pending, stopped, out_of_time }
+        team.disband()
     }
+}
+
+/// Whether every one of so many nodes is named once.
+fn is_permutation(order: &[NodeIndex], nodes: usize) -> bool {
+    let mut is_named = vec![false; nodes];
+    let names = |&node: &NodeIndex| {
+        is_named.get_mut(node as usize).is_some_and(|is_named| !std::mem::replace(is_named, true))
+    };
+    order.len() == nodes && order.iter().all(names)
 }
 
 /// Most windows of an epoch: far below the number of near windows.
@@ -248,26 +183,29 @@ const LONGEST_EPOCH: u64 = 32;
 
 /// How time is cut.
 #[derive(Clone, Copy)]
-struct Grid {
-    windows: Windows,
-    slots: usize,
+pub(crate) struct Grid {
+    pub(crate) windows: Windows,
+    pub(crate) slots: usize,
     /// Whole windows that fit into a lookahead: threads meet once per so many windows.
-    epoch: u64,
+    pub(crate) epoch: u64,
+    /// Nothing at or after this instant is run.
+    pub(crate) limit: Time,
 }
 
 impl Grid {
-    fn new(setup: &Setup) -> Self {
+    pub(crate) fn new(setup: &Setup) -> Self {
+        let limit = setup.until.min(END_OF_TIME);
         let pace = setup.lookahead.0;
         if setup.sides.is_some() && setup.windows_per_lookahead <= 1 && pace <= Windows::LONGEST / 2 {
             let slots = slots(setup, pace, 1);
-            return Grid { windows: Windows::of_two_sides(pace), slots, epoch: 1 };
+            return Grid { windows: Windows::of_two_sides(pace), slots, epoch: 1, limit };
         }
         // Equal ones, so that threads meet no more often than once per lookahead.
         let count = setup.windows_per_lookahead.max(setup.lookahead.0.div_ceil(Windows::LONGEST)).max(1);
         let length = (setup.lookahead.0 / count).max(1);
         // Meeting more often than necessary lets the observer see a run whose messages take seconds.
         let epoch = (setup.lookahead.0 / length).min(LONGEST_EPOCH);
-        Grid { windows: Windows::new(length), slots: slots(setup, length, epoch), epoch }
+        Grid { windows: Windows::new(length), slots: slots(setup, length, epoch), epoch, limit }
     }
 }
 
@@ -279,70 +217,95 @@ fn slots(setup: &Setup, pace: u64, epoch: u64) -> usize {
 
 /// Where a node lives.
 #[derive(Clone, Copy)]
-struct Home {
-    part: u32,
-    local: u32,
+pub(crate) struct Home {
+    pub(crate) part: u32,
+    pub(crate) local: u32,
 }
 
-struct Worker<'e, M: Model> {
-    model: &'e M,
-    nodes: Vec<M::Node>,
-    ids: &'e [NodeIndex],
+/// One thread of a run, and the nodes that it runs.
+pub(crate) struct Worker<'e, M: Model> {
+    pub(crate) model: &'e M,
+    pub(crate) nodes: Vec<M::Node>,
+    pub(crate) ids: Vec<NodeIndex>,
     /// If there are two.
-    sides: Option<&'e [bool]>,
-    limit: Time,
+    pub(crate) sides: Option<&'e [bool]>,
+    pub(crate) limit: Time,
     /// Of the window being run.
-    start: Time,
+    pub(crate) start: Time,
+    /// Whose window that is.
+    pub(crate) side: usize,
     /// The nodes that wait for an instant at or after the limit inside them.
-    beyond: BTreeSet<u32>,
-    outbox: Outbox<'e, M::Payload>,
+    pub(crate) beyond: BTreeSet<u32>,
+    pub(crate) outbox: Outbox<M::Payload>,
     /// Those of the running turn.
-    events: Vec<Event<P<M>>>,
-    order: Order,
-    windows: Windows,
+    pub(crate) events: Vec<Event<P<M>>>,
+    pub(crate) order: Order,
+    pub(crate) windows: Windows,
     /// Scratch for turns of too many events for that.
-    long_order: Vec<(u64, u32)>,
+    pub(crate) long_order: Vec<(u64, u32)>,
     /// What messages at or after the limit carry, if the limit cuts a window.
-    late: Vec<P<M>>,
+    pub(crate) late: Vec<P<M>>,
     /// Whether it cut off messages or timers.
-    is_cut: bool,
+    pub(crate) is_cut: bool,
     /// Messages and timers of later turns.
-    handled: u64,
+    pub(crate) handled: u64,
+    /// What has been done since the last look at the threads' [`Balance`]: turns and what was handled in them.
+    pub(crate) work: Work,
+    /// The same by node, if nodes may be given to other threads.
+    pub(crate) loads: Vec<u32>,
 }
 
-type P<M> = <M as Model>::Payload;
+pub(crate) type P<M> = <M as Model>::Payload;
 
 impl<M: Model> Worker<'_, M> {
-    fn run(
+    /// Runs the nodes; `begins` if they have not been started yet.
+    pub(crate) fn run(
         &mut self,
         exchange: &Exchange<Event<P<M>>>,
         grid: Grid,
+        balance: Option<&Balance>,
+        begins: bool,
         mut observe: Option<impl FnMut(Progress) -> ControlFlow<()>>,
-    ) {
+    ) -> End {
         let mut party = exchange.party(self.outbox.part as usize);
-        self.start_nodes();
+        if begins {
+            self.start_nodes();
+        }
+        let mut end = End::Over;
+        let mut epochs = 0;
         while let Some(window) = self.meet(&mut party) {
             if grid.windows.start(window) >= self.limit {
                 break;
+            }
+            if balance.is_some_and(|balance| balance.looks_after(epochs)) {
+                self.work = Work::default();
+                self.loads.fill(0);
             }
             let epoch_end = window + grid.epoch;
             self.outbox.wheel.begin_epoch(window..epoch_end);
             for window in window..epoch_end {
                 self.run_window(window);
             }
-            party.note(self.outbox.tally, self.messages());
-            if let Some(observe) = &mut observe {
-                let (tally, messages) = party.noted();
-                if observe(Progress { time: grid.windows.start(epoch_end), tally, messages }).is_break() {
-                    party.stop();
-                }
+            epochs += 1;
+            party.note(self.outbox.tally, self.messages(), self.work);
+            let Some(observe) = &mut observe else { continue };
+            let (tally, messages) = party.noted();
+            if observe(Progress { time: grid.windows.start(epoch_end), tally, messages }).is_break() {
+                party.stop();
+            } else if let Some(Balance { order, .. }) = balance.filter(|balance| balance.looks_after(epochs))
+                && is_worth_it(excess(party.noted_work()), order.len())
+            {
+                end = End::Uneven;
+                party.stop();
             }
         }
+        end
     }
 
-    /// Messages handled so far. While timers of later turns wait, that many are not counted yet.
+    /// Messages handled so far; while timers of later turns wait, that many are not counted yet. What is missing here may be another
+    /// thread's, so that only the sum of all means something.
     fn messages(&self) -> u64 {
-        self.handled.saturating_sub(self.outbox.timers)
+        self.handled.wrapping_sub(self.outbox.timers)
     }
 
     fn start_nodes(&mut self) {
@@ -369,6 +332,7 @@ impl<M: Model> Worker<'_, M> {
         let whole = self.outbox.wheel.begin_window();
         let end = whole.min(self.limit);
         self.start = self.windows.start(window);
+        self.side = self.windows.side(window);
         for (turn, &local) in turns.iter().enumerate() {
             self.take_turn(local, turns.get(turn + 1).copied(), end, end == whole);
         }
@@ -382,6 +346,9 @@ impl<M: Model> Worker<'_, M> {
         self.outbox.running = Running { local, window_end: end };
         self.outbox.now = self.start;
         self.outbox.wheel.take_inbox(local, &mut self.events);
+        if !self.loads.is_empty() {
+            self.note_work(local);
+        }
         self.outbox.ahead = Ahead::default();
         if let Some(next) = next {
             self.outbox.ahead = self.outbox.wheel.look_ahead(next);
@@ -416,6 +383,15 @@ impl<M: Model> Worker<'_, M> {
             Some(_) => _ = beyond.insert(local),
             None => {}
         }
+    }
+
+    /// Counts the running turn and its events.
+    #[inline(never)]
+    fn note_work(&mut self, local: u32) {
+        let work = self.events.len() as u32 + 1;
+        let load = &mut self.loads[local as usize];
+        *load = load.saturating_add(work);
+        self.work[self.side] += u64::from(work);
     }
 
     /// Handles a turn's events by (time, source, order of sending).
@@ -454,13 +430,13 @@ impl<M: Model> Worker<'_, M> {
 }
 
 /// Events in order, each by its index and [what is known of the next](Outbox::to_next), and between them the timers of the same turn.
-struct Events<'t, 'e, I, P> {
+struct Events<'t, I, P> {
     order: I,
     events: &'t mut [Event<P>],
-    outbox: &'t mut Outbox<'e, P>,
+    outbox: &'t mut Outbox<P>,
 }
 
-impl<P: Copy + Default, I: Iterator<Item = (usize, u64)>> Turn<P> for Events<'_, '_, I, P> {
+impl<P: Copy + Default, I: Iterator<Item = (usize, u64)>> Turn<P> for Events<'_, I, P> {
     #[inline(always)]
     fn run(self, handler: &mut impl Handler<P>) {
         let Events { order, events, outbox } = self;
@@ -480,19 +456,19 @@ impl<P: Copy + Default, I: Iterator<Item = (usize, u64)>> Turn<P> for Events<'_,
 }
 
 /// The timers of the running turn that are due before an instant.
-struct Timers<'t, 'e, P> {
-    outbox: &'t mut Outbox<'e, P>,
+struct Timers<'t, P> {
+    outbox: &'t mut Outbox<P>,
     before: Time,
 }
 
-impl<P: Copy + Default> Turn<P> for Timers<'_, '_, P> {
+impl<P: Copy + Default> Turn<P> for Timers<'_, P> {
     fn run(self, handler: &mut impl Handler<P>) {
         handle_timers(handler, self.outbox, self.before);
     }
 }
 
 #[inline(never)]
-fn handle_timers<P: Copy + Default>(handler: &mut impl Handler<P>, outbox: &mut Outbox<'_, P>, before: Time) {
+fn handle_timers<P: Copy + Default>(handler: &mut impl Handler<P>, outbox: &mut Outbox<P>, before: Time) {
     // While timers wait, nothing is said of what comes next.
     outbox.to_next = 0;
     while let Some((at, mut payload)) = outbox.due_timer(before) {
@@ -504,13 +480,13 @@ fn handle_timers<P: Copy + Default>(handler: &mut impl Handler<P>, outbox: &mut 
 
 /// The node whose turn it is.
 #[derive(Clone, Copy)]
-struct Running {
-    local: u32,
-    window_end: Time,
+pub(crate) struct Running {
+    pub(crate) local: u32,
+    pub(crate) window_end: Time,
 }
 
 /// A timer that fires within the running turn.
-struct Soon<P> {
+pub(crate) struct Soon<P> {
     at: Time,
     sequence: u64,
     payload: P,
@@ -533,32 +509,32 @@ impl<P> PartialEq for Soon<P> {
 }
 impl<P> Eq for Soon<P> {}
 
-struct Outbox<'e, P> {
-    part: u32,
+pub(crate) struct Outbox<P> {
+    pub(crate) part: u32,
     /// Absent if there is one part only: all are at home.
-    homes: Option<&'e [Home]>,
-    wheel: Wheel<P>,
-    mail: Vec<Vec<Event<P>>>,
+    pub(crate) homes: Option<Arc<[Home]>>,
+    pub(crate) wheel: Wheel<P>,
+    pub(crate) mail: Vec<Vec<Event<P>>>,
     /// First window that mail of this epoch goes to.
-    mail_first: u64,
-    soon: BinaryHeap<Reverse<Soon<P>>>,
+    pub(crate) mail_first: u64,
+    pub(crate) soon: BinaryHeap<Reverse<Soon<P>>>,
     /// When the first of them is due; `Time::MAX` if there is none.
-    next_timer: Time,
-    soon_sequence: u64,
-    running: Running,
+    pub(crate) next_timer: Time,
+    pub(crate) soon_sequence: u64,
+    pub(crate) running: Running,
     /// Of the turn after it.
-    ahead: Ahead,
+    pub(crate) ahead: Ahead,
     /// The instant of the turn's latest event or timer.
-    now: Time,
+    pub(crate) now: Time,
     /// Timers set for later turns, so far.
-    timers: u64,
+    pub(crate) timers: u64,
     /// In which bits the key of the next event of the running turn differs from that of the one being handled; 0 if that is not known,
     /// or if timers wait that may be of the same instant.
-    to_next: u64,
-    tally: u64,
+    pub(crate) to_next: u64,
+    pub(crate) tally: u64,
 }
 
-impl<P: Copy + Default> Outbox<'_, P> {
+impl<P: Copy + Default> Outbox<P> {
     /// Fetches some of the next turn's events while this one's are handled.
     #[inline(never)]
     fn fetch(&mut self) {
@@ -575,12 +551,12 @@ impl<P: Copy + Default> Outbox<'_, P> {
     }
 }
 
-impl<P: Copy + Default> Scheduler<P> for Outbox<'_, P> {
+impl<P: Copy + Default> Scheduler<P> for Outbox<P> {
     #[inline(always)]
     fn send_made(&mut self, to: NodeIndex, source: u32, at: Time, make: impl FnOnce() -> P) {
         debug_assert!(source < TIMER, "{source} is no message's source");
         let mut node = to;
-        if let Some(homes) = self.homes {
+        if let Some(homes) = &self.homes {
             let Home { part, local } = homes[to as usize];
             node = local;
             if part != self.part {
@@ -601,7 +577,7 @@ impl<P: Copy + Default> Scheduler<P> for Outbox<'_, P> {
         } else {
             self.timers += 1;
             let window = self.wheel.window_of_own(at);
-            self.wheel.insert_timer(window, Event { at, source: TIMER, node: local, payload });
+            self.wheel.insert_into(window, Event { at, source: TIMER, node: local, payload });
         }
     }
 

@@ -4,6 +4,7 @@ use std::sync::PoisonError;
 
 use crate::barrier::{Barrier, Broken, Guard};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
+use crate::team::Work;
 
 /// Where threads meet. Everything is kept twice, for even and odd meetings, so that one barrier per meeting suffices: nobody writes a
 /// copy that a slower thread may still be reading.
@@ -17,6 +18,7 @@ pub(crate) struct Exchange<L> {
     stopped: AtomicBool,
     tally: Vec<AtomicU64>,
     messages: Vec<AtomicU64>,
+    work: Vec<[AtomicU64; 2]>,
 }
 
 impl<L> Exchange<L> {
@@ -32,6 +34,7 @@ impl<L> Exchange<L> {
             stopped: AtomicBool::new(false),
             tally: per_thread(),
             messages: per_thread(),
+            work: (0..threads).map(|_| [AtomicU64::new(0), AtomicU64::new(0)]).collect(),
         }
     }
 
@@ -90,16 +93,29 @@ impl<L> Party<'_, L> {
         self.exchange.stop[self.parity].store(true, Ordering::Release);
     }
 
-    /// Notes for the observer what this thread has counted.
-    pub(crate) fn note(&self, tally: u64, messages: u64) {
+    /// Notes for the observer what this thread has counted, and what it has done since threads were last compared.
+    pub(crate) fn note(&self, tally: u64, messages: u64, work: Work) {
         self.exchange.tally[self.me].store(tally, Ordering::Relaxed);
         self.exchange.messages[self.me].store(messages, Ordering::Relaxed);
+        for (note, work) in self.exchange.work[self.me].iter().zip(work) {
+            note.store(work, Ordering::Relaxed);
+        }
     }
 
     /// What all threads have noted. Of slower ones it may be from before.
     pub(crate) fn noted(&self) -> (u64, u64) {
-        let sum = |counts: &[AtomicU64]| counts.iter().map(|count| count.load(Ordering::Relaxed)).sum();
-        (sum(&self.exchange.tally), sum(&self.exchange.messages))
+        let sum = |counts: &[AtomicU64]| {
+            counts.iter().fold(0, |sum: u64, count| sum.wrapping_add(count.load(Ordering::Relaxed)))
+        };
+        let messages = sum(&self.exchange.messages);
+        // What a slower thread has not noted yet another one may have taken off.
+        (sum(&self.exchange.tally), if messages.cast_signed() < 0 { 0 } else { messages })
+    }
+
+    /// What all threads have noted of what they had to do.
+    pub(crate) fn noted_work(&self) -> impl Iterator<Item = Work> {
+        let load = |work: &[AtomicU64; 2]| [0, 1].map(|side| work[side].load(Ordering::Relaxed));
+        self.exchange.work.iter().map(load)
     }
 }
 

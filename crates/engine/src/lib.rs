@@ -56,9 +56,11 @@ mod order;
 mod partition;
 pub mod reference;
 mod sync;
+mod team;
 mod wheel;
 mod windows;
 
 pub use engine::{END_OF_TIME, Engine, EngineError, Progress, Run, Setup};
 pub use model::{Handler, Model, NodeIndex, Scheduler, TIMER, Turn};
 pub use partition::contiguous;
+pub use team::Balance;

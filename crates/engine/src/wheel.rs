@@ -114,13 +114,52 @@ impl<P: Copy + Default> Wheel<P> {
         );
     }
 
-    /// Adds a node's own timer to a window after the one being run.
-    pub(crate) fn insert_timer(&mut self, window: u64, event: Event<P>) {
+    /// Adds an event to a window after the one being run: a node's own timer, or what another thread had for it.
+    pub(crate) fn insert_into(&mut self, window: u64, event: Event<P>) {
         debug_assert!(window >= self.current, "an event in the past");
         if window - self.current <= self.mask {
             self.place(window, event.node, || event);
         } else {
             self.far_window(window).events.push(event);
+        }
+    }
+
+    /// The window being run, or next to run.
+    pub(crate) fn current(&self) -> u64 {
+        self.current
+    }
+
+    /// Takes up a run of which others have run the windows before this one.
+    pub(crate) fn begin_at(&mut self, window: u64) {
+        debug_assert!(self.is_empty(), "what waits was put into other slots");
+        self.current = window;
+    }
+
+    /// Hands over all that waits: inbox by inbox the window, the node and its events, in order.
+    pub(crate) fn hand_over(mut self, mut take: impl FnMut(u64, u32, &mut Vec<Event<P>>)) {
+        let mut events = Vec::new();
+        for window in self.current..=self.current + self.mask {
+            let slot = self.slot(window);
+            for node in self.inboxes.take_turns(slot) {
+                self.inboxes.take(slot, node, &mut events);
+                take(window, node, &mut events);
+            }
+        }
+        for (window, mut far) in self.far {
+            for node in far.wakes {
+                events.clear();
+                take(window, node, &mut events);
+            }
+            let mut rest = far.events.as_mut_slice();
+            while let Some(first) = rest.first() {
+                let node = first.node;
+                let count = rest.iter().take_while(|event| event.node == node).count();
+                let (these, others) = rest.split_at_mut(count);
+                events.clear();
+                events.extend_from_slice(these);
+                take(window, node, &mut events);
+                rest = others;
+            }
         }
     }
 

@@ -40,6 +40,12 @@ impl Windows {
         1 << self.shift
     }
 
+    /// Which side's window this is; 0 if there are no sides.
+    #[inline]
+    pub(crate) fn side(self, window: u64) -> usize {
+        (window & (self.step() - 1)) as usize
+    }
+
     /// Length of a window, in picoseconds.
     pub(crate) fn length(self) -> u64 {
         self.length

@@ -1,6 +1,8 @@
 //! A toy network of forwarding nodes, run by both executors and by any number of threads.
 
-use netloom_engine::{Engine, Model, NodeIndex, Scheduler, Setup, TIMER, contiguous, reference};
+use netloom_engine::{
+    Balance, Engine, EngineError, Model, NodeIndex, Run, Scheduler, Setup, TIMER, contiguous, reference,
+};
 use netloom_units::Time;
 use netloom_units::random;
 use proptest::prelude::*;
@@ -15,6 +17,8 @@ struct Toss {
     hops: u32,
     /// Even nodes toss to odd ones only, and these to those.
     has_sides: bool,
+    /// To whom most are tossed, or to its neighbour.
+    favourite: Option<NodeIndex>,
 }
 
 /// How long after a service's start its timer fires: within the turn, and far beyond.
@@ -113,6 +117,9 @@ impl Model for Toss {
             node.queue.pop_front();
             node.free_at = start + self.service;
             let mut to = node.random.random_range(0..NODES);
+            if let Some(favourite) = self.favourite.filter(|_| to > 2) {
+                to = favourite;
+            }
             if self.has_sides && to % 2 == id % 2 {
                 to = if to == 0 { 1 } else { to - 1 };
             }
@@ -165,20 +172,24 @@ proptest! {
         windows_per_lookahead in prop_oneof![Just(1), 1..9u64],
         horizon in 0..100_000u64,
         has_sides in any::<bool>(),
+        favourite in prop::option::of(0..NODES),
+        first_look in prop::option::of(prop_oneof![Just(1u64), Just(4), Just(64)]),
     ) {
-        let model = Toss { latency: Time(latency), service: Time(service), tokens, hops: 12, has_sides };
+        let model = Toss { latency: Time(latency), service: Time(service), tokens, hops: 12, has_sides, favourite };
         let (expected, messages) = reference::run(&model, servers(seed));
         for threads in 1..=4 {
             let order: Vec<NodeIndex> = (0..NODES).collect();
             let sides = has_sides.then(sides);
             let setup = Setup {
                 parts: Some(contiguous(&order, sides.as_deref(), |_| 1, threads)),
+                balance: first_look.map(|first_look| Balance { order: order.clone(), first_look }),
                 sides,
                 windows_per_lookahead,
                 horizon: Time(horizon),
                 ..Setup::new(Time(latency))
             };
             let run = Engine::new(&model, servers(seed), setup).unwrap().run();
+            prop_assert!(run.regroupings == 0 || threads > 1 && first_look.is_some());
             prop_assert_eq!(&run.nodes, &expected);
             prop_assert_eq!(run.messages, messages);
             prop_assert_eq!(run.tally, u64::from(NODES) * 51);
@@ -187,12 +198,19 @@ proptest! {
     }
 
     #[test]
-    fn nothing_at_or_after_the_limit_is_run(until in 0..20_000u64, threads in 1..4usize, has_sides in any::<bool>()) {
-        let model = Toss { latency: Time(700), service: Time(300), tokens: 4, hops: 12, has_sides };
+    fn nothing_at_or_after_the_limit_is_run(
+        until in 0..20_000u64,
+        threads in 1..4usize,
+        has_sides in any::<bool>(),
+        favourite in prop::option::of(0..NODES),
+        first_look in prop::option::of(prop_oneof![Just(1u64), Just(2)]),
+    ) {
+        let model = Toss { latency: Time(700), service: Time(300), tokens: 4, hops: 12, has_sides, favourite };
         let (all, _) = reference::run(&model, servers(7));
         let order: Vec<NodeIndex> = (0..NODES).collect();
         let parts = Some(contiguous(&order, None, |_| 1, threads));
-        let setup = Setup { until: Time(until), parts, sides: has_sides.then(sides), ..Setup::new(Time(700)) };
+        let balance = first_look.map(|first_look| Balance { order: order.clone(), first_look });
+        let setup = Setup { until: Time(until), parts, balance, sides: has_sides.then(sides), ..Setup::new(Time(700)) };
         let run = Engine::new(&model, servers(7), setup).unwrap().run();
         for (node, whole) in run.nodes.iter().zip(&all) {
             prop_assert_eq!(&node.log[..], &whole.log[..node.log.len()]);
@@ -208,9 +226,96 @@ proptest! {
     }
 }
 
+/// Every node passes its tokens on to the next but one of `busy` nodes, which lie side by side. It notes which thread handled what when.
+struct Circle {
+    busy: NodeIndex,
+    latency: Time,
+}
+
+impl Model for Circle {
+    type Node = Vec<(Time, std::thread::ThreadId)>;
+    type Payload = ();
+
+    fn start(&self, _: &mut Self::Node, id: NodeIndex, out: &mut impl Scheduler<()>) {
+        if id < self.busy {
+            (0..20).for_each(|token| out.timer(Time(token * 40), ()));
+        }
+    }
+
+    fn handle(
+        &self,
+        node: &mut Self::Node,
+        id: NodeIndex,
+        at: Time,
+        _: u32,
+        _: &mut (),
+        out: &mut impl Scheduler<()>,
+    ) {
+        node.push((at, std::thread::current().id()));
+        out.send((id + 2) % self.busy, id, at + self.latency, ());
+    }
+
+    fn advance(&self, _: &mut Self::Node, _: NodeIndex, _: Time, _: &mut impl Scheduler<()>) -> Option<Time> {
+        None
+    }
+}
+
+#[test]
+fn threads_get_as_much_to_do_as_each_other() {
+    const COUNT: u32 = 100;
+    let order: Vec<NodeIndex> = (0..COUNT).collect();
+    let latency = Time(1_000);
+    for (busy, threads, regroupings) in [(20, 2, 1), (40, 3, 1), (COUNT, 2, 0), (1, 2, 0)] {
+        let setup = |balance| Setup {
+            until: latency * 2_000,
+            parts: Some(contiguous(&order, None, |_| 1, threads)),
+            balance,
+            ..Setup::new(latency)
+        };
+        let model = Circle { busy, latency };
+        let run =
+            |balance| Engine::new(&model, vec![Vec::new(); COUNT as usize], setup(balance)).unwrap().run();
+        let run = [None, Some(Balance::new(order.clone()))].map(run);
+        let log = |run: &Run<Vec<(Time, _)>, ()>| -> Vec<Vec<Time>> {
+            run.nodes.iter().map(|node| node.iter().map(|&(at, _)| at).collect()).collect()
+        };
+        assert_eq!(log(&run[0]), log(&run[1]));
+        assert_eq!(run.each_ref().map(|run| run.regroupings), [0, regroupings]);
+        // How much of the later half of the time a thread had most of.
+        let share = |run: &Run<Vec<(Time, std::thread::ThreadId)>, ()>| {
+            let mut by_thread = std::collections::HashMap::new();
+            let late = run.nodes.iter().flatten().filter(|(at, _)| *at > latency * 1_000);
+            late.for_each(|&(_, thread)| *by_thread.entry(thread).or_insert(0) += 1);
+            let all: u32 = by_thread.values().sum();
+            f64::from(by_thread.values().copied().max().unwrap()) / f64::from(all)
+        };
+        let even = if busy == 1 { 1.0 } else { 1.0 / threads as f64 };
+        assert!(share(&run[1]) <= even + 0.06, "{busy}: {}", share(&run[1]));
+        assert_eq!(share(&run[0]) > even + 0.06, regroupings > 0, "{busy}: {}", share(&run[0]));
+    }
+}
+
+#[test]
+fn an_order_names_every_node_once() {
+    for order in [vec![0, 1], vec![0, 1, 1], vec![0, 1, 3], vec![0, 1, 2, 2]] {
+        let named = order.len();
+        let setup = Setup { balance: Some(Balance::new(order)), ..Setup::new(Time(5)) };
+        let model = Circle { busy: 1, latency: Time(5) };
+        let error = Engine::new(&model, vec![Vec::new(); 3], setup).err();
+        assert_eq!(error, Some(EngineError::Order { named, nodes: 3 }));
+    }
+}
+
 #[test]
 fn the_observer_stops_a_run() {
-    let model = Toss { latency: Time(700), service: Time(300), tokens: 4, hops: 1000, has_sides: false };
+    let model = Toss {
+        latency: Time(700),
+        service: Time(300),
+        tokens: 4,
+        hops: 1000,
+        has_sides: false,
+        favourite: None,
+    };
     let run = Engine::new(&model, servers(1), Setup::new(Time(700))).unwrap().run_observed(|progress| {
         if progress.time > Time(10_000) {
             std::ops::ControlFlow::Break(())

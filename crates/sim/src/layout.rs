@@ -1,6 +1,6 @@
 //! How the engine cuts time, and on which thread each node runs.
 
-use netloom_engine::{NodeIndex, Setup, contiguous};
+use netloom_engine::{Balance, NodeIndex, Setup, contiguous};
 use netloom_topology::{Network, NodeId};
 use netloom_units::{Bytes, Time};
 use netloom_workload::Rails;
@@ -27,8 +27,11 @@ pub(crate) fn setup(world: &World, threads: usize, until: Time) -> Setup {
     let horizon = slowest.unwrap_or(lookahead) + world.fabric.options.switch_latency + lookahead;
     let sides = sides(network, world.servers.as_ref().map(|servers| &*servers.rails));
     let ports = |node| network.ports(node).len() as u64;
-    let parts = contiguous(&neighbour_order(network), sides.as_deref(), ports, threads.max(1));
-    Setup { until, horizon, parts: Some(parts), sides, ..Setup::new(lookahead) }
+    let order = neighbour_order(network);
+    // Until it shows who has how much to do, as if all ports were as busy.
+    let parts = contiguous(&order, sides.as_deref(), ports, threads.max(1));
+    let balance = Some(Balance::new(order));
+    Setup { until, horizon, parts: Some(parts), balance, sides, ..Setup::new(lookahead) }
 }
 
 /// The two sides of a network in which no channel joins nodes of one side, such as any tree, by level. `None` if there are none.
