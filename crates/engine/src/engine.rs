@@ -31,9 +31,19 @@ pub struct Setup {
     pub parts: Option<Vec<u16>>,
     /// If threads are to be given other nodes where some have more to do than others. Affects speed only.
     pub balance: Option<Balance>,
-    /// For every node, on which of two sides it is, if none ever sends a message to one of its own side. Affects speed only: turns are
-    /// then twice as long, as nothing can come from the other side before that is run.
-    pub sides: Option<Vec<bool>>,
+    /// The two sides of the nodes, if there are any. Affects speed only: turns are then as long as the lookaheads of both sides together, as
+    /// nothing can come from the other side before that is run.
+    pub sides: Option<Sides>,
+}
+
+/// Two sides of nodes of which none ever sends a message to one of its own side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sides {
+    /// For every node, on which side it is.
+    pub of: Vec<bool>,
+    /// No message arrives earlier than this after its cause: from the side of `false`, and from that of `true`. At least
+    /// [`Setup::lookahead`], or that counts.
+    pub lookaheads: [Time; 2],
 }
 
 /// No event at or after this instant, 106 days of simulated time, is ever run.
@@ -138,8 +148,8 @@ impl<'m, M: Model> Engine<'m, M> {
         if let Some(parts) = setup.parts.as_ref().filter(|parts| parts.len() != nodes.len()) {
             return Err(EngineError::Parts { parts: parts.len(), nodes: nodes.len() });
         }
-        if let Some(sides) = setup.sides.as_ref().filter(|sides| sides.len() != nodes.len()) {
-            return Err(EngineError::Sides { sides: sides.len(), nodes: nodes.len() });
+        if let Some(sides) = setup.sides.as_ref().filter(|sides| sides.of.len() != nodes.len()) {
+            return Err(EngineError::Sides { sides: sides.of.len(), nodes: nodes.len() });
         }
         if let Some(Balance { order, .. }) = &setup.balance
             && !is_permutation(order, nodes.len())
@@ -195,10 +205,15 @@ pub(crate) struct Grid {
 impl Grid {
     pub(crate) fn new(setup: &Setup) -> Self {
         let limit = setup.until.min(END_OF_TIME);
-        let pace = setup.lookahead.0;
-        if setup.sides.is_some() && setup.windows_per_lookahead <= 1 && pace <= Windows::LONGEST / 2 {
-            let slots = slots(setup, pace, 1);
-            return Grid { windows: Windows::of_two_sides(pace), slots, epoch: 1, limit };
+        if let Some(Sides { lookaheads, .. }) =
+            setup.sides.as_ref().filter(|_| setup.windows_per_lookahead <= 1)
+        {
+            let paces = lookaheads.map(|lookahead| lookahead.max(setup.lookahead).0);
+            let length = paces[0].saturating_add(paces[1]);
+            if length <= Windows::LONGEST {
+                let windows = Windows::of_two_sides(paces);
+                return Grid { windows, slots: slots(setup, length / 2, 1), epoch: 1, limit };
+            }
         }
         // Equal ones, so that threads meet no more often than once per lookahead.
         let count = setup.windows_per_lookahead.max(setup.lookahead.0.div_ceil(Windows::LONGEST)).max(1);

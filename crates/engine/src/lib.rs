@@ -60,7 +60,7 @@ mod team;
 mod wheel;
 mod windows;
 
-pub use engine::{END_OF_TIME, Engine, EngineError, Progress, Run, Setup};
+pub use engine::{END_OF_TIME, Engine, EngineError, Progress, Run, Setup, Sides};
 pub use model::{Handler, Model, NodeIndex, Scheduler, TIMER, Turn};
 pub use partition::contiguous;
 pub use team::Balance;

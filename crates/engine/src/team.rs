@@ -136,7 +136,7 @@ impl<'e, M: Model> Team<'e, M> {
             },
             nodes,
             ids,
-            sides: setup.sides.as_deref().filter(|_| grid.windows.step() > 1),
+            sides: setup.sides.as_ref().map(|sides| &*sides.of).filter(|_| grid.windows.step() > 1),
             limit: grid.limit,
             start: Time::ZERO,
             side: 0,

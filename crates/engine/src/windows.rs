@@ -1,8 +1,8 @@
 //! Windows: stretches of time of equal length, numbered from zero on.
 //!
 //! Where the network has two sides, windows overlap: those of even numbers are one side's, those of odd numbers the other's, and each
-//! begins in the middle of the one before it. When one is run, the other side has come to its middle, one lookahead before its end; so
-//! they are twice as long as the lookahead, and still nothing can come that belongs to it.
+//! begins within the one before it. When one is run, the other side has come to an instant one lookahead of its messages before the end;
+//! so windows are as long as both sides' lookaheads together, and still nothing can come that belongs to the one being run.
 
 use netloom_units::Time;
 
@@ -12,8 +12,8 @@ use crate::order::TIME_BITS;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Windows {
     length: u64,
-    /// How far apart they begin: the length, or half of it.
-    pace: u64,
+    /// The first one is only so long, if there are two sides.
+    first: u64,
     /// One if there are two sides, else zero: how far a number is to be shifted for those of one's own side only.
     shift: u32,
     /// ⌊2⁶⁴ ÷ length⌋ + 1.
@@ -27,12 +27,12 @@ impl Windows {
     /// Windows of so many picoseconds, at least one.
     pub(crate) fn new(length: u64) -> Self {
         debug_assert!((1..=Self::LONGEST).contains(&length));
-        Windows { length, pace: length, shift: 0, reciprocal: (u64::MAX / length).saturating_add(1) }
+        Windows { length, first: length, shift: 0, reciprocal: (u64::MAX / length).saturating_add(1) }
     }
 
-    /// Windows for two sides that begin so many picoseconds apart, at least one.
-    pub(crate) fn of_two_sides(pace: u64) -> Self {
-        Windows { pace, shift: 1, ..Windows::new(2 * pace) }
+    /// Windows for two sides, whose messages to the other one take so many picoseconds, at least one.
+    pub(crate) fn of_two_sides([even, odd]: [u64; 2]) -> Self {
+        Windows { first: odd, shift: 1, ..Windows::new(even + odd) }
     }
 
     /// How many numbers a window is from the next one of the same side.
@@ -59,20 +59,21 @@ impl Windows {
     /// First instant of a window.
     #[inline]
     pub(crate) fn start(self, window: u64) -> Time {
-        // The first of two sides' windows is half as long.
-        Time((window + 1).saturating_sub(self.step()) * self.pace)
+        window.checked_sub(self.step()).map_or(Time::ZERO, |before| self.end(before))
     }
 
     /// First instant after a window.
     #[inline]
     pub(crate) fn end(self, window: u64) -> Time {
-        Time((window + 1) * self.pace)
+        let of_own_side = if self.side(window) == 0 { self.first } else { self.length };
+        Time((window >> self.shift) * self.length + of_own_side)
     }
 
     /// The window of an instant, of the side that the window `like` is of.
     pub(crate) fn of(self, at: Time, like: u64) -> u64 {
-        let window = at.0 / self.pace;
-        window + ((window ^ like) & (self.step() - 1))
+        let side = self.side(like);
+        let missing = if side == 0 { self.length - self.first } else { 0 };
+        (at.0.saturating_add(missing) / self.length << self.shift) + side as u64
     }
 
     /// The window of one side that is so many of them after another one.
@@ -98,16 +99,16 @@ mod tests {
 
     use super::*;
 
-    fn both(pace: u64) -> impl Iterator<Item = Windows> {
-        [Some(Windows::new(pace)), (2 * pace <= Windows::LONGEST).then(|| Windows::of_two_sides(pace))]
-            .into_iter()
-            .flatten()
+    fn all(pace: u64) -> impl Iterator<Item = Windows> {
+        let sides = [[pace, pace], [pace, 1], [pace / 3 + 1, pace]];
+        let sides = sides.into_iter().filter(|[even, odd]| even + odd <= Windows::LONGEST);
+        std::iter::once(Windows::new(pace)).chain(sides.map(Windows::of_two_sides))
     }
 
     #[test]
     fn windows_begin_where_they_begin() {
         for pace in [2, 3, 1 << 19, 1_005_120, Windows::LONGEST / 2, Windows::LONGEST - 1, Windows::LONGEST] {
-            for windows in both(pace) {
+            for windows in all(pace) {
                 for origin in [1, 7, 1 << 30, (1 << 61) / pace] {
                     let begin = windows.start(origin);
                     for ahead in (0..=300).chain([1 << 14]) {
@@ -128,9 +129,13 @@ mod tests {
 
     #[test]
     fn every_instant_is_in_one_window_of_each_side() {
-        let windows = Windows::of_two_sides(5);
-        let spans = (0..5).map(|window| (windows.start(window).0, windows.end(window).0));
-        assert_eq!(spans.collect::<Vec<_>>(), [(0, 5), (0, 10), (5, 15), (10, 20), (15, 25)]);
+        let spans = |windows: Windows| -> Vec<(u64, u64)> {
+            (0..5).map(|window| (windows.start(window).0, windows.end(window).0)).collect()
+        };
+        // What the odd side sends takes 3.
+        assert_eq!(spans(Windows::of_two_sides([7, 3])), [(0, 3), (0, 10), (3, 13), (10, 20), (13, 23)]);
+        let windows = Windows::of_two_sides([5, 5]);
+        assert_eq!(spans(windows), [(0, 5), (0, 10), (5, 15), (10, 20), (15, 25)]);
         let of = |at| [0, 1].map(|side| windows.of(Time(at), side));
         assert_eq!(
             [0, 4, 5, 9, 10, 14, 15].map(of),

@@ -1,7 +1,8 @@
 //! A toy network of forwarding nodes, run by both executors and by any number of threads.
 
 use netloom_engine::{
-    Balance, Engine, EngineError, Model, NodeIndex, Run, Scheduler, Setup, TIMER, contiguous, reference,
+    Balance, Engine, EngineError, Model, NodeIndex, Run, Scheduler, Setup, Sides, TIMER, contiguous,
+    reference,
 };
 use netloom_units::Time;
 use netloom_units::random;
@@ -12,6 +13,8 @@ use rand::RngExt;
 /// own for the end of a service. The start of a service sometimes sets a timer, as a packet that leaves does.
 struct Toss {
     latency: Time,
+    /// How much more it is for what even and odd nodes toss, if there are sides.
+    more: [Time; 2],
     service: Time,
     tokens: u32,
     hops: u32,
@@ -124,7 +127,8 @@ impl Model for Toss {
                 to = if to == 0 { 1 } else { to - 1 };
             }
             if token < self.hops * 1_000_000 {
-                out.send(to, id, node.free_at + self.latency, Note::Token(token + 1_000_000));
+                let takes = self.lookaheads()[id as usize % 2];
+                out.send(to, id, node.free_at + takes, Note::Token(token + 1_000_000));
             }
             if let Some(&delay) = ALARMS.get(node.random.random_range(0..2 * ALARMS.len())) {
                 out.timer(start + Time(delay), Note::Alarm(token));
@@ -135,6 +139,10 @@ impl Model for Toss {
 }
 
 impl Toss {
+    fn lookaheads(&self) -> [Time; 2] {
+        self.more.map(|more| self.latency + more)
+    }
+
     /// Does what happened inside a node before `now`, with the timers that this sets.
     fn catch_up(&self, node: &mut Server, id: NodeIndex, now: Time, out: &mut impl Scheduler<Note>) {
         self.advance(node, id, now, out);
@@ -167,6 +175,7 @@ proptest! {
     fn any_number_of_threads_and_the_global_heap_agree(
         seed in any::<u64>(),
         latency in 1..5_000u64,
+        more in prop_oneof![Just([0, 0]), [0..3_000u64, 0..3_000]],
         service in 0..3_000u64,
         tokens in 0..6u32,
         windows_per_lookahead in prop_oneof![Just(1), 1..9u64],
@@ -175,7 +184,7 @@ proptest! {
         favourite in prop::option::of(0..NODES),
         first_look in prop::option::of(prop_oneof![Just(1u64), Just(4), Just(64)]),
     ) {
-        let model = Toss { latency: Time(latency), service: Time(service), tokens, hops: 12, has_sides, favourite };
+        let model = Toss { latency: Time(latency), more: if has_sides { more.map(Time) } else { [Time::ZERO; 2] }, service: Time(service), tokens, hops: 12, has_sides, favourite };
         let (expected, messages) = reference::run(&model, servers(seed));
         for threads in 1..=4 {
             let order: Vec<NodeIndex> = (0..NODES).collect();
@@ -183,7 +192,7 @@ proptest! {
             let setup = Setup {
                 parts: Some(contiguous(&order, sides.as_deref(), |_| 1, threads)),
                 balance: first_look.map(|first_look| Balance { order: order.clone(), first_look }),
-                sides,
+                sides: sides.map(|of| Sides { of, lookaheads: model.lookaheads() }),
                 windows_per_lookahead,
                 horizon: Time(horizon),
                 ..Setup::new(Time(latency))
@@ -205,12 +214,12 @@ proptest! {
         favourite in prop::option::of(0..NODES),
         first_look in prop::option::of(prop_oneof![Just(1u64), Just(2)]),
     ) {
-        let model = Toss { latency: Time(700), service: Time(300), tokens: 4, hops: 12, has_sides, favourite };
+        let model = Toss { latency: Time(700), more: [Time::ZERO; 2], service: Time(300), tokens: 4, hops: 12, has_sides, favourite };
         let (all, _) = reference::run(&model, servers(7));
         let order: Vec<NodeIndex> = (0..NODES).collect();
         let parts = Some(contiguous(&order, None, |_| 1, threads));
         let balance = first_look.map(|first_look| Balance { order: order.clone(), first_look });
-        let setup = Setup { until: Time(until), parts, balance, sides: has_sides.then(sides), ..Setup::new(Time(700)) };
+        let setup = Setup { until: Time(until), parts, balance, sides: has_sides.then(|| Sides { of: sides(), lookaheads: model.lookaheads() }), ..Setup::new(Time(700)) };
         let run = Engine::new(&model, servers(7), setup).unwrap().run();
         for (node, whole) in run.nodes.iter().zip(&all) {
             prop_assert_eq!(&node.log[..], &whole.log[..node.log.len()]);
@@ -310,6 +319,7 @@ fn an_order_names_every_node_once() {
 fn the_observer_stops_a_run() {
     let model = Toss {
         latency: Time(700),
+        more: [Time::ZERO; 2],
         service: Time(300),
         tokens: 4,
         hops: 1000,

@@ -1,7 +1,7 @@
 //! How the engine cuts time, and on which thread each node runs.
 
-use netloom_engine::{Balance, NodeIndex, Setup, contiguous};
-use netloom_topology::{Network, NodeId};
+use netloom_engine::{Balance, NodeIndex, Setup, Sides, contiguous};
+use netloom_topology::{Link, Network, NodeId};
 use netloom_units::{Bytes, Time};
 use netloom_workload::Rails;
 
@@ -20,16 +20,28 @@ pub(crate) fn setup(world: &World, threads: usize, until: Time) -> Setup {
     let smallest =
         if world.routing.report_period().is_some() { smallest.min(reports::SIZE) } else { smallest };
     let largest = world.transport.packet_size();
-    let channels = || network.links().iter();
-    let lookahead = channels().map(|link| link.latency + link.rate.serialize(smallest)).min();
-    let lookahead = lookahead.unwrap_or(Time(1));
-    let slowest = channels().map(|link| link.latency + link.rate.serialize(largest)).max();
-    let horizon = slowest.unwrap_or(lookahead) + world.fabric.options.switch_latency + lookahead;
-    let sides = sides(network, world.servers.as_ref().map(|servers| &*servers.rails));
+    let switch_latency = world.fabric.options.switch_latency;
+    // A link's two channels: from where, and how long a packet takes to be handled at the other end.
+    let channels = || {
+        network.links().iter().flat_map(|link| {
+            [(link.a, link.b), (link.b, link.a)].map(|(from, to)| {
+                let at_switch = if network.is_host(to) { Time::ZERO } else { switch_latency };
+                (from, link, link.latency + at_switch)
+            })
+        })
+    };
+    let least = |(_, link, latency): (NodeId, &Link, Time)| latency + link.rate.serialize(smallest);
+    let lookahead = channels().map(least).min().unwrap_or(Time(1));
+    let slowest = channels().map(|(_, link, latency)| latency + link.rate.serialize(largest)).max();
+    let horizon = slowest.unwrap_or(lookahead) + lookahead;
+    let sides = sides(network, world.servers.as_ref().map(|servers| &*servers.rails)).map(|of| {
+        let from = |side| channels().filter(|&(from, ..)| of[from as usize] == side).map(least).min();
+        Sides { lookaheads: [false, true].map(|side| from(side).unwrap_or(lookahead)), of }
+    });
     let ports = |node| network.ports(node).len() as u64;
     let order = neighbour_order(network);
     // Until it shows who has how much to do, as if all ports were as busy.
-    let parts = contiguous(&order, sides.as_deref(), ports, threads.max(1));
+    let parts = contiguous(&order, sides.as_ref().map(|sides| &*sides.of), ports, threads.max(1));
     let balance = Some(Balance::new(order));
     Setup { until, horizon, parts: Some(parts), balance, sides, ..Setup::new(lookahead) }
 }
