@@ -73,7 +73,7 @@ impl Windows {
     pub(crate) fn of(self, at: Time, like: u64) -> u64 {
         let side = self.side(like);
         let missing = if side == 0 { self.length - self.first } else { 0 };
-        (at.0.saturating_add(missing) / self.length << self.shift) + side as u64
+        ((at.0.saturating_add(missing) / self.length) << self.shift) + side as u64
     }
 
     /// The window of one side that is so many of them after another one.
