@@ -247,8 +247,6 @@ pub(crate) struct Worker<'e, M: Model> {
     pub(crate) limit: Time,
     /// Of the window being run.
     pub(crate) start: Time,
-    /// Whose window that is.
-    pub(crate) side: usize,
     /// The nodes that wait for an instant at or after the limit inside them.
     pub(crate) beyond: BTreeSet<u32>,
     pub(crate) outbox: Outbox<M::Payload>,
@@ -264,6 +262,8 @@ pub(crate) struct Worker<'e, M: Model> {
     pub(crate) is_cut: bool,
     /// Messages and timers of later turns.
     pub(crate) handled: u64,
+    /// Those that have been run, by this thread or by those before it.
+    pub(crate) epochs: u64,
     /// What has been done since the last look at the threads' [`Balance`]: turns and what was handled in them.
     pub(crate) work: Work,
     /// The same by node, if nodes may be given to other threads.
@@ -273,26 +273,24 @@ pub(crate) struct Worker<'e, M: Model> {
 pub(crate) type P<M> = <M as Model>::Payload;
 
 impl<M: Model> Worker<'_, M> {
-    /// Runs the nodes; `begins` if they have not been started yet.
+    /// Runs the nodes until all is done, or some threads have too much to do.
     pub(crate) fn run(
         &mut self,
         exchange: &Exchange<Event<P<M>>>,
         grid: Grid,
         balance: Option<&Balance>,
-        begins: bool,
         mut observe: Option<impl FnMut(Progress) -> ControlFlow<()>>,
     ) -> End {
         let mut party = exchange.party(self.outbox.part as usize);
-        if begins {
+        if self.epochs == 0 {
             self.start_nodes();
         }
         let mut end = End::Over;
-        let mut epochs = 0;
         while let Some(window) = self.meet(&mut party) {
             if grid.windows.start(window) >= self.limit {
                 break;
             }
-            if balance.is_some_and(|balance| balance.looks_after(epochs)) {
+            if balance.is_some_and(|balance| balance.looks_after(self.epochs)) {
                 self.work = Work::default();
                 self.loads.fill(0);
             }
@@ -301,13 +299,14 @@ impl<M: Model> Worker<'_, M> {
             for window in window..epoch_end {
                 self.run_window(window);
             }
-            epochs += 1;
+            self.epochs += 1;
             party.note(self.outbox.tally, self.messages(), self.work);
             let Some(observe) = &mut observe else { continue };
             let (tally, messages) = party.noted();
             if observe(Progress { time: grid.windows.start(epoch_end), tally, messages }).is_break() {
                 party.stop();
-            } else if let Some(Balance { order, .. }) = balance.filter(|balance| balance.looks_after(epochs))
+            } else if let Some(Balance { order, .. }) =
+                balance.filter(|balance| balance.looks_after(self.epochs))
                 && is_worth_it(excess(party.noted_work()), order.len())
             {
                 end = End::Uneven;
@@ -347,10 +346,11 @@ impl<M: Model> Worker<'_, M> {
         let whole = self.outbox.wheel.begin_window();
         let end = whole.min(self.limit);
         self.start = self.windows.start(window);
-        self.side = self.windows.side(window);
+        let before = self.handled;
         for (turn, &local) in turns.iter().enumerate() {
             self.take_turn(local, turns.get(turn + 1).copied(), end, end == whole);
         }
+        self.work[self.windows.side(window)] += turns.len() as u64 + self.handled - before;
         self.outbox.wheel.finish(turns);
     }
 
@@ -361,8 +361,8 @@ impl<M: Model> Worker<'_, M> {
         self.outbox.running = Running { local, window_end: end };
         self.outbox.now = self.start;
         self.outbox.wheel.take_inbox(local, &mut self.events);
-        if !self.loads.is_empty() {
-            self.note_work(local);
+        if let Some(load) = self.loads.get_mut(local as usize) {
+            *load = load.saturating_add(1 + self.events.len() as u32);
         }
         self.outbox.ahead = Ahead::default();
         if let Some(next) = next {
@@ -398,15 +398,6 @@ impl<M: Model> Worker<'_, M> {
             Some(_) => _ = beyond.insert(local),
             None => {}
         }
-    }
-
-    /// Counts the running turn and its events.
-    #[inline(never)]
-    fn note_work(&mut self, local: u32) {
-        let work = self.events.len() as u32 + 1;
-        let load = &mut self.loads[local as usize];
-        *load = load.saturating_add(work);
-        self.work[self.side] += u64::from(work);
     }
 
     /// Handles a turn's events by (time, source, order of sending).

@@ -16,7 +16,7 @@ use crate::exchange::Exchange;
 use crate::inboxes::Ahead;
 use crate::model::{Model, NodeIndex, TIMER};
 use crate::order::Order;
-use crate::wheel::Wheel;
+use crate::wheel::{Event, Wheel};
 
 /// How nodes are given to other threads.
 #[derive(Clone, Debug)]
@@ -78,7 +78,6 @@ pub(crate) struct Team<'e, M: Model> {
     /// Per thread.
     workers: Vec<Worker<'e, M>>,
     homes: Arc<[Home]>,
-    has_begun: bool,
     is_stopped: bool,
     regroupings: u32,
 }
@@ -92,7 +91,6 @@ impl<'e, M: Model> Team<'e, M> {
             grid: Grid::new(setup),
             workers: Vec::new(),
             homes: Arc::new([]),
-            has_begun: false,
             is_stopped: false,
             regroupings: 0,
         };
@@ -139,7 +137,6 @@ impl<'e, M: Model> Team<'e, M> {
             sides: setup.sides.as_ref().map(|sides| &*sides.of).filter(|_| grid.windows.step() > 1),
             limit: grid.limit,
             start: Time::ZERO,
-            side: 0,
             beyond: BTreeSet::new(),
             events: Vec::new(),
             order: Order::new(grid.windows.length()),
@@ -148,6 +145,7 @@ impl<'e, M: Model> Team<'e, M> {
             late: Vec::new(),
             is_cut: false,
             handled: 0,
+            epochs: 0,
             work: [0; 2],
         };
         self.workers = members.into_iter().enumerate().map(worker).collect();
@@ -156,7 +154,7 @@ impl<'e, M: Model> Team<'e, M> {
     /// Runs until nothing is left to happen, the observer stops the run, or threads have too different amounts to do.
     pub(crate) fn run(&mut self, observe: &mut impl FnMut(Progress) -> ControlFlow<()>) -> End {
         let exchange = Exchange::new(self.workers.len());
-        let (begins, grid) = (!std::mem::replace(&mut self.has_begun, true), self.grid);
+        let grid = self.grid;
         let balance = self.setup.balance.as_ref().filter(|_| self.workers.len() > 1);
         let (first, rest) = self.workers.split_first_mut().expect("there is at least one thread");
         let end = std::thread::scope(|scope| {
@@ -165,10 +163,10 @@ impl<'e, M: Model> Team<'e, M> {
                 .iter_mut()
                 .map(|worker| {
                     let observe = None::<fn(Progress) -> ControlFlow<()>>;
-                    scope.spawn(move || worker.run(exchange, grid, balance, begins, observe))
+                    scope.spawn(move || worker.run(exchange, grid, balance, observe))
                 })
                 .collect();
-            let end = first.run(exchange, grid, balance, begins, Some(observe));
+            let end = first.run(exchange, grid, balance, Some(observe));
             for handle in handles {
                 if let Err(panic) = handle.join() {
                     std::panic::resume_unwind(panic);
@@ -211,7 +209,7 @@ impl<'e, M: Model> Team<'e, M> {
     fn move_nodes(&mut self, parts: &[u16]) {
         let old = std::mem::take(&mut self.workers);
         let threads = old.len();
-        let current = old[0].outbox.wheel.current();
+        let (current, epochs) = (old[0].outbox.wheel.current(), old[0].epochs);
         let mut rest = Vec::with_capacity(threads);
         let mut nodes: Vec<Option<M::Node>> = (0..parts.len()).map(|_| None).collect();
         for Worker { ids, nodes: of, outbox, beyond, late, is_cut, handled, .. } in old {
@@ -224,7 +222,10 @@ impl<'e, M: Model> Team<'e, M> {
             nodes.into_iter().map(|node| node.expect("every node lives somewhere")).collect(),
         );
         let Team { workers, homes, .. } = self;
-        workers.iter_mut().for_each(|worker| worker.outbox.wheel.begin_at(current));
+        for worker in workers.iter_mut() {
+            worker.outbox.wheel.begin_at(current);
+            worker.epochs = epochs;
+        }
         for (ids, outbox, beyond, mut late, is_cut, handled) in rest {
             // The counts are sums of all threads.
             let first = &mut workers[0];
@@ -245,9 +246,10 @@ impl<'e, M: Model> Team<'e, M> {
             outbox.wheel.hand_over(|window, local, events| {
                 let Home { part, local } = home(local);
                 let wheel = &mut workers[part as usize].outbox.wheel;
-                wheel.wake(local, window);
-                events.iter_mut().for_each(|event| event.node = local);
-                events.iter().for_each(|event| wheel.insert_into(window, *event));
+                if events.is_empty() {
+                    wheel.wake(local, window);
+                }
+                events.iter().for_each(|&event| wheel.insert_into(window, Event { node: local, ..event }));
             });
         }
     }

@@ -135,31 +135,19 @@ impl<P: Copy + Default> Wheel<P> {
         self.current = window;
     }
 
-    /// Hands over all that waits: inbox by inbox the window, the node and its events, in order.
-    pub(crate) fn hand_over(mut self, mut take: impl FnMut(u64, u32, &mut Vec<Event<P>>)) {
+    /// Hands over all that waits: the window, the node and some of its events, in order, or none if it only has a turn.
+    pub(crate) fn hand_over(mut self, mut take: impl FnMut(u64, u32, &[Event<P>])) {
         let mut events = Vec::new();
         for window in self.current..=self.current + self.mask {
             let slot = self.slot(window);
             for node in self.inboxes.take_turns(slot) {
                 self.inboxes.take(slot, node, &mut events);
-                take(window, node, &mut events);
+                take(window, node, &events);
             }
         }
-        for (window, mut far) in self.far {
-            for node in far.wakes {
-                events.clear();
-                take(window, node, &mut events);
-            }
-            let mut rest = far.events.as_mut_slice();
-            while let Some(first) = rest.first() {
-                let node = first.node;
-                let count = rest.iter().take_while(|event| event.node == node).count();
-                let (these, others) = rest.split_at_mut(count);
-                events.clear();
-                events.extend_from_slice(these);
-                take(window, node, &mut events);
-                rest = others;
-            }
+        for (window, far) in self.far {
+            far.wakes.iter().for_each(|&node| take(window, node, &[]));
+            far.events.iter().for_each(|event| take(window, event.node, std::slice::from_ref(event)));
         }
     }
 

@@ -304,6 +304,23 @@ fn threads_get_as_much_to_do_as_each_other() {
     }
 }
 
+/// A node that has all to do cannot be shared: threads that are started anew for nothing are started for a look after a power of two of epochs only.
+#[test]
+fn what_cannot_be_shared_is_looked_at_ever_more_seldom() {
+    let latency = Time(1_000);
+    let setup = Setup {
+        until: latency * 2_000,
+        parts: Some((0..100).map(|node| u16::from(node == 0)).collect()),
+        balance: Some(Balance::new((0..100).rev().collect())),
+        ..Setup::new(latency)
+    };
+    let run = Engine::new(&Circle { busy: 1, latency }, vec![Vec::new(); 100], setup).unwrap().run();
+    assert_eq!(run.regroupings, 0);
+    let threads: std::collections::HashSet<_> = run.nodes[0].iter().map(|&(_, thread)| thread).collect();
+    // After 64, 128, 256, 512 and 1024.
+    assert!((2..=6).contains(&threads.len()), "{}", threads.len());
+}
+
 #[test]
 fn an_order_names_every_node_once() {
     for order in [vec![0, 1], vec![0, 1, 1], vec![0, 1, 3], vec![0, 1, 2, 2]] {
