@@ -166,7 +166,7 @@ impl World {
     }
 
     /// Delay of a channel and of the switch at its end.
-    fn latency(&self, id: ChannelId) -> Time {
+    pub(crate) fn latency(&self, id: ChannelId) -> Time {
         let channel = self.network.channel(id);
         let to_host = self.network.is_host(channel.to);
         channel.latency + if to_host { Time::ZERO } else { self.fabric.options.switch_latency }

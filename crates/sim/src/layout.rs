@@ -1,7 +1,7 @@
 //! How the engine cuts time, and on which thread each node runs.
 
 use netloom_engine::{Balance, NodeIndex, Setup, Sides, contiguous};
-use netloom_topology::{Link, Network, NodeId};
+use netloom_topology::{Network, NodeId};
 use netloom_units::{Bytes, Time};
 use netloom_workload::Rails;
 
@@ -20,22 +20,15 @@ pub(crate) fn setup(world: &World, threads: usize, until: Time) -> Setup {
     let smallest =
         if world.routing.report_period().is_some() { smallest.min(reports::SIZE) } else { smallest };
     let largest = world.transport.packet_size();
-    let switch_latency = world.fabric.options.switch_latency;
-    // A link's two channels: from where, and how long a packet takes to be handled at the other end.
-    let channels = || {
-        network.links().iter().flat_map(|link| {
-            [(link.a, link.b), (link.b, link.a)].map(|(from, to)| {
-                let at_switch = if network.is_host(to) { Time::ZERO } else { switch_latency };
-                (from, link, link.latency + at_switch)
-            })
-        })
-    };
-    let least = |(_, link, latency): (NodeId, &Link, Time)| latency + link.rate.serialize(smallest);
+    let channels = || 0..network.channels();
+    let takes = |channel, size| world.latency(channel) + network.channel(channel).rate.serialize(size);
+    let least = |channel| takes(channel, smallest);
     let lookahead = channels().map(least).min().unwrap_or(Time(1));
-    let slowest = channels().map(|(_, link, latency)| latency + link.rate.serialize(largest)).max();
+    let slowest = channels().map(|channel| takes(channel, largest)).max();
     let horizon = slowest.unwrap_or(lookahead) + lookahead;
     let sides = sides(network, world.servers.as_ref().map(|servers| &*servers.rails)).map(|of| {
-        let from = |side| channels().filter(|&(from, ..)| of[from as usize] == side).map(least).min();
+        let is_from = |side, channel| of[network.channel(channel).from as usize] == side;
+        let from = |side| channels().filter(|&channel| is_from(side, channel)).map(least).min();
         Sides { lookaheads: [false, true].map(|side| from(side).unwrap_or(lookahead)), of }
     });
     let ports = |node| network.ports(node).len() as u64;

@@ -68,7 +68,7 @@ impl Reports {
             if is_global(channel) {
                 own.push(Own { port, channel, reported: 0 });
             } else if !network.is_host(ends.to) && network.pod(ends.to) == network.pod(id) {
-                let delay = ends.latency + world.fabric.options.switch_latency + ends.rate.serialize(SIZE);
+                let delay = world.latency(channel) + ends.rate.serialize(SIZE);
                 peers.push(Peer { node: ends.to, port, channel, delay });
                 let theirs = network.ports(ends.to).iter().copied().filter(|&channel| is_global(channel));
                 heard.extend(theirs.map(|channel| (channel, 0)));

@@ -193,6 +193,5 @@ impl Switch {
 
 /// The delay of a host's link to its switch.
 fn access(world: &World, host: u32) -> Time {
-    let network = &world.network;
-    network.channel(network.ports(host)[0]).latency + world.fabric.options.switch_latency
+    world.latency(world.network.ports(host)[0])
 }
