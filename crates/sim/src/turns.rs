@@ -116,6 +116,21 @@ impl<T> Turns<T> {
 }
 
 impl Turns<u32> {
+    /// Who has waited longest, if all wait in one line.
+    #[inline(always)]
+    pub(crate) fn first_of_one_line(&self) -> Option<u32> {
+        match &*self.lanes {
+            [line] => line.front().copied(),
+            _ => None,
+        }
+    }
+
+    /// Takes out of a line who has waited longest there.
+    #[inline(always)]
+    pub(crate) fn pop(&mut self, lane: usize) -> Option<u32> {
+        self.lanes[lane].pop_front()
+    }
+
     /// Takes the flow of a slot out of its line, as if none before it could send.
     pub(crate) fn take(&mut self, lane: u8, slot: u32) {
         let line = &mut self.lanes[usize::from(lane)];

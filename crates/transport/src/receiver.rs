@@ -100,14 +100,24 @@ pub struct Receiver {
 
 impl Receiver {
     /// A data packet arrived.
-    #[inline]
+    #[inline(always)]
     pub fn on_data(&mut self, transport: &Transport, arrival: Arrival) -> Answer {
-        let seen = &mut self.seen;
-        seen.packets += 1;
-        seen.marks += u64::from(arrival.marked);
+        self.seen.packets += 1;
         let path_changed = self.last_path.replace(arrival.path).is_some_and(|path| path != arrival.path);
-        seen.path_changes += u32::from(path_changed);
+        self.seen.path_changes += u32::from(path_changed);
+        // One like the one before it, of which nobody need be told more than that it has come, is the rule.
+        let is_plain = !(arrival.last | arrival.marked | self.last_marked | self.count.is_some());
+        if is_plain && arrival.payload > 0 && self.received.insert_in_order(arrival.seq) {
+            self.seen.delivered += u64::from(arrival.payload);
+            return Answer { earlier: None, reply: self.acknowledge(transport, false), notify: false };
+        }
+        self.examine(transport, arrival)
+    }
 
+    /// A data packet arrived of which more is to be known than that it is the next one.
+    #[inline(never)]
+    fn examine(&mut self, transport: &Transport, arrival: Arrival) -> Answer {
+        self.seen.marks += u64::from(arrival.marked);
         let notify = arrival.marked && self.notifies(transport, arrival.now);
         let seen = &mut self.seen;
         let expected = self.received.base();
@@ -141,22 +151,27 @@ impl Receiver {
             self.seen.completed = Some(arrival.now);
             at_once = true;
         }
-        if !transport.has_acks() {
-            return Answer { earlier: None, reply: Reply::None, notify };
-        }
         // RFC 8257, section 3.2: the old state is echoed for the packets before.
         let mark_changed = std::mem::replace(&mut self.last_marked, arrival.marked) != arrival.marked;
         let earlier = (mark_changed && self.unacknowledged > 0).then_some(expected);
-        self.unacknowledged = if earlier.is_some() { 1 } else { self.unacknowledged + 1 };
-        let is_due = at_once || self.unacknowledged >= transport.options.ack_every;
-        let reply = match is_due {
-            true => {
-                self.unacknowledged = 0;
-                Reply::Ack(self.received.base())
-            }
-            false => Reply::None,
-        };
-        Answer { earlier, reply, notify }
+        if earlier.is_some() {
+            self.unacknowledged = 0;
+        }
+        Answer { earlier, reply: self.acknowledge(transport, at_once), notify }
+    }
+
+    /// The answer to a packet that was taken: it may wait for others.
+    #[inline(always)]
+    fn acknowledge(&mut self, transport: &Transport, at_once: bool) -> Reply {
+        if !transport.has_acks() {
+            return Reply::None;
+        }
+        self.unacknowledged += 1;
+        if !at_once && self.unacknowledged < transport.options.ack_every {
+            return Reply::None;
+        }
+        self.unacknowledged = 0;
+        Reply::Ack(self.received.base())
     }
 
     /// A marked packet arrived: whether the sender is told, which is at most once per interval (Zhu et al., SIGCOMM'15, section 3.1).
@@ -390,7 +405,41 @@ mod tests {
         );
     }
 
+    /// As if nothing were the rule.
+    fn examined(receiver: &mut Receiver, transport: &Transport, arrival: Arrival) -> Answer {
+        receiver.seen.packets += 1;
+        let before = receiver.last_path.replace(arrival.path);
+        receiver.seen.path_changes += u32::from(before.is_some_and(|path| path != arrival.path));
+        receiver.examine(transport, arrival)
+    }
+
     proptest! {
+        #[test]
+        fn what_is_the_rule_is_answered_like_everything_else(
+            arrivals in prop::collection::vec((0..40u32, prop::bool::weighted(0.9), any::<bool>(), 0..4u16, 0..3u32), 0..200),
+            marks in prop::bool::weighted(0.5),
+            ack_every in 1..4u32,
+            kind in 0..4,
+        ) {
+            let reliability = match kind {
+                0 => Reliability::GoBackN(Default::default()),
+                1 => Reliability::None(Default::default()),
+                2 => Reliability::Bitmap(crate::reliability::bitmap::Bitmap { length: 8 }),
+                _ => Transport::default().reliability,
+            };
+            let options = TransportOptions { ack_every, ..TransportOptions::default() };
+            let transport = Transport { options, reliability, ..Transport::default() };
+            let (mut one, mut other) = (Receiver::default(), Receiver::default());
+            for (now, (seq, is_next, marked, payload, path)) in (0..).zip(arrivals) {
+                let seq = if is_next { one.expected() } else { seq };
+                let arrival =
+                    Arrival { now: Time(now), seq, payload, last: seq == 60, marked: marked && marks, path };
+                let answers = (one.on_data(&transport, arrival), examined(&mut other, &transport, arrival));
+                prop_assert_eq!(answers.0, answers.1);
+                prop_assert_eq!(format!("{one:?}"), format!("{other:?}"));
+            }
+        }
+
         #[test]
         fn the_resequencing_buffer_holds_what_lies_beyond_the_first_gap(
             numbers in prop::collection::vec(0..300u32, 0..500),

@@ -228,9 +228,14 @@ impl Sender {
         Some(Outgoing { seq, payload: payload as u16, last, is_urgent: again && transport.hurries() })
     }
 
+    /// Whether the congestion control may know a packet's path.
+    #[inline(always)]
+    pub fn knows_paths(&self) -> bool {
+        self.control.knows_paths()
+    }
+
     /// The path, an entropy value, of the packet that has just been taken, where the congestion control knows it; otherwise routing says it. `toss`
     /// says whether something of that probability comes true.
-    #[inline(always)]
     pub fn path(&mut self, transport: &Transport, toss: impl FnOnce(f64) -> bool) -> Option<u32> {
         self.control.path(transport, toss)
     }
@@ -278,6 +283,13 @@ impl Sender {
     #[inline(always)]
     pub fn note(&mut self, transport: &Transport, ack: &Ack) -> u32 {
         let mut newly = 0;
+        if self.recovery.is_none()
+            && ack.seq.wrapping_add(1) == ack.cumulative
+            && self.acked.insert_in_order(ack.seq)
+        {
+            self.in_flight -= 1;
+            return 1;
+        }
         while self.acked.base() < ack.cumulative {
             let seq = self.acked.base();
             newly += self.acknowledge(seq, (seq == ack.seq).then_some(ack.sent), ack.now);

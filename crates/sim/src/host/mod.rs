@@ -244,21 +244,14 @@ impl Host {
         out: &mut impl Scheduler<Message>,
     ) {
         // While the NIC is busy nothing can have left since the last look.
-        let is_watched = || self.sampler.is_some() || self.rare.is_some() || self.queue.is_some();
-        if self.nic.free_at(NIC) < now || is_watched() {
-            self.advance(world, id, now, out);
-            // What has left by now may have set timers that come before this message.
-            while let Some((at, timer)) = out.due_timer(now) {
-                self.handle(world, id, at, &timer, out);
-                self.advance(world, id, now, out);
-            }
-            if let (Some(sampler), Message::Packet(packet)) = (&mut self.sampler, message) {
-                sampler.see(now, packet);
-            }
+        if self.is_still() {
+            self.checked = self.checked.max(now);
+        } else if self.nic.free_at(NIC) < now || self.is_watched() {
+            self.catch_up(world, id, now, message, out);
         }
-        self.paces.forget_by(message);
         match message {
             Message::Packet(packet) => {
+                self.paces.forget_by_packet(packet);
                 self.last_event = now;
                 if world.rules.is_lossless() {
                     self.nic.absorb(packet, now, &world.rules, &mut Channels(out));
@@ -270,6 +263,44 @@ impl Host {
                     _ => self.take_in(world, id, now, packet, out),
                 }
             }
+            timer => self.on_timer(world, id, now, timer, out),
+        }
+        self.hand_over(world, id, now, out);
+    }
+
+    /// Sends everything that leaves before `now`, when a message comes.
+    #[inline(never)]
+    fn catch_up(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        message: &Message,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        self.advance(world, id, now, out);
+        // What has left by now may have set timers that come before this message.
+        while let Some((at, timer)) = out.due_timer(now) {
+            self.handle(world, id, at, &timer, out);
+            self.advance(world, id, now, out);
+        }
+        if let (Some(sampler), Message::Packet(packet)) = (&mut self.sampler, message) {
+            sampler.see(now, packet);
+        }
+    }
+
+    /// A timer fires.
+    #[inline(never)]
+    fn on_timer(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        timer: &Message,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        self.paces.forget_by_timer(timer);
+        match timer {
             Message::Interrupt => self.on_interrupt(world, id, now, out),
             Message::Start => self.start_flows(world, id, now, out),
             Message::Order { dst, bytes, ticket, class } => {
@@ -289,7 +320,6 @@ impl Host {
             Message::Limiter { dst } => self.on_limiter_timer(world, now, *dst, out),
             other => self.take_part(world, id, now, other),
         }
-        self.hand_over(world, id, now, out);
     }
 
     /// A packet has come, and the host looks at it.
@@ -330,8 +360,36 @@ impl Host {
         }
     }
 
+    /// Whether nothing leaves and nothing happens inside the host until something comes.
+    #[inline(always)]
+    fn is_still(&self) -> bool {
+        self.turns.is_empty() && !self.nic.poll(NIC).1 && self.leaving.is_none() && !self.is_watched()
+    }
+
+    /// Whether more may happen inside than what its flows send.
+    #[inline(always)]
+    fn is_watched(&self) -> bool {
+        self.sampler.is_some() || self.rare.is_some() || self.queue.is_some()
+    }
+
     /// Sends everything that leaves before `until`; returns when the next packet will.
+    #[inline(always)]
     pub(crate) fn advance(
+        &mut self,
+        world: &World,
+        id: u32,
+        until: Time,
+        out: &mut impl Scheduler<Message>,
+    ) -> Option<Time> {
+        if self.is_still() {
+            self.checked = until.min(out.next_timer());
+            return None;
+        }
+        self.advance_by_instants(world, id, until, out)
+    }
+
+    #[inline(never)]
+    fn advance_by_instants(
         &mut self,
         world: &World,
         id: u32,
@@ -471,14 +529,11 @@ impl Host {
             (next, concerns_others) = subflows::take(&mut self.connections, world, flow, next);
         }
         let size = u32::from(next.payload) + world.transport.options.header.0 as u32;
-        let (payload, dst) = (u32::from(next.payload), flow.dst);
-        let tags = || world.routes(at).tags(id, dst);
-        let random = &mut self.random;
-        let tag = match (flow.sender.path(&world.transport, |p| random.random_bool(p)), &mut self.decider) {
-            (Some(path), _) => path,
-            (None, Some(decider)) => decider.tag(flow.at, payload, at, tags, random).bits(),
-            (None, None) => 0,
+        let tag = match self.decider.is_some() || flow.sender.knows_paths() {
+            true => self.choose_path(world, id, slot, u32::from(next.payload), at),
+            false => 0,
         };
+        let flow = self.flows[slot as usize].as_mut()?;
         let mut packet = Packet {
             sent: at,
             src: id,
@@ -522,6 +577,19 @@ impl Host {
         Some((lane, packet))
     }
 
+    /// The path of the packet with so much payload that a flow sends at `at`: as its congestion control says, or else routing.
+    #[inline(never)]
+    fn choose_path(&mut self, world: &World, id: u32, slot: u32, payload: u32, at: Time) -> u32 {
+        let Host { flows, decider, random, .. } = self;
+        let Some(flow) = &mut flows[slot as usize] else { return 0 };
+        if let Some(path) = flow.sender.path(&world.transport, |p| random.random_bool(p)) {
+            return path;
+        }
+        let dst = flow.dst;
+        let tags = || world.routes(at).tags(id, dst);
+        decider.as_mut().map_or(0, |decider| decider.tag(flow.at, payload, at, tags, random).bits())
+    }
+
     #[inline(always)]
     fn on_ack(
         &mut self,
@@ -536,11 +604,10 @@ impl Host {
         if flow.sender.learns() {
             return self.learn(world, id, now, packet, out);
         }
-        let ack = answer(now, packet);
-        let newly = flow.sender.note(&world.transport, &ack);
+        let newly = flow.sender.note(&world.transport, &answer(now, packet));
         let is_done = flow.sender.is_done();
         if self.decider.as_ref().is_some_and(|decider| decider.listens()) {
-            let feedback = flow.sender.tell(&world.transport, ack, newly);
+            let feedback = flow.sender.tell(&world.transport, answer(now, packet), newly);
             self.heed(world, id, packet.slot, &feedback, out);
         }
         if is_done {

@@ -89,11 +89,9 @@ impl Paces {
         self.quiet_until = Time::ZERO;
     }
 
-    /// A message is about to be handled.
-    #[inline(always)]
-    pub(super) fn forget_by(&mut self, message: &Message) {
-        match message {
-            Message::Packet(packet) => self.forget_by_packet(packet),
+    /// A timer is about to be handled.
+    pub(super) fn forget_by_timer(&mut self, timer: &Message) {
+        match timer {
             Message::FlowTimer { slot, .. }
             | Message::PauseLimit { slot, .. }
             | Message::StopLimit { slot, .. } => self.forget(*slot),
@@ -101,8 +99,9 @@ impl Paces {
         }
     }
 
+    /// A packet is about to be handled.
     #[inline(always)]
-    fn forget_by_packet(&mut self, packet: &Packet) {
+    pub(super) fn forget_by_packet(&mut self, packet: &Packet) {
         match packet.kind {
             // It speaks of a flow from another host.
             PacketKind::Data | PacketKind::Header => {}
@@ -120,26 +119,28 @@ mod tests {
 
     #[test]
     fn a_flow_is_asked_again_when_its_pace_lets_it_or_something_happens_to_it() {
-        let packet = |kind, slot| Message::Packet(Packet { kind, slot, ..Packet::EMPTY });
+        let packet = |kind, slot| Packet { kind, slot, ..Packet::EMPTY };
         let for_class =
             Packet { kind: PacketKind::Xoff, flags: Flags::new(0, false).of_class(), ..Packet::EMPTY };
-        let asked_after = |message: &Message| {
+        let asked_after = |happens: &dyn Fn(&mut Paces)| {
             let mut paces = Paces::default();
             for slot in [1, 2] {
                 paces.note(slot, Time(5), Time(9));
             }
-            paces.forget_by(message);
+            happens(&mut paces);
             [1, 2].map(|slot| paces.later(slot, Time(8)).is_none())
         };
-        assert_eq!(asked_after(&packet(PacketKind::Data, 1)), [false, false]);
+        let after_packet = |packet: Packet| asked_after(&|paces| paces.forget_by_packet(&packet));
+        let after_timer = |timer: Message| asked_after(&|paces| paces.forget_by_timer(&timer));
+        assert_eq!(after_packet(packet(PacketKind::Data, 1)), [false, false]);
         for kind in
             [PacketKind::Ack, PacketKind::Nack, PacketKind::Cnp, PacketKind::Pull, PacketKind::Returned]
         {
-            assert_eq!(asked_after(&packet(kind, 1)), [true, false], "{kind:?}");
+            assert_eq!(after_packet(packet(kind, 1)), [true, false], "{kind:?}");
         }
-        assert_eq!(asked_after(&Message::FlowTimer { slot: 2, flow: 7 }), [false, true]);
-        assert_eq!(asked_after(&Message::Start), [true, true]);
-        assert_eq!(asked_after(&Message::Packet(for_class)), [true, true]);
+        assert_eq!(after_timer(Message::FlowTimer { slot: 2, flow: 7 }), [false, true]);
+        assert_eq!(after_timer(Message::Start), [true, true]);
+        assert_eq!(after_packet(for_class), [true, true]);
 
         let mut paces = Paces::default();
         paces.note(3, Time(5), Time(5));
@@ -165,7 +166,7 @@ mod tests {
         assert_eq!(paces.asked(Time(4)), Asked::All);
         paces.note_quiet(Time(9));
         assert_eq!(paces.asked(Time(4)), Asked::Nobody(Time(9)));
-        paces.forget_by(&Message::Start);
+        paces.forget_by_timer(&Message::Start);
         assert_eq!(paces.asked(Time(4)), Asked::All);
     }
 }

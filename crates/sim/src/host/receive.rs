@@ -58,7 +58,7 @@ impl Host {
             }
         };
         let receiver = &mut active.receiver;
-        let (before, expected) = ((receiver.seen.delivered, receiver.resequencing()), receiver.expected());
+        let before = (receiver.seen.delivered, receiver.resequencing());
         let Answer { earlier, reply, notify } = receiver.on_data(
             transport,
             Arrival {
@@ -71,40 +71,14 @@ impl Host {
             },
         );
         let (finished, after) = (receiver.finished(), (receiver.seen.delivered, receiver.resequencing()));
-        let missing = world.transport.pulls().then(|| receiver.missing());
-        if now >= world.watch.load_until {
-            active.drained += active.receiver.seen.delivered - before.0;
-        }
-        if let Some(meter) = &mut active.meter {
-            let (delivered, waited) = before;
-            let bytes = active.receiver.seen.delivered - delivered;
-            meter.count(&world.watch, (key, id), now, bytes, waited);
-            meter.count_packet(&world.watch, now, packet.sent, packet.hops);
+        if now >= world.watch.load_until || active.meter.is_some() {
+            active.measure(&world.watch, (key, id), now, before, packet);
         }
         if after.0 == before.0 || after.1 != before.1 {
-            // A SYN brings no payload.
-            let brings_nothing = after.0 == before.0 && packet.size > transport.options.header.0 as u16;
-            let reordering = self.reordering.get_or_insert_default();
-            // A go-back-N receiver discards what comes early, another one says so.
-            let discards =
-                matches!(transport.reliability, Reliability::GoBackN(_)) || matches!(reply, Reply::Nack(_));
-            let is_refused = packet.seq > expected && discards;
-            reordering.note(brings_nothing, is_refused, (before.1, after.1), now);
+            self.note_reordering(world, now, slot, before, packet, reply);
         }
         if let Some(count) = finished {
-            if let Some(mut meter) = self.receivers.finish(slot, count) {
-                meter.finish(&world.watch, now, 0, (key, id));
-            }
-            self.receivers.hand_in_many(&world.watch.received);
-            self.stop_asking(world, slot);
-            if key.flow < FIRST_OWN && self.work.is_program() {
-                self.follow_program(world, id, now, |work, actions| {
-                    work.on_received(now, key.src, key.flow, actions);
-                });
-            }
-            if world.is_driven || world.servers.is_some() {
-                self.rare.get_or_insert_default().heard.push(Heard::Received(key));
-            }
+            self.complete(world, id, now, slot, key, count);
         }
         if notify {
             let is_last = earlier.is_none() && reply == Reply::None;
@@ -115,8 +89,50 @@ impl Host {
             self.settle_held(world, id, now, slot, earlier, packet, reply, out);
         }
         self.reply(world, id, now, packet, reply, out);
-        if let Some(missing) = missing.filter(|_| finished.is_none()) {
+        if finished.is_none() && transport.pulls() {
+            let missing = self.receivers.active(slot).receiver.missing();
             self.ask_for_more(world, id, now, slot, packet, missing, out);
+        }
+    }
+
+    /// A packet brought nothing new, or waits for others, or others have waited for it. `before`: what had been delivered, and how many waited.
+    #[inline(never)]
+    fn note_reordering(
+        &mut self,
+        world: &World,
+        now: Time,
+        slot: u32,
+        before: (u64, u32),
+        packet: &Packet,
+        reply: Reply,
+    ) {
+        let receiver = &self.receivers.active(slot).receiver;
+        let (expected, waiting) = (receiver.expected(), (before.1, receiver.resequencing()));
+        // A SYN brings no payload.
+        let brings_nothing =
+            receiver.seen.delivered == before.0 && packet.size > world.transport.options.header.0 as u16;
+        // A go-back-N receiver discards what comes early, another one says so.
+        let discards =
+            matches!(world.transport.reliability, Reliability::GoBackN(_)) || matches!(reply, Reply::Nack(_));
+        let is_refused = packet.seq > expected && discards;
+        self.reordering.get_or_insert_default().note(brings_nothing, is_refused, waiting, now);
+    }
+
+    /// All of a flow has arrived, so many packets.
+    #[inline(never)]
+    fn complete(&mut self, world: &World, id: u32, now: Time, slot: u32, key: FlowKey, count: u32) {
+        if let Some(mut meter) = self.receivers.finish(slot, count) {
+            meter.finish(&world.watch, now, 0, (key, id));
+        }
+        self.receivers.hand_in_many(&world.watch.received);
+        self.stop_asking(world, slot);
+        if key.flow < FIRST_OWN && self.work.is_program() {
+            self.follow_program(world, id, now, |work, actions| {
+                work.on_received(now, key.src, key.flow, actions);
+            });
+        }
+        if world.is_driven || world.servers.is_some() {
+            self.rare.get_or_insert_default().heard.push(Heard::Received(key));
         }
     }
 

@@ -1,6 +1,7 @@
 //! The receiving ends of a host's flows. Once all of a flow has arrived, only what was seen of it is kept until many together are handed
 //! in; then its number of packets, which answers late duplicates, soon [in few bytes](Finished).
 
+use netloom_fabric::Packet;
 use netloom_record::{ReceiverHalf, SeriesWriter};
 use netloom_routing::FlowKey;
 use netloom_transport::{Receiver, Seen};
@@ -44,6 +45,29 @@ pub(crate) struct Active {
     pub(crate) drained: u64,
     /// Only if something is to be measured over time.
     pub(crate) meter: Option<Box<Meter>>,
+}
+
+impl Active {
+    /// Counts what a packet has brought, where that is measured over time or comes after the load. `before`: what had been delivered, and how many packets waited.
+    #[inline(never)]
+    pub(super) fn measure(
+        &mut self,
+        watch: &Watch,
+        ends: (FlowKey, u32),
+        now: Time,
+        before: (u64, u32),
+        packet: &Packet,
+    ) {
+        let (delivered, waited) = before;
+        let bytes = self.receiver.seen.delivered - delivered;
+        if now >= watch.load_until {
+            self.drained += bytes;
+        }
+        if let Some(meter) = &mut self.meter {
+            meter.count(watch, ends, now, bytes, waited);
+            meter.count_packet(watch, now, packet.sent, packet.hops);
+        }
+    }
 }
 
 /// A flow of which everything has arrived, or what came even later.

@@ -134,6 +134,12 @@ impl Control {
         }
     }
 
+    /// Whether [`Self::path`] may know one.
+    #[inline(always)]
+    pub(crate) fn knows_paths(&self) -> bool {
+        matches!(self, Control::MpRdma(_))
+    }
+
     /// The path of the packet that has just left, where the control knows it; `toss` says whether something of that probability comes true.
     #[inline]
     pub(crate) fn path(&mut self, transport: &Transport, toss: impl FnOnce(f64) -> bool) -> Option<u32> {
