@@ -28,6 +28,14 @@ pub(crate) struct Inboxes<P> {
     free: u32,
 }
 
+/// Where the inboxes of one window are.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Row {
+    slot: usize,
+    /// Among all inboxes, the first one's.
+    first: usize,
+}
+
 /// What is still to be fetched of an inbox whose turn comes.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Ahead {
@@ -54,15 +62,20 @@ impl<P: Copy + Default> Inboxes<P> {
         self.turns[slot].is_empty()
     }
 
+    /// Where the inboxes of a window are.
+    pub(crate) fn row(&self, slot: usize) -> Row {
+        Row { slot, first: slot * self.nodes }
+    }
+
     /// Adds an event to an inbox, and makes it in its place.
     #[inline(always)]
-    pub(crate) fn put(&mut self, slot: usize, node: u32, make: impl FnOnce() -> Event<P>) {
-        let inbox = slot * self.nodes + node as usize;
+    pub(crate) fn put(&mut self, row: Row, node: u32, make: impl FnOnce() -> Event<P>) {
+        let inbox = row.first + node as usize;
         let end = &mut self.ends[inbox];
         let mut place = *end;
         *end += 1;
         if place.is_multiple_of(CHUNK) {
-            place = self.lengthen(slot, inbox, node, place);
+            place = self.lengthen(row.slot, inbox, node, place);
         }
         self.places[place as usize] = make();
     }
@@ -216,7 +229,7 @@ mod tests {
                     lists.entry((slot, node)).or_default();
                 } else if count < 40 {
                     for _ in 0..count {
-                        inboxes.put(slot, node, || event(sent));
+                        inboxes.put(inboxes.row(slot), node, || event(sent));
                         lists.entry((slot, node)).or_default().push(sent);
                         sent += 1;
                     }
@@ -250,7 +263,7 @@ mod tests {
         let mut events = Vec::new();
         for node in 0..5 {
             for count in [1, 3, MOST, 1] {
-                (0..count).for_each(|payload| inboxes.put(0, node, || event(payload)));
+                (0..count).for_each(|payload| inboxes.put(inboxes.row(0), node, || event(payload)));
                 let turns = inboxes.take_turns(0);
                 inboxes.take(0, node, &mut events);
                 assert_eq!(payloads(&events), (0..count).collect::<Vec<_>>());

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use netloom_units::Time;
 
-use crate::inboxes::{Ahead, Inboxes};
+use crate::inboxes::{Ahead, Inboxes, Row};
 use crate::windows::Windows;
 
 /// A message or timer on its way to a node of this partition.
@@ -37,6 +37,10 @@ pub(crate) struct Wheel<P> {
     open: u64,
     /// When it begins.
     opens: Time,
+    /// How long it lasts, in picoseconds, if messages may be put into it at once; else 0.
+    open_length: u64,
+    /// Where its inboxes are.
+    open_row: Row,
     /// The first window of the running nodes' own side for what they are still to do.
     own: u64,
     /// When it begins.
@@ -62,6 +66,8 @@ impl<P: Copy + Default> Wheel<P> {
             current: 0,
             open: 0,
             opens: Time::ZERO,
+            open_length: 0,
+            open_row: Row::default(),
             own: 0,
             own_opens: Time::ZERO,
             near: 0,
@@ -94,13 +100,24 @@ impl<P: Copy + Default> Wheel<P> {
     /// If that window belongs to the running epoch: the message was sent with less than the lookahead.
     #[inline(always)]
     pub(crate) fn insert(&mut self, at: Time, node: u32, make: impl FnOnce() -> Event<P>) {
-        // One comparison for both: what is too early seems far away.
-        let ahead = self.windows.ahead(self.opens, at);
-        if ahead < self.near {
-            self.place(self.windows.after(self.open, ahead), node, make);
+        // Nearly all arrive in the first window that is open to them. One comparison for both ends: what is too early seems far away.
+        if at.0.wrapping_sub(self.opens.0) < self.open_length {
+            self.inboxes.put(self.open_row, node, make);
         } else {
-            self.check_open(at);
-            self.far_window(self.windows.of(at, self.open)).events.push(make());
+            self.insert_later(make());
+        }
+    }
+
+    /// [`Self::insert`] into whatever window it is.
+    #[inline(never)]
+    fn insert_later(&mut self, event: Event<P>) {
+        // What is too early seems far away here, too.
+        let ahead = self.windows.ahead(self.opens, event.at);
+        if ahead < self.near {
+            self.place(self.windows.after(self.open, ahead), event.node, || event);
+        } else {
+            self.check_open(event.at);
+            self.far_window(self.windows.of(event.at, self.open)).events.push(event);
         }
     }
 
@@ -164,7 +181,8 @@ impl<P: Copy + Default> Wheel<P> {
     /// Puts an event into the ring.
     #[inline(always)]
     fn place(&mut self, window: u64, node: u32, make: impl FnOnce() -> Event<P>) {
-        self.inboxes.put(self.slot(window), node, make);
+        let row = self.inboxes.row(self.slot(window));
+        self.inboxes.put(row, node, make);
     }
 
     #[inline(always)]
@@ -196,6 +214,10 @@ impl<P: Copy + Default> Wheel<P> {
         self.open = windows.end;
         self.opens = self.windows.start(windows.end);
         self.near = self.later_near;
+        if self.near > 0 {
+            self.open_length = self.windows.end(windows.end).0 - self.opens.0;
+            self.open_row = self.inboxes.row(self.slot(windows.end));
+        }
     }
 
     /// Begins the current window; returns its end.
