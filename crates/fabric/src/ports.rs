@@ -83,9 +83,23 @@ impl Ports {
         random: &mut impl Rng,
         wire: &mut impl Wire,
     ) -> Fate {
-        if !rules.drops_tail {
-            return self.enqueue_specially(port, packet, moment, rules, random, wire);
+        match rules.drops_tail {
+            true => self.enqueue_or_drop(port, packet, moment, rules, random, wire),
+            false => self.enqueue_specially(port, packet, moment, rules, random, wire),
         }
+    }
+
+    /// [`Self::enqueue`] where a packet for which there is no room is [simply dropped](Rules::drops_tail).
+    #[inline(always)]
+    pub fn enqueue_or_drop(
+        &mut self,
+        port: u16,
+        packet: &mut Packet,
+        moment: Moment,
+        rules: &Rules,
+        random: &mut impl Rng,
+        wire: &mut impl Wire,
+    ) -> Fate {
         let index = usize::from(port);
         let Ports { ports, queues, turns, waiting, dropped, .. } = self;
         let state = &mut ports[index];
@@ -141,7 +155,7 @@ impl Ports {
         self.enqueue_exactly(port, packet, moment, rules, random, wire)
     }
 
-    /// [`Self::enqueue`] where flow control keeps packets from being lost.
+    /// [`Self::enqueue`] at a switch where flow control keeps packets from being lost.
     #[inline(always)]
     pub fn enqueue_lossless(
         &mut self,
@@ -152,15 +166,16 @@ impl Ports {
         random: &mut impl Rng,
         wire: &mut impl Wire,
     ) -> Fate {
+        debug_assert!(!self.is_host, "a host's port is no switch's");
         if self.is_ordered || self.inputs.is_some() {
             return self.enqueue_exactly(port, packet, moment, rules, random, wire);
         }
         let index = usize::from(port);
         let lane = self.lane_out(index, packet, rules);
-        let Ports { ports, queues, waiting, turns, buffers, is_host, .. } = self;
-        let (state, is_host) = (&mut ports[index], *is_host);
+        let Ports { ports, queues, waiting, turns, buffers, .. } = self;
+        let state = &mut ports[index];
         while state.ready() != 0 && state.free_at < moment.at {
-            let effect = start_next_lossless(state, index, queues, turns, buffers, is_host, rules, wire);
+            let effect = start_next_lossless(state, index, queues, turns, buffers, false, rules, wire);
             debug_assert_eq!(effect, Effect::None);
         }
         if lane >= DATA
@@ -176,7 +191,7 @@ impl Ports {
                 // Stopped lanes may hold something.
                 let waiting = state.queued + u64::from(packet.size);
                 state.stats.max_queue = state.stats.max_queue.max(waiting);
-                let effect = depart_lossless(state, index, lane, packet, buffers, is_host, rules, wire);
+                let effect = depart_lossless(state, index, lane, packet, buffers, false, rules, wire);
                 debug_assert_eq!(effect, Effect::None);
                 return Fate::Queued;
             }
@@ -189,7 +204,7 @@ impl Ports {
         }
         state.note_arrival(packet.size, lane, moment.at);
         if state.closed != 0 {
-            state.note_hold(moment.at, is_host);
+            state.note_hold(moment.at, false);
         }
         queues.push(state.lane(lane), packet);
         Fate::Queued

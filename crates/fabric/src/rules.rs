@@ -201,6 +201,11 @@ impl Rules {
         self.lane_of_kind(packet.kind) >= DATA
     }
 
+    /// Whether a data packet without room is simply dropped: nothing is trimmed, and no flow control keeps room for it.
+    pub fn drops_tail(&self) -> bool {
+        self.drops_tail
+    }
+
     /// The lane in which a packet leaves a node; `step` says which virtual channel it takes after its present one.
     #[inline(always)]
     pub(crate) fn lane_out(&self, packet: &Packet, step: impl FnOnce() -> Step) -> usize {

@@ -90,7 +90,7 @@ fn run(scheme: &Routing) -> Seen {
         let header = Header { src: 1, dst: 0, flow: 0, tag, bytes: 1500, payload: 1436, hops: 1, carries };
         let candidates = Candidates { ports: &PORTS, set: 0 };
         let tags = || TagSpace::None;
-        let port = decider.port(header, candidates, time, Idle, tags, &mut random).port;
+        let port = decider.port(|| header, candidates, time, Idle, tags, &mut random).port;
         let chosen = usize::from(port);
         // A frame waits for room in front of its port, and all frames behind it do.
         let room = ((ports[chosen].queue + FRAME - BUFFER) / (CAPACITIES[chosen] * LINE)).max(0.0);

@@ -124,8 +124,10 @@ impl World {
             Duties::Special
         } else if rules.is_lossless() {
             Duties::Lossless
-        } else {
+        } else if rules.drops_tail() {
             Duties::Plain
+        } else {
+            Duties::Trims
         }
     }
 

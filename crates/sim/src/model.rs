@@ -250,7 +250,8 @@ impl Model for World {
     ) {
         match node {
             Node::Switch(switch) => match switch.duties {
-                Duties::Plain => AtSwitch { world: self, switch, id }.handle(at, source, message, out),
+                Duties::Plain => AtPlain { world: self, switch, id }.handle(at, source, message, out),
+                Duties::Trims => AtTrimming { world: self, switch, id }.handle(at, source, message, out),
                 Duties::Lossless => AtLossless { world: self, switch, id }.handle(at, source, message, out),
                 Duties::Special => AtSpecial { world: self, switch, id }.handle(at, source, message, out),
             },
@@ -268,7 +269,7 @@ impl Model for World {
     fn take_turn(&self, node: &mut Node, id: NodeIndex, turn: impl Turn<Message>) {
         match node {
             Node::Switch(switch) if switch.duties == Duties::Plain => {
-                turn.run(&mut AtSwitch { world: self, switch, id })
+                turn.run(&mut AtPlain { world: self, switch, id })
             }
             Node::Host(host) => turn.run(&mut AtHost { world: self, host, id }),
             other => take_other_turn(self, other, id, turn),
@@ -291,19 +292,22 @@ impl Model for World {
     }
 }
 
-/// A switch with plain duties.
-struct AtSwitch<'a> {
+/// A switch with plain duties, that trims packets or not.
+struct AtSwitch<'a, const TRIMS: bool> {
     world: &'a World,
     switch: &'a mut Switch,
     id: NodeIndex,
 }
 
-impl Handler<Message> for AtSwitch<'_> {
+type AtPlain<'a> = AtSwitch<'a, false>;
+type AtTrimming<'a> = AtSwitch<'a, true>;
+
+impl<const TRIMS: bool> Handler<Message> for AtSwitch<'_, TRIMS> {
     // Inlined into the engine's loop, so that a packet at a switch costs no call; hosts are the rarer case.
     #[inline(always)]
     fn handle(&mut self, at: Time, _: u32, message: &mut Message, out: &mut impl Scheduler<Message>) {
         match message {
-            Message::Packet(packet) => self.switch.forward(self.world, self.id, at, packet, out),
+            Message::Packet(packet) => self.switch.forward::<TRIMS>(self.world, self.id, at, packet, out),
             timer => self.switch.on_timer(self.world, self.id, at, timer, out),
         }
     }
@@ -374,6 +378,9 @@ fn take_other_turn(world: &World, node: &mut Node, id: NodeIndex, turn: impl Tur
     match node {
         Node::Switch(switch) if switch.duties == Duties::Lossless => {
             turn.run(&mut AtLossless { world, switch, id })
+        }
+        Node::Switch(switch) if switch.duties == Duties::Trims => {
+            turn.run(&mut AtTrimming { world, switch, id })
         }
         other => take_rare_turn(world, other, id, turn),
     }

@@ -54,8 +54,10 @@ pub(crate) struct Switch {
 /// What a switch does besides routing, queueing and sending. Each has its own handler of events, so that a packet is not asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Duties {
-    /// Nothing.
+    /// Nothing, and a packet without room is dropped.
     Plain,
+    /// Nothing, and a packet without room is trimmed.
+    Trims,
     /// It obeys flow control, and that is all.
     Lossless,
     /// It may obey flow control, takes samples or traces, looks at gaps, notifies of congestion, tells of cut links, counts flowcuts, or knows ways other than minimal ones or
@@ -94,9 +96,9 @@ impl Switch {
         fetch(last_event);
     }
 
-    /// Sends a packet on, where duties are plain.
+    /// Sends a packet on, where duties are plain; `TRIMS` says how plain.
     #[inline(always)]
-    pub(crate) fn forward(
+    pub(crate) fn forward<const TRIMS: bool>(
         &mut self,
         world: &World,
         id: u32,
@@ -107,7 +109,11 @@ impl Switch {
         self.last_event = now;
         let port = self.choose(world, &world.forwarding, id, now, packet, out);
         let moment = Moment { at: now, is_over: out.is_last_of_instant() };
-        self.enqueue(world, id, moment, port, packet, out);
+        if TRIMS {
+            return self.enqueue(world, id, moment, port, packet, out);
+        }
+        let Switch { ports, random, .. } = self;
+        ports.enqueue_or_drop(port, packet, moment, &world.rules, random, &mut Channels(out));
     }
 
     /// The same under flow control.
@@ -166,11 +172,10 @@ impl Switch {
         if let [only] = *candidates.ports {
             return only;
         }
-        let header = header(world, packet);
         let view = PortsAt { ports, world, id, now, reports: None, out };
         let (src, dst) = (packet.src, packet.dst);
         let tags = move || forwarding.tags(src, dst);
-        let hop = decider.port(header, candidates, now, view, tags, draws);
+        let hop = decider.port(|| header(world, packet), candidates, now, view, tags, draws);
         take(packet, hop)
     }
 
@@ -566,7 +571,7 @@ fn is_edge_of(world: &World, id: u32, host: u32) -> bool {
 }
 
 /// What routing reads of a packet.
-#[inline]
+#[inline(always)]
 fn header(world: &World, packet: &Packet) -> Header {
     let (carries, payload) = match packet.kind {
         PacketKind::Data => (Carries::Data, u32::from(packet.size) - world.transport.options.header.0 as u32),

@@ -51,7 +51,7 @@ impl Simulation {
                 let minimal = forwarding.table().candidates(here, dst);
                 let tags = || forwarding.tags(src, dst);
                 let view = Idle { network, here };
-                let hop = decider.port(header, minimal, Time::ZERO, view, tags, &mut draws);
+                let hop = decider.port(|| header, minimal, Time::ZERO, view, tags, &mut draws);
                 let reason = match minimal.ports {
                     [_] => "the only port on a minimal path".into(),
                     several => decider.explain(&world.routing, &header, several.len()),

@@ -215,45 +215,47 @@ impl Decider {
 
     // At a switch.
 
-    // The header and the view go by value: then they are put together only where more than the hash is asked for.
-    /// The way of a packet among the ports that it may take at a switch. `tags` are those from which an ingress switch draws a new one for
+    // The header is asked for only where more of it is wanted than the hash takes, and the view goes by value: then they are put together only there.
+    /// The way of a packet, of which `header` tells, among the ports that it may take at a switch. `tags` are those from which an ingress switch draws a new one for
     /// the switches behind it.
     #[inline(always)]
     pub fn port<'t>(
         &mut self,
-        header: Header,
+        header: impl Fn() -> Header,
         candidates: Candidates<'_>,
         now: Time,
         view: impl View,
         tags: impl FnOnce() -> TagSpace<'t>,
         random: &mut impl Rng,
     ) -> Hop {
-        let stay = |port| Hop { port, tag: header.tag };
+        let stay = |port| Hop { port, tag: header().tag };
         if let [only] = *candidates.ports {
             return stay(only);
         }
         if self.quick == Quick::No {
-            return self.port_of_role(header, candidates, now, view, tags, random);
+            let Candidates { ports, set } = candidates;
+            return self.port_of_role(header(), (ports, set), now, view, tags, random);
         }
-        let mut place = self.hashed(&header, candidates.ports.len());
-        if self.quick == Quick::Spray && header.carries == Carries::Data {
+        let mut place = self.hashed(&header(), candidates.ports.len());
+        if self.quick == Quick::Spray && header().carries == Carries::Data {
             let home = std::mem::replace(&mut place, below(candidates.ports.len(), random));
             self.decisions.count(place != home);
         }
         stay(candidates.ports[place])
     }
 
+    // The candidates' parts go by value, so that they are put together only here.
     #[inline(never)]
     fn port_of_role<'t>(
         &mut self,
         header: Header,
-        candidates: Candidates<'_>,
+        (ports, set): (&[PortId], u32),
         now: Time,
         mut view: impl View,
         tags: impl FnOnce() -> TagSpace<'t>,
         random: &mut impl Rng,
     ) -> Hop {
-        let (ports, role) = (candidates.ports, self.roles[header.carries as usize]);
+        let (candidates, role) = (Candidates { ports, set }, self.roles[header.carries as usize]);
         let place = match role {
             Role::Label => mod_k::place(header.tag.bits(), self.stride, ports.len()),
             Role::Static => self.ask(&header, candidates, now, &mut view, random).0,

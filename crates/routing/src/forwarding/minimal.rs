@@ -35,10 +35,11 @@ pub struct RouteTable {
 
 /// The edge switches of hosts.
 #[derive(Clone, Debug)]
-enum Edges {
-    /// One after the other has so many hosts: a product by this, 2³² over that number, in place of a division.
-    Alike(u64),
-    Listed(Vec<u32>),
+struct Edges {
+    /// One after the other has as many hosts: a product by this, 2³² over that number, in place of a division. 0 if they have not.
+    reciprocal: u64,
+    /// Of every host, if that does not say it.
+    listed: Vec<u32>,
 }
 
 impl Edges {
@@ -47,14 +48,17 @@ impl Edges {
         let each = edge_of.len().div_ceil(edges.max(1)).max(1) as u64;
         let reciprocal = (1u64 << 32).div_ceil(each);
         let is_alike = |(host, edge): (u64, &u32)| (host * reciprocal) >> 32 == u64::from(*edge);
-        if (0..).zip(&edge_of).all(is_alike) { Edges::Alike(reciprocal) } else { Edges::Listed(edge_of) }
+        match (0..).zip(&edge_of).all(is_alike) {
+            true => Edges { reciprocal, listed: Vec::new() },
+            false => Edges { reciprocal: 0, listed: edge_of },
+        }
     }
 
     #[inline(always)]
     fn of(&self, host: HostId) -> u32 {
-        match self {
-            Edges::Alike(reciprocal) => ((u64::from(host) * reciprocal) >> 32) as u32,
-            Edges::Listed(edge_of) => edge_of[host as usize],
+        match self.reciprocal {
+            0 => self.listed[host as usize],
+            reciprocal => ((u64::from(host) * reciprocal) >> 32) as u32,
         }
     }
 }

@@ -159,7 +159,7 @@ mod tests {
         let mut random = Pcg64Mcg::new(1);
         let mut decider = Decider::of_switch(scheme, scheme.stride(network, at), true, false, &mut random);
         let tags = || TagSpace::None;
-        let port = decider.port(header, candidates, Time::ZERO, Loads(|_| 0), tags, &mut random).port;
+        let port = decider.port(|| header, candidates, Time::ZERO, Loads(|_| 0), tags, &mut random).port;
         ups.iter().position(|&up| up == port).map(|place| place as u32)
     }
 
