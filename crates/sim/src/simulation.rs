@@ -359,7 +359,7 @@ fn virtual_channels(fabric: &Fabric, network: &Network, forwarding: &Forwarding)
     }
     let most = flow_control.most_vcs(fabric.classes());
     if flow_control.vcs().is_none() {
-        let needed = if forwarding.has_cycle(network, 1) { forwarding.vcs_needed(network) } else { 1 };
+        let needed = forwarding.vcs_without_cycle(network);
         if needed <= most {
             return Ok(needed);
         }

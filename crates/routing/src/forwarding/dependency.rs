@@ -24,7 +24,9 @@
 
 mod block;
 mod detours;
+mod enough;
 mod origins;
+mod rising;
 
 use std::collections::VecDeque;
 
@@ -32,6 +34,7 @@ use netloom_topology::{ChannelId, Network, NodeId, PortId};
 
 use self::block::{Block, all, bit, blocks};
 use self::detours::{Detours, follow_detours, late};
+use self::enough::{Enough, enough};
 use super::alternatives::Alternatives;
 use super::channels::{self, rank};
 use super::layers::Layers;
@@ -64,14 +67,34 @@ pub(crate) fn find_cycle(
     vcs: u8,
 ) -> Option<Vec<(ChannelId, u8)>> {
     let vcs = vcs.max(1);
+    if is_free(network, table, ways, enough(network, table, ways), vcs) {
+        return None;
+    }
     let mut graph = Dependencies::new(network, vcs);
     follow(network, table, ways, vcs, &mut graph);
     graph.cycle()
 }
 
+/// One virtual channel if the routes have no cycle with it, otherwise [`vcs_needed`].
+pub(crate) fn vcs_without_cycle(network: &Network, table: &RouteTable, ways: Ways<'_>) -> u8 {
+    let is_layered = matches!(ways, Ways::Layers(_));
+    let enough = || enough(network, table, ways);
+    // To look how long all routes of layers are takes longer than to find a cycle, if there is one.
+    let known = if is_layered { None } else { enough() };
+    if is_free(network, table, ways, known, 1) || !has_cycle(network, table, ways, 1) {
+        return 1;
+    }
+    needed(network, table, ways, if is_layered { enough() } else { known })
+}
+
+/// Whether there is no cycle by what is known of such routes, and of how many virtual channels are enough. If not, there may be one.
+fn is_free(network: &Network, table: &RouteTable, ways: Ways<'_>, known: Option<Enough>, vcs: u8) -> bool {
+    let has_enough = known.is_some_and(|enough| enough.vcs <= u32::from(vcs));
+    has_enough || matches!(ways, Ways::Minimal) && rising::rise_first(network, table)
+}
+
 /// Whether there is a cycle. If there is, it mostly shows when a small part of the routes has been followed.
-pub(crate) fn has_cycle(network: &Network, table: &RouteTable, ways: Ways<'_>, vcs: u8) -> bool {
-    let vcs = vcs.max(1);
+fn has_cycle(network: &Network, table: &RouteTable, ways: Ways<'_>, vcs: u8) -> bool {
     let mut search = Search { graph: Dependencies::new(network, vcs), pauses: 0, is_found: false };
     follow(network, table, ways, vcs, &mut search);
     search.is_found || search.graph.on_a_cycle().is_some()
@@ -79,21 +102,24 @@ pub(crate) fn has_cycle(network: &Network, table: &RouteTable, ways: Ways<'_>, v
 
 /// The virtual channels that the routes use where there are enough of them. At least 1, at most 255.
 pub(crate) fn vcs_needed(network: &Network, table: &RouteTable, ways: Ways<'_>) -> u8 {
-    if let Ways::Layers(layers) = ways
-        && network.global_tier().is_none()
-        && let Some(hops) = layers.most_hops(network)
-    {
-        return hops.clamp(1, u8::MAX.into()) as u8;
+    needed(network, table, ways, enough(network, table, ways))
+}
+
+/// The same where it is known how many are enough.
+fn needed(network: &Network, table: &RouteTable, ways: Ways<'_>, known: Option<Enough>) -> u8 {
+    let most = known.map_or(u8::MAX, |Enough { vcs, .. }| u8::try_from(vcs).unwrap_or(u8::MAX));
+    if known.is_some_and(|enough| enough.is_used) {
+        return most;
     }
     // With few of them it is quicker, and mostly they are enough.
-    for vcs in [8, 32, u8::MAX] {
+    for vcs in [8, 32, u8::MAX].map(|vcs| most.min(vcs)) {
         let mut used = Used { network, vcs, highest: 0 };
         follow(network, table, ways, vcs, &mut used);
-        if used.highest < vcs - 1 {
+        if used.highest < vcs - 1 || vcs == most {
             return used.highest + 1;
         }
     }
-    u8::MAX
+    unreachable!("the last of them is the most")
 }
 
 /// Hears of dependencies.

@@ -1,6 +1,6 @@
 //! The layers of a network at work: path analysis' forwarding tables in terms of ports and hosts.
 
-mod hops;
+mod vcs;
 
 use std::path::Path;
 

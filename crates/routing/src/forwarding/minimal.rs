@@ -31,6 +31,46 @@ pub struct RouteTable {
     /// `set_of[row × edges + edge]` indexes `sets`. What a row says of the way to a switch of its own is not meant.
     set_of: Vec<u32>,
     sets: Vec<Box<[PortId]>>,
+    reach: Reach,
+}
+
+/// How long minimal paths are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reach {
+    /// The most global hops from any switch to one with hosts.
+    pub(crate) globals: u32,
+    /// The most hops from any switch to one with hosts on a path without global hops.
+    pub(crate) local: u32,
+    /// The most hops between two switches with hosts.
+    pub(crate) between: u32,
+    /// The most hops from one of them to another and on to a third; 0 where there are not three.
+    pub(crate) over: u32,
+}
+
+impl Reach {
+    /// Counts in the distances of some roots, all of them switches with hosts, from the other ones.
+    fn count(&mut self, distances: &Distances, edges: &[usize]) {
+        let mut levels: Vec<_> = distances.levels().filter(|&(_, hops, _)| hops > 0).collect();
+        levels.sort_unstable_by_key(|&(_, hops, _)| std::cmp::Reverse(hops));
+        // The roots from which one switch is as far as this or farther, those from which two are, and the hops to the first.
+        let (mut once, mut twice, mut farthest) = (0, 0, [0; ROOTS]);
+        for (globals, hops, at) in levels {
+            self.globals = self.globals.max(globals);
+            if globals == 0 {
+                self.local = self.local.max(hops);
+            }
+            let (known_once, known_twice) = (once, twice);
+            for &edge in edges {
+                twice |= once & at[edge];
+                once |= at[edge];
+            }
+            for root in bits(once & !known_once) {
+                farthest[root] = hops;
+                self.between = self.between.max(hops);
+            }
+            bits(twice & !known_twice).for_each(|root| self.over = self.over.max(farthest[root] + hops));
+        }
+    }
 }
 
 /// The edge switches of hosts.
@@ -121,14 +161,21 @@ impl RouteTable {
         let mut rows = Rows::new(switches);
         let mut distances = Distances::new(network, is_cut);
         let roots: Vec<usize> = edge_switch.iter().map(|&switch| (switch - hosts) as usize).collect();
-        for roots in roots.chunks(ROOTS) {
-            distances.measure(roots);
-            rows.add(roots, &sets.of_roots(&distances, switches));
+        let mut reach = Reach::default();
+        for some in roots.chunks(ROOTS) {
+            distances.measure(some);
+            reach.count(&distances, &roots);
+            rows.add(some, &sets.of_roots(&distances, switches));
         }
         let (row_of, set_of) = rows.finish(edges);
         let sets = sets.sets;
         let edge_of = Edges::new(edge_of_host, edges);
-        RouteTable { hosts, edge_switch, edges, edge_index, edge_of, last_port, row_of, set_of, sets }
+        RouteTable { hosts, edge_switch, edges, edge_index, edge_of, last_port, row_of, set_of, sets, reach }
+    }
+
+    /// How long its paths are.
+    pub(crate) fn reach(&self) -> Reach {
+        self.reach
     }
 
     /// A switch with hosts, and a host that it does not reach.
@@ -184,7 +231,22 @@ impl RouteTable {
         if self.edge_switch(edge) == switch {
             return Candidates { ports: &[], set: u32::MAX };
         }
-        let set = self.set_of[self.row(switch).start + edge as usize];
+        self.towards_edge_in_row(self.row_number(switch), edge)
+    }
+
+    /// Switches with equal sets towards all share a row; so many there are.
+    pub(crate) fn rows(&self) -> usize {
+        self.set_of.len().checked_div(self.edges).unwrap_or(0)
+    }
+
+    /// The number of a switch's row.
+    pub(crate) fn row_number(&self, switch: NodeId) -> usize {
+        self.row_of[(switch - self.hosts) as usize] as usize
+    }
+
+    /// [`Self::towards_edge`] of the switches of a row other than that edge switch itself.
+    pub(crate) fn towards_edge_in_row(&self, row: usize, edge: u32) -> Candidates<'_> {
+        let set = self.set_of[row * self.edges + edge as usize];
         Candidates { ports: &self.sets[set as usize], set }
     }
 

@@ -31,7 +31,7 @@ use crate::scheme::{Placement, Routing};
 use crate::selector::Selector;
 use crate::selector::random::below;
 use crate::tag::{Phase, Tag};
-use dependency::{Ways, find_cycle, has_cycle, vcs_needed};
+use dependency::{Ways, find_cycle, vcs_needed, vcs_without_cycle};
 
 /// The paths of a scheme on a network.
 #[derive(Clone, Debug)]
@@ -377,9 +377,9 @@ impl Forwarding {
         find_cycle(network, &self.table, self.ways(), vcs)
     }
 
-    /// Whether there is such a cycle. Where there is one, that is mostly known long before one is found that is short.
-    pub fn has_cycle(&self, network: &Network, vcs: u8) -> bool {
-        has_cycle(network, &self.table, self.ways(), vcs)
+    /// How many virtual channels free the routes of cycles: one, or, if they have cycles with it, [`Self::vcs_needed`].
+    pub fn vcs_without_cycle(&self, network: &Network) -> u8 {
+        vcs_without_cycle(network, &self.table, self.ways())
     }
 
     /// How many virtual channels the routes use where there are enough, so that there is never a cycle: by [`channels`]' rule, as many as the

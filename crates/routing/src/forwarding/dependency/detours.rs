@@ -140,24 +140,24 @@ pub(super) fn follow_detours(
     listener: &mut impl Listen,
 ) {
     let mut traffic = Block::new(network, vcs);
+    for block in blocks(table.edges()) {
+        follow_to_intermediates(&mut traffic, network, table, detours, block, listener);
+        if listener.is_content() {
+            return;
+        }
+    }
     let mut halfway = Vec::new();
     let mut origins = Origins::new(network, vcs);
     // Per group, the switch there to which packets of other groups were followed last.
     let via = detours.via;
     let mut followed = vec![None; via.groups()];
-    for block in blocks(table.edges()) {
-        follow_to_intermediates(&mut traffic, network, table, detours, block.clone(), listener);
-        if listener.is_content() {
-            return;
+    for towards in 0..table.edges() {
+        note_own(&mut origins, table, detours, towards, &mut halfway);
+        let last = &mut followed[via.group(towards) as usize];
+        if !last.is_some_and(|last| is_entered_alike(network, table, via, last, towards)) {
+            note_others(&mut origins, table, detours, towards, &mut halfway);
         }
-        for towards in block {
-            note_own(&mut origins, table, detours, towards, &mut halfway);
-            let last = &mut followed[via.group(towards) as usize];
-            if !last.is_some_and(|last| is_entered_alike(network, table, via, last, towards)) {
-                note_others(&mut origins, table, detours, towards, &mut halfway);
-            }
-            *last = Some(towards);
-        }
+        *last = Some(towards);
     }
     // Of packets alike in all but where they come from, it matters only whether they all come from one place.
     halfway.sort_unstable();

@@ -21,15 +21,15 @@ use crate::selector::ugal::Ugal;
 use crate::selector::valiant::{Intermediate, Valiant};
 use crate::tag::Tag;
 
-fn build(topology: Topology) -> Network {
+pub(super) fn build(topology: Topology) -> Network {
     topology.build(&BuildContext { seed: 1, base_dir: Path::new("") }).unwrap()
 }
 
-fn slim_fly() -> Network {
+pub(super) fn slim_fly() -> Network {
     build(Topology::SlimFly(SlimFly { q: Some(5), ..SlimFly::default() }))
 }
 
-fn dragonfly() -> Network {
+pub(super) fn dragonfly() -> Network {
     build(Topology::Dragonfly(Dragonfly { hosts_per_switch: Some(2), ..Dragonfly::default() }))
 }
 
@@ -39,7 +39,7 @@ fn wired(groups: &[u32], links: &[(u32, u32)]) -> Network {
 }
 
 /// The same; links between groups may be global ones.
-fn wired_with(groups: &[u32], links: &[(u32, u32)], has_ranks: bool) -> Network {
+pub(super) fn wired_with(groups: &[u32], links: &[(u32, u32)], has_ranks: bool) -> Network {
     let mut builder = NetworkBuilder::new("wired");
     let hosts = builder.add_hosts(groups.len() as u32);
     let count = hosts.len() as u32;
@@ -66,7 +66,7 @@ fn ring(switches: u32) -> Network {
     wired(&vec![0; switches as usize], &links)
 }
 
-fn minimal(network: &Network) -> RouteTable {
+pub(super) fn minimal(network: &Network) -> RouteTable {
     RouteTable::minimal(network, |_| false).unwrap()
 }
 
@@ -177,7 +177,7 @@ fn one_layer_that_is_a_tree_has_no_cycle() {
 }
 
 /// Connected graphs of switches in up to three groups; in some of them the links between groups are global.
-fn graphs() -> impl Strategy<Value = Network> {
+pub(super) fn graphs() -> impl Strategy<Value = Network> {
     (3..9u32)
         .prop_flat_map(|switches| {
             let parents: Vec<_> = (1..switches).map(|i| 0..i).collect();
@@ -247,7 +247,7 @@ fn walked<S: Clone>(
 }
 
 /// A scheme that weighs ways, laid on a network.
-fn weighing(network: &Network, config: Ugal) -> Result<Forwarding, crate::ForwardingError> {
+pub(super) fn weighing(network: &Network, config: Ugal) -> Result<Forwarding, crate::ForwardingError> {
     let mut scheme = preset::find("ugal-l").unwrap().routing();
     scheme.selector = Selector::Ugal(config);
     Forwarding::build(&scheme, network, |_| false, 1)
