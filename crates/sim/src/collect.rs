@@ -6,8 +6,8 @@ use std::sync::Arc;
 use netloom_engine::END_OF_TIME;
 use netloom_fabric::{DropCause, FlowControl, NO_INGRESS, Packet, PacketKind};
 use netloom_record::{
-    ChannelRecord, DecisionCount, EntryCount, FlowPacketRecord, FlowRecord, Gathered, PacketCounts,
-    PacketStatistics, Records, ReorderingCount, Series, SeriesError, Sink, Totals, WeavingCount,
+    ChannelRecord, DecisionCount, EntryCount, FlowPacketRecord, FlowRecord, GapRecord, Gathered,
+    PacketCounts, PacketStatistics, Records, ReorderingCount, SeriesError, Sink, Totals, WeavingCount,
     WindowRecord, join_parts,
 };
 use netloom_routing::{Decisions, FlowKey, Placement};
@@ -236,7 +236,7 @@ pub(crate) fn collect(world: &World, remains: Remains, sink: &mut dyn Sink) -> R
     let end = if is_cut && until < Time::MAX && !is_stopped { until } else { last_event };
 
     let mut records = Records { groups, ..Records::default() };
-    collect_gauges(world, &nodes, &mut records);
+    collect_gauges(world, &mut nodes, &mut records)?;
     let mut parts = world.servers.as_ref().map(|servers| (servers, Gathered::default()));
     let mut metered = Metered::default();
     let mut by_nics = DecisionCount::default();
@@ -318,21 +318,24 @@ pub(crate) fn collect(world: &World, remains: Remains, sink: &mut dyn Sink) -> R
 }
 
 /// What switches saw of flowlets and gaps, where they looked; flowlets also where routing tells them apart.
-fn collect_gauges(world: &World, nodes: &[Node], records: &mut Records) {
-    let mut switch_gaps = None;
+fn collect_gauges(world: &World, nodes: &mut [Node], records: &mut Records) -> Result<(), SeriesError> {
+    let mut switch_gaps: Option<Gathered<GapRecord>> = None;
     for (id, node) in (0..).zip(nodes) {
         let Node::Switch(switch) = node else { continue };
         let name = || world.network.node_name(id);
-        if let Some(gauge) = &switch.gauge {
+        // It is given up here: the rows of one switch at a time are in memory beside it.
+        if let Some(gauge) = switch.gauge.take() {
             let (flowlets, gaps) = gauge.records(world, &name());
             records.flowlets.get_or_insert_default().extend(flowlets);
-            switch_gaps.get_or_insert_with(Vec::new).extend(gaps);
+            let all = switch_gaps.get_or_insert_default();
+            gaps.into_iter().for_each(|gap| all.push(gap));
         } else if let Some(flowlets) = switch.decider.flowlets() {
             let flowlets = flowlets.map(|(flow, count)| (flow, None, count));
             records.flowlets.get_or_insert_default().extend(flowlet_records(world, &name(), flowlets));
         }
     }
-    records.switch_gaps = switch_gaps.map(Series::from);
+    records.switch_gaps = switch_gaps.map(Gathered::finish).transpose()?;
+    Ok(())
 }
 
 /// How many flows the switches counted, where they count any.

@@ -4,6 +4,7 @@ use netloom_topology::{ChannelId, HostId, Network, NodeId, PortId};
 use rustc_hash::FxHashMap;
 
 use super::distances::{Distances, ROOTS, bits};
+use super::rows::{Numbers, Rows, Ways};
 use crate::header::Candidates;
 
 /// For every switch and destination, the ports that lie on a minimal path, in port order.
@@ -12,8 +13,8 @@ use crate::header::Candidates;
 /// their global links, so that a minimal path crosses one at most, also where two would be fewer hops in all (Kim et al., ISCA'08).
 ///
 /// Destinations are kept per edge switch, and equal sets of ports are kept once (on a tree there are little more than there are
-/// ports: the set of all up ports and every single down port). Switches with equal sets towards all share a row of four bytes per edge
-/// switch: on a tree all edge switches, those of a pod, and all core switches do.
+/// ports: the set of all up ports and every single down port). Switches with equal sets towards all share a row of one, two or four bytes
+/// per edge switch: on a tree all edge switches, those of a pod, and all core switches do.
 #[derive(Clone, Debug)]
 pub struct RouteTable {
     hosts: u32,
@@ -29,7 +30,7 @@ pub struct RouteTable {
     /// Per switch, its row.
     row_of: Vec<u32>,
     /// `set_of[row × edges + edge]` indexes `sets`. What a row says of the way to a switch of its own is not meant.
-    set_of: Vec<u32>,
+    set_of: Numbers,
     sets: Vec<Box<[PortId]>>,
     reach: Reach,
 }
@@ -182,10 +183,10 @@ impl RouteTable {
     pub fn unreachable(&self) -> Option<Unreachable> {
         let is_empty: Vec<bool> = self.sets.iter().map(|set| set.is_empty()).collect();
         let lost = (0..).zip(&self.edge_switch).flat_map(|(own, &switch)| {
-            let sets = &self.set_of[self.row(switch).start..][..self.edges];
-            let is_empty = &is_empty;
-            let is_lost = move |&(edge, &set): &(u32, &u32)| edge != own && is_empty[set as usize];
-            (0..).zip(sets).filter(is_lost).map(move |(edge, _)| (edge, switch))
+            let (start, is_empty) = (self.row(switch).start, &is_empty);
+            let set = move |edge: u32| self.set_of.at(start + edge as usize);
+            let is_lost = move |&edge: &u32| edge != own && is_empty[set(edge) as usize];
+            (0..self.edges()).filter(is_lost).map(move |edge| (edge, switch))
         });
         let (edge, switch) = lost.min()?;
         let host = (0..self.hosts).find(|&host| self.edge_of(host) == edge)?;
@@ -246,7 +247,7 @@ impl RouteTable {
 
     /// [`Self::towards_edge`] of the switches of a row other than that edge switch itself.
     pub(crate) fn towards_edge_in_row(&self, row: usize, edge: u32) -> Candidates<'_> {
-        let set = self.set_of[row * self.edges + edge as usize];
+        let set = self.set_of.at(row * self.edges + edge as usize);
         Candidates { ports: &self.sets[set as usize], set }
     }
 
@@ -264,7 +265,7 @@ impl RouteTable {
             let port = std::slice::from_ref(&self.last_port[host as usize]);
             return Candidates { ports: port, set: u32::MAX };
         }
-        let set = self.set_of[row.start + edge as usize];
+        let set = self.set_of.at(row.start + edge as usize);
         Candidates { ports: &self.sets[set as usize], set }
     }
 }
@@ -274,9 +275,6 @@ struct Sets {
     sets: Vec<Box<[PortId]>>,
     known: FxHashMap<Box<[PortId]>, u32>,
 }
-
-/// The ways of one switch: to these roots, the ports of the set of that number.
-type Ways = Vec<(u64, u32)>;
 
 /// A set that has come up among the ways to the roots of the moment, and where first.
 struct Fresh {
@@ -359,82 +357,14 @@ fn each_set(
     }
 }
 
-/// Rows as they grow, a block of edge switches at a time. What is equal within a block is kept once.
-struct Rows {
-    blocks: Vec<Block>,
-    switches: usize,
-}
-
-/// The part of all rows about some edge switches.
-struct Block {
-    /// Per switch, which of the different parts is its own.
-    part_of: Vec<u32>,
-    parts: Vec<u32>,
-    width: usize,
-}
-
-impl Rows {
-    fn new(switches: usize) -> Self {
-        Rows { blocks: Vec::new(), switches }
-    }
-
-    /// The next block is about these roots.
-    fn add(&mut self, roots: &[usize], ways: &[Ways]) {
-        let mut own = vec![usize::MAX; self.switches];
-        roots.iter().enumerate().for_each(|(place, &root)| own[root] = place);
-        let (width, mut known) = (roots.len(), FxHashMap::default());
-        let mut block = Block { part_of: Vec::with_capacity(self.switches), parts: Vec::new(), width };
-        let mut part = vec![0; width];
-        for (ways, &own) in ways.iter().zip(&own) {
-            for &(roots, number) in ways {
-                bits(roots).for_each(|root| part[root] = number);
-            }
-            if own < width && width > 1 {
-                // Nobody asks for the way to where it is, so this need not tell the row from others.
-                part[own] = part[if own == 0 { 1 } else { 0 }];
-            }
-            let number = known.get(&part).copied().unwrap_or_else(|| {
-                block.parts.extend(&part);
-                let number = known.len() as u32;
-                known.insert(part.clone(), number);
-                number
-            });
-            block.part_of.push(number);
-        }
-        self.blocks.push(block);
-    }
-
-    /// Every switch's row, and the rows.
-    fn finish(self, edges: usize) -> (Vec<u32>, Vec<u32>) {
-        let (mut row_of, mut firsts) = (Vec::with_capacity(self.switches), Vec::new());
-        let mut known: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
-        for switch in 0..self.switches {
-            let parts = self.blocks.iter().map(|block| block.part_of[switch]).collect();
-            row_of.push(*known.entry(parts).or_insert_with(|| {
-                firsts.push(switch);
-                firsts.len() as u32 - 1
-            }));
-        }
-        // Blocks are given up as the rows grow, from left to right: nothing is held twice.
-        let mut set_of = vec![0; firsts.len() * edges];
-        let mut begin = 0;
-        for Block { part_of, parts, width } in self.blocks {
-            for (row, &first) in firsts.iter().enumerate() {
-                let part = part_of[first] as usize * width;
-                set_of[row * edges + begin..][..width].copy_from_slice(&parts[part..part + width]);
-            }
-            begin += width;
-        }
-        (row_of, set_of)
-    }
-}
-
 /// Hops between all switches that have hosts, on minimal paths.
 #[derive(Clone, Debug)]
 pub(crate) struct Hops {
     edges: usize,
-    /// In all, and over global links; up to 255.
-    between: Vec<(u8, u8)>,
+    /// The hops that occur, in all and over global links; up to 255.
+    kinds: Vec<(u8, u8)>,
+    /// Per pair, its place there.
+    between: Numbers,
 }
 
 impl Hops {
@@ -443,29 +373,42 @@ impl Hops {
         let mut distances = Distances::new(network, is_cut);
         let edges: Vec<usize> =
             (0..table.edges()).map(|edge| (table.edge_switch(edge) - network.hosts()) as usize).collect();
-        let mut between = vec![(u8::MAX, u8::MAX); table.edges * table.edges];
+        // What no path leads to is as far as can be said.
+        let (mut kinds, mut between) = (vec![(u8::MAX, u8::MAX)], Numbers::default());
         let count = |count: u32| count.min(u32::from(u8::MAX)) as u8;
-        for (roots, rows) in edges.chunks(ROOTS).zip(between.chunks_mut(ROOTS * table.edges)) {
+        let mut rows = Vec::new();
+        for roots in edges.chunks(ROOTS) {
             distances.measure(roots);
+            rows.clear();
+            rows.resize(roots.len() * table.edges, 0);
             for (globals, hops, at) in distances.levels() {
+                let kind = (count(hops), count(globals));
+                let place = kinds.iter().position(|&known| known == kind).unwrap_or_else(|| {
+                    kinds.push(kind);
+                    kinds.len() - 1
+                });
                 for (from, &edge) in edges.iter().enumerate() {
                     // All links lead both ways.
-                    bits(at[edge])
-                        .for_each(|root| rows[root * table.edges + from] = (count(hops), count(globals)));
+                    bits(at[edge]).for_each(|root| rows[root * table.edges + from] = place as u32);
                 }
             }
+            between.extend(&rows);
         }
-        Hops { edges: table.edges, between }
+        Hops { edges: table.edges, kinds, between }
     }
 
     /// Hops between two switches, by their indices among those with hosts.
     pub(crate) fn between(&self, from: u32, to: u32) -> u32 {
-        u32::from(self.between[to as usize * self.edges + from as usize].0)
+        u32::from(self.kind(from, to).0)
     }
 
     /// Those of them that cross global links.
     pub(crate) fn globals(&self, from: u32, to: u32) -> u8 {
-        self.between[to as usize * self.edges + from as usize].1
+        self.kind(from, to).1
+    }
+
+    fn kind(&self, from: u32, to: u32) -> (u8, u8) {
+        self.kinds[self.between.at(to as usize * self.edges + from as usize) as usize]
     }
 }
 

@@ -12,6 +12,7 @@ mod distances;
 mod layers;
 mod minimal;
 mod paths;
+mod rows;
 mod via;
 
 use netloom_paths::LinkSet;
