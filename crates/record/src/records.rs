@@ -442,7 +442,7 @@ pub struct GapRecord {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowletRecord {
     /// Name of the switch.
-    pub switch: String,
+    pub switch: Arc<str>,
     /// Sending host.
     pub src: u32,
     /// Number of the flow at its source.

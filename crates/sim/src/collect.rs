@@ -322,7 +322,7 @@ fn collect_gauges(world: &World, nodes: &mut [Node], records: &mut Records) -> R
     let mut switch_gaps: Option<Gathered<GapRecord>> = None;
     for (id, node) in (0..).zip(nodes) {
         let Node::Switch(switch) = node else { continue };
-        let name = || world.network.node_name(id);
+        let name = || world.network.node_name(id).into();
         // It is given up here: the rows of one switch at a time are in memory beside it.
         if let Some(gauge) = switch.gauge.take() {
             let (flowlets, gaps) = gauge.records(world, &name());

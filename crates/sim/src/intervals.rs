@@ -14,7 +14,14 @@ pub(crate) struct Intervals {
     /// Runs of packets that gaps separate.
     pub(crate) flowlets: u32,
     base_rtt: Time,
-    /// Gaps of less than a base round-trip time, which are most: how many there are in each bin.
+    /// Where gaps are counted and there has been one.
+    counts: Option<Box<Counts>>,
+}
+
+/// How many gaps there are.
+#[derive(Clone, Debug, Default)]
+struct Counts {
+    /// Those of less than a base round-trip time, which are most, in each bin.
     short: Bins,
     /// The others, by whole base round-trip times, and within them by length.
     long: Vec<(u32, Histogram<4>)>,
@@ -59,10 +66,22 @@ impl Bins {
     }
 }
 
+impl Counts {
+    #[cold]
+    fn add_long(&mut self, gap: Time, base_rtt: Time) {
+        let rtts = (gap.0 / base_rtt.0.max(1)).min(u64::from(u32::MAX)) as u32;
+        let at = self.long.binary_search_by_key(&rtts, |&(rtts, _)| rtts).unwrap_or_else(|at| {
+            self.long.insert(at, (rtts, Histogram::default()));
+            at
+        });
+        self.long[at].1.add(gap.0);
+    }
+}
+
 impl Intervals {
     /// Nothing has passed of a flow with this round-trip time.
     pub(crate) fn new(base_rtt: Time) -> Self {
-        Intervals { last: None, flowlets: 0, base_rtt, short: Bins::default(), long: Vec::new() }
+        Intervals { last: None, flowlets: 0, base_rtt, counts: None }
     }
 
     /// When the last packet passed.
@@ -85,31 +104,24 @@ impl Intervals {
 
     #[inline]
     fn count(&mut self, gap: Time) {
+        let counts = self.counts.get_or_insert_default();
         if gap < self.base_rtt {
-            self.short.add(gap.0);
+            counts.short.add(gap.0);
         } else {
-            self.count_long(gap);
+            counts.add_long(gap, self.base_rtt);
         }
-    }
-
-    #[cold]
-    fn count_long(&mut self, gap: Time) {
-        let rtts = (gap.0 / self.base_rtt.0.max(1)).min(u64::from(u32::MAX)) as u32;
-        let at = self.long.binary_search_by_key(&rtts, |&(rtts, _)| rtts).unwrap_or_else(|at| {
-            self.long.insert(at, (rtts, Histogram::default()));
-            at
-        });
-        self.long[at].1.add(gap.0);
     }
 
     /// The gaps as rows of a table.
     pub(crate) fn records(&self, FlowKey { src, flow }: FlowKey) -> impl Iterator<Item = GapRecord> + '_ {
-        let short = self.short.iter().map(|(range, count)| (0, range, count));
-        let long = self
-            .long
-            .iter()
-            .flat_map(|(rtts, gaps)| gaps.bins().map(move |(range, count)| (*rtts, range, count)));
-        short.chain(long).map(move |(base_rtts, range, count)| GapRecord {
+        let rows = self.counts.iter().flat_map(|counts| {
+            let short = counts.short.iter().map(|(range, count)| (0, range, count));
+            let long = counts.long.iter();
+            short.chain(
+                long.flat_map(|(rtts, gaps)| gaps.bins().map(move |(range, count)| (*rtts, range, count))),
+            )
+        });
+        rows.map(move |(base_rtts, range, count)| GapRecord {
             src,
             flow,
             from: Time(range.start),

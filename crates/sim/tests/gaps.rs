@@ -117,7 +117,7 @@ fn gaps_are_counted_by_length_and_by_base_round_trips() {
 /// What every switch counts of every flow.
 fn at_switches(records: &Records) -> Vec<(&str, u32, Option<u64>, u32)> {
     let flowlets = records.flowlets.as_ref().unwrap();
-    flowlets.iter().map(|at| (at.switch.as_str(), at.src, at.packets, at.flowlets)).collect()
+    flowlets.iter().map(|at| (&*at.switch, at.src, at.packets, at.flowlets)).collect()
 }
 
 /// Where nothing else is sent, a switch sees the gaps that the NIC leaves.

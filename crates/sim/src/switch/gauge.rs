@@ -1,6 +1,7 @@
 //! What a switch sees of the gaps between a flow's packets, where somebody asks.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use netloom_fabric::Packet;
 use netloom_record::{FlowletRecord, GapRecord};
@@ -40,7 +41,7 @@ impl Gauge {
 
     /// What it has seen as rows of tables: the flowlets of every flow at the switch of that name, and the gaps of those of which it is the
     /// first switch.
-    pub(crate) fn records(&self, world: &World, switch: &str) -> (Vec<FlowletRecord>, Vec<GapRecord>) {
+    pub(crate) fn records(&self, world: &World, switch: &Arc<str>) -> (Vec<FlowletRecord>, Vec<GapRecord>) {
         let seen = self.flows.iter().map(|(&key, at)| (key, Some(at.packets), at.intervals.flowlets));
         let gaps =
             self.flows.iter().flat_map(|(&key, at)| at.intervals.records(numbered(world, key))).collect();
@@ -51,14 +52,14 @@ impl Gauge {
 /// Flows, or subflows, with the packets and flowlets of them that came to the switch of that name, as rows of a table.
 pub(crate) fn flowlet_records(
     world: &World,
-    switch: &str,
+    switch: &Arc<str>,
     seen: impl Iterator<Item = (FlowKey, Option<u32>, u32)>,
 ) -> Vec<FlowletRecord> {
     let mut records = BTreeMap::new();
     for (key, packets, flowlets) in seen {
         let FlowKey { src, flow } = numbered(world, key);
         let record = records.entry((src, flow)).or_insert_with(|| FlowletRecord {
-            switch: switch.to_owned(),
+            switch: switch.clone(),
             src,
             flow,
             ..FlowletRecord::default()
