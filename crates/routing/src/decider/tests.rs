@@ -52,7 +52,7 @@ impl Place {
     fn hop(&mut self, header: &Header, now: Time) -> Hop {
         let candidates = Candidates { ports: &PORTS, set: 0 };
         let tags = || TagSpace::Entropy(256);
-        self.decider.port(*header, candidates, now, Loads(|_| 0), tags, &mut self.random)
+        self.decider.port(|| *header, candidates, now, Loads(|_| 0), tags, &mut self.random)
     }
 
     fn route(&mut self, header: &Header, now: Time) -> PortId {
