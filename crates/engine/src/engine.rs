@@ -9,8 +9,8 @@ use netloom_units::Time;
 
 use crate::exchange::{Exchange, Party};
 use crate::inboxes::{Ahead, CHUNK};
-use crate::model::{Handler, Model, NodeIndex, Scheduler, TIMER, Turn};
-use crate::order::{Order, index, is_of_instants};
+use crate::model::{Handler, Messages, Model, NodeIndex, Scheduler, TIMER, Turn, UNFORESEEN};
+use crate::order::{Key, Order, index, is_of_instants};
 use crate::team::{Balance, End, Team, Work, excess, is_worth_it};
 use crate::wheel::{Event, Wheel};
 use crate::windows::Windows;
@@ -406,8 +406,8 @@ impl<M: Model> Worker<'_, M> {
         let Worker { model, nodes, ids, outbox, events, order, handled, start, .. } = self;
         *handled += events.len() as u64;
         let keys = order.sort(*start, events.iter().map(|event| (event.at, event.source)));
-        let order = keys.windows(2).map(|pair| (index(pair[0]), pair[0] ^ pair[1]));
-        model.take_turn(&mut nodes[local as usize], ids[local as usize], Events { order, events, outbox });
+        let events = Events { order: keys, events, outbox };
+        model.take_turn(&mut nodes[local as usize], ids[local as usize], events);
     }
 
     /// The same for windows that are crowded, or cut by the run's limit.
@@ -430,33 +430,91 @@ impl<M: Model> Worker<'_, M> {
         }
         *handled += long_order.len() as u64;
         long_order.sort_unstable();
-        let order = long_order.iter().map(|&(_, index)| (index as usize, 0));
-        model.take_turn(&mut nodes[local as usize], ids[local as usize], Events { order, events, outbox });
+        let events = Events { order: long_order.as_slice(), events, outbox };
+        model.take_turn(&mut nodes[local as usize], ids[local as usize], events);
     }
 }
 
-/// Events in order, each by its index and [what is known of the next](Outbox::to_next), and between them the timers of the same turn.
-struct Events<'t, I, P> {
-    order: I,
+/// Events in order, and between them the timers of the same turn.
+struct Events<'t, O, P> {
+    order: O,
     events: &'t mut [Event<P>],
     outbox: &'t mut Outbox<P>,
 }
 
-impl<P: Copy + Default, I: Iterator<Item = (usize, u64)>> Turn<P> for Events<'_, I, P> {
+/// The order of a turn's events.
+trait Ordered: Copy {
+    /// Whether it is the order of all of them.
+    const IS_OF_ALL: bool;
+
+    /// Events by their indices, and [what is known of the next](Outbox::to_next) of each; a few at a time.
+    fn parts(self) -> impl Iterator<Item = impl Iterator<Item = (usize, u64)>>;
+}
+
+/// In order, with one behind them.
+impl Ordered for &[Key] {
+    const IS_OF_ALL: bool = true;
+
     #[inline(always)]
-    fn run(self, handler: &mut impl Handler<P>) {
+    fn parts(self) -> impl Iterator<Item = impl Iterator<Item = (usize, u64)>> {
+        let mut rest = self;
+        std::iter::from_fn(move || {
+            let count = (rest.len() - 1).min(CHUNK as usize);
+            let (part, _) = rest.split_at(count + 1);
+            rest = &rest[count..];
+            let each = part.iter().zip(&part[1..]).map(|(&key, next)| (index(key), key ^ next));
+            (count > 0).then_some(each)
+        })
+    }
+}
+
+/// What they are ordered by, and their indices.
+impl Ordered for &[(u64, u32)] {
+    const IS_OF_ALL: bool = false;
+
+    fn parts(self) -> impl Iterator<Item = impl Iterator<Item = (usize, u64)>> {
+        self.chunks(CHUNK as usize).map(|part| part.iter().map(|&(_, index)| (index as usize, 0)))
+    }
+}
+
+impl<P: Copy + Default, O: Ordered> Turn<P> for Events<'_, O, P> {
+    #[inline(always)]
+    fn run<H: Handler<P>>(self, handler: &mut H) {
         let Events { order, events, outbox } = self;
-        for (place, (index, to_next)) in order.enumerate() {
-            if place % CHUNK as usize == 0 {
-                outbox.fetch();
+        handler.foresee(Unhandled { order, events });
+        for part in order.parts() {
+            outbox.fetch();
+            for (index, to_next) in part {
+                let Event { at, source, payload, node: foreseen } = &mut events[index];
+                outbox.to_next = to_next;
+                if H::SETS_TIMERS {
+                    if outbox.next_timer != Time::MAX {
+                        handle_timers(handler, outbox, *at);
+                    }
+                    outbox.now = *at;
+                }
+                handler.handle(*at, *source, payload, *foreseen, outbox);
             }
-            let Event { at, source, payload, .. } = &mut events[index];
-            outbox.to_next = to_next;
-            if outbox.next_timer != Time::MAX {
-                handle_timers(handler, outbox, *at);
-            }
-            outbox.now = *at;
-            handler.handle(*at, *source, payload, outbox);
+        }
+    }
+}
+
+/// [`Events`] at which the node may look. What it says of one is kept in the place of its destination, which has been reached.
+struct Unhandled<'t, O, P> {
+    order: O,
+    events: &'t mut [Event<P>],
+}
+
+impl<P, O: Ordered> Messages<P> for Unhandled<'_, O, P> {
+    #[inline(always)]
+    fn look(self, in_order: bool, mut look: impl FnMut(&mut P) -> u32) {
+        let Unhandled { order, events } = self;
+        let mut look = |event: &mut Event<P>| event.node = look(&mut event.payload);
+        if O::IS_OF_ALL && !in_order {
+            return events.iter_mut().for_each(look);
+        }
+        for (index, _) in order.parts().flatten() {
+            look(&mut events[index]);
         }
     }
 }
@@ -468,7 +526,7 @@ struct Timers<'t, P> {
 }
 
 impl<P: Copy + Default> Turn<P> for Timers<'_, P> {
-    fn run(self, handler: &mut impl Handler<P>) {
+    fn run<H: Handler<P>>(self, handler: &mut H) {
         handle_timers(handler, self.outbox, self.before);
     }
 }
@@ -480,7 +538,7 @@ fn handle_timers<P: Copy + Default>(handler: &mut impl Handler<P>, outbox: &mut 
     while let Some((at, mut payload)) = outbox.due_timer(before) {
         assert!(at >= outbox.now, "the model set a timer for {at} when {} had passed", outbox.now);
         outbox.now = at;
-        handler.handle(at, TIMER, &mut payload, outbox);
+        handler.handle(at, TIMER, &mut payload, UNFORESEEN, outbox);
     }
 }
 
@@ -530,7 +588,7 @@ pub(crate) struct Outbox<P> {
     pub(crate) running: Running,
     /// Of the turn after it.
     pub(crate) ahead: Ahead,
-    /// The instant of the turn's latest event or timer.
+    /// The instant of the turn's latest event or timer, where events may set timers.
     pub(crate) now: Time,
     /// Timers set for later turns, so far.
     pub(crate) timers: u64,
@@ -561,16 +619,19 @@ impl<P: Copy + Default> Scheduler<P> for Outbox<P> {
     #[inline(always)]
     fn send_made(&mut self, to: NodeIndex, source: u32, at: Time, make: impl FnOnce() -> P) {
         debug_assert!(source < TIMER, "{source} is no message's source");
-        let mut node = to;
-        if let Some(homes) = &self.homes {
-            let Home { part, local } = homes[to as usize];
-            node = local;
-            if part != self.part {
-                self.mail_first = self.mail_first.min(self.wheel.window_of_message(at));
-                return self.mail[part as usize].push(Event { at, source, node, payload: make() });
-            }
+        let event = |node| Event { at, source, node, payload: make() };
+        if self.wheel.is_open_to_all(at) {
+            return self.wheel.insert_open(to, || event(to));
         }
-        self.wheel.insert(at, node, || Event { at, source, node, payload: make() });
+        let Some(homes) = &self.homes else {
+            return self.wheel.insert_later(event(to));
+        };
+        let Home { part, local } = homes[to as usize];
+        if part != self.part {
+            self.mail_first = self.mail_first.min(self.wheel.window_of_message(at));
+            return self.mail[part as usize].push(event(local));
+        }
+        self.wheel.insert(at, local, || event(local));
     }
 
     fn timer(&mut self, at: Time, payload: P) {

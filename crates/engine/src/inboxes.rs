@@ -28,13 +28,9 @@ pub(crate) struct Inboxes<P> {
     free: u32,
 }
 
-/// Where the inboxes of one window are.
+/// Where the inboxes of one window are: among all inboxes, the first one's.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Row {
-    slot: usize,
-    /// Among all inboxes, the first one's.
-    first: usize,
-}
+pub(crate) struct Row(usize);
 
 /// What is still to be fetched of an inbox whose turn comes.
 #[derive(Clone, Copy, Default)]
@@ -64,18 +60,18 @@ impl<P: Copy + Default> Inboxes<P> {
 
     /// Where the inboxes of a window are.
     pub(crate) fn row(&self, slot: usize) -> Row {
-        Row { slot, first: slot * self.nodes }
+        Row(slot * self.nodes)
     }
 
     /// Adds an event to an inbox, and makes it in its place.
     #[inline(always)]
     pub(crate) fn put(&mut self, row: Row, node: u32, make: impl FnOnce() -> Event<P>) {
-        let inbox = row.first + node as usize;
+        let inbox = row.0 + node as usize;
         let end = &mut self.ends[inbox];
         let mut place = *end;
         *end += 1;
         if place.is_multiple_of(CHUNK) {
-            place = self.lengthen(row.slot, inbox, node, place);
+            place = self.lengthen(inbox, node, place);
         }
         self.places[place as usize] = make();
     }
@@ -92,7 +88,7 @@ impl<P: Copy + Default> Inboxes<P> {
 
     /// Gives an inbox another chunk; returns its first place, which is taken.
     #[inline(never)]
-    fn lengthen(&mut self, slot: usize, inbox: usize, node: u32, end: u32) -> u32 {
+    fn lengthen(&mut self, inbox: usize, node: u32, end: u32) -> u32 {
         let chunk = self.free;
         let chunk = if chunk == 0 { self.another() } else { chunk };
         self.free = self.next[chunk as usize];
@@ -102,7 +98,7 @@ impl<P: Copy + Default> Inboxes<P> {
         } else {
             self.next[chunk as usize] = chunk;
             if end == 0 {
-                self.turns[slot].push(node);
+                self.turns[inbox / self.nodes].push(node);
             }
         }
         self.ends[inbox] = chunk * CHUNK + 1;

@@ -61,6 +61,6 @@ mod wheel;
 mod windows;
 
 pub use engine::{END_OF_TIME, Engine, EngineError, Progress, Run, Setup, Sides};
-pub use model::{Handler, Model, NodeIndex, Scheduler, TIMER, Turn};
+pub use model::{Handler, Messages, Model, NodeIndex, Scheduler, TIMER, Turn, UNFORESEEN};
 pub use partition::contiguous;
 pub use team::Balance;

@@ -65,13 +65,33 @@ pub trait Model: Sync {
 /// The events of one node that its executor hands over at once, in order.
 pub trait Turn<P> {
     /// Calls the handler for each of them.
-    fn run(self, handler: &mut impl Handler<P>);
+    fn run<H: Handler<P>>(self, handler: &mut H);
 }
 
 /// What one node does with its events: [`Model::handle`] with the model and the node put in.
 pub trait Handler<P> {
-    /// See [`Model::handle`].
-    fn handle(&mut self, at: Time, source: u32, payload: &mut P, out: &mut impl Scheduler<P>);
+    /// Whether handling one message may set a timer that is due before the next one of the same turn.
+    const SETS_TIMERS: bool = true;
+
+    /// Looks at all the messages of a turn before the first one is handled: what depends on nothing else is quicker to settle for one after the other. It may alter
+    /// them, but nothing may depend on how many of them come together.
+    #[inline(always)]
+    fn foresee(&mut self, messages: impl Messages<P>) {
+        let _ = messages;
+    }
+
+    /// See [`Model::handle`]. `foreseen` is what [`Self::foresee`] has said of the message; without meaning if it has said nothing, and
+    /// [`UNFORESEEN`] if it has not been asked.
+    fn handle(&mut self, at: Time, source: u32, payload: &mut P, foreseen: u32, out: &mut impl Scheduler<P>);
+}
+
+/// What a handler is told has been foreseen of a message at which nobody has looked before.
+pub const UNFORESEEN: u32 = u32::MAX;
+
+/// The messages and timers of a turn, before they are handled.
+pub trait Messages<P> {
+    /// Looks at each of them, in the order in which they will be handled or, which is quicker, in any. What is said of one is handed over with it.
+    fn look(self, in_order: bool, look: impl FnMut(&mut P) -> u32);
 }
 
 /// The handler that asks the model about each event.
@@ -88,6 +108,7 @@ impl<M: Model + ?Sized> Handler<M::Payload> for Each<'_, M> {
         at: Time,
         source: u32,
         payload: &mut M::Payload,
+        _: u32,
         out: &mut impl Scheduler<M::Payload>,
     ) {
         self.model.handle(self.node, self.id, at, source, payload, out);

@@ -17,7 +17,8 @@ pub(crate) struct Event<P> {
     pub(crate) payload: P,
     pub(crate) at: Time,
     pub(crate) source: u32,
-    /// Destination: the engine-wide node index in mail between partitions, the partition's own index in the wheel.
+    /// Destination: the engine-wide node index in mail between partitions, the partition's own index in the wheel. Once that is reached, what it
+    /// has foreseen of the event.
     pub(crate) node: u32,
 }
 
@@ -39,6 +40,9 @@ pub(crate) struct Wheel<P> {
     opens: Time,
     /// How long it lasts, in picoseconds, if messages may be put into it at once; else 0.
     open_length: u64,
+    /// The same if besides all nodes are this partition's; else 0.
+    open_length_to_all: u64,
+    is_only: bool,
     /// Where its inboxes are.
     open_row: Row,
     /// The first window of the running nodes' own side for what they are still to do.
@@ -55,8 +59,8 @@ pub(crate) struct Wheel<P> {
 }
 
 impl<P: Copy + Default> Wheel<P> {
-    /// A wheel for `nodes` nodes, of whose windows `slots` (a power of two) are near; `epoch` (fewer) are run between two meetings.
-    pub(crate) fn new(nodes: usize, windows: Windows, slots: usize, epoch: u64) -> Self {
+    /// A wheel for `nodes` nodes, which are all if it `is_only`, of whose windows `slots` (a power of two) are near; `epoch` (fewer) are run between two meetings.
+    pub(crate) fn new(nodes: usize, is_only: bool, windows: Windows, slots: usize, epoch: u64) -> Self {
         debug_assert!(slots.is_power_of_two() && slots <= 256 && epoch < slots as u64);
         let later_near = (slots as u64 - epoch).div_ceil(windows.step());
         Wheel {
@@ -67,6 +71,8 @@ impl<P: Copy + Default> Wheel<P> {
             open: 0,
             opens: Time::ZERO,
             open_length: 0,
+            open_length_to_all: 0,
+            is_only,
             open_row: Row::default(),
             own: 0,
             own_opens: Time::ZERO,
@@ -108,9 +114,21 @@ impl<P: Copy + Default> Wheel<P> {
         }
     }
 
+    /// Whether a message that arrives at `at` may be put into the open window at once, whatever node it is for.
+    #[inline(always)]
+    pub(crate) fn is_open_to_all(&self, at: Time) -> bool {
+        at.0.wrapping_sub(self.opens.0) < self.open_length_to_all
+    }
+
+    /// [`Self::insert`] where that [is known](Self::is_open_to_all).
+    #[inline(always)]
+    pub(crate) fn insert_open(&mut self, node: u32, make: impl FnOnce() -> Event<P>) {
+        self.inboxes.put(self.open_row, node, make);
+    }
+
     /// [`Self::insert`] into whatever window it is.
     #[inline(never)]
-    fn insert_later(&mut self, event: Event<P>) {
+    pub(crate) fn insert_later(&mut self, event: Event<P>) {
         // What is too early seems far away here, too.
         let ahead = self.windows.ahead(self.opens, event.at);
         if ahead < self.near {
@@ -216,6 +234,7 @@ impl<P: Copy + Default> Wheel<P> {
         self.near = self.later_near;
         if self.near > 0 {
             self.open_length = self.windows.end(windows.end).0 - self.opens.0;
+            self.open_length_to_all = if self.is_only { self.open_length } else { 0 };
             self.open_row = self.inboxes.row(self.slot(windows.end));
         }
     }

@@ -116,15 +116,15 @@ pub struct Packet {
     pub dst: u32,
     /// Number of the flow at the data's source.
     pub flow: u32,
+    /// What routing says of the packet's path: an entropy value, a layer, an intermediate switch, a path label, or a scheme's own words.
+    /// Echoed by ACKs.
+    pub tag: u32,
     /// Where the data's source keeps the flow's state; echoed by ACKs.
     pub slot: u32,
     /// Data: packet number within the flow. ACK: that of the packet it acknowledges.
     pub seq: u32,
     /// Data: fingerprint of the ports taken so far. ACK and NACK: the next packet number expected. Signals of a link: what they say.
     pub aux: u32,
-    /// What routing says of the packet's path: an entropy value, a layer, an intermediate switch, a path label, or a scheme's own words.
-    /// Echoed by ACKs.
-    pub tag: u32,
     /// Data: what the serialisation of the packet has added to its way so far, in picoseconds; on a channel that the next switch cuts through,
     /// only what that switch waits for. Stays at 2³² − 1, over 4 ms. ACK: that sum, echoed.
     pub way: u32,
@@ -271,6 +271,14 @@ impl Packet {
     #[inline(always)]
     pub fn is_of_the_link(&self) -> bool {
         self.kind.is_of_the_link()
+    }
+
+    /// What a hash on its way sees of it: its two ends, and its flow and tag.
+    #[inline(always)]
+    pub fn seen_by_hash(&self) -> [u64; 2] {
+        // Each is read at once.
+        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << u32::BITS;
+        [pair(self.src, self.dst), pair(self.flow, self.tag)]
     }
 
     /// Whether it carries payload, rather than a signal.

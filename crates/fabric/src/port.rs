@@ -89,6 +89,29 @@ pub trait Wire {
     fn credit(&mut self, to: u32, channel: u32, arrival: Time, credit: Credit);
 }
 
+/// How a packet leaves a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// By which port.
+    pub port: u16,
+    /// In which of its lanes.
+    pub lane: u16,
+}
+
+impl Exit {
+    /// Both in one number, which is not the greatest: no port has so many lanes.
+    #[inline(always)]
+    pub fn to_bits(self) -> u32 {
+        u32::from(self.lane) << u16::BITS | u32::from(self.port)
+    }
+
+    /// The exit of which [`Self::to_bits`] made a number.
+    #[inline(always)]
+    pub fn from_bits(bits: u32) -> Self {
+        Exit { port: bits as u16, lane: (bits >> u16::BITS) as u16 }
+    }
+}
+
 /// When a packet reaches a port.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
@@ -149,6 +172,16 @@ pub(crate) struct Traffic {
     pub(crate) paused: Time,
     pub(crate) pauses: u64,
     pub(crate) waiting: u128,
+}
+
+impl Traffic {
+    /// So many bytes wait. Few are the most so far.
+    #[inline(always)]
+    pub(crate) fn note_queue(&mut self, bytes: u64) {
+        if bytes > self.max_queue {
+            self.max_queue = bytes;
+        }
+    }
 }
 
 /// What happened to packets at a port; few have anything of it.
@@ -338,7 +371,7 @@ impl Port {
     pub(crate) fn note_arrival(&mut self, size: u16, lane: usize, now: Time) {
         self.occupied |= 1 << lane;
         self.queued += u64::from(size);
-        self.stats.max_queue = self.stats.max_queue.max(self.queued);
+        self.stats.note_queue(self.queued);
         let weight = u128::from(size) * u128::from(now.0);
         self.stats.waiting = self.stats.waiting.wrapping_sub(weight);
     }

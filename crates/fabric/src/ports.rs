@@ -12,7 +12,7 @@ use crate::estimator::RateEstimator;
 use crate::faults::{DropCause, Dropped};
 use crate::inputs::Inputs;
 use crate::packet::{NO_INGRESS, Packet, PacketKind};
-use crate::port::{Credit, Departure, Drain, Fate, LAST_RANK, Moment, Port, PortSpec, PortStats, Wire};
+use crate::port::{Credit, Departure, Drain, Exit, Fate, LAST_RANK, Moment, Port, PortSpec, PortStats, Wire};
 use crate::queues::Queues;
 use crate::round_robin::RoundRobin;
 use crate::rules::{CONTROL, DATA, LINK, Rules, Step};
@@ -84,7 +84,7 @@ impl Ports {
         wire: &mut impl Wire,
     ) -> Fate {
         match rules.drops_tail {
-            true => self.enqueue_or_drop(port, packet, moment, rules, random, wire),
+            true => self.enqueue_or_drop(self.exit(port, packet, rules), packet, moment, rules, random, wire),
             false => self.enqueue_specially(port, packet, moment, rules, random, wire),
         }
     }
@@ -93,21 +93,19 @@ impl Ports {
     #[inline(always)]
     pub fn enqueue_or_drop(
         &mut self,
-        port: u16,
+        exit: Exit,
         packet: &mut Packet,
         moment: Moment,
         rules: &Rules,
         random: &mut impl Rng,
         wire: &mut impl Wire,
     ) -> Fate {
-        let index = usize::from(port);
+        let (index, lane) = (usize::from(exit.port), usize::from(exit.lane));
         let Ports { ports, queues, turns, waiting, dropped, .. } = self;
         let state = &mut ports[index];
         while state.occupied != 0 && state.free_at < moment.at {
             start_next(state, index, queues, turns, rules, dropped, wire);
         }
-        // Without flow control there is one virtual channel.
-        let lane = rules.lane_out(packet, || Step::Next);
         if state.occupied == 0 {
             // A packet of a lane that is served in turn must be seen by the round robin.
             let goes_first = lane <= rules.top || moment.is_over && lane < rules.first_shared;
@@ -159,7 +157,7 @@ impl Ports {
     #[inline(always)]
     pub fn enqueue_lossless(
         &mut self,
-        port: u16,
+        exit: Exit,
         packet: &mut Packet,
         moment: Moment,
         rules: &Rules,
@@ -168,10 +166,9 @@ impl Ports {
     ) -> Fate {
         debug_assert!(!self.is_host, "a host's port is no switch's");
         if self.is_ordered || self.inputs.is_some() {
-            return self.enqueue_exactly(port, packet, moment, rules, random, wire);
+            return self.enqueue_exactly(exit.port, packet, moment, rules, random, wire);
         }
-        let index = usize::from(port);
-        let lane = self.lane_out(index, packet, rules);
+        let (index, lane) = (usize::from(exit.port), usize::from(exit.lane));
         let Ports { ports, queues, waiting, turns, buffers, .. } = self;
         let state = &mut ports[index];
         while state.ready() != 0 && state.free_at < moment.at {
@@ -182,7 +179,7 @@ impl Ports {
             && packet.ingress != NO_INGRESS
             && buffers.charge(packet.ingress, rules.lane_in(packet), packet.size) != Charge::Fits
         {
-            return self.enqueue_exactly(port, packet, moment, rules, random, wire);
+            return self.enqueue_exactly(exit.port, packet, moment, rules, random, wire);
         }
         if state.ready() == 0 {
             let goes_first = lane <= rules.top || moment.is_over && lane < rules.first_shared;
@@ -190,7 +187,7 @@ impl Ports {
                 state.free_at = moment.at;
                 // Stopped lanes may hold something.
                 let waiting = state.queued + u64::from(packet.size);
-                state.stats.max_queue = state.stats.max_queue.max(waiting);
+                state.stats.note_queue(waiting);
                 let effect = depart_lossless(state, index, lane, packet, buffers, false, rules, wire);
                 debug_assert_eq!(effect, Effect::None);
                 return Fate::Queued;
@@ -242,7 +239,7 @@ impl Ports {
         if is_idle && goes_first && is_free {
             state.free_at = moment.at;
             let waiting = state.queued + u64::from(packet.size);
-            state.stats.max_queue = state.stats.max_queue.max(waiting);
+            state.stats.note_queue(waiting);
             let effect =
                 depart_lossless(state, index, lane, packet, &mut self.buffers, self.is_host, rules, wire);
             debug_assert_eq!(effect, Effect::None);
@@ -596,6 +593,12 @@ impl Ports {
         self.queues.bytes(self.ports[usize::from(port)].lane(lane))
     }
 
+    /// How a packet leaves by a port, where packets are not trimmed.
+    #[inline(always)]
+    pub fn exit(&self, port: u16, packet: &Packet, rules: &Rules) -> Exit {
+        Exit { port, lane: self.lane_out(usize::from(port), packet, rules) as u16 }
+    }
+
     /// The data lane, from 0, in which a data packet leaves through a port.
     pub fn data_lane_out(&self, port: u16, packet: &Packet, rules: &Rules) -> usize {
         self.lane_out(usize::from(port), packet, rules) - DATA
@@ -916,13 +919,13 @@ fn start_at_once(
     let size = u64::from(packet.size);
     match state.start(packet, lane, false) {
         Some(departure) => {
-            state.stats.max_queue = state.stats.max_queue.max(size);
+            state.stats.note_queue(size);
             wire.depart(departure);
         }
         None => {
             // At a channel that is cut it does not even wait.
             if state.free_at > now {
-                state.stats.max_queue = state.stats.max_queue.max(size);
+                state.stats.note_queue(size);
             }
             dropped.get_or_insert_default().note(packet, DropCause::Fault);
         }

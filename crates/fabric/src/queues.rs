@@ -33,17 +33,15 @@ impl Queues {
     /// Puts a packet at the end of a queue.
     #[inline(always)]
     pub(crate) fn push(&mut self, lane: usize, packet: &Packet) {
-        let place = self.free;
-        let place = if place == NONE {
-            self.store.push((*packet, NONE));
-            self.store.len() as u32 - 1
-        } else {
-            let slot = &mut self.store[place as usize];
+        let mut place = self.free;
+        if let Some(slot) = self.store.get_mut(place as usize) {
             self.free = slot.1;
             slot.0 = *packet;
             slot.1 = NONE;
-            place
-        };
+        } else {
+            place = self.store.len() as u32;
+            self.store.push((*packet, NONE));
+        }
         let queue = &mut self.lanes[lane];
         queue.bytes += u64::from(packet.size);
         if queue.head == NONE {

@@ -195,6 +195,13 @@ impl Rules {
         usize::from(self.lane_of_kind[kind as usize % KINDS])
     }
 
+    /// The lane in which packets of this one's kind leave every port, where packets are not trimmed; none if there are several.
+    #[inline(always)]
+    pub fn only_lane(&self, packet: &Packet) -> Option<u16> {
+        let lane = self.lane_of_kind(packet.kind);
+        (self.has_one_data_lane || lane < DATA).then_some(lane as u16)
+    }
+
     /// Whether the packet queues in a data lane.
     #[inline(always)]
     pub(crate) fn is_in_data_lane(&self, packet: &Packet) -> bool {

@@ -31,7 +31,7 @@ mod tag;
 #[cfg(test)]
 mod testing;
 
-pub use decider::Decider;
+pub use decider::{Decider, Foresight};
 pub use forwarding::{
     Forwarding, ForwardingError, Intermediates, Layers, RouteTable, Row, TagSpace, Unreachable, channels,
     dependency,

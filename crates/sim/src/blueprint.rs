@@ -14,7 +14,7 @@ use crate::host::{Host, Queue};
 use crate::model::{Node, World};
 use crate::reports::Reports;
 use crate::sampler::Sampler;
-use crate::switch::{CongestionPoints, Duties, Held, Switch, Told};
+use crate::switch::{CongestionPoints, Duties, Held, Switch, Told, Trains};
 use crate::turns::Turns;
 
 /// What nodes are made from, beside what all may read.
@@ -95,6 +95,7 @@ impl World {
             decider: Decider::of_switch(routing, stride, has_hosts, self.is_lossy, &mut draws),
             draws,
             row: self.forwarding.table().row(id),
+            trains: Trains::default(),
             epoch: 0,
             random: random::Node::Marking.stream(*seed, u64::from(id)),
             control_sent: 0,

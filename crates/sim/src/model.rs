@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use netloom_engine::{Handler, Model, NodeIndex, Scheduler, TIMER, Turn};
+use netloom_engine::{Handler, Messages, Model, NodeIndex, Scheduler, TIMER, Turn, UNFORESEEN};
 use netloom_fabric::{Credit, Departure, Fabric, Packet, Ports, Rules, Telemetry, Wire};
 use netloom_routing::{Forwarding, Routing};
 use netloom_topology::{HostId, Network, NodeId};
@@ -248,15 +248,20 @@ impl Model for World {
         message: &mut Message,
         out: &mut impl Scheduler<Message>,
     ) {
+        macro_rules! take {
+            ($handler:expr) => {
+                $handler.handle(at, source, message, UNFORESEEN, out)
+            };
+        }
         match node {
             Node::Switch(switch) => match switch.duties {
-                Duties::Plain => AtPlain { world: self, switch, id }.handle(at, source, message, out),
-                Duties::Trims => AtTrimming { world: self, switch, id }.handle(at, source, message, out),
-                Duties::Lossless => AtLossless { world: self, switch, id }.handle(at, source, message, out),
-                Duties::Special => AtSpecial { world: self, switch, id }.handle(at, source, message, out),
+                Duties::Plain => take!(AtPlain { world: self, switch, id }),
+                Duties::Trims => take!(AtTrimming { world: self, switch, id }),
+                Duties::Lossless => take!(AtLossless { world: self, switch, id }),
+                Duties::Special => take!(AtSpecial { world: self, switch, id }),
             },
-            Node::Host(host) => AtHost { world: self, host, id }.handle(at, source, message, out),
-            Node::Server(server) => AtServer { world: self, server }.handle(at, source, message, out),
+            Node::Host(host) => host.handle(self, id, at, message, out),
+            Node::Server(server) => take!(AtServer { world: self, server }),
             Node::Untouched => {
                 *node = self.make(id);
                 self.handle(node, id, at, source, message, out);
@@ -271,7 +276,7 @@ impl Model for World {
             Node::Switch(switch) if switch.duties == Duties::Plain => {
                 turn.run(&mut AtPlain { world: self, switch, id })
             }
-            Node::Host(host) => turn.run(&mut AtHost { world: self, host, id }),
+            Node::Host(host) => take_host_turn(self, host, id, turn),
             other => take_other_turn(self, other, id, turn),
         }
     }
@@ -303,11 +308,27 @@ type AtPlain<'a> = AtSwitch<'a, false>;
 type AtTrimming<'a> = AtSwitch<'a, true>;
 
 impl<const TRIMS: bool> Handler<Message> for AtSwitch<'_, TRIMS> {
+    const SETS_TIMERS: bool = false;
+
     // Inlined into the engine's loop, so that a packet at a switch costs no call; hosts are the rarer case.
     #[inline(always)]
-    fn handle(&mut self, at: Time, _: u32, message: &mut Message, out: &mut impl Scheduler<Message>) {
+    fn foresee(&mut self, messages: impl Messages<Message>) {
+        self.switch.foresee(self.world, messages);
+    }
+
+    #[inline(always)]
+    fn handle(
+        &mut self,
+        at: Time,
+        _: u32,
+        message: &mut Message,
+        foreseen: u32,
+        out: &mut impl Scheduler<Message>,
+    ) {
         match message {
-            Message::Packet(packet) => self.switch.forward::<TRIMS>(self.world, self.id, at, packet, out),
+            Message::Packet(packet) => {
+                self.switch.forward::<TRIMS>(self.world, self.id, at, packet, foreseen, out)
+            }
             timer => self.switch.on_timer(self.world, self.id, at, timer, out),
         }
     }
@@ -321,10 +342,26 @@ struct AtLossless<'a> {
 }
 
 impl Handler<Message> for AtLossless<'_> {
+    const SETS_TIMERS: bool = false;
+
     #[inline(always)]
-    fn handle(&mut self, at: Time, _: u32, message: &mut Message, out: &mut impl Scheduler<Message>) {
+    fn foresee(&mut self, messages: impl Messages<Message>) {
+        self.switch.foresee(self.world, messages);
+    }
+
+    #[inline(always)]
+    fn handle(
+        &mut self,
+        at: Time,
+        _: u32,
+        message: &mut Message,
+        foreseen: u32,
+        out: &mut impl Scheduler<Message>,
+    ) {
         match message {
-            Message::Packet(packet) => self.switch.forward_lossless(self.world, self.id, at, packet, out),
+            Message::Packet(packet) => {
+                self.switch.forward_lossless(self.world, self.id, at, packet, foreseen, out)
+            }
             timer => self.switch.on_timer(self.world, self.id, at, timer, out),
         }
     }
@@ -339,7 +376,7 @@ struct AtSpecial<'a> {
 
 impl Handler<Message> for AtSpecial<'_> {
     #[inline(always)]
-    fn handle(&mut self, at: Time, _: u32, message: &mut Message, out: &mut impl Scheduler<Message>) {
+    fn handle(&mut self, at: Time, _: u32, message: &mut Message, _: u32, out: &mut impl Scheduler<Message>) {
         match message {
             Message::Packet(packet) => self.switch.forward_specially(self.world, self.id, at, packet, out),
             timer => self.switch.on_timer(self.world, self.id, at, timer, out),
@@ -355,9 +392,16 @@ struct AtHost<'a> {
 
 impl Handler<Message> for AtHost<'_> {
     #[inline(always)]
-    fn handle(&mut self, at: Time, source: u32, message: &mut Message, out: &mut impl Scheduler<Message>) {
+    fn handle(
+        &mut self,
+        at: Time,
+        source: u32,
+        message: &mut Message,
+        _: u32,
+        out: &mut impl Scheduler<Message>,
+    ) {
         debug_assert!(source == TIMER || matches!(message, Message::Packet(_)));
-        self.host.handle(self.world, self.id, at, message, out);
+        self.host.handle_in_turn(self.world, self.id, at, message, out);
     }
 }
 
@@ -367,9 +411,22 @@ struct AtServer<'a> {
 }
 
 impl Handler<Message> for AtServer<'_> {
-    fn handle(&mut self, at: Time, source: u32, message: &mut Message, out: &mut impl Scheduler<Message>) {
+    fn handle(
+        &mut self,
+        at: Time,
+        source: u32,
+        message: &mut Message,
+        _: u32,
+        out: &mut impl Scheduler<Message>,
+    ) {
         self.server.handle(self.world, at, source, message, out);
     }
+}
+
+/// A host's turn, apart from the code of switches.
+#[inline(never)]
+fn take_host_turn(world: &World, host: &mut Host, id: NodeIndex, turn: impl Turn<Message>) {
+    turn.run(&mut AtHost { world, host, id });
 }
 
 /// The turn of a node that is neither a host nor a switch with plain duties, apart from the code of theirs.

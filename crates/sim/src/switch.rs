@@ -3,11 +3,12 @@
 mod conga;
 mod conweave;
 mod flowcut;
+mod foresight;
 pub(crate) mod gauge;
 mod unreachable;
 
-use netloom_engine::Scheduler;
-use netloom_fabric::{CongestionPoint, Credit, Fate, Flags, Moment, Packet, PacketKind, Ports};
+use netloom_engine::{Scheduler, UNFORESEEN};
+use netloom_fabric::{CongestionPoint, Credit, Exit, Fate, Flags, Moment, Packet, PacketKind, Ports};
 use netloom_routing::{Carries, Decider, FlowKey, Forwarding, Header, Hop, Notice, Row, Tag, View};
 use netloom_topology::{ChannelId, PortId};
 use netloom_units::random::Stream;
@@ -17,6 +18,7 @@ use crate::model::{Channels, Message, World};
 use crate::reports::Reports;
 use crate::sampler::Sampler;
 pub(crate) use conweave::Held;
+pub(crate) use foresight::Trains;
 pub(crate) use gauge::Gauge;
 pub(crate) use unreachable::Told;
 
@@ -29,6 +31,7 @@ pub(crate) struct Switch {
     pub(crate) draws: Stream,
     /// Its row of the route tables.
     pub(crate) row: Row,
+    pub(crate) trains: Trains,
     /// How often routes have changed by what it knows.
     pub(crate) epoch: usize,
     /// Decides on ECN marks.
@@ -104,16 +107,20 @@ impl Switch {
         id: u32,
         now: Time,
         packet: &mut Packet,
+        foreseen: u32,
         out: &mut impl Scheduler<Message>,
     ) {
         self.last_event = now;
-        let port = self.choose(world, &world.forwarding, id, now, packet, out);
+        let exit = match foreseen {
+            UNFORESEEN => self.choose_exit(world, id, now, packet, out),
+            bits => Exit::from_bits(bits),
+        };
         let moment = Moment { at: now, is_over: out.is_last_of_instant() };
         if TRIMS {
-            return self.enqueue(world, id, moment, port, packet, out);
+            return self.enqueue(world, id, moment, exit.port, packet, out);
         }
         let Switch { ports, random, .. } = self;
-        ports.enqueue_or_drop(port, packet, moment, &world.rules, random, &mut Channels(out));
+        ports.enqueue_or_drop(exit, packet, moment, &world.rules, random, &mut Channels(out));
     }
 
     /// The same under flow control.
@@ -124,18 +131,22 @@ impl Switch {
         id: u32,
         now: Time,
         packet: &mut Packet,
+        foreseen: u32,
         out: &mut impl Scheduler<Message>,
     ) {
-        if packet.is_of_the_link() {
+        if foreseen == UNFORESEEN && packet.is_of_the_link() {
             return self.obey(world, id, now, packet, out);
         }
         self.last_event = now;
         // Loads are those of this instant.
         self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
-        let port = self.choose(world, &world.forwarding, id, now, packet, out);
+        let exit = match foreseen {
+            UNFORESEEN => self.choose_exit(world, id, now, packet, out),
+            bits => Exit::from_bits(bits),
+        };
         let moment = Moment { at: now, is_over: out.is_last_of_instant() };
         let Switch { ports, random, .. } = self;
-        ports.enqueue_lossless(port, packet, moment, &world.rules, random, &mut Channels(out));
+        ports.enqueue_lossless(exit, packet, moment, &world.rules, random, &mut Channels(out));
     }
 
     /// A timer fires.
@@ -154,6 +165,20 @@ impl Switch {
             self.sample(world, now, out);
         }
         self.on_flush(world, id, now, FlowKey { src, flow }, out);
+    }
+
+    /// How a packet leaves that takes a minimal port.
+    #[inline(never)]
+    fn choose_exit(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &mut Packet,
+        out: &mut impl Scheduler<Message>,
+    ) -> Exit {
+        let port = self.choose(world, &world.forwarding, id, now, packet, out);
+        self.ports.exit(port, packet, &world.rules)
     }
 
     /// The minimal port that a packet takes.
@@ -553,14 +578,20 @@ impl<S: Scheduler<Message>> View for PortsAt<'_, S> {
     }
 }
 
-/// Sends a packet on its way, noting the choice of port in a data packet's fingerprint of its path.
+/// Sends a packet on its way.
 #[inline(always)]
 fn take(packet: &mut Packet, hop: Hop) -> PortId {
     packet.tag = hop.tag.bits();
-    if packet.kind == PacketKind::Data {
-        packet.aux = (packet.aux.rotate_left(5) ^ u32::from(hop.port)).wrapping_mul(0x9e37_79b1);
-    }
+    note_choice(packet, hop.port);
     hop.port
+}
+
+/// Notes the choice of a port in a data packet's fingerprint of its path.
+#[inline(always)]
+fn note_choice(packet: &mut Packet, port: PortId) {
+    if packet.kind == PacketKind::Data {
+        packet.aux = (packet.aux.rotate_left(5) ^ u32::from(port)).wrapping_mul(0x9e37_79b1);
+    }
 }
 
 /// Whether a host is connected to this switch.

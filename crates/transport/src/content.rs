@@ -61,7 +61,7 @@ impl Content {
     }
 
     /// Payload of a packet that leaves, for the first time or `again`; and whether it is the last one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn depart(&mut self, seq: u32, mtu: u64, again: bool) -> (u64, bool) {
         let last = seq + 1 == self.count;
         match &mut self.stream {

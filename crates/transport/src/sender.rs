@@ -186,7 +186,7 @@ impl Sender {
     }
 
     /// Takes the next packet to send at `now`; `None` if there is none.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, transport: &Transport, now: Time) -> Option<Outgoing> {
         let lost = self.recovery.as_mut().and_then(|recovery| recovery.next_lost());
         let (seq, again) = match lost {

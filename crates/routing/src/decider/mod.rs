@@ -75,6 +75,17 @@ enum Quick {
     No,
 }
 
+/// What a decider can say of packets' ways before they come, as it depends on nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Foresight {
+    /// Ports are hashed: it is the same in whatever order one asks.
+    Hashed,
+    /// Ports are drawn, for data: one has to ask in the order in which packets come.
+    Drawn,
+    /// Nothing.
+    None,
+}
+
 /// What a place does with a kind of packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
@@ -215,6 +226,24 @@ impl Decider {
 
     // At a switch.
 
+    /// What can be said of packets' ways before they come, if all are minimal.
+    #[inline(always)]
+    pub fn foresight(&self) -> Foresight {
+        match self.quick {
+            Quick::Hash => Foresight::Hashed,
+            Quick::Spray => Foresight::Drawn,
+            Quick::No => Foresight::None,
+        }
+    }
+
+    /// The port of a data packet among several where ports are [drawn](Foresight::Drawn); the hash would say `home`.
+    #[inline(always)]
+    pub fn draw(&mut self, home: PortId, ports: &[PortId], random: &mut impl Rng) -> PortId {
+        let port = ports[below(ports.len(), random)];
+        self.decisions.count(port != home);
+        port
+    }
+
     // The header is asked for only where more of it is wanted than the hash takes, and the view goes by value: then they are put together only there.
     /// The way of a packet, of which `header` tells, among the ports that it may take at a switch. `tags` are those from which an ingress switch draws a new one for
     /// the switches behind it.
@@ -228,20 +257,18 @@ impl Decider {
         tags: impl FnOnce() -> TagSpace<'t>,
         random: &mut impl Rng,
     ) -> Hop {
-        let stay = |port| Hop { port, tag: header().tag };
         if let [only] = *candidates.ports {
-            return stay(only);
+            return Hop { port: only, tag: header().tag };
         }
         if self.quick == Quick::No {
             let Candidates { ports, set } = candidates;
             return self.port_of_role(header(), (ports, set), now, view, tags, random);
         }
-        let mut place = self.hashed(&header(), candidates.ports.len());
+        let mut port = candidates.ports[self.hashed(&header(), candidates.ports.len())];
         if self.quick == Quick::Spray && header().carries == Carries::Data {
-            let home = std::mem::replace(&mut place, below(candidates.ports.len(), random));
-            self.decisions.count(place != home);
+            port = self.draw(port, candidates.ports, random);
         }
-        stay(candidates.ports[place])
+        Hop { port, tag: header().tag }
     }
 
     // The candidates' parts go by value, so that they are put together only here.

@@ -4,6 +4,7 @@ use netloom_topology::{ChannelId, HostId, Network, NodeId, PortId};
 use rustc_hash::FxHashMap;
 
 use super::distances::{Distances, ROOTS, bits};
+use super::port_sets::PortSets;
 use super::rows::{Numbers, Rows, Ways};
 use crate::header::Candidates;
 
@@ -31,7 +32,7 @@ pub struct RouteTable {
     row_of: Vec<u32>,
     /// `set_of[row × edges + edge]` indexes `sets`. What a row says of the way to a switch of its own is not meant.
     set_of: Numbers,
-    sets: Vec<Box<[PortId]>>,
+    sets: PortSets,
     reach: Reach,
 }
 
@@ -169,7 +170,7 @@ impl RouteTable {
             rows.add(some, &sets.of_roots(&distances, switches));
         }
         let (row_of, set_of) = rows.finish(edges);
-        let sets = sets.sets;
+        let sets = PortSets::new(&sets.sets);
         let edge_of = Edges::new(edge_of_host, edges);
         RouteTable { hosts, edge_switch, edges, edge_index, edge_of, last_port, row_of, set_of, sets, reach }
     }
@@ -181,7 +182,7 @@ impl RouteTable {
 
     /// A switch with hosts, and a host that it does not reach.
     pub fn unreachable(&self) -> Option<Unreachable> {
-        let is_empty: Vec<bool> = self.sets.iter().map(|set| set.is_empty()).collect();
+        let is_empty: Vec<bool> = self.sets.iter().map(<[PortId]>::is_empty).collect();
         let lost = (0..).zip(&self.edge_switch).flat_map(|(own, &switch)| {
             let (start, is_empty) = (self.row(switch).start, &is_empty);
             let set = move |edge: u32| self.set_of.at(start + edge as usize);
@@ -248,7 +249,7 @@ impl RouteTable {
     /// [`Self::towards_edge`] of the switches of a row other than that edge switch itself.
     pub(crate) fn towards_edge_in_row(&self, row: usize, edge: u32) -> Candidates<'_> {
         let set = self.set_of.at(row * self.edges + edge as usize);
-        Candidates { ports: &self.sets[set as usize], set }
+        Candidates { ports: self.sets.at(set), set }
     }
 
     /// A switch's part of this table; it may remember that.
@@ -266,7 +267,7 @@ impl RouteTable {
             return Candidates { ports: port, set: u32::MAX };
         }
         let set = self.set_of.at(row.start + edge as usize);
-        Candidates { ports: &self.sets[set as usize], set }
+        Candidates { ports: self.sets.at(set), set }
     }
 }
 
@@ -284,7 +285,8 @@ struct Fresh {
 
 impl Sets {
     fn after(before: Option<&RouteTable>) -> Self {
-        let sets = before.map_or_else(Vec::new, |before| before.sets.clone());
+        let sets: Vec<Box<[PortId]>> =
+            before.map_or_else(Vec::new, |before| before.sets.iter().map(Box::from).collect());
         let known = (0..).zip(&sets).map(|(number, set)| (set.clone(), number)).collect();
         Sets { sets, known }
     }

@@ -234,8 +234,22 @@ impl Host {
         }
     }
 
+    /// Handles a message, apart from others.
     #[inline(never)]
     pub(crate) fn handle(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        message: &Message,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        self.handle_in_turn(world, id, now, message, out);
+    }
+
+    /// Handles a message, one of many.
+    #[inline(always)]
+    pub(crate) fn handle_in_turn(
         &mut self,
         world: &World,
         id: u32,
@@ -278,7 +292,7 @@ impl Host {
         message: &Message,
         out: &mut impl Scheduler<Message>,
     ) {
-        self.advance(world, id, now, out);
+        self.advance_by_instants(world, id, now, out);
         // What has left by now may have set timers that come before this message.
         while let Some((at, timer)) = out.due_timer(now) {
             self.handle(world, id, at, &timer, out);
@@ -388,8 +402,23 @@ impl Host {
         self.advance_by_instants(world, id, until, out)
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn advance_by_instants(
+        &mut self,
+        world: &World,
+        id: u32,
+        until: Time,
+        out: &mut impl Scheduler<Message>,
+    ) -> Option<Time> {
+        if self.sampler.is_some() {
+            return self.sample_until(world, id, until, out);
+        }
+        self.send_until(world, id, until, out)
+    }
+
+    /// Sends as [`Self::send_until`], and takes the samples that are due.
+    #[inline(never)]
+    fn sample_until(
         &mut self,
         world: &World,
         id: u32,
@@ -408,6 +437,7 @@ impl Host {
         self.send_until(world, id, until, out)
     }
 
+    #[inline(never)]
     fn send_until(
         &mut self,
         world: &World,
@@ -444,7 +474,11 @@ impl Host {
             };
             let next = match turn {
                 Turn::Now(slot) => {
-                    self.send_data(world, id, slot, at, out);
+                    self.send_data(world, id, slot, at, until, out);
+                    if self.is_still() {
+                        self.checked = until.min(out.next_timer());
+                        return None;
+                    }
                     continue;
                 }
                 Turn::At(later) => Some(or_inside(later)),
@@ -502,10 +536,33 @@ impl Host {
         self.hand_over(world, id, now, out);
     }
 
-    /// The flow whose turn it is sends a packet at `at` and goes to the end of the line.
-    fn send_data(&mut self, world: &World, id: u32, slot: u32, at: Time, out: &mut impl Scheduler<Message>) {
-        if let Some((_, mut packet)) = self.take_packet(world, id, slot, at, out) {
+    /// The flow whose turn it is sends a packet at `at`, and further ones before `until` as long as nobody else could, and goes to the end of the line.
+    fn send_data(
+        &mut self,
+        world: &World,
+        id: u32,
+        slot: u32,
+        mut at: Time,
+        until: Time,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        let is_alone = self.turns.are_one_line()
+            && self.turns.is_empty()
+            && self.rare.is_none()
+            && self.departed.is_none()
+            && !world.numbering.has_subflows();
+        while let Some((mut packet, concerns_others)) = self.make_packet(world, id, slot, at, out) {
             self.nic.send_now(NIC, &mut packet, at, &world.rules, &mut Channels(out));
+            let (free_at, from) = (self.nic.free_at(NIC), self.may_send_from(world, slot));
+            if !is_alone
+                || from.is_none_or(|from| from > free_at)
+                || free_at >= until.min(out.next_timer())
+                || !self.nic.is_open(NIC, 0)
+            {
+                self.line_up(world, slot, from.is_some(), &packet, concerns_others);
+                break;
+            }
+            at = free_at;
         }
     }
 
@@ -519,6 +576,21 @@ impl Host {
         at: Time,
         out: &mut impl Scheduler<Message>,
     ) -> Option<(u8, Packet)> {
+        let (packet, concerns_others) = self.make_packet(world, id, slot, at, out)?;
+        let can_more = self.may_send_from(world, slot).is_some();
+        Some((self.line_up(world, slot, can_more, &packet, concerns_others)?, packet))
+    }
+
+    /// The next packet of the flow whose turn it is, and whether that concerns the other subflows of its connection.
+    #[inline(always)]
+    fn make_packet(
+        &mut self,
+        world: &World,
+        id: u32,
+        slot: u32,
+        at: Time,
+        out: &mut impl Scheduler<Message>,
+    ) -> Option<(Packet, bool)> {
         let flow = self.flows[slot as usize].as_mut()?;
         let Some(mut next) = flow.sender.take(&world.transport, at) else {
             flow.in_turn = false;
@@ -561,20 +633,40 @@ impl Host {
         }
         packet.flags.hurry(next.is_urgent);
         flow.arm(world, slot, at + Time(1), out);
-        flow.in_turn = flow.ready(world, self.decider.as_deref(), self.stopped).is_some();
+        if self.rare.is_some() {
+            self.charge_limiter(world, packet.dst, at, u64::from(size));
+        }
+        Some((packet, concerns_others))
+    }
+
+    /// From when on a flow may send, if it may.
+    #[inline(always)]
+    fn may_send_from(&self, world: &World, slot: u32) -> Option<Time> {
+        self.flows[slot as usize].as_ref()?.ready(world, self.decider.as_deref(), self.stopped)
+    }
+
+    /// A flow that has sent a packet goes to the end of its line, if it can send more; returns the line.
+    #[inline(always)]
+    fn line_up(
+        &mut self,
+        world: &World,
+        slot: u32,
+        can_more: bool,
+        packet: &Packet,
+        concerns_others: bool,
+    ) -> Option<u8> {
+        let flow = self.flows[slot as usize].as_mut()?;
+        flow.in_turn = can_more;
         let lane = flow.lane;
         if flow.in_turn {
             self.turns.push(lane, slot);
         } else if flow.sender.is_done() {
             self.leaving = Some(slot);
         }
-        if self.rare.is_some() {
-            self.charge_limiter(world, packet.dst, at, u64::from(size));
-        }
         if concerns_others {
             self.offer(world, world.numbering.flow(packet.flow));
         }
-        Some((lane, packet))
+        Some(lane)
     }
 
     /// The path of the packet with so much payload that a flow sends at `at`: as its congestion control says, or else routing.
@@ -721,7 +813,7 @@ impl Host {
     }
 
     /// Puts a flow that may send again into the line.
-    #[inline]
+    #[inline(always)]
     fn take_turns(&mut self, world: &World, slot: u32) {
         if let Some(flow) = &mut self.flows[slot as usize]
             && !flow.in_turn

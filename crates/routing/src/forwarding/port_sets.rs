@@ -1,0 +1,49 @@
+//! Sets of ports by their numbers, as packets look them up.
+
+use netloom_topology::PortId;
+
+/// Sets of ports.
+#[derive(Clone, Debug)]
+pub(super) struct PortSets {
+    sets: Vec<Set>,
+    /// The ports of those that have several.
+    ports: Vec<PortId>,
+}
+
+/// Ports of which most sets have one, which is here: a packet that has no choice looks no further.
+#[derive(Clone, Copy, Debug)]
+struct Set {
+    /// Where its ports begin, if there are several.
+    start: u32,
+    count: u16,
+    first: PortId,
+}
+
+impl PortSets {
+    pub(super) fn new(sets: &[Box<[PortId]>]) -> Self {
+        let mut ports = Vec::new();
+        let sets = sets.iter().map(|set| {
+            let start = ports.len() as u32;
+            if set.len() > 1 {
+                ports.extend_from_slice(set);
+            }
+            Set { start, count: set.len() as u16, first: set.first().copied().unwrap_or_default() }
+        });
+        PortSets { sets: sets.collect(), ports }
+    }
+
+    /// All of them in their order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[PortId]> {
+        (0..self.sets.len() as u32).map(|set| self.at(set))
+    }
+
+    /// The ports of one, in ascending order.
+    #[inline(always)]
+    pub(super) fn at(&self, set: u32) -> &[PortId] {
+        let set = &self.sets[set as usize];
+        match set.count {
+            1 => std::slice::from_ref(&set.first),
+            count => &self.ports[set.start as usize..][..usize::from(count)],
+        }
+    }
+}

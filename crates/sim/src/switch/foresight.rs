@@ -1,0 +1,159 @@
+//! How packets leave a switch, as far as that can be said before they are handled.
+
+use netloom_engine::{Messages, UNFORESEEN};
+use netloom_fabric::{Exit, Packet, PacketKind, Ports};
+use netloom_routing::{Decider, Foresight, Row};
+use netloom_topology::PortId;
+
+use super::{Switch, header, note_choice};
+use crate::model::{Message, World};
+
+impl Switch {
+    /// Says how packets leave, where that depends on nothing else.
+    #[inline(always)]
+    pub(crate) fn foresee(&mut self, world: &World, messages: impl Messages<Message>) {
+        match self.decider.foresight() {
+            Foresight::Hashed => self.foresee_hashed(world, messages),
+            Foresight::Drawn => self.foresee_drawn(world, messages),
+            Foresight::None => messages.look(false, |_| UNFORESEEN),
+        }
+    }
+
+    #[inline(never)]
+    fn foresee_hashed(&mut self, world: &World, messages: impl Messages<Message>) {
+        let Switch { ports, decider, row, trains, .. } = self;
+        let trains = trains.all();
+        messages.look(false, |message| {
+            let Message::Packet(packet) = message else { return UNFORESEEN };
+            if packet.is_of_the_link() {
+                return UNFORESEEN;
+            }
+            trains
+                .of(packet, |packet| Train::hashed(world, decider, *row, packet))
+                .way
+                .exit(packet, ports, world)
+        });
+    }
+
+    #[inline(never)]
+    fn foresee_drawn(&mut self, world: &World, messages: impl Messages<Message>) {
+        let Switch { ports, decider, draws, row, .. } = self;
+        messages.look(true, |message| {
+            let Message::Packet(packet) = message else { return UNFORESEEN };
+            if packet.is_of_the_link() {
+                return UNFORESEEN;
+            }
+            let way = match *world.forwarding.table().candidates_in_row(*row, packet.dst).ports {
+                [] => return UNFORESEEN,
+                [only] => Way::new(world, packet, only, false),
+                ref several => {
+                    let home = several[decider.hashed(&header(world, packet), several.len())];
+                    match packet.kind {
+                        PacketKind::Data => Way::new(world, packet, decider.draw(home, several, draws), true),
+                        _ => Way::new(world, packet, home, false),
+                    }
+                }
+            };
+            way.exit(packet, ports, world)
+        });
+    }
+}
+
+/// By which ways packets have gone lately, once some have gone by their hash: packets of a flow come in trains, and many trains at a time.
+#[derive(Debug, Default)]
+pub(crate) struct Trains(Option<Box<Lately>>);
+
+impl Trains {
+    fn all(&mut self) -> &mut Lately {
+        self.0.get_or_insert_with(|| Box::new(Lately([[Train::NONE; 2]; 1 << TRAINS])))
+    }
+}
+
+/// How many trains of data, and of other packets, are remembered, as a power of two.
+const TRAINS: u32 = 5;
+
+/// By the hash of packets' ends, and by whether they are data.
+#[derive(Debug)]
+struct Lately([[Train; 2]; 1 << TRAINS]);
+
+impl Lately {
+    /// The train of a packet, which is told of if it is the first one.
+    #[inline(always)]
+    fn of(&mut self, packet: &Packet, tell: impl FnOnce(&Packet) -> Train) -> &Train {
+        let seen = packet.seen_by_hash();
+        // The golden ratio's bits; the best ones of a product are the first.
+        let place = seen[0].wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - TRAINS);
+        let train = &mut self.0[place as usize][usize::from(packet.kind == PacketKind::Data)];
+        if train.seen != seen {
+            *train = tell(packet);
+        }
+        train
+    }
+}
+
+/// Packets, all of data or none, that a hash does not tell apart.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
+struct Train {
+    seen: [u64; 2],
+    /// The way that the hash says.
+    way: Way,
+}
+
+impl Train {
+    /// No packet's.
+    const NONE: Train = Train { seen: [u64::MAX; 2], way: Way(UNFORESEEN) };
+
+    #[inline(never)]
+    fn hashed(world: &World, decider: &Decider, row: Row, packet: &Packet) -> Self {
+        let way = match *world.forwarding.table().candidates_in_row(row, packet.dst).ports {
+            [] => Way(UNFORESEEN),
+            [only] => Way::new(world, packet, only, false),
+            ref several => {
+                let port = several[decider.hashed(&header(world, packet), several.len())];
+                Way::new(world, packet, port, packet.kind == PacketKind::Data)
+            }
+        };
+        Train { seen: packet.seen_by_hash(), way }
+    }
+}
+
+/// The [`Exit`] of packets, in a number, and above it what else there is to know; or that nothing is foreseen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Way(u32);
+
+impl Way {
+    /// Data could have taken other ports.
+    const IS_CHOICE: u32 = 1 << 31;
+    /// Packets of one kind leave in several lanes.
+    const HAS_LANES: u32 = 1 << 30;
+
+    #[inline(always)]
+    fn new(world: &World, packet: &Packet, port: PortId, is_choice: bool) -> Way {
+        let choice = if is_choice { Way::IS_CHOICE } else { 0 };
+        match world.rules.only_lane(packet) {
+            Some(lane) => Way(Exit { port, lane }.to_bits() | choice),
+            None => Way(u32::from(port) | choice | Way::HAS_LANES),
+        }
+    }
+
+    #[inline(always)]
+    fn port(self) -> PortId {
+        self.0 as PortId
+    }
+
+    /// How a packet leaves.
+    #[inline(always)]
+    fn exit(self, packet: &mut Packet, ports: &Ports, world: &World) -> u32 {
+        if self.0 < Way::HAS_LANES || self.0 == UNFORESEEN {
+            return self.0;
+        }
+        if self.0 & Way::IS_CHOICE != 0 {
+            note_choice(packet, self.port());
+        }
+        match self.0 & Way::HAS_LANES {
+            0 => self.0 & !Way::IS_CHOICE,
+            _ => ports.exit(self.port(), packet, &world.rules).to_bits(),
+        }
+    }
+}
