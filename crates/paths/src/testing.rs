@@ -2,6 +2,8 @@
 
 use netloom_topology::RouterGraph;
 
+use crate::tables::ForwardingTables;
+
 /// A graph with one host at every router.
 pub(crate) fn graph(routers: u32, edges: Vec<(u32, u32)>) -> RouterGraph {
     RouterGraph::new(vec![1; routers as usize], edges)
@@ -35,4 +37,12 @@ pub(crate) fn random(routers: u32, chords: usize, seed: u64) -> RouterGraph {
         }
     }
     graph(routers, edges)
+}
+
+/// All entries of tables, by layer, router and destination.
+pub(crate) fn entries(tables: &ForwardingTables) -> Vec<Option<u16>> {
+    let routers = tables.routers();
+    let pairs = (0..routers).flat_map(|here| (0..routers).map(move |to| (here, to)));
+    let all = (0..tables.layers()).flat_map(|layer| pairs.clone().map(move |(here, to)| (layer, here, to)));
+    all.map(|(layer, here, to)| tables.next_port(layer, here, to)).collect()
 }

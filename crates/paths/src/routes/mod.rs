@@ -53,7 +53,7 @@ pub enum SchemeError {
 }
 
 /// The paths of a scheme on one network.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Routes {
     /// One path per layer, by destination-based forwarding.
     Tables(ForwardingTables),

@@ -3,6 +3,7 @@
 use netloom_topology::RouterGraph;
 use rayon::prelude::*;
 
+use super::hops::Hops;
 use crate::link_set::LinkSet;
 
 /// Hop distances between all routers inside one layer: one byte per pair.
@@ -18,20 +19,23 @@ const FAR: u8 = u8::MAX;
 impl LayerDistances {
     /// Measures a layer. Routers more than 254 hops apart count as unconnected.
     pub fn new(graph: &RouterGraph, links: &LinkSet) -> Self {
+        LayerDistances::of(&Hops::measure(graph, links), graph)
+    }
+
+    /// The same of a layer that has been measured.
+    pub(super) fn of(measured: &Hops, graph: &RouterGraph) -> Self {
         let routers = graph.routers() as usize;
         let mut hops = vec![FAR; routers * routers];
         hops.par_chunks_mut(routers.max(1)).enumerate().for_each(|(source, row)| {
             row[source] = 0;
-            let mut queue = vec![source as u32];
-            let mut taken = 0;
-            while taken < queue.len() {
-                let router = queue[taken];
-                taken += 1;
-                let next = row[router as usize].saturating_add(1);
-                for (&neighbour, &edge) in graph.neighbours(router).iter().zip(graph.edge_ids(router)) {
-                    if row[neighbour as usize] == FAR && next != FAR && links.contains(edge) {
-                        row[neighbour as usize] = next;
-                        queue.push(neighbour);
+            let mut at = Vec::new();
+            for distance in 1..=measured.longest().min(u32::from(FAR) - 1) {
+                measured.at(source as u32, distance, &mut at);
+                for (index, &word) in at.iter().enumerate() {
+                    let mut word = word;
+                    while word != 0 {
+                        row[index * 64 + word.trailing_zeros() as usize] = distance as u8;
+                        word &= word - 1;
                     }
                 }
             }

@@ -1,60 +1,78 @@
 //! Forwarding tables: one next hop per layer, router and destination router.
 
 mod build;
+mod draws;
 mod ecmp;
 mod file;
+mod hops;
 mod validate;
+
+use std::sync::atomic::{AtomicU8, AtomicU16, Ordering};
 
 use netloom_topology::RouterGraph;
 
+use self::draws::Draws;
 use crate::link_set::LinkSet;
 
 pub use ecmp::LayerDistances;
 pub use file::TableFileError;
+pub use hops::Diameter;
 pub use validate::{LayerReach, TableError};
 
-/// The entry of a pair that a layer does not connect, in the widest form.
+/// In place of a port, of a pair that a layer does not connect.
 const NO_PORT: u16 = u16::MAX;
 
 /// For every layer, router and destination router, the port of the next hop (FatPaths sec. V-C).
 ///
 /// A port is a position in [`RouterGraph::neighbours`] of the router. Entries take one byte if no router has more
 /// than 255 ports, else two. A pair that a layer does not connect has no entry: the sender takes another layer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// Tables that are drawn ([`Self::minimal`]) are so router by router, when somebody first asks for a way from there.
+#[derive(Debug)]
 pub struct ForwardingTables {
     routers: u32,
     /// Per layer: the links it may use.
     links: Vec<LinkSet>,
     entries: Entries,
+    /// How entries come about that are not there from the beginning.
+    draws: Option<Box<Draws>>,
     /// Identifies the graph, so that saved tables are not used on another.
     graph: u64,
 }
 
 /// Ports by `[layer][here][destination]`: what one router needs in one layer lies together.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// Each is one more than the port; 0 where there is none, or none yet. Threads may ask and write at the same time: whoever writes an entry writes the same.
+#[derive(Debug)]
 enum Entries {
-    Narrow(Vec<u8>),
-    Wide(Vec<u16>),
+    Narrow(Vec<AtomicU8>),
+    Wide(Vec<AtomicU16>),
 }
 
-/// One entry of either width.
-trait Entry: Copy + Send + Sync {
-    /// The entry of an unconnected pair.
-    const NONE: Self;
-    fn from_port(port: u16) -> Self;
-}
-
-impl Entry for u8 {
-    const NONE: u8 = u8::MAX;
-    fn from_port(port: u16) -> u8 {
-        port as u8
+impl Entries {
+    /// So many, all without a port. They take no memory until somebody writes.
+    fn new(graph: &RouterGraph, layers: usize) -> Self {
+        let count = layers * (graph.routers() as usize).pow(2);
+        match build::is_narrow(graph) {
+            true => Entries::Narrow(bytemuck::zeroed_vec(count)),
+            false => Entries::Wide(bytemuck::zeroed_vec(count)),
+        }
     }
-}
 
-impl Entry for u16 {
-    const NONE: u16 = NO_PORT;
-    fn from_port(port: u16) -> u16 {
-        port
+    #[inline]
+    fn get(&self, place: usize) -> u16 {
+        match self {
+            Entries::Narrow(entries) => entries[place].load(Ordering::Relaxed).into(),
+            Entries::Wide(entries) => entries[place].load(Ordering::Relaxed),
+        }
+    }
+
+    /// Writes a port, or that there is none.
+    fn set(&self, place: usize, port: u16) {
+        match self {
+            Entries::Narrow(entries) => entries[place].store((port as u8).wrapping_add(1), Ordering::Relaxed),
+            Entries::Wide(entries) => entries[place].store(port.wrapping_add(1), Ordering::Relaxed),
+        }
     }
 }
 
@@ -74,7 +92,27 @@ impl ForwardingTables {
         &self.links[layer as usize]
     }
 
-    /// Memory of the entries in bytes.
+    /// How far routers are apart in a layer, if its paths are minimal ones.
+    pub fn diameter(&self, layer: u32) -> Option<Diameter> {
+        self.draws.as_ref().map(|draws| draws.diameter(layer))
+    }
+
+    /// Hop distances inside a layer.
+    pub fn distances(&self, graph: &RouterGraph, layer: u32) -> LayerDistances {
+        match self.draws.as_ref().and_then(|draws| draws.hops(layer)) {
+            Some(hops) => LayerDistances::of(&hops, graph),
+            None => LayerDistances::new(graph, self.links(layer)),
+        }
+    }
+
+    /// Draws all that is not drawn yet, on several threads.
+    pub(crate) fn complete(&self) {
+        if let Some(draws) = &self.draws {
+            draws.all(&self.links, &self.entries);
+        }
+    }
+
+    /// Memory of the entries in bytes, when all are there.
     pub fn bytes(&self) -> u64 {
         match &self.entries {
             Entries::Narrow(entries) => entries.len() as u64,
@@ -83,15 +121,23 @@ impl ForwardingTables {
     }
 
     /// The port by which `here` sends toward router `destination` in a layer; `None` if the layer does not connect
-    /// them or if they are the same. One memory access.
+    /// them or if they are the same. One memory access, but for the first time that somebody asks for a way from `here`.
     #[inline]
     pub fn next_port(&self, layer: u32, here: u32, destination: u32) -> Option<u16> {
         let routers = self.routers as usize;
-        let index = (layer as usize * routers + here as usize) * routers + destination as usize;
-        match &self.entries {
-            Entries::Narrow(entries) => Some(entries[index]).filter(|&p| p != u8::NONE).map(u16::from),
-            Entries::Wide(entries) => Some(entries[index]).filter(|&p| p != u16::NONE),
+        let row = layer as usize * routers + here as usize;
+        let place = row * routers + destination as usize;
+        match self.entries.get(place) {
+            0 => self.not_yet(row, place),
+            entry => Some(entry - 1),
         }
+    }
+
+    /// An entry of a row that may not have been drawn.
+    #[cold]
+    fn not_yet(&self, row: usize, place: usize) -> Option<u16> {
+        self.draws.as_ref()?.row(row, &self.links, &self.entries);
+        self.entries.get(place).checked_sub(1)
     }
 
     /// The directed edges from one router to another in a layer, or `None` if it does not connect them.

@@ -96,6 +96,8 @@ impl ForwardingTables {
         if self.routers != graph.routers() {
             return Err(TableError::Routers { tables: self.routers, network: graph.routers() });
         }
+        // Threads that ask for the same rows would wait for each other.
+        self.complete();
         (0..self.layers())
             .map(|layer| {
                 let rows: Vec<Result<Vec<u32>, TableError>> = (0..self.routers)

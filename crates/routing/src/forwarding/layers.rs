@@ -19,7 +19,7 @@ use crate::tag::Tag;
 pub(super) const LIMIT: u64 = 8 << 30;
 
 /// What NICs and switches know of the layers. Switch `hosts + r` of the network is router `r`.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Layers {
     first: First,
     acks: Acks,
@@ -65,7 +65,7 @@ impl Layers {
 
         let spread = (config.within_layer == WithinLayer::Ecmp).then(|| {
             let layers = 0..tables.layers();
-            let distances = layers.map(|layer| LayerDistances::new(&graph, tables.links(layer))).collect();
+            let distances = layers.map(|layer| tables.distances(&graph, layer)).collect();
             Spread { graph: graph.clone(), distances }
         });
         let (row, ports) = ports_to_neighbours(network, &graph, &links);
@@ -161,30 +161,33 @@ impl Layers {
         }
     }
 
-    /// The port by which `here` forwards towards another router in a layer. `choose` names one of several; it is asked only
-    /// with ECMP. None if the layer does not lead there.
+    /// The port by which `here` forwards towards a router in a layer. `choose` names one of several; it is asked only with ECMP, and comes
+    /// back if the layer does not lead there.
     #[inline]
-    pub(crate) fn next_port(
+    pub(crate) fn next_port<C: FnOnce(usize) -> usize>(
         &self,
         layer: u32,
         here: u32,
         to: u32,
-        choose: impl FnOnce(usize) -> usize,
-    ) -> Option<PortId> {
-        if layer >= self.tables.layers() {
-            return None;
+        choose: C,
+    ) -> Result<PortId, C> {
+        if here == to || layer >= self.tables.layers() {
+            return Err(choose);
         }
         let neighbour = match &self.spread {
-            None => self.tables.next_port(layer, here, to)?,
+            None => match self.tables.next_port(layer, here, to) {
+                Some(neighbour) => neighbour,
+                None => return Err(choose),
+            },
             Some(spread) => {
                 let neighbours = || spread.neighbours(&self.tables, layer, here, to);
                 match neighbours().count() {
-                    0 => return None,
-                    count => neighbours().nth(choose(count))?,
+                    0 => return Err(choose),
+                    count => neighbours().nth(choose(count)).expect("one of them is chosen"),
                 }
             }
         };
-        Some(self.port(here, neighbour))
+        Ok(self.port(here, neighbour))
     }
 
     #[inline]
@@ -389,7 +392,7 @@ mod tests {
         assert_eq!(ports.len(), 4);
         assert!(ports.iter().all(|&port| network.neighbour(network.hosts(), port) == network.hosts() + 2));
         let chosen: std::collections::BTreeSet<_> =
-            (0..4).map(|i| layers.next_port(0, 0, 2, |count| i % count).unwrap()).collect();
+            (0..4).map(|i| layers.next_port(0, 0, 2, |count| i % count).ok().unwrap()).collect();
         assert_eq!(chosen.len(), 4);
     }
 

@@ -36,7 +36,7 @@ use crate::tag::{Phase, Tag};
 use dependency::{Ways, find_cycle, vcs_needed, vcs_without_cycle};
 
 /// The paths of a scheme on a network.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Forwarding {
     table: RouteTable,
     beyond: Beyond,
@@ -44,7 +44,7 @@ pub struct Forwarding {
 }
 
 /// Paths beyond the minimal ports.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 enum Beyond {
     Nothing,
     Layers(Box<Layers>),
@@ -306,10 +306,8 @@ impl Forwarding {
                 let layer = layers.of(header);
                 let (from, to) = (layers.router(here), layers.router_of(header.dst));
                 // At the last switch there is one way only, the destination's port.
-                let port = match layers.leads(layer, from, to) {
-                    true => layers.next_port(layer, from, to, choose).expect("the layer leads there"),
-                    false => one_of(minimal, choose),
-                };
+                let port = layers.next_port(layer, from, to, choose);
+                let port = port.unwrap_or_else(|choose| one_of(minimal, choose));
                 Hop { port, tag: header.tag }
             }
             Beyond::Via(via) => self.go_on(via, here, header, choose),

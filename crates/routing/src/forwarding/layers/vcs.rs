@@ -35,8 +35,12 @@ impl Layers {
     /// The most virtual channels that a route between switches with hosts uses, in any layer; `None` if there are two of these that no layer
     /// connects, or several routes between two where links rank differently.
     pub(in crate::forwarding) fn most_vcs(&self, network: &Network) -> Option<u32> {
-        if self.spread.is_some() && network.global_tier().is_some() {
-            return None;
+        if network.global_tier().is_some() {
+            if self.spread.is_some() {
+                return None;
+            }
+        } else if let Some(most) = self.longest() {
+            return Some(most);
         }
         let mut ends: Vec<u32> = self.router_of.clone();
         ends.sort_unstable();
@@ -60,6 +64,17 @@ impl Layers {
             }
         }
         Some(most)
+    }
+
+    /// The most hops of a route between switches with hosts, where distances say it: routes of layers are minimal ones inside them, and a layer
+    /// connects all.
+    fn longest(&self) -> Option<u32> {
+        let layers = (0..self.tables.layers()).map(|layer| self.tables.diameter(layer));
+        let diameters = layers.collect::<Option<Vec<_>>>()?;
+        let most = diameters.iter().map(|diameter| diameter.hops).max()?;
+        // Hops of several routes are counted in a byte.
+        let is_counted = self.spread.is_none() || most < u32::from(u8::MAX);
+        (is_counted && diameters.iter().any(|diameter| diameter.is_connected)).then_some(most)
     }
 
     /// The router behind each of the ports between routers, and the rank of the link.

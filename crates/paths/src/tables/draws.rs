@@ -1,0 +1,228 @@
+//! Minimal routing inside each layer, drawn for a router when somebody first asks for its way.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Once, PoisonError};
+
+use netloom_topology::RouterGraph;
+use netloom_units::random::Analysis;
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use rayon::prelude::*;
+
+use super::hops::{Diameter, Hops};
+use super::{Entries, NO_PORT};
+use crate::link_set::LinkSet;
+
+/// What it takes to draw the rows of tables: a row is what one router knows in one layer.
+///
+/// Rows are drawn independently of each other, so that they are the same in whatever order and by whichever thread.
+#[derive(Debug)]
+pub(super) struct Draws {
+    graph: RouterGraph,
+    layers: Vec<Layer>,
+    /// By layer and router.
+    is_drawn: Vec<Once>,
+}
+
+/// One layer's part.
+#[derive(Debug)]
+struct Layer {
+    seed: u64,
+    /// Given up with the layer's last row.
+    hops: Mutex<Option<Arc<Hops>>>,
+    diameter: Diameter,
+    /// Rows that are not drawn.
+    left: AtomicUsize,
+}
+
+impl Layer {
+    fn hops(&self) -> Option<Arc<Hops>> {
+        self.hops.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Draws {
+    pub(super) fn new(graph: &RouterGraph, links: &[LinkSet], seed: u64) -> Self {
+        let layer = |(layer, links)| {
+            let hops = Hops::measure(graph, links);
+            Layer {
+                seed: Analysis::TiesOfLayer(layer).stream(seed).next_u64(),
+                diameter: hops.diameter(),
+                hops: Mutex::new(Some(Arc::new(hops))),
+                left: AtomicUsize::new(graph.routers() as usize),
+            }
+        };
+        let layers: Vec<Layer> = links.par_iter().enumerate().map(layer).collect();
+        let rows = layers.len() * graph.routers() as usize;
+        Draws { graph: graph.clone(), layers, is_drawn: (0..rows).map(|_| Once::new()).collect() }
+    }
+
+    pub(super) fn diameter(&self, layer: u32) -> Diameter {
+        self.layers[layer as usize].diameter
+    }
+
+    /// The distances in a layer, unless all its rows are drawn.
+    pub(super) fn hops(&self, layer: u32) -> Option<Arc<Hops>> {
+        self.layers[layer as usize].hops()
+    }
+
+    /// Draws all rows.
+    pub(super) fn all(&self, links: &[LinkSet], entries: &Entries) {
+        (0..self.is_drawn.len()).into_par_iter().for_each(|row| self.row(row, links, entries));
+    }
+
+    /// Draws a row, by its number, unless that has been done. Who asks for the same row meanwhile waits.
+    pub(super) fn row(&self, row: usize, links: &[LinkSet], entries: &Entries) {
+        self.is_drawn[row].call_once(|| {
+            let routers = self.graph.routers() as usize;
+            let (layer, here) = (row / routers, row % routers);
+            let drawn = &self.layers[layer];
+            let hops = drawn.hops().expect("they are kept until the last row is drawn");
+            let ports = draw(&self.graph, &links[layer], &hops, here as u32, drawn.seed);
+            (row * routers..).zip(ports).for_each(|(place, port)| entries.set(place, port));
+            if drawn.left.fetch_sub(1, Ordering::Relaxed) == 1 {
+                *drawn.hops.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            }
+        });
+    }
+}
+
+/// The ports of one router in one layer, by destination.
+///
+/// A destination's port is drawn from those to neighbours that are nearer to it, a hop of distance at a time, by reservoir sampling in the order
+/// of ports and then of destinations: the c-th candidate replaces the choice with probability 1/c.
+fn draw(graph: &RouterGraph, links: &LinkSet, hops: &Hops, here: u32, seed: u64) -> Vec<u16> {
+    let routers = graph.routers() as usize;
+    let row = graph.neighbours(here).iter().zip(graph.edge_ids(here)).zip(0u16..);
+    let kept: Vec<(u32, u16)> =
+        row.filter(|&((_, &edge), _)| links.contains(edge)).map(|((&to, _), port)| (to, port)).collect();
+    let mut choices = vec![Choice { port: NO_PORT, candidates: 0 }; routers];
+    let (mut farther, mut nearer) = (Vec::new(), Vec::new());
+    for step in 0..hops.longest() {
+        hops.at(here, step + 1, &mut farther);
+        if farther.iter().all(|&word| word == 0) {
+            continue;
+        }
+        let mut rng = Pcg64Mcg::seed_from_u64(seed ^ (u64::from(here) << 8 | u64::from(step) & 0xff));
+        for &(neighbour, port) in &kept {
+            hops.at(neighbour, step, &mut nearer);
+            nearer.iter_mut().zip(&farther).for_each(|(nearer, farther)| *nearer &= farther);
+            offer(port, &nearer, &mut choices, &mut rng);
+        }
+    }
+    choices.into_iter().map(|choice| choice.port).collect()
+}
+
+/// The port of one destination so far.
+#[derive(Clone, Copy)]
+struct Choice {
+    port: u16,
+    /// How many ports there have been to choose from.
+    candidates: u16,
+}
+
+/// Offers a port to destinations, a bit each.
+fn offer(port: u16, to: &[u64], choices: &mut [Choice], rng: &mut Pcg64Mcg) {
+    // A generator of one's own stays in registers.
+    let mut own = rng.clone();
+    for (word, choices) in to.iter().zip(choices.chunks_mut(64)) {
+        let mut word = *word;
+        while word != 0 {
+            let choice = &mut choices[word.trailing_zeros() as usize];
+            word &= word - 1;
+            choice.candidates += 1;
+            let count = u64::from(choice.candidates);
+            if count == 1 || (u64::from(own.next_u32()) * count) >> 32 == 0 {
+                choice.port = port;
+            }
+        }
+    }
+    *rng = own;
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::distance::{UNREACHABLE, distances_from};
+    use crate::tables::ForwardingTables;
+    use crate::testing::{entries, random};
+
+    /// What [`draw`] says of all routers of a layer, from distances that are searched for one by one.
+    fn plain(graph: &RouterGraph, links: &LinkSet, seed: u64) -> Vec<Option<u16>> {
+        let routers = graph.routers();
+        let kept = links.iter().map(|edge| graph.edges()[edge as usize]).collect();
+        let inside = RouterGraph::new(vec![1; routers as usize], kept);
+        let hops: Vec<Vec<u16>> =
+            (0..routers).map(|from| distances_from(&inside, &[from], UNREACHABLE)).collect();
+        let mut entries = vec![None; (routers * routers) as usize];
+        let (mut count, longest) = (vec![0u64; entries.len()], routers as u16);
+        for (here, step) in (0..routers).flat_map(|here| (0..longest).map(move |step| (here, step))) {
+            let mut rng = Pcg64Mcg::seed_from_u64(seed ^ (u64::from(here) << 8 | u64::from(step) & 0xff));
+            for (port, (&neighbour, &edge)) in
+                (0u16..).zip(graph.neighbours(here).iter().zip(graph.edge_ids(here)))
+            {
+                for to in 0..routers {
+                    let distance = |from: u32| hops[from as usize][to as usize];
+                    if links.contains(edge) && distance(here) == step + 1 && distance(neighbour) == step {
+                        let place = (here * routers + to) as usize;
+                        count[place] += 1;
+                        if count[place] == 1 || (u64::from(rng.next_u32()) * count[place]) >> 32 == 0 {
+                            entries[place] = Some(port);
+                        }
+                    }
+                }
+            }
+        }
+        entries
+    }
+
+    /// A graph with a sparse layer, which may be in pieces, beside the full one.
+    fn layered(routers: u32, chords: usize, every: u32, seed: u64) -> (RouterGraph, Vec<LinkSet>) {
+        let graph = random(routers, chords, seed);
+        let mut sparse = LinkSet::full(&graph);
+        (0..graph.edges().len() as u32).filter(|edge| edge % every == 1).for_each(|edge| sparse.remove(edge));
+        let layers = vec![LinkSet::full(&graph), sparse];
+        (graph, layers)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        /// In whatever order rows are asked for, by one thread or by four at once.
+        #[test]
+        fn entries_are_those_that_are_drawn_one_by_one(
+            routers in 2u32..90, chords in 0usize..200, every in 2u32..9, seed in any::<u64>(),
+            order in prop::collection::vec((0u32..2, 0u32..90, 0u32..90), 0..40), threads in 1..=4,
+        ) {
+            let (graph, layers) = layered(routers, chords, every, seed);
+            let seeds = (0..2).map(|layer| Analysis::TiesOfLayer(layer).stream(seed).next_u64());
+            let expected: Vec<_> = layers.iter().zip(seeds).flat_map(|(links, seed)| plain(&graph, links, seed)).collect();
+            let tables = ForwardingTables::minimal(&graph, layers, seed);
+            for (layer, here, to) in order.into_iter().map(|(layer, here, to)| (layer, here % routers, to % routers)) {
+                let place = ((layer * routers + here) * routers + to) as usize;
+                prop_assert_eq!(tables.next_port(layer, here, to), expected[place]);
+            }
+            let all = || prop::test_runner::TestCaseResult::from(
+                if entries(&tables) == expected { Ok(()) } else { Err(TestCaseError::fail("others")) });
+            std::thread::scope(|scope| {
+                let asking: Vec<_> = (0..threads).map(|_| scope.spawn(all)).collect();
+                asking.into_iter().try_for_each(|thread| thread.join().unwrap())
+            })?;
+        }
+    }
+
+    #[test]
+    fn distances_are_given_up_with_the_last_row_of_a_layer() {
+        let (graph, layers) = layered(40, 60, 5, 1);
+        let draws = Draws::new(&graph, &layers, 3);
+        let entries = Entries::new(&graph, layers.len());
+        (1..80).for_each(|row| draws.row(row, &layers, &entries));
+        assert_eq!([0, 1].map(|layer| draws.hops(layer).is_some()), [true, false]);
+        draws.row(0, &layers, &entries);
+        assert!(draws.hops(0).is_none());
+        // Nothing is drawn twice.
+        draws.all(&layers, &entries);
+    }
+}

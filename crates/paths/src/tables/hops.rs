@@ -1,0 +1,226 @@
+//! How far routers are from each other inside a layer, for all pairs.
+//!
+//! A search that spreads from one router looks at every link. Here one look serves 1024 of them: what a router knows is a row of words with a bit
+//! per search, and a link passes the whole row on (multi-source breadth-first search; Then et al., VLDB'14).
+
+use netloom_topology::RouterGraph;
+use rayon::prelude::*;
+
+use crate::distance::endpoints;
+use crate::link_set::LinkSet;
+
+/// Words of a row of bits about the targets of one search. The rows of all routers of a large network fit in a second-level cache.
+const WORDS: usize = 16;
+
+/// The targets of one search.
+const TARGETS: usize = WORDS * u64::BITS as usize;
+
+/// A bit per target.
+type Bits = [u64; WORDS];
+
+/// Hop distances between all routers inside a layer, each in as many bits as the longest of its block needs.
+#[derive(Debug)]
+pub(super) struct Hops {
+    blocks: Vec<Block>,
+    longest: u32,
+    diameter: Diameter,
+}
+
+/// The diameter of a layer: how far routers with hosts are apart, or all routers of a network without hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Diameter {
+    /// The most hops between two that a path joins.
+    pub hops: u32,
+    /// Whether a path joins any two.
+    pub is_connected: bool,
+}
+
+/// The distances of all routers to the targets of one search.
+#[derive(Debug)]
+struct Block {
+    /// For every bit of a distance, the lowest first: `[router]`, that bit of its distances. All bits are 0 where there is no path.
+    planes: Vec<Vec<Bits>>,
+    /// Words of a row that are in use.
+    words: usize,
+    longest: u32,
+    diameter: Diameter,
+}
+
+impl Hops {
+    /// Measures a layer.
+    pub(super) fn measure(graph: &RouterGraph, links: &LinkSet) -> Self {
+        let kept = Kept::new(graph, links);
+        let mut is_end = vec![false; graph.routers() as usize];
+        endpoints(graph).iter().for_each(|&end| is_end[end as usize] = true);
+        let firsts: Vec<usize> = (0..is_end.len()).step_by(TARGETS).collect();
+        let blocks: Vec<Block> =
+            firsts.par_iter().map(|&first| Block::measure(&kept, first, &is_end)).collect();
+        let longest = blocks.iter().map(|block| block.longest).max().unwrap_or(0);
+        let diameter = Diameter {
+            hops: blocks.iter().map(|block| block.diameter.hops).max().unwrap_or(0),
+            is_connected: blocks.iter().all(|block| block.diameter.is_connected),
+        };
+        Hops { blocks, longest, diameter }
+    }
+
+    /// Hops of the longest path between any two routers.
+    pub(super) fn longest(&self) -> u32 {
+        self.longest
+    }
+
+    pub(super) fn diameter(&self) -> Diameter {
+        self.diameter
+    }
+
+    /// Writes a bit for every router that is so many hops from one, in words of 64. At 0 hops there are also those to which there is no path.
+    pub(super) fn at(&self, router: u32, hops: u32, found: &mut Vec<u64>) {
+        found.clear();
+        for Block { planes, words, .. } in &self.blocks {
+            let is_beyond = hops.checked_shr(planes.len() as u32).is_some_and(|beyond| beyond != 0);
+            let first = found.len();
+            found.resize(first + words, if is_beyond { 0 } else { u64::MAX });
+            for (place, plane) in planes.iter().enumerate() {
+                // Turns the bits that are as they should be to 1.
+                let flip = if hops >> place & 1 == 1 { 0 } else { u64::MAX };
+                found[first..]
+                    .iter_mut()
+                    .zip(&plane[router as usize])
+                    .for_each(|(bits, &plane)| *bits &= plane ^ flip);
+            }
+        }
+    }
+}
+
+impl Block {
+    /// Distances to the routers from `first` on.
+    fn measure(kept: &Kept, first: usize, is_end: &[bool]) -> Self {
+        let routers = is_end.len();
+        let targets = first..routers.min(first + TARGETS);
+        let words = targets.len().div_ceil(64);
+        let mut reached: Vec<Bits> = vec![[0; WORDS]; routers];
+        let (mut all, mut ends): (Bits, Bits) = ([0; WORDS], [0; WORDS]);
+        for (place, target) in targets.enumerate() {
+            let (word, bit) = (place / 64, 1 << (place % 64));
+            reached[target][word] |= bit;
+            all[word] |= bit;
+            ends[word] |= if is_end[target] { bit } else { 0 };
+        }
+        let (mut planes, mut longest, mut between): (Vec<Vec<Bits>>, _, _) = (Vec::new(), 0, 0);
+        let mut open: Vec<usize> = (0..routers).collect();
+        let mut after: Vec<Bits> = Vec::new();
+        for hops in 1u32.. {
+            after.clear();
+            let mut grew = false;
+            for &router in &open {
+                let before = reached[router];
+                let mut row = before;
+                for &neighbour in kept.of(router) {
+                    row.iter_mut().zip(&reached[neighbour as usize]).for_each(|(word, &more)| *word |= more);
+                }
+                if row != before {
+                    grew = true;
+                    let new: Bits = std::array::from_fn(|word| row[word] & !before[word]);
+                    for place in (0..u32::BITS).filter(|place| hops >> place & 1 == 1) {
+                        if planes.len() <= place as usize {
+                            planes.resize_with(place as usize + 1, || vec![[0; WORDS]; routers]);
+                        }
+                        planes[place as usize][router] =
+                            std::array::from_fn(|word| planes[place as usize][router][word] | new[word]);
+                    }
+                    if is_end[router] && new.iter().zip(&ends).any(|(new, ends)| new & ends != 0) {
+                        between = hops;
+                    }
+                }
+                after.push(row);
+            }
+            if !grew {
+                break;
+            }
+            longest = hops;
+            open.iter().zip(&after).for_each(|(&router, &row)| reached[router] = row);
+            open.retain(|&router| reached[router] != all);
+        }
+        let is_missed =
+            |router: usize| reached[router].iter().zip(&ends).any(|(reached, end)| end & !reached != 0);
+        let is_connected = !open.iter().any(|&router| is_end[router] && is_missed(router));
+        Block { planes, words, longest, diameter: Diameter { hops: between, is_connected } }
+    }
+}
+
+/// The neighbours of routers inside a layer.
+struct Kept {
+    /// Per router, where its neighbours begin; behind the last, where they end.
+    begins: Vec<usize>,
+    neighbours: Vec<u32>,
+}
+
+impl Kept {
+    fn new(graph: &RouterGraph, links: &LinkSet) -> Self {
+        let (mut begins, mut neighbours) = (vec![0], Vec::new());
+        for router in 0..graph.routers() {
+            let row = graph.neighbours(router).iter().zip(graph.edge_ids(router));
+            neighbours
+                .extend(row.filter(|&(_, &edge)| links.contains(edge)).map(|(&neighbour, _)| neighbour));
+            begins.push(neighbours.len());
+        }
+        Kept { begins, neighbours }
+    }
+
+    fn of(&self, router: usize) -> &[u32] {
+        &self.neighbours[self.begins[router]..self.begins[router + 1]]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::distance::{UNREACHABLE, distances_from};
+    use crate::testing::random;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(16))]
+
+        /// With few targets and with more than one search has, in long chains and in pieces, and with hosts at some routers only.
+        #[test]
+        fn distances_are_those_of_single_searches(
+            routers in prop_oneof![1u32..80, 1000u32..1100], more in 0usize..200, every in 2u32..9, seed in any::<u64>(),
+        ) {
+            let edges = random(routers, more, seed).edges().to_vec();
+            let hosts_at = (0..routers).map(|router| router % 3).collect();
+            let graph = RouterGraph::new(hosts_at, edges);
+            let mut links = LinkSet::full(&graph);
+            (0..graph.edges().len() as u32).filter(|edge| edge % every == 1).for_each(|edge| links.remove(edge));
+            let inside = RouterGraph::new(
+                vec![1; routers as usize], links.iter().map(|edge| graph.edges()[edge as usize]).collect());
+            let hops = Hops::measure(&graph, &links);
+            let (mut diameter, mut found) = (Diameter { hops: 0, is_connected: true }, Vec::new());
+            let ends = endpoints(&graph);
+            for from in (0..routers).step_by(1 + routers as usize / 40).chain(ends.iter().copied()) {
+                let expected = distances_from(&inside, &[from], UNREACHABLE);
+                let longest = expected.iter().filter(|&&hops| hops != UNREACHABLE).max().unwrap();
+                prop_assert!(hops.longest() >= u32::from(*longest));
+                if routers < 80 || from % 50 == 0 {
+                    for distance in 0..=longest + 5 {
+                        hops.at(from, distance.into(), &mut found);
+                        for (to, &expected) in expected.iter().enumerate() {
+                            let is_found = found[to / 64] >> (to % 64) & 1 == 1;
+                            let is_at = expected == distance || distance == 0 && expected == UNREACHABLE;
+                            prop_assert_eq!(is_found, is_at, "{} to {}", from, to);
+                        }
+                    }
+                }
+                if ends.contains(&from) {
+                    for hops in ends.iter().map(|&to| expected[to as usize]) {
+                        match hops {
+                            UNREACHABLE => diameter.is_connected = false,
+                            hops => diameter.hops = diameter.hops.max(hops.into()),
+                        }
+                    }
+                }
+            }
+            prop_assert_eq!(hops.diameter(), diameter);
+        }
+    }
+}
