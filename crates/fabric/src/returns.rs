@@ -14,14 +14,22 @@ pub(crate) struct Returns {
     batch: u32,
     /// Bytes owed, per input port and lane.
     owed: Vec<u32>,
-    /// What has left since ports were last at one instant: when, from which port and lane, how much.
-    left: Vec<(Time, u32, u32)>,
+    /// What has left since ports were last at one instant.
+    left: Vec<Left>,
+    /// Per input port and lane, the bytes of what has left by the present instant; 0 but while credits are given back.
+    noted: Vec<u32>,
+    /// What has left buffers that have a batch by then; empty but while credits are given back.
+    of_batches: Vec<Left>,
 }
+
+/// What has left: when, from which port and lane, how much.
+type Left = (Time, u32, u32);
 
 impl Returns {
     /// Nothing is owed yet. `batch` must leave room for a packet in the buffer, or a sender may wait for ever.
     pub(crate) fn new(ports: usize, lanes: usize, batch: u32) -> Self {
-        Returns { lanes, batch, owed: vec![0; ports * lanes], left: Vec::new() }
+        let (owed, noted) = (vec![0; ports * lanes], vec![0; ports * lanes]);
+        Returns { lanes, batch, owed, left: Vec::new(), noted, of_batches: Vec::new() }
     }
 
     /// A packet leaves the buffer of an input port and lane at `at`.
@@ -46,11 +54,33 @@ impl Returns {
 
     /// All ports have started everything before `until`: gives back the batches that are full by then, in order of time.
     pub(crate) fn give_back(&mut self, until: Time, mut credit: impl FnMut(u16, u8, Time, u32)) {
-        let Returns { lanes, batch, owed, left } = self;
-        left.sort_unstable();
-        let ready = left.partition_point(|&(at, _, _)| at < until);
-        let mut departures = left[..ready].iter().copied().peekable();
+        let Returns { lanes, batch, owed, left, noted, of_batches } = self;
+        for &(at, account, bytes) in &*left {
+            if at < until {
+                noted[account as usize] += bytes;
+            }
+        }
+        // Most buffers have no batch yet, and then it does not matter in which order packets have left.
+        let mut later = 0;
+        for place in 0..left.len() {
+            let (at, account, bytes) = left[place];
+            if at >= until {
+                left[later] = left[place];
+                later += 1;
+                continue;
+            }
+            let (owed, noted) = (&mut owed[account as usize], &mut noted[account as usize]);
+            if *owed + *noted < *batch {
+                *owed += std::mem::take(noted);
+            } else {
+                of_batches.push((at, account, bytes));
+            }
+        }
+        left.truncate(later);
+        of_batches.sort_unstable();
+        let mut departures = of_batches.drain(..).peekable();
         while let Some((at, account, bytes)) = departures.next() {
+            noted[account as usize] = 0;
             let owed = &mut owed[account as usize];
             *owed += bytes;
             // What leaves in one instant goes back together.
@@ -60,7 +90,6 @@ impl Returns {
                 credit(ingress as u16, lane as u8, at, std::mem::take(owed));
             }
         }
-        left.drain(..ready);
     }
 
     /// Bytes that have left a buffer and not gone back.
