@@ -295,7 +295,8 @@ impl<M: Model> Worker<'_, M> {
                 self.loads.fill(0);
             }
             let epoch_end = window + grid.epoch;
-            self.outbox.wheel.begin_epoch(window..epoch_end);
+            let Outbox { wheel, homes, .. } = &mut self.outbox;
+            wheel.begin_epoch(window..epoch_end, homes.is_none());
             for window in window..epoch_end {
                 self.run_window(window);
             }

@@ -119,7 +119,7 @@ impl<'e, M: Model> Team<'e, M> {
             outbox: Outbox {
                 part: part as u32,
                 homes: (threads > 1).then(|| Arc::clone(homes)),
-                wheel: Wheel::new(ids.len(), threads == 1, grid.windows, grid.slots, grid.epoch),
+                wheel: Wheel::new(ids.len(), grid.windows, grid.slots, grid.epoch),
                 mail: (0..threads).map(|_| Vec::new()).collect(),
                 mail_first: u64::MAX,
                 soon: Default::default(),

@@ -42,7 +42,6 @@ pub(crate) struct Wheel<P> {
     open_length: u64,
     /// The same if besides all nodes are this partition's; else 0.
     open_length_to_all: u64,
-    is_only: bool,
     /// Where its inboxes are.
     open_row: Row,
     /// The first window of the running nodes' own side for what they are still to do.
@@ -59,8 +58,8 @@ pub(crate) struct Wheel<P> {
 }
 
 impl<P: Copy + Default> Wheel<P> {
-    /// A wheel for `nodes` nodes, which are all if it `is_only`, of whose windows `slots` (a power of two) are near; `epoch` (fewer) are run between two meetings.
-    pub(crate) fn new(nodes: usize, is_only: bool, windows: Windows, slots: usize, epoch: u64) -> Self {
+    /// A wheel for `nodes` nodes, of whose windows `slots` (a power of two) are near; `epoch` (fewer) are run between two meetings.
+    pub(crate) fn new(nodes: usize, windows: Windows, slots: usize, epoch: u64) -> Self {
         debug_assert!(slots.is_power_of_two() && slots <= 256 && epoch < slots as u64);
         let later_near = (slots as u64 - epoch).div_ceil(windows.step());
         Wheel {
@@ -72,7 +71,6 @@ impl<P: Copy + Default> Wheel<P> {
             opens: Time::ZERO,
             open_length: 0,
             open_length_to_all: 0,
-            is_only,
             open_row: Row::default(),
             own: 0,
             own_opens: Time::ZERO,
@@ -226,15 +224,15 @@ impl<P: Copy + Default> Wheel<P> {
         self.open = (own + 1) % self.windows.step();
     }
 
-    /// Begins an epoch: makes its first window the current one, and closes the epoch to messages.
-    pub(crate) fn begin_epoch(&mut self, windows: std::ops::Range<u64>) {
+    /// Begins an epoch: makes its first window the current one, and closes the epoch to messages. `is_only`: all nodes are this partition's.
+    pub(crate) fn begin_epoch(&mut self, windows: std::ops::Range<u64>, is_only: bool) {
         self.advance_to(windows.start);
         self.open = windows.end;
         self.opens = self.windows.start(windows.end);
         self.near = self.later_near;
         if self.near > 0 {
             self.open_length = self.windows.end(windows.end).0 - self.opens.0;
-            self.open_length_to_all = if self.is_only { self.open_length } else { 0 };
+            self.open_length_to_all = if is_only { self.open_length } else { 0 };
             self.open_row = self.inboxes.row(self.slot(windows.end));
         }
     }

@@ -175,12 +175,10 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
-    /// So many bytes wait. Few are the most so far.
+    /// So many bytes wait.
     #[inline(always)]
     pub(crate) fn note_queue(&mut self, bytes: u64) {
-        if bytes > self.max_queue {
-            self.max_queue = bytes;
-        }
+        self.max_queue = self.max_queue.max(bytes);
     }
 }
 

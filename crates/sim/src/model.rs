@@ -297,26 +297,27 @@ impl Model for World {
     }
 }
 
-/// A switch with plain duties, that trims packets or not.
-struct AtSwitch<'a, const TRIMS: bool> {
+/// A switch of which nothing special is asked: it trims packets or not, or is under flow control.
+struct AtSwitch<'a, const TRIMS: bool, const IS_LOSSLESS: bool> {
     world: &'a World,
     switch: &'a mut Switch,
     id: NodeIndex,
 }
 
-type AtPlain<'a> = AtSwitch<'a, false>;
-type AtTrimming<'a> = AtSwitch<'a, true>;
+type AtPlain<'a> = AtSwitch<'a, false, false>;
+type AtTrimming<'a> = AtSwitch<'a, true, false>;
+type AtLossless<'a> = AtSwitch<'a, false, true>;
 
-impl<const TRIMS: bool> Handler<Message> for AtSwitch<'_, TRIMS> {
+impl<const TRIMS: bool, const IS_LOSSLESS: bool> Handler<Message> for AtSwitch<'_, TRIMS, IS_LOSSLESS> {
     const SETS_TIMERS: bool = false;
+
+    #[inline(always)]
+    fn foresee(&mut self, messages: impl Messages<Message>) {
+        self.switch.foresee(self.world, messages);
+    }
 
     // Inlined into the engine's loop, so that a packet at a switch costs no call; hosts are the rarer case.
     #[inline(always)]
-    fn foresee(&mut self, messages: impl Messages<Message>) {
-        self.switch.foresee(self.world, messages);
-    }
-
-    #[inline(always)]
     fn handle(
         &mut self,
         at: Time,
@@ -325,44 +326,13 @@ impl<const TRIMS: bool> Handler<Message> for AtSwitch<'_, TRIMS> {
         foreseen: u32,
         out: &mut impl Scheduler<Message>,
     ) {
+        let AtSwitch { world, switch, id } = self;
         match message {
-            Message::Packet(packet) => {
-                self.switch.forward::<TRIMS>(self.world, self.id, at, packet, foreseen, out)
+            Message::Packet(packet) if IS_LOSSLESS => {
+                switch.forward_lossless(world, *id, at, packet, foreseen, out)
             }
-            timer => self.switch.on_timer(self.world, self.id, at, timer, out),
-        }
-    }
-}
-
-/// A switch under flow control.
-struct AtLossless<'a> {
-    world: &'a World,
-    switch: &'a mut Switch,
-    id: NodeIndex,
-}
-
-impl Handler<Message> for AtLossless<'_> {
-    const SETS_TIMERS: bool = false;
-
-    #[inline(always)]
-    fn foresee(&mut self, messages: impl Messages<Message>) {
-        self.switch.foresee(self.world, messages);
-    }
-
-    #[inline(always)]
-    fn handle(
-        &mut self,
-        at: Time,
-        _: u32,
-        message: &mut Message,
-        foreseen: u32,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        match message {
-            Message::Packet(packet) => {
-                self.switch.forward_lossless(self.world, self.id, at, packet, foreseen, out)
-            }
-            timer => self.switch.on_timer(self.world, self.id, at, timer, out),
+            Message::Packet(packet) => switch.forward::<TRIMS>(world, *id, at, packet, foreseen, out),
+            timer => switch.on_timer(world, *id, at, timer, out),
         }
     }
 }

@@ -111,10 +111,7 @@ impl Switch {
         out: &mut impl Scheduler<Message>,
     ) {
         self.last_event = now;
-        let exit = match foreseen {
-            UNFORESEEN => self.choose_exit(world, id, now, packet, out),
-            bits => Exit::from_bits(bits),
-        };
+        let exit = self.exit(world, id, now, packet, foreseen, out);
         let moment = Moment { at: now, is_over: out.is_last_of_instant() };
         if TRIMS {
             return self.enqueue(world, id, moment, exit.port, packet, out);
@@ -140,10 +137,7 @@ impl Switch {
         self.last_event = now;
         // Loads are those of this instant.
         self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
-        let exit = match foreseen {
-            UNFORESEEN => self.choose_exit(world, id, now, packet, out),
-            bits => Exit::from_bits(bits),
-        };
+        let exit = self.exit(world, id, now, packet, foreseen, out);
         let moment = Moment { at: now, is_over: out.is_last_of_instant() };
         let Switch { ports, random, .. } = self;
         ports.enqueue_lossless(exit, packet, moment, &world.rules, random, &mut Channels(out));
@@ -165,6 +159,23 @@ impl Switch {
             self.sample(world, now, out);
         }
         self.on_flush(world, id, now, FlowKey { src, flow }, out);
+    }
+
+    /// How a packet leaves: as was foreseen, if anything was.
+    #[inline(always)]
+    fn exit(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &mut Packet,
+        foreseen: u32,
+        out: &mut impl Scheduler<Message>,
+    ) -> Exit {
+        match foreseen {
+            UNFORESEEN => self.choose_exit(world, id, now, packet, out),
+            bits => Exit::from_bits(bits),
+        }
     }
 
     /// How a packet leaves that takes a minimal port.

@@ -236,12 +236,15 @@ impl Decider {
         }
     }
 
-    /// The port of a data packet among several where ports are [drawn](Foresight::Drawn); the hash would say `home`.
+    /// The port of a packet among several, where ports are [drawn](Foresight::Drawn).
     #[inline(always)]
-    pub fn draw(&mut self, home: PortId, ports: &[PortId], random: &mut impl Rng) -> PortId {
-        let port = ports[below(ports.len(), random)];
-        self.decisions.count(port != home);
-        port
+    pub fn drawn(&mut self, header: &Header, ports: &[PortId], random: &mut impl Rng) -> PortId {
+        let mut place = self.hashed(header, ports.len());
+        if header.carries == Carries::Data {
+            let home = std::mem::replace(&mut place, below(ports.len(), random));
+            self.decisions.count(place != home);
+        }
+        ports[place]
     }
 
     // The header is asked for only where more of it is wanted than the hash takes, and the view goes by value: then they are put together only there.
@@ -264,10 +267,11 @@ impl Decider {
             let Candidates { ports, set } = candidates;
             return self.port_of_role(header(), (ports, set), now, view, tags, random);
         }
-        let mut port = candidates.ports[self.hashed(&header(), candidates.ports.len())];
-        if self.quick == Quick::Spray && header().carries == Carries::Data {
-            port = self.draw(port, candidates.ports, random);
-        }
+        let ports = candidates.ports;
+        let port = match self.quick {
+            Quick::Spray => self.drawn(&header(), ports, random),
+            _ => ports[self.hashed(&header(), ports.len())],
+        };
         Hop { port, tag: header().tag }
     }
 

@@ -380,6 +380,16 @@ impl Host {
         self.turns.is_empty() && !self.nic.poll(NIC).1 && self.leaving.is_none() && !self.is_watched()
     }
 
+    /// Comes to `until`, or to a timer before it, if the host is still.
+    #[inline(always)]
+    fn rests(&mut self, until: Time, out: &impl Scheduler<Message>) -> bool {
+        let is_still = self.is_still();
+        if is_still {
+            self.checked = until.min(out.next_timer());
+        }
+        is_still
+    }
+
     /// Whether more may happen inside than what its flows send.
     #[inline(always)]
     fn is_watched(&self) -> bool {
@@ -395,8 +405,7 @@ impl Host {
         until: Time,
         out: &mut impl Scheduler<Message>,
     ) -> Option<Time> {
-        if self.is_still() {
-            self.checked = until.min(out.next_timer());
+        if self.rests(until, out) {
             return None;
         }
         self.advance_by_instants(world, id, until, out)
@@ -475,8 +484,7 @@ impl Host {
             let next = match turn {
                 Turn::Now(slot) => {
                     self.send_data(world, id, slot, at, until, out);
-                    if self.is_still() {
-                        self.checked = until.min(out.next_timer());
+                    if self.rests(until, out) {
                         return None;
                     }
                     continue;

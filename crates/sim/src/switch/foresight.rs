@@ -24,14 +24,9 @@ impl Switch {
         let Switch { ports, decider, row, trains, .. } = self;
         let trains = trains.all();
         messages.look(false, |message| {
-            let Message::Packet(packet) = message else { return UNFORESEEN };
-            if packet.is_of_the_link() {
-                return UNFORESEEN;
-            }
-            trains
-                .of(packet, |packet| Train::hashed(world, decider, *row, packet))
-                .way
-                .exit(packet, ports, world)
+            let Some(packet) = passing(message) else { return UNFORESEEN };
+            let train = trains.of(packet, |packet| Train::hashed(world, decider, *row, packet));
+            train.way.exit(packet, ports, world)
         });
     }
 
@@ -39,23 +34,20 @@ impl Switch {
     fn foresee_drawn(&mut self, world: &World, messages: impl Messages<Message>) {
         let Switch { ports, decider, draws, row, .. } = self;
         messages.look(true, |message| {
-            let Message::Packet(packet) = message else { return UNFORESEEN };
-            if packet.is_of_the_link() {
-                return UNFORESEEN;
-            }
-            let way = match *world.forwarding.table().candidates_in_row(*row, packet.dst).ports {
-                [] => return UNFORESEEN,
-                [only] => Way::new(world, packet, only, false),
-                ref several => {
-                    let home = several[decider.hashed(&header(world, packet), several.len())];
-                    match packet.kind {
-                        PacketKind::Data => Way::new(world, packet, decider.draw(home, several, draws), true),
-                        _ => Way::new(world, packet, home, false),
-                    }
-                }
-            };
+            let Some(packet) = passing(message) else { return UNFORESEEN };
+            let way =
+                Way::find(world, *row, packet, |ports| decider.drawn(&header(world, packet), ports, draws));
             way.exit(packet, ports, world)
         });
+    }
+}
+
+/// The packet that a message is, if it goes on to another node.
+#[inline(always)]
+fn passing(message: &mut Message) -> Option<&mut Packet> {
+    match message {
+        Message::Packet(packet) if !packet.is_of_the_link() => Some(packet),
+        _ => None,
     }
 }
 
@@ -106,14 +98,8 @@ impl Train {
 
     #[inline(never)]
     fn hashed(world: &World, decider: &Decider, row: Row, packet: &Packet) -> Self {
-        let way = match *world.forwarding.table().candidates_in_row(row, packet.dst).ports {
-            [] => Way(UNFORESEEN),
-            [only] => Way::new(world, packet, only, false),
-            ref several => {
-                let port = several[decider.hashed(&header(world, packet), several.len())];
-                Way::new(world, packet, port, packet.kind == PacketKind::Data)
-            }
-        };
+        let port = |ports: &[PortId]| ports[decider.hashed(&header(world, packet), ports.len())];
+        let way = Way::find(world, row, packet, port);
         Train { seen: packet.seen_by_hash(), way }
     }
 }
@@ -128,8 +114,14 @@ impl Way {
     /// Packets of one kind leave in several lanes.
     const HAS_LANES: u32 = 1 << 30;
 
+    /// The way of a packet, of whose ports `choose` names one if there are several.
     #[inline(always)]
-    fn new(world: &World, packet: &Packet, port: PortId, is_choice: bool) -> Way {
+    fn find(world: &World, row: Row, packet: &Packet, choose: impl FnOnce(&[PortId]) -> PortId) -> Way {
+        let (port, is_choice) = match *world.forwarding.table().candidates_in_row(row, packet.dst).ports {
+            [] => return Way(UNFORESEEN),
+            [only] => (only, false),
+            ref several => (choose(several), packet.kind == PacketKind::Data),
+        };
         let choice = if is_choice { Way::IS_CHOICE } else { 0 };
         match world.rules.only_lane(packet) {
             Some(lane) => Way(Exit { port, lane }.to_bits() | choice),
