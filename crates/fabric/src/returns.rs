@@ -12,14 +12,20 @@ pub(crate) struct Returns {
     lanes: usize,
     /// Bytes that go back at once, at least.
     batch: u32,
-    /// Bytes owed, per input port and lane.
-    owed: Vec<u32>,
+    /// Per input port and lane.
+    accounts: Vec<Account>,
     /// What has left since ports were last at one instant.
     left: Vec<Left>,
-    /// Per input port and lane, the bytes of what has left by the present instant; 0 but while credits are given back.
-    noted: Vec<u32>,
-    /// What has left buffers that have a batch by then; empty but while credits are given back.
+    /// What has left buffers that may have a batch; empty but while credits are given back.
     of_batches: Vec<Left>,
+}
+
+/// Bytes that have left a buffer and not gone back.
+#[derive(Clone, Copy, Debug, Default)]
+struct Account {
+    owed: u32,
+    /// Those of them that left since ports were last at one instant.
+    noted: u32,
 }
 
 /// What has left: when, from which port and lane, how much.
@@ -28,20 +34,22 @@ type Left = (Time, u32, u32);
 impl Returns {
     /// Nothing is owed yet. `batch` must leave room for a packet in the buffer, or a sender may wait for ever.
     pub(crate) fn new(ports: usize, lanes: usize, batch: u32) -> Self {
-        let (owed, noted) = (vec![0; ports * lanes], vec![0; ports * lanes]);
-        Returns { lanes, batch, owed, left: Vec::new(), noted, of_batches: Vec::new() }
+        let accounts = vec![Account::default(); ports * lanes];
+        Returns { lanes, batch, accounts, left: Vec::new(), of_batches: Vec::new() }
     }
 
     /// A packet leaves the buffer of an input port and lane at `at`.
     #[inline(always)]
     pub(crate) fn note(&mut self, ingress: u16, lane: usize, at: Time, bytes: u32) {
-        self.left.push((at, (usize::from(ingress) * self.lanes + lane) as u32, bytes));
+        let account = usize::from(ingress) * self.lanes + lane;
+        self.accounts[account].noted += bytes;
+        self.left.push((at, account as u32, bytes));
     }
 
     /// A packet leaves a buffer whose packets leave in order: what goes back at once, if anything does.
     #[inline]
     pub(crate) fn take(&mut self, ingress: u16, lane: usize, bytes: u32) -> Option<u32> {
-        let owed = &mut self.owed[usize::from(ingress) * self.lanes + lane];
+        let Account { owed, .. } = &mut self.accounts[usize::from(ingress) * self.lanes + lane];
         *owed += bytes;
         (*owed >= self.batch).then(|| std::mem::take(owed))
     }
@@ -54,13 +62,7 @@ impl Returns {
 
     /// All ports have started everything before `until`: gives back the batches that are full by then, in order of time.
     pub(crate) fn give_back(&mut self, until: Time, mut credit: impl FnMut(u16, u8, Time, u32)) {
-        let Returns { lanes, batch, owed, left, noted, of_batches } = self;
-        for &(at, account, bytes) in &*left {
-            if at < until {
-                noted[account as usize] += bytes;
-            }
-        }
-        // Most buffers have no batch yet, and then it does not matter in which order packets have left.
+        let Returns { lanes, batch, accounts, left, of_batches } = self;
         let mut later = 0;
         for place in 0..left.len() {
             let (at, account, bytes) = left[place];
@@ -69,9 +71,11 @@ impl Returns {
                 later += 1;
                 continue;
             }
-            let (owed, noted) = (&mut owed[account as usize], &mut noted[account as usize]);
+            // Most buffers have no batch yet, and then it does not matter in which order packets have left.
+            let Account { owed, noted } = &mut accounts[account as usize];
             if *owed + *noted < *batch {
-                *owed += std::mem::take(noted);
+                *owed += bytes;
+                *noted -= bytes;
             } else {
                 of_batches.push((at, account, bytes));
             }
@@ -80,9 +84,9 @@ impl Returns {
         of_batches.sort_unstable();
         let mut departures = of_batches.drain(..).peekable();
         while let Some((at, account, bytes)) = departures.next() {
-            noted[account as usize] = 0;
-            let owed = &mut owed[account as usize];
+            let Account { owed, noted } = &mut accounts[account as usize];
             *owed += bytes;
+            *noted -= bytes;
             // What leaves in one instant goes back together.
             let is_whole = departures.peek().is_none_or(|&(next, other, _)| (next, other) != (at, account));
             if is_whole && *owed >= *batch {
@@ -95,8 +99,8 @@ impl Returns {
     /// Bytes that have left a buffer and not gone back.
     pub(crate) fn owed(&self, ingress: u16, lane: usize) -> u64 {
         let account = usize::from(ingress) * self.lanes + lane;
-        let noted = self.left.iter().filter(|&&(_, of, _)| of as usize == account);
-        u64::from(self.owed[account]) + noted.map(|&(_, _, bytes)| u64::from(bytes)).sum::<u64>()
+        let Account { owed, noted } = self.accounts[account];
+        u64::from(owed) + u64::from(noted)
     }
 }
 
