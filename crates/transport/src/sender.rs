@@ -173,6 +173,7 @@ impl Sender {
     }
 
     /// Bytes never sent.
+    #[inline]
     pub fn remaining(&self, transport: &Transport) -> Bytes {
         Bytes(self.content.unsent(self.next, transport.options.mtu.0))
     }

@@ -751,21 +751,27 @@ impl Decider {
         self.redraws_on_loss || self.heeds
     }
 
-    /// The sender of a flow learnt something.
+    /// The tag of all packets of a flow that leave before its sender learns something more: until then neither [`Self::tag`] nor [`Self::may_send`] need be asked. None: they must
+    /// be. `oldest` is the oldest packet not acknowledged.
+    pub fn settled(&self, flow: FlowRef, oldest: u32) -> Option<Tag> {
+        each!(&self.flows, table => table.settled(flow, oldest), None)
+    }
+
+    /// The sender of a flow learnt something: what it should do, and what is [settled](Self::settled) then.
     pub fn on_feedback<'t>(
         &mut self,
         flow: FlowRef,
         feedback: &Feedback,
         tags: impl FnOnce() -> TagSpace<'t>,
         random: &mut impl Rng,
-    ) -> Advice {
+    ) -> (Advice, Option<Tag>) {
         if self.redraws_on_loss
             && (feedback.window_cut || feedback.reroute || feedback.cause == Cause::Timeout)
         {
             let another = |current| tags().another(current, random);
             each!(&mut self.flows, table => table.redraw(flow, another), ());
         }
-        each!(&mut self.flows, table => table.on_feedback(flow, feedback), Advice::Continue)
+        each!(&mut self.flows, table => table.on_feedback(flow, feedback), (Advice::Continue, None))
     }
 
     /// A packet of a flow met a cut link, its sender learnt: the flow leaves the packet's path, unless it has left it before.
@@ -778,7 +784,7 @@ impl Decider {
     ) {
         let dead = Tag::from_bits(feedback.tag);
         each!(&mut self.flows, table => table.leave(flow, dead, |dead| tags().another(dead, random)), ());
-        each!(&mut self.flows, table => table.on_feedback(flow, feedback), Advice::Continue);
+        each!(&mut self.flows, table => { table.on_feedback(flow, feedback); }, ());
     }
 
     /// A pause may have lasted long enough; one that began later goes on.

@@ -3,6 +3,7 @@ use std::path::Path;
 use netloom_topology::{BuildContext, SlimFly, Topology};
 use netloom_units::Bytes;
 use netloom_units::kind::Kind;
+use proptest::prelude::*;
 use rand_pcg::Pcg64Mcg;
 
 use super::*;
@@ -215,7 +216,7 @@ fn flowcut_takes_a_new_entropy_value_only_when_nothing_is_in_flight() {
     let first = nic.send(flow, Time(0), space);
     let ack = |nic: &mut Place, rtt_us, in_flight| {
         let feedback = feedback(Cause::Ack, rtt_us, in_flight);
-        nic.decider.on_feedback(flow, &feedback, || space, &mut nic.random)
+        nic.decider.on_feedback(flow, &feedback, || space, &mut nic.random).0
     };
     ack(&mut nic, 13, 50);
     while ack(&mut nic, 130, 50) == Advice::Continue {
@@ -229,6 +230,74 @@ fn flowcut_takes_a_new_entropy_value_only_when_nothing_is_in_flight() {
     assert_eq!((nic.decider.counts(flow).decisions.taken, nic.decider.counts(flow).drains), (1, 1));
     nic.decider.on_end(flow);
     assert_eq!(nic.decider.counts(flow), FlowCounts::default());
+}
+
+proptest! {
+    /// What a sender does that asks for no packet's way while its flow is settled.
+    #[test]
+    fn what_is_settled_holds_until_the_sender_learns_something(
+        preset in prop::sample::select(nic_presets()),
+        steps in prop::collection::vec((0..6u8, 13..300u64, 0..3u32, 0..4u32), 1..40),
+    ) {
+        let (mut nic, space) = (Place::nic(preset), TagSpace::Entropy(256));
+        let flow = flow(4);
+        nic.decider.begin(flow, None, space, &mut nic.random);
+        let (mut now, mut oldest, mut next) = (Time(0), 0, 0);
+        for (step, time, in_flight, packets) in steps {
+            now += Time::from_us(time);
+            oldest = next.min(oldest + packets);
+            let told = Feedback { oldest, next, ..feedback(Cause::Ack, time, in_flight) };
+            let told = match step {
+                0 | 1 => Some(told),
+                2 => Some(Feedback { window_cut: true, ..told }),
+                3 => Some(Feedback { cause: Cause::Timeout, ..told }),
+                _ => None,
+            };
+            if let Some(told) = told {
+                let (_, settled) = nic.decider.on_feedback(flow, &told, || space, &mut nic.random);
+                prop_assert_eq!(settled, nic.decider.settled(flow, oldest));
+            } else if step == 4 {
+                nic.decider.on_deadline(flow, now);
+            } else if nic.decider.may_send(flow, next, oldest) {
+                nic.send(flow, now, space);
+                next += 1;
+            }
+            if let Some(tag) = nic.decider.settled(flow, oldest) {
+                let before = nic.decider.counts(flow);
+                for later in 0..4 {
+                    prop_assert!(nic.decider.clone().may_send(flow, next + 7 * later, next.min(oldest + later)));
+                    let (mut decider, mut random) = (nic.decider.clone(), nic.random.clone());
+                    let then = now + Time::from_us(u64::from(100 * later));
+                    prop_assert_eq!(decider.tag(flow, 4096, then, || space, &mut random), tag);
+                    prop_assert_eq!(decider.counts(flow), before);
+                }
+            }
+        }
+    }
+}
+
+/// All schemes in which NICs take part.
+fn nic_presets() -> Vec<&'static str> {
+    let of_nic = preset::PRESETS.iter().filter(|preset| preset.routing().placement == Placement::Nic);
+    of_nic.map(|preset| preset.name).collect()
+}
+
+#[test]
+fn an_open_flowcut_is_settled_and_one_that_drains_is_not() {
+    let (mut nic, space) = (Place::nic("flowcut-nic"), TagSpace::Entropy(256));
+    let flow = flow(4);
+    let first = nic.decider.begin(flow, None, space, &mut nic.random);
+    assert_eq!(nic.decider.settled(flow, 0), Some(first));
+    let ack = |nic: &mut Place, rtt_us, in_flight| {
+        nic.decider.on_feedback(flow, &feedback(Cause::Ack, rtt_us, in_flight), || space, &mut nic.random).1
+    };
+    assert_eq!(ack(&mut nic, 13, 50), Some(first));
+    let settled: Vec<_> = (0..20).map(|_| ack(&mut nic, 130, 50)).collect();
+    assert_eq!((settled[0], settled[19]), (Some(first), None));
+    assert_eq!(ack(&mut nic, 130, 0), None);
+    let second = nic.send(flow, Time(0), space);
+    // Packets up to 50 had been on the first path.
+    assert_eq!([0, 49, 50].map(|oldest| nic.decider.settled(flow, oldest)), [None, None, Some(second)]);
 }
 
 #[test]

@@ -20,4 +20,8 @@ impl Runs for Flow {
     fn continues(&self, (): &mut (), _: Time, _: u32) -> bool {
         true
     }
+
+    fn is_settled(&self, (): &(), _: u32) -> bool {
+        true
+    }
 }

@@ -275,6 +275,7 @@ impl FlowcutState {
     }
 
     /// Something came back. Only ACKs say something of the path (§II-B: correct the RTT, normalise it, average it, compare).
+    #[inline]
     pub(super) fn on_feedback(
         &mut self,
         config: &Flowcut,
@@ -288,9 +289,11 @@ impl FlowcutState {
         let rtt = config.timestamps.measure(feedback.rtt.saturating_sub(feedback.way));
         let ratio = rtt.0 as f64 / self.least(config, shared).update(feedback.hops, rtt).0 as f64;
         self.average += config.alpha * (ratio - self.average);
-        let beta = config.beta.unwrap_or(config.alpha);
-        self.trend += beta * ((ratio - self.last) - self.trend);
-        self.last = ratio;
+        if config.trend_threshold.is_some() {
+            let beta = config.beta.unwrap_or(config.alpha);
+            self.trend += beta * ((ratio - self.last) - self.trend);
+            self.last = ratio;
+        }
 
         let congested = self.is_congested(config) && (config.drain_tail || feedback.remaining.0 > 0);
         if self.phase == Phase::Open && congested && feedback.remaining >= config.min_remaining {
@@ -353,6 +356,11 @@ impl Runs for Flowcut {
 
     fn may_send(&self, state: &FlowcutState, next: u32, oldest: u32) -> bool {
         state.may_send(self, next, oldest)
+    }
+
+    // An open flow leaves its path when an ACK says so.
+    fn is_settled(&self, state: &FlowcutState, oldest: u32) -> bool {
+        state.phase == Phase::Open && oldest >= state.old_path_end
     }
 
     fn expects(&self) -> bool {

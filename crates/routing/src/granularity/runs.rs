@@ -51,6 +51,11 @@ pub(crate) trait Runs: Clone {
         true
     }
 
+    /// Whether a sender may send all new packets on the present path, whenever that is, until it learns something more. `oldest` is the oldest packet not acknowledged.
+    fn is_settled(&self, _: &Self::Run, _oldest: u32) -> bool {
+        false
+    }
+
     /// A sender learnt something.
     fn on_feedback(&self, _: &mut Self::Run, _: &mut Self::Shared, _: &Feedback) -> Advice {
         Advice::Continue

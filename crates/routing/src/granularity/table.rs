@@ -98,11 +98,21 @@ impl<G: Runs> Table<G> {
         kept.is_none_or(|kept| self.granularity.may_send(&kept.run, next, oldest))
     }
 
-    pub(crate) fn on_feedback(&mut self, flow: FlowRef, feedback: &Feedback) -> Advice {
+    /// The tag of all packets of a flow, if they may be sent, until its sender learns something more.
+    #[inline]
+    pub(crate) fn settled(&self, flow: FlowRef, oldest: u32) -> Option<Tag> {
+        let kept = self.flows.get(flow).filter(|kept| self.granularity.is_settled(&kept.run, oldest))?;
+        Some(kept.hop.tag)
+    }
+
+    /// What a sender should do that learnt something, and what is [settled](Self::settled) after it.
+    #[inline]
+    pub(crate) fn on_feedback(&mut self, flow: FlowRef, feedback: &Feedback) -> (Advice, Option<Tag>) {
         let Table { granularity, flows, shared } = self;
-        flows
-            .get_mut(flow)
-            .map_or(Advice::Continue, |kept| granularity.on_feedback(&mut kept.run, shared, feedback))
+        let Some(kept) = flows.get_mut(flow) else { return (Advice::Continue, None) };
+        let advice = granularity.on_feedback(&mut kept.run, shared, feedback);
+        let is_settled = granularity.is_settled(&kept.run, feedback.oldest);
+        (advice, is_settled.then_some(kept.hop.tag))
     }
 
     pub(crate) fn on_deadline(&mut self, flow: FlowRef, now: Time) {

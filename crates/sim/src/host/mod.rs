@@ -24,7 +24,7 @@ mod trimmed;
 use netloom_engine::Scheduler;
 use netloom_fabric::{Credit, Flags, Packet, PacketKind, Ports, Stamp};
 use netloom_record::{FlowRecord, GapRecord};
-use netloom_routing::{Advice, Decider, FlowCounts, FlowKey, FlowRef};
+use netloom_routing::{Advice, Decider, FlowCounts, FlowKey, FlowRef, Tag};
 use netloom_transport::congestion::hpcc::LinkState;
 use netloom_transport::{Ack, Feedback, ReactionPoint, Sender};
 use netloom_units::random::Stream;
@@ -173,6 +173,8 @@ struct Flow {
     start: Time,
     idle_fct: Time,
     sender: Sender,
+    /// The tag of what it sends until its sender learns something more; none: the host's decider, or the sender's congestion control, has to be asked for each packet.
+    settled: Option<Tag>,
     in_turn: bool,
     /// When its timer fires; another one means nothing. `Time::MAX`: none is set.
     timer: Time,
@@ -609,9 +611,9 @@ impl Host {
             (next, concerns_others) = subflows::take(&mut self.connections, world, flow, next);
         }
         let size = u32::from(next.payload) + world.transport.options.header.0 as u32;
-        let tag = match self.decider.is_some() || flow.sender.knows_paths() {
-            true => self.choose_path(world, id, slot, u32::from(next.payload), at),
-            false => 0,
+        let tag = match flow.settled {
+            Some(tag) => tag.bits(),
+            None => self.choose_path(world, id, slot, u32::from(next.payload), at),
         };
         let flow = self.flows[slot as usize].as_mut()?;
         let mut packet = Packet {
@@ -685,9 +687,14 @@ impl Host {
         if let Some(path) = flow.sender.path(&world.transport, |p| random.random_bool(p)) {
             return path;
         }
+        let Some(decider) = decider else { return 0 };
         let dst = flow.dst;
         let tags = || world.routes(at).tags(id, dst);
-        decider.as_mut().map_or(0, |decider| decider.tag(flow.at, payload, at, tags, random).bits())
+        let tag = decider.tag(flow.at, payload, at, tags, random);
+        if !flow.sender.knows_paths() {
+            flow.settled = decider.settled(flow.at, flow.sender.oldest());
+        }
+        tag.bits()
     }
 
     #[inline(always)]
@@ -803,9 +810,11 @@ impl Host {
         out: &mut impl Scheduler<Message>,
     ) {
         let Some(decider) = self.decider.as_mut().filter(|decider| decider.listens()) else { return };
-        let Some(flow) = &self.flows[slot as usize] else { return };
+        let Some(flow) = &mut self.flows[slot as usize] else { return };
         let tags = || world.routes(feedback.now).tags(id, flow.dst);
-        match decider.on_feedback(flow.at, feedback, tags, &mut self.random) {
+        let (advice, settled) = decider.on_feedback(flow.at, feedback, tags, &mut self.random);
+        flow.settled = settled.filter(|_| !flow.sender.knows_paths());
+        match advice {
             Advice::Continue => {}
             Advice::PauseUntil(limit) => {
                 out.timer(limit, Message::PauseLimit { slot, flow: flow.at.key.flow });
@@ -815,8 +824,9 @@ impl Host {
 
     /// A packet of a flow met a cut link: whoever chooses the flow's path chooses another one.
     fn leave_path(&mut self, world: &World, id: u32, slot: u32, feedback: &Feedback) {
-        let (Some(decider), Some(flow)) = (&mut self.decider, &self.flows[slot as usize]) else { return };
+        let (Some(decider), Some(flow)) = (&mut self.decider, &mut self.flows[slot as usize]) else { return };
         let tags = || world.routes(feedback.now).tags(id, flow.dst);
+        flow.settled = None;
         decider.on_unreachable(flow.at, feedback, tags, &mut self.random);
     }
 
@@ -968,8 +978,9 @@ impl Flow {
             return None;
         }
         // A draining flow still repeats what was lost: otherwise it would never be empty.
-        let may_send = decider
-            .is_none_or(|decider| decider.may_send(self.at, self.sender.next(), self.sender.oldest()))
+        let may_send = self.settled.is_some()
+            || decider
+                .is_none_or(|decider| decider.may_send(self.at, self.sender.next(), self.sender.oldest()))
             || self.sender.must_resend();
         may_send.then_some(from)
     }

@@ -161,6 +161,7 @@ impl Host {
             bytes: if stream { Bytes(0) } else { bytes },
             start: now,
             idle_fct,
+            settled: (tag.is_none() && !sender.knows_paths()).then(Tag::default),
             sender,
             in_turn: false,
             timer: Time::MAX,
