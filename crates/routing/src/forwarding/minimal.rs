@@ -1,9 +1,9 @@
 //! The candidate ports of every switch towards every host.
 
 use netloom_topology::{ChannelId, HostId, Network, NodeId, PortId};
-use rustc_hash::FxHashMap;
 
 use super::distances::{Distances, ROOTS, bits};
+use super::numbering::Numbering;
 use super::port_sets::PortSets;
 use super::rows::{Numbers, Rows, Ways};
 use crate::header::Candidates;
@@ -159,18 +159,22 @@ impl RouteTable {
             last_port.push(port);
         }
         let edges = edge_switch.len();
-        let mut sets = Sets::after(before);
+        let known = before.iter().flat_map(|before| before.sets.iter());
+        let most = (hosts..network.nodes()).map(|switch| network.ports(switch).len()).max().unwrap_or(0);
+        let mut numbering = Numbering::new(most, known);
         let mut rows = Rows::new(switches);
         let mut distances = Distances::new(network, is_cut);
         let roots: Vec<usize> = edge_switch.iter().map(|&switch| (switch - hosts) as usize).collect();
         let mut reach = Reach::default();
+        let mut ways = vec![Ways::new(); switches];
         for some in roots.chunks(ROOTS) {
             distances.measure(some);
             reach.count(&distances, &roots);
-            rows.add(some, &sets.of_roots(&distances, switches));
+            numbering.of_roots(&distances, &mut ways);
+            rows.add(some, &ways);
         }
         let (row_of, set_of) = rows.finish(edges);
-        let sets = PortSets::new(&sets.sets);
+        let sets = numbering.finish();
         let edge_of = Edges::new(edge_of_host, edges);
         RouteTable { hosts, edge_switch, edges, edge_index, edge_of, last_port, row_of, set_of, sets, reach }
     }
@@ -182,11 +186,10 @@ impl RouteTable {
 
     /// A switch with hosts, and a host that it does not reach.
     pub fn unreachable(&self) -> Option<Unreachable> {
-        let is_empty: Vec<bool> = self.sets.iter().map(<[PortId]>::is_empty).collect();
+        let empty = self.sets.iter().position(<[PortId]>::is_empty)? as u32;
         let lost = (0..).zip(&self.edge_switch).flat_map(|(own, &switch)| {
-            let (start, is_empty) = (self.row(switch).start, &is_empty);
-            let set = move |edge: u32| self.set_of.at(start + edge as usize);
-            let is_lost = move |&edge: &u32| edge != own && is_empty[set(edge) as usize];
+            let start = self.row(switch).start;
+            let is_lost = move |&edge: &u32| edge != own && self.set_of.at(start + edge as usize) == empty;
             (0..self.edges()).filter(is_lost).map(move |edge| (edge, switch))
         });
         let (edge, switch) = lost.min()?;
@@ -271,94 +274,6 @@ impl RouteTable {
     }
 }
 
-/// Sets of ports by their numbers, in the order in which they come up by edge switch and then by switch.
-struct Sets {
-    sets: Vec<Box<[PortId]>>,
-    known: FxHashMap<Box<[PortId]>, u32>,
-}
-
-/// A set that has come up among the ways to the roots of the moment, and where first.
-struct Fresh {
-    first: (usize, usize),
-    set: Box<[PortId]>,
-}
-
-impl Sets {
-    fn after(before: Option<&RouteTable>) -> Self {
-        let sets: Vec<Box<[PortId]>> =
-            before.map_or_else(Vec::new, |before| before.sets.iter().map(Box::from).collect());
-        let known = (0..).zip(&sets).map(|(number, set)| (set.clone(), number)).collect();
-        Sets { sets, known }
-    }
-
-    /// The ways of all switches to the roots that have been measured.
-    fn of_roots(&mut self, distances: &Distances, switches: usize) -> Vec<Ways> {
-        let known = self.sets.len() as u32;
-        let (mut fresh, mut ports, mut set) = (Vec::new(), Vec::new(), Vec::new());
-        let mut all: Vec<Ways> = vec![Ways::new(); switches];
-        for (here, ways) in all.iter_mut().enumerate() {
-            distances.closer(here, &mut ports);
-            each_set(&ports, distances.roots(), &mut set, |set, roots| {
-                let number = self.known.get(set).copied().unwrap_or_else(|| {
-                    let number = known + fresh.len() as u32;
-                    self.known.insert(set.into(), number);
-                    fresh.push(Fresh { first: (usize::MAX, 0), set: set.into() });
-                    number
-                });
-                if let Some(fresh) = number.checked_sub(known).map(|place| &mut fresh[place as usize]) {
-                    fresh.first = fresh.first.min((roots.trailing_zeros() as usize, here));
-                }
-                ways.push((roots, number));
-            });
-        }
-        let mut order: Vec<usize> = (0..fresh.len()).collect();
-        order.sort_unstable_by_key(|&place| fresh[place].first);
-        let mut number_of = vec![0; fresh.len()];
-        for (number, &place) in (known..).zip(&order) {
-            number_of[place] = number;
-            self.known.insert(fresh[place].set.clone(), number);
-            self.sets.push(fresh[place].set.clone());
-        }
-        for (_, number) in all.iter_mut().flatten().filter(|&&mut (_, number)| number >= known) {
-            *number = number_of[(*number - known) as usize];
-        }
-        all
-    }
-}
-
-/// Calls `found` with every set of ports that lead nearer to some roots, and those roots; `set` is room to work.
-fn each_set(
-    ports: &[(PortId, u64)],
-    roots: u64,
-    set: &mut Vec<PortId>,
-    mut found: impl FnMut(&[PortId], u64),
-) {
-    let (one, several) =
-        ports.iter().fold((0, 0), |(one, several), &(_, of_port)| (one | of_port, several | one & of_port));
-    if roots & !one != 0 {
-        found(&[], roots & !one);
-    }
-    for &(port, of_port) in ports.iter().filter(|&&(_, of_port)| of_port & !several != 0) {
-        found(&[port], of_port & !several);
-    }
-    let mut rest = several;
-    while rest != 0 {
-        let root = rest & rest.wrapping_neg();
-        let mut alike = rest;
-        set.clear();
-        for &(port, of_port) in ports {
-            if of_port & root != 0 {
-                set.push(port);
-                alike &= of_port;
-            } else {
-                alike &= !of_port;
-            }
-        }
-        found(set, alike);
-        rest &= !alike;
-    }
-}
-
 /// Hops between all switches that have hosts, on minimal paths.
 #[derive(Clone, Debug)]
 pub(crate) struct Hops {
@@ -418,7 +333,7 @@ impl Hops {
 mod tests {
     use std::path::Path;
 
-    use netloom_topology::{BuildContext, Dragonfly, FatTree, Jellyfish, SlimFly, Topology};
+    use netloom_topology::{BuildContext, Complete, Dragonfly, FatTree, Jellyfish, SlimFly, Topology};
     use proptest::prelude::*;
 
     use super::*;
@@ -431,6 +346,8 @@ mod tests {
             build(Topology::SlimFly(SlimFly { q: Some(7), ..SlimFly::default() })),
             build(Topology::Dragonfly(Dragonfly { hosts_per_switch: Some(3), ..Dragonfly::default() })),
             build(Topology::Jellyfish(Jellyfish { switches: 90, degree: 5, ..Jellyfish::default() })),
+            // With more ports than a word has bits.
+            build(Topology::Complete(Complete { switches: 75, ..Complete::default() })),
         ]
     }
 
@@ -463,9 +380,9 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(12))]
 
         /// On what is left of a network every port leads nearer by its length, and the hops are those of the way; sets are numbered as they
-        /// come up by edge switch, then by switch.
+        /// come up by edge switch, then by switch, after those that were there before.
         #[test]
-        fn ports_lie_on_the_shortest_ways(of in 0usize..4, seed in any::<u64>(), cuts in 0u64..4) {
+        fn ports_lie_on_the_shortest_ways(of in 0usize..5, seed in any::<u64>(), cuts in 0u64..4, is_later in any::<bool>()) {
             let network = &networks()[of];
             let is_cut: Vec<bool> = (0..u64::from(network.channels()) / 2)
                 .map(|link| {
@@ -475,9 +392,10 @@ mod tests {
                 })
                 .collect();
             let is_channel_cut = |channel: ChannelId| is_cut[channel as usize / 2];
-            let table = RouteTable::in_part(network, is_channel_cut, None);
+            let before = is_later.then(|| RouteTable::in_part(network, |channel| channel / 2 % 5 == 3 && is_channel_cut(channel), None));
+            let table = RouteTable::in_part(network, is_channel_cut, before.as_ref());
             let hops = Hops::measure(network, &table, is_channel_cut);
-            let mut known: Vec<Vec<PortId>> = Vec::new();
+            let mut known: Vec<Vec<PortId>> = before.iter().flat_map(|table| table.sets.iter().map(<[PortId]>::to_vec)).collect();
             for edge in 0..table.edges() {
                 let root = table.edge_switch(edge);
                 let lengths = lengths(network, &is_cut, root);

@@ -11,6 +11,7 @@ pub mod dependency;
 mod distances;
 mod layers;
 mod minimal;
+mod numbering;
 mod paths;
 mod port_sets;
 mod rows;

@@ -3,7 +3,7 @@
 use netloom_topology::PortId;
 
 /// Sets of ports.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct PortSets {
     sets: Vec<Set>,
     /// The ports of those that have several.
@@ -20,16 +20,17 @@ struct Set {
 }
 
 impl PortSets {
-    pub(super) fn new(sets: &[Box<[PortId]>]) -> Self {
-        let mut ports = Vec::new();
-        let sets = sets.iter().map(|set| {
-            let start = ports.len() as u32;
-            if set.len() > 1 {
-                ports.extend_from_slice(set);
-            }
-            Set { start, count: set.len() as u16, first: set.first().copied().unwrap_or_default() }
+    /// Adds one, its ports in ascending order.
+    pub(super) fn push(&mut self, set: &[PortId]) {
+        let start = self.ports.len() as u32;
+        if set.len() > 1 {
+            self.ports.extend_from_slice(set);
+        }
+        self.sets.push(Set {
+            start,
+            count: set.len() as u16,
+            first: set.first().copied().unwrap_or_default(),
         });
-        PortSets { sets: sets.collect(), ports }
     }
 
     /// All of them in their order.
