@@ -63,39 +63,35 @@ pub struct KShortestPaths {
 impl KShortestPaths {
     /// Paths from one router to another as directed edges, by ascending length.
     pub fn paths(&self, graph: &RouterGraph, from: u32, to: u32) -> Vec<Vec<u32>> {
-        self.paths_to(graph, &[from], to).remove(0)
+        self.paths_by(graph, &distances_from(graph, &[to], UNREACHABLE), from, to)
     }
 
-    /// Paths from many routers to one: the form for all pairs, which searches the distances once per destination.
+    /// The same where it is known how many hops every router is from the destination ([`distances_from`]), as for all pairs.
     ///
     /// Paths are enumerated length by length, depth first, never entering a router from which the destination is too far.
     /// This visits little beyond the paths themselves on the well-connected graphs at hand. Where few paths are
     /// short, Yen's algorithm finds the rest.
-    pub fn paths_to(&self, graph: &RouterGraph, sources: &[u32], to: u32) -> Vec<Vec<Vec<u32>>> {
-        let distance = distances_from(graph, &[to], UNREACHABLE);
-        let one = |&from: &u32| {
-            let minimal = distance[from as usize];
-            if from == to || minimal == UNREACHABLE {
-                return Vec::new();
-            }
-            let mut search = Enumeration {
-                graph,
-                distance: &distance,
-                wanted: self.k,
-                rng: self.seed.map(|seed| Analysis::Paths(from, to).stream(seed)),
-                visited: vec![from],
-                path: Vec::new(),
-                found: Vec::new(),
-            };
-            for length in minimal..=minimal.saturating_add(SLACK) {
-                search.extend(from, length);
-                if search.found.len() == self.k {
-                    return search.found;
-                }
-            }
-            yen(graph, from, to, self.k)
+    pub fn paths_by(&self, graph: &RouterGraph, distance: &[u16], from: u32, to: u32) -> Vec<Vec<u32>> {
+        let minimal = distance[from as usize];
+        if from == to || minimal == UNREACHABLE {
+            return Vec::new();
+        }
+        let mut search = Enumeration {
+            graph,
+            distance,
+            wanted: self.k,
+            rng: self.seed.map(|seed| Analysis::Paths(from, to).stream(seed)),
+            visited: vec![from],
+            path: Vec::new(),
+            found: Vec::new(),
         };
-        sources.iter().map(one).collect()
+        for length in minimal..=minimal.saturating_add(SLACK) {
+            search.extend(from, length);
+            if search.found.len() == self.k {
+                return search.found;
+            }
+        }
+        yen(graph, from, to, self.k)
     }
 }
 

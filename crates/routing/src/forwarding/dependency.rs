@@ -254,14 +254,19 @@ fn follow(network: &Network, table: &RouteTable, ways: Ways<'_>, vcs: u8, listen
 
 fn follow_paths(network: &Network, paths: &Paths, vcs: u8, listener: &mut impl Listen) {
     let mut onward = Onward::default();
-    for path in paths.iter() {
-        let mut vc = 0;
-        for pair in path.windows(2) {
-            let [channel, next] =
-                [pair[0], pair[1]].map(|step| network.ports(step.switch)[usize::from(step.port)]);
-            onward.set(network, pair[1].switch, &[pair[1].port]);
-            listener.depend(channel, VcSet::of(vc), &onward);
-            vc = channels::next(vc, rank(network, channel), rank(network, next), vcs);
+    for to in 0..paths.edges() {
+        for path in paths.all_to(to) {
+            let mut vc = 0;
+            for pair in path.windows(2) {
+                let [channel, next] =
+                    [pair[0], pair[1]].map(|step| network.ports(step.switch)[usize::from(step.port)]);
+                onward.set(network, pair[1].switch, &[pair[1].port]);
+                listener.depend(channel, VcSet::of(vc), &onward);
+                vc = channels::next(vc, rank(network, channel), rank(network, next), vcs);
+            }
+        }
+        if listener.is_content() {
+            return;
         }
     }
 }

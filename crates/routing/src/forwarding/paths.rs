@@ -1,8 +1,11 @@
 //! Explicit paths between switches with hosts: a packet carries the number of its path, and every switch on it knows the port.
 
-use netloom_paths::routes::KShortest;
+use std::sync::OnceLock;
+
+use netloom_paths::distance::{UNREACHABLE, distances_from};
+use netloom_paths::routes::{KShortest, KShortestPaths};
 use netloom_paths::{Routes, SchemeError};
-use netloom_topology::{ChannelId, Network, NodeId, PortId};
+use netloom_topology::{ChannelId, Network, NodeId, PortId, RouterGraph};
 use netloom_units::Invalid;
 
 use super::layers::{LIMIT, disconnected, live_graph};
@@ -10,15 +13,36 @@ use super::minimal::RouteTable;
 use crate::header::Header;
 use crate::selector::k_shortest;
 
-/// The k shortest paths of all pairs of switches with hosts.
-#[derive(Clone, Debug)]
+/// The k shortest paths of pairs of switches with hosts, which are searched for when somebody first asks for one of a pair's.
+///
+/// Each pair's depend on nothing but the network and the seed, so that they are the same in whatever order and by whichever thread.
+#[derive(Debug)]
 pub(crate) struct Paths {
-    edges: usize,
-    /// Per pair, by source and destination, where its paths begin in `begins`.
-    pairs: Vec<u32>,
-    /// Per path, where its steps begin.
-    begins: Vec<u32>,
+    graph: RouterGraph,
+    routes: KShortestPaths,
+    /// Switches with hosts, as routers of the graph.
+    routers: Vec<u32>,
+    /// Per directed edge of the graph, the step along it.
     steps: Vec<Step>,
+    /// Per destination.
+    towards: Vec<OnceLock<Toward>>,
+}
+
+/// What somebody has asked for of the ways to one destination.
+#[derive(Debug)]
+struct Toward {
+    /// How far all routers are from it.
+    distances: Vec<u16>,
+    /// Per source.
+    pairs: Vec<OnceLock<Pair>>,
+}
+
+/// The paths of a pair, one after the other.
+#[derive(Debug)]
+struct Pair {
+    /// Where each ends.
+    ends: Box<[u32]>,
+    steps: Box<[Step]>,
 }
 
 /// A switch of a path and the port by which it goes on.
@@ -28,7 +52,7 @@ pub(crate) struct Step {
     pub(crate) port: PortId,
 }
 
-/// What a path takes in memory, about.
+/// What a path takes in memory, about, when it has been asked for.
 const PATH: u64 = 64;
 
 impl Paths {
@@ -66,32 +90,24 @@ impl Paths {
             let channel = forth + u32::from(network.channel(forth).from != tail);
             Step { switch: tail, port: port_of[channel as usize] }
         };
-        let router = |edge| table.edge_switch(edge) - network.hosts();
-        let sources: Vec<u32> = (0..table.edges()).map(router).collect();
-        let mut paths = Paths { edges, pairs: vec![0], begins: vec![0], steps: Vec::new() };
-        for to in 0..table.edges() {
-            for of_pair in routes.paths_to(&graph, &sources, router(to)) {
-                for path in of_pair {
-                    paths.steps.extend(path.into_iter().map(step));
-                    paths.begins.push(paths.steps.len() as u32);
-                }
-                paths.pairs.push(paths.begins.len() as u32 - 1);
-            }
-        }
-        Ok(paths)
+        let routers: Vec<u32> =
+            (0..table.edges()).map(|edge| table.edge_switch(edge) - network.hosts()).collect();
+        let steps = (0..2 * links.len() as u32).map(step).collect();
+        let towards = routers.iter().map(|_| OnceLock::new()).collect();
+        Ok(Paths { graph, routes, routers, steps, towards })
     }
 
     /// How many paths lead from one switch with hosts to another: none from one to itself.
     pub(crate) fn count(&self, from: u32, to: u32) -> u32 {
-        let pair = self.pair(from, to);
-        self.pairs[pair + 1] - self.pairs[pair]
+        self.pair(from, to).ends.len() as u32
     }
 
     /// A path from one switch with hosts to another.
     pub(crate) fn path(&self, from: u32, to: u32, number: u32) -> Option<&[Step]> {
-        let path = (self.pairs[self.pair(from, to)] + number) as usize;
-        (number < self.count(from, to))
-            .then(|| &self.steps[self.begins[path] as usize..self.begins[path + 1] as usize])
+        let (pair, number) = (self.pair(from, to), number as usize);
+        let end = *pair.ends.get(number)?;
+        let begin = number.checked_sub(1).map_or(0, |before| pair.ends[before]);
+        Some(&pair.steps[begin as usize..end as usize])
     }
 
     /// The port by which a data packet goes on at a switch of its path; none where it is not on it, as after a change of routes.
@@ -103,13 +119,53 @@ impl Paths {
         (step.switch == here).then_some(step.port)
     }
 
-    /// All paths.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &[Step]> {
-        self.begins.windows(2).map(|ends| &self.steps[ends[0] as usize..ends[1] as usize])
+    /// Number of switches with hosts.
+    pub(crate) fn edges(&self) -> u32 {
+        self.routers.len() as u32
     }
 
-    fn pair(&self, from: u32, to: u32) -> usize {
-        to as usize * self.edges + from as usize
+    /// All paths to one of them. They are searched for anew and not kept: where all are asked for, they take much memory.
+    pub(crate) fn all_to(&self, to: u32) -> impl Iterator<Item = Vec<Step>> {
+        let distances = self.distances(to);
+        (0..self.edges())
+            .flat_map(move |from| self.search(&distances, from, to))
+            .map(|path| self.along(&path))
+    }
+
+    /// Hops of the longest of all paths.
+    pub(crate) fn longest(&self) -> u32 {
+        let paths = (0..self.edges()).flat_map(|to| self.all_to(to));
+        paths.map(|path| path.len() as u32).max().unwrap_or(0)
+    }
+
+    /// How many hops every router is from a switch.
+    fn distances(&self, to: u32) -> Vec<u16> {
+        distances_from(&self.graph, &[self.routers[to as usize]], UNREACHABLE)
+    }
+
+    /// Paths between two switches as directed edges.
+    fn search(&self, distances: &[u16], from: u32, to: u32) -> Vec<Vec<u32>> {
+        let [from, to] = [from, to].map(|edge| self.routers[edge as usize]);
+        self.routes.paths_by(&self.graph, distances, from, to)
+    }
+
+    fn along(&self, path: &[u32]) -> Vec<Step> {
+        path.iter().map(|&directed| self.steps[directed as usize]).collect()
+    }
+
+    fn pair(&self, from: u32, to: u32) -> &Pair {
+        let toward = self.towards[to as usize].get_or_init(|| Toward {
+            distances: self.distances(to),
+            pairs: self.routers.iter().map(|_| OnceLock::new()).collect(),
+        });
+        toward.pairs[from as usize].get_or_init(|| {
+            let (mut ends, mut steps) = (Vec::new(), Vec::new());
+            for path in self.search(&toward.distances, from, to) {
+                steps.extend(self.along(&path));
+                ends.push(steps.len() as u32);
+            }
+            Pair { ends: ends.into(), steps: steps.into() }
+        })
     }
 }
 
@@ -192,10 +248,34 @@ mod tests {
     #[test]
     fn a_virtual_channel_per_hop_frees_them_of_deadlocks() {
         let (network, forwarding) = build(Topology::SlimFly(SlimFly { q: Some(5), ..SlimFly::default() }));
-        let longest = forwarding.paths().unwrap().iter().map(<[Step]>::len).max().unwrap();
+        let paths = forwarding.paths().unwrap();
+        let all = (0..paths.edges()).flat_map(|to| paths.all_to(to));
+        let longest = all.map(|path| path.len()).max().unwrap();
         assert!(longest > 2, "there are not eight paths of two hops");
         assert_eq!(usize::from(forwarding.vcs_needed(&network)), longest);
         assert!(forwarding.find_cycle(&network, 1).is_some());
         assert_eq!(forwarding.find_cycle(&network, longest as u8), None);
+    }
+
+    /// Whoever asks first, and whether one pair is asked for or all of a destination's.
+    #[test]
+    fn paths_are_the_same_in_whatever_order_they_are_asked_for() {
+        let (_, forwarding) = build(Topology::SlimFly(SlimFly { q: Some(5), ..SlimFly::default() }));
+        let paths = forwarding.paths().unwrap();
+        let edges = paths.edges();
+        let ask = |first: u32| {
+            // 7 and 50² have no common divisor, so that all pairs come up.
+            for pair in (0..edges * edges).map(|place| (first + 7 * place) % (edges * edges)) {
+                let (from, to) = (pair / edges, pair % edges);
+                assert_eq!(paths.count(from, to), if from == to { 0 } else { 8 });
+            }
+        };
+        std::thread::scope(|scope| (0..3).for_each(|thread| drop(scope.spawn(move || ask(thread * 900)))));
+        for to in 0..edges {
+            let numbers =
+                (0..edges).flat_map(|from| (0..paths.count(from, to)).map(move |number| (from, number)));
+            let asked: Vec<_> = numbers.map(|(from, number)| paths.path(from, to, number).unwrap()).collect();
+            assert_eq!(asked, paths.all_to(to).collect::<Vec<_>>());
+        }
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn enough(network: &Network, table: &RouteTable, ways: Ways<'_>) -> O
     let probe = Probe { network, table, via, is_late };
     let reach = table.reach();
     match (ways, network.global_tier(), via) {
-        (Ways::Paths(paths), None, _) => Some(used(paths.iter().map(<[_]>::len).max().unwrap_or(0) as u32)),
+        (Ways::Paths(paths), None, _) => Some(used(paths.longest())),
         (Ways::Paths(_), Some(_), _) => None,
         (_, None, None) => Some(used(reach.between)),
         (_, None, Some(via)) if via.groups() == 1 => Some(used(reach.over.max(reach.between))),
