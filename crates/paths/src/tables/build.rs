@@ -1,9 +1,10 @@
-//! Building tables: minimal routing inside each layer, or whatever a function says.
+//! Building tables: minimal routing inside each layer, or trees.
 
 use netloom_topology::RouterGraph;
 
 use super::draws::Draws;
-use super::{Entries, ForwardingTables, NO_PORT, file};
+use super::trees::Trees;
+use super::{Entries, ForwardingTables, Source, Strides, file};
 use crate::link_set::LinkSet;
 
 impl ForwardingTables {
@@ -19,35 +20,21 @@ impl ForwardingTables {
         ForwardingTables {
             routers: graph.routers(),
             entries: Entries::new(graph, layers.len()),
-            draws: Some(Box::new(Draws::new(graph, &layers, seed))),
+            strides: Strides::by_router(graph.routers()),
+            source: Source::Draws(Box::new(Draws::new(graph, &layers, seed))),
             links: layers,
             graph: file::fingerprint(graph),
         }
     }
 
-    /// Tables whose entries toward each destination are given by a function.
-    ///
-    /// `toward(layer, destination)` returns a port per router, `None` where there is no path. It is called for the
-    /// layers and destinations in ascending order.
-    pub fn from_trees(
-        graph: &RouterGraph,
-        links: Vec<LinkSet>,
-        mut toward: impl FnMut(u32, u32) -> Vec<Option<u16>>,
-    ) -> Self {
-        let entries = Entries::new(graph, links.len());
-        let routers = graph.routers() as usize;
-        for (layer, destination) in (0..links.len()).flat_map(|layer| (0..routers).map(move |to| (layer, to)))
-        {
-            let ports = toward(layer as u32, destination as u32);
-            for (here, port) in ports.into_iter().enumerate() {
-                entries.set((layer * routers + here) * routers + destination, port.unwrap_or(NO_PORT));
-            }
-        }
+    /// Tables of a tree per layer and destination.
+    pub(crate) fn from_trees(graph: &RouterGraph, links: Vec<LinkSet>, trees: Trees) -> Self {
         ForwardingTables {
             routers: graph.routers(),
+            entries: Entries::new(graph, links.len()),
+            strides: Strides::by_destination(graph.routers()),
+            source: Source::Trees(Box::new(trees)),
             links,
-            entries,
-            draws: None,
             graph: file::fingerprint(graph),
         }
     }
@@ -62,6 +49,7 @@ pub(super) fn is_narrow(graph: &RouterGraph) -> bool {
 mod tests {
     use super::*;
     use crate::distance::{UNREACHABLE, distances_from};
+    use crate::tables::{NO_PORT, Paths};
     use crate::testing::{complete, cycle, graph, random};
 
     proptest::proptest! {
@@ -123,11 +111,13 @@ mod tests {
         let ring = cycle(5);
         let clockwise = |router: u32| {
             let next = (router + 1) % 5;
-            ring.neighbours(router).iter().position(|&n| n == next).map(|p| p as u16)
+            ring.neighbours(router).iter().position(|&n| n == next).unwrap() as u16
         };
-        let tables = ForwardingTables::from_trees(&ring, vec![LinkSet::full(&ring)], |_, to| {
-            (0..5).map(|here| clockwise(here).filter(|_| here != to)).collect()
-        });
+        let ports: Vec<u16> = (0..5).map(clockwise).collect();
+        let tree =
+            move |to: usize| (0..5).map(|here| if here == to { NO_PORT } else { ports[here] }).collect();
+        let trees = Trees::alone(5, Paths::Any, tree);
+        let tables = ForwardingTables::from_trees(&ring, vec![LinkSet::full(&ring)], trees);
         assert_eq!(tables.path(&ring, 0, 3, 2).unwrap().len(), 4);
         assert_eq!(tables.next_port(0, 2, 2), None);
     }

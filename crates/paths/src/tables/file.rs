@@ -6,11 +6,10 @@
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
-use std::sync::atomic::Ordering;
 
 use netloom_topology::RouterGraph;
 
-use super::{Entries, ForwardingTables, build};
+use super::{Entries, ForwardingTables, Source, Strides, build};
 use crate::link_set::LinkSet;
 
 const MAGIC: [u8; 8] = *b"nlmtable";
@@ -70,7 +69,7 @@ impl ForwardingTables {
         out.write_all(&VERSION.to_le_bytes())?;
         out.write_all(&self.graph.to_le_bytes())?;
         let edges = self.links.first().map_or(0, LinkSet::universe) as u32;
-        let width = if matches!(self.entries, Entries::Narrow(_)) { 1 } else { 2 };
+        let width: u32 = if matches!(self.entries, Entries::Narrow(_)) { 1 } else { 2 };
         for number in [self.routers, edges, self.layers(), width] {
             out.write_all(&number.to_le_bytes())?;
         }
@@ -79,17 +78,12 @@ impl ForwardingTables {
         }
         self.complete();
         // In the file an entry is the port, and all bits are set where there is none.
-        match &self.entries {
-            Entries::Narrow(entries) => {
-                for entry in entries {
-                    out.write_all(&[entry.load(Ordering::Relaxed).wrapping_sub(1)])?;
-                }
-            }
-            Entries::Wide(entries) => {
-                for entry in entries {
-                    out.write_all(&entry.load(Ordering::Relaxed).wrapping_sub(1).to_le_bytes())?;
-                }
-            }
+        let routers = self.routers;
+        let pairs = (0..routers).flat_map(|here| (0..routers).map(move |to| (here, to)));
+        for (layer, (here, to)) in (0..self.layers()).flat_map(|layer| pairs.clone().map(move |p| (layer, p)))
+        {
+            let port = self.entries.get(self.strides.place(layer, here, to)).wrapping_sub(1);
+            out.write_all(&port.to_le_bytes()[..width as usize])?;
         }
         let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.persist(path).map_err(|error| error.error)?;
@@ -139,7 +133,8 @@ impl ForwardingTables {
             let pairs = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
             Entries::Wide(pairs.map(|port| port.wrapping_add(1).into()).collect())
         };
-        Ok(ForwardingTables { routers, links, entries, draws: None, graph: fingerprint(graph) })
+        let (strides, source) = (Strides::by_router(routers), Source::Given);
+        Ok(ForwardingTables { routers, links, entries, strides, source, graph: fingerprint(graph) })
     }
 }
 
@@ -158,16 +153,20 @@ fn read_u64(input: &mut impl Read) -> io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::routes::Past;
     use crate::testing::{complete, cycle, entries, petersen};
 
     #[test]
     fn what_is_saved_is_loaded() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tables");
+        let past = Past { layers: 2, ..Past::default() };
         for graph in [petersen(), complete(257)] {
-            let tables = ForwardingTables::minimal(&graph, vec![LinkSet::full(&graph); 2], 4);
-            tables.save(&path).unwrap();
-            assert_eq!(entries(&ForwardingTables::load(&graph, &path).unwrap()), entries(&tables));
+            let layers = ForwardingTables::minimal(&graph, vec![LinkSet::full(&graph); 2], 4);
+            for tables in [layers, past.build(&graph, 4).unwrap()] {
+                tables.save(&path).unwrap();
+                assert_eq!(entries(&ForwardingTables::load(&graph, &path).unwrap()), entries(&tables));
+            }
         }
     }
 

@@ -5,6 +5,7 @@ mod draws;
 mod ecmp;
 mod file;
 mod hops;
+mod trees;
 mod validate;
 
 use std::sync::atomic::{AtomicU8, AtomicU16, Ordering};
@@ -12,6 +13,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, Ordering};
 use netloom_topology::RouterGraph;
 
 use self::draws::Draws;
+pub(crate) use self::trees::{Paths, Trees};
 use crate::link_set::LinkSet;
 
 pub use ecmp::LayerDistances;
@@ -20,27 +22,67 @@ pub use hops::Diameter;
 pub use validate::{LayerReach, TableError};
 
 /// In place of a port, of a pair that a layer does not connect.
-const NO_PORT: u16 = u16::MAX;
+pub(crate) const NO_PORT: u16 = u16::MAX;
 
 /// For every layer, router and destination router, the port of the next hop (FatPaths sec. V-C).
 ///
 /// A port is a position in [`RouterGraph::neighbours`] of the router. Entries take one byte if no router has more
 /// than 255 ports, else two. A pair that a layer does not connect has no entry: the sender takes another layer.
 ///
-/// Tables that are drawn ([`Self::minimal`]) are so router by router, when somebody first asks for a way from there.
+/// Tables that are drawn ([`Self::minimal`]) are so router by router, when somebody first asks for a way from there; trees are grown when
+/// somebody first asks for a way to their destination.
 #[derive(Debug)]
 pub struct ForwardingTables {
     routers: u32,
     /// Per layer: the links it may use.
     links: Vec<LinkSet>,
     entries: Entries,
-    /// How entries come about that are not there from the beginning.
-    draws: Option<Box<Draws>>,
+    /// How far entries lie apart.
+    strides: Strides,
+    source: Source,
     /// Identifies the graph, so that saved tables are not used on another.
     graph: u64,
 }
 
-/// Ports by `[layer][here][destination]`: what one router needs in one layer lies together.
+/// Where entries come from that are not there from the beginning.
+#[derive(Debug)]
+enum Source {
+    /// All are there.
+    Given,
+    /// Row by row.
+    Draws(Box<Draws>),
+    /// Destination by destination.
+    Trees(Box<Trees>),
+}
+
+/// How far the entries of one layer and the next lie apart, of one router and the next, and of one destination and the next.
+#[derive(Clone, Copy, Debug)]
+struct Strides {
+    layer: usize,
+    here: usize,
+    destination: usize,
+}
+
+impl Strides {
+    /// `[layer][here][destination]`: what one router needs in one layer lies together.
+    fn by_router(routers: u32) -> Self {
+        let routers = routers as usize;
+        Strides { layer: routers * routers, here: routers, destination: 1 }
+    }
+
+    /// `[layer][destination][here]`: a tree lies together.
+    fn by_destination(routers: u32) -> Self {
+        let routers = routers as usize;
+        Strides { layer: routers * routers, here: 1, destination: routers }
+    }
+
+    #[inline]
+    fn place(self, layer: u32, here: u32, destination: u32) -> usize {
+        self.layer * layer as usize + self.here * here as usize + self.destination * destination as usize
+    }
+}
+
+/// Ports, in the order that [`Strides`] says.
 ///
 /// Each is one more than the port; 0 where there is none, or none yet. Threads may ask and write at the same time: whoever writes an entry writes the same.
 #[derive(Debug)]
@@ -94,21 +136,29 @@ impl ForwardingTables {
 
     /// How far routers are apart in a layer, if its paths are minimal ones.
     pub fn diameter(&self, layer: u32) -> Option<Diameter> {
-        self.draws.as_ref().map(|draws| draws.diameter(layer))
+        match &self.source {
+            Source::Given => None,
+            Source::Draws(draws) => Some(draws.diameter(layer)),
+            Source::Trees(trees) => trees.diameter(),
+        }
     }
 
     /// Hop distances inside a layer.
     pub fn distances(&self, graph: &RouterGraph, layer: u32) -> LayerDistances {
-        match self.draws.as_ref().and_then(|draws| draws.hops(layer)) {
-            Some(hops) => LayerDistances::of(&hops, graph),
-            None => LayerDistances::new(graph, self.links(layer)),
+        if let Source::Draws(draws) = &self.source
+            && let Some(hops) = draws.hops(layer)
+        {
+            return LayerDistances::of(&hops, graph);
         }
+        LayerDistances::new(graph, self.links(layer))
     }
 
-    /// Draws all that is not drawn yet, on several threads.
+    /// Makes all entries that are not there yet, on several threads where none waits for another.
     pub(crate) fn complete(&self) {
-        if let Some(draws) = &self.draws {
-            draws.all(&self.links, &self.entries);
+        match &self.source {
+            Source::Given => {}
+            Source::Draws(draws) => draws.all(&self.links, &self.entries),
+            Source::Trees(trees) => trees.all(self.links.len() * self.routers as usize, &self.entries),
         }
     }
 
@@ -121,23 +171,25 @@ impl ForwardingTables {
     }
 
     /// The port by which `here` sends toward router `destination` in a layer; `None` if the layer does not connect
-    /// them or if they are the same. One memory access, but for the first time that somebody asks for a way from `here`.
+    /// them or if they are the same. One memory access, but for the first time that somebody asks for a way from `here`, or along a tree.
     #[inline]
     pub fn next_port(&self, layer: u32, here: u32, destination: u32) -> Option<u16> {
-        let routers = self.routers as usize;
-        let row = layer as usize * routers + here as usize;
-        let place = row * routers + destination as usize;
-        match self.entries.get(place) {
-            0 => self.not_yet(row, place),
+        match self.entries.get(self.strides.place(layer, here, destination)) {
+            0 => self.not_yet(layer, here, destination),
             entry => Some(entry - 1),
         }
     }
 
-    /// An entry of a row that may not have been drawn.
+    /// An entry that may not have been made.
     #[cold]
-    fn not_yet(&self, row: usize, place: usize) -> Option<u16> {
-        self.draws.as_ref()?.row(row, &self.links, &self.entries);
-        self.entries.get(place).checked_sub(1)
+    fn not_yet(&self, layer: u32, here: u32, destination: u32) -> Option<u16> {
+        let first = layer as usize * self.routers as usize;
+        match &self.source {
+            Source::Given => return None,
+            Source::Draws(draws) => draws.row(first + here as usize, &self.links, &self.entries),
+            Source::Trees(trees) => trees.tree(first + destination as usize, &self.entries),
+        }
+        self.entries.get(self.strides.place(layer, here, destination)).checked_sub(1)
     }
 
     /// The directed edges from one router to another in a layer, or `None` if it does not connect them.

@@ -177,11 +177,17 @@ const UNREACHED: u32 = u32::MAX - 2;
 mod tests {
     use super::*;
     use crate::link_set::LinkSet;
+    use crate::tables::{NO_PORT, Paths, Trees};
     use crate::testing::{cycle, graph};
 
     fn ring_tables(links: LinkSet, entry: impl Fn(u32, u32) -> Option<u16>) -> ForwardingTables {
         let ring = cycle(4);
-        ForwardingTables::from_trees(&ring, vec![links], |_, to| (0..4).map(|here| entry(here, to)).collect())
+        let entries: Vec<u16> = (0..4)
+            .flat_map(|to| (0..4).map(move |here| (here, to)))
+            .map(|(here, to)| entry(here, to).unwrap_or(NO_PORT))
+            .collect();
+        let trees = Trees::alone(4, Paths::Any, move |to| entries[4 * to..4 * to + 4].to_vec());
+        ForwardingTables::from_trees(&ring, vec![links], trees)
     }
 
     #[test]

@@ -1,0 +1,109 @@
+//! A tree per layer and destination, grown when somebody first asks for a way to the destination.
+
+use std::fmt;
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
+
+use netloom_topology::RouterGraph;
+use rayon::prelude::*;
+
+use super::Entries;
+use super::hops::{Diameter, Hops};
+use crate::link_set::LinkSet;
+
+/// The port of every router towards its parent, [`NO_PORT`](super::NO_PORT) at the destination and where there is no way.
+type Tree = Vec<u16>;
+
+/// What it takes to grow the trees of tables. A tree is known by its number: its layer times the number of routers, and its destination.
+pub(crate) struct Trees {
+    growth: Growth,
+    paths: Paths,
+}
+
+/// In which order trees may be grown.
+enum Growth {
+    /// Any: they depend on nothing but their number.
+    Alone { grow: Box<dyn Fn(usize) -> Tree + Send + Sync>, is_grown: Vec<Once> },
+    /// That of their numbers: each depends on all before it.
+    InTurn(Mutex<InTurn>),
+}
+
+struct InTurn {
+    /// How many have been grown.
+    grown: usize,
+    grow: Box<dyn FnMut(usize) -> Tree + Send>,
+}
+
+/// How long the trees' paths are.
+pub(crate) enum Paths {
+    /// As short as any in the graph.
+    Minimal(Box<RouterGraph>, OnceLock<Diameter>),
+    /// Nobody knows before they are grown.
+    Any,
+}
+
+impl Paths {
+    /// Trees of shortest paths in a graph.
+    pub(crate) fn minimal(graph: &RouterGraph) -> Self {
+        Paths::Minimal(Box::new(graph.clone()), OnceLock::new())
+    }
+}
+
+impl fmt::Debug for Trees {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Trees").finish_non_exhaustive()
+    }
+}
+
+impl Trees {
+    /// So many trees that depend on nothing but their number.
+    pub(crate) fn alone(
+        count: usize,
+        paths: Paths,
+        grow: impl Fn(usize) -> Tree + Send + Sync + 'static,
+    ) -> Self {
+        let is_grown = (0..count).map(|_| Once::new()).collect();
+        Trees { growth: Growth::Alone { grow: Box::new(grow), is_grown }, paths }
+    }
+
+    /// Trees that are grown one after the other, in the order of their numbers.
+    pub(crate) fn in_turn(paths: Paths, grow: impl FnMut(usize) -> Tree + Send + 'static) -> Self {
+        let in_turn = InTurn { grown: 0, grow: Box::new(grow) };
+        Trees { growth: Growth::InTurn(Mutex::new(in_turn)), paths }
+    }
+
+    /// How far routers are apart on the trees, if that is known of trees that nobody has grown.
+    pub(super) fn diameter(&self) -> Option<Diameter> {
+        match &self.paths {
+            Paths::Minimal(graph, known) => {
+                Some(*known.get_or_init(|| Hops::measure(graph, &LinkSet::full(graph)).diameter()))
+            }
+            Paths::Any => None,
+        }
+    }
+
+    /// Grows so many trees, all there are.
+    pub(super) fn all(&self, count: usize, entries: &Entries) {
+        match &self.growth {
+            Growth::Alone { .. } => (0..count).into_par_iter().for_each(|tree| self.tree(tree, entries)),
+            Growth::InTurn(_) => count.checked_sub(1).into_iter().for_each(|last| self.tree(last, entries)),
+        }
+    }
+
+    /// Grows a tree, unless that has been done. Who asks for the same one meanwhile waits.
+    pub(super) fn tree(&self, tree: usize, entries: &Entries) {
+        let write = |number: usize, tree: Tree| {
+            (number * tree.len()..).zip(tree).for_each(|(place, port)| entries.set(place, port));
+        };
+        match &self.growth {
+            Growth::Alone { grow, is_grown } => is_grown[tree].call_once(|| write(tree, grow(tree))),
+            Growth::InTurn(in_turn) => {
+                let mut in_turn = in_turn.lock().unwrap_or_else(PoisonError::into_inner);
+                while in_turn.grown <= tree {
+                    let next = in_turn.grown;
+                    write(next, (in_turn.grow)(next));
+                    in_turn.grown += 1;
+                }
+            }
+        }
+    }
+}
