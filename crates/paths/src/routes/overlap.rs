@@ -1,15 +1,17 @@
 //! FatPaths' second construction: layers made of paths that avoid links already used.
 
+use std::collections::{BTreeMap, HashSet};
+
 use netloom_topology::RouterGraph;
 use netloom_units::random::Analysis;
-use rand::RngExt;
+use rand::Rng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{SchemeError, check_layers};
-use crate::distance::{DistanceDistribution, endpoints};
+use crate::distance::endpoints;
 use crate::link_set::LinkSet;
 use crate::tables::{ForwardingTables, LayerDistances};
 
@@ -100,56 +102,46 @@ struct Construction<'a> {
     distances: LayerDistances,
     /// Per edge.
     weight: Vec<u64>,
-    /// Per unordered pair of endpoint positions `[i][j]`, i < j: paths given so far.
-    given: Vec<u32>,
+    given: Given,
     search: Search,
 }
 
 impl<'a> Construction<'a> {
     fn new(config: &'a OverlapMinimising, graph: &'a RouterGraph) -> Self {
         let ends = endpoints(graph);
+        let (distances, diameter) = LayerDistances::with_diameter(graph, &LinkSet::full(graph));
         Construction {
             config,
             graph,
-            diameter: DistanceDistribution::measure(graph).diameter(),
-            distances: LayerDistances::new(graph, &LinkSet::full(graph)),
+            diameter: diameter.hops as u16,
+            distances,
             weight: vec![0; graph.edges().len()],
-            given: vec![0; ends.len() * ends.len()],
+            given: Given { ends: ends.len() as u32, paths: BTreeMap::new() },
             search: Search::new(graph),
             ends,
         }
     }
 
     fn layer(&mut self, rng: &mut Pcg64Mcg) -> LinkSet {
-        let n = self.ends.len();
         let mut order: Vec<u32> = (0..self.graph.routers()).collect();
         order.shuffle(rng);
         let mut position = vec![0u32; order.len()];
         order.iter().zip(0..).for_each(|(&router, place)| position[router as usize] = place);
 
-        // Fewest paths first, ties by chance. A pair is tried once per layer, so sorting replaces a priority queue.
-        let mut pairs: Vec<(u32, u32, u32, u32)> = (0..n)
-            .flat_map(|i| (i + 1..n).map(move |j| (i, j)))
-            .map(|(i, j)| (self.given[i * n + j], rng.random(), i as u32, j as u32))
-            .collect();
-        pairs.sort_unstable();
-
-        let limit = self.config.paths_per_layer.unwrap_or(n as u64);
-        let mut end_of = vec![usize::MAX; order.len()];
-        self.ends.iter().enumerate().for_each(|(i, &router)| end_of[router as usize] = i);
-        let mut served = vec![false; n * n];
+        let limit = self.config.paths_per_layer.unwrap_or(self.ends.len() as u64);
+        let mut turns = Turns::new(&self.given, limit, rng);
+        let mut end_of = vec![u32::MAX; order.len()];
+        self.ends.iter().zip(0..).for_each(|(&router, i)| end_of[router as usize] = i);
+        let (mut served, mut chosen) = (HashSet::new(), Vec::new());
         let mut allowed = LinkSet::full(self.graph);
         let mut layer = LinkSet::empty(self.graph);
-        let mut paths = 0;
-        for (_, _, i, j) in pairs {
-            if paths == limit {
-                break;
-            }
-            let (i, j) = (i as usize, j as usize);
-            if served[i * n + j] {
+        while (chosen.len() as u64) < limit
+            && let Some((i, j)) = turns.next(&self.given)
+        {
+            if served.contains(&(i, j)) {
                 continue;
             }
-            let (a, b) = (self.ends[i], self.ends[j]);
+            let (a, b) = (self.ends[i as usize], self.ends[j as usize]);
             let (from, to) = if position[a as usize] < position[b as usize] { (a, b) } else { (b, a) };
             let minimal = u16::from(self.distances.hops(from, to).unwrap_or(u8::MAX));
             let fewest = match self.config.minimum_hops {
@@ -161,8 +153,7 @@ impl<'a> Construction<'a> {
             let Some(path) = self.search.lightest(self.graph, &self.distances, from, to, &bounds) else {
                 continue;
             };
-            paths += 1;
-            self.given[i * n + j] += 1;
+            chosen.push((i, j));
             let routers: Vec<u32> =
                 std::iter::once(from).chain(path.iter().map(|&(router, _)| router)).collect();
             let length = path.len() as u64;
@@ -179,13 +170,102 @@ impl<'a> Construction<'a> {
                         forbid(self.graph, &mut allowed, one, other);
                     }
                     let (a, b) = (end_of[one as usize], end_of[other as usize]);
-                    if j - i < usize::from(fewest) && a != usize::MAX && b != usize::MAX {
-                        served[a.min(b) * n + a.max(b)] = true;
+                    if j - i < usize::from(fewest) && a != u32::MAX && b != u32::MAX {
+                        served.insert((a.min(b), a.max(b)));
                     }
                 }
             }
         }
+        chosen.into_iter().for_each(|pair| *self.given.paths.entry(pair).or_default() += 1);
         layer
+    }
+}
+
+/// How many paths were given to pairs of endpoints `i < j`, by their places among the endpoints.
+struct Given {
+    ends: u32,
+    /// Only pairs with one at least.
+    paths: BTreeMap<(u32, u32), u32>,
+}
+
+impl Given {
+    /// How many pairs have so many paths each.
+    fn pairs(&self) -> BTreeMap<u32, u64> {
+        let ends = u64::from(self.ends);
+        let mut pairs = BTreeMap::from([(0, ends * ends.saturating_sub(1) / 2 - self.paths.len() as u64)]);
+        self.paths.values().for_each(|&paths| *pairs.entry(paths).or_default() += 1);
+        pairs
+    }
+
+    /// How many pairs come before one in ascending order.
+    fn place(&self, (i, j): (u32, u32)) -> u64 {
+        let (ends, i, j) = (u64::from(self.ends), u64::from(i), u64::from(j));
+        i * (2 * ends - i - 1) / 2 + j - i - 1
+    }
+}
+
+/// The pairs in the order of their turns in a layer: fewest paths first, ties by chance. A pair is tried once per layer, so an order replaces a priority queue.
+///
+/// A layer mostly has all its paths when few of its pairs have been tried, so they are not sorted at once: a stretch of them, a number drawn for each being
+/// between some bounds, is picked out and sorted when it is reached. The numbers are drawn again for each stretch.
+struct Turns {
+    /// Draws a number for each pair.
+    rng: Pcg64Mcg,
+    /// How many pairs have so many paths, where the last of them has not been reached.
+    levels: BTreeMap<u32, u64>,
+    /// The numbers of the first level below this one have been reached.
+    reached: u64,
+    /// About how many pairs the next stretch is to have.
+    wanted: u64,
+    stretch: std::vec::IntoIter<(u32, (u32, u32))>,
+}
+
+impl Turns {
+    /// Draws a number for each pair. The stretches begin with about eight times as many pairs as a layer takes paths.
+    fn new(given: &Given, paths: u64, rng: &mut Pcg64Mcg) -> Self {
+        let own = rng.clone();
+        let levels = given.pairs();
+        rng.advance(levels.values().sum::<u64>().into());
+        let wanted = paths.clamp(16, 1 << 40) * 8;
+        Turns { rng: own, levels, reached: 0, wanted, stretch: Vec::new().into_iter() }
+    }
+
+    fn next(&mut self, given: &Given) -> Option<(u32, u32)> {
+        loop {
+            if let Some((_, pair)) = self.stretch.next() {
+                return Some(pair);
+            }
+            let (level, pairs) = self.levels.first_key_value().map(|(&level, &pairs)| (level, pairs))?;
+            let width = (u128::from(self.wanted) << 32) / u128::from(pairs.max(1));
+            let from = self.reached;
+            let until = (u128::from(from) + width).min(1 << 32) as u64;
+            let numbers = from..until;
+            let mut stretch = Vec::new();
+            if level == 0 {
+                let mut rng = self.rng.clone();
+                for (i, j) in (0..given.ends).flat_map(|i| (i + 1..given.ends).map(move |j| (i, j))) {
+                    let number = rng.next_u32();
+                    if numbers.contains(&number.into()) && !given.paths.contains_key(&(i, j)) {
+                        stretch.push((number, (i, j)));
+                    }
+                }
+            }
+            for (&pair, _) in given.paths.iter().filter(|&(_, &paths)| paths == level) {
+                let mut rng = self.rng.clone();
+                rng.advance(given.place(pair).into());
+                let number = rng.next_u32();
+                if numbers.contains(&number.into()) {
+                    stretch.push((number, pair));
+                }
+            }
+            stretch.sort_unstable();
+            self.stretch = stretch.into_iter();
+            (self.reached, self.wanted) = (until, self.wanted.saturating_mul(2));
+            if until == 1 << 32 {
+                self.levels.pop_first();
+                self.reached = 0;
+            }
+        }
     }
 }
 
@@ -211,6 +291,8 @@ struct Bounds<'a> {
 #[derive(Clone, Copy)]
 struct Arrival {
     round: u32,
+    /// Which of the routers reached after as many hops this is, in the order in which they were.
+    rank: u32,
     weight: u64,
     from: u32,
     edge: u32,
@@ -219,12 +301,32 @@ struct Arrival {
 /// The lightest path by dynamic programming over hops.
 ///
 /// The listing enumerates all simple paths. Since the permutation grows along a path, every walk that obeys it is simple, so
-/// that keeping only the lightest way to each router per number of hops finds the same path weight.
+/// that keeping only the lightest way to each router per number of hops finds the same path weight. Of several lightest ways the first one
+/// found is kept: that from the router that was reached first.
 struct Search {
     routers: usize,
     round: u32,
     /// `arrivals[hops * routers + router]`.
     arrivals: Vec<Arrival>,
+}
+
+/// Routers whose last hop is looked for: where a path goes, and over what graph.
+#[derive(Clone, Copy)]
+struct Hop<'a> {
+    graph: &'a RouterGraph,
+    bounds: &'a Bounds<'a>,
+    to: u32,
+    /// Where arrivals before this hop and after it begin.
+    before: usize,
+    after: usize,
+}
+
+impl Hop<'_> {
+    /// Whether a path may go on from one router to another by an edge.
+    fn is_open(&self, here: u32, next: u32, edge: u32) -> bool {
+        let place = |router: u32| self.bounds.position[router as usize];
+        place(here) < place(next) && place(next) <= place(self.to) && self.bounds.allowed.contains(edge)
+    }
 }
 
 impl Search {
@@ -243,36 +345,27 @@ impl Search {
     ) -> Option<Vec<(u32, u32)>> {
         self.round += 1;
         let longest = (*bounds.hops.end()).min(graph.routers() as u16);
-        let unknown = Arrival { round: 0, weight: 0, from: 0, edge: 0 };
+        let unknown = Arrival { round: 0, rank: 0, weight: 0, from: 0, edge: 0 };
         self.arrivals.resize(self.arrivals.len().max((usize::from(longest) + 1) * self.routers), unknown);
         self.arrivals[from as usize] = Arrival { round: self.round, ..unknown };
         let mut frontier = vec![from];
         let mut best: Option<(u64, u16)> = None;
         for hops in 1..=longest {
             let (before, after) = (usize::from(hops - 1) * self.routers, usize::from(hops) * self.routers);
-            let mut next = Vec::new();
-            for &here in frontier.iter().filter(|&&here| here != to) {
-                let so_far = self.arrivals[before + here as usize].weight;
-                for (&neighbour, &edge) in graph.neighbours(here).iter().zip(graph.edge_ids(here)) {
-                    let place = bounds.position[neighbour as usize];
-                    let near = distances.hops(neighbour, to).is_some_and(|d| u16::from(d) + hops <= longest);
-                    if !near
-                        || place <= bounds.position[here as usize]
-                        || place > bounds.position[to as usize]
-                        || !bounds.allowed.contains(edge)
-                    {
-                        continue;
-                    }
-                    let arrival = &mut self.arrivals[after + neighbour as usize];
-                    let weight = so_far + bounds.weight[edge as usize];
-                    if arrival.round != self.round {
-                        next.push(neighbour);
-                    } else if arrival.weight <= weight {
-                        continue;
-                    }
-                    *arrival = Arrival { round: self.round, weight, from: here, edge };
-                }
-            }
+            let hop = Hop { graph, bounds, to, before, after };
+            // By the row of the end, which is near at hand.
+            let is_near =
+                |router| distances.hops(to, router).is_some_and(|left| u16::from(left) + hops <= longest);
+            // Where few routers are near enough, it is quicker to look back from these.
+            let few = match longest - hops {
+                0 => Some(&[][..]),
+                1 => Some(graph.neighbours(to)),
+                _ => None,
+            };
+            frontier = match few {
+                Some(few) if few.len() < frontier.len() => self.back(hop, few),
+                _ => self.forth(hop, &frontier, is_near),
+            };
             let arrival = self.arrivals[after + to as usize];
             if arrival.round == self.round
                 && bounds.hops.contains(&hops)
@@ -280,7 +373,9 @@ impl Search {
             {
                 best = Some((arrival.weight, hops));
             }
-            frontier = next;
+            if frontier.is_empty() {
+                break;
+            }
         }
         let (_, hops) = best?;
         let mut path = Vec::new();
@@ -293,95 +388,61 @@ impl Search {
         path.reverse();
         Some(path)
     }
+
+    /// A hop from routers, in their order, to those that are near enough. Returns these in the order in which they are reached.
+    fn forth(&mut self, hop: Hop<'_>, frontier: &[u32], is_near: impl Fn(u32) -> bool) -> Vec<u32> {
+        let mut next = Vec::new();
+        for &here in frontier.iter().filter(|&&here| here != hop.to) {
+            let so_far = self.arrivals[hop.before + here as usize].weight;
+            for (&neighbour, &edge) in hop.graph.neighbours(here).iter().zip(hop.graph.edge_ids(here)) {
+                if !hop.is_open(here, neighbour, edge) || !is_near(neighbour) {
+                    continue;
+                }
+                let arrival = &mut self.arrivals[hop.after + neighbour as usize];
+                let weight = so_far + hop.bounds.weight[edge as usize];
+                let (round, mut rank) = (self.round, arrival.rank);
+                if arrival.round != self.round {
+                    rank = next.len() as u32;
+                    next.push(neighbour);
+                } else if arrival.weight <= weight {
+                    continue;
+                }
+                *arrival = Arrival { round, rank, weight, from: here, edge };
+            }
+        }
+        next
+    }
+
+    /// The same hop where only the end and some of its neighbours, all of them one after the other, are near enough.
+    fn back(&mut self, hop: Hop<'_>, neighbours: &[u32]) -> Vec<u32> {
+        let mut reached = Vec::new();
+        let place = |router: u32| hop.bounds.position[router as usize];
+        let different = neighbours.chunk_by(|one, other| one == other).map(|links| links[0]);
+        for router in different.chain([hop.to]).filter(|&router| place(router) <= place(hop.to)) {
+            // The router before that was reached first, and the lightest way: of several the one from the router that was reached first.
+            let (mut first, mut lightest) = (u32::MAX, None);
+            for (&here, &edge) in hop.graph.neighbours(router).iter().zip(hop.graph.edge_ids(router)) {
+                let before = self.arrivals[hop.before + here as usize];
+                if before.round != self.round || here == hop.to || !hop.is_open(here, router, edge) {
+                    continue;
+                }
+                first = first.min(before.rank);
+                let way = (before.weight + hop.bounds.weight[edge as usize], before.rank, edge, here);
+                lightest = Some(lightest.map_or(way, |lightest| way.min(lightest)));
+            }
+            if let Some((weight, _, edge, from)) = lightest {
+                let arrival = Arrival { round: self.round, rank: 0, weight, from, edge };
+                self.arrivals[hop.after + router as usize] = arrival;
+                reached.push((first, router));
+            }
+        }
+        reached.sort_unstable();
+        for (&(_, router), rank) in reached.iter().zip(0..) {
+            self.arrivals[hop.after + router as usize].rank = rank;
+        }
+        reached.into_iter().map(|(_, router)| router).collect()
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::{complete, cycle, petersen, random};
-    use rand::SeedableRng;
-
-    #[test]
-    fn layers_of_a_clique_are_made_of_two_hop_paths() {
-        let graph = complete(12);
-        let config = OverlapMinimising {
-            layers: 4,
-            minimum_hops: MinimumHops::OneMoreThanMinimal,
-            extra_hops: 0,
-            paths_per_layer: Some(8),
-            ..Default::default()
-        };
-        let layers = config.layers(&graph, 1).unwrap();
-        assert_eq!(layers[0].len(), 66);
-        assert!(layers[1..].iter().all(|links| (2..=16).contains(&links.len())));
-    }
-
-    #[test]
-    fn later_layers_prefer_links_that_earlier_ones_left_out() {
-        let graph = complete(10);
-        let config = OverlapMinimising {
-            layers: 3,
-            minimum_hops: MinimumHops::OneMoreThanMinimal,
-            extra_hops: 0,
-            paths_per_layer: Some(5),
-            weights: EdgeWeights::Symmetric,
-        };
-        let shared = |seed| {
-            let layers = config.layers(&graph, seed).unwrap();
-            layers[1].iter().filter(|&edge| layers[2].contains(edge)).count()
-        };
-        // Two independent layers of ten of 45 links would share 2.2 on average.
-        let mean = (0..50).map(shared).sum::<usize>() as f64 / 50.0;
-        assert!(mean < 1.2, "{mean}");
-    }
-
-    /// The lightest permutation-obeying path by trying all.
-    fn enumerate(graph: &RouterGraph, here: u32, to: u32, hops: u16, bounds: &Bounds<'_>) -> Option<u64> {
-        if here == to {
-            return bounds.hops.contains(&hops).then_some(0);
-        }
-        let steps = graph.neighbours(here).iter().zip(graph.edge_ids(here));
-        steps
-            .filter(|&(&next, &edge)| {
-                hops < *bounds.hops.end()
-                    && bounds.allowed.contains(edge)
-                    && bounds.position[next as usize] > bounds.position[here as usize]
-            })
-            .filter_map(|(&next, &edge)| {
-                enumerate(graph, next, to, hops + 1, bounds).map(|w| w + bounds.weight[edge as usize])
-            })
-            .min()
-    }
-
-    proptest::proptest! {
-        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(32))]
-        #[test]
-        fn dynamic_programming_finds_the_weight_that_enumeration_finds(seed in 0..1000u64, fewest in 1..4u16) {
-            let graph = random(12, 30, seed);
-            let distances = LayerDistances::new(&graph, &LinkSet::full(&graph));
-            let mut rng = Pcg64Mcg::seed_from_u64(seed);
-            let weight: Vec<u64> = graph.edges().iter().map(|_| rng.random_range(0..9)).collect();
-            let position: Vec<u32> = (0..12).collect();
-            let mut allowed = LinkSet::full(&graph);
-            allowed.remove(3);
-            let bounds = Bounds { allowed: &allowed, position: &position, weight: &weight, hops: fewest..=fewest + 1 };
-            let mut search = Search::new(&graph);
-            for (from, to) in [(0, 11), (1, 8), (2, 3), (0, 5)] {
-                let path = search.lightest(&graph, &distances, from, to, &bounds);
-                let found = path.map(|p| p.iter().map(|&(_, edge)| weight[edge as usize]).sum::<u64>());
-                proptest::prop_assert_eq!(found, enumerate(&graph, from, to, 0, &bounds));
-            }
-        }
-    }
-
-    #[test]
-    fn every_path_and_table_is_valid() {
-        for (graph, seed) in [(petersen(), 1), (cycle(7), 2), (random(40, 120, 3), 3), (complete(9), 4)] {
-            let config = OverlapMinimising { layers: 5, ..Default::default() };
-            let reach = config.build(&graph, seed).unwrap().validate(&graph).unwrap();
-            assert_eq!(reach.len(), 5);
-            assert_eq!(reach[0].unreached, 0);
-            assert_eq!(config.layers(&graph, seed), config.layers(&graph, seed));
-        }
-    }
-}
+mod tests;

@@ -3,7 +3,7 @@
 use netloom_topology::RouterGraph;
 use rayon::prelude::*;
 
-use super::hops::Hops;
+use super::hops::{Diameter, Hops};
 use crate::link_set::LinkSet;
 
 /// Hop distances between all routers inside one layer: one byte per pair.
@@ -20,6 +20,12 @@ impl LayerDistances {
     /// Measures a layer. Routers more than 254 hops apart count as unconnected.
     pub fn new(graph: &RouterGraph, links: &LinkSet) -> Self {
         LayerDistances::of(&Hops::measure(graph, links), graph)
+    }
+
+    /// The same, and how far routers with hosts are apart.
+    pub(crate) fn with_diameter(graph: &RouterGraph, links: &LinkSet) -> (Self, Diameter) {
+        let hops = Hops::measure(graph, links);
+        (LayerDistances::of(&hops, graph), hops.diameter())
     }
 
     /// The same of a layer that has been measured.
