@@ -66,7 +66,18 @@ impl KShortestPaths {
         self.paths_by(graph, &distances_from(graph, &[to], UNREACHABLE), from, to)
     }
 
-    /// The same where it is known how many hops every router is from the destination ([`distances_from`]), as for all pairs.
+    /// Whether all paths of a pair surely have at most so many hops, by how many hops every router is from the destination: each link to a neighbour that is no
+    /// farther from it begins a path of its own, which does not come back.
+    pub fn are_within(&self, graph: &RouterGraph, distance: &[u16], from: u32, hops: u32) -> bool {
+        let far = distance[from as usize];
+        let begins = |&&next: &&u32| {
+            let left = distance[next as usize];
+            left <= far && left != UNREACHABLE && u32::from(left) < hops
+        };
+        graph.neighbours(from).iter().filter(begins).take(self.k).count() == self.k
+    }
+
+    /// [`Self::paths`] where it is known how many hops every router is from the destination ([`distances_from`]), as for all pairs.
     ///
     /// Paths are enumerated length by length, depth first, never entering a router from which the destination is too far.
     /// This visits little beyond the paths themselves on the well-connected graphs at hand. Where few paths are
@@ -258,6 +269,14 @@ mod tests {
                 let mut expected = all_paths(&graph, from, to);
                 expected.truncate(k);
                 let fast = KShortestPaths { k, seed: Some(seed).filter(|s| s % 2 == 0) }.paths(&graph, from, to);
+                let scheme = KShortestPaths { k, seed: None };
+                let distances = distances_from(&graph, &[to], UNREACHABLE);
+                let surely = (0..9).find(|&hops| scheme.are_within(&graph, &distances, from, hops));
+                proptest::prop_assert!(surely.is_none_or(|hops| expected[k - 1] <= hops as usize));
+                // The last of many begins with a link that leads no farther away.
+                let begins = |router: &&u32| distances[**router as usize] <= distances[from as usize];
+                let most = graph.neighbours(from).iter().filter(begins).count();
+                proptest::prop_assert_eq!(surely.is_some(), most >= k);
                 for paths in [yen(&graph, from, to, k), fast] {
                     let lengths: Vec<usize> = paths.iter().map(Vec::len).collect();
                     proptest::prop_assert_eq!(&lengths, &expected);

@@ -74,7 +74,7 @@ impl Past {
             }
             TreeKind::NonMinimal => {
                 let starts = starts(graph, &mut rng, (0..count).map(destination), true);
-                Trees::alone(count, Paths::Any, move |tree| {
+                Trees::alone(count, Paths::OverRoot(Box::new(graph.clone())), move |tree| {
                     let Start { root, mut rng } = starts[tree].clone();
                     let mut ports = grow(&own, root, |ports| one_of(ports, &mut rng));
                     reroot(&own, &mut ports, destination(tree));

@@ -116,7 +116,7 @@ mod tests {
         let ports: Vec<u16> = (0..5).map(clockwise).collect();
         let tree =
             move |to: usize| (0..5).map(|here| if here == to { NO_PORT } else { ports[here] }).collect();
-        let trees = Trees::alone(5, Paths::Any, tree);
+        let trees = Trees::alone(5, Paths::minimal(&ring), tree);
         let tables = ForwardingTables::from_trees(&ring, vec![LinkSet::full(&ring)], trees);
         assert_eq!(tables.path(&ring, 0, 3, 2).unwrap().len(), 4);
         assert_eq!(tables.next_port(0, 2, 2), None);

@@ -10,7 +10,9 @@ use rand_pcg::Pcg64Mcg;
 use rayon::prelude::*;
 
 use super::hops::{Diameter, Hops};
-use super::{Entries, NO_PORT};
+use super::rises::Counted;
+use super::{Bound, Entries, NO_PORT};
+use crate::distance::endpoints;
 use crate::link_set::LinkSet;
 
 /// What it takes to draw the rows of tables: a row is what one router knows in one layer.
@@ -59,6 +61,23 @@ impl Draws {
 
     pub(super) fn diameter(&self, layer: u32) -> Diameter {
         self.layers[layer as usize].diameter
+    }
+
+    /// As [`ForwardingTables::bound`](super::ForwardingTables::bound).
+    pub(super) fn bound(&self, links: &[LinkSet], is_high: impl Fn(u32, usize) -> bool) -> Bound {
+        let ends = endpoints(&self.graph);
+        let mut bound = Bound { hops: 0, probes: Vec::new(), is_connected: false };
+        for (number, (layer, links)) in (0..).zip(self.layers.iter().zip(links)) {
+            let Counted { hops, between } = Counted::measure(&self.graph, links, &ends, &is_high);
+            bound.is_connected |= layer.diameter.is_connected;
+            if hops > bound.hops {
+                (bound.hops, bound.probes) = (hops, Vec::new());
+            }
+            if hops == bound.hops {
+                bound.probes.extend(between.into_iter().map(|(from, to)| (number, from, to)));
+            }
+        }
+        bound
     }
 
     /// The distances in a layer, unless all its rows are drawn.

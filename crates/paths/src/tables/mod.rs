@@ -5,6 +5,7 @@ mod draws;
 mod ecmp;
 mod file;
 mod hops;
+mod rises;
 mod trees;
 mod validate;
 
@@ -53,6 +54,17 @@ enum Source {
     Draws(Box<Draws>),
     /// Destination by destination.
     Trees(Box<Trees>),
+}
+
+/// What [`ForwardingTables::bound`] says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// No route has more counted hops.
+    pub hops: u32,
+    /// Layers and routers, from and to, between which a route may have as many. There may be others.
+    pub probes: Vec<(u32, u32, u32)>,
+    /// Whether some layer joins any two routers with hosts.
+    pub is_connected: bool,
 }
 
 /// How far the entries of one layer and the next lie apart, of one router and the next, and of one destination and the next.
@@ -140,6 +152,17 @@ impl ForwardingTables {
             Source::Given => None,
             Source::Draws(draws) => Some(draws.diameter(layer)),
             Source::Trees(trees) => trees.diameter(),
+        }
+    }
+
+    /// A number of hops that no route between routers with hosts exceeds in any layer, by the distances alone; hops over a link of high rank right behind one of
+    /// low rank are not counted. `is_high(router, place)` says the rank of the link to a router's neighbour at a place. `None` where nobody knows how the
+    /// tables came to be.
+    pub fn bound(&self, is_high: impl Fn(u32, usize) -> bool) -> Option<Bound> {
+        match &self.source {
+            Source::Given => None,
+            Source::Draws(draws) => Some(draws.bound(&self.links, is_high)),
+            Source::Trees(trees) => Some(trees.bound(is_high)),
         }
     }
 

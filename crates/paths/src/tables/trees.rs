@@ -6,8 +6,10 @@ use std::sync::{Mutex, Once, OnceLock, PoisonError};
 use netloom_topology::RouterGraph;
 use rayon::prelude::*;
 
-use super::Entries;
 use super::hops::{Diameter, Hops};
+use super::rises::Counted;
+use super::{Bound, Entries};
+use crate::distance::endpoints;
 use crate::link_set::LinkSet;
 
 /// The port of every router towards its parent, [`NO_PORT`](super::NO_PORT) at the destination and where there is no way.
@@ -37,9 +39,15 @@ struct InTurn {
 pub(crate) enum Paths {
     /// As short as any in the graph.
     Minimal(Box<RouterGraph>, OnceLock<Diameter>),
-    /// Nobody knows before they are grown.
-    Any,
+    /// Of two such paths at most, to the tree's root and from there.
+    OverRoot(Box<RouterGraph>),
 }
+
+/// How many trees are grown to see how long their paths are.
+const PROBED: usize = 16;
+
+/// From how many routers.
+const PROBES: usize = 256;
 
 impl Paths {
     /// Trees of shortest paths in a graph.
@@ -77,7 +85,27 @@ impl Trees {
             Paths::Minimal(graph, known) => {
                 Some(*known.get_or_init(|| Hops::measure(graph, &LinkSet::full(graph)).diameter()))
             }
-            Paths::Any => None,
+            Paths::OverRoot(_) => None,
+        }
+    }
+
+    /// As [`ForwardingTables::bound`](super::ForwardingTables::bound).
+    pub(super) fn bound(&self, is_high: impl Fn(u32, usize) -> bool) -> Bound {
+        match &self.paths {
+            Paths::Minimal(graph, _) => {
+                let counted = Counted::measure(graph, &LinkSet::full(graph), &endpoints(graph), is_high);
+                let probes = counted.between.into_iter().map(|(from, to)| (0, from, to)).collect();
+                Bound { hops: counted.hops, probes, is_connected: true }
+            }
+            Paths::OverRoot(graph) => {
+                let all: Vec<u32> = (0..graph.routers()).collect();
+                let counted = Counted::measure(graph, &LinkSet::full(graph), &all, is_high);
+                let ends = endpoints(graph);
+                let some = |most: usize| ends.iter().copied().step_by(ends.len().div_ceil(most).max(1));
+                let probes =
+                    some(PROBED).flat_map(|to| some(PROBES).map(move |from| (0, from, to))).collect();
+                Bound { hops: 2 * counted.hops, probes, is_connected: true }
+            }
         }
     }
 

@@ -186,7 +186,7 @@ mod tests {
             .flat_map(|to| (0..4).map(move |here| (here, to)))
             .map(|(here, to)| entry(here, to).unwrap_or(NO_PORT))
             .collect();
-        let trees = Trees::alone(4, Paths::Any, move |to| entries[4 * to..4 * to + 4].to_vec());
+        let trees = Trees::alone(4, Paths::minimal(&ring), move |to| entries[4 * to..4 * to + 4].to_vec());
         ForwardingTables::from_trees(&ring, vec![links], trees)
     }
 

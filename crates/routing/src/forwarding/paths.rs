@@ -132,10 +132,19 @@ impl Paths {
             .map(|path| self.along(&path))
     }
 
-    /// Hops of the longest of all paths.
+    /// Hops of the longest of all paths. Those of pairs that surely have none that is longer than the longest one so far are not searched for.
     pub(crate) fn longest(&self) -> u32 {
-        let paths = (0..self.edges()).flat_map(|to| self.all_to(to));
-        paths.map(|path| path.len() as u32).max().unwrap_or(0)
+        let mut longest = 0;
+        for to in 0..self.edges() {
+            let distances = self.distances(to);
+            for from in 0..self.edges() {
+                if !self.routes.are_within(&self.graph, &distances, self.routers[from as usize], longest) {
+                    let paths = self.search(&distances, from, to);
+                    longest = paths.iter().map(|path| path.len() as u32).fold(longest, u32::max);
+                }
+            }
+        }
+        longest
     }
 
     /// How many hops every router is from a switch.

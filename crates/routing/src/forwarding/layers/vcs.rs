@@ -4,7 +4,7 @@
 use netloom_topology::Network;
 
 use super::Layers;
-use crate::forwarding::channels::rank;
+use crate::forwarding::channels::{next, rank};
 
 /// The routes of a layer to some targets: where routers hand on what goes there.
 struct Onward {
@@ -42,6 +42,9 @@ impl Layers {
         } else if let Some(most) = self.longest() {
             return Some(most);
         }
+        if let Some(most) = self.bounded(network) {
+            return Some(most);
+        }
         let mut ends: Vec<u32> = self.router_of.clone();
         ends.sort_unstable();
         ends.dedup();
@@ -75,6 +78,27 @@ impl Layers {
         // Hops of several routes are counted in a byte.
         let is_counted = self.spread.is_none() || most < u32::from(u8::MAX);
         (is_counted && diameters.iter().any(|diameter| diameter.is_connected)).then_some(most)
+    }
+
+    /// The same where distances bound it, and one of the routes that are tried uses as many. Only their entries are asked for.
+    fn bounded(&self, network: &Network) -> Option<u32> {
+        if self.spread.is_some() {
+            return None;
+        }
+        let neighbours = self.neighbours(network);
+        let behind = |router: u32, place: usize| neighbours[self.row[router as usize] as usize + place];
+        let bound = self.tables.bound(|router, place| behind(router, place).1 > 0)?;
+        let vcs = |&(layer, from, to): &(u32, u32, u32)| {
+            let (mut here, mut came) = (from, None);
+            while let Some(port) = self.tables.next_port(layer, here, to).filter(|_| here != to) {
+                let (there, rank) = behind(here, usize::from(port));
+                let vc = came.map_or(0, |(before, vc)| next(vc, before, rank, u8::MAX));
+                (here, came) = (there, Some((rank, vc)));
+            }
+            came.map_or(0, |(_, vc)| u32::from(vc) + 1)
+        };
+        let is_used = bound.is_connected && bound.probes.iter().any(|probe| vcs(probe) == bound.hops);
+        is_used.then_some(bound.hops)
     }
 
     /// The router behind each of the ports between routers, and the rank of the link.
@@ -194,12 +218,11 @@ fn globals(onward: &Onward) -> Option<Vec<u64>> {
 mod tests {
     use std::path::Path;
 
-    use netloom_paths::routes::{Past, RandomLayers, Spain};
+    use netloom_paths::routes::{Past, RandomLayers, Spain, TreeKind};
     use netloom_topology::{BuildContext, Dragonfly, FatTree, Jellyfish, SlimFly, Topology};
     use proptest::prelude::*;
 
     use super::*;
-    use crate::forwarding::channels::next;
     use crate::selector::layer::{Construction, Layer, WithinLayer};
 
     /// Walks every route of every layer.
@@ -232,7 +255,7 @@ mod tests {
         /// On networks with more routers than targets are followed at a time, and on one whose routers have not all hosts.
         #[test]
         fn as_many_are_used_as_on_the_longest_route_that_is_walked(
-            of in 0usize..5, kind in 0..4, rho in 0.15..1.0, seed in any::<u64>(), single in any::<bool>(),
+            of in 0usize..5, kind in 0..6, rho in 0.15..1.0, seed in any::<u64>(), single in any::<bool>(),
         ) {
             let topology = match of {
                 0 => Topology::SlimFly(SlimFly { q: Some(7), ..SlimFly::default() }),
@@ -244,6 +267,7 @@ mod tests {
             let network = topology.build(&BuildContext { seed, base_dir: Path::new("") }).unwrap();
             let construction = match kind {
                 0 => Construction::Past(Past::default()),
+                4 => Construction::Past(Past { tree: TreeKind::NonMinimal, layers: 2 }),
                 1 => Construction::Spain(Spain { layers: Some(2), ..Spain::default() }),
                 _ => Construction::RandomLayers(RandomLayers { layers: 3, rho, retries: 0, ..Default::default() }),
             };
@@ -253,6 +277,29 @@ mod tests {
             let is_unknown = of == 4 && !single;
             let expected = walked(&layers, &network).filter(|_| !is_unknown);
             prop_assert_eq!(layers.most_vcs(&network), expected);
+        }
+    }
+
+    /// Where links rank, and where paths lead over the roots of trees.
+    #[test]
+    fn a_bound_that_some_route_reaches_needs_no_walk() {
+        let build =
+            |topology: Topology| topology.build(&BuildContext { seed: 1, base_dir: Path::new("") }).unwrap();
+        let dragonfly =
+            build(Topology::Dragonfly(Dragonfly { about_hosts: Some(400), ..Default::default() }));
+        let slim_fly = build(Topology::SlimFly(SlimFly { q: Some(7), ..SlimFly::default() }));
+        let past = |tree| Construction::Past(Past { tree, layers: 2 });
+        let random = || Construction::RandomLayers(RandomLayers { layers: 4, ..Default::default() });
+        for (network, construction) in [
+            (&dragonfly, random()),
+            (&dragonfly, past(TreeKind::Random)),
+            (&slim_fly, past(TreeKind::NonMinimal)),
+        ] {
+            let config = Layer { construction, ..Layer::default() };
+            let layers = Layers::build(&config, network, |_| false, 1).unwrap();
+            let known = layers.bounded(network);
+            assert!(known.is_some(), "{config:?}");
+            assert_eq!(known, walked(&layers, network));
         }
     }
 }
