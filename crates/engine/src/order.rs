@@ -3,6 +3,7 @@
 //! Half the work of a general sort, because the events are known to be spread over their window: they are put into stretches of it while
 //! their keys are made, and are then nearly in order.
 
+use bytemuck::allocation::zeroed_box;
 use netloom_units::Time;
 
 use crate::model::TIMER;
@@ -52,24 +53,14 @@ pub(crate) struct Order {
     // A byte cannot leave them.
     keys: Box<[Key; MANY + 1]>,
     spread: Box<[Key; MANY + 1]>,
-    /// Of turns of many events; empty before the first one.
-    many: Vec<Key>,
-    spread_many: Vec<Key>,
-    places: Vec<u16>,
+    many: Many,
 }
 
 impl Order {
     /// For windows of so many picoseconds.
     pub(crate) fn new(length: u64) -> Self {
         let bits = u64::BITS - (length - 1).leading_zeros();
-        Order {
-            bits,
-            keys: Box::new([0; MANY + 1]),
-            spread: Box::new([0; MANY + 1]),
-            many: Vec::new(),
-            spread_many: Vec::new(),
-            places: Vec::new(),
-        }
+        Order { bits, keys: Box::new([0; MANY + 1]), spread: Box::new([0; MANY + 1]), many: Many::new() }
     }
 
     /// Whether so many events of one window have keys.
@@ -130,33 +121,29 @@ impl Order {
         &spread[..=count]
     }
 
-    /// As [`Self::sort_some`], with two bytes for a place, and stretches for one or two events each.
+    /// As [`Self::sort_some`], with two bytes for a place, and a stretch or two for each event.
     #[inline(never)]
-    fn sort_many(&mut self, events: impl Iterator<Item = Key>) -> &[Key] {
-        let Order { bits, many, spread_many, places, .. } = self;
-        many.clear();
-        many.extend(events);
-        if many.is_sorted() {
-            many.push(LAST);
-            return many;
-        }
-        let stretches = many.len().next_power_of_two() / 2;
+    fn sort_many(&mut self, events: impl ExactSizeIterator<Item = Key>) -> &[Key] {
+        let Order { bits, many: Many { keys, spread, places }, .. } = self;
+        let count = events.len();
+        let stretches = count.next_power_of_two();
         let first_bit = SOURCE_BITS + INDEX_BITS + bits.saturating_sub(stretches.ilog2());
         let stretch = |key: Key| (key >> first_bit) as usize % MOST;
-        places.clear();
-        places.resize(stretches, 0);
-        for &key in &*many {
+        places[..stretches].fill(0);
+        for (index, key) in events.enumerate() {
+            keys[index % MOST] = key;
             places[stretch(key)] += 1;
         }
-        add_up_many(places);
-        spread_many.resize(MOST, 0);
-        let spread: &mut [Key; MOST] = spread_many.as_mut_slice().try_into().expect("it has that length");
-        for &key in &*many {
+        if keys[..count].is_sorted() {
+            keys[count % MOST] = LAST;
+            return &keys[..=count];
+        }
+        add_up_many(&mut places[..stretches]);
+        for &key in &keys[..count] {
             let place = &mut places[stretch(key)];
             spread[usize::from(*place) % MOST] = key;
             *place += 1;
         }
-        let count = many.len();
         let mut greatest = 0;
         for end in 0..count {
             let key = spread[end % MOST];
@@ -173,6 +160,19 @@ impl Order {
         }
         spread[count % MOST] = LAST;
         &spread[..=count]
+    }
+}
+
+/// Of turns of many events: nothing of it is in memory before the first one.
+struct Many {
+    keys: Box<[Key; MOST]>,
+    spread: Box<[Key; MOST]>,
+    places: Box<[u16; MOST]>,
+}
+
+impl Many {
+    fn new() -> Self {
+        Many { keys: zeroed_box(), spread: zeroed_box(), places: zeroed_box() }
     }
 }
 
