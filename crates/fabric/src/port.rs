@@ -358,6 +358,12 @@ impl Port {
         self.first_lane as usize + lane
     }
 
+    /// The first lane in which something waits; one that there is not if nothing does.
+    #[inline(always)]
+    pub(crate) fn first_occupied(&self) -> usize {
+        (self.occupied | 1 << (u32::BITS - 1)).trailing_zeros() as usize
+    }
+
     /// Lanes that could send, as bits.
     #[inline(always)]
     pub(crate) fn ready(&self) -> u32 {

@@ -501,6 +501,20 @@ impl Ports {
         (next != Time::MAX).then_some(next)
     }
 
+    /// Has the processor fetch the packet that each port sends next where one waits: it has long left the cache.
+    #[inline]
+    pub fn fetch_first(&self) {
+        for (&bits, ports) in self.waiting.iter().zip(self.ports.chunks(64)) {
+            let mut bits = bits;
+            while bits != 0 {
+                if let Some(port) = ports.get(bits.trailing_zeros() as usize) {
+                    self.queues.fetch_first(port.lane(port.first_occupied()));
+                }
+                bits &= bits - 1;
+            }
+        }
+    }
+
     /// Brings all ports to `now`, if what one of them does could concern another.
     #[inline]
     pub fn settle_if_ordered(&mut self, now: Time, rules: &Rules, wire: &mut impl Wire) {

@@ -69,6 +69,14 @@ impl Queues {
         (&mut self.store[place as usize].0, head == NONE)
     }
 
+    /// Has the processor fetch the first packet of a queue that has one.
+    #[inline]
+    pub(crate) fn fetch_first(&self, lane: usize) {
+        if let Some(first) = self.lanes.get(lane).and_then(|queue| self.store.get(queue.head as usize)) {
+            fetch(first);
+        }
+    }
+
     /// The last packet of a queue that is not empty.
     pub(crate) fn last(&self, lane: usize) -> Option<&Packet> {
         let Lane { head, tail, .. } = self.lanes[lane];

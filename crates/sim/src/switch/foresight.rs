@@ -12,6 +12,7 @@ impl Switch {
     /// Says how packets leave, where that depends on nothing else.
     #[inline(always)]
     pub(crate) fn foresee(&mut self, world: &World, messages: impl Messages<Message>) {
+        self.ports.fetch_first();
         match self.decider.foresight() {
             Foresight::Hashed => self.foresee_hashed(world, messages),
             Foresight::Drawn => self.foresee_drawn(world, messages),
