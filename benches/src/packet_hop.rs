@@ -6,13 +6,16 @@
 //!
 //! With `--once`, one scheme runs once and nothing else, for `valgrind --tool=callgrind`.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
 
 use clap::Parser;
 use netloom_fabric::flow_control::{credits::Credits, lossy::Lossy, pfc::Pfc};
 use netloom_fabric::{Fabric, FlowControl};
-use netloom_record::{Status, Summary, SummaryOptions, peak_memory};
+use netloom_record::{
+    ChannelRecord, ChannelTally, FlowRecord, FlowTally, Sink, Status, Summary, SummaryOptions, peak_memory,
+};
 use netloom_routing::preset;
 use netloom_sim::{SimConfig, Simulation};
 use netloom_topology::{BuildContext, FatTree, Network, Topology};
@@ -92,6 +95,22 @@ fn flow_control(kind: &str) -> FlowControl {
     }
 }
 
+/// Counts the records as they go by, as the command does.
+struct Counted {
+    flows: FlowTally,
+    channels: ChannelTally,
+}
+
+impl Sink for Counted {
+    fn flow(&mut self, flow: FlowRecord) {
+        self.flows.add(&flow);
+    }
+
+    fn channel(&mut self, channel: ChannelRecord) {
+        self.channels.add(&channel);
+    }
+}
+
 /// Packet-hops and seconds of one run, records and summary included.
 fn run(
     network: &Network,
@@ -106,16 +125,24 @@ fn run(
     let fabric = Fabric { flow_control: flow_control.clone(), ..Fabric::default() };
     let config = SimConfig { routing, fabric, ..SimConfig::default() };
     let simulation = Simulation::new(network.clone(), config, plan).expect("the configuration is valid");
+    let options = SummaryOptions::default();
     let start = Instant::now();
-    let finished = match executor {
-        Executor::Windows(threads) => simulation.run(threads),
-        Executor::GlobalHeap => simulation.run_reference(),
+    let (finished, summary) = match executor {
+        Executor::Windows(threads) => {
+            let mut counted = Counted { flows: FlowTally::new(&options), channels: ChannelTally::new(&[]) };
+            let finished = simulation.run_streamed(threads, |_| ControlFlow::Continue(()), &mut counted);
+            let finished = finished.expect("packets are conserved");
+            let Counted { flows, channels } = counted;
+            let summary = Summary::of(flows, &channels, &finished.records, Status::Complete);
+            (finished, summary)
+        }
+        Executor::GlobalHeap => {
+            let finished = simulation.run_reference().expect("packets are conserved");
+            let summary = Summary::new(&finished.records, &options, Status::Complete);
+            (finished, summary)
+        }
     };
-    let records = finished.expect("packets are conserved").records;
-    let summary =
-        Summary::new(&records, &SummaryOptions::default(), Status::Complete).expect("percentiles are kept");
-    assert_eq!(summary.flows.unfinished, 0);
-    // Credits cross channels, too, but are no packets.
-    let hops = records.channels.iter().map(|channel| channel.packets).sum();
-    (hops, start.elapsed().as_secs_f64())
+    let seconds = start.elapsed().as_secs_f64();
+    assert_eq!(summary.expect("percentiles are kept").flows.unfinished, 0);
+    (finished.records.totals.packet_hops, seconds)
 }

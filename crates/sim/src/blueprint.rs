@@ -46,6 +46,11 @@ impl Blueprint {
         Blueprint { faults, seed, first_number, port_of, fastest }
     }
 
+    /// The rate of the fastest link of a switch, by its number among switches.
+    pub(crate) fn fastest(&self, switch: u32) -> Rate {
+        self.fastest[switch as usize]
+    }
+
     /// The port of its node that feeds a channel.
     pub(crate) fn port_of(&self, channel: ChannelId) -> PortId {
         self.port_of[channel as usize]

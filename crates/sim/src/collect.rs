@@ -186,7 +186,7 @@ pub(crate) fn collect(world: &World, remains: Remains, sink: &mut dyn Sink) -> R
     let (mut data, mut control) = (PacketCounts::default(), PacketCounts::default());
     let mut switching = Decisions::default();
     let mut last_event = Time::ZERO;
-    let (mut waiting, mut sent) = (0, 0);
+    let mut waiting = 0;
     for packet in &in_flight {
         count_in_flight(world, packet, &mut balances, &mut control);
     }
@@ -222,7 +222,6 @@ pub(crate) fn collect(world: &World, remains: Remains, sink: &mut dyn Sink) -> R
             waiting += 1;
             count_in_flight(world, packet, &mut balances, &mut control);
         }
-        sent += (0..ports.len() as u16).map(|port| ports.stats_of(port, Time::ZERO).packets).sum::<u64>();
     }
     let is_complete = pending.is_empty() && until == Time::MAX && !is_stopped;
     if is_complete && waiting > 0 {
@@ -280,22 +279,6 @@ pub(crate) fn collect(world: &World, remains: Remains, sink: &mut dyn Sink) -> R
         return Err(ConservationError::Control { sent, delivered, dropped, in_flight }.into());
     }
 
-    let decisions = count_decisions(world, by_nics, switching);
-    let flowcut_entries = count_entries(&nodes, end);
-    let weaving = count_weaving(&nodes, end);
-    let reordering = count_reordering(&nodes, end);
-    let load_until = Some(world.watch.load_until).filter(|&until| until < end);
-    records.totals = Totals {
-        simulated: end,
-        load_until,
-        packet_hops: sent - crossing,
-        data,
-        control,
-        decisions,
-        flowcut_entries,
-        weaving,
-        reordering,
-    };
     collect_windows(world, &mut nodes, end, &mut records);
     records.samples = world.watch.series.finish()?;
     records.flow_samples = world.watch.flow_series.finish()?;
@@ -312,7 +295,24 @@ pub(crate) fn collect(world: &World, remains: Remains, sink: &mut dyn Sink) -> R
         let nic = |place| rails.nic(place / rails.nics(), place % rails.nics());
         records.parts = Some(join_parts(&parts.finish()?, rails.nics(), nic, |flow| sink.flow(flow))?);
     }
-    hand_on_channels(world, &nodes, end, sink);
+    let sent = hand_on_channels(world, &nodes, end, sink);
+
+    let decisions = count_decisions(world, by_nics, switching);
+    let flowcut_entries = count_entries(&nodes, end);
+    let weaving = count_weaving(&nodes, end);
+    let reordering = count_reordering(&nodes, end);
+    let load_until = Some(world.watch.load_until).filter(|&until| until < end);
+    records.totals = Totals {
+        simulated: end,
+        load_until,
+        packet_hops: sent - crossing,
+        data,
+        control,
+        decisions,
+        flowcut_entries,
+        weaving,
+        reordering,
+    };
     records.sort();
     Ok(records)
 }
@@ -534,8 +534,8 @@ fn collect_windows(world: &World, nodes: &mut [Node], end: Time, records: &mut R
     }
 }
 
-/// Hands on what every channel did, used or not, in their order.
-fn hand_on_channels(world: &World, nodes: &[Node], end: Time, sink: &mut dyn Sink) {
+/// Hands on what every channel did, used or not, in their order. Returns how many packets were sent on all of them.
+fn hand_on_channels(world: &World, nodes: &[Node], end: Time, sink: &mut dyn Sink) -> u64 {
     let network = &world.network;
     let tiers: Vec<Arc<str>> = network.tiers().iter().map(|tier| tier.as_str().into()).collect();
     // A host is named once, at its one link.
@@ -545,6 +545,7 @@ fn hand_on_channels(world: &World, nodes: &[Node], end: Time, sink: &mut dyn Sin
         Some(switch) => switches[switch as usize].clone(),
         None => network.node_name(node).into(),
     };
+    let mut sent = 0;
     for (id, link) in (0..).step_by(2).zip(network.links()) {
         let (a, b) = (name(link.a), name(link.b));
         for (id, from, to) in [(id, &a, &b), (id + 1, &b, &a)] {
@@ -553,6 +554,7 @@ fn hand_on_channels(world: &World, nodes: &[Node], end: Time, sink: &mut dyn Sin
             // What nothing has reached has done nothing.
             let ports = nodes[channel.from as usize].ports();
             let stats = ports.map(|ports| ports.stats_of(port, end)).unwrap_or_default();
+            sent += stats.packets;
             let (bytes_in_drain, busy_in_drain) = ports.map(|ports| ports.in_drain(port)).unwrap_or_default();
             sink.channel(ChannelRecord {
                 channel: id,
@@ -577,4 +579,5 @@ fn hand_on_channels(world: &World, nodes: &[Node], end: Time, sink: &mut dyn Sin
             });
         }
     }
+    sent
 }

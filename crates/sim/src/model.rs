@@ -81,7 +81,7 @@ impl World {
 
     /// The path between two hosts by which the run begins, with nothing else on it.
     pub(crate) fn idle_path(&self, src: HostId, dst: HostId) -> PathProfile {
-        PathProfile::walk(&self.network, self.forwarding.table(), &self.fabric.options, src, dst)
+        PathProfile::walk(self, self.forwarding.table(), src, dst)
     }
 }
 

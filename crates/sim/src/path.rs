@@ -1,9 +1,10 @@
 //! The idle path between two hosts and the closed forms that follow from it.
 
-use netloom_fabric::FabricOptions;
 use netloom_routing::RouteTable;
 use netloom_topology::{Channel, ChannelId, HostId, Network};
 use netloom_units::{Bytes, Rate, Time};
+
+use crate::model::World;
 
 /// Number of path labels between two hosts of a tree: one per choice of up ports along the way.
 pub(crate) fn labels(network: &Network, table: &RouteTable, src: HostId, dst: HostId) -> u32 {
@@ -36,13 +37,8 @@ struct Hop {
 
 impl PathProfile {
     /// The path through the first candidate of every switch.
-    pub(crate) fn walk(
-        network: &Network,
-        table: &RouteTable,
-        fabric: &FabricOptions,
-        src: HostId,
-        dst: HostId,
-    ) -> Self {
+    pub(crate) fn walk(world: &World, table: &RouteTable, src: HostId, dst: HostId) -> Self {
+        let (network, fabric) = (&world.network, &world.fabric.options);
         let mut channels = Vec::with_capacity(8);
         let mut channel: ChannelId = network.ports(src)[0];
         loop {
@@ -51,11 +47,10 @@ impl PathProfile {
                 channels.push(Hop { rate, latency, is_cut_through: false });
                 return PathProfile { channels, cut_through: fabric.cut_through };
             }
-            let fastest = network.ports(to).iter().map(|&channel| network.channel(channel).rate).max();
             channels.push(Hop {
                 rate,
                 latency: latency + fabric.switch_latency,
-                is_cut_through: fastest.is_none_or(|fastest| rate >= fastest),
+                is_cut_through: rate >= world.blueprint.fastest(to - network.hosts()),
             });
             channel = network.ports(to)[usize::from(table.candidates(to, dst).ports[0])];
         }

@@ -194,9 +194,8 @@ impl Switch {
 /// The paths between a packet's first switch and its last one.
 fn between(world: &World, packet: &Packet, now: Time) -> Between {
     let table = world.epochs.at(now, &world.forwarding).table();
-    let (network, options) = (&world.network, &world.fabric.options);
-    let path = PathProfile::walk(network, table, options, packet.src, packet.dst);
-    let paths = labels(network, table, packet.src, packet.dst);
+    let path = PathProfile::walk(world, table, packet.src, packet.dst);
+    let paths = labels(&world.network, table, packet.src, packet.dst);
     let base_rtt = path.between_switches().round_trip(world.transport.packet_size(), WORD);
     Between { last: table.edge_of(packet.dst), paths: paths.min(1 << 16), base_rtt }
 }
