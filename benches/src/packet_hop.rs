@@ -11,6 +11,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use clap::Parser;
+use mimalloc::MiMalloc;
 use netloom_fabric::flow_control::{credits::Credits, lossy::Lossy, pfc::Pfc};
 use netloom_fabric::{Fabric, FlowControl};
 use netloom_record::{
@@ -21,6 +22,10 @@ use netloom_sim::{SimConfig, Simulation};
 use netloom_topology::{BuildContext, FatTree, Network, Topology};
 use netloom_units::Bytes;
 use netloom_workload::{Pattern, Permutation, PlanContext, Workload};
+
+/// As the command has.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 #[derive(Parser)]
 struct Options {

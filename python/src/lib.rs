@@ -10,7 +10,12 @@ mod table;
 mod topology;
 mod value;
 
+use mimalloc::MiMalloc;
 use pyo3::pymodule;
+
+/// As the command has; of what netloom alone keeps in memory.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// The native half of the package `netloom`.
 #[pymodule]
