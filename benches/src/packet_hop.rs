@@ -14,9 +14,7 @@ use clap::Parser;
 use mimalloc::MiMalloc;
 use netloom_fabric::flow_control::{credits::Credits, lossy::Lossy, pfc::Pfc};
 use netloom_fabric::{Fabric, FlowControl};
-use netloom_record::{
-    ChannelRecord, ChannelTally, FlowRecord, FlowTally, Sink, Status, Summary, SummaryOptions, peak_memory,
-};
+use netloom_record::{Status, Summary, SummaryOptions, Tally, peak_memory};
 use netloom_routing::preset;
 use netloom_sim::{SimConfig, Simulation};
 use netloom_topology::{BuildContext, FatTree, Network, Topology};
@@ -100,22 +98,6 @@ fn flow_control(kind: &str) -> FlowControl {
     }
 }
 
-/// Counts the records as they go by, as the command does.
-struct Counted {
-    flows: FlowTally,
-    channels: ChannelTally,
-}
-
-impl Sink for Counted {
-    fn flow(&mut self, flow: FlowRecord) {
-        self.flows.add(&flow);
-    }
-
-    fn channel(&mut self, channel: ChannelRecord) {
-        self.channels.add(&channel);
-    }
-}
-
 /// Packet-hops and seconds of one run, records and summary included.
 fn run(
     network: &Network,
@@ -134,11 +116,11 @@ fn run(
     let start = Instant::now();
     let (finished, summary) = match executor {
         Executor::Windows(threads) => {
-            let mut counted = Counted { flows: FlowTally::new(&options), channels: ChannelTally::new(&[]) };
-            let finished = simulation.run_streamed(threads, |_| ControlFlow::Continue(()), &mut counted);
+            // As the command does: records go by and are not kept.
+            let mut tally = Tally::new(&options, &[]);
+            let finished = simulation.run_streamed(threads, |_| ControlFlow::Continue(()), &mut tally);
             let finished = finished.expect("packets are conserved");
-            let Counted { flows, channels } = counted;
-            let summary = Summary::of(flows, &channels, &finished.records, Status::Complete);
+            let summary = Summary::of(tally, &finished.records, Status::Complete);
             (finished, summary)
         }
         Executor::GlobalHeap => {

@@ -9,7 +9,7 @@ use crate::summary::{TierSummary, share};
 
 /// Counts channels one after the other, in their order.
 #[derive(Clone, Debug, Default)]
-pub struct ChannelTally {
+pub(crate) struct ChannelTally {
     /// In the order of their first channels.
     tiers: Vec<Tier>,
     /// Channels that are reported by name, ascending.
@@ -38,14 +38,14 @@ struct Tier {
 
 impl ChannelTally {
     /// No channel yet; those with a name will be kept.
-    pub fn new(named: &[NamedChannel]) -> Self {
+    pub(crate) fn new(named: &[NamedChannel]) -> Self {
         let mut wanted: Vec<u32> = named.iter().map(|named| named.channel).collect();
         wanted.sort_unstable();
         ChannelTally { tiers: Vec::new(), wanted, named: Vec::new() }
     }
 
     /// Counts the next channel.
-    pub fn add(&mut self, channel: &ChannelRecord) {
+    pub(crate) fn add(&mut self, channel: &ChannelRecord) {
         if self.wanted.binary_search(&channel.channel).is_ok() {
             self.named.push(channel.clone());
         }

@@ -60,7 +60,6 @@ mod values;
 pub mod whole;
 
 pub use breakdown::{ChannelSummary, ChannelWindowSummary, GroupSummary, WindowGroupSummary, WindowSummary};
-pub use channel_tally::ChannelTally;
 pub use estimate::Estimate;
 pub use halves::{PacketHalf, ReceiverHalf, SenderHalf, WindowHalf};
 pub use outcome::{Draft, Existing, Outcome, OutcomeError, OutcomeWriter};
@@ -80,4 +79,4 @@ pub use summary::{
     TierSummary,
 };
 pub use tables::{OutcomeTable, TableColumn, Values};
-pub use tally::FlowTally;
+pub use tally::Tally;

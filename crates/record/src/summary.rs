@@ -6,12 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::breakdown::{self, ChannelSummary, GroupSummary, WindowSummary};
-use crate::channel_tally::ChannelTally;
 use crate::packets::PacketPathSummary;
 use crate::records::{GapRecord, Records, Totals, picoseconds};
 use crate::series::{Series, SeriesError};
 use crate::statistics::Statistics;
-use crate::tally::FlowTally;
+use crate::tally::Tally;
 
 /// What the summary counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -235,24 +234,19 @@ impl Summary {
     /// # Errors
     /// If there are so many flows that what is needed for percentiles goes to a temporary file, and that fails.
     pub fn new(records: &Records, options: &SummaryOptions, status: Status) -> Result<Self, SeriesError> {
-        let mut tally = FlowTally::new(options);
-        records.flows.iter().for_each(|flow| tally.add(flow));
-        let mut channels = ChannelTally::new(&records.named_channels);
-        records.channels.iter().for_each(|channel| channels.add(channel));
-        Summary::of(tally, &channels, records, status)
+        let mut tally = Tally::new(options, &records.named_channels);
+        records.flows.iter().for_each(|flow| tally.add_flow(flow));
+        records.channels.iter().for_each(|channel| tally.add_channel(channel));
+        Summary::of(tally, records, status)
     }
 
     /// Summarises a run whose flows and channels went by; those among its records, if any, do not count.
     ///
     /// # Errors
     /// If what is needed for percentiles could not be kept in a temporary file.
-    pub fn of(
-        tally: FlowTally,
-        channels: &ChannelTally,
-        records: &Records,
-        status: Status,
-    ) -> Result<Self, SeriesError> {
-        let tally = tally.finish()?;
+    pub fn of(tally: Tally, records: &Records, status: Status) -> Result<Self, SeriesError> {
+        let Tally { flows, channels } = tally;
+        let tally = flows.finish()?;
         let load_end = records.totals.load_end();
         let gaps = |gaps: &Option<Series<GapRecord>>| {
             let gaps = gaps.as_ref().map(|gaps| tally.gaps(gaps, records.parts.as_ref()));
@@ -270,7 +264,7 @@ impl Summary {
             throughput_bps: tally.throughput(load_end),
             groups: tally.groups(&records.groups, load_end),
             windows: breakdown::windows(records)?,
-            channels: breakdown::channels(records, channels),
+            channels: breakdown::channels(records, &channels),
             packets: tally.packets(),
             packet_paths: breakdown::packet_paths(records),
             gaps: gaps(&records.gaps)?,

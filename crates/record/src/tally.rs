@@ -1,4 +1,4 @@
-//! What a summary needs to know of flows, gathered while they go by, so that none of them has to be kept.
+//! What a summary needs to know of flows and channels, gathered while they go by, so that none of them has to be kept.
 //!
 //! Percentiles are exact: every completed flow leaves its two completion times and its slowdown among [values](crate::values), which wait
 //! in a series. All else are sums.
@@ -9,14 +9,50 @@ use indexmap::IndexMap;
 use netloom_units::{Bytes, Time};
 
 use crate::breakdown::{GroupSummary, throughput};
-use crate::records::{FlowRecord, GapRecord, PartRecord};
+use crate::channel_tally::ChannelTally;
+use crate::records::{ChannelRecord, FlowRecord, GapRecord, NamedChannel, PartRecord, Sink};
 use crate::series::{Series, SeriesError};
 use crate::summary::{DrainSummary, FlowSummary, GapSummary, PacketSummary, SizeBin, SummaryOptions, share};
 use crate::values::{Spreads, Values};
 
+/// Counts a run's flows and channels for its summary as they go by.
+#[derive(Debug)]
+pub struct Tally {
+    pub(crate) flows: FlowTally,
+    pub(crate) channels: ChannelTally,
+}
+
+impl Tally {
+    /// Nothing yet; channels with a name will be kept.
+    pub fn new(options: &SummaryOptions, named: &[NamedChannel]) -> Self {
+        Tally { flows: FlowTally::new(options), channels: ChannelTally::new(named) }
+    }
+
+    /// Counts a flow, in any order.
+    pub fn add_flow(&mut self, flow: &FlowRecord) {
+        self.flows.add(flow);
+    }
+
+    /// Counts the next channel.
+    pub fn add_channel(&mut self, channel: &ChannelRecord) {
+        self.channels.add(channel);
+    }
+}
+
+/// Counts them and keeps nothing else.
+impl Sink for Tally {
+    fn flow(&mut self, flow: FlowRecord) {
+        self.add_flow(&flow);
+    }
+
+    fn channel(&mut self, channel: ChannelRecord) {
+        self.add_channel(&channel);
+    }
+}
+
 /// Counts flows one after the other, in any order.
 #[derive(Debug, Default)]
-pub struct FlowTally {
+pub(crate) struct FlowTally {
     counted: Counted,
     values: Values,
 }
@@ -58,13 +94,13 @@ struct Counts {
 
 impl FlowTally {
     /// No flow yet.
-    pub fn new(options: &SummaryOptions) -> Self {
+    pub(crate) fn new(options: &SummaryOptions) -> Self {
         let SummaryOptions { warm_up, size_bins } = options.clone();
         FlowTally { counted: Counted { warm_up, size_bins, ..Counted::default() }, values: Values::default() }
     }
 
     /// Counts a flow.
-    pub fn add(&mut self, flow: &FlowRecord) {
+    pub(crate) fn add(&mut self, flow: &FlowRecord) {
         let FlowTally { counted, values } = self;
         // A stream lasts, whenever it started.
         let counts = flow.stream || flow.start >= counted.warm_up;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use netloom_record::{
-    ChannelRecord, ChannelTally, FlowRecord, FlowTally, OutcomeError, OutcomeWriter, Performance, Records,
-    SeriesError, Sink, Status, Summary, SummaryOptions,
+    ChannelRecord, FlowRecord, OutcomeError, OutcomeWriter, Performance, Records, SeriesError, Sink, Status,
+    Summary, SummaryOptions, Tally,
 };
 use netloom_sim::{ChannelEnds, Cut, Fault, RunProgress, SimConfig, SimError, Simulation};
 use netloom_topology::{BuildContext, Network, NetworkError, NodeId};
@@ -295,15 +295,14 @@ fn simulate_streamed(
     sink: &mut dyn Sink,
 ) -> Result<(Ran, Records), RunError> {
     let Ready { simulation, warnings, switches, .. } = ready;
-    let flows = FlowTally::new(&summary_options(scenario));
-    let channels = ChannelTally::new(simulation.named_channels());
-    let mut counted = Counted { flows, channels, sink };
+    let tally = Tally::new(&summary_options(scenario), simulation.named_channels());
+    let mut counted = Counted { tally, sink };
     let started = Instant::now();
     let finished = simulation.run_streamed(threads, observe, &mut counted)?;
     let wall_s = started.elapsed().as_secs_f64();
 
     let status = if finished.interrupted { Status::Interrupted } else { Status::Complete };
-    let summary = Summary::of(counted.flows, &counted.channels, &finished.records, status)?;
+    let summary = Summary::of(counted.tally, &finished.records, status)?;
     let summary = warned(scenario, warnings, switches, summary, &finished.records);
     let hops = finished.records.totals.packet_hops;
     let performance = Performance::new(env!("CARGO_PKG_VERSION"), threads as u32, wall_s, hops);
@@ -312,19 +311,18 @@ fn simulate_streamed(
 
 /// Counts the records that it hands on.
 struct Counted<'a> {
-    flows: FlowTally,
-    channels: ChannelTally,
+    tally: Tally,
     sink: &'a mut dyn Sink,
 }
 
 impl Sink for Counted<'_> {
     fn flow(&mut self, flow: FlowRecord) {
-        self.flows.add(&flow);
+        self.tally.add_flow(&flow);
         self.sink.flow(flow);
     }
 
     fn channel(&mut self, channel: ChannelRecord) {
-        self.channels.add(&channel);
+        self.tally.add_channel(&channel);
         self.sink.channel(channel);
     }
 }

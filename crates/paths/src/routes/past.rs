@@ -1,5 +1,7 @@
 //! PAST: one spanning tree per destination.
 
+use std::sync::Arc;
+
 use netloom_topology::RouterGraph;
 use netloom_units::random::Analysis;
 use rand::seq::SliceRandom;
@@ -60,21 +62,22 @@ impl Past {
         let count = self.layers as usize * routers;
         let destination = move |tree: usize| (tree % routers) as u32;
         let mut rng = Analysis::PastTrees.stream(seed);
-        let own = graph.clone();
+        let own = Arc::new(graph.clone());
+        let minimal = Paths::minimal(Arc::clone(&own));
         match self.tree {
-            TreeKind::BreadthFirst => Trees::alone(count, Paths::minimal(graph), move |tree| {
-                grow(&own, destination(tree), |ports| ports[0].0)
-            }),
+            TreeKind::BreadthFirst => {
+                Trees::alone(count, minimal, move |tree| grow(&own, destination(tree), |ports| ports[0].0))
+            }
             TreeKind::Random => {
                 let starts = starts(graph, &mut rng, (0..count).map(destination), false);
-                Trees::alone(count, Paths::minimal(graph), move |tree| {
+                Trees::alone(count, minimal, move |tree| {
                     let mut rng = starts[tree].rng.clone();
                     grow(&own, destination(tree), |ports| one_of(ports, &mut rng))
                 })
             }
             TreeKind::NonMinimal => {
                 let starts = starts(graph, &mut rng, (0..count).map(destination), true);
-                Trees::alone(count, Paths::OverRoot(Box::new(graph.clone())), move |tree| {
+                Trees::alone(count, Paths::OverRoot(Arc::clone(&own)), move |tree| {
                     let Start { root, mut rng } = starts[tree].clone();
                     let mut ports = grow(&own, root, |ports| one_of(ports, &mut rng));
                     reroot(&own, &mut ports, destination(tree));
@@ -83,7 +86,7 @@ impl Past {
             }
             TreeKind::Weighted => {
                 let mut below = vec![0; routers];
-                Trees::in_turn(Paths::minimal(graph), move |tree| {
+                Trees::in_turn(minimal, move |tree| {
                     grow_weighted(&own, destination(tree), &mut rng, &mut below)
                 })
             }

@@ -47,6 +47,8 @@ pub(super) fn is_narrow(graph: &RouterGraph) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::distance::{UNREACHABLE, distances_from};
     use crate::tables::{NO_PORT, Paths};
@@ -116,7 +118,7 @@ mod tests {
         let ports: Vec<u16> = (0..5).map(clockwise).collect();
         let tree =
             move |to: usize| (0..5).map(|here| if here == to { NO_PORT } else { ports[here] }).collect();
-        let trees = Trees::alone(5, Paths::minimal(&ring), tree);
+        let trees = Trees::alone(5, Paths::minimal(Arc::new(ring.clone())), tree);
         let tables = ForwardingTables::from_trees(&ring, vec![LinkSet::full(&ring)], trees);
         assert_eq!(tables.path(&ring, 0, 3, 2).unwrap().len(), 4);
         assert_eq!(tables.next_port(0, 2, 2), None);

@@ -1,7 +1,7 @@
 //! A tree per layer and destination, grown when somebody first asks for a way to the destination.
 
 use std::fmt;
-use std::sync::{Mutex, Once, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 
 use netloom_topology::RouterGraph;
 use rayon::prelude::*;
@@ -38,9 +38,9 @@ struct InTurn {
 /// How long the trees' paths are.
 pub(crate) enum Paths {
     /// As short as any in the graph.
-    Minimal(Box<RouterGraph>, OnceLock<Diameter>),
+    Minimal(Arc<RouterGraph>, OnceLock<Diameter>),
     /// Of two such paths at most, to the tree's root and from there.
-    OverRoot(Box<RouterGraph>),
+    OverRoot(Arc<RouterGraph>),
 }
 
 /// How many trees are grown to see how long their paths are.
@@ -51,8 +51,8 @@ const PROBES: usize = 256;
 
 impl Paths {
     /// Trees of shortest paths in a graph.
-    pub(crate) fn minimal(graph: &RouterGraph) -> Self {
-        Paths::Minimal(Box::new(graph.clone()), OnceLock::new())
+    pub(crate) fn minimal(graph: Arc<RouterGraph>) -> Self {
+        Paths::Minimal(graph, OnceLock::new())
     }
 }
 

@@ -175,6 +175,8 @@ const UNREACHED: u32 = u32::MAX - 2;
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::link_set::LinkSet;
     use crate::tables::{NO_PORT, Paths, Trees};
@@ -186,7 +188,9 @@ mod tests {
             .flat_map(|to| (0..4).map(move |here| (here, to)))
             .map(|(here, to)| entry(here, to).unwrap_or(NO_PORT))
             .collect();
-        let trees = Trees::alone(4, Paths::minimal(&ring), move |to| entries[4 * to..4 * to + 4].to_vec());
+        let trees = Trees::alone(4, Paths::minimal(Arc::new(ring.clone())), move |to| {
+            entries[4 * to..4 * to + 4].to_vec()
+        });
         ForwardingTables::from_trees(&ring, vec![links], trees)
     }
 
