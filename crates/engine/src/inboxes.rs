@@ -12,6 +12,10 @@ use crate::wheel::Event;
 /// Events per chunk: a kilobyte of packets.
 pub(crate) const CHUNK: u32 = 16;
 
+/// Chunks per node for which there is room from the beginning, so that nothing is moved as they become more: in a network where all hosts are busy there were two to three.
+/// Pages that are never written to take no memory.
+const ROOM: usize = 2;
+
 /// The first chunk is nobody's: an inbox that ends there has a turn and no events.
 const AWAKE: u32 = CHUNK;
 
@@ -43,11 +47,13 @@ pub(crate) struct Ahead {
 impl<P: Copy + Default> Inboxes<P> {
     /// Empty ones, for so many windows at a time.
     pub(crate) fn new(slots: usize, nodes: usize) -> Self {
+        let mut places = Vec::with_capacity((1 + ROOM * nodes) * CHUNK as usize);
+        places.resize(CHUNK as usize, Event::default());
         Inboxes {
             ends: vec![0; slots * nodes],
             nodes,
             turns: vec![Vec::new(); slots],
-            places: vec![Event::default(); CHUNK as usize],
+            places,
             next: vec![0],
             free: 0,
         }

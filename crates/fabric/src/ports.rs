@@ -4,7 +4,7 @@ mod trimming;
 
 use std::sync::Arc;
 
-use netloom_units::Time;
+use netloom_units::{Time, fetch};
 use rand::Rng;
 
 use crate::buffers::{Accounts, Buffers, Charge, Effect};
@@ -730,6 +730,19 @@ impl Ports {
         stats.waiting = stats.waiting.wrapping_add(u128::from(state.queued) * u128::from(end.0));
         stats.paused += end.saturating_sub(state.held_since);
         PortStats::new(stats, state.rare.as_ref().map_or_else(Default::default, |rare| rare.losses))
+    }
+
+    /// A port will soon be asked for: has the processor fetch where they are.
+    pub fn expect(&self) {
+        fetch(&self.ports);
+    }
+
+    /// A port's [statistics](Self::stats_of) will soon be asked for: has the processor fetch them.
+    pub fn expect_stats_of(&self, port: u16) {
+        let Port { queued, stats, rare, .. } = &self.ports[usize::from(port)];
+        fetch(queued);
+        fetch(stats);
+        fetch(rare);
     }
 
     /// Bytes whose transmission started in the drain, and the time that they took.

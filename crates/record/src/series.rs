@@ -110,14 +110,15 @@ struct Growing<R> {
 
 impl<R: SeriesRow> SeriesWriter<R> {
     /// Takes all of `rows`.
-    pub fn append(&self, rows: &mut Vec<R>) {
-        self.append_up_to(rows, RUN_BYTES / size_of::<R>());
+    pub fn extend(&self, rows: impl IntoIterator<Item = R>) {
+        self.extend_up_to(rows, RUN_BYTES / size_of::<R>());
     }
 
-    fn append_up_to(&self, rows: &mut Vec<R>, run: usize) {
+    fn extend_up_to(&self, rows: impl IntoIterator<Item = R>, run: usize) {
         let mut growing = self.growing();
-        growing.rows += rows.len() as u64;
-        growing.waiting.append(rows);
+        let before = growing.waiting.len();
+        growing.waiting.extend(rows);
+        growing.rows += (growing.waiting.len() - before) as u64;
         if growing.waiting.len() < run {
             return;
         }
@@ -180,7 +181,7 @@ impl<R: SeriesRow> Gathered<R> {
     pub fn push(&mut self, row: R) {
         self.waiting.push(row);
         if self.waiting.len() == Self::TOGETHER {
-            self.series.append(&mut self.waiting);
+            self.series.extend(self.waiting.drain(..));
         }
     }
 
@@ -189,7 +190,7 @@ impl<R: SeriesRow> Gathered<R> {
     /// # Errors
     /// If they were too many, or could not be kept.
     pub fn finish(mut self) -> Result<Series<R>, SeriesError> {
-        self.series.append(&mut self.waiting);
+        self.series.extend(self.waiting.drain(..));
         self.series.finish()
     }
 }
@@ -381,9 +382,7 @@ mod tests {
         ) {
             let writer = SeriesWriter::default();
             for keys in keys.chunks(at_once) {
-                let mut rows = keys.iter().copied().map(sample).collect();
-                writer.append_up_to(&mut rows, run);
-                prop_assert!(rows.is_empty());
+                writer.extend_up_to(keys.iter().copied().map(sample), run);
             }
             let series = writer.finish().unwrap();
             let in_memory = Series::from(keys.iter().copied().map(sample).collect::<Vec<_>>());
@@ -424,7 +423,7 @@ mod tests {
         let writer = SeriesWriter::default();
         writer.growing().rows = MOST_ROWS;
         assert!(!writer.is_broken());
-        writer.append_up_to(&mut vec![sample((1, 1))], 1);
+        writer.extend_up_to([sample((1, 1))], 1);
         assert!(writer.is_broken());
         assert_eq!(writer.finish().unwrap_err(), SeriesError::TooLong);
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use netloom_engine::END_OF_TIME;
-use netloom_fabric::{DropCause, FlowControl, NO_INGRESS, Packet, PacketKind};
+use netloom_fabric::{DropCause, FlowControl, NO_INGRESS, Packet, PacketKind, Ports};
 use netloom_record::{
     ChannelRecord, DecisionCount, EntryCount, FlowPacketRecord, FlowRecord, GapRecord, Gathered,
     PacketCounts, PacketStatistics, Records, ReorderingCount, SeriesError, Sink, Totals, WeavingCount,
@@ -534,6 +534,9 @@ fn collect_windows(world: &World, nodes: &mut [Node], end: Time, records: &mut R
     }
 }
 
+/// How many links before a link its ports are fetched, and how many before those the nodes that know where these are.
+const AHEAD: usize = 8;
+
 /// Hands on what every channel did, used or not, in their order. Returns how many packets were sent on all of them.
 fn hand_on_channels(world: &World, nodes: &[Node], end: Time, sink: &mut dyn Sink) -> u64 {
     let network = &world.network;
@@ -545,23 +548,36 @@ fn hand_on_channels(world: &World, nodes: &[Node], end: Time, sink: &mut dyn Sin
         Some(switch) => switches[switch as usize].clone(),
         None => network.node_name(node).into(),
     };
+    // What nothing has reached has done nothing.
+    let ports_of = |node: u32| nodes[node as usize].ports();
+    let channels_of = |link: usize| [2 * link as u32, 2 * link as u32 + 1];
+    let links = network.links();
     let mut sent = 0;
-    for (id, link) in (0..).step_by(2).zip(network.links()) {
-        let (a, b) = (name(link.a), name(link.b));
-        for (id, from, to) in [(id, &a, &b), (id + 1, &b, &a)] {
-            let channel = network.channel(id);
+    for (number, link) in links.iter().enumerate() {
+        // The ports of one link after the other lie far apart.
+        if let Some(link) = links.get(number + 2 * AHEAD) {
+            [link.a, link.b].into_iter().filter_map(ports_of).for_each(Ports::expect);
+        }
+        if let Some(link) = links.get(number + AHEAD) {
+            for (node, id) in [link.a, link.b].into_iter().zip(channels_of(number + AHEAD)) {
+                ports_of(node)
+                    .into_iter()
+                    .for_each(|ports| ports.expect_stats_of(world.blueprint.port_of(id)));
+            }
+        }
+        let (mut from, mut to) = (name(link.a), name(link.b));
+        for (node, id) in [link.a, link.b].into_iter().zip(channels_of(number)) {
             let port = world.blueprint.port_of(id);
-            // What nothing has reached has done nothing.
-            let ports = nodes[channel.from as usize].ports();
+            let ports = ports_of(node);
             let stats = ports.map(|ports| ports.stats_of(port, end)).unwrap_or_default();
             sent += stats.packets;
             let (bytes_in_drain, busy_in_drain) = ports.map(|ports| ports.in_drain(port)).unwrap_or_default();
-            sink.channel(ChannelRecord {
+            let record = ChannelRecord {
                 channel: id,
-                from: from.clone(),
-                to: to.clone(),
-                tier: tiers[usize::from(channel.tier)].clone(),
-                rate: channel.rate,
+                from,
+                to,
+                tier: tiers[usize::from(link.tier)].clone(),
+                rate: link.rate,
                 bytes: stats.bytes,
                 packets: stats.packets,
                 busy: stats.busy,
@@ -576,7 +592,9 @@ fn hand_on_channels(world: &World, nodes: &[Node], end: Time, sink: &mut dyn Sin
                 marks: stats.marks,
                 paused: stats.paused,
                 pauses: stats.pauses,
-            });
+            };
+            sink.channel(&record);
+            (from, to) = (record.to, record.from);
         }
     }
     sent

@@ -371,6 +371,9 @@ impl Faults {
     /// The rate at time zero and its later changes. Overlapping spells multiply.
     pub(crate) fn schedule(&self, channel: ChannelId, rate: Rate) -> (Rate, Vec<(Time, Rate)>) {
         let spells = of(&self.spells, channel);
+        if spells.is_empty() {
+            return (rate, Vec::new());
+        }
         let rate_at = |time: Time| {
             let active = spells.iter().filter(|&&(from, until, _)| from <= time && time < until);
             // A link never stands still: that would be a cut.

@@ -1,8 +1,8 @@
 //! How the engine cuts time, and on which thread each node runs.
 
 use netloom_engine::{Balance, NodeIndex, Setup, Sides, contiguous};
-use netloom_topology::{Network, NodeId};
-use netloom_units::{Bytes, Time};
+use netloom_topology::{Channel, Network, NodeId};
+use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::Rails;
 
 use crate::model::World;
@@ -20,23 +20,36 @@ pub(crate) fn setup(world: &World, threads: usize, until: Time) -> Setup {
     let smallest =
         if world.routing.report_period().is_some() { smallest.min(reports::SIZE) } else { smallest };
     let largest = world.transport.packet_size();
-    let channels = || 0..network.channels();
-    let takes = |channel, size| world.latency(channel) + network.channel(channel).rate.serialize(size);
-    let least = |channel| takes(channel, smallest);
-    let lookahead = channels().map(least).min().unwrap_or(Time(1));
-    let slowest = channels().map(|channel| takes(channel, largest)).max();
-    let horizon = slowest.unwrap_or(lookahead) + lookahead;
-    let sides = sides(network, world.servers.as_ref().map(|servers| &*servers.rails)).map(|of| {
-        let is_from = |side, channel| of[network.channel(channel).from as usize] == side;
-        let from = |side| channels().filter(|&channel| is_from(side, channel)).map(least).min();
-        Sides { lookaheads: [false, true].map(|side| from(side).unwrap_or(lookahead)), of }
+    let of = sides(network, world.servers.as_ref().map(|servers| &*servers.rails));
+    let mut lookaheads = [Time::MAX; 2];
+    let mut slowest = Time::ZERO;
+    // Few rates are different from the one before, and divisions take long.
+    let mut known = (Rate(0), Time::ZERO, Time::ZERO);
+    for id in 0..network.channels() {
+        let Channel { from, rate, .. } = network.channel(id);
+        if known.0 != rate {
+            known = (rate, rate.serialize(smallest), rate.serialize(largest));
+        }
+        let (latency, (_, least, most)) = (world.latency(id), known);
+        let side = of.as_ref().is_some_and(|of| of[from as usize]);
+        let lookahead = &mut lookaheads[usize::from(side)];
+        *lookahead = (*lookahead).min(latency + least);
+        slowest = slowest.max(latency + most);
+    }
+    let shortest = lookaheads[0].min(lookaheads[1]);
+    // Time::MAX: there is no such channel.
+    let lookahead = if shortest < Time::MAX { shortest } else { Time(1) };
+    let lookaheads = lookaheads.map(|of_side| if of_side < Time::MAX { of_side } else { lookahead });
+    let sides = of.map(|of| Sides { of, lookaheads });
+    let placed = (threads > 1).then(|| {
+        let order = neighbour_order(network);
+        let ports = |node| network.ports(node).len() as u64;
+        // Until it shows who has how much to do, as if all ports were as busy.
+        let parts = contiguous(&order, sides.as_ref().map(|sides| &*sides.of), ports, threads);
+        (parts, Balance::new(order))
     });
-    let ports = |node| network.ports(node).len() as u64;
-    let order = neighbour_order(network);
-    // Until it shows who has how much to do, as if all ports were as busy.
-    let parts = contiguous(&order, sides.as_ref().map(|sides| &*sides.of), ports, threads.max(1));
-    let balance = Some(Balance::new(order));
-    Setup { until, horizon, parts: Some(parts), balance, sides, ..Setup::new(lookahead) }
+    let (parts, balance) = placed.unzip();
+    Setup { until, horizon: slowest + lookahead, parts, balance, sides, ..Setup::new(lookahead) }
 }
 
 /// The two sides of a network in which no channel joins nodes of one side, such as any tree, by level. `None` if there are none.

@@ -114,7 +114,7 @@ impl Meter {
             let (time, bytes) = (self.due, std::mem::take(&mut self.bytes));
             self.samples.push(FlowSampleRecord { time, src, dst, flow, bytes, resequencing: waiting });
             if self.samples.len() >= HANDED_IN {
-                watch.flow_series.append(&mut self.samples);
+                watch.flow_series.extend(self.samples.drain(..));
             }
             self.due += interval;
         }
@@ -130,15 +130,15 @@ impl Meter {
         if let Some(interval) = watch.interval {
             // What arrived at the very end belongs to the interval that begins there.
             self.close(watch, (key, dst), interval, end + interval, waiting);
-            watch.flow_series.append(&mut self.samples);
+            watch.flow_series.extend(self.samples.drain(..));
         }
         if let Some(packets) = self.packets.take() {
-            watch.of_packets.append(&mut packets.halves(src, flow).collect());
+            watch.of_packets.extend(packets.halves(src, flow));
         }
         if !self.windows.is_empty() {
             let windows = (0..).zip(self.windows.drain(..)).filter(|&(_, bytes)| bytes > 0);
             let rows = windows.map(|(window, bytes)| WindowHalf { src, dst, flow, window, bytes });
-            watch.in_windows.append(&mut rows.collect());
+            watch.in_windows.extend(rows);
         }
     }
 }

@@ -168,12 +168,12 @@ impl Tracer {
             marked: packet.flags.is_marked(),
         });
         if self.rows.len() >= HANDED_IN {
-            self.series.append(&mut self.rows);
+            self.series.extend(self.rows.drain(..));
         }
     }
 
     /// The run is over.
     pub(crate) fn complete(&mut self) {
-        self.series.append(&mut self.rows);
+        self.series.extend(self.rows.drain(..));
     }
 }

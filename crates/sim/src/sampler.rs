@@ -106,7 +106,7 @@ impl Sampler {
         }
         self.next_sample += self.interval;
         if self.samples.len() >= HANDED_IN {
-            self.series.append(&mut self.samples);
+            self.series.extend(self.samples.drain(..));
         }
     }
 
@@ -121,7 +121,7 @@ impl Sampler {
         while let Some(instant) = self.due(last) {
             self.look(ports, instant);
         }
-        self.series.append(&mut self.samples);
+        self.series.extend(self.samples.drain(..));
         if let Some(tracer) = &mut self.tracer {
             tracer.complete();
         }

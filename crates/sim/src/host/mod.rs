@@ -881,9 +881,9 @@ impl Host {
     /// Hands in what is known of flows that ended or were given up.
     #[cold]
     pub(crate) fn hand_in(&mut self, world: &World, id: u32) {
-        world.watch.sent.append(&mut self.sent.drain(..).map(|sent| sent.half(id)).collect());
+        world.watch.sent.extend(self.sent.drain(..).map(|sent| sent.half(id)));
         if let Some(departed) = &mut self.departed {
-            world.watch.gaps.append(&mut departed.records);
+            world.watch.gaps.extend(departed.records.drain(..));
         }
     }
 

@@ -282,7 +282,7 @@ impl Receivers {
             self.handed_in.reserve_exact(self.done.len() + self.handed_in.len() / 8);
         }
         self.handed_in.extend(self.done.iter().map(|done| (done.key, done.count)));
-        halves.append(&mut self.done.drain(..).map(|done| done.half()).collect());
+        halves.extend(self.done.drain(..).map(|done| done.half()));
         // So each flow is packed anew only a few times, and few have places.
         if self.handed_in.len() >= self.finished.as_ref().map_or(0, |finished| finished.len() / 4).max(KEPT) {
             self.pack();
@@ -300,7 +300,7 @@ impl Receivers {
     /// The run is over at `end` for the host `id`: hands in what is known of all flows of which everything has arrived, and forgets them;
     /// of the others what has been measured.
     pub(crate) fn hand_in_all(&mut self, watch: &Watch, end: Time, id: u32) {
-        watch.received.append(&mut self.done.drain(..).map(|done| done.half()).collect());
+        watch.received.extend(self.done.drain(..).map(|done| done.half()));
         (self.done, self.handed_in, self.finished, self.last) = (Vec::new(), Vec::new(), None, None);
         let places = std::mem::take(&mut self.places);
         self.places = places.into_iter().filter(|(_, place)| place & DONE == 0).collect();
