@@ -80,6 +80,7 @@ impl Counted {
             reached[target][word] |= bit;
             all[word] |= bit;
             before.of_mut(target, false, 0)[word] |= bit;
+            before.first[target] = 0;
             ends[word] |= if is_end[target] { bit } else { 0 };
         }
         let mut counted = Counted::default();
@@ -114,12 +115,17 @@ struct Ways {
     most: usize,
     /// `[router][rank][free hops]`
     rows: Vec<Bits>,
+    /// Per router, with how few free hops it knows of any target; [`NONE`] if of none.
+    first: Vec<usize>,
 }
+
+/// More free hops than any path has.
+const NONE: usize = usize::MAX;
 
 impl Ways {
     fn new(routers: usize, hops: u32) -> Self {
         let most = hops as usize / 2;
-        Ways { most, rows: vec![[0; WORDS]; routers * 2 * (most + 1)] }
+        Ways { most, rows: vec![[0; WORDS]; routers * 2 * (most + 1)], first: vec![NONE; routers] }
     }
 
     fn place(&self, router: usize, is_high: bool, free: usize) -> usize {
@@ -137,7 +143,7 @@ impl Ways {
 
     /// Adds the paths that begin with a link to a neighbour.
     fn extend(&mut self, router: usize, is_high: bool, nearer: &Ways, neighbour: usize) {
-        for free in 0..=self.most {
+        for free in nearer.first[neighbour]..=self.most {
             let low = nearer.of(neighbour, false, free);
             // Behind a low link a high one is free.
             let high = match (is_high, free.checked_sub(1)) {
@@ -156,6 +162,11 @@ impl Ways {
         for row in &mut self.rows[begin..begin + 2 * (self.most + 1)] {
             row.iter_mut().zip(nearer).for_each(|(row, nearer)| *row &= !nearer);
         }
+        let knows = |&free: &usize| {
+            let (low, high) = (self.of(router, false, free), self.of(router, true, free));
+            low.iter().chain(high).any(|&word| word != 0)
+        };
+        self.first[router] = (0..=self.most).find(knows).unwrap_or(NONE);
         let (low, high) = (self.of(router, false, self.most), self.of(router, true, self.most));
         std::array::from_fn(|word| low[word] | high[word])
     }

@@ -257,13 +257,38 @@ fn transpose(square: &mut [u64; 64]) {
     }
 }
 
-/// Both halves of what a product makes of every word count.
+/// Both halves of what a product makes of every word count: the lower one alone says little of the ports at the end of a word.
 fn hash(set: &[u64]) -> u32 {
     // 2⁶⁴ over the golden ratio (Knuth's multiplicative hashing).
     const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
     let mix = |hash: u64, &word: &u64| {
-        let product = (hash ^ word).wrapping_mul(FACTOR);
-        product ^ product >> 32
+        let product = u128::from(hash ^ word) * u128::from(FACTOR);
+        (product ^ product >> 64) as u64
     };
     set.iter().fold(0, mix) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As in a HyperX, whose switches have a few ports that lead nearer each, none of them among the first ones, which go to hosts.
+    #[test]
+    fn small_sets_lie_all_over_the_slots() {
+        for words in 1..3 {
+            let mut slots = [false; 4096];
+            let mut set = vec![0; words];
+            let ports = || 16..64;
+            for (a, b) in ports().flat_map(|a| (a + 1..64).map(move |b| (a, b))) {
+                for word in 0..words {
+                    set.fill(0);
+                    set[word] = 1 << a | 1 << b;
+                    slots[hash(&set) as usize % slots.len()] = true;
+                }
+            }
+            // 1,128 sets thrown at random fall on 986 of them, 2,256 on 1,735.
+            let taken = slots.iter().filter(|&&is_taken| is_taken).count();
+            assert!(taken > [900, 1600][words - 1], "{taken}");
+        }
+    }
 }

@@ -185,7 +185,8 @@ mod tests {
     use crate::header::Carries;
     use crate::preset;
     use crate::tag::Tag;
-    use netloom_topology::{BuildContext, HyperX, SlimFly, Topology};
+    use netloom_topology::{BuildContext, FatTree, HyperX, Jellyfish, SlimFly, Topology};
+    use proptest::prelude::*;
     use std::collections::BTreeSet;
     use std::path::Path;
 
@@ -264,6 +265,28 @@ mod tests {
         assert_eq!(usize::from(forwarding.vcs_needed(&network)), longest);
         assert!(forwarding.find_cycle(&network, 1).is_some());
         assert_eq!(forwarding.find_cycle(&network, longest as u8), None);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        /// On networks with few short paths and with many, where all switches have hosts and where some have.
+        #[test]
+        fn the_longest_path_is_that_of_all(of in 0..4, size in 3u32..6, k in 1u32..14, seed in any::<u64>()) {
+            let topology = match of {
+                0 => Topology::SlimFly(SlimFly { q: Some(5), ..SlimFly::default() }),
+                1 => Topology::HyperX(HyperX { dimensions: 2, switches_per_dimension: vec![size, 3], ..HyperX::default() }),
+                2 => Topology::Jellyfish(Jellyfish { switches: 6 * size, degree: size, ..Jellyfish::default() }),
+                _ => Topology::FatTree(FatTree { k: Some(2 * (size / 2)), ..FatTree::default() }),
+            };
+            let network = topology.build(&BuildContext { seed, base_dir: Path::new("") }).unwrap();
+            let ecmp = preset::find("ecmp").unwrap().routing();
+            let forwarding = Forwarding::build(&ecmp, &network, |_| false, seed).unwrap();
+            let config = KShortest { k, ..KShortest::default() };
+            let paths = Paths::build(&config, &network, forwarding.table(), |_| false, seed).unwrap();
+            let all = (0..paths.edges()).flat_map(|to| paths.all_to(to));
+            prop_assert_eq!(paths.longest(), all.map(|path| path.len() as u32).max().unwrap());
+        }
     }
 
     /// Whoever asks first, and whether one pair is asked for or all of a destination's.

@@ -33,17 +33,17 @@ impl Onward {
 
 impl Layers {
     /// The most virtual channels that a route between switches with hosts uses, in any layer; `None` if there are two of these that no layer
-    /// connects, or several routes between two where links rank differently.
+    /// connects, or several routes between two where links rank differently and distances do not bound them.
     pub(in crate::forwarding) fn most_vcs(&self, network: &Network) -> Option<u32> {
-        if network.global_tier().is_some() {
-            if self.spread.is_some() {
-                return None;
-            }
-        } else if let Some(most) = self.longest() {
+        let ranks = network.global_tier().is_some();
+        if !ranks && let Some(most) = self.longest() {
             return Some(most);
         }
         if let Some(most) = self.bounded(network) {
             return Some(most);
+        }
+        if ranks && self.spread.is_some() {
+            return None;
         }
         let mut ends: Vec<u32> = self.router_of.clone();
         ends.sort_unstable();
@@ -80,14 +80,18 @@ impl Layers {
         (is_counted && diameters.iter().any(|diameter| diameter.is_connected)).then_some(most)
     }
 
-    /// The same where distances bound it, and one of the routes that are tried uses as many. Only their entries are asked for.
+    /// The same where distances bound it, and one of the routes that are tried uses as many. Only their entries are asked for, and with ECMP none: there all
+    /// shortest ways are routes.
     fn bounded(&self, network: &Network) -> Option<u32> {
         if self.spread.is_some() {
-            return None;
+            self.longest()?;
         }
         let neighbours = self.neighbours(network);
         let behind = |router: u32, place: usize| neighbours[self.row[router as usize] as usize + place];
         let bound = self.tables.bound(|router, place| behind(router, place).1 > 0)?;
+        if self.spread.is_some() {
+            return Some(bound.hops);
+        }
         let vcs = |&(layer, from, to): &(u32, u32, u32)| {
             let (mut here, mut came) = (from, None);
             while let Some(port) = self.tables.next_port(layer, here, to).filter(|_| here != to) {
@@ -216,6 +220,7 @@ fn globals(onward: &Onward) -> Option<Vec<u64>> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::path::Path;
 
     use netloom_paths::routes::{Past, RandomLayers, Spain, TreeKind};
@@ -225,6 +230,33 @@ mod tests {
     use super::*;
     use crate::selector::layer::{Construction, Layer, WithinLayer};
 
+    /// What [`most_from`] said, by router and how a route has come there.
+    type Known = BTreeMap<(u32, Option<(u8, u8)>), u32>;
+
+    /// The virtual channels of a route in a layer that has come to a router by a link of some rank on some virtual channel: the most of all ports.
+    fn most_from(
+        layers: &Layers,
+        network: &Network,
+        layer: u32,
+        [here, to]: [u32; 2],
+        came: Option<(u8, u8)>,
+        known: &mut Known,
+    ) -> u32 {
+        if let Some(&most) = known.get(&(here, came)) {
+            return most;
+        }
+        let mut most = came.map_or(0, |(_, vc)| u32::from(vc) + 1);
+        for port in layers.ports(layer, here, to) {
+            let channel = network.ports(network.hosts() + here)[usize::from(port)];
+            let rank = rank(network, channel);
+            let vc = came.map_or(0, |(before, vc)| next(vc, before, rank, u8::MAX));
+            let there = network.channel(channel).to - network.hosts();
+            most = most.max(most_from(layers, network, layer, [there, to], Some((rank, vc)), known));
+        }
+        known.insert((here, came), most);
+        most
+    }
+
     /// Walks every route of every layer.
     fn walked(layers: &Layers, network: &Network) -> Option<u32> {
         let ends: std::collections::BTreeSet<u32> = layers.router_of.iter().copied().collect();
@@ -232,15 +264,8 @@ mod tests {
         for (&from, &to) in ends.iter().flat_map(|from| ends.iter().map(move |to| (from, to))) {
             let mut is_connected = from == to;
             for layer in (0..layers.tables().layers()).filter(|&layer| layers.leads(layer, from, to)) {
-                let (mut here, mut came) = (from, None::<(u8, u8)>);
-                while here != to {
-                    let port = layers.ports(layer, here, to)[0];
-                    let channel = network.ports(network.hosts() + here)[usize::from(port)];
-                    let rank = rank(network, channel);
-                    let vc = came.map_or(0, |(before, vc)| next(vc, before, rank, u8::MAX));
-                    (here, came) = (network.channel(channel).to - network.hosts(), Some((rank, vc)));
-                }
-                (most, is_connected) = (most.max(came.map_or(0, |(_, vc)| u32::from(vc) + 1)), true);
+                let used = most_from(layers, network, layer, [from, to], None, &mut Known::new());
+                (most, is_connected) = (most.max(used), true);
             }
             if !is_connected {
                 return None;
@@ -274,13 +299,14 @@ mod tests {
             let within_layer = if single { WithinLayer::SinglePath } else { WithinLayer::Ecmp };
             let config = Layer { construction, within_layer, ..Layer::default() };
             let layers = Layers::build(&config, &network, |_| false, seed).unwrap();
-            let is_unknown = of == 4 && !single;
+            let is_connected = || layers.longest().is_some();
+            let is_unknown = of == 4 && !single && !is_connected();
             let expected = walked(&layers, &network).filter(|_| !is_unknown);
             prop_assert_eq!(layers.most_vcs(&network), expected);
         }
     }
 
-    /// Where links rank, and where paths lead over the roots of trees.
+    /// Where links rank, with one way and with all, and where paths lead over the roots of trees.
     #[test]
     fn a_bound_that_some_route_reaches_needs_no_walk() {
         let build =
@@ -290,12 +316,13 @@ mod tests {
         let slim_fly = build(Topology::SlimFly(SlimFly { q: Some(7), ..SlimFly::default() }));
         let past = |tree| Construction::Past(Past { tree, layers: 2 });
         let random = || Construction::RandomLayers(RandomLayers { layers: 4, ..Default::default() });
-        for (network, construction) in [
-            (&dragonfly, random()),
-            (&dragonfly, past(TreeKind::Random)),
-            (&slim_fly, past(TreeKind::NonMinimal)),
+        for (network, construction, within_layer) in [
+            (&dragonfly, random(), WithinLayer::SinglePath),
+            (&dragonfly, random(), WithinLayer::Ecmp),
+            (&dragonfly, past(TreeKind::Random), WithinLayer::SinglePath),
+            (&slim_fly, past(TreeKind::NonMinimal), WithinLayer::SinglePath),
         ] {
-            let config = Layer { construction, ..Layer::default() };
+            let config = Layer { construction, within_layer, ..Layer::default() };
             let layers = Layers::build(&config, network, |_| false, 1).unwrap();
             let known = layers.bounded(network);
             assert!(known.is_some(), "{config:?}");
