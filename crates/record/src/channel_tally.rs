@@ -49,11 +49,7 @@ impl ChannelTally {
         if self.wanted.binary_search(&channel.channel).is_ok() {
             self.named.push(channel.clone());
         }
-        match self
-            .tiers
-            .iter_mut()
-            .find(|tier| Arc::ptr_eq(&tier.name, &channel.tier) || tier.name == channel.tier)
-        {
+        match self.tiers.iter_mut().find(|tier| tier.name == channel.tier) {
             Some(tier) => tier.add(channel),
             None => {
                 let mut tier = Tier::new(&channel.tier);

@@ -89,7 +89,7 @@ pub trait Sink {
     /// The next flow.
     fn flow(&mut self, flow: FlowRecord);
     /// The next channel. No flow comes any more.
-    fn channel(&mut self, channel: &ChannelRecord);
+    fn channel(&mut self, channel: ChannelRecord);
 }
 
 /// Keeps them.
@@ -98,8 +98,8 @@ impl Sink for Records {
         self.flows.push(flow);
     }
 
-    fn channel(&mut self, channel: &ChannelRecord) {
-        self.channels.push(channel.clone());
+    fn channel(&mut self, channel: ChannelRecord) {
+        self.channels.push(channel);
     }
 }
 

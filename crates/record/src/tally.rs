@@ -45,8 +45,8 @@ impl Sink for Tally {
         self.add_flow(&flow);
     }
 
-    fn channel(&mut self, channel: &ChannelRecord) {
-        self.add_channel(channel);
+    fn channel(&mut self, channel: ChannelRecord) {
+        self.add_channel(&channel);
     }
 }
 

@@ -321,8 +321,8 @@ impl Sink for Counted<'_> {
         self.sink.flow(flow);
     }
 
-    fn channel(&mut self, channel: &ChannelRecord) {
-        self.tally.add_channel(channel);
+    fn channel(&mut self, channel: ChannelRecord) {
+        self.tally.add_channel(&channel);
         self.sink.channel(channel);
     }
 }

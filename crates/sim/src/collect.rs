@@ -548,34 +548,31 @@ fn hand_on_channels(world: &World, nodes: &[Node], end: Time, sink: &mut dyn Sin
         Some(switch) => switches[switch as usize].clone(),
         None => network.node_name(node).into(),
     };
-    // What nothing has reached has done nothing.
-    let ports_of = |node: u32| nodes[node as usize].ports();
-    let channels_of = |link: usize| [2 * link as u32, 2 * link as u32 + 1];
     let links = network.links();
+    // The ports and numbers of a link's two channels. What nothing has reached has no ports, and has done nothing.
+    let channels = |link: usize| {
+        let ends = links.get(link).map(|ends| [ends.a, ends.b]).into_iter().flatten();
+        ends.map(|node| nodes[node as usize].ports()).zip(2 * link as u32..)
+    };
     let mut sent = 0;
     for (number, link) in links.iter().enumerate() {
         // The ports of one link after the other lie far apart.
-        if let Some(link) = links.get(number + 2 * AHEAD) {
-            [link.a, link.b].into_iter().filter_map(ports_of).for_each(Ports::expect);
-        }
-        if let Some(link) = links.get(number + AHEAD) {
-            for (node, id) in [link.a, link.b].into_iter().zip(channels_of(number + AHEAD)) {
-                ports_of(node)
-                    .into_iter()
-                    .for_each(|ports| ports.expect_stats_of(world.blueprint.port_of(id)));
+        channels(number + 2 * AHEAD).filter_map(|(ports, _)| ports).for_each(Ports::expect);
+        for (ports, id) in channels(number + AHEAD) {
+            if let Some(ports) = ports {
+                ports.expect_stats_of(world.blueprint.port_of(id));
             }
         }
-        let (mut from, mut to) = (name(link.a), name(link.b));
-        for (node, id) in [link.a, link.b].into_iter().zip(channels_of(number)) {
+        let (a, b) = (name(link.a), name(link.b));
+        for ((ports, id), (from, to)) in channels(number).zip([(&a, &b), (&b, &a)]) {
             let port = world.blueprint.port_of(id);
-            let ports = ports_of(node);
             let stats = ports.map(|ports| ports.stats_of(port, end)).unwrap_or_default();
             sent += stats.packets;
             let (bytes_in_drain, busy_in_drain) = ports.map(|ports| ports.in_drain(port)).unwrap_or_default();
-            let record = ChannelRecord {
+            sink.channel(ChannelRecord {
                 channel: id,
-                from,
-                to,
+                from: from.clone(),
+                to: to.clone(),
                 tier: tiers[usize::from(link.tier)].clone(),
                 rate: link.rate,
                 bytes: stats.bytes,
@@ -592,9 +589,7 @@ fn hand_on_channels(world: &World, nodes: &[Node], end: Time, sink: &mut dyn Sin
                 marks: stats.marks,
                 paused: stats.paused,
                 pauses: stats.pauses,
-            };
-            sink.channel(&record);
-            (from, to) = (record.to, record.from);
+            });
         }
     }
     sent

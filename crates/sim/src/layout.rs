@@ -2,7 +2,7 @@
 
 use netloom_engine::{Balance, NodeIndex, Setup, Sides, contiguous};
 use netloom_topology::{Channel, Network, NodeId};
-use netloom_units::{Bytes, Rate, Time};
+use netloom_units::{Bytes, Time};
 use netloom_workload::Rails;
 
 use crate::model::World;
@@ -23,18 +23,13 @@ pub(crate) fn setup(world: &World, threads: usize, until: Time) -> Setup {
     let of = sides(network, world.servers.as_ref().map(|servers| &*servers.rails));
     let mut lookaheads = [Time::MAX; 2];
     let mut slowest = Time::ZERO;
-    // Few rates are different from the one before, and divisions take long.
-    let mut known = (Rate(0), Time::ZERO, Time::ZERO);
     for id in 0..network.channels() {
         let Channel { from, rate, .. } = network.channel(id);
-        if known.0 != rate {
-            known = (rate, rate.serialize(smallest), rate.serialize(largest));
-        }
-        let (latency, (_, least, most)) = (world.latency(id), known);
+        let latency = world.latency(id);
         let side = of.as_ref().is_some_and(|of| of[from as usize]);
         let lookahead = &mut lookaheads[usize::from(side)];
-        *lookahead = (*lookahead).min(latency + least);
-        slowest = slowest.max(latency + most);
+        *lookahead = (*lookahead).min(latency + rate.serialize(smallest));
+        slowest = slowest.max(latency + rate.serialize(largest));
     }
     let shortest = lookaheads[0].min(lookaheads[1]);
     // Time::MAX: there is no such channel.

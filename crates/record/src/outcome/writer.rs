@@ -88,7 +88,7 @@ impl OutcomeWriter {
     ) -> Result<(), OutcomeError> {
         let mut draft = self.draft(&records.groups);
         records.flows.iter().for_each(|flow| draft.flow(flow.clone()));
-        records.channels.iter().for_each(|channel| draft.channel(channel));
+        records.channels.iter().for_each(|channel| draft.channel(channel.clone()));
         draft.finish(scenario, summary, records, performance)
     }
 
@@ -289,7 +289,7 @@ impl Sink for Draft<'_> {
         }
     }
 
-    fn channel(&mut self, channel: &ChannelRecord) {
+    fn channel(&mut self, channel: ChannelRecord) {
         if self.error.is_none() {
             self.error = self.try_channel(channel).err();
         }
@@ -307,10 +307,10 @@ impl Draft<'_> {
         table.rows.push(flow, names).map_err(|error| writer.of(FLOWS, error))
     }
 
-    fn try_channel(&mut self, channel: &ChannelRecord) -> Result<(), OutcomeError> {
+    fn try_channel(&mut self, channel: ChannelRecord) -> Result<(), OutcomeError> {
         let Draft { writer, names, open, .. } = self;
         if let Some(Open { growing: Growing::Links(table), .. }) = open {
-            return table.rows.push(channel.clone(), names).map_err(|error| writer.of(LINKS, error));
+            return table.rows.push(channel, names).map_err(|error| writer.of(LINKS, error));
         }
         let before = open.take().map_or_else(|| writer.open(), Ok)?;
         *open = Some(before.begin_links(writer, names)?);
@@ -505,7 +505,7 @@ mod tests {
         let writer = OutcomeWriter::prepare(&dir, Existing::Refuse).unwrap();
         let mut draft = writer.draft(&records().groups);
         records().flows.into_iter().for_each(|flow| draft.flow(flow));
-        records().channels.iter().for_each(|channel| draft.channel(channel));
+        records().channels.into_iter().for_each(|channel| draft.channel(channel));
         assert_eq!(names(root.path()), ["a"], "it is being written beside its place");
         assert!(!dir.exists());
         drop(draft);

@@ -20,8 +20,6 @@ pub(super) struct Toward<'a> {
     distance: Vec<u16>,
     onward: Onward,
     pub(super) rng: Pcg64Mcg,
-    /// How many ports each router has.
-    degree: Vec<usize>,
     /// Edges of the current pair's earlier paths, how often each is used.
     used: Vec<u32>,
     /// Those that are used at all, a bit each.
@@ -46,7 +44,6 @@ impl<'a> Toward<'a> {
             onward: Onward::new(graph, &distance),
             distance,
             rng,
-            degree: (0..graph.routers()).map(|router| graph.neighbours(router).len()).collect(),
             used: vec![0; graph.edges().len()],
             is_used: vec![0; graph.edges().len().div_ceil(64)],
             entered: vec![(0, 0); graph.routers() as usize],
@@ -140,7 +137,7 @@ impl<'a> Toward<'a> {
 
     /// A port of a router, by chance.
     fn draw(&mut self, router: u32) -> usize {
-        self.rng.random_range(0..self.degree[router as usize])
+        self.rng.random_range(0..self.graph.neighbours(router).len())
     }
 
     /// Enters the neighbours of a router that are so many hops from the destination at most, from a port on and around, until `is_done` says so.
