@@ -1,21 +1,20 @@
 //! A barrier for epochs that last from microseconds to milliseconds.
 
 use std::sync::PoisonError;
+use std::time::Duration;
 
-use crate::sync::{AtomicBool, AtomicU32, AtomicUsize, Condvar, Mutex, Ordering, fence, spin_loop};
+use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, cores, fence, now, spin_loop};
 
-/// Lets `parties` threads wait for each other: spins briefly, then sleeps.
+/// Lets `parties` threads wait for each other: awake for a while, then asleep.
 ///
-/// On idle cores the others are nearly there, and to sleep and be woken takes longer than to wait for them. Where threads share cores, a
-/// spinning thread would keep the others from coming; so waits that have ended in sleep make the next ones spin less. If a party panics, the
+/// On idle cores the others are nearly there, and to be woken takes longer than to wait for them. Where threads share cores, one that waits awake
+/// keeps the others from coming; so only a small part of a thread's time may go into waiting awake in vain. If a party panics, the
 /// others are released and told so instead of waiting for ever.
 pub(crate) struct Barrier {
     parties: usize,
     arrived: AtomicUsize,
     generation: AtomicUsize,
     broken: AtomicBool,
-    /// How often to look before sleeping: between [`FEWEST_SPINS`] and [`MOST_SPINS`].
-    spins: AtomicU32,
     sleepers: AtomicUsize,
     lock: Mutex<()>,
     released: Condvar,
@@ -35,9 +34,48 @@ impl Drop for Guard<'_> {
     }
 }
 
-/// About the length of an uneven epoch. Under loom, where time does not pass, to look twice is to look for long.
-const MOST_SPINS: u32 = if cfg!(loom) { 2 } else { 2_000 };
-const FEWEST_SPINS: u32 = if cfg!(loom) { 1 } else { 16 };
+/// For how long a thread may wait awake. What was in vain is taken off, and a part of all time comes on.
+pub(crate) struct Patience {
+    left: Duration,
+    most: Duration,
+    /// When its latest wait was over.
+    since: Duration,
+}
+
+impl Patience {
+    /// What a thread has at most: a few times what it takes to be woken. Under loom, where time does not pass, to look once is to look for long.
+    const MOST: Duration = if cfg!(loom) { Duration::ZERO } else { Duration::from_micros(200) };
+    /// Of so much time one part may go into waiting awake in vain.
+    const PARTS: u32 = 32;
+
+    /// That of one of so many threads: none if they cannot all run at once.
+    pub(crate) fn new(parties: usize) -> Self {
+        let most = if parties <= cores() { Self::MOST } else { Duration::ZERO };
+        Patience { left: most, most, since: now() }
+    }
+
+    /// Waits awake, as long as there is patience left; says whether the wait is over.
+    fn look(&mut self, is_over: impl Fn() -> bool) -> bool {
+        let begin = now();
+        self.left = (self.left + (begin - self.since) / Self::PARTS).min(self.most);
+        loop {
+            for _ in 0..LOOKS {
+                if is_over() {
+                    self.since = now();
+                    return true;
+                }
+                spin_loop();
+            }
+            if now() - begin >= self.left {
+                self.left = Duration::ZERO;
+                return false;
+            }
+        }
+    }
+}
+
+/// From one look at the time to the next: about a microsecond.
+const LOOKS: u32 = if cfg!(loom) { 1 } else { 16 };
 
 impl Barrier {
     pub(crate) fn new(parties: usize) -> Self {
@@ -46,7 +84,6 @@ impl Barrier {
             arrived: AtomicUsize::new(0),
             generation: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
-            spins: AtomicU32::new(MOST_SPINS),
             sleepers: AtomicUsize::new(0),
             lock: Mutex::new(()),
             released: Condvar::new(),
@@ -58,7 +95,7 @@ impl Barrier {
     }
 
     /// Waits for all parties. What any of them wrote before is seen by all after.
-    pub(crate) fn wait(&self) -> Result<(), Broken> {
+    pub(crate) fn wait(&self, patience: &mut Patience) -> Result<(), Broken> {
         let generation = self.generation.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.parties {
             self.arrived.store(0, Ordering::Relaxed);
@@ -68,28 +105,24 @@ impl Barrier {
         }
         let is_over = || self.generation.load(Ordering::Acquire) != generation;
         let is_broken = || self.broken.load(Ordering::Acquire);
-        let most = self.spins.load(Ordering::Relaxed);
-        for _ in 0..most {
-            if is_over() {
-                self.spins.store((2 * most).min(MOST_SPINS), Ordering::Relaxed);
-                return Ok(());
-            }
-            if is_broken() {
-                return Err(Broken);
-            }
-            spin_loop();
+        let ends = || is_over() || is_broken();
+        if !patience.look(ends) {
+            self.sleep(ends);
+            patience.since = now();
         }
-        self.spins.store((most / 2).max(FEWEST_SPINS), Ordering::Relaxed);
+        if is_over() { Ok(()) } else { Err(Broken) }
+    }
+
+    fn sleep(&self, ends: impl Fn() -> bool) {
         let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         self.sleepers.fetch_add(1, Ordering::Relaxed);
         // The other half of this fence is in `wake`: who releases the barrier sees a sleeper, or the sleeper sees that it is released, as
         // both look after they have written.
         fence(Ordering::SeqCst);
-        while !is_over() && !is_broken() {
+        while !ends() {
             lock = self.released.wait(lock).unwrap_or_else(PoisonError::into_inner);
         }
         self.sleepers.fetch_sub(1, Ordering::Relaxed);
-        if is_over() { Ok(()) } else { Err(Broken) }
     }
 
     /// Tells all others that one of them will never come.
@@ -125,19 +158,39 @@ mod tests {
                 for me in 0..parties {
                     let (barrier, rounds) = (&barrier, &rounds);
                     scope.spawn(move || {
+                        let mut patience = Patience::new(parties);
                         for round in 0..300 {
                             if me == round % parties && round % 10 == 0 {
                                 std::thread::sleep(Duration::from_micros(300));
                             }
                             rounds[me].store(round, Ordering::SeqCst);
-                            assert!(barrier.wait().is_ok());
+                            assert!(barrier.wait(&mut patience).is_ok());
                             assert!(rounds.iter().all(|other| other.load(Ordering::SeqCst) >= round));
-                            assert!(barrier.wait().is_ok());
+                            assert!(barrier.wait(&mut patience).is_ok());
                         }
                     });
                 }
             });
         }
+    }
+
+    /// Who waits in vain is as patient again as its time since then allows, and not at all where threads share cores.
+    #[test]
+    fn patience_is_a_part_of_the_time() {
+        let mut patience = Patience::new(1);
+        assert_eq!(patience.left, Patience::MOST);
+        assert!(!patience.look(|| false) && patience.left.is_zero());
+        patience.since = now();
+        std::thread::sleep(Duration::from_millis(2));
+        assert!(patience.look(|| true));
+        let earned = patience.left;
+        assert!(earned >= Duration::from_millis(2) / Patience::PARTS && earned <= Patience::MOST);
+        let begin = now();
+        assert!(!patience.look(|| false) && now() - begin >= earned);
+
+        let mut patience = Patience::new(cores() + 1);
+        patience.since = Duration::ZERO;
+        assert!(patience.look(|| true) && patience.left.is_zero());
     }
 
     /// Those who sleep are told as well.
@@ -146,7 +199,8 @@ mod tests {
         let barrier = Barrier::new(3);
         let outcome = std::panic::catch_unwind(|| {
             std::thread::scope(|scope| {
-                let others: Vec<_> = (0..2).map(|_| scope.spawn(|| barrier.wait().is_err())).collect();
+                let others: Vec<_> =
+                    (0..2).map(|_| scope.spawn(|| barrier.wait(&mut Patience::new(3)).is_err())).collect();
                 let broken = scope.spawn(|| {
                     let _guard = barrier.guard();
                     std::thread::sleep(Duration::from_millis(30));
@@ -178,10 +232,11 @@ pub(crate) mod loom_tests {
     fn pace(parties: usize, rounds: usize) {
         let shared = Arc::new((Barrier::new(parties), [(); 3].map(|()| AtomicUsize::new(0))));
         let work = move |(barrier, places): &(Barrier, [AtomicUsize; 3]), me: usize| {
+            let mut patience = Patience::new(parties);
             for round in 1..=rounds {
                 // Relaxed: what orders it is the barrier alone.
                 places[me].store(round, Ordering::Relaxed);
-                assert!(barrier.wait().is_ok());
+                assert!(barrier.wait(&mut patience).is_ok());
                 for place in &places[..parties] {
                     let place = place.load(Ordering::Relaxed);
                     assert!(place == round || place == round + 1, "at {place} behind barrier {round}");
@@ -216,7 +271,7 @@ pub(crate) mod loom_tests {
             let barrier = Arc::new(Barrier::new(3));
             let others = [(); 2].map(|()| {
                 let barrier = barrier.clone();
-                loom::thread::spawn(move || barrier.wait().is_err())
+                loom::thread::spawn(move || barrier.wait(&mut Patience::new(3)).is_err())
             });
             barrier.give_up();
             assert!(others.into_iter().all(|other| other.join().unwrap()));

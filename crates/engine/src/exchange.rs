@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use crate::barrier::{Barrier, Broken, Guard};
+use crate::barrier::{Barrier, Broken, Guard, Patience};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 use crate::team::Work;
 
@@ -40,7 +40,13 @@ impl<L> Exchange<L> {
 
     /// The part of thread number `me`; the others are told if it panics.
     pub(crate) fn party(&self, me: usize) -> Party<'_, L> {
-        Party { exchange: self, me, parity: 0, _guard: self.barrier.guard() }
+        Party {
+            exchange: self,
+            me,
+            parity: 0,
+            patience: Patience::new(self.next[0].len()),
+            _guard: self.barrier.guard(),
+        }
     }
 
     /// Whether a thread has [stopped](Party::stop) the run.
@@ -55,6 +61,7 @@ pub(crate) struct Party<'e, L> {
     me: usize,
     /// Of the next meeting.
     parity: usize,
+    patience: Patience,
     _guard: Guard<'e>,
 }
 
@@ -75,7 +82,7 @@ impl<L> Party<'_, L> {
                 std::mem::swap(letters, &mut *lock(to));
             }
         }
-        exchange.barrier.wait()?;
+        exchange.barrier.wait(&mut self.patience)?;
         for from in &exchange.mail[parity] {
             lock(&from[me]).drain(..).for_each(&mut receive);
         }
