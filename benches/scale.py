@@ -1,7 +1,8 @@
 """What a packet-hop costs as the network grows: `make bench-scale`, or `.venv/bin/python benches/scale.py --help`.
 
 The permutation of `packet-hop` under ECMP on fat trees of growing radix, each in a process of its own: nanoseconds per packet-hop on one thread and
-on several, the set-up, and the most memory per host. Networks take turns, round by round, and the best of each counts, so that a machine with
+on several, the set-up, and the most memory per host. What several threads gain is to be held against what the machine gives to as many runs of one thread at the
+same time, which share nothing but its caches and its power. Networks take turns, round by round, and the best of each counts, so that a machine with
 other work slows all of them alike. With `--misses` the smaller ones run under cachegrind as well, with a last-level cache of 2 MiB: instructions and
 misses per packet-hop, of a long run less a short one. Writes a table in Markdown and the same as Parquet.
 """
@@ -41,6 +42,15 @@ def run(*arguments):
     return int(hops), float(seconds), float(set_up), int(memory)
 
 
+def run_at_once(k, size, count):
+    """Seconds until so many runs on one thread each are done that begin together."""
+    runs = [subprocess.Popen(command(k, size, 1), stdout=subprocess.PIPE, text=True) for _ in range(count)]
+    outputs = [run.communicate()[0] for run in runs]
+    if any(run.returncode for run in runs):
+        raise SystemExit(f"{command(k, size, 1)} failed")
+    return max(float(PRINTED.fullmatch(output.strip())[2]) for output in outputs)
+
+
 def events(k, size):
     """Packet-hops, instructions and last-level misses of a run under cachegrind."""
     with tempfile.NamedTemporaryFile() as out:
@@ -74,6 +84,7 @@ def measured(options):
     """A row per network."""
     sizes = {k: max(TOTAL // (k**3 // 4), 4096) for k in options.ks}
     best = {}
+    at_once = {}
     for number in range(options.rounds):
         for k, size in sizes.items():
             for threads in dict.fromkeys([1, options.threads]):
@@ -81,6 +92,7 @@ def measured(options):
                 hops, seconds, set_up, memory = run(k, size, threads)
                 row = best.setdefault((k, threads), [hops, seconds, set_up, memory])
                 row[1:] = map(min, row[1:], (seconds, set_up, memory))
+            at_once[k] = min(at_once.get(k, float("inf")), run_at_once(k, size, options.threads))
     rows = []
     for k, size in sizes.items():
         hosts = k**3 // 4
@@ -92,6 +104,7 @@ def measured(options):
             "packet_hops": hops,
             "ns_per_hop": seconds / hops * 1e9,
             "speed_up": seconds / best[k, options.threads][1],
+            "runs_at_once": options.threads * seconds / at_once[k],
             "set_up_s": set_up,
             "kib_per_host": memory * 1024 / hosts,
             "instructions_per_hop": None,
@@ -108,12 +121,12 @@ def measured(options):
 
 def markdown(rows, options, machine):
     """The table for people."""
-    speed_up = f"{options.threads} threads / 1"
+    speed_up = f"{options.threads} threads / 1 | {options.threads} runs / 1"
     lines = [
         machine,
         "",
         f"| fat tree | hosts | ns per packet-hop | of the first | {speed_up} | set-up, s | KiB per host | instructions | last-level misses |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for row in rows:
         counts = (
@@ -121,8 +134,8 @@ def markdown(rows, options, machine):
             for value, digits in ((row["instructions_per_hop"], 0), (row["misses_per_hop"], 1))
         )
         lines.append(
-            f"| k = {row['k']} | {row['hosts']:,} | {row['ns_per_hop']:.0f} | {row['ratio']:.2f} | {row['speed_up']:.2f} "
-            f"| {row['set_up_s']:.2f} | {row['kib_per_host']:.1f} | {' | '.join(counts)} |"
+            f"| k = {row['k']} | {row['hosts']:,} | {row['ns_per_hop']:.0f} | {row['ratio']:.2f} "
+            f"| {row['speed_up']:.2f} | {row['runs_at_once']:.2f} | {row['set_up_s']:.2f} | {row['kib_per_host']:.1f} | {' | '.join(counts)} |"
         )
     return "\n".join(lines) + "\n"
 
