@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use netloom_units::Time;
 
-use crate::exchange::{Exchange, Party};
+use crate::exchange::{Exchange, Letters, Party};
 use crate::inboxes::{Ahead, CHUNK};
 use crate::model::{Handler, Messages, Model, NodeIndex, Scheduler, TIMER, Turn, UNFORESEEN};
 use crate::order::{Key, Order, index, is_of_instants};
@@ -238,6 +238,8 @@ pub(crate) struct Home {
 }
 
 /// One thread of a run, and the nodes that it runs.
+// As far from another one as [`Letters`].
+#[repr(align(128))]
 pub(crate) struct Worker<'e, M: Model> {
     pub(crate) model: &'e M,
     pub(crate) nodes: Vec<M::Node>,
@@ -579,7 +581,7 @@ pub(crate) struct Outbox<P> {
     /// Absent if there is one part only: all are at home.
     pub(crate) homes: Option<Arc<[Home]>>,
     pub(crate) wheel: Wheel<P>,
-    pub(crate) mail: Vec<Vec<Event<P>>>,
+    pub(crate) mail: Vec<Letters<Event<P>>>,
     /// First window that mail of this epoch goes to.
     pub(crate) mail_first: u64,
     pub(crate) soon: BinaryHeap<Reverse<Soon<P>>>,
@@ -630,7 +632,7 @@ impl<P: Copy + Default> Scheduler<P> for Outbox<P> {
         let Home { part, local } = homes[to as usize];
         if part != self.part {
             self.mail_first = self.mail_first.min(self.wheel.window_of_message(at));
-            return self.mail[part as usize].push(event(local));
+            return self.mail[part as usize].push(|| event(local));
         }
         self.wheel.insert(at, local, || event(local));
     }

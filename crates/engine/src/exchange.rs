@@ -11,7 +11,7 @@ use crate::team::Work;
 pub(crate) struct Exchange<L> {
     barrier: Barrier,
     /// `mail[parity][from][to]`
-    mail: [Vec<Vec<Mutex<Vec<L>>>>; 2],
+    mail: [Vec<Vec<Mutex<Letters<L>>>>; 2],
     /// First window with something to do, per thread.
     next: [Vec<AtomicU64>; 2],
     stop: [AtomicBool; 2],
@@ -21,10 +21,10 @@ pub(crate) struct Exchange<L> {
     work: Vec<[AtomicU64; 2]>,
 }
 
-impl<L> Exchange<L> {
+impl<L: Copy + Default> Exchange<L> {
     pub(crate) fn new(threads: usize) -> Self {
         let per_thread = || (0..threads).map(|_| AtomicU64::new(0)).collect();
-        let mailboxes = |_| (0..threads).map(|_| Mutex::new(Vec::new())).collect();
+        let mailboxes = |_| (0..threads).map(|_| Mutex::new(Letters::default())).collect();
         let boxes = || (0..threads).map(mailboxes).collect();
         Exchange {
             barrier: Barrier::new(threads),
@@ -55,6 +55,44 @@ impl<L> Exchange<L> {
     }
 }
 
+/// Letters from one thread to another.
+// What a thread writes all the time lies in lines of the cache of its own, and not in those that a processor fetches with another thread's.
+#[derive(Default)]
+#[repr(align(128))]
+pub(crate) struct Letters<L> {
+    /// Those, and places for more.
+    places: Vec<L>,
+    count: usize,
+}
+
+impl<L: Copy + Default> Letters<L> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Adds a letter, and makes it in its place.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, make: impl FnOnce() -> L) {
+        if self.count == self.places.len() {
+            self.lengthen();
+        }
+        self.places[self.count] = make();
+        self.count += 1;
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lengthen(&mut self) {
+        self.places.resize((2 * self.count).max(16), L::default());
+    }
+
+    /// Takes all out, in the order in which they came.
+    fn take(&mut self, receive: impl FnMut(L)) {
+        self.places[..self.count].iter().copied().for_each(receive);
+        self.count = 0;
+    }
+}
+
 /// One thread's part in the exchange.
 pub(crate) struct Party<'e, L> {
     exchange: &'e Exchange<L>,
@@ -65,14 +103,14 @@ pub(crate) struct Party<'e, L> {
     _guard: Guard<'e>,
 }
 
-impl<L> Party<'_, L> {
+impl<L: Copy + Default> Party<'_, L> {
     /// Hands in mail, by thread, and the first window in which this thread has something to do (`u64::MAX`: in none). When all have
     /// done so, `receive` gets the mail to this thread, and all hear the same: the first window of any, if there is one and nobody has
     /// stopped the run.
     pub(crate) fn meet(
         &mut self,
         busy: u64,
-        mail: &mut [Vec<L>],
+        mail: &mut [Letters<L>],
         mut receive: impl FnMut(L),
     ) -> Result<Option<u64>, Broken> {
         let &mut Party { exchange, me, parity, .. } = self;
@@ -84,7 +122,7 @@ impl<L> Party<'_, L> {
         }
         exchange.barrier.wait(&mut self.patience)?;
         for from in &exchange.mail[parity] {
-            lock(&from[me]).drain(..).for_each(&mut receive);
+            lock(&from[me]).take(&mut receive);
         }
         if exchange.stop[parity].load(Ordering::Acquire) {
             exchange.stopped.store(true, Ordering::Release);
@@ -148,7 +186,7 @@ mod loom_tests {
         let work = move |exchange: &Exchange<(u64, usize)>, me: usize| {
             let mut party = exchange.party(me);
             let mut heard = Heard::new();
-            let mut mail: Vec<Vec<(u64, usize)>> = (0..parties).map(|_| Vec::new()).collect();
+            let mut mail: Vec<Letters<(u64, usize)>> = (0..parties).map(|_| Letters::default()).collect();
             for meeting in 0.. {
                 if stop == Some(meeting) && me + 1 == parties {
                     party.stop();
@@ -157,11 +195,11 @@ mod loom_tests {
                 let is_first = meeting % parties as u64 == me as u64;
                 let busy = if is_first && meeting < meetings { 10 * meeting } else { u64::MAX - me as u64 };
                 let busy = if meeting < meetings { busy } else { u64::MAX };
-                mail.iter_mut().for_each(|letters| letters.push((meeting, me)));
+                mail.iter_mut().for_each(|letters| letters.push(|| (meeting, me)));
                 let mut letters = Vec::new();
                 let window = party.meet(busy, &mut mail, |letter| letters.push(letter));
                 let window = window.unwrap_or_else(|Broken| panic!("nobody panics"));
-                assert!(mail.iter().all(Vec::is_empty), "what comes back is empty");
+                assert!(mail.iter().all(Letters::is_empty), "what comes back is empty");
                 heard.push((window, letters));
                 if window.is_none() {
                     break;

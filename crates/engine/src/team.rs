@@ -12,7 +12,7 @@ use netloom_units::Time;
 
 use crate::contiguous;
 use crate::engine::{Grid, Home, Outbox, P, Progress, Run, Running, Setup, Worker};
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, Letters};
 use crate::inboxes::Ahead;
 use crate::model::{Model, NodeIndex, TIMER};
 use crate::order::Order;
@@ -120,7 +120,7 @@ impl<'e, M: Model> Team<'e, M> {
                 part: part as u32,
                 homes: (threads > 1).then(|| Arc::clone(homes)),
                 wheel: Wheel::new(ids.len(), grid.windows, grid.slots, grid.epoch),
-                mail: (0..threads).map(|_| Vec::new()).collect(),
+                mail: (0..threads).map(|_| Letters::default()).collect(),
                 mail_first: u64::MAX,
                 soon: Default::default(),
                 next_timer: Time::MAX,
@@ -240,7 +240,7 @@ impl<'e, M: Model> Team<'e, M> {
                 workers[part as usize].beyond.insert(local);
             }
             debug_assert!(
-                outbox.soon.is_empty() && outbox.mail.iter().all(Vec::is_empty),
+                outbox.soon.is_empty() && outbox.mail.iter().all(Letters::is_empty),
                 "between two epochs"
             );
             outbox.wheel.hand_over(|window, local, events| {

@@ -82,7 +82,11 @@ impl<P: Copy + Default> Wheel<P> {
     }
 
     /// The window of a message that a running node sends.
+    #[inline(always)]
     pub(crate) fn window_of_message(&self, at: Time) -> u64 {
+        if at.0.wrapping_sub(self.opens.0) < self.open_length {
+            return self.open;
+        }
         self.window_from(self.open, self.opens, at)
     }
 
