@@ -80,6 +80,16 @@ impl Draws {
         bound
     }
 
+    /// As [`ForwardingTables::are_minimal`](super::ForwardingTables::are_minimal).
+    pub(super) fn are_minimal(&self, links: &[LinkSet]) -> bool {
+        let ends = endpoints(&self.graph);
+        let all = Hops::measure(&self.graph, &LinkSet::full(&self.graph));
+        self.layers.iter().zip(links).all(|(layer, links)| match layer.hops() {
+            Some(hops) => hops.agree(&all, &ends),
+            None => Hops::measure(&self.graph, links).agree(&all, &ends),
+        })
+    }
+
     /// The distances in a layer, unless all its rows are drawn.
     pub(super) fn hops(&self, layer: u32) -> Option<Arc<Hops>> {
         self.layers[layer as usize].hops()

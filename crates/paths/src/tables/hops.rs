@@ -72,6 +72,27 @@ impl Hops {
         self.diameter
     }
 
+    /// Whether some routers are as far from each other as in another layer of the same network.
+    pub(super) fn agree(&self, other: &Hops, routers: &[u32]) -> bool {
+        (0..).zip(self.blocks.iter().zip(&other.blocks)).all(|(number, (mine, others))| {
+            let first = number * TARGETS;
+            let mut targets: Bits = [0; WORDS];
+            for place in routers.iter().filter_map(|&router| (router as usize).checked_sub(first)) {
+                targets.get_mut(place / 64).into_iter().for_each(|word| *word |= 1 << (place % 64));
+            }
+            (0..mine.planes.len().max(others.planes.len())).all(|plane| {
+                let row = |block: &Block, router: u32| {
+                    block.planes.get(plane).map_or([0; WORDS], |plane| plane[router as usize])
+                };
+                let differ = |&router: &u32| {
+                    let rows = row(mine, router).into_iter().zip(row(others, router));
+                    rows.zip(&targets).any(|((mine, others), targets)| (mine ^ others) & targets != 0)
+                };
+                !routers.iter().any(differ)
+            })
+        })
+    }
+
     /// Writes a bit for every router that is so many hops from one, in words of 64. At 0 hops there are also those to which there is no path.
     pub(super) fn at(&self, router: u32, hops: u32, found: &mut Vec<u64>) {
         found.clear();
@@ -221,6 +242,14 @@ mod tests {
                 }
             }
             prop_assert_eq!(hops.diameter(), diameter);
+            prop_assert!(hops.agree(&hops, &ends));
+            let whole = Hops::measure(&graph, &LinkSet::full(&graph));
+            let is_alike = ends.iter().all(|&from| {
+                let [layer, all] =
+                    [&inside, &graph].map(|graph| distances_from(graph, &[from], UNREACHABLE));
+                ends.iter().all(|&to| layer[to as usize] == all[to as usize])
+            });
+            prop_assert_eq!(hops.agree(&whole, &ends), is_alike);
         }
     }
 }

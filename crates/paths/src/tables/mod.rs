@@ -155,6 +155,16 @@ impl ForwardingTables {
         }
     }
 
+    /// Whether in every layer all routers with hosts are as far from each other as in the whole network, so that all routes between them are minimal paths. Not if
+    /// nobody knows how the tables came to be.
+    pub fn are_minimal(&self) -> bool {
+        match &self.source {
+            Source::Given => false,
+            Source::Draws(draws) => draws.are_minimal(&self.links),
+            Source::Trees(trees) => trees.are_minimal(),
+        }
+    }
+
     /// A number of hops that no route between routers with hosts exceeds in any layer, by the distances alone; hops over a link of high rank right behind one of
     /// low rank are not counted. `is_high(router, place)` says the rank of the link to a router's neighbour at a place. `None` where nobody knows how the
     /// tables came to be.

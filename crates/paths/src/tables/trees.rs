@@ -109,6 +109,11 @@ impl Trees {
         }
     }
 
+    /// As [`ForwardingTables::are_minimal`](super::ForwardingTables::are_minimal).
+    pub(super) fn are_minimal(&self) -> bool {
+        matches!(self.paths, Paths::Minimal(..))
+    }
+
     /// Grows so many trees, all there are.
     pub(super) fn all(&self, count: usize, entries: &Entries) {
         match &self.growth {

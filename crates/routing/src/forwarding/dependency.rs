@@ -90,7 +90,12 @@ pub(crate) fn vcs_without_cycle(network: &Network, table: &RouteTable, ways: Way
 /// Whether there is no cycle by what is known of such routes, and of how many virtual channels are enough. If not, there may be one.
 fn is_free(network: &Network, table: &RouteTable, ways: Ways<'_>, known: Option<Enough>, vcs: u8) -> bool {
     let has_enough = known.is_some_and(|enough| enough.vcs <= u32::from(vcs));
-    has_enough || matches!(ways, Ways::Minimal) && rising::rise_first(network, table)
+    has_enough
+        || match ways {
+            Ways::Minimal => rising::rise_first(network, table),
+            Ways::Layers(layers) => rising::rise_first(network, table) && layers.tables().are_minimal(),
+            Ways::Via(_) | Ways::Weighed(_) | Ways::Paths(_) => false,
+        }
 }
 
 /// Whether there is a cycle. If there is, it mostly shows when a small part of the routes has been followed.

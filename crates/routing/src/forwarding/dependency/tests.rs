@@ -176,6 +176,34 @@ fn one_layer_that_is_a_tree_has_no_cycle() {
     assert_eq!(find_cycle(&tree, &minimal(&tree), Ways::Layers(&layers), 1), None);
 }
 
+/// Where layers lead along minimal paths, as PAST's trees do and sparse layers of many links, nothing needs to be followed; where some of their paths are longer,
+/// they may fall and rise again.
+#[test]
+fn layers_of_minimal_paths_on_a_tree_have_no_cycle() {
+    let network = build(Topology::FatTree(FatTree { k: Some(6), ..FatTree::default() }));
+    let table = minimal(&network);
+    let past = || Construction::Past(netloom_paths::routes::Past::default());
+    let random = |rho| {
+        let layers = netloom_paths::routes::RandomLayers { layers: 3, rho, ..Default::default() };
+        Construction::RandomLayers(layers)
+    };
+    for (construction, are_minimal) in [(past(), true), (random(1.0), true), (random(0.5), false)] {
+        for within_layer in [WithinLayer::SinglePath, WithinLayer::Ecmp] {
+            let config = Layer { construction: construction.clone(), within_layer, ..Layer::default() };
+            let layers = Layers::build(&config, &network, |_| false, 3).unwrap();
+            let ways = Ways::Layers(&layers);
+            assert_eq!(is_free(&network, &table, ways, None, 1), are_minimal, "{config:?}");
+            let mut graph = Dependencies::new(&network, 1);
+            follow(&network, &table, ways, 1, &mut graph);
+            assert!(!are_minimal || graph.cycle().is_none());
+        }
+    }
+    let slim_fly = slim_fly();
+    let config = Layer { construction: past(), ..Layer::default() };
+    let layers = Layers::build(&config, &slim_fly, |_| false, 3).unwrap();
+    assert!(!is_free(&slim_fly, &minimal(&slim_fly), Ways::Layers(&layers), None, 1));
+}
+
 /// Connected graphs of switches in up to three groups; in some of them the links between groups are global.
 pub(super) fn graphs() -> impl Strategy<Value = Network> {
     (3..9u32)
