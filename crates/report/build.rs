@@ -1,9 +1,9 @@
 //! Finds the chart library, Apache ECharts, in the sources of the crate `charming`, so that the page can hold it.
 //!
-//! Cargo has fetched and checked them like every other dependency; nothing is loaded while building.
+//! Cargo has fetched and checked them like every other dependency.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::{env, fs};
 
 fn main() {
@@ -16,13 +16,9 @@ fn main() {
 
 /// The folder of the crate's sources.
 fn charming() -> PathBuf {
-    let cargo = env::var_os("CARGO").expect("Cargo sets CARGO");
-    let metadata = Command::new(cargo)
-        .args(["metadata", "--format-version=1", "--offline", "--locked", "--filter-platform"])
-        .arg(env::var_os("TARGET").expect("Cargo sets TARGET"))
-        .current_dir(env::var_os("CARGO_MANIFEST_DIR").expect("Cargo sets CARGO_MANIFEST_DIR"))
-        .output()
-        .expect("cargo metadata can be run");
+    // Cargo describes the whole workspace or nothing. Who builds a part of it may have no sources of the rest yet; they are fetched then.
+    let metadata = Some(metadata(&["--offline"])).filter(|metadata| metadata.status.success());
+    let metadata = metadata.unwrap_or_else(|| self::metadata(&[]));
     assert!(metadata.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&metadata.stderr));
     let metadata: serde_json::Value =
         serde_json::from_slice(&metadata.stdout).expect("cargo metadata prints JSON");
@@ -31,6 +27,17 @@ fn charming() -> PathBuf {
         packages.iter().find(|package| package["name"] == "charming").expect("charming is a dependency");
     let manifest = Path::new(package["manifest_path"].as_str().expect("a package has a manifest"));
     manifest.parent().expect("a manifest has a folder").to_owned()
+}
+
+/// What Cargo says of the workspace.
+fn metadata(options: &[&str]) -> Output {
+    Command::new(env::var_os("CARGO").expect("Cargo sets CARGO"))
+        .args(["metadata", "--format-version=1", "--locked", "--filter-platform"])
+        .arg(env::var_os("TARGET").expect("Cargo sets TARGET"))
+        .args(options)
+        .current_dir(env::var_os("CARGO_MANIFEST_DIR").expect("Cargo sets CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo metadata can be run")
 }
 
 /// The one minified ECharts in there.
