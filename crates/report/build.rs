@@ -17,11 +17,13 @@ fn main() {
 /// The folder of the crate's sources.
 fn charming() -> PathBuf {
     // Cargo describes the whole workspace or nothing. Who builds a part of it may have no sources of the rest yet; they are fetched then.
-    let metadata = Some(metadata(&["--offline"])).filter(|metadata| metadata.status.success());
-    let metadata = metadata.unwrap_or_else(|| self::metadata(&[]));
-    assert!(metadata.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&metadata.stderr));
+    let mut output = metadata(&["--offline"]);
+    if !output.status.success() {
+        output = metadata(&[]);
+    }
+    assert!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
     let metadata: serde_json::Value =
-        serde_json::from_slice(&metadata.stdout).expect("cargo metadata prints JSON");
+        serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON");
     let packages = metadata["packages"].as_array().expect("there are packages");
     let package =
         packages.iter().find(|package| package["name"] == "charming").expect("charming is a dependency");

@@ -1,9 +1,10 @@
 //! A barrier for epochs that last from microseconds to milliseconds.
 
 use std::sync::PoisonError;
-use std::time::Duration;
+use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
 
-use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, cores, fence, now, spin_loop};
+use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, fence, spin_loop};
 
 /// Lets `parties` threads wait for each other: awake for a while, then asleep.
 ///
@@ -39,34 +40,34 @@ pub(crate) struct Patience {
     left: Duration,
     most: Duration,
     /// When its latest wait was over.
-    since: Duration,
+    since: Instant,
 }
 
 impl Patience {
-    /// What a thread has at most: a few times what it takes to be woken. Under loom, where time does not pass, to look once is to look for long.
+    /// What a thread has at most: a few times what it takes to be woken. Under loom, where no test may depend on the time, it has none and looks once.
     const MOST: Duration = if cfg!(loom) { Duration::ZERO } else { Duration::from_micros(200) };
     /// Of so much time one part may go into waiting awake in vain.
     const PARTS: u32 = 32;
 
     /// That of one of so many threads: none if they cannot all run at once.
     pub(crate) fn new(parties: usize) -> Self {
-        let most = if parties <= cores() { Self::MOST } else { Duration::ZERO };
-        Patience { left: most, most, since: now() }
+        let cores = available_parallelism().map_or(1, usize::from);
+        let most = if parties <= cores { Self::MOST } else { Duration::ZERO };
+        Patience { left: most, most, since: Instant::now() }
     }
 
     /// Waits awake, as long as there is patience left; says whether the wait is over.
     fn look(&mut self, is_over: impl Fn() -> bool) -> bool {
-        let begin = now();
+        let begin = Instant::now();
         self.left = (self.left + (begin - self.since) / Self::PARTS).min(self.most);
         loop {
             for _ in 0..LOOKS {
                 if is_over() {
-                    self.since = now();
                     return true;
                 }
                 spin_loop();
             }
-            if now() - begin >= self.left {
+            if begin.elapsed() >= self.left {
                 self.left = Duration::ZERO;
                 return false;
             }
@@ -108,8 +109,8 @@ impl Barrier {
         let ends = || is_over() || is_broken();
         if !patience.look(ends) {
             self.sleep(ends);
-            patience.since = now();
         }
+        patience.since = Instant::now();
         if is_over() { Ok(()) } else { Err(Broken) }
     }
 
@@ -180,16 +181,16 @@ mod tests {
         let mut patience = Patience::new(1);
         assert_eq!(patience.left, Patience::MOST);
         assert!(!patience.look(|| false) && patience.left.is_zero());
-        patience.since = now();
+        patience.since = Instant::now();
         std::thread::sleep(Duration::from_millis(2));
         assert!(patience.look(|| true));
         let earned = patience.left;
         assert!(earned >= Duration::from_millis(2) / Patience::PARTS && earned <= Patience::MOST);
-        let begin = now();
-        assert!(!patience.look(|| false) && now() - begin >= earned);
+        let begin = Instant::now();
+        assert!(!patience.look(|| false) && begin.elapsed() >= earned);
 
-        let mut patience = Patience::new(cores() + 1);
-        patience.since = Duration::ZERO;
+        let mut patience = Patience::new(usize::MAX);
+        std::thread::sleep(Duration::from_millis(2));
         assert!(patience.look(|| true) && patience.left.is_zero());
     }
 

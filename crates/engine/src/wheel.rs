@@ -84,10 +84,7 @@ impl<P: Copy + Default> Wheel<P> {
     /// The window of a message that a running node sends.
     #[inline(always)]
     pub(crate) fn window_of_message(&self, at: Time) -> u64 {
-        if at.0.wrapping_sub(self.opens.0) < self.open_length {
-            return self.open;
-        }
-        self.window_from(self.open, self.opens, at)
+        if self.is_open(at) { self.open } else { self.window_from(self.open, self.opens, at) }
     }
 
     /// The window, after the one being run, in which something happens inside a running node.
@@ -108,15 +105,22 @@ impl<P: Copy + Default> Wheel<P> {
     /// If that window belongs to the running epoch: the message was sent with less than the lookahead.
     #[inline(always)]
     pub(crate) fn insert(&mut self, at: Time, node: u32, make: impl FnOnce() -> Event<P>) {
-        // Nearly all arrive in the first window that is open to them. One comparison for both ends: what is too early seems far away.
-        if at.0.wrapping_sub(self.opens.0) < self.open_length {
+        if self.is_open(at) {
             self.inboxes.put(self.open_row, node, make);
         } else {
             self.insert_later(make());
         }
     }
 
-    /// Whether a message that arrives at `at` may be put into the open window at once, whatever node it is for.
+    /// Whether a message that arrives at `at` may be put into the open window at once, for a node of this partition: nearly all arrive in the first window that is
+    /// open to them.
+    #[inline(always)]
+    fn is_open(&self, at: Time) -> bool {
+        // One comparison for both ends: what is too early seems far away.
+        at.0.wrapping_sub(self.opens.0) < self.open_length
+    }
+
+    /// The same, whatever node it is for.
     #[inline(always)]
     pub(crate) fn is_open_to_all(&self, at: Time) -> bool {
         at.0.wrapping_sub(self.opens.0) < self.open_length_to_all

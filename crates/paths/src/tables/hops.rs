@@ -74,23 +74,8 @@ impl Hops {
 
     /// Whether some routers are as far from each other as in another layer of the same network.
     pub(super) fn agree(&self, other: &Hops, routers: &[u32]) -> bool {
-        (0..).zip(self.blocks.iter().zip(&other.blocks)).all(|(number, (mine, others))| {
-            let first = number * TARGETS;
-            let mut targets: Bits = [0; WORDS];
-            for place in routers.iter().filter_map(|&router| (router as usize).checked_sub(first)) {
-                targets.get_mut(place / 64).into_iter().for_each(|word| *word |= 1 << (place % 64));
-            }
-            (0..mine.planes.len().max(others.planes.len())).all(|plane| {
-                let row = |block: &Block, router: u32| {
-                    block.planes.get(plane).map_or([0; WORDS], |plane| plane[router as usize])
-                };
-                let differ = |&router: &u32| {
-                    let rows = row(mine, router).into_iter().zip(row(others, router));
-                    rows.zip(&targets).any(|((mine, others), targets)| (mine ^ others) & targets != 0)
-                };
-                !routers.iter().any(differ)
-            })
-        })
+        let mut blocks = (0..).step_by(TARGETS).zip(self.blocks.iter().zip(&other.blocks));
+        blocks.all(|(first, (mine, others))| mine.agrees(others, first, routers))
     }
 
     /// Writes a bit for every router that is so many hops from one, in words of 64. At 0 hops there are also those to which there is no path.
@@ -113,6 +98,25 @@ impl Hops {
 }
 
 impl Block {
+    /// Whether some routers are as far from those of them that are among the targets, from `first` on, as another block says.
+    fn agrees(&self, other: &Block, first: usize, routers: &[u32]) -> bool {
+        let mut targets: Bits = [0; WORDS];
+        for place in routers.iter().filter_map(|&router| (router as usize).checked_sub(first)) {
+            targets.get_mut(place / 64).into_iter().for_each(|word| *word |= 1 << (place % 64));
+        }
+        // Of a bit that no distance of a block has there is no plane.
+        let row = |block: &Block, place: usize, router: u32| {
+            block.planes.get(place).map_or([0; WORDS], |plane| plane[router as usize])
+        };
+        (0..self.planes.len().max(other.planes.len())).all(|place| {
+            routers.iter().all(|&router| {
+                let mut rows =
+                    row(self, place, router).into_iter().zip(row(other, place, router)).zip(targets);
+                rows.all(|((mine, others), targets)| (mine ^ others) & targets == 0)
+            })
+        })
+    }
+
     /// Distances to the routers from `first` on.
     fn measure(kept: &Kept, first: usize, is_end: &[bool]) -> Self {
         let routers = is_end.len();
