@@ -80,14 +80,26 @@ impl Draws {
         bound
     }
 
-    /// As [`ForwardingTables::are_minimal`](super::ForwardingTables::are_minimal).
-    pub(super) fn are_minimal(&self, links: &[LinkSet]) -> bool {
+    /// As [`ForwardingTables::longer_pairs`](super::ForwardingTables::longer_pairs).
+    pub(super) fn longer_pairs(&self, links: &[LinkSet], most: usize) -> Option<Vec<(u32, u32, u32)>> {
         let ends = endpoints(&self.graph);
-        let all = Hops::measure(&self.graph, &LinkSet::full(&self.graph));
-        self.layers.iter().zip(links).all(|(layer, links)| match layer.hops() {
-            Some(hops) => hops.agree(&all, &ends),
-            None => Hops::measure(&self.graph, links).agree(&all, &ends),
-        })
+        let full = LinkSet::full(&self.graph);
+        let hops = |layer: usize| {
+            let known = self.layers[layer].hops();
+            known.unwrap_or_else(|| Arc::new(Hops::measure(&self.graph, &links[layer])))
+        };
+        let whole = links.iter().position(|links| *links == full).map(hops);
+        let whole = whole.unwrap_or_else(|| Arc::new(Hops::measure(&self.graph, &full)));
+        let mut pairs = Vec::new();
+        for layer in (0..self.layers.len()).filter(|&layer| links[layer] != full) {
+            let hops = hops(layer);
+            let longer = hops.longer_than(&whole, &ends).map(|(from, to)| (layer as u32, from, to));
+            pairs.extend(longer.take(most + 1 - pairs.len()));
+            if pairs.len() > most {
+                return None;
+            }
+        }
+        Some(pairs)
     }
 
     /// The distances in a layer, unless all its rows are drawn.

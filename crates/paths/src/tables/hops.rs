@@ -72,10 +72,10 @@ impl Hops {
         self.diameter
     }
 
-    /// Whether some routers are as far from each other as in another layer of the same network.
-    pub(super) fn agree(&self, other: &Hops, routers: &[u32]) -> bool {
-        let mut blocks = (0..).step_by(TARGETS).zip(self.blocks.iter().zip(&other.blocks));
-        blocks.all(|(first, (mine, others))| mine.agrees(others, first, routers))
+    /// The pairs of some routers that a path joins, but none as short as in another layer of the same network.
+    pub(super) fn longer_than(&self, other: &Hops, routers: &[u32]) -> impl Iterator<Item = (u32, u32)> {
+        let blocks = (0..).step_by(TARGETS).zip(self.blocks.iter().zip(&other.blocks));
+        blocks.flat_map(move |(first, (mine, others))| mine.longer_than(others, first, routers))
     }
 
     /// Writes a bit for every router that is so many hops from one, in words of 64. At 0 hops there are also those to which there is no path.
@@ -98,8 +98,8 @@ impl Hops {
 }
 
 impl Block {
-    /// Whether some routers are as far from those of them that are among the targets, from `first` on, as another block says.
-    fn agrees(&self, other: &Block, first: usize, routers: &[u32]) -> bool {
+    /// As [`Hops::longer_than`], the second of each pair one of the targets, which begin with `first`.
+    fn longer_than(&self, other: &Block, first: usize, routers: &[u32]) -> impl Iterator<Item = (u32, u32)> {
         let mut targets: Bits = [0; WORDS];
         for place in routers.iter().filter_map(|&router| (router as usize).checked_sub(first)) {
             targets.get_mut(place / 64).into_iter().for_each(|word| *word |= 1 << (place % 64));
@@ -108,13 +108,22 @@ impl Block {
         let row = |block: &Block, place: usize, router: u32| {
             block.planes.get(place).map_or([0; WORDS], |plane| plane[router as usize])
         };
-        (0..self.planes.len().max(other.planes.len())).all(|place| {
-            routers.iter().all(|&router| {
-                let mut rows =
-                    row(self, place, router).into_iter().zip(row(other, place, router)).zip(targets);
-                rows.all(|((mine, others), targets)| (mine ^ others) & targets == 0)
-            })
-        })
+        let places = self.planes.len().max(other.planes.len());
+        let of_router = move |&router: &u32| {
+            let (mut known, mut differs): (Bits, Bits) = ([0; WORDS], [0; WORDS]);
+            for place in 0..places {
+                let rows = row(self, place, router).into_iter().zip(row(other, place, router));
+                for ((known, differs), (mine, others)) in known.iter_mut().zip(&mut differs).zip(rows) {
+                    *known |= mine;
+                    *differs |= mine ^ others;
+                }
+            }
+            let found: Bits = std::array::from_fn(|word| known[word] & differs[word] & targets[word]);
+            let targets = (0..TARGETS).filter(move |place| found[place / 64] >> (place % 64) & 1 == 1);
+            let is_any = found != [0; WORDS];
+            is_any.then(|| targets.map(move |place| (router, (first + place) as u32))).into_iter().flatten()
+        };
+        routers.iter().flat_map(of_router)
     }
 
     /// Distances to the routers from `first` on.
@@ -198,6 +207,8 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -246,14 +257,17 @@ mod tests {
                 }
             }
             prop_assert_eq!(hops.diameter(), diameter);
-            prop_assert!(hops.agree(&hops, &ends));
+            prop_assert_eq!(hops.longer_than(&hops, &ends).count(), 0);
             let whole = Hops::measure(&graph, &LinkSet::full(&graph));
-            let is_alike = ends.iter().all(|&from| {
+            let longer: BTreeSet<(u32, u32)> = hops.longer_than(&whole, &ends).collect();
+            for &from in &ends {
                 let [layer, all] =
                     [&inside, &graph].map(|graph| distances_from(graph, &[from], UNREACHABLE));
-                ends.iter().all(|&to| layer[to as usize] == all[to as usize])
-            });
-            prop_assert_eq!(hops.agree(&whole, &ends), is_alike);
+                for &to in &ends {
+                    let [layer, all] = [&layer, &all].map(|distances| distances[to as usize]);
+                    prop_assert_eq!(longer.contains(&(from, to)), layer != UNREACHABLE && layer > all);
+                }
+            }
         }
     }
 }

@@ -155,13 +155,13 @@ impl ForwardingTables {
         }
     }
 
-    /// Whether in every layer all routers with hosts are as far from each other as in the whole network, so that all routes between them are minimal paths. Not if
-    /// nobody knows how the tables came to be.
-    pub fn are_minimal(&self) -> bool {
+    /// Layers and routers with hosts, from and to, that the layer joins by paths that are longer than the shortest ones of the whole network. `None` if there are
+    /// more than so many, or nobody knows how the tables came to be.
+    pub fn longer_pairs(&self, most: usize) -> Option<Vec<(u32, u32, u32)>> {
         match &self.source {
-            Source::Given => false,
-            Source::Draws(draws) => draws.are_minimal(&self.links),
-            Source::Trees(trees) => trees.are_minimal(),
+            Source::Given => None,
+            Source::Draws(draws) => draws.longer_pairs(&self.links, most),
+            Source::Trees(trees) => trees.longer_pairs(),
         }
     }
 

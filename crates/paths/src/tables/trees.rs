@@ -109,9 +109,9 @@ impl Trees {
         }
     }
 
-    /// As [`ForwardingTables::are_minimal`](super::ForwardingTables::are_minimal).
-    pub(super) fn are_minimal(&self) -> bool {
-        matches!(self.paths, Paths::Minimal(..))
+    /// As [`ForwardingTables::longer_pairs`](super::ForwardingTables::longer_pairs).
+    pub(super) fn longer_pairs(&self) -> Option<Vec<(u32, u32, u32)>> {
+        matches!(self.paths, Paths::Minimal(..)).then(Vec::new)
     }
 
     /// Grows so many trees, all there are.

@@ -30,9 +30,10 @@ mod rising;
 
 use std::collections::VecDeque;
 
+use netloom_paths::LinkSet;
 use netloom_topology::{ChannelId, Network, NodeId, PortId};
 
-use self::block::{Block, all, bit, blocks};
+use self::block::{Block, all, blocks};
 use self::detours::{Detours, follow_detours, late};
 use self::enough::{Enough, enough};
 use super::alternatives::Alternatives;
@@ -93,8 +94,9 @@ fn is_free(network: &Network, table: &RouteTable, ways: Ways<'_>, known: Option<
     has_enough
         || match ways {
             Ways::Minimal => rising::rise_first(network, table),
-            Ways::Layers(layers) => rising::rise_first(network, table) && layers.tables().are_minimal(),
-            Ways::Via(_) | Ways::Weighed(_) | Ways::Paths(_) => false,
+            Ways::Layers(layers) => rising::layers_rise_first(network, table, layers),
+            Ways::Paths(paths) => rising::rise_first(network, table) && paths.are_minimal(table),
+            Ways::Via(_) | Ways::Weighed(_) => false,
         }
 }
 
@@ -299,11 +301,17 @@ fn follow_layers(
 ) {
     let mut traffic = Block::new(network, vcs);
     let router = |edge| layers.router(table.edge_switch(edge));
-    for block in blocks(table.edges()) {
+    // Layers of few links are drawn in a part of the time, and their longer paths close cycles sooner.
+    let is_dense = |links: &LinkSet| 2 * links.len() > links.universe();
+    let mut sparse_first: Vec<u32> = (0..layers.tables().layers()).collect();
+    sparse_first.sort_by_key(|&layer| is_dense(layers.tables().links(layer)));
+    for block in rising::those_of_detours_first(network, table, layers).chunks(u64::BITS as usize) {
+        let targets = u64::MAX >> (u64::BITS as usize - block.len());
         // Per switch with hosts, itself and the targets that some layer connects it with.
-        let mut reached: Vec<u64> = (0..table.edges()).map(|from| bit(&block, from)).collect();
-        for layer in 0..layers.tables().layers() {
-            traffic.aim(block.clone(), |here, to, tell| {
+        let mut reached = vec![0; table.edges() as usize];
+        block.iter().enumerate().for_each(|(bit, &target)| reached[target as usize] = 1 << bit);
+        for &layer in &sparse_first {
+            traffic.aim(block.iter().copied(), |here, to, tell| {
                 layers.each_port(layer, layers.router(here), router(to), tell)
             });
             for (from, reached) in (0..).zip(&mut reached) {
@@ -318,11 +326,10 @@ fn follow_layers(
                 return;
             }
         }
-        let targets = all(&block);
         if reached.iter().all(|&reached| reached == targets) {
             continue;
         }
-        traffic.aim_minimally(table, block);
+        traffic.aim_minimally(table, block.iter().copied());
         for (from, reached) in (0..).zip(reached) {
             traffic.start(table.edge_switch(from), targets & !reached);
         }
@@ -358,6 +365,12 @@ impl<'a> Dependencies<'a> {
             let first = self.node(channel, vc) * self.words;
             self.ports[first..].iter_mut().zip(&onward.words).for_each(|(mine, theirs)| *mine |= theirs);
         }
+    }
+
+    /// Packets that come by a channel, on the first virtual one, go on by a port.
+    fn add_port(&mut self, channel: ChannelId, port: PortId) {
+        let first = self.node(channel, 0) * self.words;
+        self.ports[first + usize::from(port) / 64] |= 1 << (port % 64);
     }
 
     fn channel(&self, node: usize) -> (ChannelId, u8) {

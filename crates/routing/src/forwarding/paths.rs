@@ -147,6 +147,24 @@ impl Paths {
         longest
     }
 
+    /// Whether all paths are surely minimal ones. If they are, it mostly says so.
+    pub(crate) fn are_minimal(&self, table: &RouteTable) -> bool {
+        (0..self.edges()).all(|to| {
+            // Each minimal port begins a path of its own; what that does not decide takes a search from the destination.
+            let has_few = |&from: &u32| {
+                from != to
+                    && !self.routes.are_at_most(table.towards_edge(table.edge_switch(from), to).ports.len())
+            };
+            let mut left = (0..self.edges()).filter(has_few).peekable();
+            left.peek().is_none() || {
+                let distances = self.distances(to);
+                left.map(|from| self.routers[from as usize]).all(|from| {
+                    self.routes.are_within(&self.graph, &distances, from, distances[from as usize].into())
+                })
+            }
+        })
+    }
+
     /// How many hops every router is from a switch.
     fn distances(&self, to: u32) -> Vec<u16> {
         distances_from(&self.graph, &[self.routers[to as usize]], UNREACHABLE)
@@ -272,7 +290,7 @@ mod tests {
 
         /// On networks with few short paths and with many, where all switches have hosts and where some have.
         #[test]
-        fn the_longest_path_is_that_of_all(of in 0..4, size in 3u32..6, k in 1u32..14, seed in any::<u64>()) {
+        fn what_is_known_of_lengths_is_true_of_all_paths(of in 0..4, size in 3u32..6, k in 1u32..14, seed in any::<u64>()) {
             let topology = match of {
                 0 => Topology::SlimFly(SlimFly { q: Some(5), ..SlimFly::default() }),
                 1 => Topology::HyperX(HyperX { dimensions: 2, switches_per_dimension: vec![size, 3], ..HyperX::default() }),
@@ -284,8 +302,19 @@ mod tests {
             let forwarding = Forwarding::build(&ecmp, &network, |_| false, seed).unwrap();
             let config = KShortest { k, ..KShortest::default() };
             let paths = Paths::build(&config, &network, forwarding.table(), |_| false, seed).unwrap();
-            let all = (0..paths.edges()).flat_map(|to| paths.all_to(to));
-            prop_assert_eq!(paths.longest(), all.map(|path| path.len() as u32).max().unwrap());
+            let lengths = |to| paths.all_to(to).map(|path| path.len() as u32);
+            prop_assert_eq!(paths.longest(), (0..paths.edges()).flat_map(lengths).max().unwrap());
+            let are_minimal = (0..paths.edges()).all(|to| {
+                let distances = paths.distances(to);
+                let is_minimal = |path: Vec<Step>| {
+                    let from = path[0].switch - network.hosts();
+                    path.len() == usize::from(distances[from as usize])
+                };
+                paths.all_to(to).all(is_minimal)
+            });
+            // Where there are fewer than are wanted nobody counts how many there are.
+            let are_all = (0..paths.edges()).all(|to| paths.all_to(to).count() as u32 == k * (paths.edges() - 1));
+            prop_assert_eq!(paths.are_minimal(forwarding.table()), are_minimal && are_all);
         }
     }
 

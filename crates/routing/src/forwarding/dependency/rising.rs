@@ -3,13 +3,86 @@
 //! On a tree packets go up to a common ancestor and down from there. Channels that lead up depend on such that lead up from a higher level, or on
 //! such that lead down, and those only on such that lead down from a lower level, so no cycle closes (up*/down* routing; Schroeder et al., IEEE
 //! JSAC 1991). Where links are cut a minimal path may fall and rise again.
+//!
+//! So may the paths of a layer that lacks links, but mostly only between a few switches: all the others are as far from each other as in the whole
+//! network. The routes of those few are walked. Whatever else packets do is among all that they may do that rise first, and if no cycle closes in
+//! the one and the other together there is none.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 
 use netloom_topology::{Network, NodeId};
 
+use super::super::layers::Layers;
 use super::super::minimal::RouteTable;
+use super::Dependencies;
 use super::block::{bit, blocks};
+
+/// Between so many switches, layers counted apart, the routes that may fall and rise again are walked.
+const FEW: usize = 1024;
+
+/// Whether the routes of layers surely close no cycle: on a tree of which no minimal path rises where it has fallen, if they do so nowhere or between few.
+pub(super) fn layers_rise_first(network: &Network, table: &RouteTable, layers: &Layers) -> bool {
+    if !rise_first(network, table) {
+        return false;
+    }
+    let Some(longer) = layers.tables().longer_pairs(FEW) else { return false };
+    longer.is_empty() || {
+        let mut dependencies = all_that_rise_first(network);
+        longer.iter().for_each(|&pair| walk(network, layers, pair, &mut dependencies));
+        dependencies.on_a_cycle().is_none()
+    }
+}
+
+/// All switches with hosts. On a tree those come first to which routes of layers may fall and rise again: only such close a cycle.
+pub(super) fn those_of_detours_first(network: &Network, table: &RouteTable, layers: &Layers) -> Vec<u32> {
+    let mut targets: Vec<u32> = (0..table.edges()).collect();
+    if let Some(longer) = network.is_tree().then(|| layers.tables().longer_pairs(FEW)).flatten() {
+        let to: HashSet<u32> = longer.iter().map(|&(_, _, to)| to).collect();
+        targets.sort_by_key(|&edge| !to.contains(&layers.router(table.edge_switch(edge))));
+    }
+    targets
+}
+
+/// The dependencies of all routes that rise first and do not turn back.
+fn all_that_rise_first(network: &Network) -> Dependencies<'_> {
+    let mut dependencies = Dependencies::new(network, 1);
+    let has_risen = |from, to| network.level(to) > network.level(from);
+    for number in 0..network.channels() {
+        let channel = network.channel(number);
+        let (from, here) = (channel.from, channel.to);
+        if network.is_host(from) || network.is_host(here) {
+            continue;
+        }
+        for port in 0..network.ports(here).len() as u16 {
+            let next = network.neighbour(here, port);
+            if next != from && !network.is_host(next) && (has_risen(from, here) || !has_risen(here, next)) {
+                dependencies.add_port(number, port);
+            }
+        }
+    }
+    dependencies
+}
+
+/// Adds the dependencies of the routes of a layer between two routers.
+fn walk(
+    network: &Network,
+    layers: &Layers,
+    (layer, from, to): (u32, u32, u32),
+    dependencies: &mut Dependencies<'_>,
+) {
+    let (mut open, mut known) = (vec![(from, None)], HashSet::new());
+    while let Some((here, came)) = open.pop() {
+        let switch = network.hosts() + here;
+        layers.each_port(layer, here, to, |port| {
+            came.into_iter().for_each(|came| dependencies.add_port(came, port));
+            let channel = network.ports(switch)[usize::from(port)];
+            if known.insert(channel) {
+                open.push((layers.router(network.channel(channel).to), Some(channel)));
+            }
+        });
+    }
+}
 
 /// Whether no minimal path rises where it has fallen, those included that begin at no host.
 pub(super) fn rise_first(network: &Network, table: &RouteTable) -> bool {
@@ -84,11 +157,13 @@ mod tests {
     use std::collections::BTreeSet;
     use std::path::Path;
 
+    use netloom_paths::routes::RandomLayers;
     use netloom_topology::{BuildContext, FatTree, KaryNTree, LeafSpine, Topology};
     use proptest::prelude::*;
 
     use super::super::{Dependencies, Ways, follow};
     use super::*;
+    use crate::selector::layer::{Construction, Layer, WithinLayer};
 
     fn trees() -> [Topology; 4] {
         [
@@ -154,5 +229,48 @@ mod tests {
                 }
             }
         }
+
+        /// With ECMP within the layers and all links in one of them packets do all that they may do that rise first, so what is said is exact.
+        #[test]
+        fn layers_rise_first_where_no_cycle_closes(
+            of in 0usize..4, layers in 1u32..4, rho in 0.4..1.0, single in any::<bool>(), seed in any::<u64>(),
+        ) {
+            let network = build(&trees()[of]);
+            let table = RouteTable::minimal(&network, |_| false).unwrap();
+            let random = RandomLayers { layers, rho, retries: 0, ..Default::default() };
+            let within_layer = if single { WithinLayer::SinglePath } else { WithinLayer::Ecmp };
+            let config = Layer { construction: Construction::RandomLayers(random), within_layer, ..Layer::default() };
+            let layers = Layers::build(&config, &network, |_| false, seed).unwrap();
+            let rises = layers_rise_first(&network, &table, &layers);
+            let mut graph = Dependencies::new(&network, 1);
+            follow(&network, &table, Ways::Layers(&layers), 1, &mut graph);
+            let is_few = layers.tables().longer_pairs(FEW).is_some();
+            prop_assert!(is_few || !rises);
+            match single {
+                true => prop_assert!(!rises || graph.on_a_cycle().is_none()),
+                false => prop_assert!(!is_few || rises == graph.on_a_cycle().is_none()),
+            }
+        }
+    }
+
+    /// One layer of a tree of 72 edge switches, in which a few pairs are farther apart than in the whole tree.
+    #[test]
+    fn routes_that_fall_and_rise_again_between_few_close_no_cycle() {
+        let network = build(&Topology::FatTree(FatTree { k: Some(12), ..FatTree::default() }));
+        let table = RouteTable::minimal(&network, |_| false).unwrap();
+        let detours = (0..20).filter(|&seed| {
+            let random = RandomLayers { layers: 2, rho: 0.8, retries: 0, ..Default::default() };
+            let config = Layer { construction: Construction::RandomLayers(random), ..Layer::default() };
+            let layers = Layers::build(&config, &network, |_| false, seed).unwrap();
+            let longer = layers.tables().longer_pairs(FEW).unwrap();
+            let targets = those_of_detours_first(&network, &table, &layers);
+            let first = |&(_, _, to): &(u32, u32, u32)| {
+                let place = targets.iter().position(|&edge| layers.router(table.edge_switch(edge)) == to);
+                place.unwrap() < longer.len()
+            };
+            assert!(longer.iter().all(first));
+            !longer.is_empty() && layers_rise_first(&network, &table, &layers)
+        });
+        assert!(detours.count() > 0);
     }
 }
