@@ -77,7 +77,8 @@ impl Past {
             }
             TreeKind::NonMinimal => {
                 let starts = starts(graph, &mut rng, (0..count).map(destination), true);
-                Trees::alone(count, Paths::OverRoot(Arc::clone(&own)), move |tree| {
+                let roots = starts.iter().map(|start| start.root).collect();
+                Trees::alone(count, Paths::OverRoot(Arc::clone(&own), roots), move |tree| {
                     let Start { root, mut rng } = starts[tree].clone();
                     let mut ports = grow(&own, root, |ports| one_of(ports, &mut rng));
                     reroot(&own, &mut ports, destination(tree));

@@ -1,5 +1,6 @@
 //! Minimal routing inside each layer, drawn for a router when somebody first asks for its way.
 
+use std::cmp::Reverse;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
@@ -33,6 +34,8 @@ struct Layer {
     /// Given up with the layer's last row.
     hops: Mutex<Option<Arc<Hops>>>,
     diameter: Diameter,
+    /// [`Hops::farthest`]
+    farthest: Box<[u16]>,
     /// Rows that are not drawn.
     left: AtomicUsize,
 }
@@ -50,6 +53,7 @@ impl Draws {
             Layer {
                 seed: Analysis::TiesOfLayer(layer).stream(seed).next_u64(),
                 diameter: hops.diameter(),
+                farthest: hops.farthest().into(),
                 hops: Mutex::new(Some(Arc::new(hops))),
                 left: AtomicUsize::new(graph.routers() as usize),
             }
@@ -63,19 +67,29 @@ impl Draws {
         self.layers[layer as usize].diameter
     }
 
-    /// As [`ForwardingTables::bound`](super::ForwardingTables::bound).
-    pub(super) fn bound(&self, links: &[LinkSet], is_high: impl Fn(u32, usize) -> bool) -> Bound {
+    /// As [`ForwardingTables::bound`](super::ForwardingTables::bound). `reaches` says whether the route of a layer, from one router to another, counts so many hops.
+    pub(super) fn bound(
+        &self,
+        links: &[LinkSet],
+        is_high: impl Fn(u32, usize) -> bool + Copy,
+        reaches: impl Fn(&RouterGraph, (u32, u32, u32), u32) -> bool,
+    ) -> Bound {
         let ends = endpoints(&self.graph);
-        let mut bound = Bound { hops: 0, probes: Vec::new(), is_connected: false };
-        for (number, (layer, links)) in (0..).zip(self.layers.iter().zip(links)) {
-            let Counted { hops, between } = Counted::measure(&self.graph, links, &ends, &is_high);
-            bound.is_connected |= layer.diameter.is_connected;
+        let is_connected = self.layers.iter().any(|layer| layer.diameter.is_connected);
+        let mut bound = Bound { hops: 0, is_used: true, is_connected };
+        let mut longest_first: Vec<usize> = (0..links.len()).collect();
+        longest_first.sort_by_key(|&layer| Reverse(self.layers[layer].diameter.hops));
+        for layer in longest_first {
+            // No more hops are counted than there are, so that only pairs matter that are so far apart.
+            let least = bound.hops + u32::from(bound.is_used);
+            let is_far = |&&end: &&u32| u32::from(self.layers[layer].farthest[end as usize]) >= least;
+            let far: Vec<u32> = ends.iter().filter(is_far).copied().collect();
+            let Counted { hops, between } = Counted::measure(&self.graph, &links[layer], &far, &far, is_high);
             if hops > bound.hops {
-                (bound.hops, bound.probes) = (hops, Vec::new());
+                (bound.hops, bound.is_used) = (hops, false);
             }
-            if hops == bound.hops {
-                bound.probes.extend(between.into_iter().map(|(from, to)| (number, from, to)));
-            }
+            let reaches = |(from, to)| reaches(&self.graph, (layer as u32, from, to), hops);
+            bound.is_used = bound.is_used || hops == bound.hops && between.into_iter().any(reaches);
         }
         bound
     }

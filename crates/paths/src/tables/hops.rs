@@ -24,6 +24,8 @@ pub(super) struct Hops {
     blocks: Vec<Block>,
     longest: u32,
     diameter: Diameter,
+    /// Per router with hosts, how far the farthest one to which there is a path is from it.
+    farthest: Box<[u16]>,
 }
 
 /// The diameter of a layer: how far routers with hosts are apart, or all routers of a network without hosts.
@@ -53,14 +55,16 @@ impl Hops {
         let mut is_end = vec![false; graph.routers() as usize];
         endpoints(graph).iter().for_each(|&end| is_end[end as usize] = true);
         let firsts: Vec<usize> = (0..is_end.len()).step_by(TARGETS).collect();
-        let blocks: Vec<Block> =
-            firsts.par_iter().map(|&first| Block::measure(&kept, first, &is_end)).collect();
+        let blocks = firsts.par_iter().map(|&first| Block::measure(&kept, first, &is_end));
+        let (blocks, farthest): (Vec<Block>, Vec<Vec<u16>>) = blocks.unzip();
+        let farthest =
+            (0..is_end.len()).map(|router| farthest.iter().map(|of| of[router]).max().unwrap_or(0));
         let longest = blocks.iter().map(|block| block.longest).max().unwrap_or(0);
         let diameter = Diameter {
             hops: blocks.iter().map(|block| block.diameter.hops).max().unwrap_or(0),
             is_connected: blocks.iter().all(|block| block.diameter.is_connected),
         };
-        Hops { blocks, longest, diameter }
+        Hops { blocks, longest, diameter, farthest: farthest.collect() }
     }
 
     /// Hops of the longest path between any two routers.
@@ -70,6 +74,11 @@ impl Hops {
 
     pub(super) fn diameter(&self) -> Diameter {
         self.diameter
+    }
+
+    /// Per router with hosts, how far the farthest one to which there is a path is from it.
+    pub(super) fn farthest(&self) -> &[u16] {
+        &self.farthest
     }
 
     /// The pairs of some routers that a path joins, but none as short as in another layer of the same network.
@@ -126,8 +135,8 @@ impl Block {
         routers.iter().flat_map(of_router)
     }
 
-    /// Distances to the routers from `first` on.
-    fn measure(kept: &Kept, first: usize, is_end: &[bool]) -> Self {
+    /// Distances to the routers from `first` on; and per end, how far the farthest end among them is.
+    fn measure(kept: &Kept, first: usize, is_end: &[bool]) -> (Self, Vec<u16>) {
         let routers = is_end.len();
         let targets = first..routers.min(first + TARGETS);
         let words = targets.len().div_ceil(64);
@@ -139,7 +148,8 @@ impl Block {
             all[word] |= bit;
             ends[word] |= if is_end[target] { bit } else { 0 };
         }
-        let (mut planes, mut longest, mut between): (Vec<Vec<Bits>>, _, _) = (Vec::new(), 0, 0);
+        let (mut planes, mut longest, mut farthest): (Vec<Vec<Bits>>, _, _) =
+            (Vec::new(), 0, vec![0; routers]);
         let mut open: Vec<usize> = (0..routers).collect();
         let mut after: Vec<Bits> = Vec::new();
         for hops in 1u32.. {
@@ -162,7 +172,7 @@ impl Block {
                             std::array::from_fn(|word| planes[place as usize][router][word] | new[word]);
                     }
                     if is_end[router] && new.iter().zip(&ends).any(|(new, ends)| new & ends != 0) {
-                        between = hops;
+                        farthest[router] = hops as u16;
                     }
                 }
                 after.push(row);
@@ -177,7 +187,8 @@ impl Block {
         let is_missed =
             |router: usize| reached[router].iter().zip(&ends).any(|(reached, end)| end & !reached != 0);
         let is_connected = !open.iter().any(|&router| is_end[router] && is_missed(router));
-        Block { planes, words, longest, diameter: Diameter { hops: between, is_connected } }
+        let hops = farthest.iter().copied().max().unwrap_or(0).into();
+        (Block { planes, words, longest, diameter: Diameter { hops, is_connected } }, farthest)
     }
 }
 
@@ -232,6 +243,7 @@ mod tests {
                 vec![1; routers as usize], links.iter().map(|edge| graph.edges()[edge as usize]).collect());
             let hops = Hops::measure(&graph, &links);
             let (mut diameter, mut found) = (Diameter { hops: 0, is_connected: true }, Vec::new());
+            let mut farthest = vec![0; routers as usize];
             let ends = endpoints(&graph);
             for from in (0..routers).step_by(1 + routers as usize / 40).chain(ends.iter().copied()) {
                 let expected = distances_from(&inside, &[from], UNREACHABLE);
@@ -251,12 +263,16 @@ mod tests {
                     for hops in ends.iter().map(|&to| expected[to as usize]) {
                         match hops {
                             UNREACHABLE => diameter.is_connected = false,
-                            hops => diameter.hops = diameter.hops.max(hops.into()),
+                            hops => {
+                                diameter.hops = diameter.hops.max(hops.into());
+                                farthest[from as usize] = hops.max(farthest[from as usize]);
+                            }
                         }
                     }
                 }
             }
             prop_assert_eq!(hops.diameter(), diameter);
+            prop_assert_eq!(hops.farthest(), farthest);
             prop_assert_eq!(hops.longer_than(&hops, &ends).count(), 0);
             let whole = Hops::measure(&graph, &LinkSet::full(&graph));
             let longer: BTreeSet<(u32, u32)> = hops.longer_than(&whole, &ends).collect();

@@ -61,8 +61,8 @@ enum Source {
 pub struct Bound {
     /// No route has more counted hops.
     pub hops: u32,
-    /// Layers and routers, from and to, between which a route may have as many. There may be others.
-    pub probes: Vec<(u32, u32, u32)>,
+    /// Whether some route has as many. If not, nobody has seen one.
+    pub is_used: bool,
     /// Whether some layer joins any two routers with hosts.
     pub is_connected: bool,
 }
@@ -165,15 +165,36 @@ impl ForwardingTables {
         }
     }
 
-    /// A number of hops that no route between routers with hosts exceeds in any layer, by the distances alone; hops over a link of high rank right behind one of
-    /// low rank are not counted. `is_high(router, place)` says the rank of the link to a router's neighbour at a place. `None` where nobody knows how the
-    /// tables came to be.
-    pub fn bound(&self, is_high: impl Fn(u32, usize) -> bool) -> Option<Bound> {
+    /// A number of hops that no route between routers with hosts exceeds in any layer, by the distances and a few routes; hops over a link of high rank right behind
+    /// one of low rank are not counted. `is_high(router, place)` says the rank of the link to a router's neighbour at a place. Where `spreads` routes are all
+    /// shortest ways inside a layer instead of those of the tables. `None` where nobody knows how the tables came to be.
+    pub fn bound(&self, spreads: bool, is_high: impl Fn(u32, usize) -> bool + Copy) -> Option<Bound> {
+        let reaches =
+            |graph: &RouterGraph, route, hops| spreads || self.counted(graph, route, is_high) == hops;
         match &self.source {
             Source::Given => None,
-            Source::Draws(draws) => Some(draws.bound(&self.links, is_high)),
-            Source::Trees(trees) => Some(trees.bound(is_high)),
+            Source::Draws(draws) => Some(draws.bound(&self.links, is_high, reaches)),
+            Source::Trees(trees) => Some(trees.bound(&self.entries, is_high, reaches)),
         }
+    }
+
+    /// The hops of a layer's route, from one router to another, counted as for a [`Bound`].
+    fn counted(
+        &self,
+        graph: &RouterGraph,
+        (layer, from, to): (u32, u32, u32),
+        is_high: impl Fn(u32, usize) -> bool,
+    ) -> u32 {
+        let (mut here, mut hops, mut was_high) = (from, 0, true);
+        while here != to
+            && let Some(port) = self.next_port(layer, here, to)
+        {
+            let place = usize::from(port);
+            let high = is_high(here, place);
+            hops += u32::from(was_high || !high);
+            (here, was_high) = (graph.neighbours(here)[place], high);
+        }
+        hops
     }
 
     /// Hop distances inside a layer.

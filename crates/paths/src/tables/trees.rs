@@ -1,5 +1,6 @@
 //! A tree per layer and destination, grown when somebody first asks for a way to the destination.
 
+use std::cmp::Reverse;
 use std::fmt;
 use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 
@@ -7,7 +8,7 @@ use netloom_topology::RouterGraph;
 use rayon::prelude::*;
 
 use super::hops::{Diameter, Hops};
-use super::rises::Counted;
+use super::rises::{Counted, OverRoots};
 use super::{Bound, Entries};
 use crate::distance::endpoints;
 use crate::link_set::LinkSet;
@@ -39,15 +40,9 @@ struct InTurn {
 pub(crate) enum Paths {
     /// As short as any in the graph.
     Minimal(Arc<RouterGraph>, OnceLock<Diameter>),
-    /// Of two such paths at most, to the tree's root and from there.
-    OverRoot(Arc<RouterGraph>),
+    /// Of two such paths at most, to the tree's root and from there, but for what they have in common; by the tree's number its root.
+    OverRoot(Arc<RouterGraph>, Vec<u32>),
 }
-
-/// How many trees are grown to see how long their paths are.
-const PROBED: usize = 16;
-
-/// From how many routers.
-const PROBES: usize = 256;
 
 impl Paths {
     /// Trees of shortest paths in a graph.
@@ -85,28 +80,56 @@ impl Trees {
             Paths::Minimal(graph, known) => {
                 Some(*known.get_or_init(|| Hops::measure(graph, &LinkSet::full(graph)).diameter()))
             }
-            Paths::OverRoot(_) => None,
+            Paths::OverRoot(..) => None,
         }
     }
 
-    /// As [`ForwardingTables::bound`](super::ForwardingTables::bound).
-    pub(super) fn bound(&self, is_high: impl Fn(u32, usize) -> bool) -> Bound {
-        match &self.paths {
+    /// As [`ForwardingTables::bound`](super::ForwardingTables::bound). `reaches` says whether the route of a layer, from one router to another, counts so many hops.
+    pub(super) fn bound(
+        &self,
+        entries: &Entries,
+        is_high: impl Fn(u32, usize) -> bool + Copy,
+        reaches: impl Fn(&RouterGraph, (u32, u32, u32), u32) -> bool,
+    ) -> Bound {
+        let (hops, is_used) = match &self.paths {
             Paths::Minimal(graph, _) => {
-                let counted = Counted::measure(graph, &LinkSet::full(graph), &endpoints(graph), is_high);
-                let probes = counted.between.into_iter().map(|(from, to)| (0, from, to)).collect();
-                Bound { hops: counted.hops, probes, is_connected: true }
-            }
-            Paths::OverRoot(graph) => {
-                let all: Vec<u32> = (0..graph.routers()).collect();
-                let counted = Counted::measure(graph, &LinkSet::full(graph), &all, is_high);
                 let ends = endpoints(graph);
-                let some = |most: usize| ends.iter().copied().step_by(ends.len().div_ceil(most).max(1));
-                let probes =
-                    some(PROBED).flat_map(|to| some(PROBES).map(move |from| (0, from, to))).collect();
-                Bound { hops: 2 * counted.hops, probes, is_connected: true }
+                let counted = Counted::measure(graph, &LinkSet::full(graph), &ends, &ends, is_high);
+                let reaches = |&(from, to): &(u32, u32)| reaches(graph, (0, from, to), counted.hops);
+                (counted.hops, counted.hops == 0 || counted.between.iter().any(reaches))
             }
+            Paths::OverRoot(graph, roots) => (self.most_over(graph, roots, entries, is_high), true),
+        };
+        Bound { hops, is_used, is_connected: true }
+    }
+
+    /// The most counted hops on any tree. Those trees are grown first whose roots and destinations allow the most, until none that is left can have more than was found.
+    fn most_over(
+        &self,
+        graph: &RouterGraph,
+        roots: &[u32],
+        entries: &Entries,
+        is_high: impl Fn(u32, usize) -> bool + Copy,
+    ) -> u32 {
+        let (ends, routers) = (endpoints(graph), graph.routers() as usize);
+        let first_trees = (0..roots.len()).step_by(routers);
+        let trees = first_trees.flat_map(|first| ends.iter().map(move |&end| first + end as usize));
+        let trees: Vec<(usize, u32, u32)> =
+            trees.map(|tree| (tree, roots[tree], (tree % routers) as u32)).collect();
+        let pairs = trees.iter().map(|&(_, root, destination)| (root, destination));
+        let over = OverRoots::measure(graph, &ends, pairs, is_high);
+        let mut by_most: Vec<(u32, usize)> =
+            trees.iter().map(|&(tree, root, destination)| (over.most(root, destination), tree)).collect();
+        by_most.sort_unstable_by_key(|&(most, tree)| (Reverse(most), tree));
+        let mut found = 0;
+        for (most, tree) in by_most {
+            if most <= found {
+                break;
+            }
+            self.tree(tree, entries);
+            found = found.max(longest(graph, entries, tree, &ends, is_high));
         }
+        found
     }
 
     /// As [`ForwardingTables::longer_pairs`](super::ForwardingTables::longer_pairs).
@@ -139,4 +162,37 @@ impl Trees {
             }
         }
     }
+}
+
+/// The most counted hops from any of the ends on a tree that has been grown.
+fn longest(
+    graph: &RouterGraph,
+    entries: &Entries,
+    tree: usize,
+    ends: &[u32],
+    is_high: impl Fn(u32, usize) -> bool,
+) -> u32 {
+    let routers = graph.routers() as usize;
+    // Per router, its counted hops and whether the first of them is over a low link.
+    let mut known: Vec<Option<(u32, bool)>> = vec![None; routers];
+    known[tree % routers] = Some((0, false));
+    let (mut most, mut way) = (0, Vec::new());
+    for &end in ends {
+        let mut here = end as usize;
+        while known[here].is_none() {
+            let port = usize::from(entries.get(tree * routers + here) - 1);
+            way.push((here, !is_high(here as u32, port)));
+            here = graph.neighbours(here as u32)[port] as usize;
+        }
+        while let Some((router, is_low)) = way.pop() {
+            let (hops, is_next_low) = known[here].expect("it is nearer to the destination");
+            // Behind a low link a high one is free.
+            let is_free = is_low && hops > 0 && !is_next_low;
+            known[router] = Some((hops + 1 - u32::from(is_free), is_low));
+            here = router;
+        }
+        let (hops, _) = known[end as usize].expect("it was walked");
+        most = most.max(hops);
+    }
+    most
 }

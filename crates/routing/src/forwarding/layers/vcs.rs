@@ -4,7 +4,7 @@
 use netloom_topology::Network;
 
 use super::Layers;
-use crate::forwarding::channels::{next, rank};
+use crate::forwarding::channels::rank;
 
 /// The routes of a layer to some targets: where routers hand on what goes there.
 struct Onward {
@@ -80,29 +80,17 @@ impl Layers {
         (is_counted && diameters.iter().any(|diameter| diameter.is_connected)).then_some(most)
     }
 
-    /// The same where distances bound it, and one of the routes that are tried uses as many. Only their entries are asked for, and with ECMP none: there all
-    /// shortest ways are routes.
+    /// The same where distances bound it, and some route uses as many.
     fn bounded(&self, network: &Network) -> Option<u32> {
-        if self.spread.is_some() {
+        let spreads = self.spread.is_some();
+        if spreads {
             self.longest()?;
         }
         let neighbours = self.neighbours(network);
-        let behind = |router: u32, place: usize| neighbours[self.row[router as usize] as usize + place];
-        let bound = self.tables.bound(|router, place| behind(router, place).1 > 0)?;
-        if self.spread.is_some() {
-            return Some(bound.hops);
-        }
-        let vcs = |&(layer, from, to): &(u32, u32, u32)| {
-            let (mut here, mut came) = (from, None);
-            while let Some(port) = self.tables.next_port(layer, here, to).filter(|_| here != to) {
-                let (there, rank) = behind(here, usize::from(port));
-                let vc = came.map_or(0, |(before, vc)| next(vc, before, rank, u8::MAX));
-                (here, came) = (there, Some((rank, vc)));
-            }
-            came.map_or(0, |(_, vc)| u32::from(vc) + 1)
-        };
-        let is_used = bound.is_connected && bound.probes.iter().any(|probe| vcs(probe) == bound.hops);
-        is_used.then_some(bound.hops)
+        let is_high =
+            |router: u32, place: usize| neighbours[self.row[router as usize] as usize + place].1 > 0;
+        let bound = self.tables.bound(spreads, is_high)?;
+        (spreads || bound.is_used && bound.is_connected).then_some(bound.hops)
     }
 
     /// The router behind each of the ports between routers, and the rank of the link.
@@ -228,6 +216,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::forwarding::channels::next;
     use crate::selector::layer::{Construction, Layer, WithinLayer};
 
     /// What [`most_from`] said, by router and how a route has come there.
@@ -314,6 +303,8 @@ mod tests {
         let dragonfly =
             build(Topology::Dragonfly(Dragonfly { about_hosts: Some(400), ..Default::default() }));
         let slim_fly = build(Topology::SlimFly(SlimFly { q: Some(7), ..SlimFly::default() }));
+        let jellyfish =
+            build(Topology::Jellyfish(Jellyfish { switches: 150, degree: 5, ..Jellyfish::default() }));
         let past = |tree| Construction::Past(Past { tree, layers: 2 });
         let random = || Construction::RandomLayers(RandomLayers { layers: 4, ..Default::default() });
         for (network, construction, within_layer) in [
@@ -321,6 +312,8 @@ mod tests {
             (&dragonfly, random(), WithinLayer::Ecmp),
             (&dragonfly, past(TreeKind::Random), WithinLayer::SinglePath),
             (&slim_fly, past(TreeKind::NonMinimal), WithinLayer::SinglePath),
+            (&dragonfly, past(TreeKind::NonMinimal), WithinLayer::SinglePath),
+            (&jellyfish, past(TreeKind::NonMinimal), WithinLayer::SinglePath),
         ] {
             let config = Layer { construction, within_layer, ..Layer::default() };
             let layers = Layers::build(&config, network, |_| false, 1).unwrap();
