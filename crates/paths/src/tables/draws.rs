@@ -95,7 +95,7 @@ impl Draws {
     }
 
     /// As [`ForwardingTables::longer_pairs`](super::ForwardingTables::longer_pairs).
-    pub(super) fn longer_pairs(&self, links: &[LinkSet], most: usize) -> Option<Vec<(u32, u32, u32)>> {
+    pub(super) fn longer_pairs(&self, links: &[LinkSet], most: usize) -> Vec<(u32, u32, u32)> {
         let ends = endpoints(&self.graph);
         let full = LinkSet::full(&self.graph);
         let hops = |layer: usize| {
@@ -108,12 +108,9 @@ impl Draws {
         for layer in (0..self.layers.len()).filter(|&layer| links[layer] != full) {
             let hops = hops(layer);
             let longer = hops.longer_than(&whole, &ends).map(|(from, to)| (layer as u32, from, to));
-            pairs.extend(longer.take(most + 1 - pairs.len()));
-            if pairs.len() > most {
-                return None;
-            }
+            pairs.extend(longer.take(most - pairs.len()));
         }
-        Some(pairs)
+        pairs
     }
 
     /// The distances in a layer, unless all its rows are drawn.

@@ -155,12 +155,12 @@ impl ForwardingTables {
         }
     }
 
-    /// Layers and routers with hosts, from and to, that the layer joins by paths that are longer than the shortest ones of the whole network. `None` if there are
-    /// more than so many, or nobody knows how the tables came to be.
+    /// Layers and routers with hosts, from and to, that the layer joins by paths that are longer than the shortest ones of the whole network; so many at most.
+    /// `None` if nobody knows how the tables came to be.
     pub fn longer_pairs(&self, most: usize) -> Option<Vec<(u32, u32, u32)>> {
         match &self.source {
             Source::Given => None,
-            Source::Draws(draws) => draws.longer_pairs(&self.links, most),
+            Source::Draws(draws) => Some(draws.longer_pairs(&self.links, most)),
             Source::Trees(trees) => trees.longer_pairs(),
         }
     }

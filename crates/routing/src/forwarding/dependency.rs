@@ -33,7 +33,7 @@ use std::collections::VecDeque;
 use netloom_paths::LinkSet;
 use netloom_topology::{ChannelId, Network, NodeId, PortId};
 
-use self::block::{Block, all, blocks};
+use self::block::{Block, all, bit, blocks};
 use self::detours::{Detours, follow_detours, late};
 use self::enough::{Enough, enough};
 use super::alternatives::Alternatives;
@@ -68,7 +68,7 @@ pub(crate) fn find_cycle(
     vcs: u8,
 ) -> Option<Vec<(ChannelId, u8)>> {
     let vcs = vcs.max(1);
-    if is_free(network, table, ways, enough(network, table, ways), vcs) {
+    if known_cycle(network, table, ways, enough(network, table, ways), vcs) == Some(false) {
         return None;
     }
     let mut graph = Dependencies::new(network, vcs);
@@ -82,22 +82,34 @@ pub(crate) fn vcs_without_cycle(network: &Network, table: &RouteTable, ways: Way
     let enough = || enough(network, table, ways);
     // To look how long all routes of layers are takes longer than to find a cycle, if there is one.
     let known = if is_layered { None } else { enough() };
-    if is_free(network, table, ways, known, 1) || !has_cycle(network, table, ways, 1) {
+    let is_known = known_cycle(network, table, ways, known, 1);
+    if !is_known.unwrap_or_else(|| has_cycle(network, table, ways, 1)) {
         return 1;
     }
     needed(network, table, ways, if is_layered { enough() } else { known })
 }
 
-/// Whether there is no cycle by what is known of such routes, and of how many virtual channels are enough. If not, there may be one.
-fn is_free(network: &Network, table: &RouteTable, ways: Ways<'_>, known: Option<Enough>, vcs: u8) -> bool {
-    let has_enough = known.is_some_and(|enough| enough.vcs <= u32::from(vcs));
-    has_enough
-        || match ways {
-            Ways::Minimal => rising::rise_first(network, table),
-            Ways::Layers(layers) => rising::layers_rise_first(network, table, layers),
-            Ways::Paths(paths) => rising::rise_first(network, table) && paths.are_minimal(table),
-            Ways::Via(_) | Ways::Weighed(_) => false,
+/// Whether there is a cycle, as far as that is known of such routes, and by how many virtual channels are enough.
+fn known_cycle(
+    network: &Network,
+    table: &RouteTable,
+    ways: Ways<'_>,
+    known: Option<Enough>,
+    vcs: u8,
+) -> Option<bool> {
+    if known.is_some_and(|enough| enough.vcs <= u32::from(vcs)) {
+        return Some(false);
+    }
+    let with_one = match ways {
+        Ways::Minimal => rising::rise_first(network, table).then_some(false),
+        Ways::Layers(layers) => rising::layers_close_a_cycle(network, table, layers),
+        Ways::Paths(paths) => {
+            (rising::rise_first(network, table) && paths.are_minimal(table)).then_some(false)
         }
+        Ways::Via(_) | Ways::Weighed(_) => None,
+    };
+    // More virtual channels may break a cycle, and close none.
+    with_one.filter(|&is_closed| !is_closed || vcs == 1)
 }
 
 /// Whether there is a cycle. If there is, it mostly shows when a small part of the routes has been followed.
@@ -305,13 +317,11 @@ fn follow_layers(
     let is_dense = |links: &LinkSet| 2 * links.len() > links.universe();
     let mut sparse_first: Vec<u32> = (0..layers.tables().layers()).collect();
     sparse_first.sort_by_key(|&layer| is_dense(layers.tables().links(layer)));
-    for block in rising::those_of_detours_first(network, table, layers).chunks(u64::BITS as usize) {
-        let targets = u64::MAX >> (u64::BITS as usize - block.len());
+    for block in blocks(table.edges()) {
         // Per switch with hosts, itself and the targets that some layer connects it with.
-        let mut reached = vec![0; table.edges() as usize];
-        block.iter().enumerate().for_each(|(bit, &target)| reached[target as usize] = 1 << bit);
+        let mut reached: Vec<u64> = (0..table.edges()).map(|from| bit(&block, from)).collect();
         for &layer in &sparse_first {
-            traffic.aim(block.iter().copied(), |here, to, tell| {
+            traffic.aim(block.clone(), |here, to, tell| {
                 layers.each_port(layer, layers.router(here), router(to), tell)
             });
             for (from, reached) in (0..).zip(&mut reached) {
@@ -326,10 +336,11 @@ fn follow_layers(
                 return;
             }
         }
+        let targets = all(&block);
         if reached.iter().all(|&reached| reached == targets) {
             continue;
         }
-        traffic.aim_minimally(table, block.iter().copied());
+        traffic.aim_minimally(table, block);
         for (from, reached) in (0..).zip(reached) {
             traffic.start(table.edge_switch(from), targets & !reached);
         }
@@ -371,6 +382,16 @@ impl<'a> Dependencies<'a> {
     fn add_port(&mut self, channel: ChannelId, port: PortId) {
         let first = self.node(channel, 0) * self.words;
         self.ports[first + usize::from(port) / 64] |= 1 << (port % 64);
+    }
+
+    /// Packets that come by a channel, on the first virtual one, do not go on by the next.
+    fn remove(&mut self, channel: ChannelId, next: ChannelId) {
+        let ports = self.network.ports(self.network.channel(channel).to);
+        let first = self.node(channel, 0) * self.words;
+        let is_next = |&port: &usize| ports[port] == next;
+        (0..ports.len())
+            .filter(is_next)
+            .for_each(|port| self.ports[first + port / 64] &= !(1 << (port % 64)));
     }
 
     fn channel(&self, node: usize) -> (ChannelId, u8) {

@@ -61,11 +61,10 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Lays the ways to other targets, as many as a block takes at most; there is no traffic yet. `ports` tells the ports by which a switch forwards what goes to
-    /// a target.
+    /// Lays the ways to other targets; there is no traffic yet. `ports` tells the ports by which a switch forwards what goes to a target.
     pub(super) fn aim(
         &mut self,
-        targets: impl Iterator<Item = u32> + Clone,
+        targets: Range<u32>,
         mut ports: impl FnMut(NodeId, u32, &mut dyn FnMut(PortId)),
     ) {
         self.clear();
@@ -82,7 +81,7 @@ impl<'a> Block<'a> {
     }
 
     /// Lays the minimal ways to other switches with hosts.
-    pub(super) fn aim_minimally(&mut self, table: &RouteTable, targets: impl Iterator<Item = u32> + Clone) {
+    pub(super) fn aim_minimally(&mut self, table: &RouteTable, targets: Range<u32>) {
         self.aim(targets, |here, to, tell| table.towards_edge(here, to).ports.iter().copied().for_each(tell));
     }
 

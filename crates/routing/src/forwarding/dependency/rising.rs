@@ -6,42 +6,115 @@
 //!
 //! So may the paths of a layer that lacks links, but mostly only between a few switches: all the others are as far from each other as in the whole
 //! network. The routes of those few are walked. Whatever else packets do is among all that they may do that rise first, and if no cycle closes in
-//! the one and the other together there is none.
+//! the one and the other together there is none. If one does, each of its steps is held against the routes: either they close it, or what
+//! none of them does is left out and the next cycle looked for.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
-use netloom_topology::{Network, NodeId};
+use netloom_topology::{ChannelId, Network, NodeId};
 
 use super::super::layers::Layers;
 use super::super::minimal::RouteTable;
 use super::Dependencies;
 use super::block::{bit, blocks};
 
-/// Between so many switches, layers counted apart, the routes that may fall and rise again are walked.
-const FEW: usize = 1024;
+/// The most routes that are walked, and the most among which they are chosen: a cycle mostly shows in a small part of many.
+const WALKED: usize = 1024;
+const KNOWN: usize = 64 * WALKED;
 
-/// Whether the routes of layers surely close no cycle: on a tree of which no minimal path rises where it has fallen, if they do so nowhere or between few.
-pub(super) fn layers_rise_first(network: &Network, table: &RouteTable, layers: &Layers) -> bool {
+/// The most cycles that are looked at which no routes close.
+const REFUTED: usize = 16;
+
+/// Whether the routes of layers close a cycle, where that is known without following all: on a tree of which no minimal path rises where it has fallen.
+pub(super) fn layers_close_a_cycle(network: &Network, table: &RouteTable, layers: &Layers) -> Option<bool> {
     if !rise_first(network, table) {
-        return false;
+        return None;
     }
-    let Some(longer) = layers.tables().longer_pairs(FEW) else { return false };
-    longer.is_empty() || {
-        let mut dependencies = all_that_rise_first(network);
-        longer.iter().for_each(|&pair| walk(network, layers, pair, &mut dependencies));
-        dependencies.on_a_cycle().is_none()
+    let longer = layers.tables().longer_pairs(KNOWN)?;
+    if longer.is_empty() {
+        return Some(false);
     }
+    let routes = Routes { network, table, layers };
+    let mut dependencies = all_that_rise_first(network);
+    let walked = longer.len().min(WALKED);
+    for count in 1..=walked {
+        // A prime that is larger than their number leads all over them.
+        walk(network, layers, longer[count * 999_983 % longer.len()], &mut dependencies);
+        let is_time = count.is_power_of_two() && count.trailing_zeros().is_multiple_of(3);
+        if (is_time || count == walked) && routes.close_a_cycle(&mut dependencies)? {
+            return Some(true);
+        }
+    }
+    (walked == longer.len()).then_some(false)
 }
 
-/// All switches with hosts. On a tree those come first to which routes of layers may fall and rise again: only such close a cycle.
-pub(super) fn those_of_detours_first(network: &Network, table: &RouteTable, layers: &Layers) -> Vec<u32> {
-    let mut targets: Vec<u32> = (0..table.edges()).collect();
-    if let Some(longer) = network.is_tree().then(|| layers.tables().longer_pairs(FEW)).flatten() {
-        let to: HashSet<u32> = longer.iter().map(|&(_, _, to)| to).collect();
-        targets.sort_by_key(|&edge| !to.contains(&layers.router(table.edge_switch(edge))));
+/// The routes of layers of a tree.
+struct Routes<'a> {
+    network: &'a Network,
+    table: &'a RouteTable,
+    layers: &'a Layers,
+}
+
+impl Routes<'_> {
+    /// Whether they close a cycle among dependencies, which lose what no route has. None if that takes too long to tell.
+    fn close_a_cycle(&self, dependencies: &mut Dependencies<'_>) -> Option<bool> {
+        for _ in 0..REFUTED {
+            let Some(cycle) = dependencies.cycle() else { return Some(false) };
+            let steps = cycle.iter().zip(cycle.iter().cycle().skip(1));
+            let wrong: Vec<_> = steps
+                .map(|(&(channel, _), &(next, _))| (channel, next))
+                .filter(|&(channel, next)| !self.lead_along(channel, next))
+                .collect();
+            if wrong.is_empty() {
+                return Some(true);
+            }
+            if !self.connect_all() {
+                return None;
+            }
+            wrong.into_iter().for_each(|(channel, next)| dependencies.remove(channel, next));
+        }
+        None
     }
-    targets
+
+    /// Whether some layer leads everywhere, so that no packet needs to go minimally instead.
+    fn connect_all(&self) -> bool {
+        let tables = self.layers.tables();
+        (0..tables.layers()).any(|layer| tables.diameter(layer).is_some_and(|diameter| diameter.is_connected))
+    }
+
+    /// Whether some go on from one channel to the next. Those that rise where they have fallen have been walked.
+    fn lead_along(&self, channel: ChannelId, next: ChannelId) -> bool {
+        let level = |switch| self.network.level(switch);
+        let [first, then] = [channel, next].map(|channel| self.network.channel(channel));
+        let has_been_walked = level(first.to) < level(first.from) && level(then.to) > level(then.from);
+        let all = (0..self.layers.tables().layers())
+            .flat_map(|layer| (0..self.table.edges()).map(move |edge| (layer, edge)));
+        has_been_walked
+            || all.map(|(layer, edge)| (layer, self.layers.router(self.table.edge_switch(edge)))).any(|to| {
+                self.lead_by(next, to) && self.lead_by(channel, to) && self.lead_over(first.from, to)
+            })
+    }
+
+    /// Whether where it begins packets to a router in a layer may go by a channel.
+    fn lead_by(&self, channel: ChannelId, (layer, to): (u32, u32)) -> bool {
+        let here = self.network.channel(channel).from;
+        let mut is_so = false;
+        self.layers.each_port(layer, self.layers.router(here), to, |port| {
+            is_so |= self.network.ports(here)[usize::from(port)] == channel;
+        });
+        is_so
+    }
+
+    /// Whether some packets to a router in a layer come by a switch, or begin there.
+    fn lead_over(&self, switch: NodeId, to: (u32, u32)) -> bool {
+        let channels = self.network.ports(switch);
+        // A link's two channels differ in their last bit.
+        channels.iter().any(|&channel| {
+            let before = self.network.channel(channel).to;
+            self.network.is_host(before) || self.lead_by(channel ^ 1, to) && self.lead_over(before, to)
+        })
+    }
 }
 
 /// The dependencies of all routes that rise first and do not turn back.
@@ -174,6 +247,18 @@ mod tests {
         ]
     }
 
+    impl Dependencies<'_> {
+        fn has_port(&self, channel: ChannelId, port: u16) -> bool {
+            self.ports[self.node(channel, 0) * self.words + usize::from(port) / 64] >> (port % 64) & 1 == 1
+        }
+
+        /// The ports by which packets go on that come by a channel, and the next ones.
+        fn onward(&self, channel: ChannelId) -> impl Iterator<Item = (u16, ChannelId)> {
+            let ports = (0..).zip(self.network.ports(self.network.channel(channel).to).iter().copied());
+            ports.filter(move |&(port, _)| self.has_port(channel, port))
+        }
+    }
+
     fn build(tree: &Topology) -> Network {
         tree.build(&BuildContext { seed: 1, base_dir: Path::new("") }).unwrap()
     }
@@ -230,9 +315,9 @@ mod tests {
             }
         }
 
-        /// With ECMP within the layers and all links in one of them packets do all that they may do that rise first, so what is said is exact.
+        /// With ECMP within the layers and all links in one of them packets do all that they may do that rise first, so nothing needs to be followed.
         #[test]
-        fn layers_rise_first_where_no_cycle_closes(
+        fn what_is_known_of_layers_is_what_following_them_finds(
             of in 0usize..4, layers in 1u32..4, rho in 0.4..1.0, single in any::<bool>(), seed in any::<u64>(),
         ) {
             let network = build(&trees()[of]);
@@ -241,36 +326,53 @@ mod tests {
             let within_layer = if single { WithinLayer::SinglePath } else { WithinLayer::Ecmp };
             let config = Layer { construction: Construction::RandomLayers(random), within_layer, ..Layer::default() };
             let layers = Layers::build(&config, &network, |_| false, seed).unwrap();
-            let rises = layers_rise_first(&network, &table, &layers);
+            let known = layers_close_a_cycle(&network, &table, &layers);
             let mut graph = Dependencies::new(&network, 1);
             follow(&network, &table, Ways::Layers(&layers), 1, &mut graph);
-            let is_few = layers.tables().longer_pairs(FEW).is_some();
-            prop_assert!(is_few || !rises);
-            match single {
-                true => prop_assert!(!rises || graph.on_a_cycle().is_none()),
-                false => prop_assert!(!is_few || rises == graph.on_a_cycle().is_none()),
+            prop_assert_eq!(known, Some(graph.on_a_cycle().is_some()));
+            let routes = Routes { network: &network, table: &table, layers: &layers };
+            for channel in 0..network.channels() {
+                for (port, next) in all_that_rise_first(&network).onward(channel) {
+                    prop_assert_eq!(routes.lead_along(channel, next), graph.has_port(channel, port));
+                }
             }
         }
     }
 
-    /// One layer of a tree of 72 edge switches, in which a few pairs are farther apart than in the whole tree.
+    /// On a tree of two levels a layer of half of the links mostly closes a cycle with all that may rise first, and seldom with what really does.
     #[test]
-    fn routes_that_fall_and_rise_again_between_few_close_no_cycle() {
-        let network = build(&Topology::FatTree(FatTree { k: Some(12), ..FatTree::default() }));
+    fn only_what_routes_do_closes_cycles() {
+        let network = build(&Topology::LeafSpine(LeafSpine::default()));
         let table = RouteTable::minimal(&network, |_| false).unwrap();
-        let detours = (0..20).filter(|&seed| {
-            let random = RandomLayers { layers: 2, rho: 0.8, retries: 0, ..Default::default() };
+        let mut counts = [0; 2];
+        for seed in 0..60 {
+            let random = RandomLayers { layers: 2, rho: 0.5, retries: 0, ..Default::default() };
             let config = Layer { construction: Construction::RandomLayers(random), ..Layer::default() };
             let layers = Layers::build(&config, &network, |_| false, seed).unwrap();
-            let longer = layers.tables().longer_pairs(FEW).unwrap();
-            let targets = those_of_detours_first(&network, &table, &layers);
-            let first = |&(_, _, to): &(u32, u32, u32)| {
-                let place = targets.iter().position(|&edge| layers.router(table.edge_switch(edge)) == to);
-                place.unwrap() < longer.len()
-            };
-            assert!(longer.iter().all(first));
-            !longer.is_empty() && layers_rise_first(&network, &table, &layers)
-        });
-        assert!(detours.count() > 0);
+            let mut graph = Dependencies::new(&network, 1);
+            follow(&network, &table, Ways::Layers(&layers), 1, &mut graph);
+            let closes = graph.on_a_cycle().is_some();
+            assert_eq!(layers_close_a_cycle(&network, &table, &layers), Some(closes), "seed {seed}");
+            counts[usize::from(closes)] += 1;
+        }
+        assert!(counts.iter().all(|&count| count > 0), "{counts:?}");
+    }
+
+    /// In layers of a tree of 72 edge switches in which few pairs, or many, are farther apart than in the whole tree.
+    #[test]
+    fn layers_close_cycles_where_many_routes_fall_and_rise_again() {
+        let network = build(&Topology::FatTree(FatTree { k: Some(12), ..FatTree::default() }));
+        let table = RouteTable::minimal(&network, |_| false).unwrap();
+        let known = |rho, seed| {
+            let random = RandomLayers { layers: 2, rho, retries: 0, ..Default::default() };
+            let config = Layer { construction: Construction::RandomLayers(random), ..Layer::default() };
+            let layers = Layers::build(&config, &network, |_| false, seed).unwrap();
+            let longer = layers.tables().longer_pairs(KNOWN).unwrap().len();
+            (longer, layers_close_a_cycle(&network, &table, &layers))
+        };
+        let few = (0..20).map(|seed| known(0.8, seed)).filter(|&(longer, _)| longer > 0);
+        assert!(few.into_iter().any(|(_, closes)| closes == Some(false)));
+        let (longer, closes) = known(0.4, 1);
+        assert!(longer > WALKED && closes == Some(true), "{longer} {closes:?}");
     }
 }
