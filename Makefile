@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: run build library test loom wheel installed lint studies bench bench-scale browser picture book kill-test
+.PHONY: run build library test loom wheel installed lint studies bench bench-scale bench-set-up browser picture book kill-test
 
 run: build
 	./target/release/netloom study examples/compare.toml
@@ -88,3 +88,7 @@ bench:
 bench-scale: installed
 	cargo build --release --workspace --bins
 	$(VENV)/bin/python benches/scale.py $(if $(shell command -v valgrind),--misses)
+
+# What it takes to set 65,536 hosts up, by topology and scheme of routing.
+bench-set-up: installed build
+	$(VENV)/bin/python benches/set_up.py
