@@ -351,26 +351,37 @@ impl<M: Model> Worker<'_, M> {
         self.start = self.windows.start(window);
         let before = self.handled;
         for (turn, &local) in turns.iter().enumerate() {
-            self.take_turn(local, turns.get(turn + 1).copied(), end, end == whole);
+            self.look_ahead(&turns[turn..]);
+            self.take_turn(local, end, end == whole);
         }
         self.work[self.windows.side(window)] += turns.len() as u64 + self.handled - before;
         self.outbox.wheel.finish(turns);
     }
 
+    /// Has the processor fetch what turns to come will touch, of which the first is about to be taken: step by step, as each step leads to the next one.
+    #[inline(never)]
+    fn look_ahead(&mut self, turns: &[u32]) {
+        let Worker { model, nodes, outbox: Outbox { wheel, ahead, .. }, .. } = self;
+        if let Some(&node) = turns.get(2) {
+            model.approach(&nodes[node as usize]);
+            wheel.fetch_last(node);
+        }
+        *ahead = Ahead::default();
+        if let Some(&node) = turns.get(1) {
+            *ahead = wheel.look_ahead(node);
+            model.expect(&nodes[node as usize], ahead.is_long());
+        }
+    }
+
     /// One node's turn: its events of the window in order, then everything that happens inside it until the end.
     ///
     /// `whole` says that the run's limit does not cut the window.
-    fn take_turn(&mut self, local: u32, next: Option<u32>, end: Time, whole: bool) {
+    fn take_turn(&mut self, local: u32, end: Time, whole: bool) {
         self.outbox.running = Running { local, window_end: end };
         self.outbox.now = self.start;
         self.outbox.wheel.take_inbox(local, &mut self.events);
         if let Some(load) = self.loads.get_mut(local as usize) {
             *load = load.saturating_add(1 + self.events.len() as u32);
-        }
-        self.outbox.ahead = Ahead::default();
-        if let Some(next) = next {
-            self.outbox.ahead = self.outbox.wheel.look_ahead(next);
-            self.model.expect(&self.nodes[next as usize]);
         }
         if whole && Order::takes(self.events.len()) {
             self.handle_in_order(local);
@@ -452,6 +463,9 @@ trait Ordered: Copy {
 
     /// Events by their indices, and [what is known of the next](Outbox::to_next) of each; a few at a time.
     fn parts(self) -> impl Iterator<Item = impl Iterator<Item = (usize, u64)>>;
+
+    /// The index of the last one, if there is one.
+    fn last(self) -> Option<usize>;
 }
 
 /// In order, with one behind them.
@@ -469,6 +483,12 @@ impl Ordered for &[Key] {
             (count > 0).then_some(each)
         })
     }
+
+    #[inline(always)]
+    fn last(self) -> Option<usize> {
+        let (_, keys) = self.split_last()?;
+        keys.last().copied().map(index)
+    }
 }
 
 /// What they are ordered by, and their indices.
@@ -477,6 +497,10 @@ impl Ordered for &[(u64, u32)] {
 
     fn parts(self) -> impl Iterator<Item = impl Iterator<Item = (usize, u64)>> {
         self.chunks(CHUNK as usize).map(|part| part.iter().map(|&(_, index)| (index as usize, 0)))
+    }
+
+    fn last(self) -> Option<usize> {
+        <[_]>::last(self).map(|&(_, index)| index as usize)
     }
 }
 
@@ -498,6 +522,9 @@ impl<P: Copy + Default, O: Ordered> Turn<P> for Events<'_, O, P> {
                 }
                 handler.handle(*at, *source, payload, *foreseen, outbox);
             }
+        }
+        if let Some(last) = order.last() {
+            handler.finish(events[last].at);
         }
     }
 }

@@ -17,10 +17,17 @@ pub trait Model: Sync {
     /// What messages and timers carry. Plain data; it is copied once per message. The default one fills places that no message has yet.
     type Payload: Copy + Default + Send;
 
-    /// A node's turn is the next one of its thread: what it will touch first may be fetched. Affects speed only.
+    /// A node's turn comes soon: what leads to what it will touch may be fetched. Affects speed only, as does [`Self::expect`].
     #[inline(always)]
-    fn expect(&self, node: &Self::Node) {
+    fn approach(&self, node: &Self::Node) {
         let _ = node;
+    }
+
+    /// A node's turn is the next one of its thread: what it will touch may be fetched, where [`Self::approach`] has made that quick to find. `is_long` says
+    /// that more than a few messages wait for it.
+    #[inline(always)]
+    fn expect(&self, node: &Self::Node, is_long: bool) {
+        let _ = (node, is_long);
     }
 
     /// Called once per node before time starts. May set timers and send messages, as of time zero.
@@ -83,6 +90,12 @@ pub trait Handler<P> {
     /// See [`Model::handle`]. `foreseen` is what [`Self::foresee`] has said of the message; without meaning if it has said nothing, and
     /// [`UNFORESEEN`] if it has not been asked.
     fn handle(&mut self, at: Time, source: u32, payload: &mut P, foreseen: u32, out: &mut impl Scheduler<P>);
+
+    /// All messages and timers that were handed over together have been handled, the last one at `last`. Nothing may depend on how many they were.
+    #[inline(always)]
+    fn finish(&mut self, last: Time) {
+        let _ = last;
+    }
 }
 
 /// What a handler is told has been foreseen of a message at which nobody has looked before.

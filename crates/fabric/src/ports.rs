@@ -4,7 +4,7 @@ mod trimming;
 
 use std::sync::Arc;
 
-use netloom_units::{Time, fetch};
+use netloom_units::{Time, fetch, fetch_whole};
 use rand::Rng;
 
 use crate::buffers::{Accounts, Buffers, Charge, Effect};
@@ -499,6 +499,20 @@ impl Ports {
             self.return_credits(until, wire);
         }
         (next != Time::MAX).then_some(next)
+    }
+
+    /// Has the processor fetch all ports and where their queues are.
+    #[inline]
+    pub fn fetch(&self) {
+        self.ports.iter().for_each(fetch_whole);
+        self.queues.fetch();
+    }
+
+    /// The same for the first port.
+    #[inline]
+    pub fn fetch_first_port(&self) {
+        self.ports.first().into_iter().for_each(fetch_whole);
+        self.queues.fetch_first_lane();
     }
 
     /// Has the processor fetch the packet that each port sends next where one waits: it has long left the cache.

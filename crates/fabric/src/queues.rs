@@ -12,8 +12,16 @@ pub(crate) struct Queues {
     /// Port by port.
     lanes: Vec<Lane>,
     /// The packets of all queues, linked; freed places are reused first.
-    store: Vec<(Packet, u32)>,
+    store: Vec<Place>,
     free: u32,
+}
+
+/// A packet and the place of the one behind it, in a line of the cache.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Place {
+    packet: Packet,
+    next: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +30,9 @@ struct Lane {
     tail: u32,
     bytes: u64,
 }
+
+/// So many lie in a line of the cache.
+const LANES_OF_A_LINE: usize = 64 / size_of::<Lane>();
 
 impl Queues {
     /// Empty queues.
@@ -35,21 +46,28 @@ impl Queues {
     pub(crate) fn push(&mut self, lane: usize, packet: &Packet) {
         let mut place = self.free;
         if let Some(slot) = self.store.get_mut(place as usize) {
-            self.free = slot.1;
-            slot.0 = *packet;
-            slot.1 = NONE;
+            self.free = slot.next;
+            slot.packet = *packet;
+            slot.next = NONE;
         } else {
-            place = self.store.len() as u32;
-            self.store.push((*packet, NONE));
+            place = self.push_new(packet);
         }
         let queue = &mut self.lanes[lane];
         queue.bytes += u64::from(packet.size);
         if queue.head == NONE {
             queue.head = place;
         } else {
-            self.store[queue.tail as usize].1 = place;
+            self.store[queue.tail as usize].next = place;
         }
         queue.tail = place;
+    }
+
+    /// Puts a packet in a place that has not been used before.
+    #[cold]
+    #[inline(never)]
+    fn push_new(&mut self, packet: &Packet) -> u32 {
+        self.store.push(Place { packet: *packet, next: NONE });
+        self.store.len() as u32 - 1
     }
 
     /// Takes the first packet out of a queue that has one; also says whether that was the last one. Its place holds it until the next push.
@@ -58,15 +76,17 @@ impl Queues {
     pub(crate) fn pop(&mut self, lane: usize) -> (&mut Packet, bool) {
         let queue = &mut self.lanes[lane];
         let place = queue.head;
-        let (packet, next) = &mut self.store[place as usize];
+        let Place { packet, next } = &mut self.store[place as usize];
         let head = std::mem::replace(next, self.free);
         queue.head = head;
         queue.bytes -= u64::from(packet.size);
         self.free = place;
-        if let Some(next) = self.store.get(head as usize) {
+        let next = self.store.get(head as usize);
+        if let Some(next) = next {
             fetch(next);
         }
-        (&mut self.store[place as usize].0, head == NONE)
+        let is_last = next.is_none();
+        (&mut self.store[place as usize].packet, is_last)
     }
 
     /// Has the processor fetch the first packet of a queue that has one.
@@ -77,16 +97,28 @@ impl Queues {
         }
     }
 
+    /// Has the processor fetch where the first queues are.
+    #[inline(always)]
+    pub(crate) fn fetch_first_lane(&self) {
+        self.lanes.first().into_iter().for_each(fetch);
+    }
+
+    /// Has the processor fetch where each queue is.
+    #[inline(always)]
+    pub(crate) fn fetch(&self) {
+        self.lanes.iter().step_by(LANES_OF_A_LINE).for_each(fetch);
+    }
+
     /// The last packet of a queue that is not empty.
     pub(crate) fn last(&self, lane: usize) -> Option<&Packet> {
         let Lane { head, tail, .. } = self.lanes[lane];
-        (head != NONE).then(|| &self.store[tail as usize].0)
+        (head != NONE).then(|| &self.store[tail as usize].packet)
     }
 
     /// Puts a packet in the place of the last one of a queue that is not empty, which comes out.
     pub(crate) fn replace_last(&mut self, lane: usize, packet: &Packet) -> Packet {
         let queue = &mut self.lanes[lane];
-        let last = std::mem::replace(&mut self.store[queue.tail as usize].0, *packet);
+        let last = std::mem::replace(&mut self.store[queue.tail as usize].packet, *packet);
         queue.bytes = queue.bytes + u64::from(packet.size) - u64::from(last.size);
         last
     }
@@ -100,15 +132,15 @@ impl Queues {
     /// Size of the first packet of a queue that has one.
     pub(crate) fn first_size(&self, lane: usize) -> u32 {
         let queue = &self.lanes[lane];
-        u32::from(self.store[queue.head as usize].0.size)
+        u32::from(self.store[queue.head as usize].packet.size)
     }
 
     /// All packets, with their lanes.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &Packet)> {
         self.lanes.iter().enumerate().flat_map(move |(lane, queue)| {
             let step = |place: u32| self.store.get(place as usize);
-            std::iter::successors(step(queue.head), move |(_, next)| step(*next))
-                .map(move |(packet, _)| (lane, packet))
+            std::iter::successors(step(queue.head), move |place| step(place.next))
+                .map(move |place| (lane, &place.packet))
         })
     }
 }

@@ -222,11 +222,21 @@ impl Model for World {
     type Payload = Message;
 
     #[inline(always)]
-    fn expect(&self, node: &Node) {
+    fn approach(&self, node: &Node) {
+        match node {
+            Node::Host(host) => host.approach(),
+            Node::Switch(switch) => switch.approach(),
+            Node::Untouched | Node::Server(_) | Node::InServer => {}
+        }
+    }
+
+    #[inline(always)]
+    fn expect(&self, node: &Node, is_long: bool) {
         match node {
             Node::Host(host) => host.expect(),
-            Node::Switch(switch) => switch.expect(),
-            Node::Untouched | Node::Server(_) | Node::InServer => {}
+            // A few packets use a few ports.
+            Node::Switch(switch) if is_long => switch.expect(),
+            Node::Switch(_) | Node::Untouched | Node::Server(_) | Node::InServer => {}
         }
     }
 
@@ -249,9 +259,11 @@ impl Model for World {
         out: &mut impl Scheduler<Message>,
     ) {
         macro_rules! take {
-            ($handler:expr) => {
-                $handler.handle(at, source, message, UNFORESEEN, out)
-            };
+            ($handler:expr) => {{
+                let mut handler = $handler;
+                handler.handle(at, source, message, UNFORESEEN, out);
+                handler.finish(at);
+            }};
         }
         match node {
             Node::Switch(switch) => match switch.duties {
@@ -334,6 +346,12 @@ impl<const TRIMS: bool, const IS_LOSSLESS: bool> Handler<Message> for AtSwitch<'
             Message::Packet(packet) => switch.forward::<TRIMS>(world, *id, at, packet, foreseen, out),
             timer => switch.on_timer(world, *id, at, timer, out),
         }
+    }
+
+    // Such a switch sets no timers, so the last one was a packet.
+    #[inline(always)]
+    fn finish(&mut self, last: Time) {
+        self.switch.last_event = last;
     }
 }
 

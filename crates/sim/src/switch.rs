@@ -88,9 +88,17 @@ impl CongestionPoints {
 }
 
 impl Switch {
-    /// Its turn is the next one: what it will touch first is fetched.
+    /// Its turn is the next one: what it will touch is fetched.
     #[inline(always)]
     pub(crate) fn expect(&self) {
+        let Switch { ports, trains, .. } = self;
+        ports.fetch();
+        trains.fetch();
+    }
+
+    /// Its turn comes soon: what it will touch first is fetched.
+    #[inline(always)]
+    pub(crate) fn approach(&self) {
         let Switch { ports, decider, row, duties, last_event, .. } = self;
         fetch(ports);
         fetch(decider);
@@ -110,7 +118,6 @@ impl Switch {
         foreseen: u32,
         out: &mut impl Scheduler<Message>,
     ) {
-        self.last_event = now;
         let exit = self.exit(world, id, now, packet, foreseen, out);
         let moment = Moment { at: now, is_over: out.is_last_of_instant() };
         if TRIMS {
@@ -134,7 +141,6 @@ impl Switch {
         if foreseen == UNFORESEEN && packet.is_of_the_link() {
             return self.obey(world, id, now, packet, out);
         }
-        self.last_event = now;
         // Loads are those of this instant.
         self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
         let exit = self.exit(world, id, now, packet, foreseen, out);

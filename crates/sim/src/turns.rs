@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use netloom_fabric::{RoundRobin, Rules};
-use netloom_units::Time;
+use netloom_units::{Time, fetch};
 
 /// The flows that may have something to send, or packets, by data lane.
 #[derive(Clone, Debug)]
@@ -34,6 +34,12 @@ impl<T> Turns<T> {
             first_shared,
             shares: (!quanta.is_empty()).then(|| Box::new(RoundRobin::new(quanta.len()))),
         }
+    }
+
+    /// Has the processor fetch where the lines are.
+    #[inline(always)]
+    pub(crate) fn fetch(&self) {
+        self.lanes.first().into_iter().for_each(fetch);
     }
 
     #[inline]

@@ -28,7 +28,7 @@ use netloom_routing::{Advice, Decider, FlowCounts, FlowKey, FlowRef, Tag};
 use netloom_transport::congestion::hpcc::LinkState;
 use netloom_transport::{Ack, Feedback, ReactionPoint, Sender};
 use netloom_units::random::Stream;
-use netloom_units::{Bytes, Time, fetch};
+use netloom_units::{Bytes, Time, fetch, fetch_whole};
 use netloom_workload::{HostWork, Message as Job};
 use rand::RngExt;
 use rustc_hash::FxHashMap;
@@ -103,9 +103,19 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Its turn is the next one: what it will touch first is fetched.
+    /// Its turn is the next one: what it will touch is fetched.
     #[inline(always)]
     pub(crate) fn expect(&self) {
+        let Host { nic, flows, turns, receivers, .. } = self;
+        nic.fetch_first_port();
+        flows.first().into_iter().for_each(fetch_whole);
+        turns.fetch();
+        receivers.fetch();
+    }
+
+    /// Its turn comes soon: what it will touch first is fetched.
+    #[inline(always)]
+    pub(crate) fn approach(&self) {
         let Host { nic, random, flows, turns, paces, queue, checked, receivers, sent, last_event, .. } = self;
         fetch(nic);
         fetch(random);

@@ -5,8 +5,8 @@ use netloom_fabric::Packet;
 use netloom_record::{ReceiverHalf, SeriesWriter};
 use netloom_routing::FlowKey;
 use netloom_transport::{Receiver, Seen};
-use netloom_units::Time;
 use netloom_units::memory::push_few;
+use netloom_units::{Time, fetch_whole};
 use rustc_hash::FxHashMap;
 
 use super::finished::Finished;
@@ -202,6 +202,16 @@ fn half(key: FlowKey, seen: &Seen, (before_warm_up, in_drain): (u64, u64)) -> Re
 }
 
 impl Receivers {
+    /// Has the processor fetch the flow that came last: the next packet is mostly of the same one.
+    #[inline(always)]
+    pub(super) fn fetch(&self) {
+        if let Some((_, place)) = self.last
+            && let Some(active) = self.active.get(place as usize)
+        {
+            fetch_whole(active);
+        }
+    }
+
     /// The flow's place; it gets one if it has none.
     #[inline(always)]
     pub(crate) fn place(&mut self, key: FlowKey, is_metered: bool) -> Place<'_> {

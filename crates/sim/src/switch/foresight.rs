@@ -4,6 +4,7 @@ use netloom_engine::{Messages, UNFORESEEN};
 use netloom_fabric::{Exit, Packet, PacketKind, Ports};
 use netloom_routing::{Decider, Foresight, Row};
 use netloom_topology::PortId;
+use netloom_units::fetch_whole;
 
 use super::{Switch, header, note_choice};
 use crate::model::{Message, World};
@@ -57,6 +58,12 @@ fn passing(message: &mut Message) -> Option<&mut Packet> {
 pub(crate) struct Trains(Option<Box<Lately>>);
 
 impl Trains {
+    /// Has the processor fetch them.
+    #[inline(always)]
+    pub(crate) fn fetch(&self) {
+        self.0.as_deref().into_iter().for_each(fetch_whole);
+    }
+
     fn all(&mut self) -> &mut Lately {
         self.0.get_or_insert_with(|| Box::new(Lately([[Train::NONE; 2]; 1 << TRAINS])))
     }
