@@ -195,10 +195,10 @@ impl Rules {
         usize::from(self.lane_of_kind[kind as usize % KINDS])
     }
 
-    /// The lane in which packets of this one's kind leave every port, where packets are not trimmed; none if there are several.
+    /// The lane in which packets of a kind leave every port, where packets are not trimmed; none if there are several.
     #[inline(always)]
-    pub fn only_lane(&self, packet: &Packet) -> Option<u16> {
-        let lane = self.lane_of_kind(packet.kind);
+    pub fn only_lane(&self, kind: PacketKind) -> Option<u16> {
+        let lane = self.lane_of_kind(kind);
         (self.has_one_data_lane || lane < DATA).then_some(lane as u16)
     }
 

@@ -178,9 +178,9 @@ impl Switch {
         foreseen: u32,
         out: &mut impl Scheduler<Message>,
     ) -> Exit {
-        match foreseen {
-            UNFORESEEN => self.choose_exit(world, id, now, packet, out),
-            bits => Exit::from_bits(bits),
+        match self.foreseen_exit(world, packet, foreseen) {
+            Some(exit) => exit,
+            None => self.choose_exit(world, id, now, packet, out),
         }
     }
 
@@ -607,8 +607,14 @@ fn take(packet: &mut Packet, hop: Hop) -> PortId {
 #[inline(always)]
 fn note_choice(packet: &mut Packet, port: PortId) {
     if packet.kind == PacketKind::Data {
-        packet.aux = (packet.aux.rotate_left(5) ^ u32::from(port)).wrapping_mul(0x9e37_79b1);
+        note_port(packet, port);
     }
+}
+
+/// The same where it is known that these are data.
+#[inline(always)]
+fn note_port(packet: &mut Packet, port: PortId) {
+    packet.aux = (packet.aux.rotate_left(5) ^ u32::from(port)).wrapping_mul(0x9e37_79b1);
 }
 
 /// Whether a host is connected to this switch.

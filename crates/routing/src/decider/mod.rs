@@ -80,7 +80,7 @@ enum Quick {
 pub enum Foresight {
     /// Ports are hashed: it is the same in whatever order one asks.
     Hashed,
-    /// Ports are drawn, for data: one has to ask in the order in which packets come.
+    /// Ports are drawn for data, in the order in which they come; the hash says those of all others.
     Drawn,
     /// Nothing.
     None,
@@ -236,14 +236,12 @@ impl Decider {
         }
     }
 
-    /// The port of a packet among several, where ports are [drawn](Foresight::Drawn).
+    /// The port of a data packet among several, where ports are [drawn](Foresight::Drawn).
     #[inline(always)]
-    pub fn drawn(&mut self, header: &Header, ports: &[PortId], random: &mut impl Rng) -> PortId {
-        let mut place = self.hashed(header, ports.len());
-        if header.carries == Carries::Data {
-            let home = std::mem::replace(&mut place, below(ports.len(), random));
-            self.decisions.count(place != home);
-        }
+    pub fn draw(&mut self, header: &Header, ports: &[PortId], random: &mut impl Rng) -> PortId {
+        let home = self.hashed(header, ports.len());
+        let place = below(ports.len(), random);
+        self.decisions.count(place != home);
         ports[place]
     }
 
@@ -267,12 +265,12 @@ impl Decider {
             let Candidates { ports, set } = candidates;
             return self.port_of_role(header(), (ports, set), now, view, tags, random);
         }
-        let ports = candidates.ports;
+        let (header, ports) = (header(), candidates.ports);
         let port = match self.quick {
-            Quick::Spray => self.drawn(&header(), ports, random),
-            _ => ports[self.hashed(&header(), ports.len())],
+            Quick::Spray if header.carries == Carries::Data => self.draw(&header, ports, random),
+            _ => ports[self.hashed(&header, ports.len())],
         };
-        Hop { port, tag: header().tag }
+        Hop { port, tag: header.tag }
     }
 
     // The candidates' parts go by value, so that they are put together only here.

@@ -272,6 +272,26 @@ impl RouteTable {
         let set = self.set_of.at(row.start + edge as usize);
         Candidates { ports: self.sets.at(set), set }
     }
+
+    /// The only port of a switch that remembers its [`Self::row`] on minimal paths to `host`; if there is not one, the number of their set.
+    ///
+    /// # Errors
+    /// As said.
+    #[inline(always)]
+    pub fn port_in_row(&self, row: Row, host: HostId) -> Result<PortId, u32> {
+        let edge = self.edge_of(host);
+        if edge == row.edge {
+            return Ok(self.last_port[host as usize]);
+        }
+        let set = self.set_of.at(row.start + edge as usize);
+        self.sets.only(set).ok_or(set)
+    }
+
+    /// The ports of a set, by its number.
+    #[inline(always)]
+    pub fn set(&self, set: u32) -> &[PortId] {
+        self.sets.at(set)
+    }
 }
 
 /// Hops between all switches that have hosts, on minimal paths.
@@ -421,6 +441,24 @@ mod tests {
                 for from in 0..table.edges() {
                     let length = lengths[table.edge_switch(from) as usize].unwrap_or((255, 255));
                     prop_assert_eq!((u32::from(hops.globals(from, edge)), hops.between(from, edge)), length);
+                }
+            }
+        }
+    }
+
+    /// With all links and without some, so that nothing leads to some hosts.
+    #[test]
+    fn a_row_says_which_port_is_the_only_one() {
+        for (network, every) in networks().iter().flat_map(|network| [(network, u32::MAX), (network, 2)]) {
+            let table = RouteTable::in_part(network, |channel| channel / 2 % every == 1, None);
+            for here in network.hosts()..network.nodes() {
+                let row = table.row(here);
+                for host in 0..network.hosts() {
+                    let ports = table.candidates_in_row(row, host).ports;
+                    match table.port_in_row(row, host) {
+                        Ok(port) => assert_eq!(ports, [port]),
+                        Err(set) => assert!(ports.len() != 1 && table.set(set) == ports),
+                    }
                 }
             }
         }

@@ -47,4 +47,11 @@ impl PortSets {
             count => &self.ports[set.start as usize..][..usize::from(count)],
         }
     }
+
+    /// The port of one that has no others.
+    #[inline(always)]
+    pub(super) fn only(&self, set: u32) -> Option<PortId> {
+        let set = &self.sets[set as usize];
+        (set.count == 1).then_some(set.first)
+    }
 }

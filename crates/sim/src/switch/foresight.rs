@@ -6,7 +6,7 @@ use netloom_routing::{Decider, Foresight, Row};
 use netloom_topology::PortId;
 use netloom_units::fetch_whole;
 
-use super::{Switch, header, note_choice};
+use super::{Switch, header, note_choice, note_port};
 use crate::model::{Message, World};
 
 impl Switch {
@@ -32,17 +32,55 @@ impl Switch {
         });
     }
 
+    /// How a packet leaves of which that has been foreseen, if anything has.
+    #[inline(always)]
+    pub(super) fn foreseen_exit(
+        &mut self,
+        world: &World,
+        packet: &mut Packet,
+        foreseen: u32,
+    ) -> Option<Exit> {
+        if foreseen & DRAWN == 0 {
+            return Some(Exit::from_bits(foreseen));
+        }
+        (foreseen != UNFORESEEN).then(|| self.draw_exit(world, packet, foreseen & !DRAWN))
+    }
+
+    /// How a data packet leaves that draws one of a set of ports: draws come in the order in which packets do.
+    #[inline(never)]
+    fn draw_exit(&mut self, world: &World, packet: &mut Packet, set: u32) -> Exit {
+        let Switch { ports, decider, draws, .. } = self;
+        let several = world.forwarding.table().set(set);
+        let port = decider.draw(&header(world, packet), several, draws);
+        note_port(packet, port);
+        match world.rules.only_lane(PacketKind::Data) {
+            Some(lane) => Exit { port, lane },
+            None => ports.exit(port, packet, &world.rules),
+        }
+    }
+
     #[inline(never)]
     fn foresee_drawn(&mut self, world: &World, messages: impl Messages<Message>) {
-        let Switch { ports, decider, draws, row, .. } = self;
-        messages.look(true, |message| {
+        let Switch { ports, decider, row, trains, .. } = self;
+        let (trains, table) = (trains.all(), world.forwarding.table());
+        let lane = world.rules.only_lane(PacketKind::Data);
+        messages.look(false, |message| {
             let Some(packet) = passing(message) else { return UNFORESEEN };
-            let way =
-                Way::find(world, *row, packet, |ports| decider.drawn(&header(world, packet), ports, draws));
-            way.exit(packet, ports, world)
+            if packet.kind == PacketKind::Data {
+                return match (table.port_in_row(*row, packet.dst), lane) {
+                    (Ok(port), Some(lane)) => Exit { port, lane }.to_bits(),
+                    (Ok(port), None) => ports.exit(port, packet, &world.rules).to_bits(),
+                    (Err(set), _) => DRAWN | set,
+                };
+            }
+            let train = trains.of(packet, |packet| Train::hashed(world, decider, *row, packet));
+            train.way.exit(packet, ports, world)
         });
     }
 }
+
+/// Of data that will draw one of several ports, this and the number of their set is foreseen.
+const DRAWN: u32 = 1 << 31;
 
 /// The packet that a message is, if it goes on to another node.
 #[inline(always)]
@@ -131,7 +169,7 @@ impl Way {
             ref several => (choose(several), packet.kind == PacketKind::Data),
         };
         let choice = if is_choice { Way::IS_CHOICE } else { 0 };
-        match world.rules.only_lane(packet) {
+        match world.rules.only_lane(packet.kind) {
             Some(lane) => Way(Exit { port, lane }.to_bits() | choice),
             None => Way(u32::from(port) | choice | Way::HAS_LANES),
         }
