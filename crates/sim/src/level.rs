@@ -15,6 +15,7 @@ pub(crate) struct Level {
 
 impl Level {
     /// From now on it is that.
+    #[inline]
     pub(crate) fn is(&mut self, amount: u64, now: Time) {
         self.area += u128::from(self.now) * u128::from((now - self.since).0);
         (self.now, self.since, self.peak) = (amount, now, self.peak.max(amount));

@@ -283,14 +283,16 @@ impl Sender {
     /// Takes what an ACK acknowledges; returns how many packets that are.
     #[inline(always)]
     pub fn note(&mut self, transport: &Transport, ack: &Ack) -> u32 {
-        let mut newly = 0;
-        if self.recovery.is_none()
-            && ack.seq.wrapping_add(1) == ack.cumulative
-            && self.acked.insert_in_order(ack.seq)
-        {
-            self.in_flight -= 1;
-            return 1;
+        if self.recovery.is_none() {
+            if ack.seq.wrapping_add(1) == ack.cumulative && self.acked.insert_in_order(ack.seq) {
+                self.in_flight -= 1;
+                return 1;
+            }
+            if !matches!(transport.reliability, Reliability::GoBackN(_)) {
+                return self.note_numbers(ack.seq, ack.cumulative);
+            }
         }
+        let mut newly = 0;
         while self.acked.base() < ack.cumulative {
             let seq = self.acked.base();
             newly += self.acknowledge(seq, (seq == ack.seq).then_some(ack.sent), ack.now);
@@ -299,6 +301,17 @@ impl Sender {
         if ack.seq >= self.acked.base() && !matches!(transport.reliability, Reliability::GoBackN(_)) {
             newly += self.acknowledge(ack.seq, Some(ack.sent), ack.now);
         }
+        newly
+    }
+
+    /// Takes a number and all below another one as acknowledged, where nothing more is remembered of packets; returns how many are so for the first time.
+    #[inline(never)]
+    fn note_numbers(&mut self, seq: u32, cumulative: u32) -> u32 {
+        let mut newly = u32::from(self.acked.insert_out_of_order(seq));
+        while self.acked.base() < cumulative {
+            newly += u32::from(self.acked.insert_out_of_order(self.acked.base()));
+        }
+        self.in_flight -= newly;
         newly
     }
 

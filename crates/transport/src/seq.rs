@@ -52,29 +52,46 @@ impl SeqSet {
         self.insert_in_order(seq) || self.insert_beyond(seq)
     }
 
+    #[inline(never)]
     fn insert_beyond(&mut self, seq: u32) -> bool {
+        self.insert_out_of_order(seq)
+    }
+
+    /// [`Self::insert`], quick where numbers come out of order.
+    #[inline(always)]
+    pub(crate) fn insert_out_of_order(&mut self, seq: u32) -> bool {
+        // Of those below the base it is great.
+        let ahead = seq.wrapping_sub(self.base);
+        if ahead >= u64::BITS {
+            return self.insert_far(seq);
+        }
+        let is_new = self.near >> ahead & 1 == 0;
+        self.near |= 1 << ahead;
+        if ahead == 0 {
+            self.move_up();
+        }
+        is_new
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn insert_far(&mut self, seq: u32) -> bool {
         if self.contains(seq) {
             return false;
         }
         let ahead = seq - self.base;
-        if ahead >= 64 {
-            let word = ahead as usize / 64 - 1;
-            if word >= self.far.len() {
-                self.far.resize(word + 1, 0);
-            }
-            self.far[word] |= 1 << (ahead % 64);
-            return true;
+        let word = ahead as usize / 64 - 1;
+        if word >= self.far.len() {
+            self.far.resize(word + 1, 0);
         }
-        self.near |= 1 << ahead;
-        while self.near & 1 == 1 {
-            self.shift(self.near.trailing_ones());
-        }
+        self.far[word] |= 1 << (ahead % 64);
         true
     }
 
-    /// Moves the base up by 1 to 64 numbers that are in the set.
-    #[inline]
-    fn shift(&mut self, by: u32) {
+    /// Moves the base, which has come into the set, up to the next number that is not in it.
+    #[inline(always)]
+    fn move_up(&mut self) {
+        let by = self.near.trailing_ones();
         self.base += by;
         self.near = self.near.checked_shr(by).unwrap_or(0);
         if !self.far.is_empty() {
@@ -82,7 +99,9 @@ impl SeqSet {
         }
     }
 
+    /// Moves the numbers far above the base, which has moved up, and then the base on if they follow it.
     #[cold]
+    #[inline(never)]
     fn shift_far(&mut self, by: u32) {
         let mut below = &mut self.near;
         for word in &mut self.far {
@@ -92,6 +111,9 @@ impl SeqSet {
         }
         while self.far.back() == Some(&0) {
             self.far.pop_back();
+        }
+        if self.near & 1 == 1 {
+            self.move_up();
         }
     }
 }
@@ -103,7 +125,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_set(numbers in prop::collection::vec(0..400u32, 0..600)) {
+        fn it_is_a_set(
+            numbers in prop_oneof![
+                prop::collection::vec(0..400u32, 0..600),
+                // The lowest of many comes last.
+                (1..400u32, 1..90u32).prop_map(|(end, gap)| (0..end).rev().filter(|n| n % gap > 0).chain([0, gap]).collect()),
+            ],
+        ) {
             let mut set = SeqSet::default();
             let mut model = std::collections::BTreeSet::new();
             for number in numbers {

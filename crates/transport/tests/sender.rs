@@ -6,6 +6,7 @@ use netloom_transport::{
     Ack, Cause, Congestion, PathFacts, Reliability, Sender, Shaping, Transport, TransportOptions,
 };
 use netloom_units::{Bytes, Rate, Time};
+use proptest::prelude::*;
 
 const RTT: Time = Time::from_us(10);
 
@@ -68,6 +69,26 @@ fn send_all(sender: &mut Sender, transport: &Transport) -> Vec<u32> {
 
 fn ack(seq: u32, cumulative: u32) -> Ack {
     Ack { now: RTT, seq, cumulative, sent: Time::ZERO, way: Time::ZERO, hops: 2, marked: false, tag: 0 }
+}
+
+proptest! {
+    /// Whatever order they come in.
+    #[test]
+    fn acks_say_the_same_where_nothing_is_remembered_of_packets(
+        acks in prop::collection::vec((0..200u32, 0..3u32), 0..400),
+        goes_back in any::<bool>(),
+    ) {
+        let transport = if goes_back { go_back_n(200) } else { selective(200) };
+        let path = PathFacts { base_rtt: RTT, rate: Rate::from_gbps(200), lossy: false, reorders: false };
+        let mut quick = Sender::new(&transport, Bytes(200 * 4096), path, Time::ZERO);
+        let mut other = Sender::new(&transport, Bytes(200 * 4096), PathFacts { lossy: true, ..path }, Time::ZERO);
+        prop_assert_eq!(send_all(&mut quick, &transport), send_all(&mut other, &transport));
+        for (seq, more) in acks {
+            let ack = ack(seq, (quick.oldest() + more).min(200));
+            prop_assert_eq!(quick.note(&transport, &ack), other.note(&transport, &ack));
+            prop_assert_eq!((quick.oldest(), quick.in_flight()), (other.oldest(), other.in_flight()));
+        }
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use netloom_transport::{Answer, Arrival, Reliability, Reply};
 use netloom_units::Time;
 
 use super::receivers::Place;
+use super::reorder::Reordering;
 use super::{FIRST_OWN, Host, NIC};
 use crate::driven::Heard;
 use crate::model::{Channels, Message, World};
@@ -74,8 +75,11 @@ impl Host {
         if now >= world.watch.load_until || active.meter.is_some() {
             active.measure(&world.watch, (key, id), now, before, packet);
         }
-        if after.0 == before.0 || after.1 != before.1 {
-            self.note_reordering(world, now, slot, before, packet, reply);
+        if after.1 != before.1 {
+            self.reordering.get_or_insert_default().note_waiting(before.1, after.1, now);
+        }
+        if after.0 == before.0 {
+            self.note_useless(world, slot, packet, reply);
         }
         if let Some(count) = finished {
             self.complete(world, id, now, slot, key, count);
@@ -95,27 +99,20 @@ impl Host {
         }
     }
 
-    /// A packet brought nothing new, or waits for others, or others have waited for it. `before`: what had been delivered, and how many waited.
+    /// A packet brought nothing new.
+    #[cold]
     #[inline(never)]
-    fn note_reordering(
-        &mut self,
-        world: &World,
-        now: Time,
-        slot: u32,
-        before: (u64, u32),
-        packet: &Packet,
-        reply: Reply,
-    ) {
-        let receiver = &self.receivers.active(slot).receiver;
-        let (expected, waiting) = (receiver.expected(), (before.1, receiver.resequencing()));
+    fn note_useless(&mut self, world: &World, slot: u32, packet: &Packet, reply: Reply) {
         // A SYN brings no payload.
-        let brings_nothing =
-            receiver.seen.delivered == before.0 && packet.size > world.transport.options.header.0 as u16;
+        if packet.size <= world.transport.options.header.0 as u16 {
+            return;
+        }
+        let expected = self.receivers.active(slot).receiver.expected();
         // A go-back-N receiver discards what comes early, another one says so.
         let discards =
             matches!(world.transport.reliability, Reliability::GoBackN(_)) || matches!(reply, Reply::Nack(_));
-        let is_refused = packet.seq > expected && discards;
-        self.reordering.get_or_insert_default().note(brings_nothing, is_refused, waiting, now);
+        let Reordering { refused, duplicates, .. } = &mut **self.reordering.get_or_insert_default();
+        *if packet.seq > expected && discards { refused } else { duplicates } += 1;
     }
 
     /// All of a flow has arrived, so many packets.

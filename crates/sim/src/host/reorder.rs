@@ -34,17 +34,11 @@ pub(crate) struct Reordering {
 }
 
 impl Reordering {
-    /// A receiver has got a packet. `waiting`: packets of the flow that wait for one with a lower number, before and after it.
-    pub(super) fn note(&mut self, brings_nothing: bool, is_refused: bool, waiting: (u32, u32), now: Time) {
-        if brings_nothing {
-            let count = if is_refused { &mut self.refused } else { &mut self.duplicates };
-            *count += 1;
-        }
-        let (before, after) = waiting;
-        if before != after {
-            let all = self.taken.get() + u64::from(after) - u64::from(before);
-            self.taken.is(all, now);
-        }
+    /// A receiver has got a packet. Before and after it, so many packets of the flow wait for one with a lower number.
+    #[inline]
+    pub(super) fn note_waiting(&mut self, before: u32, after: u32, now: Time) {
+        let all = self.taken.get() + u64::from(after) - u64::from(before);
+        self.taken.is(all, now);
     }
 
     /// What is held.
