@@ -364,7 +364,6 @@ impl<M: Model> Worker<'_, M> {
         let Worker { model, nodes, outbox: Outbox { wheel, ahead, .. }, .. } = self;
         if let Some(&node) = turns.get(2) {
             model.approach(&nodes[node as usize]);
-            wheel.fetch_last(node);
         }
         *ahead = Ahead::default();
         if let Some(&node) = turns.get(1) {

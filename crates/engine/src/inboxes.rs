@@ -163,24 +163,12 @@ impl<P: Copy + Default> Inboxes<P> {
         }
     }
 
-    /// Has the processor fetch what leads from the end to the beginning.
-    #[inline]
-    pub(crate) fn fetch_last(&self, slot: usize, node: u32) {
-        fetch(&self.next[self.last(slot, node) as usize]);
-    }
-
     /// Where the events of a node's inbox lie, from the first on.
     #[inline]
     pub(crate) fn look_ahead(&self, slot: usize, node: u32) -> Ahead {
-        let last = self.last(slot, node);
-        Ahead { chunk: self.next[last as usize], last }
-    }
-
-    /// The last chunk of a node's inbox; 0 if it has none.
-    #[inline]
-    fn last(&self, slot: usize, node: u32) -> u32 {
         let end = self.ends[slot * self.nodes + node as usize];
-        if end > AWAKE { (end - 1) / CHUNK } else { 0 }
+        let last = if end > AWAKE { (end - 1) / CHUNK } else { 0 };
+        Ahead { chunk: self.next[last as usize], last }
     }
 
     /// Has the processor fetch some of them.

@@ -286,12 +286,6 @@ impl<P: Copy + Default> Wheel<P> {
         self.inboxes.look_ahead(self.slot(self.current), node)
     }
 
-    /// Has the processor fetch what leads from the last of them to the first.
-    #[inline]
-    pub(crate) fn fetch_last(&self, node: u32) {
-        self.inboxes.fetch_last(self.slot(self.current), node);
-    }
-
     /// Has the processor fetch some of them.
     #[inline]
     pub(crate) fn fetch(&self, ahead: &mut Ahead) {

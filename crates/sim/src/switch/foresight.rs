@@ -103,50 +103,51 @@ impl Trains {
     }
 
     fn all(&mut self) -> &mut Lately {
-        self.0.get_or_insert_with(|| Box::new(Lately([[Train::NONE; 2]; 1 << TRAINS])))
+        self.0.get_or_insert_with(|| Box::new(Lately([Train::NONE; 1 << TRAINS])))
     }
 }
 
-/// How many trains of data, and of other packets, are remembered, as a power of two.
-const TRAINS: u32 = 5;
+/// How many trains are remembered, as a power of two.
+const TRAINS: u32 = 7;
 
-/// By the hash of packets' ends, and by whether they are data.
+/// By a hash of packets' ends and kinds.
 #[derive(Debug)]
-struct Lately([[Train; 2]; 1 << TRAINS]);
+struct Lately([Train; 1 << TRAINS]);
 
 impl Lately {
     /// The train of a packet, which is told of if it is the first one.
     #[inline(always)]
     fn of(&mut self, packet: &Packet, tell: impl FnOnce(&Packet) -> Train) -> &Train {
-        let seen = packet.seen_by_hash();
+        let (seen, kind) = (packet.seen_by_hash(), packet.kind);
         // The golden ratio's bits; the best ones of a product are the first.
-        let place = seen[0].wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - TRAINS);
-        let train = &mut self.0[place as usize][usize::from(packet.kind == PacketKind::Data)];
-        if train.seen != seen {
+        let place = (seen[0] ^ kind as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - TRAINS);
+        let train = &mut self.0[place as usize];
+        if train.seen != seen || train.kind != kind {
             *train = tell(packet);
         }
         train
     }
 }
 
-/// Packets, all of data or none, that a hash does not tell apart.
+/// Packets of a kind that a hash does not tell apart.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 struct Train {
     seen: [u64; 2],
     /// The way that the hash says.
     way: Way,
+    kind: PacketKind,
 }
 
 impl Train {
     /// No packet's.
-    const NONE: Train = Train { seen: [u64::MAX; 2], way: Way(UNFORESEEN) };
+    const NONE: Train = Train { seen: [u64::MAX; 2], way: Way(UNFORESEEN), kind: PacketKind::Data };
 
     #[inline(never)]
     fn hashed(world: &World, decider: &Decider, row: Row, packet: &Packet) -> Self {
         let port = |ports: &[PortId]| ports[decider.hashed(&header(world, packet), ports.len())];
         let way = Way::find(world, row, packet, port);
-        Train { seen: packet.seen_by_hash(), way }
+        Train { seen: packet.seen_by_hash(), way, kind: packet.kind }
     }
 }
 
