@@ -536,10 +536,10 @@ struct Unhandled<'t, O, P> {
 
 impl<P, O: Ordered> Messages<P> for Unhandled<'_, O, P> {
     #[inline(always)]
-    fn look(self, in_order: bool, mut look: impl FnMut(&mut P) -> u32) {
+    fn look(self, mut look: impl FnMut(&mut P) -> u32) {
         let Unhandled { order, events } = self;
         let mut look = |event: &mut Event<P>| event.node = look(&mut event.payload);
-        if O::IS_OF_ALL && !in_order {
+        if O::IS_OF_ALL {
             return events.iter_mut().for_each(look);
         }
         for (index, _) in order.parts().flatten() {

@@ -103,8 +103,8 @@ pub const UNFORESEEN: u32 = u32::MAX;
 
 /// The messages and timers of a turn, before they are handled.
 pub trait Messages<P> {
-    /// Looks at each of them, in the order in which they will be handled or, which is quicker, in any. What is said of one is handed over with it.
-    fn look(self, in_order: bool, look: impl FnMut(&mut P) -> u32);
+    /// Looks at each of them, in any order. What is said of one is handed over with it.
+    fn look(self, look: impl FnMut(&mut P) -> u32);
 }
 
 /// The handler that asks the model about each event.

@@ -17,7 +17,7 @@ impl Switch {
         match self.decider.foresight() {
             Foresight::Hashed => self.foresee_hashed(world, messages),
             Foresight::Drawn => self.foresee_drawn(world, messages),
-            Foresight::None => messages.look(false, |_| UNFORESEEN),
+            Foresight::None => messages.look(|_| UNFORESEEN),
         }
     }
 
@@ -25,7 +25,7 @@ impl Switch {
     fn foresee_hashed(&mut self, world: &World, messages: impl Messages<Message>) {
         let Switch { ports, decider, row, trains, .. } = self;
         let trains = trains.all();
-        messages.look(false, |message| {
+        messages.look(|message| {
             let Some(packet) = passing(message) else { return UNFORESEEN };
             let train = trains.of(packet, |packet| Train::hashed(world, decider, *row, packet));
             train.way.exit(packet, ports, world)
@@ -64,7 +64,7 @@ impl Switch {
         let Switch { ports, decider, row, trains, .. } = self;
         let (trains, table) = (trains.all(), world.forwarding.table());
         let lane = world.rules.only_lane(PacketKind::Data);
-        messages.look(false, |message| {
+        messages.look(|message| {
             let Some(packet) = passing(message) else { return UNFORESEEN };
             if packet.kind == PacketKind::Data {
                 return match (table.port_in_row(*row, packet.dst), lane) {
