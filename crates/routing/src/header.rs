@@ -98,7 +98,7 @@ impl Header {
 pub struct Candidates<'a> {
     /// In ascending order; never none.
     pub ports: &'a [PortId],
-    /// Number of this set of ports in the network's route table: equal sets have equal numbers.
+    /// Number of this set of ports in the route table: equal sets of one switch have equal numbers.
     pub set: u32,
 }
 

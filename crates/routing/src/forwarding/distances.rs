@@ -8,37 +8,25 @@ use netloom_topology::{ChannelId, Network, PortId};
 /// Most roots of a measurement.
 pub(super) const ROOTS: usize = u64::BITS as usize;
 
-/// Distances of all switches to some of them, and how they are found. Switches are counted from 0.
-///
-/// In networks of groups with global links between them ways are compared by their global links first, then by all their hops.
-pub(super) struct Distances {
+/// The links between switches, which are counted from 0.
+#[derive(Clone, Debug)]
+pub(super) struct Links {
     /// `links[start[s]..start[s + 1]]` are those of switch `s` to other switches, in the order of its ports.
     start: Vec<usize>,
     links: Vec<Link>,
     has_groups: bool,
-    /// Every distance at which there is a switch, the shortest first.
-    levels: Vec<Level>,
-    roots: usize,
 }
 
 /// A way from a switch to the next one.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Link {
     to: u32,
     port: PortId,
     is_global: bool,
 }
 
-/// The switches at one distance.
-struct Level {
-    globals: u32,
-    hops: u32,
-    /// Per switch, the roots that are so far away.
-    roots: Vec<u64>,
-}
-
-impl Distances {
-    /// Nothing is measured yet; links that are cut are left out.
+impl Links {
+    /// Those that are not cut.
     pub(super) fn new(network: &Network, is_cut: impl Fn(ChannelId) -> bool) -> Self {
         let (hosts, global) = (network.hosts(), network.global_tier());
         let (mut start, mut links) = (vec![0], Vec::new());
@@ -52,43 +40,74 @@ impl Distances {
             }));
             start.push(links.len());
         }
-        Distances { start, links, has_groups: global.is_some(), levels: Vec::new(), roots: 0 }
+        Links { start, links, has_groups: global.is_some() }
     }
 
-    fn switches(&self) -> usize {
+    /// Number of switches.
+    pub(super) fn switches(&self) -> usize {
         self.start.len() - 1
     }
 
+    /// More than the number of any port of a switch that leads to another.
+    pub(super) fn ports_of(&self, switch: usize) -> usize {
+        self.of(switch).last().map_or(0, |link| usize::from(link.port) + 1)
+    }
+
+    fn of(&self, switch: usize) -> &[Link] {
+        &self.links[self.start[switch]..self.start[switch + 1]]
+    }
+}
+
+/// Distances of all switches to some of them, the roots.
+///
+/// In networks of groups with global links between them ways are compared by their global links first, then by all their hops.
+#[derive(Clone, Debug)]
+pub(super) struct Distances {
+    /// Every distance at which there is a switch, the shortest first.
+    levels: Vec<Level>,
+    roots: usize,
+}
+
+/// The switches at one distance.
+#[derive(Clone, Debug)]
+struct Level {
+    globals: u32,
+    hops: u32,
+    /// Per switch, the roots that are so far away.
+    roots: Vec<u64>,
+}
+
+impl Distances {
     /// Finds the distances of every switch to at most [`ROOTS`] of them.
-    pub(super) fn measure(&mut self, roots: &[usize]) {
-        let mut nearest = vec![0; self.switches()];
+    pub(super) fn measure(links: &Links, roots: &[usize]) -> Self {
+        let mut nearest = vec![0; links.switches()];
         for (bit, &root) in roots.iter().enumerate() {
             nearest[root] |= 1 << bit;
         }
         let mut seen = nearest.clone();
-        self.roots = roots.len();
-        self.levels.clear();
-        self.levels.push(Level { globals: 0, hops: 0, roots: nearest });
-        self.spread(0, 1, &mut seen);
+        let levels = vec![Level { globals: 0, hops: 0, roots: nearest }];
+        let mut distances = Distances { levels, roots: roots.len() };
+        distances.spread(links, 0, 1, &mut seen);
         let mut globals = 0;
-        while self.has_groups && self.levels.last().is_some_and(|level| level.globals == globals) {
-            let nearest = self.levels.iter().find(|level| level.globals == globals);
+        while links.has_groups && distances.levels.last().is_some_and(|level| level.globals == globals) {
+            let nearest = distances.levels.iter().find(|level| level.globals == globals);
             let hops = nearest.map_or(0, |level| level.hops) + 1;
             globals += 1;
-            self.spread(globals, hops, &mut seen);
+            distances.spread(links, globals, hops, &mut seen);
         }
+        distances
     }
 
     /// Adds the levels of so many global hops, from so many hops in all on.
-    fn spread(&mut self, globals: u32, from: u32, seen: &mut [u64]) {
+    fn spread(&mut self, links: &Links, globals: u32, from: u32, seen: &mut [u64]) {
         let last = self.levels.last().map_or(0, |level| level.hops);
         for hops in from.. {
-            let mut reached = vec![0u64; self.switches()];
+            let mut reached = vec![0u64; links.switches()];
             for is_global in [false, true] {
                 let Some(before) = self.before(globals, hops, is_global) else { continue };
                 let before = &self.levels[before].roots;
                 for (here, &roots) in before.iter().enumerate().filter(|&(_, &roots)| roots != 0) {
-                    for link in self.links_of(here).iter().filter(|link| link.is_global == is_global) {
+                    for link in links.of(here).iter().filter(|link| link.is_global == is_global) {
                         reached[link.to as usize] |= roots;
                     }
                 }
@@ -114,14 +133,10 @@ impl Distances {
         self.levels.iter().position(|level| (level.globals, level.hops) == (globals, hops))
     }
 
-    fn links_of(&self, switch: usize) -> &[Link] {
-        &self.links[self.start[switch]..self.start[switch + 1]]
-    }
-
     /// The ports of a switch that lead nearer to some roots by all their length, in order, and to which roots.
-    pub(super) fn closer(&self, here: usize, ports: &mut Vec<(PortId, u64)>) {
+    pub(super) fn closer(&self, links: &Links, here: usize, ports: &mut Vec<(PortId, u64)>) {
         ports.clear();
-        let links = self.links_of(here);
+        let links = links.of(here);
         ports.extend(links.iter().map(|link| (link.port, 0)));
         for level in self.levels.iter().filter(|level| level.roots[here] != 0) {
             let before = [false, true].map(|is_global| self.before(level.globals, level.hops, is_global));
@@ -135,9 +150,25 @@ impl Distances {
         ports.retain(|&(_, roots)| roots != 0);
     }
 
+    /// How many roots there are.
+    pub(super) fn count(&self) -> usize {
+        self.roots
+    }
+
     /// All roots.
     pub(super) fn roots(&self) -> u64 {
         u64::MAX >> (ROOTS - self.roots)
+    }
+
+    /// The roots to which a switch has no way.
+    fn out_of_reach(&self, here: usize) -> u64 {
+        self.levels.iter().fold(self.roots(), |left, level| left & !level.roots[here])
+    }
+
+    /// The first root, by its place, to which some of these switches have no way, and the first of them.
+    pub(super) fn lost(&self, switches: &[usize]) -> Option<(usize, usize)> {
+        let lost = |&here: &usize| bits(self.out_of_reach(here)).next().map(|root| (root, here));
+        switches.iter().filter_map(lost).min()
     }
 
     /// Distances at which there is a switch: global hops, hops in all, and per switch the roots that are so far away.

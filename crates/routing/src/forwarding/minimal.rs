@@ -1,9 +1,12 @@
 //! The candidate ports of every switch towards every host.
 
+use std::ops::Range;
+
 use netloom_topology::{ChannelId, HostId, Network, NodeId, PortId};
 
-use super::distances::{Distances, ROOTS, bits};
+use super::distances::{Distances, Links, ROOTS, bits};
 use super::numbering::Numbering;
+use super::own_rows::OwnRows;
 use super::port_sets::PortSets;
 use super::rows::{Numbers, Rows, Ways};
 use crate::header::Candidates;
@@ -15,7 +18,8 @@ use crate::header::Candidates;
 ///
 /// Destinations are kept per edge switch, and equal sets of ports are kept once (on a tree there are little more than there are
 /// ports: the set of all up ports and every single down port). Switches with equal sets towards all share a row of one, two or four bytes
-/// per edge switch: on a tree all edge switches, those of a pod, and all core switches do.
+/// per edge switch: on a tree all edge switches, those of a pod, and all core switches do. In a random network hardly two switches share
+/// even a set; there each has a row of its own, with its own sets, when somebody first asks for a way from it.
 #[derive(Clone, Debug)]
 pub struct RouteTable {
     hosts: u32,
@@ -28,13 +32,59 @@ pub struct RouteTable {
     edge_of: Edges,
     /// Per host, the port of its edge switch.
     last_port: Vec<PortId>,
+    rows: Kept,
+    reach: Reach,
+    unreachable: Option<Unreachable>,
+}
+
+/// The ways of all switches. What a row says of the way to a switch of its own is not meant.
+#[derive(Clone, Debug)]
+enum Kept {
+    Shared(SharedRows),
+    Own(OwnRows),
+}
+
+/// Rows that switches share, of sets that all share.
+#[derive(Clone, Debug)]
+struct SharedRows {
     /// Per switch, its row.
     row_of: Vec<u32>,
-    /// `set_of[row × edges + edge]` indexes `sets`. What a row says of the way to a switch of its own is not meant.
+    /// `set_of[row × edges + edge]` indexes `sets`.
     set_of: Numbers,
     sets: PortSets,
-    reach: Reach,
 }
+
+/// Shared rows, a block of roots at a time.
+struct Sharing {
+    numbering: Numbering,
+    rows: Rows,
+    ways: Vec<Ways>,
+}
+
+impl Sharing {
+    /// Sets that are known already keep the numbers that they have.
+    fn new(network: &Network, before: Option<&SharedRows>) -> Self {
+        let switches = network.hosts()..network.nodes();
+        let most = switches.clone().map(|switch| network.ports(switch).len()).max().unwrap_or(0);
+        let known = before.iter().flat_map(|before| before.sets.iter());
+        let numbering = Numbering::new(most, known);
+        Sharing { numbering, rows: Rows::new(switches.len()), ways: vec![Ways::new(); switches.len()] }
+    }
+
+    fn add(&mut self, links: &Links, distances: &Distances, roots: &[usize]) {
+        self.numbering.of_roots(links, distances, 0, &mut self.ways);
+        self.rows.add(roots, &self.ways);
+    }
+
+    fn finish(self, edges: usize) -> SharedRows {
+        let (row_of, set_of) = self.rows.finish(edges);
+        SharedRows { row_of, set_of, sets: self.numbering.finish() }
+    }
+}
+
+/// Rows are shared where this many ways, of a switch to a root, have the same set on average. Regular networks of 500 hosts and more have 66 and more (HyperX and Slim Fly the
+/// fewest), random ones of 2,000 hosts and more three at most.
+const LEAST_SHARED: usize = 8;
 
 /// How long minimal paths are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,6 +158,8 @@ impl Edges {
 /// A switch's part of a [`RouteTable`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
+    number: usize,
+    /// Where it begins among shared rows.
     start: usize,
     /// Its own index among the edge switches; none has the greatest.
     edge: u32,
@@ -134,8 +186,18 @@ impl RouteTable {
     }
 
     /// The same where some hosts may be out of reach: no port leads there. Sets of ports keep the numbers that they have in the table
-    /// before it, if there is one.
+    /// before it, if there is one, at switches whose ways are those of before.
     pub fn in_part(
+        network: &Network,
+        is_cut: impl Fn(ChannelId) -> bool,
+        before: Option<&RouteTable>,
+    ) -> Self {
+        RouteTable::shared_from(LEAST_SHARED, network, is_cut, before)
+    }
+
+    /// The same where sets are shared if `least` ways have the same one on average.
+    fn shared_from(
+        least: usize,
         network: &Network,
         is_cut: impl Fn(ChannelId) -> bool,
         before: Option<&RouteTable>,
@@ -159,24 +221,42 @@ impl RouteTable {
             last_port.push(port);
         }
         let edges = edge_switch.len();
-        let known = before.iter().flat_map(|before| before.sets.iter());
-        let most = (hosts..network.nodes()).map(|switch| network.ports(switch).len()).max().unwrap_or(0);
-        let mut numbering = Numbering::new(most, known);
-        let mut rows = Rows::new(switches);
-        let mut distances = Distances::new(network, is_cut);
+        let links = Links::new(network, is_cut);
         let roots: Vec<usize> = edge_switch.iter().map(|&switch| (switch - hosts) as usize).collect();
-        let mut reach = Reach::default();
-        let mut ways = vec![Ways::new(); switches];
-        for some in roots.chunks(ROOTS) {
-            distances.measure(some);
+        let mut sharing = match before.map(|before| &before.rows) {
+            None => Some(Sharing::new(network, None)),
+            Some(Kept::Shared(before)) => Some(Sharing::new(network, Some(before))),
+            Some(Kept::Own(_)) => None,
+        };
+        let (mut reach, mut blocks, mut lost) = (Reach::default(), Vec::new(), None);
+        for (block, some) in roots.chunks(ROOTS).enumerate() {
+            let distances = Distances::measure(&links, some);
             reach.count(&distances, &roots);
-            numbering.of_roots(&distances, &mut ways);
-            rows.add(some, &ways);
+            lost = lost.or_else(|| {
+                let (root, switch) = distances.lost(&roots)?;
+                Some((block * ROOTS + root, switch))
+            });
+            if let Some(shared) = &mut sharing {
+                shared.add(&links, &distances, some);
+                let is_worth_it = switches * distances.count() >= least * shared.numbering.found();
+                if block > 0 || before.is_some() || is_worth_it {
+                    continue;
+                }
+                // Other blocks will be alike.
+                sharing = None;
+            }
+            blocks.push(distances);
         }
-        let (row_of, set_of) = rows.finish(edges);
-        let sets = numbering.finish();
+        let rows = match sharing {
+            Some(shared) => Kept::Shared(shared.finish(edges)),
+            None => Kept::Own(OwnRows::new(links, blocks)),
+        };
         let edge_of = Edges::new(edge_of_host, edges);
-        RouteTable { hosts, edge_switch, edges, edge_index, edge_of, last_port, row_of, set_of, sets, reach }
+        let unreachable = lost.and_then(|(edge, switch)| {
+            let host = (0..hosts).find(|&host| edge_of.of(host) as usize == edge)?;
+            Some(Unreachable { switch: hosts + switch as NodeId, host })
+        });
+        RouteTable { hosts, edge_switch, edges, edge_index, edge_of, last_port, rows, reach, unreachable }
     }
 
     /// How long its paths are.
@@ -186,15 +266,7 @@ impl RouteTable {
 
     /// A switch with hosts, and a host that it does not reach.
     pub fn unreachable(&self) -> Option<Unreachable> {
-        let empty = self.sets.iter().position(<[PortId]>::is_empty)? as u32;
-        let lost = (0..).zip(&self.edge_switch).flat_map(|(own, &switch)| {
-            let start = self.row(switch).start;
-            let is_lost = move |&edge: &u32| edge != own && self.set_of.at(start + edge as usize) == empty;
-            (0..self.edges()).filter(is_lost).map(move |edge| (edge, switch))
-        });
-        let (edge, switch) = lost.min()?;
-        let host = (0..self.hosts).find(|&host| self.edge_of(host) == edge)?;
-        Some(Unreachable { switch, host })
+        self.unreachable
     }
 
     /// Whether a switch forwards alike by both tables.
@@ -239,26 +311,64 @@ impl RouteTable {
         self.towards_edge_in_row(self.row_number(switch), edge)
     }
 
-    /// Switches with equal sets towards all share a row; so many there are.
+    /// The ports of a switch on minimal paths to any of up to 64 edge switches, in order, and to which of these; none lead to itself. The edge switches are those of a block:
+    /// they begin with a multiple of 64.
+    pub(crate) fn towards_block(&self, switch: NodeId, block: Range<u32>, ports: &mut Vec<(PortId, u64)>) {
+        match &self.rows {
+            Kept::Shared(_) => {
+                ports.clear();
+                for (bit, edge) in block.enumerate() {
+                    for &port in self.towards_edge(switch, edge).ports {
+                        let place = ports.partition_point(|&(known, _)| known < port);
+                        if ports.get(place).is_none_or(|&(known, _)| known != port) {
+                            ports.insert(place, (port, 0));
+                        }
+                        ports[place].1 |= 1 << bit;
+                    }
+                }
+            }
+            Kept::Own(own) => own.closer((switch - self.hosts) as usize, block.start as usize / ROOTS, ports),
+        }
+    }
+
+    /// Switches with equal sets towards all may share a row; so many there are.
     pub(crate) fn rows(&self) -> usize {
-        self.set_of.len().checked_div(self.edges).unwrap_or(0)
+        match &self.rows {
+            Kept::Shared(shared) => shared.set_of.len().checked_div(self.edges).unwrap_or(0),
+            Kept::Own(_) => self.edge_index.len(),
+        }
     }
 
     /// The number of a switch's row.
     pub(crate) fn row_number(&self, switch: NodeId) -> usize {
-        self.row_of[(switch - self.hosts) as usize] as usize
+        let index = (switch - self.hosts) as usize;
+        match &self.rows {
+            Kept::Shared(shared) => shared.row_of[index] as usize,
+            Kept::Own(_) => index,
+        }
     }
 
     /// [`Self::towards_edge`] of the switches of a row other than that edge switch itself.
+    #[inline(always)]
     pub(crate) fn towards_edge_in_row(&self, row: usize, edge: u32) -> Candidates<'_> {
-        let set = self.set_of.at(row * self.edges + edge as usize);
-        Candidates { ports: self.sets.at(set), set }
+        let row = Row { number: row, start: row * self.edges, edge: u32::MAX };
+        let (sets, set) = self.set_in_row(row, edge);
+        Candidates { ports: sets.at(set), set }
+    }
+
+    /// The set of ports of the switches of a row towards an edge switch other than that itself: among which sets, and its number.
+    #[inline(always)]
+    fn set_in_row(&self, row: Row, edge: u32) -> (&PortSets, u32) {
+        match &self.rows {
+            Kept::Shared(shared) => (&shared.sets, shared.set_of.at(row.start + edge as usize)),
+            Kept::Own(own) => own.at(row.number, edge as usize),
+        }
     }
 
     /// A switch's part of this table; it may remember that.
     pub fn row(&self, switch: NodeId) -> Row {
-        let index = (switch - self.hosts) as usize;
-        Row { start: self.row_of[index] as usize * self.edges, edge: self.edge_index[index] }
+        let number = self.row_number(switch);
+        Row { number, start: number * self.edges, edge: self.edge_index[(switch - self.hosts) as usize] }
     }
 
     /// [`Self::candidates`] of a switch that remembers its [`Self::row`].
@@ -269,8 +379,8 @@ impl RouteTable {
             let port = std::slice::from_ref(&self.last_port[host as usize]);
             return Candidates { ports: port, set: u32::MAX };
         }
-        let set = self.set_of.at(row.start + edge as usize);
-        Candidates { ports: self.sets.at(set), set }
+        let (sets, set) = self.set_in_row(row, edge);
+        Candidates { ports: sets.at(set), set }
     }
 
     /// The only port of a switch that remembers its [`Self::row`] on minimal paths to `host`; if there is not one, the number of their set.
@@ -283,14 +393,17 @@ impl RouteTable {
         if edge == row.edge {
             return Ok(self.last_port[host as usize]);
         }
-        let set = self.set_of.at(row.start + edge as usize);
-        self.sets.only(set).ok_or(set)
+        let (sets, set) = self.set_in_row(row, edge);
+        sets.only(set).ok_or(set)
     }
 
-    /// The ports of a set, by its number.
+    /// The ports of a set of a row, by its number.
     #[inline(always)]
-    pub fn set(&self, set: u32) -> &[PortId] {
-        self.sets.at(set)
+    pub fn set(&self, row: Row, set: u32) -> &[PortId] {
+        match &self.rows {
+            Kept::Shared(shared) => shared.sets.at(set),
+            Kept::Own(own) => own.sets(row.number).at(set),
+        }
     }
 }
 
@@ -307,7 +420,7 @@ pub(crate) struct Hops {
 impl Hops {
     /// Those of a network without its cut links.
     pub(crate) fn measure(network: &Network, table: &RouteTable, is_cut: impl Fn(ChannelId) -> bool) -> Self {
-        let mut distances = Distances::new(network, is_cut);
+        let links = Links::new(network, is_cut);
         let edges: Vec<usize> =
             (0..table.edges()).map(|edge| (table.edge_switch(edge) - network.hosts()) as usize).collect();
         // What no path leads to is as far as can be said.
@@ -315,7 +428,7 @@ impl Hops {
         let count = |count: u32| count.min(u32::from(u8::MAX)) as u8;
         let mut rows = Vec::new();
         for roots in edges.chunks(ROOTS) {
-            distances.measure(roots);
+            let distances = Distances::measure(&links, roots);
             rows.clear();
             rows.resize(roots.len() * table.edges, 0);
             for (globals, hops, at) in distances.levels() {
@@ -399,10 +512,12 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(12))]
 
-        /// On what is left of a network every port leads nearer by its length, and the hops are those of the way; sets are numbered as they
-        /// come up by edge switch, then by switch, after those that were there before.
+        /// On what is left of a network every port leads nearer by its length, and the hops are those of the way, whether switches share rows or not. Sets are numbered as they
+        /// come up: shared ones by edge switch, then by switch, after those that were there before, a switch's own by edge switch. A block of ways is that of the single ones.
         #[test]
-        fn ports_lie_on_the_shortest_ways(of in 0usize..5, seed in any::<u64>(), cuts in 0u64..4, is_later in any::<bool>()) {
+        fn ports_lie_on_the_shortest_ways(
+            of in 0usize..5, seed in any::<u64>(), cuts in 0u64..4, is_later in any::<bool>(), shares in any::<bool>(),
+        ) {
             let network = &networks()[of];
             let is_cut: Vec<bool> = (0..u64::from(network.channels()) / 2)
                 .map(|link| {
@@ -412,14 +527,26 @@ mod tests {
                 })
                 .collect();
             let is_channel_cut = |channel: ChannelId| is_cut[channel as usize / 2];
-            let before = is_later.then(|| RouteTable::in_part(network, |channel| channel / 2 % 5 == 3 && is_channel_cut(channel), None));
-            let table = RouteTable::in_part(network, is_channel_cut, before.as_ref());
+            let least = if shares { 0 } else { usize::MAX };
+            let before = is_later.then(|| {
+                let is_cut = |channel| channel / 2 % 5 == 3 && is_channel_cut(channel);
+                RouteTable::shared_from(least, network, is_cut, None)
+            });
+            let table = RouteTable::shared_from(least, network, is_channel_cut, before.as_ref());
+            prop_assert_eq!(matches!(table.rows, Kept::Shared(_)), shares);
             let hops = Hops::measure(network, &table, is_channel_cut);
-            let mut known: Vec<Vec<PortId>> = before.iter().flat_map(|table| table.sets.iter().map(<[PortId]>::to_vec)).collect();
+            let switches = network.hosts()..network.nodes();
+            let shared = before.iter().flat_map(|table| match &table.rows {
+                Kept::Shared(shared) => shared.sets.iter().map(<[PortId]>::to_vec).collect(),
+                Kept::Own(_) => Vec::new(),
+            });
+            // One list of all switches, or one of each.
+            let mut known: Vec<Vec<Vec<PortId>>> = vec![shared.collect(); if shares { 1 } else { switches.len() }];
+            let (mut lost, mut by_block) = (Vec::new(), Vec::new());
             for edge in 0..table.edges() {
                 let root = table.edge_switch(edge);
                 let lengths = lengths(network, &is_cut, root);
-                for here in network.hosts()..network.nodes() {
+                for here in switches.clone() {
                     let is_nearer = |&(_, &channel): &(PortId, &ChannelId)| {
                         let ends = network.channel(channel);
                         let global = u32::from(network.global_tier() == Some(ends.tier));
@@ -432,6 +559,15 @@ mod tests {
                     let expected: Vec<PortId> = ports.map(|(port, _)| port).collect();
                     let found = table.towards_edge(here, edge);
                     prop_assert_eq!(found.ports, &expected);
+                    let first = edge / 64 * 64;
+                    table.towards_block(here, first..table.edges().min(first + 64), &mut by_block);
+                    let in_block = by_block.iter().filter(|&&(_, to)| to >> (edge % 64) & 1 == 1);
+                    prop_assert_eq!(in_block.map(|&(port, _)| port).collect::<Vec<_>>(), expected.clone());
+                    prop_assert!(by_block.is_sorted() && by_block.iter().all(|&(_, to)| to != 0));
+                    if here != root && expected.is_empty() && (0..table.edges()).any(|edge| table.edge_switch(edge) == here) {
+                        lost.push((edge, here));
+                    }
+                    let known = &mut known[if shares { 0 } else { (here - network.hosts()) as usize }];
                     let number = known.iter().position(|set| *set == expected).unwrap_or_else(|| {
                         known.push(expected);
                         known.len() - 1
@@ -443,7 +579,37 @@ mod tests {
                     prop_assert_eq!((u32::from(hops.globals(from, edge)), hops.between(from, edge)), length);
                 }
             }
+            let unreachable = table.unreachable().map(|lost| (table.edge_of(lost.host), lost.switch));
+            prop_assert_eq!(unreachable, lost.into_iter().min());
         }
+
+        /// Where a random network's ways do not change at a switch, nor do the numbers of its sets.
+        #[test]
+        fn numbers_stay_where_ways_do(seed in any::<u64>()) {
+            let network = &networks()[3];
+            let cut = (seed % u64::from(network.channels() / 2)) as u32;
+            let is_cut = |channel| channel / 2 == cut && !network.is_host(network.channel(channel).from) && !network.is_host(network.channel(channel).to);
+            let before = RouteTable::shared_from(usize::MAX, network, |_| false, None);
+            let after = RouteTable::in_part(network, is_cut, Some(&before));
+            for here in (network.hosts()..network.nodes()).filter(|&here| before.agrees_at(here, &after)) {
+                for edge in 0..before.edges() {
+                    prop_assert_eq!(before.towards_edge(here, edge).set, after.towards_edge(here, edge).set);
+                }
+            }
+        }
+    }
+
+    /// A random network of some size shares too few sets.
+    #[test]
+    fn regular_networks_share_rows_and_random_ones_do_not() {
+        let build =
+            |topology: Topology| topology.build(&BuildContext { seed: 1, base_dir: Path::new("") }).unwrap();
+        let random =
+            build(Topology::Jellyfish(Jellyfish { switches: 300, degree: 16, ..Jellyfish::default() }));
+        let shares =
+            |network: &Network| matches!(RouteTable::in_part(network, |_| false, None).rows, Kept::Shared(_));
+        assert!(networks().iter().all(shares));
+        assert!(!shares(&random));
     }
 
     /// With all links and without some, so that nothing leads to some hosts.
@@ -457,7 +623,7 @@ mod tests {
                     let ports = table.candidates_in_row(row, host).ports;
                     match table.port_in_row(row, host) {
                         Ok(port) => assert_eq!(ports, [port]),
-                        Err(set) => assert!(ports.len() != 1 && table.set(set) == ports),
+                        Err(set) => assert!(ports.len() != 1 && table.set(row, set) == ports),
                     }
                 }
             }
@@ -467,9 +633,10 @@ mod tests {
     #[test]
     fn switches_with_equal_ways_share_a_row() {
         let table = RouteTable::minimal(&networks()[0], |_| false).unwrap();
-        let rows: std::collections::BTreeSet<_> = table.row_of.iter().collect();
+        let Kept::Shared(shared) = &table.rows else { panic!("sets of ports are shared") };
+        let rows: std::collections::BTreeSet<_> = shared.row_of.iter().collect();
         // Those of edge switches, of each of eight pods, and of core switches.
-        assert_eq!((rows.len(), table.set_of.len()), (10, 10 * 32));
+        assert_eq!((rows.len(), shared.set_of.len()), (10, 10 * 32));
     }
 
     /// By a product where switches have equally many hosts, one after the other, the last one perhaps fewer; by a list elsewhere.

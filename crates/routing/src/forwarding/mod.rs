@@ -12,6 +12,7 @@ mod distances;
 mod layers;
 mod minimal;
 mod numbering;
+mod own_rows;
 mod paths;
 mod port_sets;
 mod rows;

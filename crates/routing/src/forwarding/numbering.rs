@@ -3,7 +3,7 @@
 use netloom_topology::PortId;
 use netloom_units::fetch;
 
-use super::distances::{Distances, ROOTS, bits};
+use super::distances::{Distances, Links, ROOTS, bits};
 use super::port_sets::PortSets;
 use super::rows::Ways;
 
@@ -51,7 +51,7 @@ impl Numbering {
     }
 
     /// How many have been found.
-    fn found(&self) -> usize {
+    pub(super) fn found(&self) -> usize {
         self.sets.len() / self.words
     }
 
@@ -116,14 +116,14 @@ impl Numbering {
         place
     }
 
-    /// Writes the ways of every switch to the roots that have been measured.
-    pub(super) fn of_roots(&mut self, distances: &Distances, all: &mut [Ways]) {
+    /// Writes the ways of some switches, one after the other from the first on, to the roots that have been measured.
+    pub(super) fn of_roots(&mut self, links: &Links, distances: &Distances, first: usize, all: &mut [Ways]) {
         let known = self.numbers.len();
         // Of the sets that come up here, where they do first: the root, then 32 bits for the switch.
         let mut firsts: Vec<u64> = Vec::new();
         let (mut ports, mut sought) = (Vec::new(), Sought::new(self.words));
-        for (here, ways) in all.iter_mut().enumerate() {
-            distances.closer(here, &mut ports);
+        for (here, ways) in (first..).zip(&mut *all) {
+            distances.closer(links, here, &mut ports);
             ways.clear();
             self.make_room();
             self.find(&ports, distances.roots(), &mut sought, ways);
@@ -179,10 +179,12 @@ impl Numbering {
         drop(slots);
         let mut places = vec![0; numbers.len()];
         (0..).zip(numbers).for_each(|(place, number): (usize, u32)| places[number as usize] = place);
-        let (mut all, mut ports) = (PortSets::default(), Vec::new());
+        let set = |place: usize| &sets[place * words..][..words];
+        let count = |&place: &usize| set(place).iter().map(|word| word.count_ones() as usize).sum();
+        let (mut all, mut ports) = (PortSets::with_room_for(places.iter().map(count)), Vec::new());
         for place in places {
             ports.clear();
-            for (word, &set) in sets[place * words..][..words].iter().enumerate() {
+            for (word, &set) in set(place).iter().enumerate() {
                 ports.extend(bits(set).map(|bit| (word * 64 + bit) as PortId));
             }
             all.push(&ports);

@@ -20,6 +20,12 @@ struct Set {
 }
 
 impl PortSets {
+    /// With room for sets of so many ports, one after the other.
+    pub(super) fn with_room_for(counts: impl Iterator<Item = usize> + Clone) -> Self {
+        let ports = counts.clone().filter(|&count| count > 1).sum();
+        PortSets { sets: Vec::with_capacity(counts.count()), ports: Vec::with_capacity(ports) }
+    }
+
     /// Adds one, its ports in ascending order.
     pub(super) fn push(&mut self, set: &[PortId]) {
         let start = self.ports.len() as u32;

@@ -49,8 +49,8 @@ impl Switch {
     /// How a data packet leaves that draws one of a set of ports: draws come in the order in which packets do.
     #[inline(never)]
     fn draw_exit(&mut self, world: &World, packet: &mut Packet, set: u32) -> Exit {
-        let Switch { ports, decider, draws, .. } = self;
-        let several = world.forwarding.table().set(set);
+        let Switch { ports, decider, draws, row, .. } = self;
+        let several = world.forwarding.table().set(*row, set);
         let port = decider.draw(&header(world, packet), several, draws);
         note_port(packet, port);
         match world.rules.only_lane(PacketKind::Data) {

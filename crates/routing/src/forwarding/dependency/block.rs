@@ -82,7 +82,10 @@ impl<'a> Block<'a> {
 
     /// Lays the minimal ways to other switches with hosts.
     pub(super) fn aim_minimally(&mut self, table: &RouteTable, targets: Range<u32>) {
-        self.aim(targets, |here, to, tell| table.towards_edge(here, to).ports.iter().copied().for_each(tell));
+        self.clear();
+        for (here, onward) in (self.network.hosts()..).zip(&mut self.onward) {
+            table.towards_block(here, targets.clone(), onward);
+        }
     }
 
     /// The targets to which a switch knows ways.
