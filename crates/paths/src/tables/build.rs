@@ -14,14 +14,14 @@ impl ForwardingTables {
     /// layer, router and destination (FatPaths sec. V-C; its Listing 3 keeps the first port found instead). Paths
     /// are loop-free because the distance falls by one at every hop.
     ///
-    /// Distances are measured at once: routers² × degree / 64 steps per layer and hop. What takes long, a draw per tied port, waits until somebody
-    /// asks for a router's ways.
+    /// Nothing is done at once. A layer's distances are measured, routers² × degree / 64 steps per hop, when somebody first asks for a way in it; what takes longest, a draw
+    /// per tied port, is done when somebody asks for a router's ways.
     pub fn minimal(graph: &RouterGraph, layers: Vec<LinkSet>, seed: u64) -> Self {
         ForwardingTables {
             routers: graph.routers(),
             entries: Entries::new(graph, layers.len()),
             strides: Strides::by_router(graph.routers()),
-            source: Source::Draws(Box::new(Draws::new(graph, &layers, seed))),
+            source: Source::Draws(Box::new(Draws::new(graph, layers.len(), seed))),
             links: layers,
             graph: file::fingerprint(graph),
         }

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
 use netloom_topology::RouterGraph;
 use netloom_units::random::Analysis;
@@ -10,7 +10,7 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use rayon::prelude::*;
 
-use super::hops::{Diameter, Hops};
+use super::hops::{Diameter, Hops, Reach};
 use super::rises::Counted;
 use super::{Bound, Entries, NO_PORT};
 use crate::distance::endpoints;
@@ -18,53 +18,83 @@ use crate::link_set::LinkSet;
 
 /// What it takes to draw the rows of tables: a row is what one router knows in one layer.
 ///
-/// Rows are drawn independently of each other, so that they are the same in whatever order and by whichever thread.
+/// Rows are drawn independently of each other, so that they are the same in whatever order and by whichever thread. A layer is measured for its first row.
 #[derive(Debug)]
 pub(super) struct Draws {
     graph: RouterGraph,
     layers: Vec<Layer>,
     /// By layer and router.
     is_drawn: Vec<Once>,
+    /// By layer.
+    reaches: OnceLock<Vec<Reach>>,
 }
 
 /// One layer's part.
 #[derive(Debug)]
 struct Layer {
     seed: u64,
-    /// Given up with the layer's last row.
-    hops: Mutex<Option<Arc<Hops>>>,
-    diameter: Diameter,
-    /// [`Hops::farthest`]
-    farthest: Box<[u16]>,
+    distances: Mutex<Distances>,
     /// Rows that are not drawn.
     left: AtomicUsize,
 }
 
+#[derive(Debug)]
+enum Distances {
+    /// Nobody has asked for a row.
+    Unmeasured,
+    Known(Arc<Hops>),
+    /// All rows are drawn.
+    GivenUp,
+}
+
 impl Layer {
+    fn distances(&self) -> MutexGuard<'_, Distances> {
+        self.distances.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Those that are known.
     fn hops(&self) -> Option<Arc<Hops>> {
-        self.hops.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        match &*self.distances() {
+            Distances::Known(hops) => Some(hops.clone()),
+            Distances::Unmeasured | Distances::GivenUp => None,
+        }
+    }
+
+    /// The same, for which the layer may have to be measured: who asks meanwhile waits.
+    fn measured(&self, graph: &RouterGraph, links: &LinkSet) -> Arc<Hops> {
+        let mut distances = self.distances();
+        if let Distances::Known(hops) = &*distances {
+            return hops.clone();
+        }
+        let hops = Arc::new(Hops::measure_alone(graph, links));
+        *distances = Distances::Known(hops.clone());
+        hops
     }
 }
 
 impl Draws {
-    pub(super) fn new(graph: &RouterGraph, links: &[LinkSet], seed: u64) -> Self {
-        let layer = |(layer, links)| {
-            let hops = Hops::measure(graph, links);
-            Layer {
-                seed: Analysis::TiesOfLayer(layer).stream(seed).next_u64(),
-                diameter: hops.diameter(),
-                farthest: hops.farthest().into(),
-                hops: Mutex::new(Some(Arc::new(hops))),
-                left: AtomicUsize::new(graph.routers() as usize),
-            }
+    pub(super) fn new(graph: &RouterGraph, layers: usize, seed: u64) -> Self {
+        let layer = |layer| Layer {
+            seed: Analysis::TiesOfLayer(layer).stream(seed).next_u64(),
+            distances: Mutex::new(Distances::Unmeasured),
+            left: AtomicUsize::new(graph.routers() as usize),
         };
-        let layers: Vec<Layer> = links.par_iter().enumerate().map(layer).collect();
-        let rows = layers.len() * graph.routers() as usize;
-        Draws { graph: graph.clone(), layers, is_drawn: (0..rows).map(|_| Once::new()).collect() }
+        let is_drawn = (0..layers * graph.routers() as usize).map(|_| Once::new()).collect();
+        let layers = (0..layers).map(layer).collect();
+        Draws { graph: graph.clone(), layers, is_drawn, reaches: OnceLock::new() }
     }
 
-    pub(super) fn diameter(&self, layer: u32) -> Diameter {
-        self.layers[layer as usize].diameter
+    /// How far routers are apart, by layer.
+    fn reaches(&self, links: &[LinkSet]) -> &[Reach] {
+        let reach = |(layer, links): (&Layer, &LinkSet)| match layer.hops() {
+            Some(hops) => hops.reach().clone(),
+            None => Reach::measure(&self.graph, links),
+        };
+        self.reaches.get_or_init(|| self.layers.par_iter().zip(links).map(reach).collect())
+    }
+
+    pub(super) fn diameter(&self, layer: u32, links: &[LinkSet]) -> Diameter {
+        self.reaches(links)[layer as usize].diameter
     }
 
     /// As [`ForwardingTables::bound`](super::ForwardingTables::bound). `reaches` says whether the route of a layer, from one router to another, counts so many hops.
@@ -75,14 +105,15 @@ impl Draws {
         reaches: impl Fn(&RouterGraph, (u32, u32, u32), u32) -> bool,
     ) -> Bound {
         let ends = endpoints(&self.graph);
-        let is_connected = self.layers.iter().any(|layer| layer.diameter.is_connected);
+        let apart = self.reaches(links);
+        let is_connected = apart.iter().any(|reach| reach.diameter.is_connected);
         let mut bound = Bound { hops: 0, is_used: true, is_connected };
         let mut longest_first: Vec<usize> = (0..links.len()).collect();
-        longest_first.sort_by_key(|&layer| Reverse(self.layers[layer].diameter.hops));
+        longest_first.sort_by_key(|&layer| Reverse(apart[layer].diameter.hops));
         for layer in longest_first {
             // No more hops are counted than there are, so that only pairs matter that are so far apart.
             let least = bound.hops + u32::from(bound.is_used);
-            let is_far = |&&end: &&u32| u32::from(self.layers[layer].farthest[end as usize]) >= least;
+            let is_far = |&&end: &&u32| u32::from(apart[layer].farthest[end as usize]) >= least;
             let far: Vec<u32> = ends.iter().filter(is_far).copied().collect();
             let Counted { hops, between } = Counted::measure(&self.graph, &links[layer], &far, &far, is_high);
             if hops > bound.hops {
@@ -113,13 +144,17 @@ impl Draws {
         pairs
     }
 
-    /// The distances in a layer, unless all its rows are drawn.
+    /// The distances in a layer, if somebody has asked for a row, and not for all.
     pub(super) fn hops(&self, layer: u32) -> Option<Arc<Hops>> {
         self.layers[layer as usize].hops()
     }
 
     /// Draws all rows.
     pub(super) fn all(&self, links: &[LinkSet], entries: &Entries) {
+        // A thread that holds the lock of a layer must not take up another's rows.
+        let undrawn =
+            self.layers.par_iter().zip(links).filter(|(layer, _)| layer.left.load(Ordering::Relaxed) > 0);
+        let _held: Vec<_> = undrawn.map(|(layer, links)| layer.measured(&self.graph, links)).collect();
         (0..self.is_drawn.len()).into_par_iter().for_each(|row| self.row(row, links, entries));
     }
 
@@ -129,11 +164,11 @@ impl Draws {
             let routers = self.graph.routers() as usize;
             let (layer, here) = (row / routers, row % routers);
             let drawn = &self.layers[layer];
-            let hops = drawn.hops().expect("they are kept until the last row is drawn");
+            let hops = drawn.measured(&self.graph, &links[layer]);
             let ports = draw(&self.graph, &links[layer], &hops, here as u32, drawn.seed);
             (row * routers..).zip(ports).for_each(|(place, port)| entries.set(place, port));
             if drawn.left.fetch_sub(1, Ordering::Relaxed) == 1 {
-                *drawn.hops.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                *drawn.distances() = Distances::GivenUp;
             }
         });
     }
@@ -150,7 +185,7 @@ fn draw(graph: &RouterGraph, links: &LinkSet, hops: &Hops, here: u32, seed: u64)
         row.filter(|&((_, &edge), _)| links.contains(edge)).map(|((&to, _), port)| (to, port)).collect();
     let mut choices = vec![Choice { port: NO_PORT, candidates: 0 }; routers];
     let (mut farther, mut nearer) = (Vec::new(), Vec::new());
-    for step in 0..hops.longest() {
+    for step in 0..hops.reach().longest {
         hops.at(here, step + 1, &mut farther);
         if farther.iter().all(|&word| word == 0) {
             continue;
@@ -266,12 +301,16 @@ mod tests {
     }
 
     #[test]
-    fn distances_are_given_up_with_the_last_row_of_a_layer() {
+    fn distances_are_measured_with_the_first_row_of_a_layer_and_given_up_with_the_last() {
         let (graph, layers) = layered(40, 60, 5, 1);
-        let draws = Draws::new(&graph, &layers, 3);
+        let draws = Draws::new(&graph, layers.len(), 3);
         let entries = Entries::new(&graph, layers.len());
+        let are_known = || [0, 1].map(|layer| draws.hops(layer).is_some());
+        assert_eq!(are_known(), [false, false]);
+        draws.row(50, &layers, &entries);
+        assert_eq!(are_known(), [false, true]);
         (1..80).for_each(|row| draws.row(row, &layers, &entries));
-        assert_eq!([0, 1].map(|layer| draws.hops(layer).is_some()), [true, false]);
+        assert_eq!(are_known(), [true, false]);
         draws.row(0, &layers, &entries);
         assert!(draws.hops(0).is_none());
         // Nothing is drawn twice.

@@ -25,7 +25,7 @@ impl LayerDistances {
     /// The same, and how far routers with hosts are apart.
     pub(crate) fn with_diameter(graph: &RouterGraph, links: &LinkSet) -> (Self, Diameter) {
         let hops = Hops::measure(graph, links);
-        (LayerDistances::of(&hops, graph), hops.diameter())
+        (LayerDistances::of(&hops, graph), hops.reach().diameter)
     }
 
     /// The same of a layer that has been measured.
@@ -35,7 +35,7 @@ impl LayerDistances {
         hops.par_chunks_mut(routers.max(1)).enumerate().for_each(|(source, row)| {
             row[source] = 0;
             let mut at = Vec::new();
-            for distance in 1..=measured.longest().min(u32::from(FAR) - 1) {
+            for distance in 1..=measured.reach().longest.min(u32::from(FAR) - 1) {
                 measured.at(source as u32, distance, &mut at);
                 for (index, &word) in at.iter().enumerate() {
                     let mut word = word;

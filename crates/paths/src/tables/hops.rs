@@ -3,6 +3,8 @@
 //! A search that spreads from one router looks at every link. Here one look serves 1024 of them: what a router knows is a row of words with a bit
 //! per search, and a link passes the whole row on (multi-source breadth-first search; Then et al., VLDB'14).
 
+use std::ops::Range;
+
 use netloom_topology::RouterGraph;
 use rayon::prelude::*;
 
@@ -22,10 +24,17 @@ type Bits = [u64; WORDS];
 #[derive(Debug)]
 pub(super) struct Hops {
     blocks: Vec<Block>,
-    longest: u32,
-    diameter: Diameter,
+    reach: Reach,
+}
+
+/// How far the routers of a layer are apart.
+#[derive(Clone, Debug)]
+pub(super) struct Reach {
+    /// Hops of the longest path between any two routers.
+    pub(super) longest: u32,
+    pub(super) diameter: Diameter,
     /// Per router with hosts, how far the farthest one to which there is a path is from it.
-    farthest: Box<[u16]>,
+    pub(super) farthest: Box<[u16]>,
 }
 
 /// The diameter of a layer: how far routers with hosts are apart, or all routers of a network without hosts.
@@ -44,41 +53,28 @@ struct Block {
     planes: Vec<Vec<Bits>>,
     /// Words of a row that are in use.
     words: usize,
-    longest: u32,
-    diameter: Diameter,
 }
 
 impl Hops {
-    /// Measures a layer.
+    /// Measures a layer on several threads.
     pub(super) fn measure(graph: &RouterGraph, links: &LinkSet) -> Self {
-        let kept = Kept::new(graph, links);
-        let mut is_end = vec![false; graph.routers() as usize];
-        endpoints(graph).iter().for_each(|&end| is_end[end as usize] = true);
-        let firsts: Vec<usize> = (0..is_end.len()).step_by(TARGETS).collect();
-        let blocks = firsts.par_iter().map(|&first| Block::measure(&kept, first, &is_end));
-        let (blocks, farthest): (Vec<Block>, Vec<Vec<u16>>) = blocks.unzip();
-        let farthest =
-            (0..is_end.len()).map(|router| farthest.iter().map(|of| of[router]).max().unwrap_or(0));
-        let longest = blocks.iter().map(|block| block.longest).max().unwrap_or(0);
-        let diameter = Diameter {
-            hops: blocks.iter().map(|block| block.diameter.hops).max().unwrap_or(0),
-            is_connected: blocks.iter().all(|block| block.diameter.is_connected),
-        };
-        Hops { blocks, longest, diameter, farthest: farthest.collect() }
+        let search = Search::new(graph, links);
+        Hops::of(search.firsts().into_par_iter().map(|first| search.distances(first)).collect())
     }
 
-    /// Hops of the longest path between any two routers.
-    pub(super) fn longest(&self) -> u32 {
-        self.longest
+    /// The same on this thread alone, which may hold what others wait for.
+    pub(super) fn measure_alone(graph: &RouterGraph, links: &LinkSet) -> Self {
+        let search = Search::new(graph, links);
+        Hops::of(search.firsts().into_iter().map(|first| search.distances(first)).collect())
     }
 
-    pub(super) fn diameter(&self) -> Diameter {
-        self.diameter
+    fn of(blocks: Vec<(Block, Reach)>) -> Self {
+        let (blocks, reaches): (_, Vec<Reach>) = blocks.into_iter().unzip();
+        Hops { blocks, reach: Reach::all(reaches) }
     }
 
-    /// Per router with hosts, how far the farthest one to which there is a path is from it.
-    pub(super) fn farthest(&self) -> &[u16] {
-        &self.farthest
+    pub(super) fn reach(&self) -> &Reach {
+        &self.reach
     }
 
     /// The pairs of some routers that a path joins, but none as short as in another layer of the same network.
@@ -134,22 +130,77 @@ impl Block {
         };
         routers.iter().flat_map(of_router)
     }
+}
 
-    /// Distances to the routers from `first` on; and per end, how far the farthest end among them is.
-    fn measure(kept: &Kept, first: usize, is_end: &[bool]) -> (Self, Vec<u16>) {
-        let routers = is_end.len();
-        let targets = first..routers.min(first + TARGETS);
-        let words = targets.len().div_ceil(64);
+impl Reach {
+    /// That of a layer, whose distances are not kept.
+    pub(super) fn measure(graph: &RouterGraph, links: &LinkSet) -> Self {
+        let search = Search::new(graph, links);
+        let firsts = search.firsts().into_par_iter();
+        Reach::all(firsts.map(|first| search.spread(first, |_, _, _| {})).collect())
+    }
+
+    /// That to all targets, of those to the targets of single searches.
+    fn all(of: Vec<Reach>) -> Self {
+        let routers = of.first().map_or(0, |reach| reach.farthest.len());
+        let farthest = |router: usize| of.iter().map(|reach| reach.farthest[router]).max().unwrap_or(0);
+        let diameter = Diameter {
+            hops: of.iter().map(|reach| reach.diameter.hops).max().unwrap_or(0),
+            is_connected: of.iter().all(|reach| reach.diameter.is_connected),
+        };
+        let longest = of.iter().map(|reach| reach.longest).max().unwrap_or(0);
+        Reach { longest, diameter, farthest: (0..routers).map(farthest).collect() }
+    }
+}
+
+/// Searches inside a layer.
+struct Search {
+    kept: Kept,
+    is_end: Vec<bool>,
+}
+
+impl Search {
+    fn new(graph: &RouterGraph, links: &LinkSet) -> Self {
+        let mut is_end = vec![false; graph.routers() as usize];
+        endpoints(graph).iter().for_each(|&end| is_end[end as usize] = true);
+        Search { kept: Kept::new(graph, links), is_end }
+    }
+
+    /// Where the targets of each search begin.
+    fn firsts(&self) -> Vec<usize> {
+        (0..self.is_end.len()).step_by(TARGETS).collect()
+    }
+
+    fn targets(&self, first: usize) -> Range<usize> {
+        first..self.is_end.len().min(first + TARGETS)
+    }
+
+    /// Distances to the targets from `first` on.
+    fn distances(&self, first: usize) -> (Block, Reach) {
+        let mut planes: Vec<Vec<Bits>> = Vec::new();
+        let reach = self.spread(first, |router, hops, new| {
+            for place in (0..u32::BITS as usize).filter(|place| hops >> place & 1 == 1) {
+                if planes.len() <= place {
+                    planes.resize_with(place + 1, || vec![[0; WORDS]; self.is_end.len()]);
+                }
+                planes[place][router].iter_mut().zip(new).for_each(|(bits, new)| *bits |= new);
+            }
+        });
+        (Block { planes, words: self.targets(first).len().div_ceil(64) }, reach)
+    }
+
+    /// Searches from the targets from `first` on. `tell` hears of every router how far it is from which targets.
+    fn spread(&self, first: usize, mut tell: impl FnMut(usize, u32, &Bits)) -> Reach {
+        let routers = self.is_end.len();
         let mut reached: Vec<Bits> = vec![[0; WORDS]; routers];
         let (mut all, mut ends): (Bits, Bits) = ([0; WORDS], [0; WORDS]);
-        for (place, target) in targets.enumerate() {
+        for (place, target) in self.targets(first).enumerate() {
             let (word, bit) = (place / 64, 1 << (place % 64));
             reached[target][word] |= bit;
             all[word] |= bit;
-            ends[word] |= if is_end[target] { bit } else { 0 };
+            ends[word] |= if self.is_end[target] { bit } else { 0 };
         }
-        let (mut planes, mut longest, mut farthest): (Vec<Vec<Bits>>, _, _) =
-            (Vec::new(), 0, vec![0; routers]);
+        let (mut longest, mut farthest) = (0, vec![0; routers]);
         let mut open: Vec<usize> = (0..routers).collect();
         let mut after: Vec<Bits> = Vec::new();
         for hops in 1u32.. {
@@ -158,20 +209,14 @@ impl Block {
             for &router in &open {
                 let before = reached[router];
                 let mut row = before;
-                for &neighbour in kept.of(router) {
+                for &neighbour in self.kept.of(router) {
                     row.iter_mut().zip(&reached[neighbour as usize]).for_each(|(word, &more)| *word |= more);
                 }
                 if row != before {
                     grew = true;
                     let new: Bits = std::array::from_fn(|word| row[word] & !before[word]);
-                    for place in (0..u32::BITS).filter(|place| hops >> place & 1 == 1) {
-                        if planes.len() <= place as usize {
-                            planes.resize_with(place as usize + 1, || vec![[0; WORDS]; routers]);
-                        }
-                        planes[place as usize][router] =
-                            std::array::from_fn(|word| planes[place as usize][router][word] | new[word]);
-                    }
-                    if is_end[router] && new.iter().zip(&ends).any(|(new, ends)| new & ends != 0) {
+                    tell(router, hops, &new);
+                    if self.is_end[router] && new.iter().zip(&ends).any(|(new, ends)| new & ends != 0) {
                         farthest[router] = hops as u16;
                     }
                 }
@@ -186,9 +231,9 @@ impl Block {
         }
         let is_missed =
             |router: usize| reached[router].iter().zip(&ends).any(|(reached, end)| end & !reached != 0);
-        let is_connected = !open.iter().any(|&router| is_end[router] && is_missed(router));
+        let is_connected = !open.iter().any(|&router| self.is_end[router] && is_missed(router));
         let hops = farthest.iter().copied().max().unwrap_or(0).into();
-        (Block { planes, words, longest, diameter: Diameter { hops, is_connected } }, farthest)
+        Reach { longest, diameter: Diameter { hops, is_connected }, farthest: farthest.into() }
     }
 }
 
@@ -248,7 +293,7 @@ mod tests {
             for from in (0..routers).step_by(1 + routers as usize / 40).chain(ends.iter().copied()) {
                 let expected = distances_from(&inside, &[from], UNREACHABLE);
                 let longest = expected.iter().filter(|&&hops| hops != UNREACHABLE).max().unwrap();
-                prop_assert!(hops.longest() >= u32::from(*longest));
+                prop_assert!(hops.reach().longest >= u32::from(*longest));
                 if routers < 80 || from % 50 == 0 {
                     for distance in 0..=longest + 5 {
                         hops.at(from, distance.into(), &mut found);
@@ -271,8 +316,11 @@ mod tests {
                     }
                 }
             }
-            prop_assert_eq!(hops.diameter(), diameter);
-            prop_assert_eq!(hops.farthest(), farthest);
+            for reach in [hops.reach(), &Reach::measure(&graph, &links), Hops::measure_alone(&graph, &links).reach()] {
+                prop_assert_eq!(reach.longest, hops.reach().longest);
+                prop_assert_eq!(reach.diameter, diameter);
+                prop_assert_eq!(&*reach.farthest, &*farthest);
+            }
             prop_assert_eq!(hops.longer_than(&hops, &ends).count(), 0);
             let whole = Hops::measure(&graph, &LinkSet::full(&graph));
             let longer: BTreeSet<(u32, u32)> = hops.longer_than(&whole, &ends).collect();

@@ -1,6 +1,7 @@
 //! Forwarding tables: one next hop per layer, router and destination router.
 
 mod build;
+mod chunks;
 mod draws;
 mod ecmp;
 mod file;
@@ -13,6 +14,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, Ordering};
 
 use netloom_topology::RouterGraph;
 
+use self::chunks::Chunks;
 use self::draws::Draws;
 pub(crate) use self::trees::{Paths, Trees};
 use crate::link_set::LinkSet;
@@ -99,33 +101,37 @@ impl Strides {
 /// Each is one more than the port; 0 where there is none, or none yet. Threads may ask and write at the same time: whoever writes an entry writes the same.
 #[derive(Debug)]
 enum Entries {
-    Narrow(Vec<AtomicU8>),
-    Wide(Vec<AtomicU16>),
+    Narrow(Chunks<AtomicU8>),
+    Wide(Chunks<AtomicU16>),
 }
 
 impl Entries {
-    /// So many, all without a port. They take no memory until somebody writes.
+    /// So many, all without a port.
     fn new(graph: &RouterGraph, layers: usize) -> Self {
         let count = layers * (graph.routers() as usize).pow(2);
         match build::is_narrow(graph) {
-            true => Entries::Narrow(bytemuck::zeroed_vec(count)),
-            false => Entries::Wide(bytemuck::zeroed_vec(count)),
+            true => Entries::Narrow(Chunks::new(count)),
+            false => Entries::Wide(Chunks::new(count)),
         }
     }
 
     #[inline]
     fn get(&self, place: usize) -> u16 {
         match self {
-            Entries::Narrow(entries) => entries[place].load(Ordering::Relaxed).into(),
-            Entries::Wide(entries) => entries[place].load(Ordering::Relaxed),
+            Entries::Narrow(entries) => {
+                entries.get(place).map_or(0, |entry| entry.load(Ordering::Relaxed).into())
+            }
+            Entries::Wide(entries) => entries.get(place).map_or(0, |entry| entry.load(Ordering::Relaxed)),
         }
     }
 
     /// Writes a port, or that there is none.
     fn set(&self, place: usize, port: u16) {
         match self {
-            Entries::Narrow(entries) => entries[place].store((port as u8).wrapping_add(1), Ordering::Relaxed),
-            Entries::Wide(entries) => entries[place].store(port.wrapping_add(1), Ordering::Relaxed),
+            Entries::Narrow(entries) => {
+                entries.at(place).store((port as u8).wrapping_add(1), Ordering::Relaxed)
+            }
+            Entries::Wide(entries) => entries.at(place).store(port.wrapping_add(1), Ordering::Relaxed),
         }
     }
 }
@@ -150,7 +156,7 @@ impl ForwardingTables {
     pub fn diameter(&self, layer: u32) -> Option<Diameter> {
         match &self.source {
             Source::Given => None,
-            Source::Draws(draws) => Some(draws.diameter(layer)),
+            Source::Draws(draws) => Some(draws.diameter(layer, &self.links)),
             Source::Trees(trees) => trees.diameter(),
         }
     }
@@ -199,12 +205,14 @@ impl ForwardingTables {
 
     /// Hop distances inside a layer.
     pub fn distances(&self, graph: &RouterGraph, layer: u32) -> LayerDistances {
-        if let Source::Draws(draws) = &self.source
-            && let Some(hops) = draws.hops(layer)
-        {
-            return LayerDistances::of(&hops, graph);
-        }
-        LayerDistances::new(graph, self.links(layer))
+        let known = match &self.source {
+            Source::Draws(draws) => draws.hops(layer),
+            Source::Given | Source::Trees(_) => None,
+        };
+        known.map_or_else(
+            || LayerDistances::new(graph, self.links(layer)),
+            |hops| LayerDistances::of(&hops, graph),
+        )
     }
 
     /// Makes all entries that are not there yet, on several threads where none waits for another.

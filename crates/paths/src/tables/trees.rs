@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 use netloom_topology::RouterGraph;
 use rayon::prelude::*;
 
-use super::hops::{Diameter, Hops};
+use super::hops::{Diameter, Reach};
 use super::rises::{Counted, OverRoots};
 use super::{Bound, Entries};
 use crate::distance::endpoints;
@@ -78,7 +78,7 @@ impl Trees {
     pub(super) fn diameter(&self) -> Option<Diameter> {
         match &self.paths {
             Paths::Minimal(graph, known) => {
-                Some(*known.get_or_init(|| Hops::measure(graph, &LinkSet::full(graph)).diameter()))
+                Some(*known.get_or_init(|| Reach::measure(graph, &LinkSet::full(graph)).diameter))
             }
             Paths::OverRoot(..) => None,
         }

@@ -3,6 +3,7 @@
 mod vcs;
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use netloom_paths::tables::LayerDistances;
 use netloom_paths::{ForwardingTables, LinkSet, SchemeError};
@@ -37,7 +38,8 @@ pub struct Layers {
 #[derive(Clone, Debug)]
 struct Spread {
     graph: RouterGraph,
-    distances: Vec<LayerDistances>,
+    /// By layer, measured when somebody first asks.
+    distances: Vec<OnceLock<LayerDistances>>,
 }
 
 impl Layers {
@@ -64,8 +66,7 @@ impl Layers {
         check_size(config, &graph, tables.layers())?;
 
         let spread = (config.within_layer == WithinLayer::Ecmp).then(|| {
-            let layers = 0..tables.layers();
-            let distances = layers.map(|layer| tables.distances(&graph, layer)).collect();
+            let distances = (0..tables.layers()).map(|_| OnceLock::new()).collect();
             Spread { graph: graph.clone(), distances }
         });
         let (row, ports) = ports_to_neighbours(network, &graph, &links);
@@ -114,7 +115,7 @@ impl Layers {
         layer < self.tables.layers()
             && (from == to
                 || match &self.spread {
-                    Some(spread) => spread.distances[layer as usize].hops(from, to).is_some(),
+                    Some(spread) => spread.distances(&self.tables, layer).hops(from, to).is_some(),
                     None => self.tables.next_port(layer, from, to).is_some(),
                 })
     }
@@ -272,6 +273,10 @@ fn load(file: &Path, graph: &RouterGraph) -> Result<ForwardingTables, Invalid> {
 }
 
 impl Spread {
+    fn distances(&self, tables: &ForwardingTables, layer: u32) -> &LayerDistances {
+        self.distances[layer as usize].get_or_init(|| tables.distances(&self.graph, layer))
+    }
+
     fn neighbours<'a>(
         &'a self,
         tables: &'a ForwardingTables,
@@ -279,7 +284,7 @@ impl Spread {
         here: u32,
         to: u32,
     ) -> impl Iterator<Item = u16> + 'a {
-        self.distances[layer as usize].minimal_ports(&self.graph, tables.links(layer), here, to)
+        self.distances(tables, layer).minimal_ports(&self.graph, tables.links(layer), here, to)
     }
 }
 

@@ -136,7 +136,7 @@ impl Layers {
         let Some(spread) = &self.spread else { return (most, reached) };
         for (&from, reached) in ends.iter().zip(&mut reached) {
             for (bit, &to) in targets.iter().enumerate() {
-                if let Some(hops) = spread.distances[layer as usize].hops(from, to) {
+                if let Some(hops) = spread.distances(&self.tables, layer).hops(from, to) {
                     *reached |= 1 << bit;
                     most = most.max(u32::from(hops));
                 }
