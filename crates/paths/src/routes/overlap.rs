@@ -128,6 +128,8 @@ impl<'a> Construction<'a> {
         let mut position = vec![0u32; order.len()];
         order.iter().zip(0..).for_each(|(&router, place)| position[router as usize] = place);
 
+        let later = Later::new(self.graph, &position);
+
         let limit = self.config.paths_per_layer.unwrap_or(self.ends.len() as u64);
         let mut turns = Turns::new(&self.given, limit, rng);
         let mut end_of = vec![u32::MAX; order.len()];
@@ -149,7 +151,8 @@ impl<'a> Construction<'a> {
                 MinimumHops::OneMoreThanMinimal => minimal + 1,
             };
             let hops = fewest..=fewest.saturating_add(self.config.extra_hops);
-            let bounds = Bounds { allowed: &allowed, position: &position, weight: &self.weight, hops };
+            let weight = &self.weight;
+            let bounds = Bounds { allowed: &allowed, position: &position, later: &later, weight, hops };
             let Some(path) = self.search.lightest(self.graph, &self.distances, from, to, &bounds) else {
                 continue;
             };
@@ -278,11 +281,43 @@ fn forbid(graph: &RouterGraph, allowed: &mut LinkSet, a: u32, b: u32) {
     }
 }
 
+/// The links by which paths may go on in a layer's permutation, of each router in the order of its neighbours.
+struct Later {
+    /// Per router, where its part of `steps` begins; behind the last, where that ends.
+    begins: Vec<usize>,
+    steps: Vec<Step>,
+}
+
+/// A link to a router, and the router's place in the permutation.
+struct Step {
+    place: u32,
+    to: u32,
+    edge: u32,
+}
+
+impl Later {
+    fn new(graph: &RouterGraph, position: &[u32]) -> Self {
+        let (mut begins, mut steps) = (vec![0], Vec::with_capacity(graph.edges().len()));
+        for here in 0..graph.routers() {
+            let links = graph.neighbours(here).iter().zip(graph.edge_ids(here));
+            let all = links.map(|(&to, &edge)| Step { place: position[to as usize], to, edge });
+            steps.extend(all.filter(|step| step.place > position[here as usize]));
+            begins.push(steps.len());
+        }
+        Later { begins, steps }
+    }
+
+    fn of(&self, router: u32) -> &[Step] {
+        &self.steps[self.begins[router as usize]..self.begins[router as usize + 1]]
+    }
+}
+
 /// What a path must obey.
 struct Bounds<'a> {
     allowed: &'a LinkSet,
     /// Place of each router in the layer's permutation, which must grow along the path.
     position: &'a [u32],
+    later: &'a Later,
     weight: &'a [u64],
     hops: std::ops::RangeInclusive<u16>,
 }
@@ -353,9 +388,6 @@ impl Search {
         for hops in 1..=longest {
             let (before, after) = (usize::from(hops - 1) * self.routers, usize::from(hops) * self.routers);
             let hop = Hop { graph, bounds, to, before, after };
-            // By the row of the end, which is near at hand.
-            let is_near =
-                |router| distances.hops(to, router).is_some_and(|left| u16::from(left) + hops <= longest);
             // Where few routers are near enough, it is quicker to look back from these.
             let few = match longest - hops {
                 0 => Some(&[][..]),
@@ -364,7 +396,7 @@ impl Search {
             };
             frontier = match few {
                 Some(few) if few.len() < frontier.len() => self.back(hop, few),
-                _ => self.forth(hop, &frontier, is_near),
+                _ => self.forth(hop, &frontier, distances.within(to, longest - hops)),
             };
             let arrival = self.arrivals[after + to as usize];
             if arrival.round == self.round
@@ -392,10 +424,11 @@ impl Search {
     /// A hop from routers, in their order, to those that are near enough. Returns these in the order in which they are reached.
     fn forth(&mut self, hop: Hop<'_>, frontier: &[u32], is_near: impl Fn(u32) -> bool) -> Vec<u32> {
         let mut next = Vec::new();
+        let last = hop.bounds.position[hop.to as usize];
         for &here in frontier.iter().filter(|&&here| here != hop.to) {
             let so_far = self.arrivals[hop.before + here as usize].weight;
-            for (&neighbour, &edge) in hop.graph.neighbours(here).iter().zip(hop.graph.edge_ids(here)) {
-                if !hop.is_open(here, neighbour, edge) || !is_near(neighbour) {
+            for &Step { place, to: neighbour, edge } in hop.bounds.later.of(here) {
+                if place > last || !is_near(neighbour) || !hop.bounds.allowed.contains(edge) {
                     continue;
                 }
                 let arrival = &mut self.arrivals[hop.after + neighbour as usize];

@@ -54,6 +54,13 @@ impl LayerDistances {
         Some(self.hops[from as usize * self.routers + to as usize]).filter(|&hops| hops != FAR)
     }
 
+    /// Says of routers whether they are at most so many hops from one.
+    pub(crate) fn within(&self, from: u32, hops: u16) -> impl Fn(u32) -> bool {
+        let row = &self.hops[from as usize * self.routers..][..self.routers];
+        let most = hops.min(u16::from(FAR) - 1) as u8;
+        move |to| row[to as usize] <= most
+    }
+
     /// The ports of `here` that begin a shortest path to `to` inside the layer, in ascending order.
     pub fn minimal_ports<'a>(
         &'a self,

@@ -66,7 +66,9 @@ proptest::proptest! {
         let position: Vec<u32> = (0..12).collect();
         let mut allowed = LinkSet::full(&graph);
         allowed.remove(3);
-        let bounds = Bounds { allowed: &allowed, position: &position, weight: &weight, hops: fewest..=fewest + 1 };
+        let later = Later::new(&graph, &position);
+        let hops = fewest..=fewest + 1;
+        let bounds = Bounds { allowed: &allowed, position: &position, later: &later, weight: &weight, hops };
         let mut search = Search::new(&graph);
         for (from, to) in [(0, 11), (1, 8), (2, 3), (0, 5)] {
             let path = search.lightest(&graph, &distances, from, to, &bounds);
