@@ -33,8 +33,8 @@ mod testing;
 
 pub use decider::{Decider, Foresight};
 pub use forwarding::{
-    Forwarding, ForwardingError, Intermediates, Layers, RouteTable, Row, TagSpace, Unreachable, channels,
-    dependency,
+    Forwarding, ForwardingError, InRow, Intermediates, Layers, RouteTable, Row, TagSpace, Unreachable,
+    channels, dependency,
 };
 pub use granularity::Granularity;
 pub use hash::hash_in_words;

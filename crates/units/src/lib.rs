@@ -29,7 +29,7 @@ pub mod names;
 mod quantity;
 pub mod random;
 
-pub use fetch::{fetch, fetch_whole, fetch_next};
+pub use fetch::{fetch, fetch_next, fetch_whole};
 pub use histogram::Histogram;
 pub use invalid::Invalid;
 pub use quantity::{Bytes, ParseQuantityError, Rate, Time};

@@ -361,7 +361,10 @@ impl RouteTable {
     fn set_in_row(&self, row: Row, edge: u32) -> (&PortSets, u32) {
         match &self.rows {
             Kept::Shared(shared) => (&shared.sets, shared.set_of.at(row.start + edge as usize)),
-            Kept::Own(own) => own.at(row.number, edge as usize),
+            Kept::Own(own) => {
+                let (set_of, sets) = own.row(row.number);
+                (sets, set_of.at(edge as usize))
+            }
         }
     }
 
@@ -383,18 +386,17 @@ impl RouteTable {
         Candidates { ports: sets.at(set), set }
     }
 
-    /// The only port of a switch that remembers its [`Self::row`] on minimal paths to `host`; if there is not one, the number of their set.
-    ///
-    /// # Errors
-    /// As said.
-    #[inline(always)]
-    pub fn port_in_row(&self, row: Row, host: HostId) -> Result<PortId, u32> {
-        let edge = self.edge_of(host);
-        if edge == row.edge {
-            return Ok(self.last_port[host as usize]);
-        }
-        let (sets, set) = self.set_in_row(row, edge);
-        sets.only(set).ok_or(set)
+    /// What a switch that remembers its [`Self::row`] knows, for many questions one after the other.
+    #[inline]
+    pub fn in_row(&self, row: Row) -> InRow<'_> {
+        let (set_of, start, sets) = match &self.rows {
+            Kept::Shared(shared) => (&shared.set_of, row.start, &shared.sets),
+            Kept::Own(own) => {
+                let (set_of, sets) = own.row(row.number);
+                (set_of, 0, sets)
+            }
+        };
+        InRow { table: self, edge: row.edge, set_of, start, sets }
     }
 
     /// The ports of a set of a row, by its number.
@@ -402,8 +404,36 @@ impl RouteTable {
     pub fn set(&self, row: Row, set: u32) -> &[PortId] {
         match &self.rows {
             Kept::Shared(shared) => shared.sets.at(set),
-            Kept::Own(own) => own.sets(row.number).at(set),
+            Kept::Own(own) => own.row(row.number).1.at(set),
         }
+    }
+}
+
+/// What one switch knows.
+#[derive(Clone, Copy, Debug)]
+pub struct InRow<'t> {
+    table: &'t RouteTable,
+    /// See [`Row`].
+    edge: u32,
+    set_of: &'t Numbers,
+    /// Where its numbers begin.
+    start: usize,
+    sets: &'t PortSets,
+}
+
+impl InRow<'_> {
+    /// The only port on minimal paths to `host`; if there is not one, the number of their [set](RouteTable::set).
+    ///
+    /// # Errors
+    /// As said.
+    #[inline(always)]
+    pub fn only_port(&self, host: HostId) -> Result<PortId, u32> {
+        let edge = self.table.edge_of(host);
+        if edge == self.edge {
+            return Ok(self.table.last_port[host as usize]);
+        }
+        let set = self.set_of.at(self.start + edge as usize);
+        self.sets.only(set).ok_or(set)
     }
 }
 
@@ -621,7 +651,7 @@ mod tests {
                 let row = table.row(here);
                 for host in 0..network.hosts() {
                     let ports = table.candidates_in_row(row, host).ports;
-                    match table.port_in_row(row, host) {
+                    match table.in_row(row).only_port(host) {
                         Ok(port) => assert_eq!(ports, [port]),
                         Err(set) => assert!(ports.len() != 1 && table.set(row, set) == ports),
                     }

@@ -26,7 +26,7 @@ use rand::Rng;
 use alternatives::Alternatives;
 pub use layers::Layers;
 use layers::live_graph;
-pub use minimal::{RouteTable, Row, Unreachable};
+pub use minimal::{InRow, RouteTable, Row, Unreachable};
 use paths::Paths;
 pub use via::Intermediates;
 

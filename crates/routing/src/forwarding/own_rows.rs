@@ -37,25 +37,14 @@ impl OwnRows {
         OwnRows { links, blocks, rows }
     }
 
-    /// The sets of a switch, and the number of the one on minimal paths to a switch with hosts, the same for equal ones.
+    /// Per switch with hosts, the number of the set of ports of `here` on minimal paths to it, the same for equal ones; and the sets.
     #[inline(always)]
-    pub(super) fn at(&self, here: usize, edge: usize) -> (&PortSets, u32) {
-        let row = self.row(here);
-        (&row.sets, row.set_of.at(edge))
-    }
-
-    /// The sets of a switch.
-    #[inline(always)]
-    pub(super) fn sets(&self, here: usize) -> &PortSets {
-        &self.row(here).sets
-    }
-
-    #[inline(always)]
-    fn row(&self, here: usize) -> &OwnRow {
-        match self.rows[here].get() {
+    pub(super) fn row(&self, here: usize) -> (&Numbers, &PortSets) {
+        let OwnRow { set_of, sets } = match self.rows[here].get() {
             Some(row) => row,
             None => self.make(here),
-        }
+        };
+        (set_of, sets)
     }
 
     /// The ports of a switch that lead nearer to some of the block's switches with hosts, in order, and to which; makes no row.

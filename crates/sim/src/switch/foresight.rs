@@ -62,12 +62,12 @@ impl Switch {
     #[inline(never)]
     fn foresee_drawn(&mut self, world: &World, messages: impl Messages<Message>) {
         let Switch { ports, decider, row, trains, .. } = self;
-        let (trains, table) = (trains.all(), world.forwarding.table());
+        let (trains, ways) = (trains.all(), world.forwarding.table().in_row(*row));
         let lane = world.rules.only_lane(PacketKind::Data);
         messages.look(|message| {
             let Some(packet) = passing(message) else { return UNFORESEEN };
             if packet.kind == PacketKind::Data {
-                return match (table.port_in_row(*row, packet.dst), lane) {
+                return match (ways.only_port(packet.dst), lane) {
                     (Ok(port), Some(lane)) => Exit { port, lane }.to_bits(),
                     (Ok(port), None) => ports.exit(port, packet, &world.rules).to_bits(),
                     (Err(set), _) => DRAWN | set,
