@@ -1,7 +1,8 @@
 """What a packet-hop costs as the network grows: `make bench-scale`, or `.venv/bin/python benches/scale.py --help`.
 
 The permutation of `packet-hop` under ECMP on fat trees of growing radix, each in a process of its own: nanoseconds per packet-hop on one thread and
-on several, the set-up, and the most memory per host. What several threads gain is to be held against what the machine gives to as many runs of one thread at the
+on several, the set-up, and the most memory per host. Runs are short, so that their beginnings and ends, when nodes are made, memory is first used and records are written, have a part in the
+nanoseconds; what a further packet-hop takes is what a run with four times the bytes takes longer than one with twice as many. What several threads gain is to be held against what the machine gives to as many runs of one thread at the
 same time, which share nothing but its caches and its power. Networks take turns, round by round, and the best of each counts, so that a machine with
 other work slows all of them alike. With `--misses` the smaller ones run under cachegrind as well, with a last-level cache of 2 MiB: instructions and
 misses per packet-hop, of a long run less a short one. Writes a table in Markdown and the same as Parquet.
@@ -25,6 +26,8 @@ PACKET_HOP = ROOT / "target" / "release" / "packet-hop"
 PRINTED = re.compile(r"(\d+) packet-hops in ([\d.]+) s, set up in ([\d.]+) s, (\d+) MiB")
 # Bytes per host times hosts: every network has about as many packet-hops.
 TOTAL = 4 << 30
+# A further packet-hop is measured between runs with so many times as many.
+LONGER = (2, 4)
 # The same under cachegrind, which is some fifty times slower, and the largest network that is run there.
 TOTAL_OF_CACHEGRIND = 256 << 20
 MOST_HOSTS_OF_CACHEGRIND = 8192
@@ -84,6 +87,7 @@ def measured(options):
     """A row per network."""
     sizes = {k: max(TOTAL // (k**3 // 4), 4096) for k in options.ks}
     best = {}
+    longer = {}
     at_once = {}
     for number in range(options.rounds):
         for k, size in sizes.items():
@@ -92,17 +96,22 @@ def measured(options):
                 hops, seconds, set_up, memory = run(k, size, threads)
                 row = best.setdefault((k, threads), [hops, seconds, set_up, memory])
                 row[1:] = map(min, row[1:], (seconds, set_up, memory))
+            for times in LONGER:
+                hops, seconds, _, _ = run(k, times * size, 1)
+                longer[k, times] = (hops, min(longer.get((k, times), (hops, seconds))[1], seconds))
             at_once[k] = min(at_once.get(k, float("inf")), run_at_once(k, size, options.threads))
     rows = []
     for k, size in sizes.items():
         hosts = k**3 // 4
         hops, seconds, set_up, memory = best[k, 1]
+        further = [more - less for less, more in zip(*(longer[k, times] for times in LONGER), strict=True)]
         row = {
             "k": k,
             "hosts": hosts,
             "bytes_per_host": size,
             "packet_hops": hops,
             "ns_per_hop": seconds / hops * 1e9,
+            "ns_per_further_hop": further[1] / further[0] * 1e9,
             "speed_up": seconds / best[k, options.threads][1],
             "runs_at_once": options.threads * seconds / at_once[k],
             "set_up_s": set_up,
@@ -116,6 +125,7 @@ def measured(options):
         rows.append(row)
     for row in rows:
         row["ratio"] = row["ns_per_hop"] / rows[0]["ns_per_hop"]
+        row["further_ratio"] = row["ns_per_further_hop"] / rows[0]["ns_per_further_hop"]
     return rows
 
 
@@ -125,8 +135,8 @@ def markdown(rows, options, machine):
     lines = [
         machine,
         "",
-        f"| fat tree | hosts | ns per packet-hop | of the first | {speed_up} | set-up, s | KiB per host | instructions | last-level misses |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        f"| fat tree | hosts | ns per packet-hop | of the first | a further one | of the first | {speed_up} | set-up, s | KiB per host | instructions | last-level misses |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for row in rows:
         counts = (
@@ -135,6 +145,7 @@ def markdown(rows, options, machine):
         )
         lines.append(
             f"| k = {row['k']} | {row['hosts']:,} | {row['ns_per_hop']:.0f} | {row['ratio']:.2f} "
+            f"| {row['ns_per_further_hop']:.0f} | {row['further_ratio']:.2f} "
             f"| {row['speed_up']:.2f} | {row['runs_at_once']:.2f} | {row['set_up_s']:.2f} | {row['kib_per_host']:.1f} | {' | '.join(counts)} |"
         )
     return "\n".join(lines) + "\n"
