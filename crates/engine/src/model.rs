@@ -91,7 +91,8 @@ pub trait Handler<P> {
     /// [`UNFORESEEN`] if it has not been asked.
     fn handle(&mut self, at: Time, source: u32, payload: &mut P, foreseen: u32, out: &mut impl Scheduler<P>);
 
-    /// All messages and timers that were handed over together have been handled, the last one at `last`. Nothing may depend on how many they were.
+    /// All that was handed over together has been handled, the last of it at `last`. Nothing may depend on how much that was. Timers that are set for the same turn and
+    /// come behind it are not followed by this.
     #[inline(always)]
     fn finish(&mut self, last: Time) {
         let _ = last;

@@ -316,16 +316,9 @@ impl RouteTable {
     pub(crate) fn towards_block(&self, switch: NodeId, block: Range<u32>, ports: &mut Vec<(PortId, u64)>) {
         match &self.rows {
             Kept::Shared(_) => {
-                ports.clear();
-                for (bit, edge) in block.enumerate() {
-                    for &port in self.towards_edge(switch, edge).ports {
-                        let place = ports.partition_point(|&(known, _)| known < port);
-                        if ports.get(place).is_none_or(|&(known, _)| known != port) {
-                            ports.insert(place, (port, 0));
-                        }
-                        ports[place].1 |= 1 << bit;
-                    }
-                }
+                ByPort::default().gather(block, ports, |edge, tell| {
+                    self.towards_edge(switch, edge).ports.iter().copied().for_each(tell);
+                });
             }
             Kept::Own(own) => own.closer((switch - self.hosts) as usize, block.start as usize / ROOTS, ports),
         }
@@ -351,21 +344,27 @@ impl RouteTable {
     /// [`Self::towards_edge`] of the switches of a row other than that edge switch itself.
     #[inline(always)]
     pub(crate) fn towards_edge_in_row(&self, row: usize, edge: u32) -> Candidates<'_> {
-        let row = Row { number: row, start: row * self.edges, edge: u32::MAX };
-        let (sets, set) = self.set_in_row(row, edge);
-        Candidates { ports: sets.at(set), set }
+        self.candidates_of(Row { number: row, start: row * self.edges, edge: u32::MAX }, edge)
     }
 
-    /// The set of ports of the switches of a row towards an edge switch other than that itself: among which sets, and its number.
+    /// The numbers of sets among which a row's are, where these begin, and the sets.
     #[inline(always)]
-    fn set_in_row(&self, row: Row, edge: u32) -> (&PortSets, u32) {
+    fn kept(&self, row: Row) -> (&Numbers, usize, &PortSets) {
         match &self.rows {
-            Kept::Shared(shared) => (&shared.sets, shared.set_of.at(row.start + edge as usize)),
+            Kept::Shared(shared) => (&shared.set_of, row.start, &shared.sets),
             Kept::Own(own) => {
                 let (set_of, sets) = own.row(row.number);
-                (sets, set_of.at(edge as usize))
+                (set_of, 0, sets)
             }
         }
+    }
+
+    /// The ports of the switches of a row towards an edge switch other than that itself.
+    #[inline(always)]
+    fn candidates_of(&self, row: Row, edge: u32) -> Candidates<'_> {
+        let (set_of, start, sets) = self.kept(row);
+        let set = set_of.at(start + edge as usize);
+        Candidates { ports: sets.at(set), set }
     }
 
     /// A switch's part of this table; it may remember that.
@@ -382,30 +381,48 @@ impl RouteTable {
             let port = std::slice::from_ref(&self.last_port[host as usize]);
             return Candidates { ports: port, set: u32::MAX };
         }
-        let (sets, set) = self.set_in_row(row, edge);
-        Candidates { ports: sets.at(set), set }
+        self.candidates_of(row, edge)
     }
 
     /// What a switch that remembers its [`Self::row`] knows, for many questions one after the other.
     #[inline]
     pub fn in_row(&self, row: Row) -> InRow<'_> {
-        let (set_of, start, sets) = match &self.rows {
-            Kept::Shared(shared) => (&shared.set_of, row.start, &shared.sets),
-            Kept::Own(own) => {
-                let (set_of, sets) = own.row(row.number);
-                (set_of, 0, sets)
-            }
-        };
+        let (set_of, start, sets) = self.kept(row);
         InRow { table: self, edge: row.edge, set_of, start, sets }
     }
 
     /// The ports of a set of a row, by its number.
     #[inline(always)]
     pub fn set(&self, row: Row, set: u32) -> &[PortId] {
-        match &self.rows {
-            Kept::Shared(shared) => shared.sets.at(set),
-            Kept::Own(own) => own.row(row.number).1.at(set),
+        self.kept(row).2.at(set)
+    }
+}
+
+/// Scratch in which the ports towards many targets are put together.
+#[derive(Default)]
+pub(super) struct ByPort(Vec<u64>);
+
+impl ByPort {
+    /// Of the ports that `tell` tells of each target, in order, by which targets they are told; a bit each.
+    pub(super) fn gather(
+        &mut self,
+        targets: Range<u32>,
+        ports: &mut Vec<(PortId, u64)>,
+        mut tell: impl FnMut(u32, &mut dyn FnMut(PortId)),
+    ) {
+        let ByPort(by_port) = self;
+        by_port.clear();
+        for (bit, target) in targets.enumerate() {
+            tell(target, &mut |port| {
+                let port = usize::from(port);
+                if port >= by_port.len() {
+                    by_port.resize(port + 1, 0);
+                }
+                by_port[port] |= 1 << bit;
+            });
         }
+        ports.clear();
+        ports.extend((0..).zip(by_port.iter().copied()).filter(|&(_, targets)| targets != 0));
     }
 }
 

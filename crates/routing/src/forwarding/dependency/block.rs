@@ -6,7 +6,7 @@ use std::ops::Range;
 use netloom_topology::{ChannelId, Network, NodeId, PortId};
 
 use super::super::channels::{next, rank};
-use super::super::minimal::RouteTable;
+use super::super::minimal::{ByPort, RouteTable};
 use super::{Listen, Onward, VcSet};
 
 /// Targets from 0 on, as many at a time as a block takes.
@@ -68,15 +68,9 @@ impl<'a> Block<'a> {
         mut ports: impl FnMut(NodeId, u32, &mut dyn FnMut(PortId)),
     ) {
         self.clear();
-        let mut by_port = Vec::new();
+        let mut by_port = ByPort::default();
         for (here, onward) in (self.network.hosts()..).zip(&mut self.onward) {
-            by_port.clear();
-            by_port.resize(self.network.ports(here).len(), 0);
-            for (bit, target) in targets.clone().enumerate() {
-                ports(here, target, &mut |port| by_port[usize::from(port)] |= 1 << bit);
-            }
-            onward.clear();
-            onward.extend((0..).zip(by_port.iter().copied()).filter(|&(_, targets)| targets != 0));
+            by_port.gather(targets.clone(), onward, |target, tell| ports(here, target, tell));
         }
     }
 
