@@ -12,6 +12,7 @@ use crate::inboxes::{Ahead, CHUNK};
 use crate::model::{Handler, Messages, Model, NodeIndex, Scheduler, TIMER, Turn, UNFORESEEN};
 use crate::order::{Key, Order, index, is_of_instants};
 use crate::team::{Balance, End, Team, Work, excess, is_worth_it};
+use crate::turns::Sequence;
 use crate::wheel::{Event, Wheel};
 use crate::windows::Windows;
 
@@ -29,6 +30,9 @@ pub struct Setup {
     pub windows_per_lookahead: u64,
     /// For every node, the thread that runs it, at first. Affects speed only.
     pub parts: Option<Vec<u16>>,
+    /// All nodes, those that talk to each other most close together: turns are taken in nearly this order, and when nodes are given to other threads, each
+    /// gets some that follow each other. Affects speed only.
+    pub order: Option<Vec<NodeIndex>>,
     /// If threads are to be given other nodes where some have more to do than others. Affects speed only.
     pub balance: Option<Balance>,
     /// The two sides of the nodes, if there are any. Affects speed only: turns are then as long as the lookaheads of both sides together, as
@@ -61,6 +65,7 @@ impl Setup {
             horizon: lookahead * 4,
             windows_per_lookahead: 1,
             parts: None,
+            order: None,
             balance: None,
             sides: None,
         }
@@ -81,8 +86,8 @@ pub enum EngineError {
         /// Nodes given.
         nodes: usize,
     },
-    /// The order of [`Balance`] does not name every node once.
-    #[error("the order in which nodes are given to threads names {named} of {nodes} nodes, or one twice")]
+    /// `order` does not name every node once.
+    #[error("the order of nodes names {named} of {nodes} nodes, or one twice")]
     Order {
         /// Entries given.
         named: usize,
@@ -140,7 +145,7 @@ impl<'m, M: Model> Engine<'m, M> {
     /// Checks the setup.
     ///
     /// # Errors
-    /// If the lookahead is zero or `parts`, `balance` or `sides` do not fit the nodes.
+    /// If the lookahead is zero or `parts`, `order` or `sides` do not fit the nodes.
     pub fn new(model: &'m M, nodes: Vec<M::Node>, setup: Setup) -> Result<Self, EngineError> {
         if setup.lookahead == Time::ZERO {
             return Err(EngineError::NoLookahead);
@@ -151,7 +156,7 @@ impl<'m, M: Model> Engine<'m, M> {
         if let Some(sides) = setup.sides.as_ref().filter(|sides| sides.of.len() != nodes.len()) {
             return Err(EngineError::Sides { sides: sides.of.len(), nodes: nodes.len() });
         }
-        if let Some(Balance { order, .. }) = &setup.balance
+        if let Some(order) = &setup.order
             && !is_permutation(order, nodes.len())
         {
             return Err(EngineError::Order { named: order.len(), nodes: nodes.len() });
@@ -237,6 +242,21 @@ pub(crate) struct Home {
     pub(crate) local: u32,
 }
 
+/// What a turn is of.
+#[derive(Clone, Copy)]
+struct Span {
+    start: Time,
+    end: Time,
+    /// Whether the run's limit does not cut the window.
+    is_whole: bool,
+}
+
+impl Span {
+    fn new(start: Time, end: Time, limit: Time) -> Self {
+        Span { start, end: end.min(limit), is_whole: end <= limit }
+    }
+}
+
 /// One thread of a run, and the nodes that it runs.
 // As far from another one as [`Letters`].
 #[repr(align(128))]
@@ -244,6 +264,7 @@ pub(crate) struct Worker<'e, M: Model> {
     pub(crate) model: &'e M,
     pub(crate) nodes: Vec<M::Node>,
     pub(crate) ids: Vec<NodeIndex>,
+    pub(crate) sequence: Sequence,
     /// If there are two.
     pub(crate) sides: Option<&'e [bool]>,
     pub(crate) limit: Time,
@@ -297,10 +318,12 @@ impl<M: Model> Worker<'_, M> {
                 self.loads.fill(0);
             }
             let epoch_end = window + grid.epoch;
-            let Outbox { wheel, homes, .. } = &mut self.outbox;
-            wheel.begin_epoch(window..epoch_end, homes.is_none());
+            self.outbox.wheel.begin_epoch(window..epoch_end);
             for window in window..epoch_end {
-                self.run_window(window);
+                let with_next = self.sequence.early > 0
+                    && self.windows.side(window) == 0
+                    && self.windows.start(window + 1) < self.limit;
+                self.run_window(window, with_next);
             }
             self.epochs += 1;
             party.note(self.outbox.tally, self.messages(), self.work);
@@ -308,9 +331,8 @@ impl<M: Model> Worker<'_, M> {
             let (tally, messages) = party.noted();
             if observe(Progress { time: grid.windows.start(epoch_end), tally, messages }).is_break() {
                 party.stop();
-            } else if let Some(Balance { order, .. }) =
-                balance.filter(|balance| balance.looks_after(self.epochs))
-                && is_worth_it(excess(party.noted_work()), order.len())
+            } else if balance.is_some_and(|balance| balance.looks_after(self.epochs))
+                && is_worth_it(excess(party.noted_work()), self.outbox.nodes())
             {
                 end = End::Uneven;
                 party.stop();
@@ -344,45 +366,81 @@ impl<M: Model> Worker<'_, M> {
         party.meet(busy, mail, receive).unwrap_or(None)
     }
 
-    fn run_window(&mut self, window: u64) {
-        let turns = self.outbox.wheel.take_turns();
-        let whole = self.outbox.wheel.begin_window();
-        let end = whole.min(self.limit);
-        self.start = self.windows.start(window);
-        let before = self.handled;
-        for (turn, &local) in turns.iter().enumerate() {
-            self.look_ahead(&turns[turn..]);
-            self.take_turn(local, end, end == whole);
+    /// Has nodes take their turns of a window, and [early](Sequence::early) ones, if `with_next`, those of the next one.
+    fn run_window(&mut self, window: u64, with_next: bool) {
+        let Worker { windows, limit, outbox: Outbox { wheel, .. }, .. } = self;
+        let mut spans = [Span::new(windows.start(window), wheel.begin_window(), *limit); 2];
+        // The turns to come, as far as they are known: two of this window, and one of the next.
+        let mut walk = wheel.walk();
+        let (mut now, mut next) = ([wheel.next_turn(&mut walk), wheel.next_turn(&mut walk)], u32::MAX);
+        let mut end = u32::MAX;
+        if with_next {
+            spans[1] = Span::new(windows.start(window + 1), wheel.begin_next_window(), *limit);
+            next = wheel.first_turn_of_next(0);
+            end = self.sequence.early;
         }
-        self.work[self.windows.side(window)] += turns.len() as u64 + self.handled - before;
-        self.outbox.wheel.finish(turns);
+        self.start = spans[0].start;
+        let (mut turns, handled, mut was_in_next) = (0, self.handled, false);
+        loop {
+            let place = now[0].min(next);
+            if place >= end {
+                break;
+            }
+            let local = self.sequence.nodes[place as usize];
+            let is_in_next = next < now[0];
+            let wheel = &mut self.outbox.wheel;
+            if is_in_next {
+                next = wheel.first_turn_of_next(place + 1);
+            } else {
+                now = [now[1], wheel.next_turn(&mut walk)];
+            }
+            if is_in_next != was_in_next {
+                was_in_next = is_in_next;
+                wheel.turn_over();
+                self.start = spans[usize::from(is_in_next)].start;
+            }
+            match next < now[0] {
+                true => self.look_ahead(next, true, now[0]),
+                false => self.look_ahead(now[0], false, now[1].min(next)),
+            }
+            self.take_turn(local, &spans[usize::from(is_in_next)]);
+            turns += 1;
+            if with_next && now[0] - place > 1 {
+                // The turn may have given one to a node before that.
+                next = self.outbox.wheel.first_turn_of_next(place + 1);
+            }
+        }
+        if was_in_next {
+            self.outbox.wheel.turn_over();
+        }
+        self.work[self.windows.side(window)] += turns + self.handled - handled;
+        self.outbox.wheel.finish(if with_next { end } else { 0 });
     }
 
-    /// Has the processor fetch what turns to come will touch, of which the first is about to be taken: step by step, as each step leads to the next one.
+    /// Has the processor fetch what will be touched by the next turn, which is one of the next window or not, and the one after it, by their places in the order of turns: step by step, as each
+    /// step leads to the next one.
     #[inline(never)]
-    fn look_ahead(&mut self, turns: &[u32]) {
-        let Worker { model, nodes, outbox: Outbox { wheel, ahead, .. }, .. } = self;
-        if let Some(&node) = turns.get(2) {
+    fn look_ahead(&mut self, next: u32, is_in_next: bool, after: u32) {
+        let Worker { model, nodes, sequence, outbox: Outbox { wheel, ahead, .. }, .. } = self;
+        if let Some(&node) = sequence.nodes.get(after as usize) {
             model.approach(&nodes[node as usize]);
         }
         *ahead = Ahead::default();
-        if let Some(&node) = turns.get(1) {
-            *ahead = wheel.look_ahead(node);
+        if let Some(&node) = sequence.nodes.get(next as usize) {
+            *ahead = wheel.look_ahead(is_in_next, node);
             model.expect(&nodes[node as usize], ahead.is_long());
         }
     }
 
     /// One node's turn: its events of the window in order, then everything that happens inside it until the end.
-    ///
-    /// `whole` says that the run's limit does not cut the window.
-    fn take_turn(&mut self, local: u32, end: Time, whole: bool) {
+    fn take_turn(&mut self, local: u32, &Span { end, is_whole, .. }: &Span) {
         self.outbox.running = Running { local, window_end: end };
         self.outbox.now = self.start;
         self.outbox.wheel.take_inbox(local, &mut self.events);
         if let Some(load) = self.loads.get_mut(local as usize) {
             *load = load.saturating_add(1 + self.events.len() as u32);
         }
-        if whole && Order::takes(self.events.len()) {
+        if is_whole && Order::takes(self.events.len()) {
             self.handle_in_order(local);
         } else {
             self.handle_in_long_order(local, end);
@@ -628,6 +686,11 @@ pub(crate) struct Outbox<P> {
 }
 
 impl<P: Copy + Default> Outbox<P> {
+    /// How many nodes all threads have together, where there are several.
+    fn nodes(&self) -> usize {
+        self.homes.as_ref().map_or(0, |homes| homes.len())
+    }
+
     /// Fetches some of the next turn's events while this one's are handled.
     #[inline(never)]
     fn fetch(&mut self) {

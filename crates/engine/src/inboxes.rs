@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use netloom_units::{fetch, fetch_next};
 
+use crate::turns::Turns;
 use crate::wheel::Event;
 
 /// Events per chunk: a kilobyte of packets.
@@ -23,8 +24,10 @@ pub(crate) struct Inboxes<P> {
     /// `ends[slot × nodes + node]` is where the inbox's last event ends among the places: 0 if it has no turn.
     ends: Vec<u32>,
     nodes: usize,
-    /// Per slot: nodes that have a turn, in the order in which they asked.
-    turns: Vec<Vec<u32>>,
+    /// Per slot.
+    turns: Turns,
+    /// Of each node, the place in the order of turns.
+    turn_places: Vec<u32>,
     places: Vec<Event<P>>,
     /// Per chunk the one behind it: that of the last one of an inbox is the first one.
     next: Vec<u32>,
@@ -53,14 +56,16 @@ impl Ahead {
 }
 
 impl<P: Copy + Default> Inboxes<P> {
-    /// Empty ones, for so many windows at a time.
-    pub(crate) fn new(slots: usize, nodes: usize) -> Self {
+    /// Empty ones, for so many windows at a time, of nodes of which each has a place in the order of turns.
+    pub(crate) fn new(slots: usize, turn_places: Vec<u32>) -> Self {
+        let nodes = turn_places.len();
         let mut places = Vec::with_capacity((1 + ROOM * nodes) * CHUNK as usize);
         places.resize(CHUNK as usize, Event::default());
         Inboxes {
             ends: vec![0; slots * nodes],
             nodes,
-            turns: vec![Vec::new(); slots],
+            turns: Turns::new(slots, nodes),
+            turn_places,
             places,
             next: vec![0],
             free: 0,
@@ -69,7 +74,7 @@ impl<P: Copy + Default> Inboxes<P> {
 
     /// Whether no node has a turn.
     pub(crate) fn is_idle(&self, slot: usize) -> bool {
-        self.turns[slot].is_empty()
+        self.turns.is_empty(slot)
     }
 
     /// Where the inboxes of a window are.
@@ -99,7 +104,7 @@ impl<P: Copy + Default> Inboxes<P> {
         let end = &mut self.ends[slot * self.nodes + node as usize];
         if *end == 0 {
             *end = AWAKE;
-            self.turns[slot].push(node);
+            self.turns.insert(slot, self.turn_places[node as usize]);
         }
     }
 
@@ -125,7 +130,7 @@ impl<P: Copy + Default> Inboxes<P> {
     // Apart from the rest, which is done ten times as often.
     #[inline(never)]
     fn ask_for_turn(&mut self, inbox: usize, node: u32) {
-        self.turns[inbox / self.nodes].push(node);
+        self.turns.insert(inbox / self.nodes, self.turn_places[node as usize]);
     }
 
     /// A new chunk.
@@ -139,16 +144,25 @@ impl<P: Copy + Default> Inboxes<P> {
         chunk as u32
     }
 
-    /// Takes the list of nodes that have a turn. Give it back with [`Self::finish`].
-    pub(crate) fn take_turns(&mut self, slot: usize) -> Vec<u32> {
-        std::mem::take(&mut self.turns[slot])
+    /// All that have a turn in a place before `end` have taken it.
+    pub(crate) fn finish_before(&mut self, slot: usize, end: u32) {
+        self.turns.remove_before(slot, end);
     }
 
-    /// All of them have been taken.
-    pub(crate) fn finish(&mut self, slot: usize, mut turns: Vec<u32>) {
-        debug_assert!(self.turns[slot].is_empty(), "a node got a turn in the window being run");
-        turns.clear();
-        self.turns[slot] = turns;
+    /// How many nodes have inboxes.
+    pub(crate) fn nodes(&self) -> u32 {
+        self.nodes as u32
+    }
+
+    /// Whether a node has a turn.
+    pub(crate) fn has_turn(&self, slot: usize, node: u32) -> bool {
+        self.ends[slot * self.nodes + node as usize] != 0
+    }
+
+    /// Who has a turn.
+    #[inline]
+    pub(crate) fn turns(&self) -> &Turns {
+        &self.turns
     }
 
     /// Empties a node's inbox: `events` are then what was in it, in the order in which it came.
@@ -185,14 +199,9 @@ impl<P: Copy + Default> Inboxes<P> {
 
     /// All that is in them, in the room that they had.
     pub(crate) fn into_events(self) -> Vec<Event<P>> {
-        let Inboxes { ends, nodes, turns, mut places, next, .. } = self;
+        let Inboxes { ends, mut places, next, .. } = self;
         let mut is_taken = vec![false; places.len()];
-        for (slot, turns) in turns.iter().enumerate() {
-            for &node in turns {
-                let end = ends[slot * nodes + node as usize];
-                chunks(&next, end, |range| is_taken[range].fill(true));
-            }
-        }
+        ends.iter().for_each(|&end| chunks(&next, end, |range| is_taken[range].fill(true)));
         let mut is_taken = is_taken.into_iter();
         places.retain(|_| is_taken.next() == Some(true));
         places
@@ -239,7 +248,7 @@ mod tests {
         /// What comes to one of many inboxes comes out of it, and in that order; what is left comes out in the end.
         #[test]
         fn as_lists_would(steps in prop::collection::vec((0..SLOTS, 0..NODES as u32, 0u32..60), 0..120)) {
-            let mut inboxes = Inboxes::new(SLOTS, NODES);
+            let mut inboxes = Inboxes::new(SLOTS, (0..NODES as u32).rev().collect());
             let mut lists: BTreeMap<(usize, u32), Vec<u32>> = BTreeMap::new();
             let (mut taken, mut sent) = (Vec::new(), 0);
             for (slot, node, count) in steps {
@@ -253,17 +262,21 @@ mod tests {
                         sent += 1;
                     }
                 } else {
-                    let turns = inboxes.take_turns(slot);
-                    let mut with_turns = turns.clone();
-                    with_turns.sort_unstable();
-                    let wanted: Vec<u32> =
-                        (0..NODES as u32).filter(|&node| lists.contains_key(&(slot, node))).collect();
-                    prop_assert_eq!(with_turns, wanted);
-                    for &node in &turns {
+                    let mut walk = inboxes.turns().walk(slot);
+                    loop {
+                        let place = inboxes.turns().next(slot, &mut walk);
+                        if place == u32::MAX {
+                            break;
+                        }
+                        let node = NODES as u32 - 1 - place;
+                        prop_assert!(inboxes.has_turn(slot, node));
                         inboxes.take(slot, node, &mut taken);
+                        prop_assert!(!inboxes.has_turn(slot, node));
                         prop_assert_eq!(Some(payloads(&taken)), lists.remove(&(slot, node)));
                     }
-                    inboxes.finish(slot, turns);
+                    prop_assert!(!lists.keys().any(|&(of, _)| of == slot));
+                    inboxes.finish_before(slot, NODES as u32);
+                    prop_assert!(inboxes.is_idle(slot));
                 }
             }
             let mut left = payloads(&inboxes.into_events());
@@ -278,15 +291,14 @@ mod tests {
     #[test]
     fn chunks_that_nobody_needs_serve_whoever_does() {
         const MOST: u32 = 10 * CHUNK;
-        let mut inboxes = Inboxes::new(1, 5);
+        let mut inboxes = Inboxes::new(1, (0..5).collect());
         let mut events = Vec::new();
         for node in 0..5 {
             for count in [1, 3, MOST, 1] {
                 (0..count).for_each(|payload| inboxes.put(inboxes.row(0), node, || event(payload)));
-                let turns = inboxes.take_turns(0);
                 inboxes.take(0, node, &mut events);
                 assert_eq!(payloads(&events), (0..count).collect::<Vec<_>>());
-                inboxes.finish(0, turns);
+                inboxes.finish_before(0, 5);
             }
         }
         assert_eq!(inboxes.next.len() as u32, 1 + MOST / CHUNK);

@@ -57,10 +57,11 @@ mod partition;
 pub mod reference;
 mod sync;
 mod team;
+mod turns;
 mod wheel;
 mod windows;
 
 pub use engine::{END_OF_TIME, Engine, EngineError, Progress, Run, Setup, Sides};
 pub use model::{Handler, Messages, Model, NodeIndex, Scheduler, TIMER, Turn, UNFORESEEN};
-pub use partition::contiguous;
+pub use partition::{contiguous, late};
 pub use team::Balance;

@@ -30,6 +30,12 @@ pub trait Model: Sync {
         let _ = (node, is_long);
     }
 
+    /// Calls `each` with every node that ever sends messages to one; returns whether it knows them. Affects speed only.
+    fn senders(&self, id: NodeIndex, each: impl FnMut(NodeIndex)) -> bool {
+        let _ = (id, each);
+        false
+    }
+
     /// Called once per node before time starts. May set timers and send messages, as of time zero.
     fn start(&self, node: &mut Self::Node, id: NodeIndex, out: &mut impl Scheduler<Self::Payload>);
 

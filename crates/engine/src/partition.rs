@@ -2,30 +2,30 @@
 
 use crate::NodeIndex;
 
-/// Cuts each side's nodes, as they come in `order`, into `parts` contiguous runs of nearly equal weight and returns each node's part.
+/// Cuts nodes, as they come in `order`, into `parts` contiguous runs of nearly equal weight and returns each node's part: those that are [late], if there are any, apart from the others, so that all threads
+/// have as much to do before they meet, of whichever kind it is.
 ///
-/// Nodes that talk to each other most should be neighbours in `order`; `weight` says how much work a node is. Without
-/// [sides](crate::Setup::sides) all nodes are on one; with them all threads have as much to do in the turns of each.
+/// Nodes that talk to each other most should be neighbours in `order`; `weight` says how much work a node is.
 ///
 /// # Panics
-/// If `order` is not a permutation of `0..order.len()`, `sides` has another length, or `parts` is 0.
+/// If `order` is not a permutation of `0..order.len()`, `late` has another length, or `parts` is 0.
 pub fn contiguous(
     order: &[NodeIndex],
-    sides: Option<&[bool]>,
+    late: Option<&[bool]>,
     weight: impl Fn(NodeIndex) -> u64,
     parts: usize,
 ) -> Vec<u16> {
     assert!(parts > 0, "at least one part");
-    assert!(sides.is_none_or(|sides| sides.len() == order.len()), "every node is on a side");
-    let side = |node: NodeIndex| usize::from(sides.is_some_and(|sides| sides[node as usize]));
+    assert!(late.is_none_or(|late| late.len() == order.len()), "every node is late or not");
+    let kind = |node: NodeIndex| usize::from(late.is_some_and(|late| late[node as usize]));
     let mut total = [0; 2];
     for &node in order {
-        total[side(node)] += weight(node);
+        total[kind(node)] += weight(node);
     }
     let mut part_of = vec![u16::MAX; order.len()];
     let mut before = [0; 2];
     for &node in order {
-        let (total, before) = (total[side(node)], &mut before[side(node)]);
+        let (total, before) = (total[kind(node)], &mut before[kind(node)]);
         // The middle of the node's own share decides, so that no part is systematically the lighter one.
         let middle = 2 * *before + weight(node);
         let part = (middle * parts as u64).checked_div(2 * total).unwrap_or(0);
@@ -34,6 +34,34 @@ pub fn contiguous(
     }
     assert!(part_of.iter().all(|&part| part != u16::MAX), "order must name every node once");
     part_of
+}
+
+/// Which nodes can only take turns when all of the even [side](crate::Setup::sides) have had theirs, whichever of `parts` threads they are given to: those of the odd side to which nodes send
+/// that lie further apart in `order` than a thread's share. Nearly all others are run together with those.
+///
+/// `senders` calls its function with all nodes that send to one, and returns whether it knows them.
+///
+/// # Panics
+/// If `order` is not a permutation of `0..order.len()`, or `sides` has another length.
+pub fn late(
+    order: &[NodeIndex],
+    sides: &[bool],
+    parts: usize,
+    senders: impl Fn(NodeIndex, &mut dyn FnMut(NodeIndex)) -> bool,
+) -> Vec<bool> {
+    assert!(sides.len() == order.len(), "every node is on a side");
+    let mut places = vec![0; order.len()];
+    (0..).zip(order).for_each(|(place, &node)| places[node as usize] = place);
+    let is_late = |(node, &is_odd): (usize, &bool)| {
+        let (mut first, mut last) = (usize::MAX, 0);
+        let mut see = |sender: NodeIndex| {
+            let place = places[sender as usize];
+            (first, last) = (first.min(place), last.max(place));
+        };
+        is_odd
+            && (!senders(node as NodeIndex, &mut see) || first > last || (last - first) * parts > order.len())
+    };
+    sides.iter().enumerate().map(is_late).collect()
 }
 
 #[cfg(test)]
@@ -51,14 +79,27 @@ mod tests {
     }
 
     #[test]
-    fn every_part_has_as_much_of_either_side() {
+    fn every_part_has_as_much_of_either_kind() {
         let order: Vec<NodeIndex> = (0..100).collect();
-        // The first sixty of one side, the others of the other.
-        let sides: Vec<bool> = (0..100).map(|node| node >= 60).collect();
-        let parts = contiguous(&order, Some(&sides), |_| 3, 4);
+        let late: Vec<bool> = (0..100).map(|node| node >= 60).collect();
+        let parts = contiguous(&order, Some(&late), |_| 3, 4);
         for part in 0..4 {
-            let of = |side| (0..100).filter(|&node| sides[node] == side && parts[node] == part).count();
+            let of = |is_late| (0..100).filter(|&node| late[node] == is_late && parts[node] == part).count();
             assert_eq!([of(false), of(true)], [15, 10]);
         }
+    }
+
+    /// A line of nodes, of which the last one also gets messages from the first.
+    #[test]
+    fn who_gets_messages_from_far_apart_is_late() {
+        let order: Vec<NodeIndex> = (0..20).collect();
+        let sides: Vec<bool> = (0..20).map(|node| node % 2 == 1).collect();
+        let senders = |node: NodeIndex, each: &mut dyn FnMut(NodeIndex)| {
+            [node - 1, (node + 1) % 20].into_iter().for_each(each);
+            node != 5
+        };
+        let wanted: Vec<bool> = (0..20).map(|node| [5, 19].contains(&node)).collect();
+        assert_eq!(late(&order, &sides, 4, senders), wanted);
+        assert_eq!(late(&order, &sides, 20, senders), sides);
     }
 }

@@ -10,36 +10,37 @@ use std::sync::Arc;
 
 use netloom_units::Time;
 
-use crate::contiguous;
 use crate::engine::{Grid, Home, Outbox, P, Progress, Run, Running, Setup, Worker};
 use crate::exchange::{Exchange, Letters};
 use crate::inboxes::Ahead;
 use crate::model::{Model, NodeIndex, TIMER};
 use crate::order::Order;
+use crate::partition::{contiguous, late};
+use crate::turns::Sequence;
 use crate::wheel::{Event, Wheel};
 
 /// How nodes are given to other threads.
 #[derive(Clone, Debug)]
 pub struct Balance {
-    /// All nodes; each thread's lie next to each other. Nodes that talk to each other most should be neighbours.
-    pub order: Vec<NodeIndex>,
     /// After how many epochs, a power of two, it is first looked at.
     pub first_look: u64,
 }
 
-impl Balance {
+impl Default for Balance {
     /// A first look after so many epochs that one epoch's chances are averaged out.
-    pub fn new(order: Vec<NodeIndex>) -> Self {
-        Balance { order, first_look: 64 }
+    fn default() -> Self {
+        Balance { first_look: 64 }
     }
+}
 
+impl Balance {
     /// Whether it is looked at after so many epochs.
     pub(crate) fn looks_after(&self, epochs: u64) -> bool {
         epochs >= self.first_look && epochs.is_power_of_two()
     }
 }
 
-/// What threads have had to do in turns of either side.
+/// What threads have had to do in windows of either side: all that is swept together counts for the even one.
 pub(crate) type Work = [u64; 2];
 
 /// What could be saved if all threads had as much to do, in units of [`Work`]: while a side is run, all wait for the one that has most. With it, what one of them has to do.
@@ -112,41 +113,50 @@ impl<'e, M: Model> Team<'e, M> {
         self.homes = homes.into();
         let Team { model, setup, grid, .. } = *self;
         let homes = &self.homes;
+        let sides = setup.sides.as_ref().map(|sides| &*sides.of).filter(|_| grid.windows.step() > 1);
         let counts = threads > 1 && setup.balance.is_some();
-        let worker = |(part, (ids, nodes)): (usize, (Vec<_>, Vec<_>))| Worker {
-            model,
-            loads: vec![0; if counts { ids.len() } else { 0 }],
-            outbox: Outbox {
-                part: part as u32,
-                homes: (threads > 1).then(|| Arc::clone(homes)),
-                wheel: Wheel::new(ids.len(), grid.windows, grid.slots, grid.epoch),
-                mail: (0..threads).map(|_| Letters::default()).collect(),
-                mail_first: u64::MAX,
-                soon: Default::default(),
-                next_timer: Time::MAX,
-                soon_sequence: 0,
-                running: Running { local: 0, window_end: Time::ZERO },
-                ahead: Ahead::default(),
-                now: Time::ZERO,
-                timers: 0,
-                to_next: 0,
-                tally: 0,
-            },
-            nodes,
-            ids,
-            sides: setup.sides.as_ref().map(|sides| &*sides.of).filter(|_| grid.windows.step() > 1),
-            limit: grid.limit,
-            start: Time::ZERO,
-            beyond: BTreeSet::new(),
-            events: Vec::new(),
-            order: Order::new(grid.windows.length()),
-            windows: grid.windows,
-            long_order: Vec::new(),
-            late: Vec::new(),
-            is_cut: false,
-            handled: 0,
-            epochs: 0,
-            work: [0; 2],
+        let worker = |(part, (ids, nodes)): (usize, (Vec<NodeIndex>, Vec<_>))| {
+            let local = |id: NodeIndex| {
+                let home = homes[id as usize];
+                (home.part == part as u32).then_some(home.local)
+            };
+            let sequence = Sequence::new(model, setup.order.as_deref(), sides, &ids, local);
+            Worker {
+                model,
+                loads: vec![0; if counts { ids.len() } else { 0 }],
+                outbox: Outbox {
+                    part: part as u32,
+                    homes: (threads > 1).then(|| Arc::clone(homes)),
+                    wheel: Wheel::new(sequence.places(), threads == 1, grid.windows, grid.slots, grid.epoch),
+                    mail: (0..threads).map(|_| Letters::default()).collect(),
+                    mail_first: u64::MAX,
+                    soon: Default::default(),
+                    next_timer: Time::MAX,
+                    soon_sequence: 0,
+                    running: Running { local: 0, window_end: Time::ZERO },
+                    ahead: Ahead::default(),
+                    now: Time::ZERO,
+                    timers: 0,
+                    to_next: 0,
+                    tally: 0,
+                },
+                nodes,
+                ids,
+                sequence,
+                sides,
+                limit: grid.limit,
+                start: Time::ZERO,
+                beyond: BTreeSet::new(),
+                events: Vec::new(),
+                order: Order::new(grid.windows.length()),
+                windows: grid.windows,
+                long_order: Vec::new(),
+                late: Vec::new(),
+                is_cut: false,
+                handled: 0,
+                epochs: 0,
+                work: [0; 2],
+            }
         };
         self.workers = members.into_iter().enumerate().map(worker).collect();
     }
@@ -180,22 +190,25 @@ impl<'e, M: Model> Team<'e, M> {
 
     /// Gives nodes to other threads by what was counted, if that makes a difference.
     pub(crate) fn regroup(&mut self) {
-        let Some(Balance { order, .. }) = &self.setup.balance else { return };
-        let mut loads = vec![0; order.len()];
-        for worker in &self.workers {
+        let Team { model, setup, ref homes, ref workers, .. } = *self;
+        let mut loads = vec![0; homes.len()];
+        for worker in workers {
             worker
                 .ids
                 .iter()
                 .zip(&worker.loads)
                 .for_each(|(&id, &load)| loads[id as usize] = u64::from(load));
         }
-        let threads = self.workers.len();
+        let threads = workers.len();
+        let order = setup.order.clone().unwrap_or_else(|| (0..homes.len() as NodeIndex).collect());
+        let senders = |id, each: &mut dyn FnMut(NodeIndex)| model.senders(id, each);
+        let late = workers[0].sides.map(|sides| late(&order, sides, threads, senders));
         // One more each, so that idle nodes are shared, too.
-        let parts = contiguous(order, self.workers[0].sides, |node| loads[node as usize] + 1, threads);
+        let parts = contiguous(&order, late.as_deref(), |node| loads[node as usize] + 1, threads);
         let mut work = vec![Work::default(); threads];
         for (node, &part) in parts.iter().enumerate() {
-            let side = self.workers[0].sides.is_some_and(|sides| sides[node]);
-            work[usize::from(part)][usize::from(side)] += loads[node];
+            let is_late = late.as_ref().is_some_and(|late| late[node]);
+            work[usize::from(part)][usize::from(is_late)] += loads[node];
         }
         let (now, _) = excess(self.workers.iter().map(|worker| worker.work));
         let (then, mean) = excess(work.into_iter());

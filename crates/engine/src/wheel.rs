@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use netloom_units::Time;
 
 use crate::inboxes::{Ahead, Inboxes, Row};
+use crate::turns::Walk;
 use crate::windows::Windows;
 
 /// A message or timer on its way to a node of this partition.
@@ -27,13 +28,11 @@ struct Far<P> {
     wakes: Vec<u32>,
 }
 
-pub(crate) struct Wheel<P> {
-    inboxes: Inboxes<P>,
-    /// Number of slots minus one; the number is a power of two.
-    mask: u64,
-    windows: Windows,
-    /// The window being run, or next to run.
-    current: u64,
+/// Where messages go while the turns of one window are taken.
+#[derive(Clone, Copy, Default)]
+struct Stand {
+    /// The slot of that window.
+    slot: usize,
     /// The first window to which messages may still be sent: those before belong to the epoch being run.
     open: u64,
     /// When it begins.
@@ -48,34 +47,59 @@ pub(crate) struct Wheel<P> {
     own: u64,
     /// When it begins.
     own_opens: Time,
-    /// How many of a side's windows from these on are certainly near, whichever window of its epoch is being run.
+    /// How many of a side's windows from the open one on are certainly near, whichever window of its epoch is being run.
     near: u64,
-    /// What that is once time has started.
-    later_near: u64,
+}
+
+impl Stand {
+    /// Begins a window; returns its end.
+    fn begin(&mut self, window: u64, slot: usize, windows: Windows) -> Time {
+        self.slot = slot;
+        self.own = windows.after(window, 1);
+        self.own_opens = windows.end(window);
+        self.own_opens
+    }
+}
+
+pub(crate) struct Wheel<P> {
+    inboxes: Inboxes<P>,
+    /// Number of slots minus one; the number is a power of two.
+    mask: u64,
+    windows: Windows,
+    /// Whether all nodes are this partition's.
+    is_only: bool,
+    /// The window being run, or next to run.
+    current: u64,
+    stand: Stand,
+    /// While two windows are run together, that of the one in which no turn is being taken.
+    other: Stand,
+    /// How many windows are near once time has started.
+    near: u64,
     far: BTreeMap<u64, Far<P>>,
     /// First key of `far`, cached.
     far_first: u64,
 }
 
 impl<P: Copy + Default> Wheel<P> {
-    /// A wheel for `nodes` nodes, of whose windows `slots` (a power of two) are near; `epoch` (fewer) are run between two meetings.
-    pub(crate) fn new(nodes: usize, windows: Windows, slots: usize, epoch: u64) -> Self {
+    /// A wheel for nodes that each have a place in the order of turns, all nodes that there are if `is_only`, of whose windows `slots` (a power of two) are near; `epoch` (fewer) are run between two meetings.
+    pub(crate) fn new(
+        turn_places: Vec<u32>,
+        is_only: bool,
+        windows: Windows,
+        slots: usize,
+        epoch: u64,
+    ) -> Self {
         debug_assert!(slots.is_power_of_two() && slots <= 256 && epoch < slots as u64);
-        let later_near = (slots as u64 - epoch).div_ceil(windows.step());
+        let near = (slots as u64 - epoch).div_ceil(windows.step());
         Wheel {
-            inboxes: Inboxes::new(slots, nodes),
+            inboxes: Inboxes::new(slots, turn_places),
             mask: slots as u64 - 1,
             windows,
+            is_only,
             current: 0,
-            open: 0,
-            opens: Time::ZERO,
-            open_length: 0,
-            open_length_to_all: 0,
-            open_row: Row::default(),
-            own: 0,
-            own_opens: Time::ZERO,
-            near: 0,
-            later_near: if windows.are_counted_ahead() { later_near } else { 0 },
+            stand: Stand::default(),
+            other: Stand::default(),
+            near: if windows.are_counted_ahead() { near } else { 0 },
             far: BTreeMap::new(),
             far_first: u64::MAX,
         }
@@ -84,18 +108,19 @@ impl<P: Copy + Default> Wheel<P> {
     /// The window of a message that a running node sends.
     #[inline(always)]
     pub(crate) fn window_of_message(&self, at: Time) -> u64 {
-        if self.is_open(at) { self.open } else { self.window_from(self.open, self.opens, at) }
+        let Stand { open, opens, .. } = self.stand;
+        if self.is_open(at) { open } else { self.window_from(open, opens, at) }
     }
 
     /// The window, after the one being run, in which something happens inside a running node.
     pub(crate) fn window_of_own(&self, at: Time) -> u64 {
-        self.window_from(self.own, self.own_opens, at)
+        self.window_from(self.stand.own, self.stand.own_opens, at)
     }
 
     #[inline]
     fn window_from(&self, window: u64, opens: Time, at: Time) -> u64 {
         let ahead = self.windows.ahead(opens, at);
-        if ahead < self.near { self.windows.after(window, ahead) } else { self.windows.of(at, window) }
+        if ahead < self.stand.near { self.windows.after(window, ahead) } else { self.windows.of(at, window) }
     }
 
     /// Adds a message that arrives at a node at `at` to its window. It is made in its place: nearly every packet passes here, and is not
@@ -106,7 +131,7 @@ impl<P: Copy + Default> Wheel<P> {
     #[inline(always)]
     pub(crate) fn insert(&mut self, at: Time, node: u32, make: impl FnOnce() -> Event<P>) {
         if self.is_open(at) {
-            self.inboxes.put(self.open_row, node, make);
+            self.inboxes.put(self.stand.open_row, node, make);
         } else {
             self.insert_later(make());
         }
@@ -117,31 +142,31 @@ impl<P: Copy + Default> Wheel<P> {
     #[inline(always)]
     fn is_open(&self, at: Time) -> bool {
         // One comparison for both ends: what is too early seems far away.
-        at.0.wrapping_sub(self.opens.0) < self.open_length
+        at.0.wrapping_sub(self.stand.opens.0) < self.stand.open_length
     }
 
     /// The same, whatever node it is for.
     #[inline(always)]
     pub(crate) fn is_open_to_all(&self, at: Time) -> bool {
-        at.0.wrapping_sub(self.opens.0) < self.open_length_to_all
+        at.0.wrapping_sub(self.stand.opens.0) < self.stand.open_length_to_all
     }
 
     /// [`Self::insert`] where that [is known](Self::is_open_to_all).
     #[inline(always)]
     pub(crate) fn insert_open(&mut self, node: u32, make: impl FnOnce() -> Event<P>) {
-        self.inboxes.put(self.open_row, node, make);
+        self.inboxes.put(self.stand.open_row, node, make);
     }
 
     /// [`Self::insert`] into whatever window it is.
     #[inline(never)]
     pub(crate) fn insert_later(&mut self, event: Event<P>) {
         // What is too early seems far away here, too.
-        let ahead = self.windows.ahead(self.opens, event.at);
-        if ahead < self.near {
-            self.place(self.windows.after(self.open, ahead), event.node, || event);
+        let ahead = self.windows.ahead(self.stand.opens, event.at);
+        if ahead < self.stand.near {
+            self.place(self.windows.after(self.stand.open, ahead), event.node, || event);
         } else {
             self.check_open(event.at);
-            self.far_window(self.windows.of(event.at, self.open)).events.push(event);
+            self.far_window(self.windows.of(event.at, self.stand.open)).events.push(event);
         }
     }
 
@@ -149,9 +174,9 @@ impl<P: Copy + Default> Wheel<P> {
     #[inline(never)]
     fn check_open(&self, at: Time) {
         assert!(
-            at >= self.opens,
+            at >= self.stand.opens,
             "the model sent a message that arrives at {at}, less than one lookahead after its cause (the running epoch ends at {})",
-            self.opens,
+            self.stand.opens,
         );
     }
 
@@ -181,9 +206,11 @@ impl<P: Copy + Default> Wheel<P> {
         let mut events = Vec::new();
         for window in self.current..=self.current + self.mask {
             let slot = self.slot(window);
-            for node in self.inboxes.take_turns(slot) {
-                self.inboxes.take(slot, node, &mut events);
-                take(window, node, &events);
+            for node in 0..self.inboxes.nodes() {
+                if self.inboxes.has_turn(slot, node) {
+                    self.inboxes.take(slot, node, &mut events);
+                    take(window, node, &events);
+                }
             }
         }
         for (window, far) in self.far {
@@ -228,28 +255,66 @@ impl<P: Copy + Default> Wheel<P> {
 
     /// Before time starts, nodes of the side that the window `own` is of begin to send.
     pub(crate) fn begin(&mut self, own: u64) {
-        self.own = own;
-        self.open = (own + 1) % self.windows.step();
+        self.stand.own = own;
+        self.stand.open = (own + 1) % self.windows.step();
     }
 
-    /// Begins an epoch: makes its first window the current one, and closes the epoch to messages. `is_only`: all nodes are this partition's.
-    pub(crate) fn begin_epoch(&mut self, windows: std::ops::Range<u64>, is_only: bool) {
+    /// Begins an epoch: makes its first window the current one, and closes the epoch to messages.
+    pub(crate) fn begin_epoch(&mut self, windows: std::ops::Range<u64>) {
         self.advance_to(windows.start);
-        self.open = windows.end;
-        self.opens = self.windows.start(windows.end);
-        self.near = self.later_near;
-        if self.near > 0 {
-            self.open_length = self.windows.end(windows.end).0 - self.opens.0;
-            self.open_length_to_all = if is_only { self.open_length } else { 0 };
-            self.open_row = self.inboxes.row(self.slot(windows.end));
+        self.stand = self.stand_of(windows.end, self.near);
+    }
+
+    /// Where messages go as long as `open` is the first window that is open to them.
+    fn stand_of(&self, open: u64, near: u64) -> Stand {
+        let opens = self.windows.start(open);
+        let open_length = if near > 0 { self.windows.end(open).0 - opens.0 } else { 0 };
+        Stand {
+            open,
+            opens,
+            open_length,
+            open_length_to_all: if self.is_only { open_length } else { 0 },
+            open_row: self.inboxes.row(self.slot(open)),
+            near,
+            ..Stand::default()
         }
     }
 
     /// Begins the current window; returns its end.
     pub(crate) fn begin_window(&mut self) -> Time {
-        self.own = self.windows.after(self.current, 1);
-        self.own_opens = self.windows.end(self.current);
-        self.own_opens
+        let slot = self.slot(self.current);
+        self.stand.begin(self.current, slot, self.windows)
+    }
+
+    /// Begins the window behind the current one, too, of the other side; returns its end. Turns are still taken in the current one until they are [turned over](Self::turn_over).
+    pub(crate) fn begin_next_window(&mut self) -> Time {
+        let next = self.current + 1;
+        // The ring does not begin with it.
+        self.other = self.stand_of(next + 1, self.near.saturating_sub(1));
+        self.other.begin(next, self.slot(next), self.windows)
+    }
+
+    /// Goes from one of the two windows to the other one.
+    #[inline]
+    pub(crate) fn turn_over(&mut self) {
+        std::mem::swap(&mut self.stand, &mut self.other);
+    }
+
+    /// Begins to go through the places of nodes that have a turn in the current window.
+    pub(crate) fn walk(&self) -> Walk {
+        self.inboxes.turns().walk(self.slot(self.current))
+    }
+
+    /// The next of them; `u32::MAX` if there is none.
+    #[inline]
+    pub(crate) fn next_turn(&self, walk: &mut Walk) -> u32 {
+        self.inboxes.turns().next(self.slot(self.current), walk)
+    }
+
+    /// The first place, from one on, whose node has a turn in the next window; `u32::MAX` if there is none.
+    #[inline]
+    pub(crate) fn first_turn_of_next(&self, from: u32) -> u32 {
+        self.inboxes.turns().first(self.slot(self.current + 1), from)
     }
 
     /// Makes `window` the current one; all earlier windows must have been run or be empty.
@@ -269,21 +334,16 @@ impl<P: Copy + Default> Wheel<P> {
         }
     }
 
-    /// Takes the list of nodes that have a turn in the current window. Give it back with [`Self::finish`].
-    pub(crate) fn take_turns(&mut self) -> Vec<u32> {
-        self.inboxes.take_turns(self.slot(self.current))
-    }
-
-    /// Takes a node's messages of the current window.
+    /// Takes a node's messages of the window in which turns are being taken.
     #[inline]
     pub(crate) fn take_inbox(&mut self, node: u32, events: &mut Vec<Event<P>>) {
-        self.inboxes.take(self.slot(self.current), node, events);
+        self.inboxes.take(self.stand.slot, node, events);
     }
 
-    /// Where a node's messages of the current window lie.
+    /// Where a node's messages of the current window, or the next one, lie.
     #[inline]
-    pub(crate) fn look_ahead(&self, node: u32) -> Ahead {
-        self.inboxes.look_ahead(self.slot(self.current), node)
+    pub(crate) fn look_ahead(&self, is_in_next: bool, node: u32) -> Ahead {
+        self.inboxes.look_ahead(self.slot(self.current + u64::from(is_in_next)), node)
     }
 
     /// Has the processor fetch some of them.
@@ -304,9 +364,10 @@ impl<P: Copy + Default> Wheel<P> {
         events
     }
 
-    /// Ends the current window.
-    pub(crate) fn finish(&mut self, turns: Vec<u32>) {
-        self.inboxes.finish(self.slot(self.current), turns);
+    /// Ends the current window, and of the next one the turns in places before `early`.
+    pub(crate) fn finish(&mut self, early: u32) {
+        self.inboxes.finish_before(self.slot(self.current), u32::MAX);
+        self.inboxes.finish_before(self.slot(self.current + 1), early);
         self.advance_to(self.current + 1);
     }
 }

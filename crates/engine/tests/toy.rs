@@ -1,7 +1,7 @@
 //! A toy network of forwarding nodes, run by both executors and by any number of threads.
 
 use netloom_engine::{
-    Balance, Engine, EngineError, Model, NodeIndex, Run, Scheduler, Setup, Sides, TIMER, contiguous,
+    Balance, Engine, EngineError, Model, NodeIndex, Run, Scheduler, Setup, Sides, TIMER, contiguous, late,
     reference,
 };
 use netloom_units::Time;
@@ -20,6 +20,8 @@ struct Toss {
     hops: u32,
     /// Even nodes toss to odd ones only, and these to those.
     has_sides: bool,
+    /// Nodes toss to their neighbours in a line only.
+    is_line: bool,
     /// To whom most are tossed, or to its neighbour.
     favourite: Option<NodeIndex>,
 }
@@ -63,6 +65,13 @@ const STATE: u32 = TIMER - 2;
 impl Model for Toss {
     type Node = Server;
     type Payload = Note;
+
+    fn senders(&self, id: NodeIndex, each: impl FnMut(NodeIndex)) -> bool {
+        let all = 0..NODES;
+        all.filter(|other| if self.is_line { id.abs_diff(*other) == 1 } else { id % 2 != other % 2 })
+            .for_each(each);
+        self.has_sides || self.is_line
+    }
 
     fn start(&self, _: &mut Server, id: NodeIndex, out: &mut impl Scheduler<Note>) {
         for token in 0..self.tokens {
@@ -123,7 +132,9 @@ impl Model for Toss {
             if let Some(favourite) = self.favourite.filter(|_| to > 2) {
                 to = favourite;
             }
-            if self.has_sides && to % 2 == id % 2 {
+            if self.is_line {
+                to = if id == 0 || id + 1 < NODES && to % 2 == 0 { id + 1 } else { id - 1 };
+            } else if self.has_sides && to % 2 == id % 2 {
                 to = if to == 0 { 1 } else { to - 1 };
             }
             if token < self.hops * 1_000_000 {
@@ -181,17 +192,22 @@ proptest! {
         windows_per_lookahead in prop_oneof![Just(1), 1..9u64],
         horizon in 0..100_000u64,
         has_sides in any::<bool>(),
+        is_line in any::<bool>(),
         favourite in prop::option::of(0..NODES),
         first_look in prop::option::of(prop_oneof![Just(1u64), Just(4), Just(64)]),
+        order in prop::option::of(Just((0..NODES).collect::<Vec<_>>()).prop_shuffle()),
     ) {
-        let model = Toss { latency: Time(latency), more: if has_sides { more.map(Time) } else { [Time::ZERO; 2] }, service: Time(service), tokens, hops: 12, has_sides, favourite };
+        let model = Toss { latency: Time(latency), more: if has_sides { more.map(Time) } else { [Time::ZERO; 2] }, service: Time(service), tokens, hops: 12, has_sides, is_line, favourite };
         let (expected, messages) = reference::run(&model, servers(seed));
         for threads in 1..=4 {
-            let order: Vec<NodeIndex> = (0..NODES).collect();
             let sides = has_sides.then(sides);
+            let as_given: Vec<NodeIndex> = (0..NODES).collect();
+            let cut = order.as_ref().unwrap_or(&as_given);
+            let late = sides.as_ref().map(|sides| late(cut, sides, threads, |id, each| model.senders(id, each)));
             let setup = Setup {
-                parts: Some(contiguous(&order, sides.as_deref(), |_| 1, threads)),
-                balance: first_look.map(|first_look| Balance { order: order.clone(), first_look }),
+                parts: Some(contiguous(cut, late.as_deref(), |_| 1, threads)),
+                order: order.clone(),
+                balance: first_look.map(|first_look| Balance { first_look }),
                 sides: sides.map(|of| Sides { of, lookaheads: model.lookaheads() }),
                 windows_per_lookahead,
                 horizon: Time(horizon),
@@ -211,15 +227,16 @@ proptest! {
         until in 0..20_000u64,
         threads in 1..4usize,
         has_sides in any::<bool>(),
+        is_line in any::<bool>(),
         favourite in prop::option::of(0..NODES),
         first_look in prop::option::of(prop_oneof![Just(1u64), Just(2)]),
     ) {
-        let model = Toss { latency: Time(700), more: [Time::ZERO; 2], service: Time(300), tokens: 4, hops: 12, has_sides, favourite };
+        let model = Toss { latency: Time(700), more: [Time::ZERO; 2], service: Time(300), tokens: 4, hops: 12, has_sides, is_line, favourite };
         let (all, _) = reference::run(&model, servers(7));
         let order: Vec<NodeIndex> = (0..NODES).collect();
         let parts = Some(contiguous(&order, None, |_| 1, threads));
-        let balance = first_look.map(|first_look| Balance { order: order.clone(), first_look });
-        let setup = Setup { until: Time(until), parts, balance, sides: has_sides.then(|| Sides { of: sides(), lookaheads: model.lookaheads() }), ..Setup::new(Time(700)) };
+        let balance = first_look.map(|first_look| Balance { first_look });
+        let setup = Setup { until: Time(until), parts, balance, order: Some(order), sides: has_sides.then(|| Sides { of: sides(), lookaheads: model.lookaheads() }), ..Setup::new(Time(700)) };
         let run = Engine::new(&model, servers(7), setup).unwrap().run();
         for (node, whole) in run.nodes.iter().zip(&all) {
             prop_assert_eq!(&node.log[..], &whole.log[..node.log.len()]);
@@ -284,7 +301,7 @@ fn threads_get_as_much_to_do_as_each_other() {
         let model = Circle { busy, latency };
         let run =
             |balance| Engine::new(&model, vec![Vec::new(); COUNT as usize], setup(balance)).unwrap().run();
-        let run = [None, Some(Balance::new(order.clone()))].map(run);
+        let run = [None, Some(Balance::default())].map(run);
         let log = |run: &Run<Vec<(Time, _)>, ()>| -> Vec<Vec<Time>> {
             run.nodes.iter().map(|node| node.iter().map(|&(at, _)| at).collect()).collect()
         };
@@ -311,7 +328,8 @@ fn what_cannot_be_shared_is_looked_at_ever_more_seldom() {
     let setup = Setup {
         until: latency * 2_000,
         parts: Some((0..100).map(|node| u16::from(node == 0)).collect()),
-        balance: Some(Balance::new((0..100).rev().collect())),
+        order: Some((0..100).rev().collect()),
+        balance: Some(Balance::default()),
         ..Setup::new(latency)
     };
     let run = Engine::new(&Circle { busy: 1, latency }, vec![Vec::new(); 100], setup).unwrap().run();
@@ -325,7 +343,7 @@ fn what_cannot_be_shared_is_looked_at_ever_more_seldom() {
 fn an_order_names_every_node_once() {
     for order in [vec![0, 1], vec![0, 1, 1], vec![0, 1, 3], vec![0, 1, 2, 2]] {
         let named = order.len();
-        let setup = Setup { balance: Some(Balance::new(order)), ..Setup::new(Time(5)) };
+        let setup = Setup { order: Some(order), ..Setup::new(Time(5)) };
         let model = Circle { busy: 1, latency: Time(5) };
         let error = Engine::new(&model, vec![Vec::new(); 3], setup).err();
         assert_eq!(error, Some(EngineError::Order { named, nodes: 3 }));
@@ -341,6 +359,7 @@ fn the_observer_stops_a_run() {
         tokens: 4,
         hops: 1000,
         has_sides: false,
+        is_line: false,
         favourite: None,
     };
     let run = Engine::new(&model, servers(1), Setup::new(Time(700))).unwrap().run_observed(|progress| {
@@ -381,4 +400,78 @@ fn a_panic_on_one_thread_ends_the_run() {
     }
     let setup = Setup { parts: Some(vec![0, 1]), ..Setup::new(Time(100)) };
     Engine::new(&Fails, vec![(), ()], setup).unwrap().run();
+}
+
+/// Every node of a line sends to its neighbours again and again. Notes whose turn it was.
+struct Line {
+    nodes: NodeIndex,
+    turns: std::sync::Mutex<Vec<NodeIndex>>,
+}
+
+impl Model for Line {
+    type Node = ();
+    type Payload = ();
+
+    fn senders(&self, id: NodeIndex, each: impl FnMut(NodeIndex)) -> bool {
+        (0..self.nodes).filter(|other| other.abs_diff(id) == 1).for_each(each);
+        true
+    }
+
+    fn start(&self, _: &mut (), _: NodeIndex, out: &mut impl Scheduler<()>) {
+        out.timer(Time(1), ());
+    }
+
+    fn handle(
+        &self,
+        _: &mut (),
+        id: NodeIndex,
+        at: Time,
+        source: u32,
+        _: &mut (),
+        out: &mut impl Scheduler<()>,
+    ) {
+        if source == TIMER {
+            self.turns.lock().unwrap().push(id);
+            self.senders(id, |to| out.send(to, id, at + Time(100), ()));
+            out.timer(at + Time(200), ());
+        }
+    }
+
+    fn advance(&self, (): &mut (), _: NodeIndex, _: Time, _: &mut impl Scheduler<()>) -> Option<Time> {
+        None
+    }
+}
+
+/// Who waits for neighbours only has its turn soon after them; who waits for another thread's nodes, behind all others.
+#[test]
+fn two_windows_are_run_in_one_sweep() {
+    const NODES: NodeIndex = 601;
+    let sweeps = |parts: Vec<u16>, of: fn(NodeIndex) -> bool| -> Vec<Vec<NodeIndex>> {
+        let model = Line { nodes: NODES, turns: Default::default() };
+        let setup = Setup {
+            until: Time(1_000),
+            order: Some((0..NODES).rev().collect()),
+            sides: Some(Sides { of: (0..NODES).map(|id| id % 2 == 1).collect(), lookaheads: [Time(100); 2] }),
+            parts: Some(parts),
+            ..Setup::new(Time(100))
+        };
+        Engine::new(&model, vec![(); NODES as usize], setup).unwrap().run();
+        let turns: Vec<NodeIndex> =
+            model.turns.into_inner().unwrap().into_iter().filter(|&id| of(id)).collect();
+        turns.chunks(turns.len() / 5).map(<[_]>::to_vec).collect()
+    };
+    let place = |sweep: &[NodeIndex], id| sweep.iter().position(|&of| of == id).unwrap();
+    let sweeps_of_one = sweeps(vec![0; NODES as usize], |_| true);
+    for sweep in &sweeps_of_one {
+        for id in (1..NODES).step_by(2) {
+            let behind = place(sweep, id) - place(sweep, id - 1).max(place(sweep, id + 1));
+            assert!((1..200).contains(&behind), "{id} comes {behind} turns after its neighbours");
+        }
+    }
+    assert_eq!(sweeps_of_one.len(), 5);
+    let alone = 300;
+    let parts = (0..NODES).map(|id| u16::from(id == alone)).collect();
+    for sweep in sweeps(parts, |id| id != 300) {
+        assert_eq!(sweep[sweep.len() - 2..], [alone + 1, alone - 1]);
+    }
 }

@@ -1,6 +1,6 @@
 //! How the engine cuts time, and on which thread each node runs.
 
-use netloom_engine::{Balance, NodeIndex, Setup, Sides, contiguous};
+use netloom_engine::{Balance, Model, NodeIndex, Setup, Sides, contiguous, late};
 use netloom_topology::{Channel, Network, NodeId};
 use netloom_units::{Bytes, Time};
 use netloom_workload::Rails;
@@ -36,15 +36,24 @@ pub(crate) fn setup(world: &World, threads: usize, until: Time) -> Setup {
     let lookahead = if shortest < Time::MAX { shortest } else { Time(1) };
     let lookaheads = lookaheads.map(|of_side| if of_side < Time::MAX { of_side } else { lookahead });
     let sides = of.map(|of| Sides { of, lookaheads });
+    let order = neighbour_order(network);
     let placed = (threads > 1).then(|| {
-        let order = neighbour_order(network);
         let ports = |node| network.ports(node).len() as u64;
+        let senders = |id, each: &mut dyn FnMut(NodeIndex)| world.senders(id, each);
+        let late = sides.as_ref().map(|sides| late(&order, &sides.of, threads, senders));
         // Until it shows who has how much to do, as if all ports were as busy.
-        let parts = contiguous(&order, sides.as_ref().map(|sides| &*sides.of), ports, threads);
-        (parts, Balance::new(order))
+        (contiguous(&order, late.as_deref(), ports, threads), Balance::default())
     });
     let (parts, balance) = placed.unzip();
-    Setup { until, horizon: slowest + lookahead, parts, balance, sides, ..Setup::new(lookahead) }
+    Setup {
+        until,
+        horizon: slowest + lookahead,
+        parts,
+        order: Some(order),
+        balance,
+        sides,
+        ..Setup::new(lookahead)
+    }
 }
 
 /// The two sides of a network in which no channel joins nodes of one side, such as any tree, by level. `None` if there are none.
@@ -80,15 +89,18 @@ fn sides(network: &Network, rails: Option<&Rails>) -> Option<Vec<bool>> {
     sides.into_iter().collect()
 }
 
-/// Hosts next to their switch, switches in order: nodes that talk to each other most are close.
+/// Hosts next to their switch, and the switches of a pod next to each other: nodes that talk to each other most are close.
 fn neighbour_order(network: &Network) -> Vec<NodeIndex> {
     let mut hosts_of: Vec<Vec<NodeIndex>> = vec![Vec::new(); network.switches() as usize];
     for host in 0..network.hosts() {
         hosts_of[(network.edge_switch(host) - network.hosts()) as usize].push(host);
     }
-    // Switches of a pod belong together; those of no pod (cores) come last.
+    // Switches of no pod (cores) come last; in a pod those come first that are not next to few hosts, but to all switches that are.
     let mut switches: Vec<NodeId> = (network.hosts()..network.nodes()).collect();
-    switches.sort_by_key(|&switch| (network.pod(switch), switch));
+    switches.sort_by_key(|&switch| {
+        let hosts = &hosts_of[(switch - network.hosts()) as usize];
+        (network.pod(switch), !hosts.is_empty(), switch)
+    });
     let mut order = Vec::with_capacity(network.nodes() as usize);
     for switch in switches {
         order.append(&mut hosts_of[(switch - network.hosts()) as usize]);

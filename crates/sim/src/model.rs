@@ -240,6 +240,15 @@ impl Model for World {
         }
     }
 
+    fn senders(&self, id: NodeIndex, mut each: impl FnMut(NodeIndex)) -> bool {
+        // A server's NICs have neighbours of their own.
+        if self.servers.is_some() {
+            return false;
+        }
+        self.network.ports(id).iter().for_each(|&channel| each(self.network.channel(channel).to));
+        true
+    }
+
     fn start(&self, node: &mut Node, _: NodeIndex, out: &mut impl Scheduler<Message>) {
         match node {
             Node::Host(host) => host.start(out),
