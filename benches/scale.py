@@ -2,7 +2,8 @@
 
 The permutation of `packet-hop` under ECMP on fat trees of growing radix, each in a process of its own: nanoseconds per packet-hop on one thread and
 on several, the set-up, and the most memory per host. Runs are short, so that their beginnings and ends, when nodes are made, memory is first used and records are written, have a part in the
-nanoseconds; what a further packet-hop takes is what a run with four times the bytes takes longer than one with twice as many. What several threads gain is to be held against what the machine gives to as many runs of one thread at the
+nanoseconds; what a further packet-hop takes is what a run with four times the bytes takes longer than one with twice as many. Each network has a run that does not count before
+those that do: where the host of a virtual machine has to find memory first, the first run of the larger network pays for it. What several threads gain is to be held against what the machine gives to as many runs of one thread at the
 same time, which share nothing but its caches and its power. Networks take turns, round by round, and the best of each counts, so that a machine with
 other work slows all of them alike. With `--misses` the smaller ones run under cachegrind as well, with a last-level cache of 2 MiB: instructions and
 misses per packet-hop, of a long run less a short one. Writes a table in Markdown and the same as Parquet.
@@ -91,6 +92,7 @@ def measured(options):
     at_once = {}
     for number in range(options.rounds):
         for k, size in sizes.items():
+            run(k, size, options.threads)
             for threads in dict.fromkeys([1, options.threads]):
                 print(f"round {number + 1}, k = {k}, {threads} threads", file=sys.stderr)
                 hops, seconds, set_up, memory = run(k, size, threads)
