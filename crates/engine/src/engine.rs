@@ -414,7 +414,7 @@ impl<M: Model> Worker<'_, M> {
             self.outbox.wheel.turn_over();
         }
         self.work[self.windows.side(window)] += turns + self.handled - handled;
-        self.outbox.wheel.finish(if with_next { end } else { 0 });
+        self.outbox.wheel.finish(if with_next { end } else { 0 }, !spans[0].is_whole);
     }
 
     /// Has the processor fetch what will be touched by the next turn, which is one of the next window or not, and the one after it, by their places in the order of turns: step by step, as each

@@ -149,6 +149,13 @@ impl<P: Copy + Default> Inboxes<P> {
         self.turns.remove_before(slot, end);
     }
 
+    /// Gives turns to all who have something in their inboxes.
+    pub(crate) fn ask_again(&mut self, slot: usize) {
+        for node in (0..self.nodes()).filter(|&node| self.has_turn(slot, node)).collect::<Vec<_>>() {
+            self.turns.insert(slot, self.turn_places[node as usize]);
+        }
+    }
+
     /// How many nodes have inboxes.
     pub(crate) fn nodes(&self) -> u32 {
         self.nodes as u32

@@ -364,10 +364,14 @@ impl<P: Copy + Default> Wheel<P> {
         events
     }
 
-    /// Ends the current window, and of the next one the turns in places before `early`.
-    pub(crate) fn finish(&mut self, early: u32) {
-        self.inboxes.finish_before(self.slot(self.current), u32::MAX);
+    /// Ends the current window, and of the next one the turns in places before `early`. `is_cut`: nodes may have set timers for what is left of the current one, which is not run.
+    pub(crate) fn finish(&mut self, early: u32, is_cut: bool) {
+        let slot = self.slot(self.current);
+        self.inboxes.finish_before(slot, u32::MAX);
         self.inboxes.finish_before(self.slot(self.current + 1), early);
         self.advance_to(self.current + 1);
+        if is_cut {
+            self.inboxes.ask_again(slot);
+        }
     }
 }

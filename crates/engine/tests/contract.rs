@@ -193,3 +193,30 @@ fn an_observer_sees_a_run_whose_messages_take_minutes() {
     // Ten times a second of simulated time, as long as something happens.
     assert!(seen > 9_000, "{seen}");
 }
+
+/// Sets a timer for the end of time in the last picosecond before.
+struct Late;
+
+impl Model for Late {
+    type Node = ();
+    type Payload = ();
+
+    fn start(&self, (): &mut (), _: NodeIndex, out: &mut impl Scheduler<()>) {
+        out.timer(Time(END_OF_TIME.0 - 1), ());
+    }
+
+    fn handle(&self, (): &mut (), _: NodeIndex, _: Time, _: u32, (): &mut (), out: &mut impl Scheduler<()>) {
+        out.timer(END_OF_TIME, ());
+    }
+
+    fn advance(&self, (): &mut (), _: NodeIndex, _: Time, _: &mut impl Scheduler<()>) -> Option<Time> {
+        None
+    }
+}
+
+#[test]
+fn what_is_left_of_the_last_window_is_not_forgotten() {
+    assert_ne!(END_OF_TIME.0 % LOOKAHEAD.0, 0, "the end of time cuts a window");
+    let run = Engine::new(&Late, vec![()], Setup::new(LOOKAHEAD)).unwrap().run();
+    assert!(run.out_of_time);
+}

@@ -238,7 +238,8 @@ impl RouteTable {
             });
             if let Some(shared) = &mut sharing {
                 shared.add(&links, &distances, some);
-                let is_worth_it = switches * distances.count() >= least * shared.numbering.found();
+                let is_worth_it =
+                    switches * distances.count() >= least.saturating_mul(shared.numbering.found());
                 if block > 0 || before.is_some() || is_worth_it {
                     continue;
                 }
