@@ -159,6 +159,31 @@ pub struct PacketHalf {
     pub(crate) value: u64,
 }
 
+/// What a switch saw of a flow while it remembered it. Those of the same flow and switch are to be joined; a subflow counts for itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Passage {
+    /// Sending host.
+    pub src: u32,
+    /// Number of the flow at its source.
+    pub flow: u32,
+    /// The number by which its packets go, which tells subflows apart.
+    pub number: u32,
+    /// Which node the switch is.
+    pub switch: u32,
+    /// When the first data packet came,
+    pub first: Time,
+    /// and when the last one did.
+    pub last: Time,
+    /// Data packets that came.
+    pub packets: u32,
+    /// Runs of them that gaps as long as the flowlet threshold separate.
+    pub flowlets: u32,
+    /// Whether the first one came from its host, so that the gap before it counts.
+    pub is_first_hop: bool,
+    /// Where the switch is the flow's first: the round-trip time of a full packet and its ACK on the flow's idle path.
+    pub base_rtt: Time,
+}
+
 impl WindowHalf {
     /// The record, of a flow of that kind of traffic.
     pub fn record(self, group: u16) -> WindowRecord {

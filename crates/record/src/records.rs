@@ -40,7 +40,7 @@ pub struct Records {
     /// The gaps between every flow's arrivals at its first switch, by length; `None` if they were not counted.
     pub switch_gaps: Option<Series<GapRecord>>,
     /// The flowlets of every flow at every switch; `None` if they were not counted.
-    pub flowlets: Option<Vec<FlowletRecord>>,
+    pub flowlets: Option<Series<FlowletRecord>>,
     /// What every flow delivered in every window; flows that delivered nothing in a window have no record of it.
     pub window_flows: Series<WindowRecord>,
     /// What every named channel did in every window.
@@ -109,10 +109,6 @@ impl Records {
         // In place: their keys are unique, and there are many of them.
         self.flows.sort_unstable_by_key(|flow| (flow.src, flow.flow));
         self.channels.sort_unstable_by_key(|channel| channel.channel);
-        if let Some(flowlets) = &mut self.flowlets {
-            // Stable: switches stay in the order of their numbers.
-            flowlets.sort_by_key(|record| (record.src, record.flow));
-        }
         self.window_channels.sort_by_key(|record| (record.window, record.channel));
     }
 }

@@ -15,9 +15,11 @@ use std::{fmt, io, slice, vec};
 use netloom_parquet::{Error, Table};
 use netloom_units::Time;
 
-use crate::halves::{PacketHalf, ReceiverHalf, SenderHalf, WindowHalf};
+use crate::halves::{PacketHalf, Passage, ReceiverHalf, SenderHalf, WindowHalf};
 use crate::packets::{FlowPacketRecord, TraceRecord};
-use crate::records::{FlowRecord, FlowSampleRecord, GapRecord, PartRecord, SampleRecord, WindowRecord};
+use crate::records::{
+    FlowRecord, FlowSampleRecord, FlowletRecord, GapRecord, PartRecord, SampleRecord, WindowRecord,
+};
 use crate::tables::{self, Names, Row};
 
 /// Bytes of rows that wait in memory before they are put into a file.
@@ -34,7 +36,7 @@ pub trait SeriesRow: Row {
     /// Its place in the order.
     type Key: Ord;
 
-    /// Where it belongs. Rows of the same key come in any order.
+    /// Where it belongs. Rows of the same key come in any order; in that in which they came if all rows came in order, [one by one](Gathered).
     fn key(&self) -> Self::Key;
 }
 
@@ -58,11 +60,14 @@ in_order! {
     ReceiverHalf: (src: u32, flow: u32),
     WindowHalf: (src: u32, flow: u32, window: u32),
     PacketHalf: (src: u32, flow: u32, quantity: u8, place: u32),
+    Passage: (src: u32, flow: u32, switch: u32, number: u32, first: Time),
     FlowRecord: (src: u32, flow: u32, dst: u32),
     PartRecord: (server: u32, flow: u32, rail: u32),
     SampleRecord: (time: Time, channel: u32),
     FlowSampleRecord: (time: Time, src: u32, flow: u32),
-    GapRecord: (src: u32, flow: u32, base_rtts: u32, from: Time),
+    GapRecord: (src: u32, flow: u32, base_rtts: u32, from: Time, count: u64),
+    // Switches follow each other by their numbers, which are not here.
+    FlowletRecord: (src: u32, flow: u32),
     WindowRecord: (window: u16, src: u32, flow: u32),
     FlowPacketRecord: (src: u32, flow: u32),
     TraceRecord: (time: Time, channel: u32),
@@ -155,7 +160,7 @@ impl<R: SeriesRow> SeriesWriter<R> {
         if let Some(error) = error {
             return Err(error);
         }
-        waiting.sort_unstable_by_key(R::key);
+        sort(&mut waiting);
         waiting.shrink_to_fit();
         Ok(Series { waiting, runs: runs.into(), rows })
     }
@@ -195,9 +200,16 @@ impl<R: SeriesRow> Gathered<R> {
     }
 }
 
+/// Brings rows into order, and leaves them as they are where they have one.
+fn sort<R: SeriesRow>(rows: &mut [R]) {
+    if !rows.is_sorted_by_key(R::key) {
+        rows.sort_unstable_by_key(R::key);
+    }
+}
+
 /// Sorts rows into a file.
 fn spill<R: SeriesRow>(mut rows: Vec<R>) -> Result<File, SeriesError> {
-    rows.sort_unstable_by_key(R::key);
+    sort(&mut rows);
     let mut file = tempfile::tempfile()?;
     tables::write_temporary(&rows, MERGED_BYTES / size_of::<R>(), io::BufWriter::new(&mut file))?;
     Ok(file)
@@ -254,7 +266,7 @@ impl<R: SeriesRow> Series<R> {
 
 impl<R: SeriesRow> From<Vec<R>> for Series<R> {
     fn from(mut rows: Vec<R>) -> Self {
-        rows.sort_unstable_by_key(R::key);
+        sort(&mut rows);
         Series { rows: rows.len() as u64, waiting: rows, ..Series::default() }
     }
 }
@@ -408,6 +420,16 @@ mod tests {
         let series = rows.finish().unwrap();
         assert!(!series.runs.is_empty());
         assert_eq!(series, Series::from((0..2000).map(row).collect::<Vec<_>>()));
+    }
+
+    #[test]
+    fn rows_of_the_same_key_keep_their_order_where_all_come_in_order() {
+        let row = |i: u32| FlowletRecord { flow: i / 700, flowlets: i, ..FlowletRecord::default() };
+        let mut rows = Gathered::default();
+        (0..2000).for_each(|i| rows.push(row(i)));
+        let series = rows.finish().unwrap();
+        assert!(series.runs.len() > 1);
+        assert_eq!(series.to_vec().unwrap(), (0..2000).map(row).collect::<Vec<_>>());
     }
 
     #[test]

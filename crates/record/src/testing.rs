@@ -129,10 +129,13 @@ pub(crate) fn records() -> Records {
         flow_samples: vec![flow_sample(1, 0), flow_sample(2, 1)].into(),
         gaps: Some(vec![gap(7)].into()),
         switch_gaps: Some(vec![gap(5)].into()),
-        flowlets: Some(vec![
-            FlowletRecord { switch: "s0".into(), src: 1, flow: 1, packets: Some(6), flowlets: 2 },
-            FlowletRecord { switch: "s2".into(), src: 1, flow: 1, packets: None, flowlets: 3 },
-        ]),
+        flowlets: Some(
+            vec![
+                FlowletRecord { switch: "s0".into(), src: 1, flow: 1, packets: Some(6), flowlets: 2 },
+                FlowletRecord { switch: "s2".into(), src: 1, flow: 1, packets: None, flowlets: 3 },
+            ]
+            .into(),
+        ),
         window_flows: vec![
             WindowRecord { window: 0, src: 1, dst: 2, flow: 0, group: 0, bytes: 400 },
             WindowRecord { window: 0, src: 1, dst: 2, flow: 1, group: 1, bytes: 200 },

@@ -120,6 +120,8 @@ pub trait View {
     fn reported(&self, _: ChannelId) -> u64 {
         0
     }
+    /// How many flowlets of which flows have begun here, of which nothing has been said before and none has begun lately.
+    fn flowlets(&mut self, _: Vec<(FlowKey, u32)>) {}
 }
 
 /// Where a packet goes next.

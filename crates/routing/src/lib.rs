@@ -24,6 +24,7 @@ mod forwarding;
 pub mod granularity;
 pub mod hash;
 mod header;
+mod passersby;
 pub mod preset;
 mod scheme;
 pub mod selector;
@@ -42,6 +43,7 @@ pub use header::{
     Advice, Arrival, Candidates, Carries, Decisions, FlowCounts, FlowKey, FlowRef, Header, Hop, Notice,
     Occupancy, Receipt, Signal, View,
 };
+pub use passersby::{LastSeen, Passersby};
 pub use scheme::{Placement, Routing};
 pub use selector::Selector;
 pub use tag::{Phase, Tag};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use netloom_engine::END_OF_TIME;
 use netloom_fabric::{DropCause, FlowControl, NO_INGRESS, Packet, PacketKind, Ports};
 use netloom_record::{
-    ChannelRecord, DecisionCount, EntryCount, FlowPacketRecord, FlowRecord, GapRecord, Gathered,
-    PacketCounts, PacketStatistics, Records, ReorderingCount, SeriesError, Sink, Totals, WeavingCount,
-    WindowRecord, join_parts,
+    ChannelRecord, DecisionCount, EntryCount, FlowPacketRecord, FlowRecord, Gathered, PacketCounts,
+    PacketStatistics, Records, ReorderingCount, SeriesError, Sink, Totals, WeavingCount, WindowRecord,
+    join_parts,
 };
 use netloom_routing::{Decisions, FlowKey, Placement};
 use netloom_units::Time;
@@ -16,8 +16,8 @@ use rustc_hash::FxHashMap;
 
 use crate::halves::{Known, join};
 use crate::model::{Message, Node, World};
+use crate::passages;
 use crate::stall::{channel_name, find_deadlock};
-use crate::switch::gauge::flowlet_records;
 
 /// Why a run has no records.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -235,7 +235,7 @@ pub(crate) fn collect(world: &World, remains: Remains, sink: &mut dyn Sink) -> R
     let end = if is_cut && until < Time::MAX && !is_stopped { until } else { last_event };
 
     let mut records = Records { groups, ..Records::default() };
-    collect_gauges(world, &mut nodes, &mut records)?;
+    passages::collect(world, &mut nodes, &mut records)?;
     let mut parts = world.servers.as_ref().map(|servers| (servers, Gathered::default()));
     let mut metered = Metered::default();
     let mut by_nics = DecisionCount::default();
@@ -315,27 +315,6 @@ pub(crate) fn collect(world: &World, remains: Remains, sink: &mut dyn Sink) -> R
     };
     records.sort();
     Ok(records)
-}
-
-/// What switches saw of flowlets and gaps, where they looked; flowlets also where routing tells them apart.
-fn collect_gauges(world: &World, nodes: &mut [Node], records: &mut Records) -> Result<(), SeriesError> {
-    let mut switch_gaps: Option<Gathered<GapRecord>> = None;
-    for (id, node) in (0..).zip(nodes) {
-        let Node::Switch(switch) = node else { continue };
-        let name = || world.network.node_name(id).into();
-        // It is given up here: the rows of one switch at a time are in memory beside it.
-        if let Some(gauge) = switch.gauge.take() {
-            let (flowlets, gaps) = gauge.records(world, &name());
-            records.flowlets.get_or_insert_default().extend(flowlets);
-            let all = switch_gaps.get_or_insert_default();
-            gaps.into_iter().for_each(|gap| all.push(gap));
-        } else if let Some(flowlets) = switch.decider.flowlets() {
-            let flowlets = flowlets.map(|(flow, count)| (flow, None, count));
-            records.flowlets.get_or_insert_default().extend(flowlet_records(world, &name(), flowlets));
-        }
-    }
-    records.switch_gaps = switch_gaps.map(Gathered::finish).transpose()?;
-    Ok(())
 }
 
 /// How many flows the switches counted, where they count any.

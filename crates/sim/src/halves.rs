@@ -71,7 +71,7 @@ pub(crate) fn join(
     }
 }
 
-fn rows<R: netloom_record::SeriesRow>(
+pub(crate) fn rows<R: netloom_record::SeriesRow>(
     series: &Series<R>,
 ) -> Result<impl Iterator<Item = Result<R, RunError>> + '_, RunError> {
     let broken = |error| RunError::Series(netloom_record::SeriesError::from(error));

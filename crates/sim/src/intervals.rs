@@ -84,6 +84,11 @@ impl Intervals {
         Intervals { last: None, flowlets: 0, base_rtt, counts: None }
     }
 
+    /// The round-trip time by which long gaps are told.
+    pub(crate) fn base_rtt(&self) -> Time {
+        self.base_rtt
+    }
+
     /// When the last packet passed.
     pub(crate) fn last(&self) -> Option<Time> {
         self.last

@@ -37,6 +37,7 @@ mod model;
 #[cfg(test)]
 mod mutation;
 mod packet_trace;
+mod passages;
 mod path;
 mod reports;
 mod sampler;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use netloom_record::{
-    FlowSampleRecord, GapRecord, PacketHalf, PacketStatistics, ReceiverHalf, SampleRecord, SenderHalf,
-    SeriesWriter, TraceRecord, Window, WindowHalf,
+    FlowSampleRecord, GapRecord, PacketHalf, PacketStatistics, Passage, ReceiverHalf, SampleRecord,
+    SenderHalf, SeriesWriter, TraceRecord, Window, WindowHalf,
 };
 use netloom_routing::FlowKey;
 use netloom_units::Time;
@@ -28,6 +28,10 @@ pub(crate) struct Watch {
     pub(crate) received: Arc<SeriesWriter<ReceiverHalf>>,
     /// The gaps between their departures.
     pub(crate) gaps: Arc<SeriesWriter<GapRecord>>,
+    /// What switches have seen of flows,
+    pub(crate) passages: Arc<SeriesWriter<Passage>>,
+    /// and of their gaps at the first switch; a subflow has its own.
+    pub(crate) switch_gaps: Arc<SeriesWriter<GapRecord>>,
     /// What meters leave behind.
     pub(crate) in_windows: Arc<SeriesWriter<WindowHalf>>,
     pub(crate) of_packets: Arc<SeriesWriter<PacketHalf>>,
@@ -52,7 +56,9 @@ impl Watch {
     pub(crate) fn is_broken(&self) -> bool {
         let series = self.series.is_broken() || self.flow_series.is_broken() || self.trace.is_broken();
         let of_meters = self.in_windows.is_broken() || self.of_packets.is_broken();
-        series || of_meters || self.sent.is_broken() || self.received.is_broken() || self.gaps.is_broken()
+        let of_switches = self.passages.is_broken() || self.switch_gaps.is_broken();
+        let of_flows = self.sent.is_broken() || self.received.is_broken() || self.gaps.is_broken();
+        series || of_meters || of_switches || of_flows
     }
 }
 

@@ -9,6 +9,7 @@ mod unreachable;
 
 use netloom_engine::{Scheduler, UNFORESEEN};
 use netloom_fabric::{CongestionPoint, Credit, Exit, Fate, Flags, Moment, Packet, PacketKind, Ports};
+use netloom_record::Passage;
 use netloom_routing::{Carries, Decider, FlowKey, Forwarding, Header, Hop, Notice, Row, Tag, View};
 use netloom_topology::{ChannelId, PortId};
 use netloom_units::random::Stream;
@@ -374,7 +375,7 @@ impl Switch {
             self.trace(now, packet);
         }
         if let Some(gauge) = self.gauge.as_mut().filter(|_| packet.is_data()) {
-            gauge.see(world, now, packet);
+            gauge.see(world, id, now, packet);
         }
         if self.reports.is_some() {
             self.report(world, id, now, out);
@@ -592,6 +593,26 @@ impl<S: Scheduler<Message>> View for PortsAt<'_, S> {
 
     fn reported(&self, channel: ChannelId) -> u64 {
         self.reports.map_or(0, |reports| reports.of_channel(channel))
+    }
+
+    #[cold]
+    fn flowlets(&mut self, begun: Vec<(FlowKey, u32)>) {
+        hand_in_flowlets(self.world, self.id, begun);
+    }
+}
+
+/// What a switch has counted of flowlets that began there becomes rows, unless its gauge sees more.
+pub(crate) fn hand_in_flowlets(world: &World, id: u32, begun: Vec<(FlowKey, u32)>) {
+    if !world.gaps.at_switches {
+        let rows = begun.into_iter().map(|(FlowKey { src, flow: number }, flowlets)| Passage {
+            src,
+            flow: world.numbering.flow(number),
+            number,
+            switch: id,
+            flowlets,
+            ..Passage::default()
+        });
+        world.watch.passages.extend(rows);
     }
 }
 

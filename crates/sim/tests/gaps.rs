@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use common::*;
 use netloom_fabric::flow_control::pfc_shared::PfcShared;
 use netloom_fabric::{Ecn, FlowControl};
-use netloom_record::Records;
+use netloom_record::{FlowletRecord, Records};
 use netloom_routing::granularity::flowlet::Flowlet;
 use netloom_routing::{Granularity, Placement, Routing};
 use netloom_sim::{SimConfig, Simulation};
@@ -114,10 +114,14 @@ fn gaps_are_counted_by_length_and_by_base_round_trips() {
     assert_eq!(across(silent).1.gaps, None);
 }
 
+/// The rows of what switches count.
+fn rows_of_switches(records: &Records) -> Vec<FlowletRecord> {
+    records.flowlets.as_ref().unwrap().to_vec().unwrap()
+}
+
 /// What every switch counts of every flow.
-fn at_switches(records: &Records) -> Vec<(&str, u32, Option<u64>, u32)> {
-    let flowlets = records.flowlets.as_ref().unwrap();
-    flowlets.iter().map(|at| (&*at.switch, at.src, at.packets, at.flowlets)).collect()
+fn at_switches(rows: &[FlowletRecord]) -> Vec<(&str, u32, Option<u64>, u32)> {
+    rows.iter().map(|at| (&*at.switch, at.src, at.packets, at.flowlets)).collect()
 }
 
 /// Where nothing else is sent, a switch sees the gaps that the NIC leaves.
@@ -132,7 +136,7 @@ fn the_first_switch_of_a_flow_alone_sees_the_gaps_of_its_nic() {
     assert_eq!(records.gaps.as_ref().unwrap().to_vec().unwrap().iter().map(|gap| gap.count).sum::<u64>(), 10);
     // Two leaves and the spine: every gap is a flowlet's.
     assert_eq!(
-        at_switches(&records),
+        at_switches(&rows_of_switches(&records)),
         [("s0", 0, Some(11), 11), ("s1", 0, Some(11), 11), ("s2", 0, Some(11), 11)]
     );
     config.measure.gaps = false;
@@ -154,13 +158,15 @@ fn switches_that_choose_by_flowlets_count_them_in_every_outcome() {
         let mut config = roce(routing(Placement::Switch), Shaping::Hf2t(shaping));
         config.measure = Default::default();
         let (_, records) = across(config.clone());
-        let seen = at_switches(&records);
+        let seen = rows_of_switches(&records);
+        let seen = at_switches(&seen);
         let who: BTreeSet<_> = seen.iter().map(|at| at.0).collect();
         assert_eq!(who, BTreeSet::from(["s0"]), "only leaf 0 chooses");
         assert!(seen.iter().all(|at| at.2.is_none() && at.3 > 1), "{seen:?}");
         config.measure.switch_gaps = true;
         let (_, measured) = across(config.clone());
-        let gauged = at_switches(&measured);
+        let gauged = rows_of_switches(&measured);
+        let gauged = at_switches(&gauged);
         let at_leaf = gauged.into_iter().filter(|at| at.0 == "s0").map(|at| (at.0, at.1, None, at.3));
         assert_eq!(at_leaf.collect::<Vec<_>>(), seen);
         config.measure.switch_gaps = false;
@@ -176,7 +182,8 @@ fn every_switch_counts_the_packets_that_come_to_it() {
     let mut config = roce(flowlets(Placement::Switch), Shaping::Hf2t(shaping));
     config.measure.switch_gaps = true;
     let (_, records) = across(config.clone());
-    let seen = at_switches(&records);
+    let seen = rows_of_switches(&records);
+    let seen = at_switches(&seen);
     let gaps = records.switch_gaps.as_ref().unwrap().to_vec().unwrap();
     for flow in &records.flows {
         let at = |name: &str| seen.iter().find(|at| (at.0, at.1) == (name, flow.src));

@@ -140,7 +140,7 @@ impl OutcomeWriter {
             self.series(folder, SWITCH_GAPS, gaps, &names)?;
         }
         if let Some(flowlets) = &records.flowlets {
-            self.table(folder, FLOWLETS, flowlets, &names)?;
+            self.series(folder, FLOWLETS, flowlets, &names)?;
         }
         if !records.windows.is_empty() {
             self.series(folder, WINDOWS, &records.window_flows, &names)?;

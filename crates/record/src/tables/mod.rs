@@ -14,7 +14,7 @@ use self::by_column::{ByColumn, CHUNK};
 pub use self::by_column::{TableColumn, Values};
 pub(crate) use self::column::Names;
 use self::column::{Column, Name, Optional, Plain};
-use crate::halves::{PacketHalf, ReceiverHalf, SenderHalf, WindowHalf};
+use crate::halves::{PacketHalf, Passage, ReceiverHalf, SenderHalf, WindowHalf};
 use crate::packets::{FlowPacketRecord, LatencyRecord, TraceRecord};
 use crate::records::{
     ChannelRecord, FlowRecord, FlowSampleRecord, FlowletRecord, GapRecord, PartRecord, Records, SampleRecord,
@@ -187,6 +187,19 @@ table!(PacketHalf {
     value: Plain("value"),
 });
 
+table!(Passage {
+    src: Plain("src"),
+    flow: Plain("flow"),
+    number: Plain("number"),
+    switch: Plain("switch"),
+    first: Plain("first_ps"),
+    last: Plain("last_ps"),
+    packets: Plain("packets"),
+    flowlets: Plain("flowlets"),
+    is_first_hop: Plain("is_first_hop"),
+    base_rtt: Plain("base_rtt_ps"),
+});
+
 table!(PartRecord {
     server: Plain("server"),
     flow: Plain("flow"),
@@ -324,7 +337,7 @@ impl Records {
             OutcomeTable::FlowSeries => Row::columns(&self.flow_samples.to_vec()?, &names),
             OutcomeTable::Gaps => Row::columns(&rows_of(self.gaps.as_ref())?, &names),
             OutcomeTable::SwitchGaps => Row::columns(&rows_of(self.switch_gaps.as_ref())?, &names),
-            OutcomeTable::Flowlets => Row::columns(self.flowlets.as_deref().unwrap_or_default(), &names),
+            OutcomeTable::Flowlets => Row::columns(&rows_of(self.flowlets.as_ref())?, &names),
             OutcomeTable::Windows => Row::columns(&self.window_flows.to_vec()?, &names),
             OutcomeTable::Packets => Row::columns(&self.flow_packets.to_vec()?, &names),
             OutcomeTable::Latency => Row::columns(&self.latencies, &names),
@@ -584,7 +597,7 @@ mod tests {
                 OutcomeTable::FlowSeries => records.flow_samples.len() as usize,
                 OutcomeTable::Gaps => records.gaps.as_ref().map_or(0, Series::len) as usize,
                 OutcomeTable::SwitchGaps => records.switch_gaps.as_ref().map_or(0, Series::len) as usize,
-                OutcomeTable::Flowlets => records.flowlets.as_ref().map_or(0, Vec::len),
+                OutcomeTable::Flowlets => records.flowlets.as_ref().map_or(0, Series::len) as usize,
                 OutcomeTable::Windows => records.window_flows.len() as usize,
                 OutcomeTable::Packets => records.flow_packets.len() as usize,
                 OutcomeTable::Latency => records.latencies.len(),

@@ -11,7 +11,6 @@ use netloom_topology::{HostId, NodeId, PortId};
 use netloom_transport::{Cause, Feedback};
 use netloom_units::Time;
 use rand::Rng;
-use rustc_hash::FxHashMap;
 
 use crate::Granularity;
 use crate::forwarding::{Forwarding, TagSpace};
@@ -23,6 +22,7 @@ use crate::header::{
     Advice, Arrival, Candidates, Carries, Decisions, FlowCounts, FlowKey, FlowRef, Header, Hop, Notice,
     Occupancy, Receipt, Signal, View,
 };
+use crate::passersby::{LastSeen, Passersby};
 use crate::scheme::{Placement, Routing};
 use crate::selector::conga::{Leaf, Marking, Report};
 use crate::selector::congestion::Uncongested;
@@ -59,10 +59,29 @@ pub struct Decider {
     /// The granularity learns from feedback, and may stop flows because of it.
     heeds: bool,
     /// How many flowlets it has seen of which flow, at a switch that tells flowlets apart.
-    flowlets: Option<Box<FxHashMap<FlowKey, u32>>>,
+    flowlets: Option<Box<Passersby<Begun>>>,
     /// What it decided so far.
     pub decisions: Decisions,
 }
+
+/// Flowlets of a flow that have begun.
+#[derive(Clone, Copy, Debug)]
+struct Begun {
+    last: Time,
+    flowlets: u32,
+}
+
+impl LastSeen for Begun {
+    fn last(&self) -> Time {
+        self.last
+    }
+}
+
+/// Flows of which a switch always remembers how many flowlets have begun.
+const FEW: usize = 1024;
+
+/// How many times as long as a path is kept, as flows with one flowlet after the other are better counted on.
+const PATIENCE: u64 = 4;
 
 /// The two commonest kinds of switches, and all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,7 +177,13 @@ impl Decider {
         let has_runs = matches!(data, Role::Run | Role::RunAtFirst) || leaf.is_some() && !per_packet;
         let remembers = has_runs && passing.is_none();
         let flows = if remembers { scheme.granularity.at_switch(limits) } else { Flows::None };
-        let flowlets = matches!(flows, Flows::Flowlet(_)).then(Box::default);
+        let flowlets = match &scheme.granularity {
+            Granularity::Flowlet(flowlet) if remembers => {
+                let silence = Time(flowlet.longest_kept().0.saturating_mul(PATIENCE));
+                Some(Box::new(Passersby::new(FEW, silence)))
+            }
+            _ => None,
+        };
         let roles = [data, control, notification];
         let quick = match roles {
             [Role::Hash, Role::Hash, Role::Hash] => Quick::Hash,
@@ -306,7 +331,7 @@ impl Decider {
                 let port = ports[self.decide(&header, candidates, now, &mut view, random)];
                 let tag = if role == Role::Run { header.tag } else { tags().another(header.tag, random) };
                 let hop = Hop { port, tag };
-                self.keep(flow, hop, now, payload);
+                self.keep(flow, hop, now, payload, &mut view);
                 return hop;
             }
             Role::Hash | Role::Spray | Role::Run | Role::PacketAtFirst | Role::RunAtFirst => {
@@ -361,7 +386,7 @@ impl Decider {
             return self.direct(forwarding, here, header);
         }
         let hop = self.way(forwarding, here, header, is_decided, view, random);
-        self.keep(flow, hop, now, payload);
+        self.keep(flow, hop, now, payload, view);
         hop
     }
 
@@ -426,17 +451,23 @@ impl Decider {
     }
 
     /// A run of the flow's packets begins on a way that has been decided on.
-    fn keep(&mut self, flow: FlowRef, hop: Hop, now: Time, payload: u32) {
+    fn keep(&mut self, flow: FlowRef, hop: Hop, now: Time, payload: u32, view: &mut impl View) {
         each!(&mut self.flows, table => table.keep(flow, hop, now, payload), ());
         if let Some(flowlets) = &mut self.flowlets {
-            *flowlets.entry(flow.key).or_default() += 1;
+            let silent = flowlets.make_room(flow.key, now);
+            if !silent.is_empty() {
+                view.flowlets(silent.into_iter().map(|(flow, begun)| (flow, begun.flowlets)).collect());
+            }
+            let begun = flowlets.get_or_insert_with(flow.key, || Begun { last: now, flowlets: 0 });
+            *begun = Begun { last: now, flowlets: begun.flowlets + 1 };
         }
     }
 
-    /// How many flowlets of which flow began here, in no order; none if the scheme tells no flowlets apart here.
-    pub fn flowlets(&self) -> Option<impl Iterator<Item = (FlowKey, u32)> + '_> {
-        let flowlets = self.flowlets.as_ref()?;
-        Some(flowlets.iter().map(|(&flow, &count)| (flow, count)))
+    /// How many flowlets of which flow have begun here of which the [view](View::flowlets) has not been told, in no order; none if the scheme
+    /// tells no flowlets apart here.
+    pub fn take_flowlets(&mut self) -> Option<Vec<(FlowKey, u32)>> {
+        let flowlets = self.flowlets.as_mut()?;
+        Some(flowlets.take_all().map(|(flow, begun)| (flow, begun.flowlets)).collect())
     }
 
     /// Whether it counts what is in flight of the flows that pass, so that [`Self::counted`] says the way of their data.
@@ -546,7 +577,7 @@ impl Decider {
         let label = leaf.choose(last, paths, before, local, now, random);
         self.decisions.count(label != home);
         let hop = Hop { port: port(label), tag: Tag::label(u32::from(label)) };
-        self.keep(flow, hop, now, payload);
+        self.keep(flow, hop, now, payload, &mut view);
         marking(label)
     }
 

@@ -1,84 +1,179 @@
 //! What a switch sees of the gaps between a flow's packets, where somebody asks.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use netloom_fabric::Packet;
-use netloom_record::{FlowletRecord, GapRecord};
-use netloom_routing::FlowKey;
+use netloom_record::Passage;
+use netloom_routing::granularity::flowlet::Flowlet;
+use netloom_routing::{FlowKey, LastSeen, Passersby};
 use netloom_units::Time;
-use rustc_hash::FxHashMap;
 
+use super::is_edge_of;
 use crate::intervals::Intervals;
 use crate::model::World;
 
+/// Flows that a switch never minds remembering.
+const FEW: usize = 256;
+
+/// A flow that has been silent for longer is handed in: some round-trip times, as one that goes on makes another row.
+const SILENCE: Time = Time::from_us(100);
+
 /// The flows of which data packets have come to a switch.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Gauge {
-    flows: FxHashMap<FlowKey, Passing>,
+    flows: Passersby<Passing>,
 }
 
-/// One of them; a subflow counts for itself.
+/// One of them since it was last handed in; a subflow counts for itself.
 #[derive(Debug)]
-struct Passing {
-    intervals: Intervals,
+pub(crate) struct Passing {
+    pub(crate) intervals: Intervals,
+    first: Time,
     packets: u32,
+    /// Whether the first packet came from its host.
+    is_first_hop: bool,
+}
+
+impl LastSeen for Passing {
+    fn last(&self) -> Time {
+        self.intervals.last().unwrap_or(self.first)
+    }
+}
+
+/// A data packet that comes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Coming {
+    pub(crate) key: FlowKey,
+    pub(crate) now: Time,
+    /// It comes from its host.
+    pub(crate) is_first_hop: bool,
+}
+
+impl Default for Gauge {
+    fn default() -> Self {
+        Gauge::new(FEW, SILENCE)
+    }
 }
 
 impl Gauge {
+    /// Nothing has come. Hands in flows that have been silent for longer than `silence` when there are more than a `few`.
+    pub(crate) fn new(few: usize, silence: Time) -> Self {
+        Gauge { flows: Passersby::new(few, silence) }
+    }
+
     /// A data packet comes to the switch.
-    pub(super) fn see(&mut self, world: &World, now: Time, packet: &Packet) {
+    pub(super) fn see(&mut self, world: &World, id: u32, now: Time, packet: &Packet) {
         let key = FlowKey { src: packet.src, flow: packet.flow };
         // Lengths are of interest before other flows have moved the packets about.
-        let is_first = packet.hops == 1;
-        let passing = self.flows.entry(key).or_insert_with(|| {
-            let base_rtt = if is_first { base_rtt(world, packet) } else { Time::ZERO };
-            Passing { intervals: Intervals::new(base_rtt), packets: 0 }
-        });
-        passing.packets += 1;
-        passing.intervals.pass(now, world.gaps.flowlet.as_ref(), is_first);
+        let coming = Coming { key, now, is_first_hop: packet.hops == 1 };
+        // A packet may come to its first switch again.
+        let base_rtt =
+            || if is_edge_of(world, id, packet.src) { base_rtt(world, packet) } else { Time::ZERO };
+        let silent = self.pass(coming, world.gaps.flowlet.as_ref(), base_rtt);
+        if !silent.is_empty() {
+            hand_in(world, id, &silent);
+        }
     }
 
-    /// What it has seen as rows of tables: the flowlets of every flow at the switch of that name, and the gaps of those of which it is the
-    /// first switch.
-    pub(crate) fn records(&self, world: &World, switch: &Arc<str>) -> (Vec<FlowletRecord>, Vec<GapRecord>) {
-        let seen = self.flows.iter().map(|(&key, at)| (key, Some(at.packets), at.intervals.flowlets));
-        let gaps =
-            self.flows.iter().flat_map(|(&key, at)| at.intervals.records(numbered(world, key))).collect();
-        (flowlet_records(world, switch, seen), gaps)
+    /// The same; returns flows that have been given up for it.
+    pub(crate) fn pass(
+        &mut self,
+        Coming { key, now, is_first_hop }: Coming,
+        flowlet: Option<&Flowlet>,
+        base_rtt: impl FnOnce() -> Time,
+    ) -> Vec<(FlowKey, Passing)> {
+        let silent = self.flows.make_room(key, now);
+        let new = || Passing { intervals: Intervals::new(base_rtt()), first: now, packets: 0, is_first_hop };
+        let passing = self.flows.get_or_insert_with(key, new);
+        passing.packets += 1;
+        passing.intervals.pass(now, flowlet, is_first_hop);
+        silent
+    }
+
+    /// Gives up all flows.
+    pub(crate) fn take_all(&mut self) -> Vec<(FlowKey, Passing)> {
+        self.flows.take_all().collect()
+    }
+
+    /// Hands in what is left when the run is over.
+    pub(crate) fn hand_in_all(&mut self, world: &World, id: u32) {
+        hand_in(world, id, &self.take_all());
+    }
+
+    #[cfg(test)]
+    fn capacity(&self) -> usize {
+        self.flows.capacity()
     }
 }
 
-/// Flows, or subflows, with the packets and flowlets of them that came to the switch of that name, as rows of a table.
-pub(crate) fn flowlet_records(
-    world: &World,
-    switch: &Arc<str>,
-    seen: impl Iterator<Item = (FlowKey, Option<u32>, u32)>,
-) -> Vec<FlowletRecord> {
-    let mut records = BTreeMap::new();
-    for (key, packets, flowlets) in seen {
-        let FlowKey { src, flow } = numbered(world, key);
-        let record = records.entry((src, flow)).or_insert_with(|| FlowletRecord {
-            switch: switch.clone(),
+impl Passing {
+    /// As a row, of the switch of that number and the flow by the number that it has in tables.
+    pub(crate) fn passage(&self, FlowKey { src, flow: number }: FlowKey, flow: u32, switch: u32) -> Passage {
+        Passage {
             src,
             flow,
-            ..FlowletRecord::default()
-        });
-        if let Some(packets) = packets {
-            *record.packets.get_or_insert_default() += u64::from(packets);
+            number,
+            switch,
+            first: self.first,
+            last: self.last(),
+            packets: self.packets,
+            flowlets: self.intervals.flowlets,
+            is_first_hop: self.is_first_hop,
+            base_rtt: self.intervals.base_rtt(),
         }
-        record.flowlets += flowlets;
     }
-    records.into_values().collect()
 }
 
-/// The flow by the number that it has in tables.
-fn numbered(world: &World, FlowKey { src, flow }: FlowKey) -> FlowKey {
-    FlowKey { src, flow: world.numbering.flow(flow) }
+/// What has been seen of flows becomes rows; gaps go by the number of the subflow.
+fn hand_in(world: &World, switch: u32, flows: &[(FlowKey, Passing)]) {
+    let watch = &world.watch;
+    watch.passages.extend(
+        flows.iter().map(|(key, passing)| passing.passage(*key, world.numbering.flow(key.flow), switch)),
+    );
+    watch.switch_gaps.extend(flows.iter().flat_map(|(key, passing)| passing.intervals.records(*key)));
 }
 
 /// The round-trip time of a full packet and its ACK on the packet's idle path.
 fn base_rtt(world: &World, packet: &Packet) -> Time {
     let transport = &world.transport;
     world.idle_path(packet.src, packet.dst).round_trip(transport.packet_size(), transport.options.ack_size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A million short flows, of which a hundred pass at a time, one of which is always there.
+    #[test]
+    fn it_remembers_as_many_flows_as_pass_at_a_time() {
+        let mut gauge = Gauge::default();
+        let (mut packets, mut rows) = (0, 0);
+        let mut most = 0;
+        for flow in 0..1_000_000 {
+            let now = Time(SILENCE.0 / 100 * u64::from(flow));
+            for flow in [flow, u32::MAX] {
+                let coming = Coming { key: FlowKey { src: 0, flow }, now, is_first_hop: true };
+                for (_, passing) in gauge.pass(coming, None, || Time::from_us(10)) {
+                    (packets, rows) = (packets + u64::from(passing.packets), rows + 1);
+                }
+            }
+            most = most.max(gauge.capacity());
+        }
+        assert!(most < 4 * FEW, "{most}");
+        for (_, passing) in gauge.take_all() {
+            (packets, rows) = (packets + u64::from(passing.packets), rows + 1);
+        }
+        assert_eq!((packets, rows), (2_000_000, 1_000_001), "each flow is handed in once");
+    }
+
+    #[test]
+    fn flows_that_all_go_on_are_all_remembered() {
+        let mut gauge = Gauge::default();
+        for round in 0..10 {
+            for flow in 0..10 * FEW as u32 {
+                let now = Time(SILENCE.0 / 2 * round);
+                let coming = Coming { key: FlowKey { src: 0, flow }, now, is_first_hop: false };
+                assert!(gauge.pass(coming, None, || Time::ZERO).is_empty());
+            }
+        }
+        assert_eq!(gauge.take_all().len(), 10 * FEW);
+    }
 }
