@@ -22,6 +22,7 @@ mod estimator;
 mod faults;
 pub mod flow_control;
 mod inputs;
+mod pace;
 mod packet;
 mod port;
 mod ports;

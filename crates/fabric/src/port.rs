@@ -8,6 +8,7 @@ use rand::Rng;
 use crate::config::Ecn;
 use crate::estimator::RateEstimator;
 use crate::faults::{ChannelFaults, Start};
+use crate::pace::{OddRate, Pace};
 use crate::packet::{Packet, PacketKind};
 use crate::rules::Rules;
 use crate::telemetry::{Stamp, Telemetry};
@@ -169,8 +170,6 @@ pub(crate) struct Traffic {
     pub(crate) packets: u64,
     pub(crate) busy: Time,
     pub(crate) max_queue: u64,
-    pub(crate) paused: Time,
-    pub(crate) pauses: u64,
     pub(crate) waiting: u128,
 }
 
@@ -192,9 +191,27 @@ pub(crate) struct Losses {
     pub(crate) returns: u64,
 }
 
+/// What flow control has held back at a port.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hold {
+    /// Since when it holds data back; `Time::MAX` while it does not.
+    pub(crate) since: Time,
+    pub(crate) paused: Time,
+    pub(crate) pauses: u64,
+}
+
+impl Default for Hold {
+    fn default() -> Self {
+        Hold { since: Time::MAX, paused: Time::ZERO, pauses: 0 }
+    }
+}
+
 impl PortStats {
-    pub(crate) fn new(traffic: Traffic, losses: Losses) -> Self {
-        let Traffic { bytes, packets, busy, max_queue, paused, pauses, waiting } = traffic;
+    /// What a port has seen at `end`.
+    pub(crate) fn new(port: &Port, end: Time) -> Self {
+        let Traffic { bytes, packets, busy, max_queue, waiting } = port.stats;
+        let (losses, hold) =
+            port.rare.as_deref().map_or_else(Default::default, |rare| (rare.losses, rare.hold));
         let Losses { drops, lost, marks, trims, returns } = losses;
         PortStats {
             bytes,
@@ -206,9 +223,9 @@ impl PortStats {
             marks,
             trims,
             returns,
-            paused,
-            pauses,
-            waiting,
+            paused: hold.paused + end.saturating_sub(hold.since),
+            pauses: hold.pauses,
+            waiting: waiting.wrapping_add(u128::from(port.queued) * u128::from(end.0)),
         }
     }
 
@@ -223,32 +240,36 @@ impl PortStats {
     }
 }
 
-/// How long packets of a size take.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Serialisation {
-    size: u16,
-    /// What that adds to a packet's [`way`](Packet::way).
-    way: u32,
+/// How long a packet takes, and how much of that must be over for it to count as arrived.
+struct Span {
     duration: Time,
+    head: Time,
 }
 
-/// A power of two, so that finding a lane's entry takes one instruction.
-const KNOWN: usize = 4;
-
-const UNKNOWN: Serialisation = Serialisation { size: 0, way: 0, duration: Time::ZERO };
-
-/// What few ports have.
+/// What few ports have, or only those that have met with something.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rare {
+    pub(crate) losses: Losses,
+    pub(crate) hold: Hold,
+    /// Where the load ends before the run.
+    pub(crate) drain: Option<Box<Drain>>,
+    pub(crate) special: Option<Box<Special>>,
+}
+
+/// What is said of few ports beforehand.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Special {
     /// How it marks, if not as others.
     pub(crate) ecn: Option<Ecn>,
-    pub(crate) losses: Losses,
-    /// Where the load ends before the run.
-    pub(crate) drain: Option<Drain>,
-    /// How fast it has sent lately, where somebody asks.
-    pub(crate) estimator: Option<RateEstimator>,
+    pub(crate) faults: Option<Box<ChannelFaults>>,
+    /// Rate changes to come.
+    changes: Option<Box<Changes>>,
+    /// Its rate, if that is no pace.
+    odd: Option<Box<OddRate>>,
     /// Where it says how it stands, if packets carry that.
     pub(crate) telemetry: Option<Arc<Telemetry>>,
+    /// How fast it has sent lately, where somebody asks.
+    pub(crate) estimator: Option<RateEstimator>,
 }
 
 /// The drain at a port: when it begins, and what was sent before.
@@ -279,8 +300,10 @@ struct Changes {
     cut_through: Option<(Rate, Bytes)>,
 }
 
-/// One output port. Hot: touched by every packet that passes.
+/// One output port. Hot: touched by every packet that passes, and by whoever asks for its load, in two lines of the cache; those who only
+/// ask touch the first one.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Port {
     /// When the transmitter is next free.
     pub(crate) free_at: Time,
@@ -290,61 +313,82 @@ pub struct Port {
     pub(crate) closed: u32,
     /// Bytes in all lanes.
     pub(crate) queued: u64,
+    /// From when on a packet that starts must be looked at: because of what is rare, of the rate and its changes or of faults.
+    watch_from: Time,
+    pub(crate) latency: Time,
+    pace: Pace,
+    /// Most of a packet's serialisation that must be over for it to count as arrived; the greatest number: all of it.
+    head: u32,
     /// Number of its first lane among those of all ports.
     pub(crate) first_lane: u32,
-    pub(crate) rate: Rate,
-    pub(crate) latency: Time,
-    /// Most of a packet's serialisation that must be over for it to count as arrived.
-    pub(crate) head: Time,
     pub(crate) channel: u32,
-    pub(crate) to: u32,
     /// Size of the packet being sent until `free_at`.
     pub(crate) sending: u16,
     pub(crate) peer: u16,
-    pub(crate) rank: u8,
-    /// Serialisation of the last size sent, for PAUSE frames, control and data; a division saved nearly always.
-    pub(crate) known: [Serialisation; KNOWN],
-    /// From when on a packet that starts must be looked at: because of what is rare, of the rate's changes or of faults.
-    watch_from: Time,
-    /// Rate changes to come.
-    changes: Option<Box<Changes>>,
-    pub(crate) faults: Option<Box<ChannelFaults>>,
-    /// Since when flow control holds data back; `Time::MAX` while it does not.
-    pub(crate) held_since: Time,
     pub(crate) stats: Traffic,
     pub(crate) rare: Option<Box<Rare>>,
+    pub(crate) to: u32,
+    pub(crate) rank: u8,
 }
 
 impl Port {
     pub(crate) fn new(index: usize, spec: PortSpec, rules: &Rules) -> Self {
         let cut_through = rules.cut_through.and_then(|head| spec.cut_through_from.map(|from| (from, head)));
-        let changes = (!spec.changes.is_empty()).then(|| {
-            let mut rates = spec.changes;
-            rates.reverse();
-            Box::new(Changes { rates, cut_through })
-        });
-        Port {
+        let mut port = Port {
             free_at: Time::ZERO,
             occupied: 0,
             closed: 0,
             queued: 0,
-            first_lane: (index * rules.lanes) as u32,
-            rate: spec.rate,
+            watch_from: Time::ZERO,
             latency: spec.latency,
-            head: head_at(spec.rate, cut_through),
+            pace: Pace::NONE,
+            head: 0,
+            first_lane: (index * rules.lanes) as u32,
             channel: spec.channel,
-            to: spec.to,
             sending: 0,
             peer: spec.peer,
-            rank: spec.rank,
-            known: [UNKNOWN; KNOWN],
-            watch_from: Time::ZERO,
-            changes,
-            faults: spec.faults,
-            held_since: Time::MAX,
             stats: Traffic::default(),
-            rare: spec.ecn.map(|ecn| Box::new(Rare { ecn: Some(ecn), ..Rare::default() })),
+            rare: None,
+            to: spec.to,
+            rank: spec.rank,
+        };
+        port.set_rate(spec.rate, head_at(spec.rate, cut_through));
+        if !spec.changes.is_empty() {
+            let mut rates = spec.changes;
+            rates.reverse();
+            port.special_mut().changes = Some(Box::new(Changes { rates, cut_through }));
         }
+        if spec.faults.is_some() {
+            port.special_mut().faults = spec.faults;
+        }
+        if spec.ecn.is_some() {
+            port.special_mut().ecn = spec.ecn;
+        }
+        port
+    }
+
+    fn special(&self) -> Option<&Special> {
+        self.rare.as_ref().and_then(|rare| rare.special.as_deref())
+    }
+
+    pub(crate) fn special_mut(&mut self) -> &mut Special {
+        self.rare.get_or_insert_default().special.get_or_insert_default()
+    }
+
+    /// The same where it has something special.
+    pub(crate) fn own_special_mut(&mut self) -> Option<&mut Special> {
+        self.rare.as_mut().and_then(|rare| rare.special.as_deref_mut())
+    }
+
+    /// What goes wrong on the channel.
+    #[inline(always)]
+    pub(crate) fn faults(&self) -> Option<&ChannelFaults> {
+        self.special().and_then(|special| special.faults.as_deref())
+    }
+
+    /// The same, to be asked for packets.
+    pub(crate) fn faults_mut(&mut self) -> Option<&mut ChannelFaults> {
+        self.own_special_mut().and_then(|special| special.faults.as_deref_mut())
     }
 
     /// What happened to packets here.
@@ -402,7 +446,7 @@ impl Port {
     #[inline(always)]
     pub(crate) fn mark(&mut self, packet: &mut Packet, queued: u64, rules: &Rules, random: &mut impl Rng) {
         if let Some(ecn) = &rules.ecn {
-            let own = self.rare.as_ref().and_then(|rare| rare.ecn.as_ref());
+            let own = self.special().and_then(|special| special.ecn.as_ref());
             let mark = own.unwrap_or(ecn).decide(queued, random);
             if mark {
                 self.losses().marks += 1;
@@ -411,25 +455,18 @@ impl Port {
         }
     }
 
-    /// Starts sending a packet of a lane, which `has_waited` in its queue or not, at `free_at`. `None` if a fault takes it.
+    /// Starts sending a packet, which `has_waited` in its queue or not, at `free_at`. `None` if a fault takes it.
     #[inline(always)]
-    pub(crate) fn start<'p>(
-        &mut self,
-        packet: &'p mut Packet,
-        lane: usize,
-        has_waited: bool,
-    ) -> Option<Departure<'p>> {
+    pub(crate) fn start<'p>(&mut self, packet: &'p mut Packet, has_waited: bool) -> Option<Departure<'p>> {
         let start = self.free_at;
-        if self.watch_from <= start && self.watch(packet, start, has_waited) {
-            return None;
-        }
-        let known = &mut self.known[lane % KNOWN];
-        if known.size != packet.size {
-            let duration = self.rate.serialize(Bytes(u64::from(packet.size)));
-            let way = u32::try_from(duration.min(self.head).0).unwrap_or(u32::MAX);
-            *known = Serialisation { size: packet.size, way, duration };
-        }
-        let Serialisation { way, duration, .. } = *known;
+        let (duration, head, way) = if self.watch_from <= start {
+            let Span { duration, head } = self.watch(packet, start, has_waited)?;
+            (duration, head, u32::try_from(head.0).unwrap_or(u32::MAX))
+        } else {
+            let duration = self.pace.take_whole(packet.size);
+            let head = duration.min(self.head);
+            (Time(u64::from(duration)), Time(u64::from(head)), head)
+        };
         self.free_at = start + duration;
         self.sending = packet.size;
         packet.ingress = self.peer;
@@ -440,45 +477,101 @@ impl Port {
             packet.hops += 1;
             packet.way = packet.way.saturating_add(way);
         }
-        let arrival = start + duration.min(self.head) + self.latency;
+        let arrival = start + head + self.latency;
         Some(Departure { channel: self.channel, to: self.to, arrival, packet })
     }
 
-    /// Looks at what changes on the channel when a packet starts, and counts it where rates are estimated. Returns whether the packet is lost.
+    /// How long a packet takes, whatever the rate.
+    #[inline(always)]
+    fn take(&self, size: u16) -> Span {
+        match self.pace.take(size) {
+            Some(duration) => {
+                let head = duration.min(self.head);
+                Span { duration: Time(u64::from(duration)), head: Time(u64::from(head)) }
+            }
+            None => self.take_at_odd_rate(size),
+        }
+    }
+
+    /// The same where the rate is no pace.
+    #[inline(never)]
+    fn take_at_odd_rate(&self, size: u16) -> Span {
+        let duration = self.rate().serialize(Bytes(u64::from(size)));
+        let head = self.odd().map_or(Time::MAX, |odd| odd.head);
+        Span { duration, head: duration.min(head) }
+    }
+
+    fn odd(&self) -> Option<&OddRate> {
+        self.special().and_then(|special| special.odd.as_deref())
+    }
+
+    /// The channel's rate, as of the last look at its changes.
+    pub(crate) fn rate(&self) -> Rate {
+        self.pace.rate().or_else(|| self.odd().map(|odd| odd.rate)).unwrap_or_default()
+    }
+
+    /// The next packet looks whether those after it must be looked at.
+    fn set_rate(&mut self, rate: Rate, head: Time) {
+        self.watch_from = Time::ZERO;
+        self.pace = Pace::of(rate).unwrap_or(Pace::NONE);
+        self.head = u32::try_from(head.0).unwrap_or(u32::MAX);
+        if self.pace == Pace::NONE {
+            self.special_mut().odd = Some(Box::new(OddRate { rate, head }));
+        }
+    }
+
+    /// Looks at what changes on the channel when a packet starts, and counts it where rates are estimated. Returns how long the packet takes;
+    /// `None` if it is lost.
     #[cold]
     #[inline(never)]
-    fn watch(&mut self, packet: &Packet, start: Time, has_waited: bool) -> bool {
+    fn watch(&mut self, packet: &Packet, start: Time, has_waited: bool) -> Option<Span> {
+        if self.rare.is_some() {
+            return self.watch_rare(packet, start, has_waited);
+        }
+        self.watch_from = self.watches_rate_from();
+        Some(self.take(packet.size))
+    }
+
+    /// From when on a packet that starts must be looked at, if only the rate asks for it.
+    #[inline(always)]
+    fn watches_rate_from(&self) -> Time {
+        if self.pace.is_whole() { Time::MAX } else { Time::ZERO }
+    }
+
+    /// [`Self::watch`] where there is more than a rate. Not in the same function: the division of a rate that is not whole shall not pay for it.
+    #[inline(never)]
+    fn watch_rare(&mut self, packet: &Packet, start: Time, has_waited: bool) -> Option<Span> {
         self.change_rate(start);
         self.stamp(packet, start);
-        let stats = &self.stats;
-        let rare = self.rare.as_deref_mut();
-        let drain = rare.and_then(|rare| rare.drain.as_mut());
-        let drain_from = drain.map_or(Time::MAX, |drain| drain.note(start, stats));
-        let rates = self.changes.as_ref().and_then(|changes| changes.rates.last());
-        let next_change = rates.map_or(Time::MAX, |&(from, _)| from).min(drain_from);
-        let Some(faults) = &mut self.faults else {
-            let sees_all = |rare: &Rare| rare.estimator.is_some() || rare.telemetry.is_some();
-            let sees_all = self.rare.as_deref().is_some_and(sees_all);
-            self.watch_from = if sees_all { Time::ZERO } else { next_change };
-            self.estimate(packet, start);
-            return false;
+        let (span, rate_from) = (self.take(packet.size), self.watches_rate_from());
+        let rare = self.rare.as_deref_mut()?;
+        let drain_from = rare.drain.as_mut().map_or(Time::MAX, |drain| drain.note(start, &self.stats));
+        let Some(special) = rare.special.as_deref_mut() else {
+            self.watch_from = drain_from.min(rate_from);
+            return Some(span);
         };
-        let duration = self.rate.serialize(Bytes(u64::from(packet.size)));
-        let verdict = faults.judge(start, start + duration + self.latency, has_waited);
+        let Some(faults) = &mut special.faults else {
+            let sees_all = special.estimator.is_some() || special.telemetry.is_some();
+            let next = special.next_change().min(drain_from).min(rate_from);
+            self.watch_from = if sees_all { Time::ZERO } else { next };
+            special.estimate(packet, start);
+            return Some(span);
+        };
+        let verdict = faults.judge(start, start + span.duration + self.latency, has_waited);
         match verdict {
             Start::Arrives => {
-                self.estimate(packet, start);
-                return false;
+                special.estimate(packet, start);
+                return Some(span);
             }
             Start::IsCut => {}
             Start::LostOnTheWay => {
                 // A cut ends the transmission.
-                self.free_at = (start + duration).min(faults.next_cut());
+                self.free_at = (start + span.duration).min(faults.next_cut());
                 self.sending = packet.size;
                 self.stats.bytes += u64::from(packet.size);
                 self.stats.packets += 1;
                 self.stats.busy += self.free_at - start;
-                self.estimate(packet, start);
+                special.estimate(packet, start);
             }
             Start::Flush(cut) => {
                 // It waited until the cut only.
@@ -487,57 +580,75 @@ impl Port {
                 faults.flush = Some(cut);
             }
         }
-        self.losses().lost += 1;
-        true
+        rare.losses.lost += 1;
+        None
     }
 
     /// Writes on a data packet that starts how the port stands, where packets carry that.
     fn stamp(&self, packet: &Packet, start: Time) {
         if packet.kind.is_data()
-            && let Some(Rare { telemetry: Some(telemetry), .. }) = self.rare.as_deref()
+            && let Some(Special { telemetry: Some(telemetry), .. }) = self.special()
         {
-            let Port { channel, queued, rate, .. } = *self;
+            let Port { channel, queued, .. } = *self;
+            let rate = self.rate();
             telemetry.stamp(packet, Stamp { channel, queued, sent: self.stats.bytes, at: start, rate });
-        }
-    }
-
-    /// Counts a packet that starts, where rates are estimated.
-    fn estimate(&mut self, packet: &Packet, start: Time) {
-        if let Some(Rare { estimator: Some(estimator), .. }) = self.rare.as_deref_mut() {
-            estimator.note(start, packet.size);
         }
     }
 
     /// Lets the time of a packet pass that a fault took as it started at `at`: a NIC that pulls its data goes on at its pace.
     #[cold]
     pub(crate) fn pass(&mut self, packet: &Packet, at: Time) {
-        self.free_at = at + self.rate.serialize(Bytes(u64::from(packet.size)));
+        self.free_at = at + self.take(packet.size).duration;
     }
 
     #[cold]
     pub(crate) fn change_rate(&mut self, now: Time) {
-        let Some(changes) = &mut self.changes else { return };
-        while let Some((_, rate)) = changes.rates.pop_if(|(from, _)| *from <= now) {
-            (self.rate, self.head) = (rate, head_at(rate, changes.cut_through));
-            self.known = [UNKNOWN; KNOWN];
+        while let Some((rate, head)) = self.own_special_mut().and_then(|special| special.pop_change(now)) {
+            self.set_rate(rate, head);
         }
     }
 
     /// Flow control stops lanes, given as bits.
+    #[inline(never)]
     pub(crate) fn close(&mut self, lanes: u32, now: Time, is_host: bool) {
         self.closed |= lanes;
-        self.stats.pauses += u64::from(lanes.count_ones());
+        self.rare.get_or_insert_default().hold.pauses += u64::from(lanes.count_ones());
         self.note_hold(now, is_host);
     }
 
     /// Notes whether flow control holds data back from now on.
+    #[inline(never)]
     pub(crate) fn note_hold(&mut self, now: Time, is_host: bool) {
         let is_held = self.closed & (if is_host { u32::MAX } else { self.occupied }) != 0;
+        // Nothing has been held back where nothing has been stopped.
+        let Some(Rare { hold, .. }) = self.rare.as_deref_mut() else { return };
         if is_held {
-            self.held_since = self.held_since.min(now);
-        } else if self.held_since != Time::MAX {
-            self.stats.paused += now - self.held_since;
-            self.held_since = Time::MAX;
+            hold.since = hold.since.min(now);
+        } else if hold.since != Time::MAX {
+            hold.paused += now - hold.since;
+            hold.since = Time::MAX;
+        }
+    }
+}
+
+impl Special {
+    /// When the rate changes next.
+    fn next_change(&self) -> Time {
+        let next = self.changes.as_ref().and_then(|changes| changes.rates.last());
+        next.map_or(Time::MAX, |&(from, _)| from)
+    }
+
+    /// The first change of the rate that has come by `now`, with what is a packet's head then. It is none to come any more.
+    fn pop_change(&mut self, now: Time) -> Option<(Rate, Time)> {
+        let Changes { rates, cut_through } = self.changes.as_deref_mut()?;
+        let (_, rate) = rates.pop_if(|(from, _)| *from <= now)?;
+        Some((rate, head_at(rate, *cut_through)))
+    }
+
+    /// Counts a packet that starts, where rates are estimated.
+    fn estimate(&mut self, packet: &Packet, start: Time) {
+        if let Some(estimator) = &mut self.estimator {
+            estimator.note(start, packet.size);
         }
     }
 }
@@ -550,4 +661,4 @@ fn head_at(rate: Rate, cut_through: Option<(Rate, Bytes)>) -> Time {
     }
 }
 
-const _: () = assert!(size_of::<Port>() <= 240, "a large network consists of ports");
+const _: () = assert!(size_of::<Port>() <= 128, "a large network consists of ports");

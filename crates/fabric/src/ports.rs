@@ -110,7 +110,7 @@ impl Ports {
             // A packet of a lane that is served in turn must be seen by the round robin.
             let goes_first = lane <= rules.top || moment.is_over && lane < rules.first_shared;
             if state.free_at <= moment.at && goes_first {
-                start_at_once(state, packet, lane, moment.at, dropped, wire);
+                start_at_once(state, packet, moment.at, dropped, wire);
                 return Fate::Queued;
             }
             waiting[index / 64] |= 1 << (index % 64);
@@ -118,7 +118,7 @@ impl Ports {
             state.free_at = state.free_at.max(moment.at);
         }
         if rules.watches_queues {
-            if state.faults.is_some() && is_taken(state, packet, moment.at, queues, rules, dropped) {
+            if state.faults().is_some() && is_taken(state, packet, moment.at, queues, rules, dropped) {
                 return Fate::Dropped;
             }
             if packet.kind.is_data() {
@@ -575,8 +575,8 @@ impl Ports {
         self.advance_port(port, now, rules, wire);
         let state = &mut self.ports[usize::from(port)];
         state.change_rate(now);
-        let rate = state.rate;
-        let estimator = state.rare.as_deref_mut().and_then(|rare| rare.estimator.as_mut());
+        let rate = state.rate();
+        let estimator = state.own_special_mut().and_then(|special| special.estimator.as_mut());
         estimator.map_or(0, |estimator| estimator.utilisation(now, rate))
     }
 
@@ -584,20 +584,20 @@ impl Ports {
     /// sent.
     pub fn estimate_rates(&mut self, period: Time, discount: f64) {
         for port in &mut self.ports {
-            port.rare.get_or_insert_default().estimator = Some(RateEstimator::new(period, discount));
+            port.special_mut().estimator = Some(RateEstimator::new(period, discount));
         }
     }
 
     /// Has every port write on data packets how it stands when they leave. To be called before anything is sent.
     pub fn tell(&mut self, telemetry: &Arc<Telemetry>) {
         for port in &mut self.ports {
-            port.rare.get_or_insert_default().telemetry = Some(Arc::clone(telemetry));
+            port.special_mut().telemetry = Some(Arc::clone(telemetry));
         }
     }
 
     /// Whether the channel of a port is cut.
     pub fn is_cut(&self, port: u16, now: Time) -> bool {
-        self.ports[usize::from(port)].faults.as_ref().is_some_and(|faults| faults.is_within_a_cut(now))
+        self.ports[usize::from(port)].faults().is_some_and(|faults| faults.is_within_a_cut(now))
     }
 
     /// Bytes that a port has sent by `now` and for which no credit has come back; 0 without credits.
@@ -665,7 +665,7 @@ impl Ports {
                 depart_lossless(state, index, lane, packet, &mut self.buffers, self.is_host, rules, wire);
             debug_assert_eq!(effect, Effect::None);
         } else {
-            match state.start(packet, DATA, false) {
+            match state.start(packet, false) {
                 Some(departure) => wire.depart(departure),
                 None => {
                     state.pass(packet, at);
@@ -702,7 +702,7 @@ impl Ports {
         let state = &mut ports[usize::from(port)];
         let mut back = Vec::new();
         // If another cut of the channel lasts since before, it has taken what waited.
-        if let Some(from) = state.faults.as_mut().and_then(|faults| faults.take_flush(cut)) {
+        if let Some(from) = state.faults_mut().and_then(|faults| faults.take_flush(cut)) {
             let leaves = |packet: &Packet| {
                 let leaves = from == cut && goes_back(packet);
                 back.extend(leaves.then_some(*packet));
@@ -739,11 +739,7 @@ impl Ports {
 
     /// What a port has seen, as of the last advance, with bytes that still wait and a pause that still lasts counted up to `end`.
     pub fn stats_of(&self, port: u16, end: Time) -> PortStats {
-        let state = &self.ports[usize::from(port)];
-        let mut stats = state.stats;
-        stats.waiting = stats.waiting.wrapping_add(u128::from(state.queued) * u128::from(end.0));
-        stats.paused += end.saturating_sub(state.held_since);
-        PortStats::new(stats, state.rare.as_ref().map_or_else(Default::default, |rare| rare.losses))
+        PortStats::new(&self.ports[usize::from(port)], end)
     }
 
     /// A port will soon be asked for: has the processor fetch where they are.
@@ -753,23 +749,20 @@ impl Ports {
 
     /// A port's [statistics](Self::stats_of) will soon be asked for: has the processor fetch them.
     pub fn expect_stats_of(&self, port: u16) {
-        let Port { queued, stats, rare, .. } = &self.ports[usize::from(port)];
-        fetch(queued);
-        fetch(stats);
-        fetch(rare);
+        fetch_whole(&self.ports[usize::from(port)]);
     }
 
     /// Bytes whose transmission started in the drain, and the time that they took.
     pub fn in_drain(&self, port: u16) -> (u64, Time) {
         let state = &self.ports[usize::from(port)];
-        let drain = state.rare.as_ref().and_then(|rare| rare.drain.as_ref());
+        let drain = state.rare.as_ref().and_then(|rare| rare.drain.as_deref());
         let before = drain.and_then(|drain| drain.before);
         before.map_or((0, Time::ZERO), |(bytes, busy)| (state.stats.bytes - bytes, state.stats.busy - busy))
     }
 
     /// Counts what is sent from an instant on, after the load, apart. To be called before anything is sent.
     pub fn note_drain(&mut self, from: Time) {
-        let drain = (from < Time::MAX).then_some(Drain { from, before: None });
+        let drain = (from < Time::MAX).then(|| Box::new(Drain { from, before: None }));
         for port in self.ports.iter_mut().filter(|port| drain.is_some() || port.rare.is_some()) {
             port.rare.get_or_insert_default().drain = drain.clone();
         }
@@ -881,7 +874,7 @@ fn depart_lossless(
     if lane < DATA {
         if lane == LINK {
             send_pause(state, index, packet, buffers, rules, wire);
-        } else if let Some(departure) = state.start(packet, lane, true) {
+        } else if let Some(departure) = state.start(packet, true) {
             wire.depart(departure);
         }
         return Effect::None;
@@ -893,7 +886,7 @@ fn depart_lossless(
         packet.vc = rules.vc_of(lane);
     }
     // Faults that lose packets are for lossy fabrics.
-    let Some(departure) = state.start(packet, lane, true) else { return Effect::None };
+    let Some(departure) = state.start(packet, true) else { return Effect::None };
     wire.depart(departure);
     let effect = buffers.on_departure(at, size, from, (index as u16, lane - DATA), rules);
     if effect == Effect::OutOfCredit {
@@ -915,7 +908,7 @@ fn send_pause(
 ) {
     frame.aux = buffers.paused_lanes(index as u16);
     let late = state.latency + rules.response;
-    if let Some(departure) = state.start(frame, LINK, true) {
+    if let Some(departure) = state.start(frame, true) {
         let arrival = state.free_at + late;
         wire.depart(Departure { arrival, ..departure });
     }
@@ -935,11 +928,11 @@ fn start_next(
     let lane = next_lane(state.occupied, index, queues, turns, rules);
     let (packet, is_empty) = queues.pop(state.lane(lane));
     state.note_start(packet.size, lane, is_empty);
-    match state.start(packet, lane, true) {
+    match state.start(packet, true) {
         Some(departure) => wire.depart(departure),
         None => {
             dropped.get_or_insert_default().note(packet, DropCause::Fault);
-            if let Some(cut) = state.faults.as_mut().and_then(|faults| faults.flush.take()) {
+            if let Some(cut) = state.faults_mut().and_then(|faults| faults.flush.take()) {
                 throw_away(state, queues, cut, rules, dropped, |_| false);
             }
         }
@@ -951,14 +944,13 @@ fn start_next(
 fn start_at_once(
     state: &mut Port,
     packet: &mut Packet,
-    lane: usize,
     now: Time,
     dropped: &mut Option<Box<Dropped>>,
     wire: &mut impl Wire,
 ) {
     state.free_at = now;
     let size = u64::from(packet.size);
-    match state.start(packet, lane, false) {
+    match state.start(packet, false) {
         Some(departure) => {
             state.stats.note_queue(size);
             wire.depart(departure);
@@ -985,7 +977,7 @@ fn is_taken(
     rules: &Rules,
     dropped: &mut Option<Box<Dropped>>,
 ) -> bool {
-    let Some(faults) = &mut state.faults else { return false };
+    let Some(faults) = state.faults_mut() else { return false };
     let (flush, is_cut) = (faults.take_flush(now), faults.is_cut(now));
     if let Some(cut) = flush {
         throw_away(state, queues, cut, rules, dropped, |_| false);

@@ -30,10 +30,10 @@ impl Ports {
         let is_alone = state.occupied == 0 && state.free_at <= moment.at && moment.is_over;
         if is_alone && lane < rules.first_shared {
             self.turns[index].control = 0;
-            start_at_once(state, packet, lane, moment.at, &mut self.dropped, wire);
+            start_at_once(state, packet, moment.at, &mut self.dropped, wire);
             return Fate::Queued;
         }
-        if state.faults.is_some()
+        if state.faults().is_some()
             && is_taken(state, packet, moment.at, &mut self.queues, rules, &mut self.dropped)
         {
             return Fate::Dropped;
