@@ -151,8 +151,10 @@ impl<P: Copy + Default> Inboxes<P> {
 
     /// Gives turns to all who have something in their inboxes.
     pub(crate) fn ask_again(&mut self, slot: usize) {
-        for node in (0..self.nodes()).filter(|&node| self.has_turn(slot, node)).collect::<Vec<_>>() {
-            self.turns.insert(slot, self.turn_places[node as usize]);
+        for node in 0..self.nodes() {
+            if self.has_turn(slot, node) {
+                self.ask_for_turn(slot * self.nodes + node as usize, node);
+            }
         }
     }
 

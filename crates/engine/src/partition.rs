@@ -1,6 +1,6 @@
 //! Which thread runs which node.
 
-use crate::NodeIndex;
+use crate::{Model, NodeIndex};
 
 /// Cuts nodes, as they come in `order`, into `parts` contiguous runs of nearly equal weight and returns each node's part: those that are [late], if there are any, apart from the others, so that all threads
 /// have as much to do before they meet, of whichever kind it is.
@@ -39,33 +39,38 @@ pub fn contiguous(
 /// Which nodes can only take turns when all of the even [side](crate::Setup::sides) have had theirs, whichever of `parts` threads they are given to: those of the odd side to which nodes send
 /// that lie further apart in `order` than a thread's share. Nearly all others are run together with those.
 ///
-/// `senders` calls its function with all nodes that send to one, and returns whether it knows them.
-///
 /// # Panics
 /// If `order` is not a permutation of `0..order.len()`, or `sides` has another length.
-pub fn late(
-    order: &[NodeIndex],
-    sides: &[bool],
-    parts: usize,
-    senders: impl Fn(NodeIndex, &mut dyn FnMut(NodeIndex)) -> bool,
-) -> Vec<bool> {
+pub fn late<M: Model>(model: &M, order: &[NodeIndex], sides: &[bool], parts: usize) -> Vec<bool> {
     assert!(sides.len() == order.len(), "every node is on a side");
-    let mut places = vec![0; order.len()];
-    (0..).zip(order).for_each(|(place, &node)| places[node as usize] = place);
+    let places = places(order);
     let is_late = |(node, &is_odd): (usize, &bool)| {
         let (mut first, mut last) = (usize::MAX, 0);
-        let mut see = |sender: NodeIndex| {
-            let place = places[sender as usize];
+        let see = |sender: NodeIndex| {
+            let place = places[sender as usize] as usize;
             (first, last) = (first.min(place), last.max(place));
         };
         is_odd
-            && (!senders(node as NodeIndex, &mut see) || first > last || (last - first) * parts > order.len())
+            && (!model.senders(node as NodeIndex, see)
+                || first > last
+                || (last - first) * parts > order.len())
     };
     sides.iter().enumerate().map(is_late).collect()
 }
 
+/// Where each node comes in an order.
+pub(crate) fn places(order: &[NodeIndex]) -> Vec<u32> {
+    let mut places = vec![0; order.len()];
+    (0..).zip(order).for_each(|(place, &node)| places[node as usize] = place);
+    places
+}
+
 #[cfg(test)]
 mod tests {
+    use netloom_units::Time;
+
+    use crate::Scheduler;
+
     use super::*;
 
     #[test]
@@ -89,17 +94,42 @@ mod tests {
         }
     }
 
-    /// A line of nodes, of which the last one also gets messages from the first.
+    /// A line of nodes, of which the last one also gets messages from the first. Nobody knows who sends to node 5.
+    struct Line;
+
+    impl Model for Line {
+        type Node = ();
+        type Payload = ();
+
+        fn senders(&self, id: NodeIndex, each: impl FnMut(NodeIndex)) -> bool {
+            [id - 1, (id + 1) % 20].into_iter().for_each(each);
+            id != 5
+        }
+
+        fn start(&self, (): &mut (), _: NodeIndex, _: &mut impl Scheduler<()>) {}
+
+        fn handle(
+            &self,
+            (): &mut (),
+            _: NodeIndex,
+            _: Time,
+            _: u32,
+            (): &mut (),
+            _: &mut impl Scheduler<()>,
+        ) {
+        }
+
+        fn advance(&self, (): &mut (), _: NodeIndex, _: Time, _: &mut impl Scheduler<()>) -> Option<Time> {
+            None
+        }
+    }
+
     #[test]
     fn who_gets_messages_from_far_apart_is_late() {
         let order: Vec<NodeIndex> = (0..20).collect();
         let sides: Vec<bool> = (0..20).map(|node| node % 2 == 1).collect();
-        let senders = |node: NodeIndex, each: &mut dyn FnMut(NodeIndex)| {
-            [node - 1, (node + 1) % 20].into_iter().for_each(each);
-            node != 5
-        };
         let wanted: Vec<bool> = (0..20).map(|node| [5, 19].contains(&node)).collect();
-        assert_eq!(late(&order, &sides, 4, senders), wanted);
-        assert_eq!(late(&order, &sides, 20, senders), sides);
+        assert_eq!(late(&Line, &order, &sides, 4), wanted);
+        assert_eq!(late(&Line, &order, &sides, 20), sides);
     }
 }

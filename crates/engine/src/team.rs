@@ -15,7 +15,7 @@ use crate::exchange::{Exchange, Letters};
 use crate::inboxes::Ahead;
 use crate::model::{Model, NodeIndex, TIMER};
 use crate::order::Order;
-use crate::partition::{contiguous, late};
+use crate::partition::{contiguous, late, places};
 use crate::turns::Sequence;
 use crate::wheel::{Event, Wheel};
 
@@ -127,7 +127,13 @@ impl<'e, M: Model> Team<'e, M> {
                 outbox: Outbox {
                     part: part as u32,
                     homes: (threads > 1).then(|| Arc::clone(homes)),
-                    wheel: Wheel::new(sequence.places(), threads == 1, grid.windows, grid.slots, grid.epoch),
+                    wheel: Wheel::new(
+                        places(&sequence.nodes),
+                        threads == 1,
+                        grid.windows,
+                        grid.slots,
+                        grid.epoch,
+                    ),
                     mail: (0..threads).map(|_| Letters::default()).collect(),
                     mail_first: u64::MAX,
                     soon: Default::default(),
@@ -201,8 +207,7 @@ impl<'e, M: Model> Team<'e, M> {
         }
         let threads = workers.len();
         let order = setup.order.clone().unwrap_or_else(|| (0..homes.len() as NodeIndex).collect());
-        let senders = |id, each: &mut dyn FnMut(NodeIndex)| model.senders(id, each);
-        let late = workers[0].sides.map(|sides| late(&order, sides, threads, senders));
+        let late = workers[0].sides.map(|sides| late(model, &order, sides, threads));
         // One more each, so that idle nodes are shared, too.
         let parts = contiguous(&order, late.as_deref(), |node| loads[node as usize] + 1, threads);
         let mut work = vec![Work::default(); threads];

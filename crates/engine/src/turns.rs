@@ -45,11 +45,14 @@ impl Sequence {
             });
             last.filter(|_| are_here)
         };
-        let mut behind: Vec<(u32, u32)> =
-            odd.iter().filter_map(|&node| Some((last_sender(node)?, node))).collect();
+        let (mut behind, mut late) = (Vec::new(), Vec::new());
+        for node in odd {
+            match last_sender(node) {
+                Some(place) => behind.push((place, node)),
+                None => late.push(node),
+            }
+        }
         behind.sort_by_key(|&(place, _)| place);
-        let mut is_early = vec![false; ids.len()];
-        behind.iter().for_each(|&(_, node)| is_early[node as usize] = true);
         let mut behind = behind.into_iter().peekable();
         let mut nodes = Vec::with_capacity(ids.len());
         let last = (even.len() as u32).saturating_sub(1);
@@ -63,15 +66,8 @@ impl Sequence {
             }
         }
         let early = nodes.len() as u32;
-        nodes.extend(odd.into_iter().filter(|&node| !is_early[node as usize]));
+        nodes.append(&mut late);
         Sequence { nodes, early }
-    }
-
-    /// The place of each node.
-    pub(crate) fn places(&self) -> Vec<u32> {
-        let mut places = vec![0; self.nodes.len()];
-        (0..).zip(&self.nodes).for_each(|(place, &node)| places[node as usize] = place);
-        places
     }
 }
 

@@ -289,7 +289,7 @@ impl<P: Copy + Default> Wheel<P> {
     /// Begins the window behind the current one, too, of the other side; returns its end. Turns are still taken in the current one until they are [turned over](Self::turn_over).
     pub(crate) fn begin_next_window(&mut self) -> Time {
         let next = self.current + 1;
-        // The ring does not begin with it.
+        // The ring begins with the window before it, so that one fewer is near.
         self.other = self.stand_of(next + 1, self.near.saturating_sub(1));
         self.other.begin(next, self.slot(next), self.windows)
     }

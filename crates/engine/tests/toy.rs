@@ -203,7 +203,7 @@ proptest! {
             let sides = has_sides.then(sides);
             let as_given: Vec<NodeIndex> = (0..NODES).collect();
             let cut = order.as_ref().unwrap_or(&as_given);
-            let late = sides.as_ref().map(|sides| late(cut, sides, threads, |id, each| model.senders(id, each)));
+            let late = sides.as_ref().map(|sides| late(&model, cut, sides, threads));
             let setup = Setup {
                 parts: Some(contiguous(cut, late.as_deref(), |_| 1, threads)),
                 order: order.clone(),

@@ -1,6 +1,6 @@
 //! How the engine cuts time, and on which thread each node runs.
 
-use netloom_engine::{Balance, Model, NodeIndex, Setup, Sides, contiguous, late};
+use netloom_engine::{Balance, NodeIndex, Setup, Sides, contiguous, late};
 use netloom_topology::{Channel, Network, NodeId};
 use netloom_units::{Bytes, Time};
 use netloom_workload::Rails;
@@ -39,8 +39,7 @@ pub(crate) fn setup(world: &World, threads: usize, until: Time) -> Setup {
     let order = neighbour_order(network);
     let placed = (threads > 1).then(|| {
         let ports = |node| network.ports(node).len() as u64;
-        let senders = |id, each: &mut dyn FnMut(NodeIndex)| world.senders(id, each);
-        let late = sides.as_ref().map(|sides| late(&order, &sides.of, threads, senders));
+        let late = sides.as_ref().map(|sides| late(world, &order, &sides.of, threads));
         // Until it shows who has how much to do, as if all ports were as busy.
         (contiguous(&order, late.as_deref(), ports, threads), Balance::default())
     });
