@@ -114,7 +114,16 @@ impl Receiver {
             }
             // Where packets take many paths, most come out of order.
             if !matches!(transport.reliability, Reliability::GoBackN(_) | Reliability::Bitmap(_)) {
-                let reply = self.take_out_of_order(transport, arrival.seq, arrival.payload);
+                let reply = match self.received.insert_above(arrival.seq) {
+                    Some(is_new) => {
+                        self.note_early(arrival.seq);
+                        if is_new {
+                            self.deliver(arrival.payload, self.received.base());
+                        }
+                        self.acknowledge(transport, true)
+                    }
+                    None => self.take_out_of_order(transport, arrival.seq, arrival.payload),
+                };
                 return Answer { earlier: None, reply, notify: false };
             }
         }
@@ -222,12 +231,18 @@ impl Receiver {
         let expected = self.received.base();
         let new = self.received.insert_out_of_order(seq);
         if new {
-            self.seen.delivered += u64::from(payload);
-            // One joins the buffer, and what it makes complete leaves.
-            self.resequencing = self.resequencing + 1 - (self.received.base() - expected);
-            self.seen.max_resequencing = self.seen.max_resequencing.max(self.resequencing);
+            self.deliver(payload, expected);
         }
         new
+    }
+
+    /// A new packet has come, after or before which `expected` is missing or was.
+    #[inline(always)]
+    fn deliver(&mut self, payload: u16, expected: u32) {
+        self.seen.delivered += u64::from(payload);
+        // It joins the buffer, and what it makes complete leaves.
+        self.resequencing = self.resequencing + 1 - (self.received.base() - expected);
+        self.seen.max_resequencing = self.seen.max_resequencing.max(self.resequencing);
     }
 
     /// Packets that wait for one with a lower number now.

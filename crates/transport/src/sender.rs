@@ -289,6 +289,13 @@ impl Sender {
                 return 1;
             }
             if !matches!(transport.reliability, Reliability::GoBackN(_)) {
+                // Where packets take many paths, most come out of order.
+                if ack.cumulative <= self.acked.base()
+                    && let Some(is_new) = self.acked.insert_above(ack.seq)
+                {
+                    self.in_flight -= u32::from(is_new);
+                    return is_new.into();
+                }
                 return self.note_numbers(ack.seq, ack.cumulative);
             }
         }

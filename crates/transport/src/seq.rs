@@ -73,6 +73,18 @@ impl SeqSet {
         is_new
     }
 
+    /// Adds a number that is near above the base, which then stays where it is; returns whether it is new. Of any other number says nothing, and does not add it.
+    #[inline(always)]
+    pub(crate) fn insert_above(&mut self, seq: u32) -> Option<bool> {
+        let ahead = seq.wrapping_sub(self.base);
+        if !(1..u64::BITS).contains(&ahead) {
+            return None;
+        }
+        let is_new = self.near >> ahead & 1 == 0;
+        self.near |= 1 << ahead;
+        Some(is_new)
+    }
+
     #[cold]
     #[inline(never)]
     fn insert_far(&mut self, seq: u32) -> bool {
@@ -135,7 +147,8 @@ mod tests {
             let mut set = SeqSet::default();
             let mut model = std::collections::BTreeSet::new();
             for number in numbers {
-                prop_assert_eq!(set.insert(number), model.insert(number));
+                let is_new = set.insert_above(number).unwrap_or_else(|| set.insert(number));
+                prop_assert_eq!(is_new, model.insert(number));
                 let base = (0..).find(|n| !model.contains(n)).unwrap();
                 prop_assert_eq!(set.base(), base);
                 prop_assert_eq!(set.is_contiguous(), model.iter().all(|&n| n < base));
