@@ -163,21 +163,31 @@ pub struct PortStats {
     pub(crate) waiting: u128,
 }
 
-/// What a port has sent and kept waiting.
+/// What a port has sent and kept waiting. No two sums that every packet adds to lie side by side: two words would be put together, added to at once, and cost more than apart.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C, packed(8))]
 pub(crate) struct Traffic {
     pub(crate) bytes: u64,
-    pub(crate) packets: u64,
-    pub(crate) busy: Time,
-    pub(crate) max_queue: u64,
     pub(crate) waiting: u128,
+    pub(crate) packets: u64,
+    pub(crate) max_queue: u64,
+    pub(crate) busy: Time,
 }
 
 impl Traffic {
     /// So many bytes wait.
     #[inline(always)]
     pub(crate) fn note_queue(&mut self, bytes: u64) {
-        self.max_queue = self.max_queue.max(bytes);
+        if bytes > self.max_queue {
+            self.raise(bytes);
+        }
+    }
+
+    // A call, so that what is rare is jumped over.
+    #[cold]
+    #[inline(never)]
+    fn raise(&mut self, bytes: u64) {
+        self.max_queue = bytes;
     }
 }
 
