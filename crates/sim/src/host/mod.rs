@@ -573,13 +573,10 @@ impl Host {
             && !world.numbering.has_subflows();
         while let Some((mut packet, concerns_others)) = self.make_packet(world, id, slot, at, out) {
             self.nic.send_now(NIC, &mut packet, at, &world.rules, &mut Channels(out));
-            let (free_at, from) = (self.nic.free_at(NIC), self.may_send_from(world, slot));
-            if !is_alone
-                || from.is_none_or(|from| from > free_at)
-                || free_at >= until.min(out.next_timer())
-                || !self.nic.is_open(NIC, 0)
-            {
-                self.line_up(world, slot, from.is_some(), &packet, concerns_others);
+            let free_at = self.nic.free_at(NIC);
+            let may_go_on = is_alone && free_at < until.min(out.next_timer()) && self.nic.is_open(NIC, 0);
+            let goes_on = |from| may_go_on && from <= free_at;
+            if self.line_up(world, slot, &packet, concerns_others, goes_on).is_some() {
                 break;
             }
             at = free_at;
@@ -597,8 +594,7 @@ impl Host {
         out: &mut impl Scheduler<Message>,
     ) -> Option<(u8, Packet)> {
         let (packet, concerns_others) = self.make_packet(world, id, slot, at, out)?;
-        let can_more = self.may_send_from(world, slot).is_some();
-        Some((self.line_up(world, slot, can_more, &packet, concerns_others)?, packet))
+        Some((self.line_up(world, slot, &packet, concerns_others, |_| false)?, packet))
     }
 
     /// The next packet of the flow whose turn it is, and whether that concerns the other subflows of its connection.
@@ -611,21 +607,21 @@ impl Host {
         at: Time,
         out: &mut impl Scheduler<Message>,
     ) -> Option<(Packet, bool)> {
-        let flow = self.flows[slot as usize].as_mut()?;
+        let Host { flows, decider, random, connections, departed, .. } = self;
+        let flow = flows[slot as usize].as_mut()?;
         let Some(mut next) = flow.sender.take(&world.transport, at) else {
             flow.in_turn = false;
             return None;
         };
         let mut concerns_others = false;
         if world.numbering.has_subflows() {
-            (next, concerns_others) = subflows::take(&mut self.connections, world, flow, next);
+            (next, concerns_others) = subflows::take(connections, world, flow, next);
         }
         let size = u32::from(next.payload) + world.transport.options.header.0 as u32;
         let tag = match flow.settled {
             Some(tag) => tag.bits(),
-            None => self.choose_path(world, id, slot, u32::from(next.payload), at),
+            None => flow.choose_path(world, decider, random, id, u32::from(next.payload), at),
         };
-        let flow = self.flows[slot as usize].as_mut()?;
         let mut packet = Packet {
             sent: at,
             src: id,
@@ -645,7 +641,7 @@ impl Host {
             packet.flags.turn(halt.is_turned);
         }
         if let Some(departures) = &mut flow.departures {
-            let training = self.departed.as_mut().and_then(|departed| departed.training.as_mut());
+            let training = departed.as_mut().and_then(|departed| departed.training.as_mut());
             departures.on_sent(world, training, at);
         }
         if let Some(least) = world.hint {
@@ -659,24 +655,23 @@ impl Host {
         Some((packet, concerns_others))
     }
 
-    /// From when on a flow may send, if it may.
-    #[inline(always)]
-    fn may_send_from(&self, world: &World, slot: u32) -> Option<Time> {
-        self.flows[slot as usize].as_ref()?.ready(world, self.decider.as_deref(), self.stopped)
-    }
-
-    /// A flow that has sent a packet goes to the end of its line, if it can send more; returns the line.
+    /// A flow that has sent a packet goes to the end of its line, if it can send more; returns the line. Unless it goes on at once, as `goes_on` says of the instant from which on it may.
     #[inline(always)]
     fn line_up(
         &mut self,
         world: &World,
         slot: u32,
-        can_more: bool,
         packet: &Packet,
         concerns_others: bool,
+        goes_on: impl FnOnce(Time) -> bool,
     ) -> Option<u8> {
-        let flow = self.flows[slot as usize].as_mut()?;
-        flow.in_turn = can_more;
+        let Host { flows, decider, stopped, .. } = self;
+        let flow = flows[slot as usize].as_mut()?;
+        let from = flow.ready(world, decider.as_deref(), *stopped);
+        if from.is_some_and(goes_on) {
+            return None;
+        }
+        flow.in_turn = from.is_some();
         let lane = flow.lane;
         if flow.in_turn {
             self.turns.push(lane, slot);
@@ -687,24 +682,6 @@ impl Host {
             self.offer(world, world.numbering.flow(packet.flow));
         }
         Some(lane)
-    }
-
-    /// The path of the packet with so much payload that a flow sends at `at`: as its congestion control says, or else routing.
-    #[inline(never)]
-    fn choose_path(&mut self, world: &World, id: u32, slot: u32, payload: u32, at: Time) -> u32 {
-        let Host { flows, decider, random, .. } = self;
-        let Some(flow) = &mut flows[slot as usize] else { return 0 };
-        if let Some(path) = flow.sender.path(&world.transport, |p| random.random_bool(p)) {
-            return path;
-        }
-        let Some(decider) = decider else { return 0 };
-        let dst = flow.dst;
-        let tags = || world.routes(at).tags(id, dst);
-        let tag = decider.tag(flow.at, payload, at, tags, random);
-        if !flow.sender.knows_paths() {
-            flow.settled = decider.settled(flow.at, flow.sender.oldest());
-        }
-        tag.bits()
     }
 
     #[inline(always)]
@@ -972,6 +949,30 @@ impl Flow {
             self.timer = deadline.max(now);
             out.timer(self.timer, Message::FlowTimer { slot, flow: self.at.key.flow });
         }
+    }
+
+    /// The path of the packet with so much payload that it sends at `at`: as its congestion control says, or else routing.
+    #[inline(never)]
+    fn choose_path(
+        &mut self,
+        world: &World,
+        decider: &mut Option<Box<Decider>>,
+        random: &mut Stream,
+        src: u32,
+        payload: u32,
+        at: Time,
+    ) -> u32 {
+        if let Some(path) = self.sender.path(&world.transport, |p| random.random_bool(p)) {
+            return path;
+        }
+        let Some(decider) = decider else { return 0 };
+        let dst = self.dst;
+        let tags = || world.routes(at).tags(src, dst);
+        let tag = decider.tag(self.at, payload, at, tags, random);
+        if !self.sender.knows_paths() {
+            self.settled = decider.settled(self.at, self.sender.oldest());
+        }
+        tag.bits()
     }
 
     /// Whether it can send, and from when on.
