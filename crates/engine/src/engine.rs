@@ -433,6 +433,7 @@ impl<M: Model> Worker<'_, M> {
     }
 
     /// One node's turn: its events of the window in order, then everything that happens inside it until the end.
+    #[inline(always)]
     fn take_turn(&mut self, local: u32, &Span { end, is_whole, .. }: &Span) {
         self.outbox.running = Running { local, window_end: end };
         self.outbox.now = self.start;
@@ -753,6 +754,11 @@ impl<P: Copy + Default> Scheduler<P> for Outbox<P> {
     #[inline(always)]
     fn is_last_of_instant(&self) -> bool {
         is_of_instants(self.to_next)
+    }
+
+    #[inline(always)]
+    fn turn_end(&self) -> Time {
+        self.running.window_end
     }
 
     fn tally(&mut self, amount: u64) {

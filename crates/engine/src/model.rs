@@ -169,6 +169,12 @@ pub trait Scheduler<P> {
     /// wait for the end of the instant may be done at once. An executor that does not know says no.
     fn is_last_of_instant(&self) -> bool;
 
+    /// The end of the node's running turn: [`Model::advance`] will be called with it, and nobody looks at the node before. Zero if the executor knows of none.
+    #[inline(always)]
+    fn turn_end(&self) -> Time {
+        Time::ZERO
+    }
+
     /// Adds to the run's progress count (finished flows, say), which [`Progress`](crate::Progress) reports.
     fn tally(&mut self, amount: u64);
 }

@@ -88,6 +88,11 @@ pub trait Wire {
     fn depart(&mut self, departure: Departure<'_>);
     /// A credit goes back to node `to` beside channel `channel`.
     fn credit(&mut self, to: u32, channel: u32, arrival: Time, credit: Credit);
+    /// Nobody looks at a port before this instant, and then all ports have come to it: what certainly begins by then may be handed on at once. Zero if that is not known.
+    #[inline(always)]
+    fn unwatched_until(&self) -> Time {
+        Time::ZERO
+    }
 }
 
 /// How a packet leaves a node.
@@ -235,7 +240,7 @@ impl PortStats {
             returns,
             paused: hold.paused + end.saturating_sub(hold.since),
             pauses: hold.pauses,
-            waiting: waiting.wrapping_add(u128::from(port.queued) * u128::from(end.0)),
+            waiting: waiting.wrapping_add(u128::from(port.waiting()) * u128::from(end.0)),
         }
     }
 
@@ -339,6 +344,8 @@ pub struct Port {
     pub(crate) rare: Option<Box<Rare>>,
     pub(crate) to: u32,
     pub(crate) rank: u8,
+    /// Packets that have been handed on early, of which it is not known yet that they have begun: all of `sending` bytes, one behind the other, the last one until `free_at`. They are among the bytes `queued`.
+    pub(crate) early: u8,
 }
 
 impl Port {
@@ -361,6 +368,7 @@ impl Port {
             rare: None,
             to: spec.to,
             rank: spec.rank,
+            early: 0,
         };
         port.set_rate(spec.rate, head_at(spec.rate, cut_through));
         if !spec.changes.is_empty() {
@@ -424,14 +432,89 @@ impl Port {
         self.occupied & !self.closed
     }
 
-    /// A packet comes to wait in a lane.
+    /// A packet comes to wait in a lane of a port that hands on nothing early.
     #[inline(always)]
     pub(crate) fn note_arrival(&mut self, size: u16, lane: usize, now: Time) {
-        self.occupied |= 1 << lane;
+        self.note_place(size, lane, now);
         self.queued += u64::from(size);
         self.stats.note_queue(self.queued);
+    }
+
+    /// The same where packets may have been handed on early.
+    #[inline(always)]
+    pub(crate) fn note_arrival_behind_early(&mut self, size: u16, lane: usize, now: Time) {
+        self.note_place(size, lane, now);
+        self.note_more(size, now);
+    }
+
+    #[inline(always)]
+    fn note_place(&mut self, size: u16, lane: usize, now: Time) {
+        self.occupied |= 1 << lane;
         let weight = u128::from(size) * u128::from(now.0);
         self.stats.waiting = self.stats.waiting.wrapping_sub(weight);
+    }
+
+    /// Hands on a packet that goes first of all that wait and may still come, though it begins only when the port is free: if nobody looks before that, and nothing rare is to be looked at
+    /// then.
+    #[inline(always)]
+    pub(crate) fn start_early<'p>(
+        &mut self,
+        packet: &'p mut Packet,
+        now: Time,
+        wire: &impl Wire,
+    ) -> Option<Departure<'p>> {
+        let (start, size) = (self.free_at, packet.size);
+        let is_alike = self.early == 0 || self.sending == size && self.early < u8::MAX;
+        if !is_alike || start >= wire.unwatched_until() || self.watch_from <= start {
+            return None;
+        }
+        let departure = self.start(packet, true);
+        self.early += 1;
+        self.note_more(size, now);
+        let weight = u128::from(size) * u128::from((start - now).0);
+        self.stats.waiting = self.stats.waiting.wrapping_add(weight);
+        departure
+    }
+
+    /// Forgets those of the packets handed on early that begin before an instant.
+    fn forget_early_before(&mut self, now: Time) {
+        let duration = u64::from(self.pace.take_whole(self.sending));
+        while self.early > 0 && self.free_at - Time(duration * u64::from(self.early)) < now {
+            self.early -= 1;
+            self.queued -= u64::from(self.sending);
+        }
+    }
+
+    /// The port has come to where it is free: all that has been handed on early has begun.
+    #[inline(always)]
+    pub(crate) fn forget_early(&mut self) {
+        if self.early > 0 {
+            self.queued = self.waiting();
+            self.early = 0;
+        }
+    }
+
+    /// Bytes in all lanes once what has been handed on early has begun.
+    #[inline(always)]
+    pub(crate) fn waiting(&self) -> u64 {
+        self.queued - u64::from(self.early) * u64::from(self.sending)
+    }
+
+    /// So many bytes more wait.
+    #[inline(always)]
+    fn note_more(&mut self, size: u16, now: Time) {
+        self.queued += u64::from(size);
+        if self.queued > self.stats.max_queue {
+            self.note_longest(now);
+        }
+    }
+
+    // A call, so that what is rare is jumped over.
+    #[cold]
+    #[inline(never)]
+    fn note_longest(&mut self, now: Time) {
+        self.forget_early_before(now);
+        self.stats.max_queue = self.stats.max_queue.max(self.queued);
     }
 
     /// A packet of `went` bytes that waited gives its place to one of `came` bytes.

@@ -106,16 +106,24 @@ impl Ports {
         while state.occupied != 0 && state.free_at < moment.at {
             start_next(state, index, queues, turns, rules, dropped, wire);
         }
-        if state.occupied == 0 {
+        let is_idle = state.occupied == 0;
+        if is_idle && state.free_at <= moment.at {
             // A packet of a lane that is served in turn must be seen by the round robin.
-            let goes_first = lane <= rules.top || moment.is_over && lane < rules.first_shared;
-            if state.free_at <= moment.at && goes_first {
+            if lane <= rules.top || moment.is_over && lane < rules.first_shared {
                 start_at_once(state, packet, moment.at, dropped, wire);
                 return Fate::Queued;
             }
-            waiting[index / 64] |= 1 << (index % 64);
             // Nothing waited, so the port was idle from its last transmission until now.
-            state.free_at = state.free_at.max(moment.at);
+            state.free_at = moment.at;
+        } else if lane <= rules.top
+            && state.occupied >> lane & 1 == 0
+            && let Some(departure) = state.start_early(packet, moment.at, wire)
+        {
+            wire.depart(departure);
+            return Fate::Queued;
+        }
+        if is_idle {
+            waiting[index / 64] |= 1 << (index % 64);
         }
         if rules.watches_queues {
             if state.faults().is_some() && is_taken(state, packet, moment.at, queues, rules, dropped) {
@@ -131,7 +139,7 @@ impl Ports {
                 state.mark(packet, queued, rules, random);
             }
         }
-        state.note_arrival(packet.size, lane, moment.at);
+        state.note_arrival_behind_early(packet.size, lane, moment.at);
         queues.push(state.lane(lane), packet);
         Fate::Queued
     }
@@ -567,7 +575,7 @@ impl Ports {
         self.advance_port(port, now, rules, wire);
         let state = &self.ports[usize::from(port)];
         let sending = if state.free_at > now { u64::from(state.sending) } else { 0 };
-        state.queued + sending
+        state.waiting() + sending
     }
 
     /// How much of its channel's rate a port has used lately, in 65,536ths, by what started before `now`; 0 unless rates are estimated.
@@ -734,7 +742,7 @@ impl Ports {
 
     /// Bytes waiting at a port, as of the last advance.
     pub fn queued(&self, port: u16) -> u64 {
-        self.ports[usize::from(port)].queued
+        self.ports[usize::from(port)].waiting()
     }
 
     /// What a port has seen, as of the last advance, with bytes that still wait and a pause that still lasts counted up to `end`.
@@ -925,6 +933,7 @@ fn start_next(
     dropped: &mut Option<Box<Dropped>>,
     wire: &mut impl Wire,
 ) {
+    state.forget_early();
     let lane = next_lane(state.occupied, index, queues, turns, rules);
     let (packet, is_empty) = queues.pop(state.lane(lane));
     state.note_start(packet.size, lane, is_empty);
@@ -948,6 +957,7 @@ fn start_at_once(
     dropped: &mut Option<Box<Dropped>>,
     wire: &mut impl Wire,
 ) {
+    state.forget_early();
     state.free_at = now;
     let size = u64::from(packet.size);
     match state.start(packet, false) {

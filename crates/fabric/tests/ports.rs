@@ -56,6 +56,49 @@ fn a_packet_arriving_when_a_transmission_would_start_takes_part_in_the_choice() 
     assert_eq!(node.left.at(10), [(0, 1200), (7, 1264), (1, 1464)]);
 }
 
+/// An ACK that comes at 100 ns waits for the data packet until 200 ns; the next one, which is as large, until 264 ns, and a larger one until 328 ns.
+#[test]
+fn what_goes_first_is_handed_on_early_if_nobody_looks_before_it_begins() {
+    for (until, early) in [(0, 1), (200, 1), (201, 2), (265, 3), (1000, 3)] {
+        let mut node = one_port(options());
+        node.left.unwatched_until = ns(until);
+        node.put(ns(0), 0, data(0, 200), true);
+        node.put(ns(100), 0, ack(7), false);
+        node.put(ns(100), 0, ack(8), false);
+        node.put(ns(110), 0, Packet { size: 100, ..ack(9) }, false);
+        node.put(ns(120), 0, data(1, 200), true);
+        assert_eq!(node.left.packets.len(), early);
+        assert_eq!(node.advance(ns(1000)), None);
+        assert_eq!(node.left.at(10), [(0, 1200), (7, 1264), (8, 1328), (9, 1428), (1, 1628)]);
+        let stats = node.ports.stats_of(0, ns(1000));
+        assert_eq!((stats.max_queue, stats.packets, stats.busy), (428, 5, ns(628)));
+        assert_eq!(stats.queue_integral(), 1000 * (64 * 100 + 64 * 164 + 100 * 218 + 200 * 308));
+        assert_eq!(node.ports.queued(0), 0);
+    }
+}
+
+/// What has been handed on early counts as waiting for as long as it would, in the longest queue, too.
+#[test]
+fn what_is_handed_on_early_waits_until_it_begins() {
+    for until in [0, 10_000] {
+        let mut node = one_port(options());
+        node.left.unwatched_until = ns(until);
+        node.put(ns(0), 0, data(0, 200), true);
+        node.put(ns(1), 0, ack(1), false);
+        node.put(ns(2), 0, ack(2), false);
+        // The first ACK begins at 200 ns; at that instant it still waits.
+        node.put(ns(200), 0, data(3, 100), false);
+        node.put(ns(201), 0, data(4, 100), false);
+        node.advance(ns(5000));
+        assert_eq!(node.ports.stats_of(0, ns(5000)).max_queue, 264);
+        // Nothing is left of it after the port has been idle.
+        node.put(ns(6000), 0, data(5, 300), false);
+        node.put(ns(6001), 0, data(6, 1), false);
+        node.advance(ns(9000));
+        assert_eq!(node.ports.stats_of(0, ns(9000)).max_queue, 300);
+    }
+}
+
 #[test]
 fn a_full_queue_drops_data_and_never_control() {
     let mut node = one_port(FabricOptions { buffer: Some(Bytes(400)), ..options() });
@@ -282,7 +325,7 @@ fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
         all.sort_unstable();
         let of = |(seq, (at, ingress, port, size, kind, lanes)): (usize, (u64, u16, u16, u16, u32, u32))| {
             let packet = match kind {
-                0 => ack(seq as u32),
+                0 => Packet { size: if size % 3 == 1 { size } else { 64 }, ..ack(seq as u32) },
                 1 => pause(ingress, lanes),
                 _ => Packet { flags: Flags::new((kind % 2) as u8, false), ..data(seq as u32, size) },
             };
@@ -306,7 +349,7 @@ struct Seen {
 }
 
 /// Runs the arrivals, looking at all ports every `window` ns and at `looks`. Under credits, what leaves comes back as a credit
-/// 1500 ns after its transmission began, at the earliest.
+/// 1500 ns after its transmission began, at the earliest. If it `is_eager`, ports know when an instant is over and when somebody looks next.
 fn run(fabric: &Fabric, vcs: u8, arrivals: &[Arrival], window: u64, looks: &[u64], is_eager: bool) -> Seen {
     let is_pfc = matches!(fabric.flow_control, FlowControl::Pfc(_) | FlowControl::PfcShared(_));
     let has_credits = matches!(fabric.flow_control, FlowControl::Credits(_));
@@ -342,6 +385,8 @@ fn run(fabric: &Fabric, vcs: u8, arrivals: &[Arrival], window: u64, looks: &[u64
         let at = Time(key.0);
         if let Some(arrival) = event {
             came += usize::from(!matches!(arrival.packet.kind, PacketKind::Pause | PacketKind::Credit));
+            let look = agenda.keys().find(|next| next.1 >= 2).filter(|_| is_eager);
+            node.left.unwatched_until = look.map_or(Time::ZERO, |look| Time(look.0));
             let is_over = is_eager && agenda.keys().next().is_none_or(|next| (next.0, next.1) > (key.0, 1));
             let fate = node.put(at, arrival.port, arrival.packet, is_over);
             fates.push((arrival.packet.seq, fate != Fate::Queued));

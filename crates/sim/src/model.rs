@@ -217,6 +217,26 @@ impl<S: Scheduler<Message>> Wire for Channels<'_, S> {
     }
 }
 
+/// The same where nobody asks about ports before the end of the running turn.
+pub(crate) struct UnwatchedChannels<'a, S>(pub(crate) &'a mut S);
+
+impl<S: Scheduler<Message>> Wire for UnwatchedChannels<'_, S> {
+    #[inline(always)]
+    fn depart(&mut self, departure: Departure<'_>) {
+        Channels(&mut *self.0).depart(departure);
+    }
+
+    #[inline(always)]
+    fn credit(&mut self, to: u32, channel: u32, arrival: Time, credit: Credit) {
+        Channels(&mut *self.0).credit(to, channel, arrival, credit);
+    }
+
+    #[inline(always)]
+    fn unwatched_until(&self) -> Time {
+        self.0.turn_end()
+    }
+}
+
 impl Model for World {
     type Node = Node;
     type Payload = Message;
@@ -433,11 +453,14 @@ fn take_other_turn(world: &World, node: &mut Node, id: NodeIndex, turn: impl Tur
         Node::Switch(switch) if switch.duties == Duties::Lossless => {
             turn.run(&mut AtLossless { world, switch, id })
         }
-        Node::Switch(switch) if switch.duties == Duties::Trims => {
-            turn.run(&mut AtTrimming { world, switch, id })
-        }
+        Node::Switch(switch) if switch.duties == Duties::Trims => take_trimming_turn(world, switch, id, turn),
         other => take_rare_turn(world, other, id, turn),
     }
+}
+
+#[inline(never)]
+fn take_trimming_turn(world: &World, switch: &mut Switch, id: NodeIndex, turn: impl Turn<Message>) {
+    turn.run(&mut AtTrimming { world, switch, id });
 }
 
 #[inline(never)]

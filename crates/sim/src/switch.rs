@@ -15,7 +15,7 @@ use netloom_topology::{ChannelId, PortId};
 use netloom_units::random::Stream;
 use netloom_units::{Time, fetch};
 
-use crate::model::{Channels, Message, World};
+use crate::model::{Channels, Message, UnwatchedChannels, World};
 use crate::reports::Reports;
 use crate::sampler::Sampler;
 pub(crate) use conweave::Held;
@@ -119,11 +119,32 @@ impl Switch {
         foreseen: u32,
         out: &mut impl Scheduler<Message>,
     ) {
-        let exit = self.exit(world, id, now, packet, foreseen, out);
-        let moment = Moment { at: now, is_over: out.is_last_of_instant() };
         if TRIMS {
+            let exit = self.exit(world, id, now, packet, foreseen, out);
+            let moment = Moment { at: now, is_over: out.is_last_of_instant() };
             return self.enqueue(world, id, moment, exit.port, packet, out);
         }
+        let Some(exit) = self.foreseen_exit(world, packet, foreseen) else {
+            return self.forward_unforeseen(world, id, now, packet, out);
+        };
+        let moment = Moment { at: now, is_over: out.is_last_of_instant() };
+        let Switch { ports, random, .. } = self;
+        // Where ways are foreseen nobody asks how long queues are.
+        ports.enqueue_or_drop(exit, packet, moment, &world.rules, random, &mut UnwatchedChannels(out));
+    }
+
+    /// [`Self::forward`] of a packet whose way has not been foreseen, as it may depend on how long queues are.
+    #[inline(never)]
+    fn forward_unforeseen(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        packet: &mut Packet,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        let exit = self.choose_exit(world, id, now, packet, out);
+        let moment = Moment { at: now, is_over: out.is_last_of_instant() };
         let Switch { ports, random, .. } = self;
         ports.enqueue_or_drop(exit, packet, moment, &world.rules, random, &mut Channels(out));
     }

@@ -66,6 +66,8 @@ pub struct Left {
     pub packets: Vec<(u32, Time, Packet)>,
     /// Channel beside which it goes, arrival, credit.
     pub credits: Vec<(u32, Time, Credit)>,
+    /// When somebody looks next, if that is known.
+    pub unwatched_until: Time,
 }
 
 impl Wire for Left {
@@ -74,6 +76,9 @@ impl Wire for Left {
     }
     fn credit(&mut self, _: u32, channel: u32, arrival: Time, credit: Credit) {
         self.credits.push((channel, arrival, credit));
+    }
+    fn unwatched_until(&self) -> Time {
+        self.unwatched_until
     }
 }
 
