@@ -453,14 +453,11 @@ fn take_other_turn(world: &World, node: &mut Node, id: NodeIndex, turn: impl Tur
         Node::Switch(switch) if switch.duties == Duties::Lossless => {
             turn.run(&mut AtLossless { world, switch, id })
         }
-        Node::Switch(switch) if switch.duties == Duties::Trims => take_trimming_turn(world, switch, id, turn),
+        Node::Switch(switch) if switch.duties == Duties::Trims => {
+            turn.run(&mut AtTrimming { world, switch, id })
+        }
         other => take_rare_turn(world, other, id, turn),
     }
-}
-
-#[inline(never)]
-fn take_trimming_turn(world: &World, switch: &mut Switch, id: NodeIndex, turn: impl Turn<Message>) {
-    turn.run(&mut AtTrimming { world, switch, id });
 }
 
 #[inline(never)]
