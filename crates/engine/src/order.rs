@@ -75,10 +75,8 @@ impl Order {
         let count = events.len();
         let keys = events.enumerate().map(|(index, (at, source))| key(start, at, source, index));
         if count < FEW {
-            let mut greatest = 0;
-            for (end, key) in keys.enumerate() {
-                insert(&mut self.keys, &mut greatest, end as u8, key);
-            }
+            self.keys.iter_mut().zip(keys).for_each(|(place, key)| *place = key);
+            finish(&mut self.keys[..count]);
             self.keys[count] = LAST;
             &self.keys[..=count]
         } else if count <= SOME {
@@ -146,7 +144,7 @@ impl Order {
     }
 }
 
-/// Puts keys in order that nearly are.
+/// Puts keys in order that nearly are, or are few.
 #[inline(always)]
 fn finish(keys: &mut [Key]) {
     let mut greatest = 0;
@@ -176,22 +174,6 @@ impl Many {
     fn new() -> Self {
         Many { keys: zeroed_box(), spread: zeroed_box(), places: zeroed_box() }
     }
-}
-
-/// Puts a key in its place among the first `end`, which are in order, the greatest of them being known.
-#[inline(always)]
-fn insert(keys: &mut [Key; MANY + 1], greatest: &mut Key, end: u8, key: Key) {
-    if key >= *greatest {
-        *greatest = key;
-        keys[usize::from(end)] = key;
-        return;
-    }
-    let mut place = end;
-    while place > 0 && keys[usize::from(place - 1)] > key {
-        keys[usize::from(place)] = keys[usize::from(place - 1)];
-        place -= 1;
-    }
-    keys[usize::from(place)] = key;
 }
 
 /// Makes of counts, one byte each and at most 255 together, the sums of those before them: eight at a time.

@@ -432,24 +432,11 @@ impl Port {
         self.occupied & !self.closed
     }
 
-    /// A packet comes to wait in a lane of a port that hands on nothing early.
+    /// A packet comes to wait in a lane.
     #[inline(always)]
     pub(crate) fn note_arrival(&mut self, size: u16, lane: usize, now: Time) {
-        self.note_place(size, lane, now);
-        self.queued += u64::from(size);
-        self.stats.note_queue(self.queued);
-    }
-
-    /// The same where packets may have been handed on early.
-    #[inline(always)]
-    pub(crate) fn note_arrival_behind_early(&mut self, size: u16, lane: usize, now: Time) {
-        self.note_place(size, lane, now);
-        self.note_more(size, now);
-    }
-
-    #[inline(always)]
-    fn note_place(&mut self, size: u16, lane: usize, now: Time) {
         self.occupied |= 1 << lane;
+        self.note_more(size, now);
         let weight = u128::from(size) * u128::from(now.0);
         self.stats.waiting = self.stats.waiting.wrapping_sub(weight);
     }
@@ -514,7 +501,7 @@ impl Port {
     #[inline(never)]
     fn note_longest(&mut self, now: Time) {
         self.forget_early_before(now);
-        self.stats.max_queue = self.stats.max_queue.max(self.queued);
+        self.stats.note_queue(self.queued);
     }
 
     /// A packet of `went` bytes that waited gives its place to one of `came` bytes.

@@ -139,7 +139,7 @@ impl Ports {
                 state.mark(packet, queued, rules, random);
             }
         }
-        state.note_arrival_behind_early(packet.size, lane, moment.at);
+        state.note_arrival(packet.size, lane, moment.at);
         queues.push(state.lane(lane), packet);
         Fate::Queued
     }

@@ -60,22 +60,21 @@ impl SeqSet {
     /// [`Self::insert`], quick where numbers come out of order.
     #[inline(always)]
     pub(crate) fn insert_out_of_order(&mut self, seq: u32) -> bool {
-        // Of those below the base it is great.
-        let ahead = seq.wrapping_sub(self.base);
-        if ahead >= u64::BITS {
+        if let Some(is_new) = self.insert_above(seq) {
+            return is_new;
+        }
+        if seq != self.base {
             return self.insert_far(seq);
         }
-        let is_new = self.near >> ahead & 1 == 0;
-        self.near |= 1 << ahead;
-        if ahead == 0 {
-            self.move_up();
-        }
-        is_new
+        self.near |= 1;
+        self.move_up();
+        true
     }
 
     /// Adds a number that is near above the base, which then stays where it is; returns whether it is new. Of any other number says nothing, and does not add it.
     #[inline(always)]
     pub(crate) fn insert_above(&mut self, seq: u32) -> Option<bool> {
+        // Of those below the base it is great.
         let ahead = seq.wrapping_sub(self.base);
         if !(1..u64::BITS).contains(&ahead) {
             return None;
