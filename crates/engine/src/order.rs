@@ -23,16 +23,12 @@ const MANY: usize = u8::MAX as usize;
 /// So many have no keys.
 const MOST: usize = 1 << INDEX_BITS;
 
-/// An event's place in the order: its instant's place in its window, its source, its index.
+/// An event's place in the order: its instant's place in its window, in the first bits whatever the window's length; its source; its index.
 pub(crate) type Key = u64;
 
 /// Greater than any event's.
 const LAST: Key = u64::MAX;
 
-#[inline(always)]
-fn key(start: Time, at: Time, source: u32, index: usize) -> Key {
-    (at.0 - start.0) << (SOURCE_BITS + INDEX_BITS) | u64::from(source) << INDEX_BITS | index as u64
-}
 
 /// Which of the turn's events it is.
 #[inline(always)]
@@ -48,8 +44,8 @@ pub(crate) fn is_of_instants(difference: u64) -> bool {
 
 /// Orders one turn's events after the other's.
 pub(crate) struct Order {
-    /// Bits of a place in a window.
-    bits: u32,
+    /// By so much instants are shifted, that their places in a window begin with the first bit.
+    shift: u32,
     // A byte cannot leave them.
     keys: Box<[Key; MANY + 1]>,
     spread: Box<[Key; MANY + 1]>,
@@ -59,8 +55,8 @@ pub(crate) struct Order {
 impl Order {
     /// For windows of so many picoseconds.
     pub(crate) fn new(length: u64) -> Self {
-        let bits = u64::BITS - (length - 1).leading_zeros();
-        Order { bits, keys: Box::new([0; MANY + 1]), spread: Box::new([0; MANY + 1]), many: Many::new() }
+        let shift = (length - 1).leading_zeros().min(u64::BITS - 1);
+        Order { shift, keys: Box::new([0; MANY + 1]), spread: Box::new([0; MANY + 1]), many: Many::new() }
     }
 
     /// Whether so many events of one window have keys.
@@ -72,33 +68,40 @@ impl Order {
     /// The keys in order, of events of a window that begins at `start`, and behind them one that is greater, or at worst makes the last instant look shared.
     #[inline(always)]
     pub(crate) fn sort(&mut self, start: Time, events: impl ExactSizeIterator<Item = (Time, u32)>) -> &[Key] {
-        let count = events.len();
-        let keys = events.enumerate().map(|(index, (at, source))| key(start, at, source, index));
+        let (count, shift) = (events.len(), self.shift);
+        // The same for all, so that two additions make a key of it.
+        let base = (start.0 << shift).wrapping_neg();
+        let keys = events.enumerate().map(move |(index, (at, source))| {
+            (at.0 << shift).wrapping_add(u64::from(source) << INDEX_BITS).wrapping_add(base + index as u64)
+        });
         if count < FEW {
             self.keys.iter_mut().zip(keys).for_each(|(place, key)| *place = key);
-            finish(&mut self.keys[..count]);
+            insert_from(&mut self.keys[..count], 1);
             self.keys[count] = LAST;
             &self.keys[..=count]
         } else if count <= SOME {
             self.sort_some::<64>(keys)
         } else if count <= MANY {
             self.sort_some::<256>(keys)
+        } else if count <= 512 {
+            self.sort_many::<512>(keys)
+        } else if count <= 1024 {
+            self.sort_many::<1024>(keys)
+        } else if count <= 2048 {
+            self.sort_many::<2048>(keys)
         } else {
-            self.sort_many(keys)
+            self.sort_many::<MOST>(keys)
         }
     }
 
     #[inline(always)]
     fn sort_some<const STRETCHES: usize>(&mut self, events: impl ExactSizeIterator<Item = Key>) -> &[Key] {
-        let Order { bits, keys, spread, .. } = self;
+        let Order { keys, spread, .. } = self;
         let count = events.len();
-        // The stretches are the first bits of a place in the window.
-        let first_bit = SOURCE_BITS + INDEX_BITS + bits.saturating_sub(STRETCHES.ilog2());
-        let stretch = |key: Key| (key >> first_bit) as usize % STRETCHES;
         let mut places = [0u8; STRETCHES];
         for (key, event) in keys.iter_mut().zip(events) {
             *key = event;
-            places[stretch(event)] += 1;
+            places[stretch::<STRETCHES>(event)] += 1;
         }
         if keys[..count].is_sorted() {
             keys[count] = LAST;
@@ -106,7 +109,7 @@ impl Order {
         }
         add_up(&mut places);
         for &key in &keys[..count] {
-            let place = &mut places[stretch(key)];
+            let place = &mut places[stretch::<STRETCHES>(key)];
             spread[usize::from(*place)] = key;
             *place += 1;
         }
@@ -117,24 +120,22 @@ impl Order {
 
     /// As [`Self::sort_some`], with two bytes for a place, and a stretch or two for each event.
     #[inline(never)]
-    fn sort_many(&mut self, events: impl ExactSizeIterator<Item = Key>) -> &[Key] {
-        let Order { bits, many: Many { keys, spread, places }, .. } = self;
+    fn sort_many<const STRETCHES: usize>(&mut self, events: impl ExactSizeIterator<Item = Key>) -> &[Key] {
+        let Order { many: Many { keys, spread, places }, .. } = self;
         let count = events.len();
-        let stretches = count.next_power_of_two();
-        let first_bit = SOURCE_BITS + INDEX_BITS + bits.saturating_sub(stretches.ilog2());
-        let stretch = |key: Key| (key >> first_bit) as usize % MOST;
-        places[..stretches].fill(0);
+        let places = places.first_chunk_mut::<STRETCHES>().expect("no more stretches than events");
+        places.fill(0);
         for (key, event) in keys.iter_mut().zip(events) {
             *key = event;
-            places[stretch(event)] += 1;
+            places[stretch::<STRETCHES>(event)] += 1;
         }
         if keys[..count].is_sorted() {
             keys[count % MOST] = LAST;
             return &keys[..=count];
         }
-        add_up_many(&mut places[..stretches]);
+        add_up_many(places);
         for &key in &keys[..count] {
-            let place = &mut places[stretch(key)];
+            let place = &mut places[stretch::<STRETCHES>(key)];
             spread[usize::from(*place) % MOST] = key;
             *place += 1;
         }
@@ -144,23 +145,54 @@ impl Order {
     }
 }
 
-/// Puts keys in order that nearly are, or are few.
+/// In which of so many equal stretches of a window, a power of two, an event is: they are the first bits of its place.
+#[inline(always)]
+fn stretch<const STRETCHES: usize>(key: Key) -> usize {
+    (key >> (u64::BITS - STRETCHES.ilog2())) as usize
+}
+
+/// Puts keys in order that nearly are.
 #[inline(always)]
 fn finish(keys: &mut [Key]) {
-    let mut greatest = 0;
-    for end in 0..keys.len() {
-        let key = keys[end];
-        if key >= greatest {
-            greatest = key;
+    let (mut end, mut greatest) = (0, 0);
+    // Four at a time, as hardly any are out of order.
+    while let Some(&[a, b, c, d]) = keys.get(end..).and_then(<[Key]>::first_chunk) {
+        let before;
+        (before, greatest) = if a < greatest {
+            (0, greatest)
+        } else if b < a {
+            (1, a)
+        } else if c < b {
+            (2, b)
+        } else if d < c {
+            (3, c)
+        } else {
+            (end, greatest) = (end + 4, d);
             continue;
-        }
-        let mut place = end;
-        while place > 0 && keys[place - 1] > key {
-            keys[place] = keys[place - 1];
-            place -= 1;
-        }
-        keys[place] = key;
+        };
+        insert(keys, end + before);
+        end += before + 1;
     }
+    insert_from(keys, end);
+}
+
+/// Puts keys in order that are up to one of them.
+#[inline(always)]
+fn insert_from(keys: &mut [Key], first: usize) {
+    for place in first..keys.len() {
+        insert(keys, place);
+    }
+}
+
+/// Puts a key where it belongs among those before it, which are in order.
+#[inline(always)]
+fn insert(keys: &mut [Key], mut place: usize) {
+    let key = keys[place];
+    while place > 0 && keys[place - 1] > key {
+        keys[place] = keys[place - 1];
+        place -= 1;
+    }
+    keys[place] = key;
 }
 
 /// Of turns of many events: nothing of it is in memory before the first one.
