@@ -29,7 +29,6 @@ pub(crate) type Key = u64;
 /// Greater than any event's.
 const LAST: Key = u64::MAX;
 
-
 /// Which of the turn's events it is.
 #[inline(always)]
 pub(crate) fn index(key: Key) -> usize {

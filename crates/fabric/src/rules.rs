@@ -202,6 +202,12 @@ impl Rules {
         (self.has_one_data_lane || lane < DATA).then_some(lane as u16)
     }
 
+    /// The lane in which data leave every port; none if there are several.
+    #[inline(always)]
+    pub fn only_data_lane(&self) -> Option<u16> {
+        self.has_one_data_lane.then_some(DATA as u16)
+    }
+
     /// Whether the packet queues in a data lane.
     #[inline(always)]
     pub(crate) fn is_in_data_lane(&self, packet: &Packet) -> bool {

@@ -26,17 +26,21 @@ impl HashFunction {
         let words = [header.src, header.dst, header.flow, header.tag.bits(), salt];
         match self {
             HashFunction::Fnv1a => fnv1a(words.iter().flat_map(|word| word.to_le_bytes())),
-            HashFunction::Mix => {
-                let pair = |a: u32, b: u32| (u64::from(a) << 32) | u64::from(b);
-                let low = mix(pair(header.src, header.dst) ^ (u64::from(salt) << 17));
-                (mix(low.wrapping_add(pair(header.flow, header.tag.bits()))) >> 32) as u32
-            }
+            HashFunction::Mix => mix_seen(header.seen_by_hash(), salt),
         }
     }
 }
 
 fn fnv1a(bytes: impl Iterator<Item = u8>) -> u32 {
     bytes.fold(FNV_OFFSET, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(FNV_PRIME))
+}
+
+/// [`HashFunction::Mix`] of [what a hash sees](Header::seen_by_hash) of a header.
+#[inline(always)]
+pub(crate) fn mix_seen(seen: [u64; 2], salt: u32) -> u32 {
+    // The source and the flow come first in it.
+    let [ends, labels] = seen.map(|word| word.rotate_left(u32::BITS));
+    (mix(mix(ends ^ (u64::from(salt) << 17)).wrapping_add(labels)) >> 32) as u32
 }
 
 /// Murmur3's 64-bit finaliser.

@@ -86,6 +86,13 @@ impl Header {
         FlowKey { src: self.src, flow: self.flow }
     }
 
+    /// What a hash sees of it: its two ends, and its flow and tag, the first of both in the lower half.
+    #[inline(always)]
+    pub fn seen_by_hash(&self) -> [u64; 2] {
+        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << u32::BITS;
+        [pair(self.src, self.dst), pair(self.flow, self.tag.bits())]
+    }
+
     /// Whether it is a data packet at its first switch.
     #[inline(always)]
     pub fn is_first(&self) -> bool {

@@ -17,7 +17,7 @@ use crate::forwarding::{Forwarding, TagSpace};
 use crate::granularity::conweave::{Between, Flush, Stamp, Verdict, WeaveCounts, Weaving};
 use crate::granularity::passing::{Passed, Passing, Way};
 use crate::granularity::{Flows, Limits, each};
-use crate::hash::{HashFunction, hash_in_words, region};
+use crate::hash::{HashFunction, hash_in_words, mix_seen, region};
 use crate::header::{
     Advice, Arrival, Candidates, Carries, Decisions, FlowCounts, FlowKey, FlowRef, Header, Hop, Notice,
     Occupancy, Receipt, Signal, View,
@@ -256,18 +256,30 @@ impl Decider {
     pub fn foresight(&self) -> Foresight {
         match self.quick {
             Quick::Hash => Foresight::Hashed,
-            Quick::Spray => Foresight::Drawn,
+            // With one hash, so that nobody asks each packet which it is.
+            Quick::Spray if self.hash == HashFunction::Mix => Foresight::Drawn,
+            Quick::Spray => Foresight::None,
             Quick::No => Foresight::None,
         }
     }
 
-    /// The port of a data packet among several, where ports are [drawn](Foresight::Drawn).
+    /// The port of a data packet among several, where ports are [drawn](Foresight::Drawn). What [a hash sees](Header::seen_by_hash) of it says only whether it is another one
+    /// than its.
     #[inline(always)]
-    pub fn draw(&mut self, header: &Header, ports: &[PortId], random: &mut impl Rng) -> PortId {
-        let home = self.hashed(header, ports.len());
+    pub fn draw(&mut self, seen: [u64; 2], ports: &[PortId], random: &mut impl Rng) -> PortId {
+        debug_assert_eq!(self.foresight(), Foresight::Drawn);
+        self.draw_beside(region(mix_seen(seen, self.salt), ports.len()), ports, random)
+    }
+
+    /// A port among several; the hash names the one at `home`.
+    #[inline(always)]
+    fn draw_beside(&mut self, home: usize, ports: &[PortId], random: &mut impl Rng) -> PortId {
         let place = below(ports.len(), random);
-        self.decisions.count(place != home);
-        ports[place]
+        // Not both counts at once: the compiler would put them together first.
+        self.decisions.taken += 1;
+        let port = ports[place];
+        self.decisions.deviating += u64::from(place != home);
+        port
     }
 
     // The header is asked for only where more of it is wanted than the hash takes, and the view goes by value: then they are put together only there.
@@ -292,7 +304,9 @@ impl Decider {
         }
         let (header, ports) = (header(), candidates.ports);
         let port = match self.quick {
-            Quick::Spray if header.carries == Carries::Data => self.draw(&header, ports, random),
+            Quick::Spray if header.carries == Carries::Data => {
+                self.draw_beside(self.hashed(&header, ports.len()), ports, random)
+            }
             _ => ports[self.hashed(&header, ports.len())],
         };
         Hop { port, tag: header.tag }

@@ -392,10 +392,10 @@ impl RouteTable {
         InRow { table: self, edge: row.edge, set_of, start, sets }
     }
 
-    /// The ports of a set of a row, by its number.
+    /// The ports of a set of a row that has not just one, by its number.
     #[inline(always)]
     pub fn set(&self, row: Row, set: u32) -> &[PortId] {
-        self.kept(row).2.at(set)
+        self.kept(row).2.several(set)
     }
 }
 

@@ -46,12 +46,19 @@ impl PortSets {
 
     /// The ports of one, in ascending order.
     #[inline(always)]
-    pub(super) fn at(&self, set: u32) -> &[PortId] {
-        let set = &self.sets[set as usize];
+    pub(super) fn at(&self, number: u32) -> &[PortId] {
+        let set = &self.sets[number as usize];
         match set.count {
             1 => std::slice::from_ref(&set.first),
-            count => &self.ports[set.start as usize..][..usize::from(count)],
+            _ => self.several(number),
         }
+    }
+
+    /// The same of one that has not just one.
+    #[inline(always)]
+    pub(super) fn several(&self, set: u32) -> &[PortId] {
+        let Set { start, count, .. } = self.sets[set as usize];
+        &self.ports[start as usize..][..usize::from(count)]
     }
 
     /// The port of one that has no others.

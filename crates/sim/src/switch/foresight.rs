@@ -43,36 +43,42 @@ impl Switch {
         if foreseen & DRAWN == 0 {
             return Some(Exit::from_bits(foreseen));
         }
-        (foreseen != UNFORESEEN).then(|| self.draw_exit(world, packet, foreseen & !DRAWN))
+        if foreseen == UNFORESEEN {
+            return None;
+        }
+        let port = self.draw(world, packet, foreseen & !DRAWN);
+        Some(match world.rules.only_data_lane() {
+            Some(lane) => Exit { port, lane },
+            None => self.ports.exit(port, packet, &world.rules),
+        })
     }
 
-    /// How a data packet leaves that draws one of a set of ports: draws come in the order in which packets do.
+    /// The port of a data packet that draws one of a set: draws come in the order in which packets do.
     #[inline(never)]
-    fn draw_exit(&mut self, world: &World, packet: &mut Packet, set: u32) -> Exit {
-        let Switch { ports, decider, draws, row, .. } = self;
+    fn draw(&mut self, world: &World, packet: &mut Packet, set: u32) -> PortId {
+        let Switch { decider, draws, row, .. } = self;
         let several = world.forwarding.table().set(*row, set);
-        let port = decider.draw(&header(world, packet), several, draws);
+        let port = decider.draw(packet.seen_by_hash(), several, draws);
         note_port(packet, port);
-        match world.rules.only_lane(PacketKind::Data) {
-            Some(lane) => Exit { port, lane },
-            None => ports.exit(port, packet, &world.rules),
-        }
+        port
     }
 
     #[inline(never)]
     fn foresee_drawn(&mut self, world: &World, messages: impl Messages<Message>) {
         let Switch { ports, decider, row, trains, .. } = self;
         let (trains, ways) = (trains.all(), world.forwarding.table().in_row(*row));
-        let lane = world.rules.only_lane(PacketKind::Data);
+        let lane = world.rules.only_data_lane();
         messages.look(|message| {
-            let Some(packet) = passing(message) else { return UNFORESEEN };
-            if packet.kind == PacketKind::Data {
+            if let Message::Packet(packet) = message
+                && packet.kind == PacketKind::Data
+            {
                 return match (ways.only_port(packet.dst), lane) {
                     (Ok(port), Some(lane)) => Exit { port, lane }.to_bits(),
                     (Ok(port), None) => ports.exit(port, packet, &world.rules).to_bits(),
                     (Err(set), _) => DRAWN | set,
                 };
             }
+            let Some(packet) = passing(message) else { return UNFORESEEN };
             let train = trains.of(packet, |packet| Train::hashed(world, decider, *row, packet));
             train.way.exit(packet, ports, world)
         });
