@@ -362,7 +362,7 @@ impl<M: Model> Worker<'_, M> {
         let Outbox { wheel, mail, mail_first, .. } = &mut self.outbox;
         let busy = wheel.next_busy().unwrap_or(u64::MAX).min(*mail_first);
         *mail_first = u64::MAX;
-        let receive = |letter: Event<_>| wheel.insert(letter.at, letter.node, || letter);
+        let receive = |letter: &Event<_>| wheel.insert(letter.at, letter.node, || *letter);
         party.meet(busy, mail, receive).unwrap_or(None)
     }
 

@@ -87,8 +87,8 @@ impl<L: Copy + Default> Letters<L> {
     }
 
     /// Takes all out, in the order in which they came.
-    fn take(&mut self, receive: impl FnMut(L)) {
-        self.places[..self.count].iter().copied().for_each(receive);
+    fn take(&mut self, receive: impl FnMut(&L)) {
+        self.places[..self.count].iter().for_each(receive);
         self.count = 0;
     }
 }
@@ -111,7 +111,7 @@ impl<L: Copy + Default> Party<'_, L> {
         &mut self,
         busy: u64,
         mail: &mut [Letters<L>],
-        mut receive: impl FnMut(L),
+        mut receive: impl FnMut(&L),
     ) -> Result<Option<u64>, Broken> {
         let &mut Party { exchange, me, parity, .. } = self;
         exchange.next[parity][me].store(busy, Ordering::Release);
