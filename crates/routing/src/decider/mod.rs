@@ -88,7 +88,7 @@ const PATIENCE: u64 = 4;
 enum Quick {
     /// The hash says the port of every packet.
     Hash,
-    /// Data take random ports, and the hash says that of every other packet.
+    /// Data take random ports, and [`HashFunction::Mix`] says that of every other packet.
     Spray,
     /// Look at the packet's role.
     No,
@@ -116,7 +116,7 @@ enum Role {
     Static,
     /// A random port, which counts as no decision.
     Scatter,
-    /// A random port per packet.
+    /// A random port per packet, under [`HashFunction::Mix`]; under others it is one of `Packet`.
     Spray,
     /// The selector says a port per packet.
     Packet,
@@ -163,7 +163,10 @@ impl Decider {
             (Placement::Ingress, _) if per_packet => Role::PacketAtFirst,
             (Placement::Ingress, _) => Role::RunAtFirst,
             (Placement::Switch, selector) if selector.is_static() => Role::Static,
-            (Placement::Switch, _) if per_packet && random_port => Role::Spray,
+            // With one hash, so that nobody asks each packet which it is.
+            (Placement::Switch, _) if per_packet && random_port && scheme.hash == HashFunction::Mix => {
+                Role::Spray
+            }
             (Placement::Switch, _) if per_packet => Role::Packet,
             (Placement::Switch, _) => Role::Run,
         };
@@ -256,9 +259,7 @@ impl Decider {
     pub fn foresight(&self) -> Foresight {
         match self.quick {
             Quick::Hash => Foresight::Hashed,
-            // With one hash, so that nobody asks each packet which it is.
-            Quick::Spray if self.hash == HashFunction::Mix => Foresight::Drawn,
-            Quick::Spray => Foresight::None,
+            Quick::Spray => Foresight::Drawn,
             Quick::No => Foresight::None,
         }
     }
@@ -267,13 +268,8 @@ impl Decider {
     /// than its.
     #[inline(always)]
     pub fn draw(&mut self, seen: [u64; 2], ports: &[PortId], random: &mut impl Rng) -> PortId {
-        debug_assert_eq!(self.foresight(), Foresight::Drawn);
-        self.draw_beside(region(mix_seen(seen, self.salt), ports.len()), ports, random)
-    }
-
-    /// A port among several; the hash names the one at `home`.
-    #[inline(always)]
-    fn draw_beside(&mut self, home: usize, ports: &[PortId], random: &mut impl Rng) -> PortId {
+        debug_assert_eq!(self.quick, Quick::Spray);
+        let home = region(mix_seen(seen, self.salt), ports.len());
         let place = below(ports.len(), random);
         // Not both counts at once: the compiler would put them together first.
         self.decisions.taken += 1;
@@ -305,7 +301,7 @@ impl Decider {
         let (header, ports) = (header(), candidates.ports);
         let port = match self.quick {
             Quick::Spray if header.carries == Carries::Data => {
-                self.draw_beside(self.hashed(&header, ports.len()), ports, random)
+                self.draw(header.seen_by_hash(), ports, random)
             }
             _ => ports[self.hashed(&header, ports.len())],
         };
