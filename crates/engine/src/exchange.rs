@@ -197,7 +197,7 @@ mod loom_tests {
                 let busy = if meeting < meetings { busy } else { u64::MAX };
                 mail.iter_mut().for_each(|letters| letters.push(|| (meeting, me)));
                 let mut letters = Vec::new();
-                let window = party.meet(busy, &mut mail, |letter| letters.push(letter));
+                let window = party.meet(busy, &mut mail, |&letter| letters.push(letter));
                 let window = window.unwrap_or_else(|Broken| panic!("nobody panics"));
                 assert!(mail.iter().all(Letters::is_empty), "what comes back is empty");
                 heard.push((window, letters));
