@@ -363,7 +363,9 @@ impl<M: Model> Worker<'_, M> {
         let busy = wheel.next_busy().unwrap_or(u64::MAX).min(*mail_first);
         *mail_first = u64::MAX;
         let receive = |letter: &Event<_>| wheel.insert(letter.at, letter.node, || *letter);
-        party.meet(busy, mail, receive).unwrap_or(None)
+        let next = party.meet(busy, mail, receive).unwrap_or(None);
+        // What comes too early makes the thread that gets it panic; the others have heard of its window, and are done.
+        next.filter(|&window| window >= wheel.current())
     }
 
     /// Has nodes take their turns of a window, and [early](Sequence::early) ones, if `with_next`, those of the next one.

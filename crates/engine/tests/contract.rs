@@ -1,4 +1,4 @@
-//! What the engine refuses, and where time ends. Holds in release builds.
+//! What the engine refuses, and where time ends.
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,5 +1,7 @@
 //! Extreme eigenvalues of graphs, which tell how well they expand.
 
+use netloom_units::random::mix;
+
 use crate::router_graph::RouterGraph;
 
 /// Steps of the Lanczos iteration. Extreme eigenvalues of expanders settle long before.
@@ -41,8 +43,9 @@ pub(crate) fn largest_eigenvalue(
 ) -> Option<Extreme> {
     let nodes = known.len();
     let mut basis = vec![normalised(known)];
-    // Any start not orthogonal to the wanted eigenvector will do; the golden ratio spreads it over all nodes.
-    let start = (0..nodes).map(|node| (node as f64 * 0.618_033_988_749_895).fract() - 0.5).collect();
+    // Any start not orthogonal to the wanted eigenvector will do. Eigenvectors of symmetric networks follow the numbers of nodes, so the start
+    // must not: multiples of one number, say, differ by the same wherever the nodes' numbers do, and cancel out.
+    let start = (0..nodes as u64).map(|node| mix(node) as f64 / 2f64.powi(64) - 0.5).collect();
     let mut next = orthogonalised(start, &basis);
     let (mut diagonal, mut off_diagonal) = (Vec::<f64>::new(), Vec::new());
     let mut coupling = norm(&next);
@@ -155,6 +158,22 @@ mod tests {
         let cycle = graph(11, (0..11).map(|a| (a, (a + 1) % 11)).collect());
         let expected = 2.0 * (std::f64::consts::TAU * 5.0 / 11.0).cos().abs();
         assert!((second_eigenvalue(&cycle) - expected).abs() < 1e-6, "{}", second_eigenvalue(&cycle));
+    }
+
+    #[test]
+    fn symmetric_graphs_do_not_hide_their_largest_eigenvalue() {
+        // Eigenvalues 0, 1, 2, 3; that of (1, -1, -1, 1) is the largest, and (1, 2, 3, 4) has no part of it.
+        let modes = [[1.0, 1.0, -1.0, -1.0], [1.0, -1.0, 1.0, -1.0], [1.0, -1.0, -1.0, 1.0]];
+        let apply = |vector: &[f64]| {
+            let mut image = vec![0.0; 4];
+            for (value, mode) in (1..).zip(&modes) {
+                let part = f64::from(value) * dot(vector, mode) / 4.0;
+                image.iter_mut().zip(mode).for_each(|(x, m)| *x += part * m);
+            }
+            image
+        };
+        let extreme = largest_eigenvalue(vec![1.0; 4], 1e-9, apply).unwrap();
+        assert!((extreme.value - 3.0).abs() < 1e-9, "{extreme:?}");
     }
 
     #[test]
