@@ -4,11 +4,13 @@ mod common;
 
 use common::*;
 use netloom_fabric::flow_control::pfc::Pfc;
-use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl};
+use netloom_fabric::queue::trimming::Trimming;
+use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Queue};
 use netloom_routing::Granularity;
 use netloom_routing::granularity::conweave::ConWeave;
 use netloom_sim::{ChannelEnds, Cut, Degrade, Fault, SimConfig, Simulation};
 use netloom_topology::Network;
+use netloom_transport::preset;
 use netloom_units::{Bytes, Time};
 use netloom_workload::{AllToAll, Message, Pattern, Permutation, Plan};
 use proptest::prelude::*;
@@ -195,5 +197,41 @@ proptest! {
         }
         prop_assert_eq!(difference(&records, &make().run(threads).unwrap().records), None);
         prop_assert_eq!(difference(&records, &make().run_reference().unwrap().records), None);
+    }
+    /// Trimming turns a packet into another one, and routes may be gone before an answer is written: what a last switch tells a first one comes
+    /// there all the same, or is lost.
+    #[test]
+    fn what_switches_tell_each_other_comes_to_switches_or_is_lost(
+        (leaves, spines, hosts) in (2..5u32, 2..4u32, 1..5u32),
+        size in 9_000..300_000u64,
+        config in schemes(),
+        kmin in 0..60_000u64,
+        trims in any::<bool>(),
+        cut in prop::option::of((1..60u64, 0..5u64, 10..100u64)),
+        seed in any::<u64>(),
+        threads in 2..5usize,
+    ) {
+        let network = leaf_spine(leaves, spines, hosts);
+        let mut sim = SimConfig { seed, ..weave(config) };
+        sim.transport = preset::find(if trims { "purified" } else { "dctcp" }).unwrap().transport();
+        sim.fabric.options.ecn = Some(Ecn { kmin: Bytes(kmin), kmax: Bytes(kmin + 1), pmax: 1.0 });
+        if trims {
+            sim.fabric.queue = Queue::Trimming(Trimming::default());
+        } else {
+            sim.fabric.options.buffer = Some(Bytes(30_000));
+        }
+        // The first leaf is alone for a while.
+        sim.faults.extend(cut.map(|(from, delay, length)| {
+            let channels = (leaves..leaves + spines)
+                .map(|spine| ChannelEnds { from: "s0".into(), to: format!("s{spine}"), parallel: 0 })
+                .collect();
+            let (from, until) = (Time::from_us(from), Some(Time::from_us(from + length)));
+            Fault::Cut(Cut { channels, from, until, reroute_after: Some(Time::from_us(delay)), ..Cut::default() })
+        }));
+        let pattern = Pattern::AllToAll(AllToAll { size: Bytes(size).into(), window: 4, ..AllToAll::default() });
+        let make = || Simulation::new(network.clone(), sim.clone(), plan(pattern.clone(), &network, seed)).unwrap();
+        let records = make().run(1).unwrap().records;
+        prop_assert!(records.flows.iter().all(|flow| flow.fct.is_some()));
+        prop_assert_eq!(difference(&records, &make().run(threads).unwrap().records), None);
     }
 }

@@ -73,6 +73,10 @@ impl Switch {
         if packet.flags.is_marked() && self.decider.complains(packet.src, stamp.label, now) {
             self.say(world, id, now, packet, Word::Busy, stamp, out);
         }
+        // Before the packet goes on, since trimming may turn it into a header on its way back.
+        if stamp.is_tail {
+            self.say(world, id, now, packet, Word::Clear, stamp, out);
+        }
         match self.decider.receive(flow, stamp, packet.sent, now) {
             Verdict::Pass => self.send_on(world, id, now, packet, out),
             Verdict::Release => {
@@ -84,9 +88,6 @@ impl Switch {
                 self.held.push(flow, *packet, now);
                 out.timer(until, Message::Flush { src: flow.src, flow: flow.flow });
             }
-        }
-        if stamp.is_tail {
-            self.say(world, id, now, packet, Word::Clear, stamp, out);
         }
     }
 
@@ -170,6 +171,9 @@ impl Switch {
             ..Packet::EMPTY
         };
         self.control_sent += 1;
+        if !world.epochs.is_empty() && !self.leads_to(world, signal.dst) {
+            return self.ports.discard(&signal);
+        }
         let bits = signal.tag;
         let port = self.choose_specially(world, id, now, &mut signal, out);
         signal.tag = bits;
