@@ -179,6 +179,7 @@ proptest! {
         fabric in fabrics(),
         slow in prop::option::of((0.0..0.5f64, 0.05..1.0f64)),
         entries in prop::option::of(1..20u32),
+        ageing in prop::option::of(0..16u32),
         seed in any::<u64>(),
         threads in 2..5usize,
     ) {
@@ -186,6 +187,7 @@ proptest! {
         let mut sim = SimConfig { fabric, faults: slow.map(degrade).into_iter().collect(), seed, ..weave(config.clone()) };
         sim.transport = Default::default();
         sim.routing.entries = entries;
+        sim.routing.ageing = ageing.map_or(sim.routing.ageing, |power| Time::from_ns(1 << power));
         let make = || Simulation::new(network.clone(), sim.clone(), plan(pattern.clone(), &network, seed)).unwrap();
         let records = make().run(1).unwrap().records;
         let weaving = records.totals.weaving.unwrap();

@@ -331,6 +331,8 @@ impl Weaving {
             if !stamp.is_tail {
                 if let Some(hold) = &mut entry.held {
                     hold.until = hold.until.max(hold.sent + delay + self.config.flush_slack);
+                    let until = hold.until;
+                    self.incoming.keep_until(flow, until);
                 }
                 return Verdict::Pass;
             }
@@ -347,6 +349,7 @@ impl Weaving {
         let expected = entry.delay.map_or(now + self.config.flush_default, |delay| sent + delay);
         let until = (expected + self.config.flush_slack).max(now + Time(1));
         entry.held = Some(Hold { sent, until });
+        self.incoming.keep_until(flow, until);
         Verdict::HoldUntil(until)
     }
 
@@ -536,6 +539,20 @@ mod tests {
         let tail = Stamp { is_tail: true, ..Stamp::default() };
         assert_eq!(weaving.receive(FLOW, tail, Time(990), Time(11_500)), Verdict::Pass);
         assert_eq!(weaving.counts.flushes, 1);
+    }
+
+    #[test]
+    fn a_flow_is_not_forgotten_while_packets_of_it_are_held() {
+        let (weaving, _) = weaving();
+        let limits = Limits { ageing: Time(10), entries: usize::MAX, keeps_path: false };
+        let mut weaving = Weaving::new(&weaving.config, limits);
+        let old = Stamp { label: 0, epoch: 4, ..Stamp::default() };
+        let (tail, new) = (Stamp { is_tail: true, ..old }, Stamp { label: 1, is_rerouted: true, ..old });
+        assert_eq!(weaving.receive(FLOW, new, Time(1000), Time(1300)), Verdict::HoldUntil(Time(11_400)));
+        // The old path takes longer than was thought: 11,000, and 100 of slack.
+        assert_eq!(weaving.receive(FLOW, old, Time(0), Time(11_000)), Verdict::Pass);
+        assert_eq!(weaving.flush(FLOW, Time(11_400)), Flush::Later(Time(12_100)));
+        assert_eq!(weaving.receive(FLOW, tail, Time(990), Time(12_090)), Verdict::Release);
     }
 
     /// The epoch before was fast, and that is why it ended: what it says of the path does not hold any more.

@@ -59,9 +59,18 @@ impl<T> FlowTable<T> {
                 if now.saturating_sub(seen.last) > limits.ageing {
                     return None;
                 }
-                seen.last = now;
+                seen.last = seen.last.max(now);
                 Some(&mut seen.entry)
             }
+        }
+    }
+
+    /// A flow of which something waits here until then counts as seen until then.
+    pub(crate) fn keep_until(&mut self, flow: FlowRef, until: Time) {
+        if let FlowTable::Names { entries, .. } = self
+            && let Some(seen) = entries.get_mut(&flow)
+        {
+            seen.last = seen.last.max(until);
         }
     }
 
@@ -163,6 +172,17 @@ mod tests {
         assert_eq!(table.see(flow(1), Time(100)).copied(), Some('a'));
         assert_eq!(table.see(flow(1), Time(200)).copied(), Some('a'), "seen at 100");
         assert_eq!(table.see(flow(1), Time(301)), None);
+    }
+
+    #[test]
+    fn a_flow_of_which_something_waits_is_not_forgotten() {
+        let mut table = FlowTable::of_switch(Limits { ageing: Time(10), entries: 1, keeps_path: false });
+        table.insert(flow(1), Time(0), 'a');
+        table.keep_until(flow(1), Time(100));
+        assert_eq!(table.see(flow(1), Time(50)).copied(), Some('a'));
+        assert!(!table.has_room(flow(2), Time(110)));
+        assert_eq!(table.see(flow(1), Time(110)).copied(), Some('a'), "seen at 50, but kept until 100");
+        assert!(table.has_room(flow(2), Time(121)));
     }
 
     #[test]
