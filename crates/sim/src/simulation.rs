@@ -132,7 +132,7 @@ impl Simulation {
     /// Lays the routes and makes the nodes.
     fn of(network: Network, fitting: Fitting, plan: Plan) -> Result<Self, SimError> {
         let Fitting { fabric, routing, transport, faults, measure, seed, .. } = fitting;
-        let Fitting { named_channels, traced, is_lossy, numbering, .. } = fitting;
+        let Fitting { named_channels, traced, is_lossy, numbering, largest, .. } = fitting;
         let layers_seed = layers_seed(seed);
         let is_cut = |channel| faults.cut[channel as usize / 2];
         let forwarding = Forwarding::build(&routing, &network, is_cut, layers_seed)?;
@@ -142,7 +142,7 @@ impl Simulation {
         let last = epochs.last(&forwarding).table();
         faults.check_last(last, measure.until).map_err(SimError::Fault)?;
         let vcs = virtual_channels(&fabric, &network, &forwarding)?;
-        let rules = Rules::new(&fabric, transport.packet_size(), vcs);
+        let rules = Rules::new(&fabric, largest, vcs);
         let rules = if faults.lose_packets() { rules.with_faults() } else { rules };
         let watch = Watch::new(&measure, plan.load_until());
         let least = routing.counted_flowcuts().map(|flowcut| flowcut.min_remaining);

@@ -18,7 +18,7 @@ use netloom_units::{Time, fetch};
 use crate::model::{Channels, Message, UnwatchedChannels, World};
 use crate::reports::Reports;
 use crate::sampler::Sampler;
-pub(crate) use conweave::Held;
+pub(crate) use conweave::{Held, WORD};
 pub(crate) use foresight::Trains;
 pub(crate) use gauge::Gauge;
 pub(crate) use unreachable::Told;

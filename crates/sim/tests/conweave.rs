@@ -208,27 +208,30 @@ proptest! {
         size in 9_000..300_000u64,
         config in schemes(),
         kmin in 0..60_000u64,
-        trims in any::<bool>(),
+        transport in prop_oneof![Just("purified"), Just("dctcp"), Just("hpcc")],
         cut in prop::option::of((1..60u64, 0..5u64, 10..100u64)),
         seed in any::<u64>(),
         threads in 2..5usize,
     ) {
         let network = leaf_spine(leaves, spines, hosts);
         let mut sim = SimConfig { seed, ..weave(config) };
-        sim.transport = preset::find(if trims { "purified" } else { "dctcp" }).unwrap().transport();
+        sim.transport = preset::find(transport).unwrap().transport();
+        let trims = transport == "purified";
         sim.fabric.options.ecn = Some(Ecn { kmin: Bytes(kmin), kmax: Bytes(kmin + 1), pmax: 1.0 });
         if trims {
             sim.fabric.queue = Queue::Trimming(Trimming::default());
         } else {
             sim.fabric.options.buffer = Some(Bytes(30_000));
         }
-        // The first leaf is alone for a while.
+        // The first leaf is alone for a while, without or with its hosts.
         sim.faults.extend(cut.map(|(from, delay, length)| {
-            let channels = (leaves..leaves + spines)
-                .map(|spine| ChannelEnds { from: "s0".into(), to: format!("s{spine}"), parallel: 0 })
-                .collect();
+            let spine = |spine| ChannelEnds { from: "s0".into(), to: format!("s{spine}"), parallel: 0 };
+            let (channels, switches) = match length % 2 {
+                0 => ((leaves..leaves + spines).map(spine).collect(), vec![]),
+                _ => (vec![], vec!["s0".to_owned()]),
+            };
             let (from, until) = (Time::from_us(from), Some(Time::from_us(from + length)));
-            Fault::Cut(Cut { channels, from, until, reroute_after: Some(Time::from_us(delay)), ..Cut::default() })
+            Fault::Cut(Cut { channels, switches, from, until, reroute_after: Some(Time::from_us(delay)), ..Cut::default() })
         }));
         let pattern = Pattern::AllToAll(AllToAll { size: Bytes(size).into(), window: 4, ..AllToAll::default() });
         let make = || Simulation::new(network.clone(), sim.clone(), plan(pattern.clone(), &network, seed)).unwrap();

@@ -12,8 +12,8 @@ use netloom_topology::{KaryNTree, LeafSpine, Network, NetworkBuilder, SlimFly, T
 use netloom_transport::{Congestion, Reliability, Transport, TransportOptions, congestion};
 use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::{
-    Bernoulli, Hotspot, Incast, OffDiagonal, Options, Pattern, Permutation, Plan, PlanContext, Stencil,
-    Uniform, Workload,
+    AllToAll, Bernoulli, Hotspot, Incast, OffDiagonal, Options, Pattern, Permutation, Plan, PlanContext,
+    Stencil, Uniform, Workload,
 };
 use proptest::prelude::*;
 
@@ -94,13 +94,18 @@ fn transports() -> impl Strategy<Value = Transport> {
         }),
         Just((acknowledged, Congestion::FixedWindow(Default::default()))),
     ];
-    (pairs, 1000..3000u64, any::<bool>()).prop_map(|((reliability, congestion), mtu, nic_queue)| {
-        let options = TransportOptions { mtu: Bytes(mtu), nic_queue, ..TransportOptions::default() };
-        let mut transport = Transport { options, reliability, congestion, ..Transport::default() };
-        // Not with what would be handed over without limit or end.
-        transport.options.nic_queue &= transport.check().is_ok();
-        transport
-    })
+    // As large as data, or larger, if somebody wants that.
+    let acks = prop_oneof![3 => Just(64), 1 => 64..4000u64];
+    (pairs, 1000..3000u64, acks, any::<bool>()).prop_map(
+        |((reliability, congestion), mtu, ack, nic_queue)| {
+            let (mtu, ack_size) = (Bytes(mtu), Bytes(ack));
+            let options = TransportOptions { mtu, ack_size, nic_queue, ..TransportOptions::default() };
+            let mut transport = Transport { options, reliability, congestion, ..Transport::default() };
+            // Not with what would be handed over without limit or end.
+            transport.options.nic_queue &= transport.check().is_ok();
+            transport
+        },
+    )
 }
 
 fn flow_controls() -> impl Strategy<Value = FlowControl> {
@@ -131,7 +136,9 @@ fn flow_controls() -> impl Strategy<Value = FlowControl> {
 
 fn fabrics() -> impl Strategy<Value = Fabric> {
     let classes = prop_oneof![Just(vec![]), Just(vec![TrafficClass { share: Some(3) }]),];
-    let qcn = any::<bool>().prop_map(|has| has.then(Qcn::default));
+    let notifications = prop_oneof![3 => Just(64), 1 => 64..4000u64];
+    let qcn =
+        prop::option::of(notifications.prop_map(|size| Qcn { cnm_size: Bytes(size), ..Qcn::default() }));
     let cut_through = prop::option::of((1..500u64).prop_map(Bytes));
     // Output queues that are full hold packets at their inputs.
     let buffer = prop::option::of((4_000..60_000u64).prop_map(Bytes));
@@ -298,6 +305,22 @@ fn too_little_headroom_loses_packets_and_the_run_says_where() {
     let error = Simulation::new(network, config, work).unwrap().run(1).unwrap_err();
     let RunError::Lost { channel, packets } = &error else { panic!("{error}") };
     assert!(*packets > 0 && channel.starts_with('h') && channel.ends_with(" -> s0"), "{error}");
+}
+
+#[test]
+fn there_is_headroom_for_answers_that_are_larger_than_data() {
+    let network = fat_tree(4);
+    let pattern = Pattern::AllToAll(AllToAll { size: Bytes(300_000).into(), ..AllToAll::default() });
+    let pfc = FlowControl::Pfc(pfc::Pfc { buffer: Bytes(100_000), ..pfc::Pfc::default() });
+    let credits = FlowControl::Credits(credits::Credits { buffer: Bytes(20_000), ..Default::default() });
+    for flow_control in [pfc, FlowControl::PfcShared(Default::default()), credits] {
+        let mut config = SimConfig::default();
+        config.fabric.flow_control = flow_control;
+        config.transport.options.mtu = Bytes(1000);
+        config.transport.options.ack_size = Bytes(9000);
+        let records = run(network.clone(), config, plan(pattern.clone(), &network, 1));
+        assert!(records.flows.iter().all(|flow| flow.fct.is_some()));
+    }
 }
 
 #[test]

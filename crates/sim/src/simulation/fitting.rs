@@ -8,7 +8,7 @@ use netloom_routing::{Granularity, Placement, Routing, Selector};
 use netloom_topology::Network;
 use netloom_transport::{Congestion, Reorder, Shaping, Transport};
 use netloom_units::kind::Kind;
-use netloom_units::{Invalid, Rate};
+use netloom_units::{Bytes, Invalid, Rate};
 use netloom_workload::{Plan, Spread};
 
 use super::SimError;
@@ -18,6 +18,7 @@ use crate::host::Numbering;
 use crate::measure::Measure;
 use crate::packet_trace::PacketTrace;
 use crate::stall::channel_name;
+use crate::switch::WORD;
 
 /// A configuration whose parts fit each other, but for what depends on the routes.
 pub(super) struct Fitting {
@@ -32,6 +33,8 @@ pub(super) struct Fitting {
     pub(super) traced: Option<(Arc<PacketTrace>, Vec<u32>)>,
     pub(super) is_lossy: bool,
     pub(super) numbering: Numbering,
+    /// What a buffer must have room for to take any packet.
+    pub(super) largest: Bytes,
 }
 
 impl Fitting {
@@ -40,7 +43,8 @@ impl Fitting {
         let SimConfig { fabric, routing, transport, faults, measure, seed } = config;
         transport.check().map_err(SimError::Transport)?;
         let mut transport = transport.on_the_wire();
-        fabric.check(transport.packet_size()).map_err(SimError::Fabric)?;
+        let largest = largest_packet(&fabric, &routing, &transport);
+        fabric.check(largest).map_err(SimError::Fabric)?;
         routing.check().map_err(SimError::Routing)?;
         if let Shaping::Hf2t(hf2t) = &mut transport.shaping {
             let gap = match &routing.granularity {
@@ -186,8 +190,18 @@ impl Fitting {
             traced,
             is_lossy,
             numbering,
+            largest,
         })
     }
+}
+
+/// The largest packet that may enter a buffer: a full one, unless something that answers it is larger.
+fn largest_packet(fabric: &Fabric, routing: &Routing, transport: &Transport) -> Bytes {
+    let notification = fabric.options.qcn.as_ref().map(|qcn| qcn.cnm_size);
+    let flowcut = routing.counted_flowcuts().map(|flowcut| flowcut.ack_size.max(flowcut.frame_size));
+    let word = routing.weaves().then_some(WORD);
+    let answers = [notification, flowcut, word].into_iter().flatten();
+    answers.fold(transport.packet_size().max(transport.options.ack_size), Ord::max)
 }
 
 /// Refuses routing for a transport that chooses among entropy values itself, if something else would choose too.

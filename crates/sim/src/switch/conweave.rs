@@ -15,7 +15,7 @@ use crate::model::{Message, World};
 use crate::path::{PathProfile, labels};
 
 /// Size of what switches tell each other: a header without payload.
-const WORD: Bytes = Bytes(64);
+pub(crate) const WORD: Bytes = Bytes(64);
 
 /// Packets held back at a switch.
 #[derive(Debug, Default)]
@@ -119,6 +119,11 @@ impl Switch {
         // PFC has not counted them, and all at once they could overflow an input buffer that it keeps from overflowing.
         let is_beside = matches!(world.fabric.flow_control, FlowControl::Pfc(_) | FlowControl::PfcShared(_));
         for mut packet in self.held.take(flow, now) {
+            // The switch may have lost its own hosts meanwhile.
+            if !world.epochs.is_empty() && !self.leads_to(world, packet.dst) {
+                self.ports.discard(&packet);
+                continue;
+            }
             if is_beside {
                 packet.ingress = NO_INGRESS;
             }
