@@ -6,7 +6,7 @@ use common::*;
 use netloom_record::Records;
 use netloom_routing::Routing;
 use netloom_sim::{ChannelEnds, Cut, Fault, Measure, SimConfig, Simulation};
-use netloom_topology::Network;
+use netloom_topology::{Complete, Network, Topology};
 use netloom_units::{Bytes, Time};
 use netloom_workload::{Message, Plan};
 
@@ -151,6 +151,24 @@ fn what_cannot_follow_is_refused() {
     // A spine is a switch without whom FatPaths' layers, which span all switches, cannot be laid.
     let layers = refusal("fatpaths", spine.clone());
     assert!(layers.contains("found from 2us on: routing.selector: "), "{layers}");
+    // UGAL weighs ways over any switch.
+    let complete = build(Topology::Complete(Complete { switches: 5, ..Complete::default() }));
+    let cut = Cut {
+        switches: vec!["s2".into()],
+        from: us(1),
+        until: Some(us(9)),
+        reroute_after: told,
+        ..Cut::default()
+    };
+    let plan = permutation(1000, &complete, 3);
+    let error =
+        Simulation::new(complete, config(scheme("ugal-l").routing, cut), plan).unwrap_err().to_string();
+    assert!(
+        error.contains(
+            "found from 2us on: routing.selector: expected a network whose switches are all connected"
+        ),
+        "{error}"
+    );
     let mut switching = config(scheme("flowcut-nic").routing, spine);
     switching.routing.placement = netloom_routing::Placement::Switch;
     let error = Simulation::new(network.clone(), switching, permutation(1000, &network, 3));

@@ -4,6 +4,7 @@ use netloom_topology::{Channel, ChannelId, Network, NodeId, PortId};
 use netloom_units::Invalid;
 use rand::Rng;
 
+use super::layers::disconnected;
 use super::minimal::{Hops, RouteTable};
 use super::via::Intermediates;
 use crate::header::{Header, Hop, View};
@@ -105,6 +106,10 @@ impl Alternatives {
             let found = if has_groups { "intermediate = \"switch\"".to_owned() } else { name.to_owned() };
             let expected = format!("ways over groups with global links, or to {instead}");
             return Err(Invalid::new(format!("selector.{field}"), expected, found));
+        }
+        // A way is weighed by all of its hops.
+        if table.unreachable().is_some() {
+            return Err(disconnected());
         }
         let via = Intermediates::build(&Valiant { intermediate }, network, table)?;
         let mut edge_at = vec![u32::MAX; network.switches() as usize];
