@@ -156,6 +156,33 @@ impl Routing {
         }
     }
 
+    /// Whether paths are told apart by drawn [entropy values](Self::entropy_values): not by labels, layers, intermediate switches or lists of paths.
+    pub fn draws_entropy(&self) -> bool {
+        match self.placement {
+            Placement::Nic => matches!(self.selector, Selector::Random(_) | Selector::NextEntropy(_)),
+            Placement::Ingress => !self.labels_at_first() && !self.selector.facts().at_first_switch,
+            Placement::Switch => false,
+        }
+    }
+
+    /// Whether a switch looks into headers for their [hash](Self::hash).
+    pub fn hashes(&self) -> bool {
+        !matches!(self.selector, Selector::DModK(_) | Selector::SModK(_))
+    }
+
+    /// Whether switches remember flows.
+    fn remembers(&self) -> bool {
+        self.placement != Placement::Nic
+            && !self.selector.is_static()
+            && !matches!(self.granularity, Granularity::Packet(_))
+    }
+
+    /// Whether switches forget flows by their [age](Self::ageing), and not sooner as flowlets do.
+    pub fn ages(&self) -> bool {
+        let is_by_gap = matches!(self.granularity, Granularity::Flowlet(_)) && self.conga().is_none();
+        self.remembers() && !is_by_gap
+    }
+
     /// Whether first switches write labels on packets, by whose digits others forward.
     pub(crate) fn labels_at_first(&self) -> bool {
         self.weaves() || self.conga().is_some()
@@ -250,11 +277,10 @@ impl Routing {
             decides(every, Placement::Switch, "switches that decide again must know when a flowcut ends")?;
         }
         Invalid::at_least("entropy_values", self.entropy_values, 1)?;
-        let remembers = !nic && !selector.is_static() && !matches!(granularity, Granularity::Packet(_));
         if let Some(entries) = self.entries {
             let expected = "nothing unless switches remember flows: a granularity other than \"packet\", an adaptive or random selector, and \
                             placement \"ingress\" or \"switch\";";
-            Invalid::unless(remembers, "entries", expected, entries)?;
+            Invalid::unless(self.remembers(), "entries", expected, entries)?;
             Invalid::at_least("entries", entries, 1)?;
         }
         Invalid::unless(self.ageing > Time::ZERO, "ageing", "more than 0", self.ageing)?;

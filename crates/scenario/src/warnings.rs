@@ -2,9 +2,11 @@
 //!
 //! A warning is one sentence that begins with the field it is about. It is no error: there are good reasons to run any of these.
 
-use netloom_fabric::FlowControl;
+use netloom_fabric::queue::trimming::Trimming;
+use netloom_fabric::{FlowControl, Queue};
 use netloom_record::Summary;
-use netloom_routing::{Granularity, Placement};
+use netloom_routing::selector::estimator::Estimator;
+use netloom_routing::{Granularity, Placement, Selector};
 use netloom_topology::{Network, NodeId};
 use netloom_transport::{Congestion, Reliability};
 use netloom_units::{Bytes, Rate, Time};
@@ -23,6 +25,7 @@ pub(crate) fn before(scenario: &Scenario, network: &Network) -> Vec<String> {
     found.extend(early_timeouts(scenario, &farthest));
     found.extend(small_pause_buffers(scenario, &farthest));
     found.extend(overload(scenario, network));
+    found.extend(unread(scenario));
     found
 }
 
@@ -35,6 +38,59 @@ pub(crate) fn after(scenario: &Scenario, switches: u32, summary: &Summary, trace
     found.extend(no_decision(scenario, switches, summary));
     found.extend(no_reaction(scenario, summary));
     found
+}
+
+/// Fields that were set although others say that nothing looks at them.
+fn unread(scenario: &Scenario) -> impl Iterator<Item = String> {
+    let Scenario { routing, transport, fabric, .. } = scenario;
+    let usual = Scenario::default();
+    let mut found = Vec::new();
+    let mut note = |is_set: bool, is_read: bool, field: &str, why: &str| {
+        found.extend((is_set && !is_read).then(|| format!("{field}: changes nothing, as {why}")));
+    };
+    note(
+        routing.ageing != usual.routing.ageing,
+        routing.ages(),
+        "routing.ageing",
+        "switches remember no flows by this scheme, or no longer than the gap of a flowlet",
+    );
+    note(
+        routing.entropy_values != usual.routing.entropy_values,
+        routing.draws_entropy(),
+        "routing.entropy_values",
+        "this scheme draws none",
+    );
+    let by = format!("\"{}\" does not hash", routing.selector_name());
+    note(routing.hash != usual.routing.hash, routing.hashes(), "routing.hash", &by);
+    note(routing.salt != usual.routing.salt, routing.hashes(), "routing.salt", &by);
+    if let Selector::LeastLoaded(least) = &routing.selector {
+        note(
+            least.estimator != Estimator::default(),
+            routing.estimator().is_some(),
+            "routing.selector.estimator",
+            "`by = \"queue\"` looks at queues alone",
+        );
+    }
+    note(
+        transport.options.ack_delay != usual.transport.options.ack_delay,
+        transport.options.ack_every > 1,
+        "transport.ack_delay",
+        "every packet is acknowledged at once (`ack_every = 1`)",
+    );
+    if let Queue::Trimming(trimming) = &fabric.queue {
+        let usual = Trimming::default();
+        let fields = [
+            ("control_weight", trimming.control_weight != usual.control_weight),
+            ("control_buffer", trimming.control_buffer.is_some()),
+            ("return_to_sender", trimming.return_to_sender != usual.return_to_sender),
+        ];
+        for (field, is_set) in fields {
+            let field = format!("fabric.queue.{field}");
+            let why = "headers wait with data (`fabric.control_priority = false`)";
+            note(is_set, fabric.options.control_priority, &field, why);
+        }
+    }
+    found.into_iter()
 }
 
 /// ConWeave learns which paths are busy from marks.
@@ -420,6 +476,44 @@ mod tests {
         );
         let busy = format!("{TREE}routing = \"flowcut-nic\"\n{INCAST}");
         check(&quiet, &busy, "flowcut never drained");
+    }
+
+    #[test]
+    fn fields_that_nobody_reads_are_named() {
+        let with = |fields: &str| format!("{TREE}workload = {{ size = \"64KiB\" }}\n{fields}\n");
+        let ageing =
+            |scheme: &str| with(&format!("routing = {{ preset = \"{scheme}\", ageing = \"50us\" }}"));
+        let (flowlets, nobody) = ("no longer than the gap of a flowlet", "routing.ageing: changes nothing");
+        check(
+            &ageing("letflow"),
+            &ageing("conga").replace("conga\"", "flowlet-adaptive\", granularity = \"flowcell\""),
+            flowlets,
+        );
+        check(&ageing("spray"), &ageing("spray").replace("\", a", "\", granularity = \"flow\", a"), nobody);
+        let entropy =
+            |scheme: &str| with(&format!("routing = {{ preset = \"{scheme}\", entropy_values = 9 }}"));
+        check(&entropy("ecmp"), &entropy("spray-nic"), "routing.entropy_values: changes nothing");
+        check(&entropy("presto"), &entropy("spray-nic"), "routing.entropy_values: changes nothing");
+        for field in ["hash = \"fnv1a\"", "salt = false"] {
+            let scheme = |name: &str| with(&format!("routing = {{ preset = \"{name}\", {field} }}"));
+            check(&scheme("d-mod-k"), &scheme("ecmp"), "changes nothing, as \"d-mod-k\" does not hash");
+        }
+        let estimator = |by: &str| {
+            with(&format!(
+                "routing = {{ preset = \"adaptive\", selector = {{ by = \"{by}\", estimator = {{ discount = 0.5 }} }} }}"
+            ))
+        };
+        check(&estimator("queue"), &estimator("both"), "routing.selector.estimator: changes nothing");
+        let acks = |every: u32| with(&format!("transport = {{ ack_every = {every}, ack_delay = \"3us\" }}"));
+        check(&acks(1), &acks(2), "transport.ack_delay: changes nothing");
+        for field in ["control_weight = 3", "control_buffer = \"1KB\"", "return_to_sender = false"] {
+            let trimming = |priority: bool| {
+                with(&format!(
+                    "transport = \"ndp\"\nfabric = {{ control_priority = {priority}, queue = {{ kind = \"trimming\", {field} }} }}"
+                ))
+            };
+            check(&trimming(false), &trimming(true), "changes nothing, as headers wait with data");
+        }
     }
 
     #[test]
