@@ -160,6 +160,7 @@ impl Routing {
     pub fn draws_entropy(&self) -> bool {
         match self.placement {
             Placement::Nic => matches!(self.selector, Selector::Random(_) | Selector::NextEntropy(_)),
+            // Later switches hash the entropy value, so a new one takes a flow to a new path beyond the ingress switch's port, too.
             Placement::Ingress => !self.labels_at_first() && !self.selector.facts().at_first_switch,
             Placement::Switch => false,
         }

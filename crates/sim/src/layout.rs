@@ -7,7 +7,7 @@ use netloom_workload::Rails;
 
 use crate::model::World;
 use crate::reports;
-use crate::switch::WORD;
+use crate::switch::signals;
 
 /// How the engine cuts time and places nodes.
 pub(crate) fn setup(world: &World, threads: usize, until: Time) -> Setup {
@@ -16,11 +16,8 @@ pub(crate) fn setup(world: &World, threads: usize, until: Time) -> Setup {
     // The smallest packet is an ACK, a data packet with one byte, a SYN without any, or whatever else the fabric sends.
     let data = options.header.0 + u64::from(!options.handshake);
     let smallest = Bytes(options.ack_size.0.min(data)).min(world.fabric.smallest());
-    let flowcut = world.routing.counted_flowcuts();
-    let smallest = flowcut.map_or(smallest, |flowcut| smallest.min(flowcut.ack_size).min(flowcut.frame_size));
     let report = world.routing.report_period().map(|_| reports::SIZE);
-    let word = world.routing.weaves().then_some(WORD);
-    let smallest = [report, word].into_iter().flatten().fold(smallest, Ord::min);
+    let smallest = signals(&world.routing).chain(report).fold(smallest, Ord::min);
     let largest = world.transport.packet_size();
     let of = sides(network, world.servers.as_ref().map(|servers| &*servers.rails));
     let mut lookaheads = [Time::MAX; 2];

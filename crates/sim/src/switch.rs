@@ -10,15 +10,15 @@ mod unreachable;
 use netloom_engine::{Scheduler, UNFORESEEN};
 use netloom_fabric::{CongestionPoint, Credit, Exit, Fate, Flags, Moment, Packet, PacketKind, Ports};
 use netloom_record::Passage;
-use netloom_routing::{Carries, Decider, FlowKey, Forwarding, Header, Hop, Notice, Row, Tag, View};
+use netloom_routing::{Carries, Decider, FlowKey, Forwarding, Header, Hop, Notice, Routing, Row, Tag, View};
 use netloom_topology::{ChannelId, PortId};
 use netloom_units::random::Stream;
-use netloom_units::{Time, fetch};
+use netloom_units::{Bytes, Time, fetch};
 
 use crate::model::{Channels, Message, UnwatchedChannels, World};
 use crate::reports::Reports;
 use crate::sampler::Sampler;
-pub(crate) use conweave::{Held, WORD};
+pub(crate) use conweave::Held;
 pub(crate) use foresight::Trains;
 pub(crate) use gauge::Gauge;
 pub(crate) use unreachable::Told;
@@ -293,7 +293,7 @@ impl Switch {
         }
         if !world.epochs.is_empty() {
             self.take_new_routes(world, id, now);
-            if !self.leads_to(world, packet.dst) {
+            if self.has_lost(world, packet.dst) {
                 return self.ports.discard(packet);
             }
         }
@@ -361,10 +361,10 @@ impl Switch {
         }
     }
 
-    /// Whether its routes lead to a host.
-    fn leads_to(&self, world: &World, host: u32) -> bool {
-        let table = world.epochs.forwarding(self.epoch, &world.forwarding).table();
-        !table.candidates_in_row(self.row, host).ports.is_empty()
+    /// Whether routes have led to a host and do no more.
+    fn has_lost(&self, world: &World, host: u32) -> bool {
+        let table = || world.epochs.forwarding(self.epoch, &world.forwarding).table();
+        !world.epochs.is_empty() && table().candidates_in_row(self.row, host).ports.is_empty()
     }
 
     /// Takes the samples, and makes the reports, that are due up to `now`, when a packet has come.
@@ -461,7 +461,7 @@ impl Switch {
         };
         self.control_sent += 1;
         self.learn(world, now, &notification, port, true);
-        if !self.leads_to(world, notification.dst) {
+        if self.has_lost(world, notification.dst) {
             return self.ports.discard(&notification);
         }
         let way = self.choose_specially(world, id, now, &mut notification, out);
@@ -506,7 +506,7 @@ impl Switch {
         packet: &mut Packet,
         out: &mut impl Scheduler<Message>,
     ) {
-        if !world.epochs.is_empty() && !self.leads_to(world, packet.dst) {
+        if self.has_lost(world, packet.dst) {
             return self.ports.discard(packet);
         }
         let port = self.choose_specially(world, id, now, packet, out);
@@ -657,6 +657,12 @@ fn note_choice(packet: &mut Packet, port: PortId) {
 #[inline(always)]
 fn note_port(packet: &mut Packet, port: PortId) {
     packet.aux = (packet.aux.rotate_left(5) ^ u32::from(port)).wrapping_mul(0x9e37_79b1);
+}
+
+/// Sizes of what switches tell each other and sources by themselves, whatever the fabric does.
+pub(crate) fn signals(routing: &Routing) -> impl Iterator<Item = Bytes> {
+    let flowcut = routing.counted_flowcuts().map(|flowcut| [flowcut.ack_size, flowcut.frame_size]);
+    flowcut.into_iter().flatten().chain(routing.weaves().then_some(conweave::WORD))
 }
 
 /// Whether a host is connected to this switch.

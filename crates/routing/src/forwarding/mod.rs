@@ -214,12 +214,10 @@ impl Forwarding {
             _ => Beyond::Nothing,
         };
         let values = match (routing.placement, &routing.selector) {
-            (Placement::Nic, Selector::Random(_)) => Values::Entropy(routing.entropy_values),
             (Placement::Nic, Selector::NextEntropy(_)) => Values::EntropyInTurn(routing.entropy_values),
             (Placement::Nic, Selector::RoundRobin(_)) => Values::Labels,
             _ if routing.labels_at_first() => Values::Labels,
-            // Later switches hash the entropy value, so a new one takes a flow to a new path beyond the ingress switch's port, too.
-            (Placement::Ingress, _) => Values::Entropy(routing.entropy_values),
+            _ if routing.draws_entropy() => Values::Entropy(routing.entropy_values),
             _ => Values::None,
         };
         Ok(Forwarding { table, beyond, values })

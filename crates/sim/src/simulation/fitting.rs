@@ -18,7 +18,7 @@ use crate::host::Numbering;
 use crate::measure::Measure;
 use crate::packet_trace::PacketTrace;
 use crate::stall::channel_name;
-use crate::switch::WORD;
+use crate::switch::signals;
 
 /// A configuration whose parts fit each other, but for what depends on the routes.
 pub(super) struct Fitting {
@@ -198,10 +198,8 @@ impl Fitting {
 /// The largest packet that may enter a buffer: a full one, unless something that answers it is larger.
 fn largest_packet(fabric: &Fabric, routing: &Routing, transport: &Transport) -> Bytes {
     let notification = fabric.options.qcn.as_ref().map(|qcn| qcn.cnm_size);
-    let flowcut = routing.counted_flowcuts().map(|flowcut| flowcut.ack_size.max(flowcut.frame_size));
-    let word = routing.weaves().then_some(WORD);
-    let answers = [notification, flowcut, word].into_iter().flatten();
-    answers.fold(transport.packet_size().max(transport.options.ack_size), Ord::max)
+    let largest = transport.packet_size().max(transport.options.ack_size);
+    signals(routing).chain(notification).fold(largest, Ord::max)
 }
 
 /// Refuses routing for a transport that chooses among entropy values itself, if something else would choose too.

@@ -15,7 +15,7 @@ use crate::model::{Message, World};
 use crate::path::{PathProfile, labels};
 
 /// Size of what switches tell each other: a header without payload.
-pub(crate) const WORD: Bytes = Bytes(64);
+pub(super) const WORD: Bytes = Bytes(64);
 
 /// Packets held back at a switch.
 #[derive(Debug, Default)]
@@ -120,7 +120,7 @@ impl Switch {
         let is_beside = matches!(world.fabric.flow_control, FlowControl::Pfc(_) | FlowControl::PfcShared(_));
         for mut packet in self.held.take(flow, now) {
             // The switch may have lost its own hosts meanwhile.
-            if !world.epochs.is_empty() && !self.leads_to(world, packet.dst) {
+            if self.has_lost(world, packet.dst) {
                 self.ports.discard(&packet);
                 continue;
             }
@@ -176,7 +176,7 @@ impl Switch {
             ..Packet::EMPTY
         };
         self.control_sent += 1;
-        if !world.epochs.is_empty() && !self.leads_to(world, signal.dst) {
+        if self.has_lost(world, signal.dst) {
             return self.ports.discard(&signal);
         }
         let bits = signal.tag;
