@@ -451,6 +451,9 @@ published = 1.5
             [("T.k4-x.routers", "4 ± 0")]
         );
         read.plan().unwrap();
+        let shares = study(&text.replace("[0, 0.5]", "['12.5%', 0.5]")).unwrap();
+        assert_eq!(shares.claims[0].published, "4 ± 12.5%");
+        shares.plan().unwrap();
         let cases = [
             ("[4, nan]", "[4]", "tables.0.rows.k4-x: expected a list of 2 values"),
             (
@@ -459,6 +462,12 @@ published = 1.5
                 "study.toml:12:14: tables.0.rows.k4-x.0: expected a number, or nan where none is published, found string",
             ),
             ("[0, 0.5]", "[0]", "tables.0.tolerances: expected one for each of the 2 columns, found 1"),
+            ("[0, 0.5]", "[0, '-1%']", "tables.0.tolerances.1: expected 0 or more, found \"-1%\""),
+            (
+                "[0, 0.5]",
+                "[0, '1']",
+                "tables.0.tolerances.1: expected a number, or a percentage such as \"3%\", found \"1\"",
+            ),
             (
                 "source = 's'",
                 "source = 's'\nnotes = { 'k4.radix' = '' }",

@@ -112,6 +112,8 @@ pub(crate) fn claim() -> Value {
 pub(crate) fn published_table() -> Value {
     let number = json!({ "type": "number" });
     let row = json!({ "type": "array", "items": number });
+    let percentage = json!({ "type": "string", "pattern": "^ *[0-9.]+ *%$" });
+    let tolerance = json!({ "anyOf": [{ "type": "number", "minimum": 0 }, percentage] });
     let fields = [
         ("id", text("Its claims are called ID.ROW.COLUMN.")),
         ("text", text("What it shows.")),
@@ -119,7 +121,10 @@ pub(crate) fn published_table() -> Value {
         ("columns", list("Metrics.", json!({ "type": "string" }))),
         (
             "tolerances",
-            list("How far a measured value may be from the published one, column by column.", number),
+            list(
+                "How far a measured value may be from the published one, column by column: in the metric's unit, or \"3%\" of the published value.",
+                tolerance,
+            ),
         ),
         ("use", role()),
         ("source", text("Paper, section, table.")),

@@ -160,14 +160,20 @@ impl Expression {
         }
     }
 
-    /// Whether a metric is a published value up to a tolerance, and the metric alone.
-    pub(crate) fn near(metric: &str, labels: Vec<String>, value: f64, tolerance: f64) -> (Self, Self) {
+    /// Whether a metric is a published value up to a tolerance by `function` (`near` or `within`), and the metric alone.
+    pub(crate) fn compared(
+        function: &str,
+        metric: &str,
+        labels: Vec<String>,
+        value: f64,
+        tolerance: f64,
+    ) -> (Self, Self) {
         let term = |form| Term { span: 0..0, form };
         let labels = labels.into_iter().map(|label| term(Form::Text(label))).collect();
         let metric = term(Form::Call(metric.to_owned(), labels));
         let numbers = [value, tolerance].map(|number| term(Form::Number(number)));
         let arguments = std::iter::once(metric.clone()).chain(numbers).collect();
-        (Expression { root: term(Form::Call("near".to_owned(), arguments)) }, Expression { root: metric })
+        (Expression { root: term(Form::Call(function.to_owned(), arguments)) }, Expression { root: metric })
     }
 }
 
@@ -326,7 +332,7 @@ mod tests {
     #[test]
     fn published_values_are_rounded() {
         assert!(holds("near(0.91, 0.89, 0.02) and near(0.87, 0.89, 0.02) and not near(0.9101, 0.89, 0.02)"));
-        let (claim, metric) = Expression::near("p99_fct", vec!["ecmp".to_owned()], 10.5, 0.4);
+        let (claim, metric) = Expression::compared("near", "p99_fct", vec!["ecmp".to_owned()], 10.5, 0.4);
         assert_eq!(claim.evaluate(&Table), Ok(Outcome::Truth(false)));
         assert_eq!(metric.evaluate(&Table), Ok(Outcome::Number(10.0)));
     }

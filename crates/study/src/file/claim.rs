@@ -1,6 +1,7 @@
 //! What the results should show.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use netloom_scenario::{Node, Place, Problem, Section, Value};
 use serde::Deserialize;
@@ -139,6 +140,55 @@ pub(super) fn read_table(node: &Node, path: &str, problems: &mut Vec<Problem>) -
     table.claims(&rows?, notes?, node, problems)
 }
 
+/// How far a measured value may be from the published one.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(try_from = "Written")]
+enum Tolerance {
+    /// In the unit of the metric.
+    Absolute(f64),
+    /// As a share of the published value.
+    Relative(f64),
+}
+
+/// A tolerance as it is written: `0.5`, or `"3%"` of the published value.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a number, or a percentage such as \"3%\"")]
+enum Written {
+    Number(f64),
+    Text(String),
+}
+
+impl TryFrom<Written> for Tolerance {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, String> {
+        let (number, found) = match &written {
+            Written::Number(number) => (Some(*number), number.to_string()),
+            Written::Text(text) => (
+                text.strip_suffix('%').and_then(|share| share.trim().parse::<f64>().ok()),
+                format!("{text:?}"),
+            ),
+        };
+        match (number, written) {
+            (Some(number), _) if !(number >= 0.0 && number.is_finite()) => {
+                Err(format!("expected 0 or more, found {found}"))
+            }
+            (Some(number), Written::Number(_)) => Ok(Self::Absolute(number)),
+            (Some(percent), Written::Text(_)) => Ok(Self::Relative(percent / 100.0)),
+            (None, _) => Err(format!("expected a number, or a percentage such as \"3%\", found {found}")),
+        }
+    }
+}
+
+impl fmt::Display for Tolerance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Absolute(most) => write!(f, "{most}"),
+            Self::Relative(most) => write!(f, "{}%", most * 100.0),
+        }
+    }
+}
+
 /// A published table without its entries.
 struct Table {
     path: String,
@@ -149,7 +199,7 @@ struct Table {
     /// Metrics.
     columns: Vec<String>,
     /// How far a measured value may be from the published one, column by column.
-    tolerances: Vec<f64>,
+    tolerances: Vec<Tolerance>,
     role: Use,
     source: String,
 }
@@ -174,9 +224,6 @@ impl Table {
                 format!("expected one for each of the {columns} columns, found {found}"),
                 &place,
             );
-        }
-        if let Some(wrong) = self.tolerances.iter().find(|t| !(**t >= 0.0 && t.is_finite())) {
-            fail("tolerances", format!("expected numbers from 0, found {wrong}"), &place);
         }
         let mut claims = Vec::new();
         match rows.as_table() {
@@ -221,7 +268,11 @@ impl Table {
     fn claim(&self, row: &str, column: usize, published: f64, node: &Node) -> Claim {
         let labels = std::iter::once(row.to_owned()).chain(self.labels.iter().cloned()).collect();
         let (name, tolerance) = (&self.columns[column], self.tolerances[column]);
-        let (expression, value) = Expression::near(name, labels, published, tolerance);
+        let (function, most) = match tolerance {
+            Tolerance::Absolute(most) => ("near", most),
+            Tolerance::Relative(most) => ("within", most),
+        };
+        let (expression, value) = Expression::compared(function, name, labels, published, most);
         let formula = |expression| Formula {
             expression,
             field: format!("{}.rows.{row}.{column}", self.path),
