@@ -52,7 +52,7 @@ fn judge_one(claim: &Claim, metrics: &dyn Metrics) -> Verdict {
         Err(error) => Err(error.message),
     };
     let shown = match &claim.value {
-        Some(value) => value.expression.evaluate(metrics).map(|value| value.to_string()),
+        Some(value) => value.expression.evaluate(metrics).map(|value| show(&value, claim.decimals)),
         None => claim.expression.expression.sides(metrics),
     };
     let (holds, measured) = match (holds, shown) {
@@ -69,6 +69,18 @@ fn judge_one(claim: &Claim, metrics: &dyn Metrics) -> Verdict {
         gate: claim.role == Use::Gate,
         source: claim.source.clone(),
         note: claim.note.clone(),
+    }
+}
+
+/// A number as it stands beside a published one: at least as many digits behind the point.
+fn show(value: &Outcome, decimals: Option<usize>) -> String {
+    let brief = value.to_string();
+    match (value, decimals) {
+        (Outcome::Number(number), Some(decimals)) => {
+            let exact = format!("{number:.decimals$}");
+            if exact.len() > brief.len() { exact } else { brief }
+        }
+        _ => brief,
     }
 }
 
@@ -106,6 +118,15 @@ mod tests {
         let value = verdict("expression = 'fct() < 2'\nvalue = 'fct() / 2'\npublished = \"about 1.5\"");
         assert_eq!((value.holds, value.measured.as_str()), (Some(false), "1.5"));
         assert_eq!(value.published, "about 1.5");
+    }
+
+    #[test]
+    fn a_number_beside_a_published_one_has_its_digits() {
+        let shown = |number, decimals| show(&Outcome::Number(number), decimals);
+        assert_eq!(shown(55.814_399_9, Some(4)), "55.8144");
+        assert_eq!(shown(55.814_399_9, None), "55.81");
+        // Four significant digits are shown in any case.
+        assert_eq!(shown(0.012_34, Some(2)), "0.01234");
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub struct Claim {
     pub expression: Formula,
     /// A number to show beside the published one; the sides of the comparison if absent.
     pub value: Option<Formula>,
+    /// Digits behind the point that are shown of the number; absent: four significant ones.
+    pub decimals: Option<usize>,
     /// What the source reports, in its words or numbers.
     pub published: String,
     /// Whether a failure fails the study.
@@ -107,6 +109,7 @@ pub(super) fn read_claim(node: &Node, path: &str, problems: &mut Vec<Problem>) -
         text: text?,
         expression: expression?,
         value,
+        decimals: None,
         published: published.as_ref().map(label_of).unwrap_or_default(),
         role: role?,
         source: source?,
@@ -283,6 +286,7 @@ impl Table {
             text: self.text.clone(),
             expression: formula(expression),
             value: Some(formula(value)),
+            decimals: published.to_string().split_once('.').map(|(_, decimals)| decimals.len()),
             published: format!("{published} ± {tolerance}"),
             role: self.role,
             source: self.source.clone(),
