@@ -1,5 +1,13 @@
 "use strict";
 // Reads the report's data, builds the page, and redraws what depends on filters and theme.
+addEventListener("error", ({ message, lineno }) => {
+  const notice = document.createElement("p");
+  notice.className = "notice";
+  notice.setAttribute("role", "alert");
+  notice.textContent = `This page could not be drawn completely: ${message} (line ${lineno} of its script). The numbers are in the outcome folders.`;
+  document.body.prepend(notice);
+});
+
 (() => {
   const report = JSON.parse(document.getElementById("data").textContent);
   const root = document.documentElement;
@@ -16,6 +24,9 @@
     if (size >= 1e6 || size < 1e-4) return value.toExponential(2).replace("e+", "e");
     return size >= 1000 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(4)));
   };
+  /** The smallest and the largest of any number of values; a call takes only some ten thousand arguments. */
+  const smallest = (values, start = Infinity) => values.reduce((least, value) => Math.min(least, value), start);
+  const largest = (values, start = -Infinity) => values.reduce((most, value) => Math.max(most, value), start);
   const percent = (share) => `${number(share * 100)}\u00a0%`;
   const estimate = (value) => {
     if (!value) return "–";
@@ -40,7 +51,7 @@
       if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
       else if (value !== false && value !== null) element.setAttribute(key, value === true ? "" : value);
     }
-    element.append(...children.flat(3).filter((child) => child !== null && child !== undefined));
+    for (const child of children.flat(3)) if (child !== null && child !== undefined) element.append(child);
     return element;
   }
 
@@ -178,7 +189,7 @@
     const steps = high / low > 1000 ? [1] : high / low > 50 ? [1, 3] : [1, 1.5, 2, 3, 5, 7];
     const ticks = [];
     for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
-      ticks.push(...steps.map((step) => step * 10 ** power).filter((tick) => tick >= low && tick <= high));
+      for (const tick of steps.map((step) => step * 10 ** power)) if (tick >= low && tick <= high) ticks.push(tick);
     }
     return ticks;
   };
@@ -231,8 +242,8 @@
           };
         };
         const name = `${title}${unit ? ` [${unit.trim()}]` : ""}`;
-        const low = Math.min(...curves().map((i) => of(points[i]).value[0]));
-        const high = Math.max(...curves().map((i) => of(points[i]).value.at(-1)));
+        const low = smallest(curves().map((i) => of(points[i]).value[0]));
+        const high = largest(curves().map((i) => of(points[i]).value.at(-1)));
         const y = scale.tail
           ? axis("share of flows above", { type: "log", max: 1, nameGap: 46 })
           : axis("share of flows", { type: "value", min: 0, max: 1, nameGap: 40 });
@@ -355,7 +366,7 @@
         numbers: () => [["", ...bins.map(label)], shown().map((i) => [named(i), ...bins.map((bin) => number(of(i, bin.up_to)?.[statistic]))])],
         option: () => {
           const all = shown().flatMap((i) => report.by_size[i].map((bin) => bin[statistic]));
-          const isWide = Math.max(...all) > 20;
+          const isWide = largest(all) > 20;
           return {
             option: {
               tooltip: tooltip({
@@ -366,7 +377,7 @@
                 })),
               }),
               xAxis: axis("flow size", { type: "category", data: bins.map(label) }),
-              yAxis: axis("slowdown", { type: isWide ? "log" : "value", min: isWide ? 1 : Math.min(1, ...all), nameGap: 36 }),
+              yAxis: axis("slowdown", { type: isWide ? "log" : "value", min: isWide ? 1 : smallest(all, 1), nameGap: 36 }),
               series: shown().map((i) => ({
                 id: String(i), name: names[i], type: "line", data: ends.map((end) => of(i, end)?.[statistic]),
                 symbol: symbol(i), symbolSize: 7, connectNulls: true, itemStyle: { color: colour(i) },
@@ -492,7 +503,7 @@
     box.append(el("div", { class: "controls" }, choice("Over time, by", [["tiers", "tier"], ["channels", "channel with the longest queues"]], "tiers", (value) => { by = value; })), grid);
     const chart = (id, title, unit, field) => figure(grid, {
       id, title,
-      describe: () => (current()?.[by] ?? []).map((line) => `${line.name}: at most ${number(Math.max(...line[field]))} ${unit}`).join("; ") + ".",
+      describe: () => (current()?.[by] ?? []).map((line) => `${line.name}: at most ${number(largest(line[field]))} ${unit}`).join("; ") + ".",
       numbers: () => [["time [us]", ...current()[by].map((line) => line.name)], current().time_us.map((time, k) => [number(time), ...current()[by].map((line) => number(line[field][k]))])],
       option: () => {
         const lines = current()?.[by];
@@ -524,7 +535,7 @@
     const current = () => points[detail].series?.flows;
     figure(grid, {
       id: "series-flows", title: "Payload delivered by the sampled flows",
-      describe: () => `At most ${number(Math.max(...current().gbps))} Gbit/s; up to ${Math.max(...current().resequencing)} packets of a flow waited for their order.`,
+      describe: () => `At most ${number(largest(current().gbps))} Gbit/s; up to ${largest(current().resequencing)} packets of a flow waited for their order.`,
       numbers: () => [["time [us]", "Gbit/s", "packets waiting for their order"], current().time_us.map((time, k) => [number(time), number(current().gbps[k]), number(current().resequencing[k])])],
       option: () => current() && ({
         option: {
@@ -552,7 +563,7 @@
   function networkMap(box) {
     if (!report.maps.length) return;
     // One scale for all points, so that pictures can be compared.
-    const most = Math.max(...points.flatMap((point) => point.link_use.use_permille), 10);
+    const most = points.reduce((most, point) => largest(point.link_use.use_permille, most), 10);
     const full = Math.min(1000, Math.ceil(most / 100) * 100);
     const legend = el("span", { class: "ramp" });
     redraws.push(() => legend.replaceChildren("0 %", el("i", { style: `background:linear-gradient(90deg,${RAMPS[theme()].join(",")})` }), `${full / 10} % of the time in use`));

@@ -1,0 +1,44 @@
+"""The flow lists of studies/references, as the csg-htsim runs had them: `python3 lists.py` writes them anew.
+
+A permutation shuffles sources and destinations with Python's `random`; where a host would send to itself, its destination and the next one change
+places. Sizes are whole packets, as htsim's NDP rounds them up.
+"""
+
+import random
+from pathlib import Path
+
+HERE = Path(__file__).parent / "lists"
+
+
+def permutation(hosts, seed):
+    """Sources in order of start, and the destination of each."""
+    draw = random.Random(seed)
+    sources, destinations = list(range(hosts)), list(range(hosts))
+    draw.shuffle(sources)
+    draw.shuffle(destinations)
+    for i in range(hosts):
+        if sources[i] == destinations[i]:
+            j = (i + 1) % hosts
+            destinations[i], destinations[j] = destinations[j], destinations[i]
+    return list(zip(sources, destinations, strict=True))
+
+
+def incast(senders, seed):
+    """Hosts of 128 that send to host 0."""
+    others = list(range(1, 128))
+    random.Random(seed).shuffle(others)
+    return [(sender, 0) for sender in others[:senders]]
+
+
+def write(name, pairs, size):
+    rows = [f"{source},{destination},{size}\n" for source, destination in pairs]
+    (HERE / f"{name}.csv").write_text("src,dst,bytes\n" + "".join(rows))
+
+
+if __name__ == "__main__":
+    HERE.mkdir(exist_ok=True)
+    for payload in (9000, 4096):
+        size = -(-2_000_000 // payload) * payload
+        write(f"permutation-128-{payload}", permutation(128, 1), size)
+        for senders in (8, 32, 100):
+            write(f"incast-{senders}-{payload}", incast(senders, 1), -(-450_000 // payload) * payload)
