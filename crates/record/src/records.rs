@@ -149,7 +149,7 @@ pub struct FlowRecord {
     pub src: u32,
     /// Receiving host.
     pub dst: u32,
-    /// Number of the flow at its source, in order of start.
+    /// Number of the flow at its source: in order of start, and of messages of programs in the program's order.
     pub flow: u32,
     /// Which kind of traffic: a place in [`Records::groups`].
     pub group: u16,

@@ -142,7 +142,8 @@ impl FlowTally {
 }
 
 impl Counted {
-    /// Flows of a source are numbered in the order of their starts, so those of the warm-up are the first, but for streams.
+    /// Flows of a source are mostly numbered in the order of their starts, so those of the warm-up are the first and make one range; streams and messages of
+    /// programs make more.
     fn exclude(&mut self, src: u32, flow: u32) {
         match self.excluded.last_mut().filter(|(of, _, until)| (*of, *until) == (src, flow)) {
             Some((_, _, until)) => *until += 1,

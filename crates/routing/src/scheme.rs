@@ -78,6 +78,15 @@ impl Routing {
         has_labels || self.weaves() || self.selector.facts().needs_tree
     }
 
+    /// Which field makes it [need a tree](Self::needs_tree), and its value in words.
+    pub fn asks_for_tree(&self) -> (&'static str, String) {
+        if self.weaves() {
+            return ("granularity", format!("\"{}\"", self.granularity_name()));
+        }
+        let labels = if self.placement == Placement::Nic { " of path labels at the NIC" } else { "" };
+        ("selector", format!("\"{}\"{labels}", self.selector_name()))
+    }
+
     /// Whether it looks at credits.
     pub fn needs_credits(&self) -> bool {
         matches!(&self.selector, Selector::Ugal(ugal) if ugal.needs_credits())

@@ -115,8 +115,21 @@ impl Node {
     /// # Errors
     /// A value that TOML cannot express, e.g. a whole number above 2⁶³ − 1.
     pub fn from_value<T: serde::Serialize>(name: &str, value: &T) -> Result<Node, Problem> {
+        Node::write_and_read(name, value).map(|(_, node)| node)
+    }
+
+    /// Any value as TOML that reads back.
+    ///
+    /// # Errors
+    /// As [`Node::from_value`].
+    pub fn write<T: serde::Serialize>(name: &str, value: &T) -> Result<String, Problem> {
+        Node::write_and_read(name, value).map(|(text, _)| text)
+    }
+
+    fn write_and_read<T: serde::Serialize>(name: &str, value: &T) -> Result<(String, Node), Problem> {
         let text = toml::to_string(value).map_err(|error| Problem::new(name, error.to_string()))?;
-        Node::parse(&Source::new(name, text)).map_err(|mut problems| problems.0.remove(0))
+        let node = Node::parse(&Source::new(name, text.clone())).map_err(|mut problems| problems.0.remove(0))?;
+        Ok((text, node))
     }
 
     /// The table, if it is one.

@@ -42,6 +42,6 @@ pub use read::read;
 pub use reference::{Chapter, reference};
 pub use run::{Checked, Ran, Ready, RunError, build_network, check, finish, prepare, run, simulate};
 pub use scenario::Scenario;
-pub use schema::{properties as schema_properties, schema};
+pub use schema::{bound_integers, properties as schema_properties, schema};
 pub use section::Section;
 pub use source::{Place, Problem, Problems, Source};

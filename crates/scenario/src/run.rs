@@ -368,13 +368,23 @@ fn sim_problem(error: &SimError, document: &Node) -> Problem {
         SimError::Fabric(invalid) => invalid_problem(invalid, "fabric", document),
         SimError::MayDeadlock(reason) => located(document, "fabric", "flow_control.vcs", reason),
         SimError::Servers(error) => invalid_problem(error, "servers", document),
-        SimError::Routing(error) => invalid_problem(error, "routing", document),
+        SimError::Routing(error) => routing_problem(error, document),
         SimError::Transport(error) => invalid_problem(error, "transport", document),
         SimError::Fault(error) => invalid_problem(error, "faults", document),
         SimError::Measure(error) => invalid_problem(error, "measure", document),
         SimError::ErrorRates(reason) => located(document, "topology", "", reason),
         SimError::Unreachable(reason) => located(document, "faults", "", reason),
     }
+}
+
+/// A value of a routing scheme that makes no sense. Where it is the value of a preset, that is what the user wrote.
+fn routing_problem(invalid: &Invalid, document: &Node) -> Problem {
+    let routing = document.at(["routing"]);
+    let preset = routing.and_then(|routing| routing.as_str().or_else(|| routing.at(["preset"])?.as_str()));
+    let field = invalid.field.split('.');
+    let is_written = routing.is_some_and(|routing| routing.at(field).is_some());
+    let of_preset = preset.filter(|_| !is_written).map(|name| format!(" (by the preset \"{name}\")"));
+    located(document, "routing", &invalid.field, &(invalid.reason() + &of_preset.unwrap_or_default()))
 }
 
 /// A value that makes no sense in one of the sections.

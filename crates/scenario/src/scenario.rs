@@ -113,7 +113,7 @@ impl Scenario {
     /// # Errors
     /// A value that TOML cannot express.
     pub fn to_toml(&self) -> Result<String, Problem> {
-        toml::to_string(&self.written()).map_err(|error| Problem::new("", error.to_string()))
+        Node::write("scenario", &self.written())
     }
 
     /// The files that the scenario names, beside its own.
@@ -367,6 +367,19 @@ mod tests {
             problems.contains("faults: expected a list of tables, found a table (write [[faults]])"),
             "{problems}"
         );
+    }
+
+    /// What is written reads back; what would not is not written.
+    #[test]
+    fn seeds_are_written_as_far_as_they_are_read() {
+        for seed in [0, 1, i64::MAX as u64 - 1, i64::MAX as u64] {
+            let scenario = Scenario { seed, ..Scenario::default() };
+            assert_eq!(read(&scenario.to_toml().unwrap()).unwrap(), scenario);
+        }
+        for seed in [1 << 63, u64::MAX] {
+            let problem = Scenario { seed, ..Scenario::default() }.to_toml().unwrap_err();
+            assert!(!problem.to_string().is_empty());
+        }
     }
 
     #[test]

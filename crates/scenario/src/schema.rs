@@ -21,14 +21,35 @@ use crate::routing::RoutingFields;
 pub fn schema() -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let properties = properties(&mut generator);
-    json!({
+    let mut schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "netloom scenario",
         "type": "object",
         "properties": properties,
         "additionalProperties": false,
         "$defs": generator.take_definitions(true),
-    })
+    });
+    bound_integers(&mut schema);
+    schema
+}
+
+/// Gives all whole numbers of a schema that have no maximum the greatest one that TOML has.
+pub fn bound_integers(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            let is_type = |kind: &Value| match kind {
+                Value::Array(kinds) => kinds.iter().any(|kind| kind == "integer"),
+                kind => kind == "integer",
+            };
+            if fields.get("type").is_some_and(is_type) {
+                let is_short = fields.get("format").is_some_and(|format| format == "uint32");
+                fields.entry("maximum").or_insert_with(|| if is_short { u32::MAX.into() } else { i64::MAX.into() });
+            }
+            fields.values_mut().for_each(bound_integers);
+        }
+        Value::Array(items) => items.iter_mut().for_each(bound_integers),
+        _ => {}
+    }
 }
 
 /// The schemas of the fields that stand before all tables.
@@ -150,6 +171,28 @@ mod tests {
                 assert!(!at(holder, field).is_null(), "{table}.{field}\n{help}");
             }
         }
+    }
+
+    /// TOML has no greater whole numbers than 2⁶³ − 1.
+    #[test]
+    fn whole_numbers_have_a_maximum() {
+        let schema = schema();
+        let (mut open, mut numbers) = (vec![&schema], 0);
+        while let Some(value) = open.pop() {
+            match value {
+                Value::Object(fields) => {
+                    let kind = fields.get("type").map(Value::to_string).unwrap_or_default();
+                    if kind.contains("\"integer\"") {
+                        assert!(fields["maximum"].as_i64().is_some(), "{value}");
+                        numbers += 1;
+                    }
+                    open.extend(fields.values());
+                }
+                Value::Array(items) => open.extend(items),
+                _ => {}
+            }
+        }
+        assert!(numbers > 50, "{numbers}");
     }
 
     #[test]

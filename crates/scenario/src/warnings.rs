@@ -2,6 +2,8 @@
 //!
 //! A warning is one sentence that begins with the field it is about. It is no error: there are good reasons to run any of these.
 
+mod overload;
+
 use netloom_fabric::queue::trimming::Trimming;
 use netloom_fabric::{FlowControl, Queue};
 use netloom_record::Summary;
@@ -10,7 +12,6 @@ use netloom_routing::{Granularity, Placement, Selector};
 use netloom_topology::{Network, NodeId};
 use netloom_transport::{Congestion, Reliability};
 use netloom_units::{Bytes, Rate, Time};
-use netloom_workload::{Destination, Pattern, Traffic, Wiring};
 
 use crate::scenario::Scenario;
 
@@ -24,7 +25,7 @@ pub(crate) fn before(scenario: &Scenario, network: &Network) -> Vec<String> {
     found.extend(scattered_go_back_n(scenario, network));
     found.extend(early_timeouts(scenario, &farthest));
     found.extend(small_pause_buffers(scenario, &farthest));
-    found.extend(overload(scenario, network));
+    found.extend(overload::warning(scenario, network));
     found.extend(unread(scenario));
     found
 }
@@ -167,114 +168,6 @@ fn small_pause_buffers(scenario: &Scenario, farthest: &Farthest) -> Option<Strin
             farthest.host
         )
     })
-}
-
-/// An open loop that offers a level of a tree more than its up links carry.
-fn overload(scenario: &Scenario, network: &Network) -> Option<String> {
-    if !network.is_tree() || scenario.workload.options.ranks.is_some() {
-        return None;
-    }
-    let loops = open_loops(&scenario.workload.pattern);
-    let nics = scenario.servers.as_ref().map_or(1, |servers| servers.nics);
-    let ends = f64::from(network.hosts() / nics);
-    // Those that a host, or a NIC of a server, reaches below a switch: of a group with optimised rails one NIC each is at a leaf.
-    let has_own_leaves =
-        scenario.servers.as_ref().is_some_and(|servers| servers.wiring == Wiring::RailOptimised);
-    let ends_below = |level: u8| match hosts_below(network, level) {
-        hosts if level == 1 && has_own_leaves => hosts,
-        hosts => hosts / nics,
-    };
-    let of_hosts: f64 = (0..network.hosts()).map(|host| network.host_rate(host).0 as f64).sum();
-    let top = (network.hosts()..network.nodes()).map(|switch| network.level(switch)).max()?;
-    for level in 1..top {
-        let up = network
-            .links()
-            .iter()
-            .filter(|link| network.level(link.a) == level && network.level(link.b) == level + 1);
-        let (mut capacity, mut tier) = (0.0, None);
-        for link in up {
-            capacity += link.rate.0 as f64;
-            tier.get_or_insert(link.tier);
-        }
-        let upwards: f64 = loops
-            .iter()
-            .map(|open| {
-                // Destinations that are excluded make the rest likelier.
-                let excluded = f64::from(match open.destination {
-                    Destination::Any => 1,
-                    Destination::OtherRack => ends_below(1),
-                    Destination::OtherPod => ends_below(top - 1),
-                });
-                let below = f64::from(ends_below(level)).max(excluded);
-                of_hosts * open.load * (ends - below) / (ends - excluded).max(1.0)
-            })
-            .sum();
-        if upwards > capacity {
-            let tier = tier.map_or("", |tier| network.tiers()[usize::from(tier)].as_str());
-            let load = match &loops[..] {
-                [open] => format!("{}: a load of {}", open.field, open.load),
-                _ => {
-                    let fields: Vec<&str> = loops.iter().map(|open| open.field.as_str()).collect();
-                    let sum: f64 = loops.iter().map(|open| open.load).sum();
-                    // Decimal fractions are no binary ones: 0.1 and 0.2 are 0.3.
-                    format!("{}: a load of {} together", fields.join(", "), (sum * 1e9).round() / 1e9)
-                }
-            };
-            return Some(format!(
-                "{load} offers the tier {tier} {:.0}% of what its up links carry: queues grow as long as it lasts",
-                100.0 * upwards / capacity
-            ));
-        }
-    }
-    None
-}
-
-/// An open loop whose destinations are drawn.
-struct OpenLoop {
-    /// Where its load is written.
-    field: String,
-    load: f64,
-    destination: Destination,
-}
-
-/// Those of a workload that go on at the same time.
-fn open_loops(pattern: &Pattern) -> Vec<OpenLoop> {
-    let (load, traffic, destination) = match pattern {
-        Pattern::Poisson(poisson) => (poisson.load, poisson.traffic, poisson.destination),
-        Pattern::Bernoulli(frames) => (frames.load, frames.traffic, frames.destination),
-        Pattern::Bursty(frames) => (frames.load, frames.traffic, frames.destination),
-        Pattern::Mix(mix) => {
-            let parts = mix.parts.iter().enumerate().filter(|(_, part)| part.options.ranks.is_none());
-            let loops = parts.flat_map(|(i, part)| {
-                let of_part = open_loops(&part.pattern).into_iter();
-                of_part.map(move |open| OpenLoop { field: format!("workload.parts.{i}.load"), ..open })
-            });
-            return loops.collect();
-        }
-        _ => return Vec::new(),
-    };
-    let is_drawn = matches!(traffic, Traffic::Uniform | Traffic::RandomPermutation);
-    let open = is_drawn.then(|| OpenLoop { field: "workload.load".to_owned(), load, destination });
-    open.into_iter().collect()
-}
-
-/// Most hosts below one switch of a level.
-fn hosts_below(network: &Network, level: u8) -> u32 {
-    let mut below = vec![0u32; network.nodes() as usize];
-    below[..network.hosts() as usize].fill(1);
-    for at in 1..=level {
-        for switch in (network.hosts()..network.nodes()).filter(|&switch| network.level(switch) == at) {
-            let mut children: Vec<NodeId> =
-                network.ports(switch).iter().map(|&port| network.channel(port).to).collect();
-            children.retain(|&child| network.level(child) < at);
-            children.sort_unstable();
-            children.dedup();
-            below[switch as usize] = children.iter().map(|&child| below[child as usize]).sum();
-        }
-    }
-    let of_level = (network.hosts()..network.nodes()).filter(|&switch| network.level(switch) == level);
-    // Edge switches of a pod share no hosts, but several switches above share the same: no more than all.
-    of_level.map(|switch| below[switch as usize]).max().unwrap_or(0).min(network.hosts())
 }
 
 /// The host that is the most hops away from the first, and what lies between.
@@ -578,6 +471,47 @@ mod tests {
         };
         check(&with(0.8, 2), &with(0.8, 4), "workload.load: a load of 0.8 offers the tier leaf-spine 128%");
         assert_eq!(warnings(&with(0.5, 2)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_load_that_the_links_of_other_networks_cannot_carry_is_named() {
+        let with = |topology: &str, load: f64, destination: &str| {
+            format!(
+                "topology = {topology}\nworkload = {{ kind = \"poisson\", load = {load}, size = \"10KB\", messages_per_host = 1, destination = \"{destination}\" }}\n"
+            )
+        };
+        // A line of four switches, four hosts each. Uniform traffic of 16 hosts at 0.4 of 200 Gb/s: 8 · 8/15 of them send over the middle link, 341 Gb/s.
+        let line = "{ kind = \"hyperx\", dimensions = 1, switches_per_dimension = [2], hosts_per_switch = 8 }";
+        check(
+            &with(line, 0.4, "any"),
+            &with(line, 0.2, "any"),
+            "workload.load: a load of 0.4 offers the links between s0 and the other switches 171% of what they carry",
+        );
+        // Each of two switches sends all that it has to the other one.
+        check(&with(line, 0.2, "other-rack"), &with(line, 0.1, "other-rack"), "160% of what they carry");
+        // Four groups of 256 hosts, 48 links of each lead to others: 256 · 768/1023 · 0.3 of them are asked for, 57.7. Two groups have 64 links to the other
+        // two, and 512 · 512/1023 · 0.3 = 76.9 are asked for.
+        let dragonfly = "{ kind = \"dragonfly\", preset = \"flowcut-1024\" }";
+        check(
+            &with(dragonfly, 0.3, "any"),
+            &with(dragonfly, 0.2, "any"),
+            "offers the links between s0 to s15 and the other switches 120% of what they carry",
+        );
+        // A ring is short of links in all: 40 switches have 80 channels of 200 Gb/s, and a packet crosses 10 · 40/39 on average.
+        let mut ring = String::new();
+        (0..40).for_each(|switch| ring += &format!("s{switch} s{}\n", (switch + 1) % 40));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ring");
+        std::fs::write(&path, ring).unwrap();
+        let ring = format!("{{ kind = \"edge-list\", path = \"{}\", hosts_per_switch = 1 }}", path.display());
+        check(
+            &with(&ring, 0.25, "any"),
+            &with(&ring, 0.19, "any"),
+            "offers all links between switches together 128% of what they carry, as a packet crosses 10.26 of them on a shortest path on average",
+        );
+        // A Slim Fly carries what it was built for.
+        let slim_fly = "{ kind = \"slim-fly\", q = 5 }";
+        assert_eq!(warnings(&with(slim_fly, 0.9, "any")), Vec::<String>::new());
     }
 
     #[test]

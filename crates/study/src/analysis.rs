@@ -46,7 +46,7 @@ impl Analysis {
     /// # Errors
     /// A value that TOML cannot express.
     pub fn to_toml(&self) -> Result<String, Problem> {
-        toml::to_string(self).map_err(|error| Problem::new("", error.to_string()))
+        Node::write("analysis", self)
     }
 
     /// The files that the analysis names.

@@ -37,7 +37,7 @@ pub struct Cell {
 impl Cell {
     /// The seed: the point's, counted up by the repetitions.
     pub fn seed(&self) -> u64 {
-        self.point.work.seed().wrapping_add(u64::from(self.repetition))
+        self.point.work.seed() + u64::from(self.repetition)
     }
 
     /// What is done.

@@ -22,6 +22,9 @@ pub struct Plan {
     pub(crate) outline: Results,
 }
 
+/// The greatest whole number that TOML has.
+const MAX_SEED: u64 = i64::MAX as u64;
+
 impl Study {
     /// Lays out all cells, and finds before the first of them runs what is wrong with any of them or with a claim.
     ///
@@ -111,6 +114,7 @@ impl Study {
             apply(&mut document, &case.set, &mut problems);
             problems.extend(undone(axis, case, &chosen[place + 1..]));
         }
+        let document_place = document.nearest_place(["seed"]);
         let work = match &self.base {
             Base::Scenario(_) => {
                 Scenario::read(&document).map(|scenario| Work::Run(Box::new(scenario), document))
@@ -120,6 +124,16 @@ impl Study {
             }
         };
         match work {
+            Ok(work) if work.seed() > MAX_SEED - u64::from(self.repetitions - 1) => {
+                let most = MAX_SEED - u64::from(self.repetitions - 1);
+                let message = format!(
+                    "expected at most {most}, so that the seeds of all {} repetitions fit, found {}",
+                    self.repetitions,
+                    work.seed()
+                );
+                problems.push(Problem::new("seed", message).at(&document_place));
+                Err(Problems(problems))
+            }
             Ok(work) if problems.is_empty() => {
                 let labels = chosen.iter().map(|(axis, case)| (axis.name.clone(), case.label.clone()));
                 Ok(Point { labels: labels.collect(), work })
@@ -245,6 +259,20 @@ published = 1.5
         ];
         assert_eq!(names, expected.map(|(name, seed)| (name.to_owned(), seed)));
         assert!(cells.windows(2).all(|pair| scenario(&pair[0]) != scenario(&pair[1])));
+    }
+
+    /// A cell beyond what TOML can write could not be read back.
+    #[test]
+    fn the_last_seed_is_one_that_can_be_written() {
+        let with = |seed: u64| study(&TEXT.replace("seed = 5", &format!("seed = {seed}"))).unwrap().plan();
+        let last = with(MAX_SEED - 1).unwrap().cells.pop().unwrap();
+        assert_eq!(last.seed(), MAX_SEED);
+        let written = scenario(&last).to_toml().unwrap();
+        let again = Scenario::read(&Node::parse(&Source::new("cell.toml", written)).unwrap()).unwrap();
+        assert_eq!(again, scenario(&last));
+        let problems = with(MAX_SEED).unwrap_err().to_string();
+        let expected = "seed: expected at most 9223372036854775806, so that the seeds of all 2 repetitions fit";
+        assert!(problems.contains(expected), "{problems}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The study as a JSON schema, by which editors complete and check what is written.
 
-use netloom_scenario::schema_properties;
+use netloom_scenario::{bound_integers, schema_properties};
 use netloom_topology::Topology;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -48,6 +48,7 @@ pub fn schema() -> Value {
     schema["title"] = json!("netloom study");
     schema["oneOf"] = json!([{ "required": ["scenario"] }, { "required": ["analysis"] }]);
     schema["$defs"] = Value::Object(generator.take_definitions(true));
+    bound_integers(&mut schema);
     schema
 }
 

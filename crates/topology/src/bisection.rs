@@ -78,13 +78,13 @@ fn imbalance(hosts: &[f64]) -> f64 {
     if with_hosts().all(|&h| h == most) && with_hosts().count().is_multiple_of(2) { 0.0 } else { most }
 }
 
-/// Half the capacity of the narrowest tier of an XGFT, for the share of its hosts that the halves exchange.
+/// Half the capacity of the narrowest level of an XGFT, for the share of its hosts that the halves exchange.
 fn permutation_bound(network: &Network, share: f64) -> Option<Rate> {
-    let mut capacities = vec![0u64; network.tiers().len()];
+    let mut capacities = std::collections::BTreeMap::new();
     for link in network.links() {
-        capacities[usize::from(link.tier)] += link.rate.0;
+        *capacities.entry(network.level(link.a)).or_insert(0u64) += link.rate.0;
     }
-    capacities.into_iter().min().filter(|_| network.is_xgft()).map(|capacity| Rate(capacity / 2).scale(share))
+    capacities.into_values().min().filter(|_| network.is_xgft()).map(|capacity| Rate(capacity / 2).scale(share))
 }
 
 /// The Laplacian of the routers, weighted by link rates.

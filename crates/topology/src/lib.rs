@@ -42,6 +42,7 @@ mod error;
 mod families;
 mod formats;
 mod galois;
+mod levels;
 mod matching;
 mod metrics;
 mod names;
@@ -50,6 +51,7 @@ mod router_graph;
 mod size;
 mod spectrum;
 mod topology;
+mod xgft_order;
 
 pub use bisection::Bisection;
 pub use cost::{CablePrice, Cables, Cost, CostModel, Layout, SwitchPrice};

@@ -3,7 +3,10 @@
 use netloom_units::{Rate, Time};
 
 use crate::error::NetworkError;
+use crate::families::xgft;
+use crate::levels;
 use crate::names::Names;
+use crate::xgft_order;
 
 /// A host, numbered from 0; host `h` is also node `h`.
 pub type HostId = u32;
@@ -69,6 +72,9 @@ pub struct Network {
     pods: Vec<u32>,
     /// Per tree level (index `level - 1`): how many hosts share one up port under D-mod-k.
     up_strides: Vec<u32>,
+    is_xgft: bool,
+    /// Whether the levels were found by the structure of the network and not given with it.
+    has_found_levels: bool,
     global_tier: Option<TierId>,
     /// Links that lose packets at random, ascending: few or none.
     error_rates: Vec<(LinkId, f64)>,
@@ -164,20 +170,31 @@ impl Network {
         self.levels.first().is_some_and(|&level| level > 0)
     }
 
+    /// Whether the levels were found by the structure of the network and not given with it.
+    pub fn has_found_levels(&self) -> bool {
+        self.has_found_levels
+    }
+
+    /// Why the switches have no levels; none if they have.
+    pub fn why_no_tree(&self) -> Option<String> {
+        let given = || "its switches are given no levels".to_owned();
+        (!self.is_tree()).then(|| levels::find(self).err().map_or_else(given, |reason| reason.words(self)))
+    }
+
     /// Divisor of D-mod-k and S-mod-k at switches of a tree level: the up port is `host / stride mod ports`.
     ///
     /// For an XGFT this is the product of the parent counts below that level
-    /// (for a k-ary n-tree, k to the power of level − 1).
+    /// (for a k-ary n-tree, k to the power of level − 1); for other trees, of the most up ports of a switch of each level below.
     pub fn up_stride(&self, level: u8) -> u32 {
         level.checked_sub(1).and_then(|i| self.up_strides.get(usize::from(i))).copied().unwrap_or(1)
     }
 
-    /// Whether the network is an extended generalised fat tree, for which [`Network::up_stride`] was set.
+    /// Whether the network is an extended generalised fat tree.
     pub fn is_xgft(&self) -> bool {
-        !self.up_strides.is_empty()
+        self.is_xgft
     }
 
-    /// [`Network::up_stride`] of levels 1, 2, …; empty unless the network is an XGFT.
+    /// [`Network::up_stride`] of levels 1, 2, …; empty unless the network is a tree.
     pub(crate) fn up_strides(&self) -> &[u32] {
         &self.up_strides
     }
@@ -262,7 +279,7 @@ impl NetworkBuilder {
         self.hosts + self.levels.len() as u32 - 1
     }
 
-    /// Sets [`Network::up_stride`] for levels 1, 2, ….
+    /// Makes the network an XGFT and sets [`Network::up_stride`] for levels 1, 2, ….
     pub fn up_strides(&mut self, strides: Vec<u32>) {
         self.up_strides = strides;
     }
@@ -339,7 +356,7 @@ impl NetworkBuilder {
                 next[end as usize] += 1;
             }
         }
-        let network = Network {
+        let mut network = Network {
             name: self.name,
             hosts: self.hosts,
             switches: self.levels.len() as u32,
@@ -347,7 +364,9 @@ impl NetworkBuilder {
             tiers: self.tiers,
             levels: self.levels,
             pods: self.pods,
+            is_xgft: !self.up_strides.is_empty(),
             up_strides: self.up_strides,
+            has_found_levels: false,
             global_tier: self.global_tier,
             error_rates: self.error_rates,
             port_start,
@@ -356,11 +375,111 @@ impl NetworkBuilder {
         };
         debug_assert!(network.names.as_ref().is_none_or(|names| names.len() == nodes));
         network.check_connected()?;
+        if network.is_tree() && !network.is_xgft {
+            network.derive_strides();
+        }
         Ok(network)
     }
 }
 
 impl Network {
+    /// Finds the levels of a network that was given none, if it is a tree: with them the lower end of every link, pods, and names of tiers unless the
+    /// links `have_tiers`.
+    pub(crate) fn find_levels(&mut self, have_tiers: bool) {
+        let Ok(levels) = levels::find(self) else { return };
+        self.levels = levels;
+        self.has_found_levels = true;
+        let turned: Vec<bool> =
+            self.links.iter().map(|link| self.level(link.a) > self.level(link.b)).collect();
+        let turns = self.links.iter_mut().zip(&turned).filter(|(_, turns)| **turns);
+        turns.for_each(|(link, _)| std::mem::swap(&mut link.a, &mut link.b));
+        for channel in self.ports.iter_mut().filter(|channel| turned[**channel as usize / 2]) {
+            *channel ^= 1;
+        }
+        self.find_pods();
+        if !have_tiers {
+            self.name_tiers();
+        }
+        self.derive_strides();
+    }
+
+    /// Finds out whether a tree is an XGFT; if so, the up ports of its switches are put into the order of digits.
+    pub(crate) fn find_order(&mut self) {
+        let Some(lowest) = self.is_tree().then(|| xgft_order::lowest_roots(self)).flatten() else { return };
+        self.is_xgft = true;
+        for switch in self.hosts..self.nodes() {
+            let own = self.port_start[switch as usize] as usize..self.port_start[switch as usize + 1] as usize;
+            let places: Vec<usize> =
+                own.filter(|&place| self.level(self.channel(self.ports[place]).to) > self.level(switch)).collect();
+            let mut channels: Vec<ChannelId> = places.iter().map(|&place| self.ports[place]).collect();
+            channels.sort_by_key(|&channel| lowest[(self.channel(channel).to - self.hosts) as usize]);
+            places.into_iter().zip(channels).for_each(|(place, channel)| self.ports[place] = channel);
+        }
+    }
+
+    /// The number of the highest level.
+    fn top(&self) -> u8 {
+        self.levels.iter().copied().max().unwrap_or(0)
+    }
+
+    /// From three levels on, a pod is what hangs together without the switches of the highest level, which have none (`u32::MAX`).
+    fn find_pods(&mut self) {
+        let top = self.top();
+        self.pods.fill(0);
+        if top < 3 {
+            return;
+        }
+        self.pods.fill(u32::MAX);
+        let mut count = 0;
+        for first in self.hosts..self.nodes() {
+            let mut open = vec![first];
+            let mut is_pod = false;
+            while let Some(switch) = open.pop() {
+                let index = (switch - self.hosts) as usize;
+                if self.levels[index] == top || self.pods[index] != u32::MAX {
+                    continue;
+                }
+                self.pods[index] = count;
+                is_pod = true;
+                let ends = self.ports(switch).iter().map(|&channel| self.channel(channel).to);
+                open.extend(ends.filter(|&end| !self.is_host(end)));
+            }
+            count += u32::from(is_pod);
+        }
+    }
+
+    /// Calls the tiers of links as those of generated trees.
+    fn name_tiers(&mut self) {
+        let top = self.top();
+        let name = |lower: u8| match (lower, top) {
+            (1, 2) => "leaf-spine".to_owned(),
+            _ => xgft::tier_name(usize::from(lower)),
+        };
+        self.tiers = (0..top).map(name).collect();
+        let (hosts, levels) = (self.hosts, &self.levels);
+        for link in &mut self.links {
+            link.tier = if link.a < hosts { 0 } else { levels[(link.a - hosts) as usize] };
+        }
+    }
+
+    fn derive_strides(&mut self) {
+        let mut most = vec![0u32; usize::from(self.top())];
+        for switch in self.hosts..self.nodes() {
+            let level = self.level(switch);
+            let ends = self.ports(switch).iter().map(|&channel| self.channel(channel).to);
+            let ups = ends.filter(|&end| self.level(end) > level).count() as u32;
+            if let Some(most) = usize::from(level).checked_sub(1).map(|place| &mut most[place]) {
+                *most = (*most).max(ups);
+            }
+        }
+        let strides = most.iter().scan(1u32, |stride, &ups| {
+            let own = *stride;
+            *stride = own.saturating_mul(ups);
+            Some(own)
+        });
+        self.up_strides = strides.collect();
+    }
+
     fn check_connected(&self) -> Result<(), NetworkError> {
         let mut seen = vec![false; self.nodes() as usize];
         let mut queue: Vec<NodeId> = (0..self.nodes().min(1)).collect();

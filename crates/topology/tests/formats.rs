@@ -121,6 +121,7 @@ fn nodes_keep_the_names_of_their_file() {
     for host in hosts {
         builder.link(host, switch, Rate::from_gbps(1), Time::from_us(1), tier);
     }
+    builder.up_strides(vec![1]);
     builder.names(odd.map(str::to_owned).to_vec());
     let network = builder.build().unwrap();
     for (node, name) in (0..).zip(odd) {

@@ -21,7 +21,20 @@ struct Description {
     #[serde(flatten)]
     metrics: Metrics,
     tiers: Vec<Tier>,
+    tree: Tree,
     cost: Cost,
+}
+
+/// What kind of tree the switches form.
+#[derive(Debug, Serialize)]
+struct Tree {
+    /// Switches of each level, the lowest first; none if it is no tree.
+    levels: Vec<usize>,
+    /// Whether the levels were found by the network's structure.
+    found: bool,
+    /// Why there are no levels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    no_tree: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -56,6 +69,7 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<(), Failure> {
     let description = Description {
         metrics: network.metrics(),
         tiers: tiers(&network),
+        tree: tree(&network),
         cost: CostModel::published().price(&network),
     };
     let mut out = std::io::stdout().lock();
@@ -107,8 +121,29 @@ fn tiers(network: &Network) -> Vec<Tier> {
     tiers.into_iter().map(tier).collect()
 }
 
+fn tree(network: &Network) -> Tree {
+    let mut levels = Vec::new();
+    for switch in (network.hosts()..network.nodes()).filter(|_| network.is_tree()) {
+        let level = usize::from(network.level(switch));
+        levels.resize(levels.len().max(level), 0);
+        levels[level - 1] += 1;
+    }
+    Tree { levels, found: network.has_found_levels(), no_tree: network.why_no_tree() }
+}
+
+impl Tree {
+    fn words(&self) -> String {
+        if let Some(why) = &self.no_tree {
+            return format!("none, as it is no tree: {why}");
+        }
+        let levels = self.levels.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+        let found = if self.found { ", found by the distances of the hosts" } else { "" };
+        format!("{} with {levels} switches{found}", self.levels.len())
+    }
+}
+
 fn describe(description: Description) -> String {
-    let Description { metrics, tiers, cost } = description;
+    let Description { metrics, tiers, tree, cost } = description;
     let mut text = format!("{}\n", metrics.name);
     let mut rows = vec![["tier", "links", "rate", "latency"].map(str::to_owned).to_vec()];
     rows.extend(
@@ -126,6 +161,7 @@ fn describe(description: Description) -> String {
     let sampled = if metrics.distances_sampled { " (sampled)" } else { "" };
     let lines = [
         ("size", format!("{} hosts, {} switches, {} links", metrics.hosts, metrics.switches, metrics.links)),
+        ("levels", tree.words()),
         ("radix", format!("{} ports at most", metrics.radix)),
         (
             "switches with hosts",

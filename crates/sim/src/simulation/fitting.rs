@@ -150,9 +150,11 @@ impl Fitting {
             return Err(SimError::Routing(Invalid::new("granularity", expected, "none")));
         }
         if routing.needs_tree() && !network.is_tree() {
-            let expected = format!("a tree topology for {}", routing.selector_name());
-            let found = network.name().to_owned();
-            return Err(SimError::Routing(Invalid { field: "selector".into(), expected, found }));
+            let (field, name) = routing.asks_for_tree();
+            let expected = format!("a tree topology for {name}");
+            let why = network.why_no_tree().map(|why| format!(": {why}")).unwrap_or_default();
+            let found = format!("{}{why}", network.name());
+            return Err(SimError::Routing(Invalid { field: field.into(), expected, found }));
         }
         if routing.needs_credits() && !matches!(fabric.flow_control, FlowControl::Credits(_)) {
             let name = fabric.flow_control.name();

@@ -39,6 +39,8 @@ impl Crossbar {
         for host in hosts {
             builder.link(host, switch, self.rate, self.latency, tier);
         }
+        // A fat tree of one level.
+        builder.up_strides(vec![1]);
         builder.build()
     }
 }

@@ -260,7 +260,15 @@ impl GraphFile {
             let tier = builder.tier(name);
             builder.global_tier(tier);
         }
-        builder.build().map_err(|error| self.in_words_of_the_file(error, &ids, reader))
+        let mut network =
+            builder.build().map_err(|error| self.in_words_of_the_file(error, &ids, reader))?;
+        if !network.is_tree() {
+            network.find_levels(self.links.iter().any(|link| link.tier.is_some()));
+        }
+        if !network.is_xgft() {
+            network.find_order();
+        }
+        Ok(network)
     }
 
     /// What the nodes of the network are called: as in the file; added hosts by their number, unless the file gave that

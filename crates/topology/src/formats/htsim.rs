@@ -188,6 +188,22 @@ fn check_taper(reader: &Reader, lower: &Section, speed_up: u64, radix_up: u64) -
 }
 
 impl Network {
+    /// Whether the hosts of each leaf, and of each pod, have numbers that follow each other.
+    fn is_numbered_by_place(&self) -> bool {
+        let places: Vec<_> = (0..self.hosts())
+            .map(|host| (self.pod(self.edge_switch(host)), self.edge_switch(host)))
+            .collect();
+        let (mut pods, mut leaves): (Vec<_>, Vec<_>) = places.into_iter().unzip();
+        let has_runs = |names: &mut Vec<u32>| {
+            names.dedup();
+            let runs = names.len();
+            names.sort_unstable();
+            names.dedup();
+            names.len() == runs
+        };
+        has_runs(&mut pods) && has_runs(&mut leaves)
+    }
+
     /// The network as an htsim `.topo` file, which `htsim-topo` reads back; queue sizes are left out.
     ///
     /// # Errors
@@ -212,17 +228,17 @@ impl Network {
                 self.ports(switch).iter().map(|&channel| self.channel(channel).to).collect();
             let mut children: Vec<_> = neighbours.iter().filter(|&&node| self.level(node) < level).collect();
             let radix_down = children.len() as u32;
+            children.sort_unstable();
             children.dedup();
             let bundle = radix_down / children.len().max(1) as u32;
             below *= children.len() as u32;
             if level == 2 && levels == 3 {
                 pod_size = below;
             }
-            let tier = self.channel(self.ports(switch)[0]).tier;
             let mut cables: Vec<_> = self
                 .links()
                 .iter()
-                .filter(|link| link.tier == tier)
+                .filter(|link| self.level(link.b) == level)
                 .map(|link| (link.rate, link.latency))
                 .collect();
             cables.dedup();
@@ -245,6 +261,9 @@ impl Network {
         }
         if below != self.hosts() {
             return Err(refuse("levels of unlike switches"));
+        }
+        if !self.is_numbered_by_place() {
+            return Err(refuse("hosts that are not numbered one leaf, and one pod, after the other"));
         }
         Ok(format!(
             "# {}\nNodes {}\nTiers {levels}\nPodsize {pod_size}\n{sections}",
