@@ -132,8 +132,8 @@ fn lay(scenario: &Scenario, document: &Node) -> Result<Laid, Problems> {
     let rails = scenario.servers.as_ref().map(|servers| servers.lay(&network, scenario.seed)).transpose();
     let rails = rails.map_err(|invalid| invalid_problem(&invalid, "servers", document))?;
     let largest_message = largest_message(scenario);
-    let context =
-        PlanContext { largest_message, rails: rails.map(Arc::new), ..PlanContext::new(scenario.seed) };
+    let (rails, until) = (rails.map(Arc::new), scenario.measure.until);
+    let context = PlanContext { largest_message, until, rails, ..PlanContext::new(scenario.seed) };
     let plan =
         scenario.workload.plan(&network, &context).map_err(|error| workload_problem(&error, document))?;
     check_busy(&network, &plan, document)?;

@@ -82,7 +82,7 @@ fn ns3_network(error_rate: &str) -> Network {
     let link = |host: u32, rate: &str| format!("{host} 4 200Gbps 1us {rate}\n");
     let links = [link(0, "0"), link(1, error_rate), link(2, "0"), link(3, "0")].concat();
     std::fs::write(folder.path().join("net.txt"), format!("5 1 4\n4\n{links}")).unwrap();
-    let topology = Topology::Ns3(Ns3 { path: "net.txt".into(), parallel_links: false });
+    let topology = Topology::Ns3(Ns3::new("net.txt"));
     topology.build(&BuildContext { seed: 1, base_dir: folder.path() }).unwrap()
 }
 

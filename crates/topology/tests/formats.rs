@@ -59,7 +59,7 @@ fn formats_with_attributes_lose_nothing() {
 #[test]
 fn ns3_files_keep_links_rates_and_latencies() {
     for network in examples() {
-        let spec = Topology::Ns3(Ns3 { path: "net".into(), parallel_links: true });
+        let spec = Topology::Ns3(Ns3 { parallel_links: true, ..Ns3::new("net") });
         let again = read(spec, &network.to_ns3()).unwrap();
         assert_eq!((again.hosts(), again.switches()), (network.hosts(), network.switches()));
         let cables = |network: &Network| -> Vec<_> {
@@ -73,7 +73,7 @@ fn ns3_files_keep_links_rates_and_latencies() {
 #[test]
 fn error_rates_come_through_files() {
     let text = "4 1 3\n3\n0 3 100Gbps 1us 0.25\n1 3 100Gbps 1us 0\n2 3 100Gbps 1us 0.000001\n";
-    let network = read(Topology::Ns3(Ns3 { path: "net".into(), parallel_links: false }), text).unwrap();
+    let network = read(Topology::Ns3(Ns3::new("net")), text).unwrap();
     assert_eq!(network.error_rates(), [(0, 0.25), (2, 1e-6)]);
     assert_eq!((0..3).map(|link| network.error_rate(link)).collect::<Vec<_>>(), [0.25, 0.0, 1e-6]);
     for (format, name, _) in ExportFormat::ALL {
@@ -81,7 +81,7 @@ fn error_rates_come_through_files() {
             ExportFormat::GraphMl => Topology::GraphMl(GraphMl::new("net")),
             ExportFormat::Dot => Topology::Dot(Dot::new("net")),
             ExportFormat::Json => Topology::Json(Json::new("net")),
-            ExportFormat::Ns3 => Topology::Ns3(Ns3 { path: "net".into(), parallel_links: false }),
+            ExportFormat::Ns3 => Topology::Ns3(Ns3::new("net")),
             ExportFormat::EdgeList | ExportFormat::HtsimTopo => {
                 let error = network.export(format).unwrap_err().to_string();
                 assert!(error.starts_with("format: expected graphml, dot, json or ns3-topology"), "{error}");
@@ -96,7 +96,7 @@ fn error_rates_come_through_files() {
 /// As they come with ConWeave: free text after the last link, and here switches among the hosts.
 #[test]
 fn ns3_files_end_in_free_text() {
-    let spec = || Topology::Ns3(Ns3 { path: "net".into(), parallel_links: false });
+    let spec = || Topology::Ns3(Ns3::new("net"));
     let links =
         "1 0 100Gbps 1000ns 0.000000\n2 3 100Gbps 1000ns 0\n0 3 400Gbps 500ns 0\n4 3 100Gbps 1000ns 0\n";
     let prose = "\n\nFirst line: total node #, switch node #, link #\nsrc0 dst0 rate delay error_rate\n...\n";
@@ -105,10 +105,33 @@ fn ns3_files_end_in_free_text() {
     let names: Vec<String> = (0..network.nodes()).map(|node| network.node_name(node)).collect();
     assert_eq!(names, ["1", "2", "4", "0", "3"], "hosts first, by their ids");
     assert_eq!(network.find_node("4"), Ok(2));
-    let more = error(spec(), &format!("5 2 3\n0 3\n{links}{prose}"));
-    assert!(more.ends_with("net:6: one more link, but line 1 announces 3"), "{more}");
+    // The links of a larger network, as in HPCC's `topology.txt`.
+    let larger = read(spec(), &format!("5 2 4\n0 3\n{links}\n1 3 100Gbps 1000ns 0\n7 3 100Gbps 1000ns 0\n")).unwrap();
+    assert_eq!(larger, network);
     let fewer = error(spec(), &format!("5 2 5\n0 3\n{links}{prose}"));
     assert!(fewer.contains("net:9: expected \"A B RATE DELAY ERROR_RATE\""), "{fewer}");
+}
+
+/// As HPCC's `ali_32host_10rack.txt`, whose hosts have two links each.
+#[test]
+fn ns3_hosts_may_have_several_nics() {
+    let spec = |nics| Topology::Ns3(Ns3 { nics, ..Ns3::new("net") });
+    let text = "4 2 4\n2 3\n0 2 25Gbps 1us 0\n1 2 25Gbps 1us 0\n1 3 25Gbps 1us 0\n0 3 25Gbps 1us 0\n";
+    let network = read(spec(2), &format!("{text}2 3 100Gbps 1us 0\n").replace("4 2 4", "4 2 5")).unwrap();
+    let names: Vec<String> = (0..network.nodes()).map(|node| network.node_name(node)).collect();
+    assert_eq!(names, ["0.0", "0.1", "1.0", "1.1", "2", "3"]);
+    let at = |host| network.node_name(network.edge_switch(host));
+    assert_eq!([at(0), at(1), at(2), at(3)], ["2", "3", "2", "3"]);
+    for (nics, text, expected) in [
+        (1, text.to_owned(), "0 is a host and has 2 links"),
+        (3, text.to_owned(), "0.2 is a host and has 0 links"),
+        (2, text.replace("1 3 25Gbps", "0 2 25Gbps"), ":6: host 0 has more links than nics = 2"),
+        (2, text.replace("2 3\n", "1 3\n"), ":2: with several `nics` the switches' ids follow those of the hosts"),
+        (0, text.to_owned(), "nics: expected at least 1, found 0"),
+    ] {
+        let error = error(spec(nics), &text);
+        assert!(error.contains(expected), "{error}");
+    }
 }
 
 #[test]
@@ -287,7 +310,7 @@ proptest! {
             Topology::GraphMl(GraphMl::new("net")),
             Topology::Json(Json::new("net")),
             Topology::Dot(Dot::new("net")),
-            Topology::Ns3(Ns3 { path: path(), parallel_links: true }),
+            Topology::Ns3(Ns3 { parallel_links: true, ..Ns3::new(path()) }),
             Topology::HtsimTopo(HtsimTopo { path: path() }),
         ] {
             if let Err(error) = build(&spec, dir.path()) {
@@ -345,7 +368,7 @@ fn malformed_files_are_named() {
     let twice = r#"{"nodes": [], "links": [{"source": 1, "target": 2}, {"source": 2, "target": 1}]}"#;
     assert!(error(json(), twice).contains("2 and 1 are already joined; if there are several cables"));
 
-    let ns3 = || Topology::Ns3(Ns3 { path: "net".into(), parallel_links: false });
+    let ns3 = || Topology::Ns3(Ns3::new("net"));
     assert!(
         error(ns3(), "3 1 2\n2\n0 2 100Gbps 1000ns 0\n")
             .contains("the file ends where it should have 2 links")
@@ -358,8 +381,12 @@ fn malformed_files_are_named() {
     assert!(error(ns3(), "3 1 1\n5\n0 2 100Gbps 1000ns 0\n").contains(":2: expected a node below 3"));
     assert!(error(ns3(), "4000000000 1 1\n5\n").contains(":1: 4000000000 nodes"));
     assert!(error(ns3(), "3 1\n").contains("expected \"NODES SWITCHES LINKS\", found 2 words"));
-    assert!(
-        error(ns3(), "3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n\n0 1 100Gbps 1us 0\n")
-            .contains(":6: one more link, but line 1 announces 2")
-    );
+    for (header, expected) in [
+        ("288 32 32 384 10 40", ":1: this is the header of a topology of PowerTCP's simulator"),
+        ("288 32 32 384", "expected \"NODES SWITCHES LINKS\", here \"288 32 384\""),
+        ("40 8 4 4 100 H100", ":1: this is the header of a topology of SimAI"),
+    ] {
+        let error = error(ns3(), &format!("{header}\n2\n0 2 100Gbps 1us 0\n"));
+        assert!(error.contains(expected), "{error}");
+    }
 }

@@ -58,6 +58,8 @@ pub struct PlanContext {
     pub base_dir: PathBuf,
     /// The largest message that the transport can number packet by packet.
     pub largest_message: Bytes,
+    /// When the run ends even if flows are unfinished; absent: when all work is done.
+    pub until: Option<Time>,
     /// The NICs of servers that have several; absent: each host of the network is one of the workload.
     pub rails: Option<Arc<Rails>>,
 }
@@ -65,7 +67,7 @@ pub struct PlanContext {
 impl PlanContext {
     /// A context whose relative file names start from the working directory.
     pub fn new(seed: u64) -> Self {
-        PlanContext { seed, base_dir: PathBuf::new(), largest_message: Bytes(u64::MAX), rails: None }
+        PlanContext { seed, base_dir: PathBuf::new(), largest_message: Bytes(u64::MAX), until: None, rails: None }
     }
 
     /// Refuses messages that the transport cannot number, with what is expected instead.

@@ -14,8 +14,9 @@ use crate::plan::{Plan, Setting};
 
 /// A flow file of the HPCC and ConWeave ns-3 simulators: the number of flows, then one line
 /// `SRC DST PRIORITY [PORT] BYTES START` per flow, with the start in seconds; HPCC writes a port, ConWeave writes none.
-/// Priority and port are read and not used. Hosts are named by the ids of an `ns3-topology`, or by any other file's names;
-/// on a generated network they are numbered from 0. Text after the last flow is skipped.
+/// Priority and port are read and not used. A size of 0 is one byte, as in ConWeave's. Hosts are named by the ids of an `ns3-topology`, or by any other file's names;
+/// on a generated network they are numbered from 0. As many flows are read as the first line announces; what follows is skipped, further flows too, as
+/// in ns-3.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ns3Flows {
@@ -34,21 +35,16 @@ impl Ns3Flows {
             })?,
             None => return Err(WorkloadError::file(&file, "expected the number of flows, found nothing")),
         };
-        while let Some((line, text)) = lines.next()? {
+        while flows.count() < announced
+            && let Some((line, text)) = lines.next()?
+        {
             let fail = |problem: String| WorkloadError::line(&file, line, problem);
             let words: Vec<&str> = text.split_whitespace().collect();
             let ([src, dst, _priority, bytes, start] | [src, dst, _priority, _, bytes, start]) = words[..]
             else {
-                if flows.count() == announced {
-                    continue;
-                }
                 let expected = "expected SRC DST PRIORITY [PORT] BYTES START";
                 return Err(fail(format!("{expected}, found \"{}\"", shorten(text))));
             };
-            // ns-3 reads as many flows as are announced; what follows is free text, unless it is one more flow.
-            if flows.count() == announced && words[2..].iter().any(|word| word.parse::<f64>().is_err()) {
-                continue;
-            }
             let number = |name: &str, word: &str| {
                 let problem = || fail(format!("{name}: expected a number, found \"{}\"", shorten(word)));
                 word.parse::<u64>().map_err(|_| problem())
@@ -61,7 +57,7 @@ impl Ns3Flows {
                 line,
                 flows.rank(line, "src", src, Speaks::InNames)?,
                 flows.rank(line, "dst", dst, Speaks::InNames)?,
-                Bytes(number("bytes", bytes)?),
+                Bytes(number("bytes", bytes)?.max(1)),
                 time,
             )?;
         }
@@ -97,10 +93,19 @@ mod tests {
 
     /// As ConWeave's generator writes them: no port, and an explanation at the end.
     #[test]
-    fn a_flow_has_a_port_or_none_and_text_may_follow() {
-        let text = "2\n3 5 3 1048576 2.000000123\n3 1 3 100 7 2\n\nFirst line: flow #\nsrc dst priority size start\n";
-        let sent: Vec<_> = timed(&mut read(text).unwrap()).iter().map(|(_, m)| (m.dst, m.bytes.0)).collect();
-        assert_eq!(sent, [(1, 7), (5, 1 << 20)]);
+    fn a_flow_has_a_port_or_none_and_anything_may_follow() {
+        let text = "2\n3 5 3 1048576 2.000000123\n3 1 3 100 7 2\n";
+        for more in ["", "\nFirst line: flow #\nsrc dst priority size start\n", "0 1 3 100 9 2\n"] {
+            let mut plan = read(&format!("{text}{more}")).unwrap();
+            let sent: Vec<_> = timed(&mut plan).iter().map(|(_, m)| (m.dst, m.bytes.0)).collect();
+            assert_eq!(sent, [(1, 7), (5, 1 << 20)]);
+        }
+    }
+
+    #[test]
+    fn an_empty_flow_is_one_byte() {
+        let sent = timed(&mut read("1\n3 5 3 0 2\n").unwrap());
+        assert_eq!(sent, [(3, Message::new(5, Bytes(1), Time::from_ms(2000)))]);
     }
 
     /// Hosts 10, 20 and 30 of a topology whose switch is number 15.

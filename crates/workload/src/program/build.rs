@@ -67,6 +67,11 @@ impl RankBuilder {
         self.cpus = self.cpus.max(cpu);
     }
 
+    /// Moves a send from group 0 of the plan to another one.
+    pub(crate) fn in_group(&mut self, op: u32, group: u8) {
+        self.ops[op as usize].group = group;
+    }
+
     /// Lets `later` start only when `earlier` has finished.
     pub(crate) fn requires(&mut self, later: u32, earlier: u32) {
         self.edges.push((earlier, later));
@@ -92,7 +97,7 @@ impl RankBuilder {
 
     fn push(&mut self, kind: OpKind, value: u64, peer: u32, tag: u32) -> u32 {
         assert!(self.ops.len() < MAX_OPS, "more operations than an index has room for");
-        self.ops.push(Op { value, peer, tag, channel: ANY, cpu: 0, kind });
+        self.ops.push(Op { value, peer, tag, channel: ANY, cpu: 0, kind, group: 0 });
         self.ops.len() as u32 - 1
     }
 

@@ -84,6 +84,8 @@ struct Op {
     /// The CPU among those of the rank.
     cpu: u16,
     kind: OpKind,
+    /// Of a send, its message's group of the plan.
+    group: u8,
 }
 
 /// The wildcard of receives.

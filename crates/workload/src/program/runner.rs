@@ -280,7 +280,7 @@ impl Runner {
             bytes: Bytes(operation.value.max(1)),
             number: self.names.outside(channel.first * rounds + place),
             class: 0,
-            group: 0,
+            group: operation.group.into(),
         });
     }
 

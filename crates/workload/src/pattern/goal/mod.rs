@@ -1,5 +1,6 @@
 //! Schedules in GOAL.
 
+mod binary;
 mod rank;
 mod text;
 
@@ -7,18 +8,18 @@ use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use netloom_units::Time;
-use netloom_units::memory::Meter;
+use netloom_units::memory::{self, Meter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::rank::{Block, Schedule};
-use self::text::{Statements, open};
+use self::text::{Statements, is_binary, open};
 use crate::WorkloadError;
 use crate::plan::{Plan, Setting};
-use crate::program::{Program, check};
+use crate::program::{CheckedRank, Program, check};
 
-/// A schedule in GOAL text, plain or compressed by gzip (Hoefler, Siebert, Lumsdaine, ICPP 2009; as LogGOPSim and ATLAHS
-/// write it): `num_ranks N`, then for every rank `rank R { … }` with one statement per line, `[LABEL:] send SIZEb to
+/// A schedule in GOAL (Hoefler, Siebert, Lumsdaine, ICPP 2009; as LogGOPSim and ATLAHS read it): the binary form that LogGOPSim's `txt2bin` writes, known by its
+/// first bytes, or the text that it is made from, plain or compressed by gzip: `num_ranks N`, then for every rank `rank R { … }` with one statement per line, `[LABEL:] send SIZEb to
 /// RANK`, `[LABEL:] recv SIZEb from RANK`, `[LABEL:] calc TIME`, `LABEL requires LABEL` (starts after it has finished) or
 /// `LABEL irequires LABEL` (after it has started). Messages may have a `tag T` (0 if not given); a receive from -1 or with
 /// tag -1 takes any. Calculations occupy their `cpu C`, one at a time. `nic` is read and not used: a host has one.
@@ -43,7 +44,20 @@ fn nanosecond() -> Time {
 impl Goal {
     pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
         let file = setting.context.file(&self.file);
-        Ok(setting.run(self.read(open(&file)?, &file, setting.ranks())?))
+        let program = match is_binary(&file)? {
+            true => self.read_binary(&file, setting.ranks())?,
+            false => self.read(open(&file)?, &file, setting.ranks())?,
+        };
+        Ok(setting.run(program))
+    }
+
+    fn read_binary(&self, file: &Path, most: u32) -> Result<Program, WorkloadError> {
+        // The file, the operations and what is kept of each while they run.
+        const TIMES: u64 = 4;
+        let bytes = memory::read_bytes(file, TIMES);
+        let bytes = bytes.map_err(|source| WorkloadError::Read { file: file.to_owned(), source })?;
+        let ranks = binary::read(&bytes, most, self.time_unit);
+        self.program(ranks.map_err(|problem| WorkloadError::file(file, problem))?, file)
     }
 
     /// Reads a schedule of at most `most` ranks; `file` is its name in errors.
@@ -67,9 +81,12 @@ impl Goal {
             let problem = format!("expected blocks of {count} ranks, but there is none of rank {rank}");
             return Err(WorkloadError::file(file, problem));
         }
-        let program = check(ranks.into_iter().flatten().collect(), 1, self.overhead);
-        let program = program.map_err(|problem| WorkloadError::file(file, problem))?;
-        program.ending().map_err(|problem| WorkloadError::file(file, problem))
+        self.program(ranks.into_iter().flatten().collect(), file)
+    }
+
+    fn program(&self, ranks: Vec<CheckedRank>, file: &Path) -> Result<Program, WorkloadError> {
+        let program = check(ranks, 1, self.overhead).and_then(Program::ending);
+        program.map_err(|problem| WorkloadError::file(file, problem))
     }
 }
 
@@ -95,6 +112,7 @@ fn ranks<R: BufRead>(statements: &mut Statements<R>, file: &Path, most: u32) -> 
 
 #[cfg(test)]
 mod tests {
+    use super::binary::tests::{Operation, pack};
     use super::*;
     use crate::pattern::tests::{network, plan};
     use crate::program::testing::sends;
@@ -148,6 +166,18 @@ rank 1 {
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
         gzip.write_all(PING_PONG.as_bytes()).unwrap();
         assert_eq!(sends(read(gzip.finish().unwrap()).unwrap()), sends(read(PING_PONG).unwrap()));
+    }
+
+    #[test]
+    fn a_binary_schedule_is_the_same() {
+        let op = |kind, peer, size, tag, later| Operation { kind, peer, size, tag, cpu: 0, later: [later, &[]] };
+        let file = pack(&[
+            &[op(3, 0, 100, 0, &[1]), op(1, 1, 10, 5, &[]), op(2, 1, 20, 6, &[])],
+            &[op(1, 0, 20, 6, &[]), op(2, 0, 10, 5, &[0])],
+        ]);
+        assert_eq!(sends(read(&file).unwrap()), sends(read(PING_PONG).unwrap()));
+        let error = read(&file[..file.len() - 1]).unwrap_err().to_string();
+        assert!(error.ends_with("a.goal: the file ends before byte 269 of rank 1"), "{error}");
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! GOAL text as statements: decompression, lines, comments, words.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
 
+use super::binary::MAGIC;
 use crate::WorkloadError;
 
 /// Bytes of the longest line that is read; what is longer is no schedule.
@@ -17,6 +18,19 @@ pub(super) fn open(file: &Path) -> Result<Box<dyn BufRead>, WorkloadError> {
     let mut reader = BufReader::with_capacity(1 << 16, File::open(file).map_err(fail)?);
     let compressed = reader.fill_buf().map_err(fail)?.starts_with(&[0x1f, 0x8b]);
     Ok(if compressed { Box::new(BufReader::new(MultiGzDecoder::new(reader))) } else { Box::new(reader) })
+}
+
+/// Whether a file is a schedule in the binary form.
+pub(super) fn is_binary(file: &Path) -> Result<bool, WorkloadError> {
+    let fail = |source| WorkloadError::Read { file: file.to_owned(), source };
+    // What is no regular file, such as a pipe, cannot be read twice.
+    if !std::fs::metadata(file).map_err(fail)?.is_file() {
+        return Ok(false);
+    }
+    let mut first = Vec::new();
+    let head = File::open(file).map_err(fail)?.take(MAGIC.len() as u64);
+    BufReader::new(head).read_to_end(&mut first).map_err(fail)?;
+    Ok(first == MAGIC)
 }
 
 /// The lines of a text, one at a time, without comments.
@@ -52,7 +66,7 @@ impl<'a, R: BufRead> Statements<'a, R> {
     pub(super) fn advance(&mut self) -> Result<bool, WorkloadError> {
         loop {
             self.raw.clear();
-            let read = std::io::Read::take(&mut self.reader, LONGEST_LINE).read_until(b'\n', &mut self.raw);
+            let read = (&mut self.reader).take(LONGEST_LINE).read_until(b'\n', &mut self.raw);
             let read =
                 read.map_err(|source| WorkloadError::Read { file: self.file.to_owned(), source })? as u64;
             if read == 0 {

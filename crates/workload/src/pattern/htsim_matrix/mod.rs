@@ -15,12 +15,16 @@ use self::triggers::Trigger;
 use super::flows::Flows;
 use super::lines::Lines;
 use crate::WorkloadError;
-use crate::plan::{Plan, Setting};
+use crate::plan::{Plan, PlanContext, Setting};
 
-/// A connection matrix of htsim (`.cm`): `Nodes N`, `Connections C`, then lines such as `0->5 id 1 start 0 size 2000000`. A connection with
-/// `trigger K` in place of `start T` starts when trigger K fires, which connections with `send_done_trigger K` (all is acknowledged) or
-/// `recv_done_trigger K` (all has arrived) do; `Triggers T` and lines such as `trigger id 1 oneshot` or `trigger id 2 barrier count 4` name them.
-/// A trigger starts connections at the host where it is fired. `Failures F` and lines such as `failure switch_type AGG switch_id 3 link_id 0` cut
+/// A connection matrix of htsim (`.cm`): `Nodes N`, `Connections C`, then lines such as `0->5 id 1 start 0 size 2000000`. A size of 0 is a flow without
+/// end, for which the run needs an end of its own (`measure.until`). A connection with `trigger K` in place of `start T` is started by trigger K, which
+/// connections with `send_done_trigger K` (all is acknowledged) or `recv_done_trigger K` (all has arrived) fire; `Triggers T` and lines such as
+/// `trigger id 1 oneshot` name them. A `oneshot` trigger is fired by one connection and starts all of its own, `barrier count N` by N, when the last of
+/// them is done; each firing of a `multishot` trigger starts the next of its connections in the order of the file, and nothing when all have been
+/// started. A connection that starts where its trigger is fired starts in that instant. Otherwise the firing is told by a message of one byte, by the
+/// network and the transport as any other (a flow of the group `trigger`): htsim starts it without delay. Where several hosts fire a trigger, they tell
+/// the source of its first connection, and that the sources of others. `Failures F` and lines such as `failure switch_type AGG switch_id 3 link_id 0` cut
 /// links of a three-level fat tree for the whole run, beside the scenario's `faults`: from aggregation switch 3, counted over all pods, to its first
 /// core. `id` and `prio` are read and not used.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -98,7 +102,10 @@ impl HtsimMatrix {
                 "Failures" => failure_count = counted()?,
                 "failure" => failures.read(&words).map_err(fail)?,
                 _ => {
-                    let (src, dst, connection) = self.connection(line, &words).map_err(fail)?;
+                    let (src, dst, mut connection) = self.connection(line, &words).map_err(fail)?;
+                    if connection.bytes == Bytes(0) {
+                        connection.bytes = endless(&connection, setting.context).map_err(fail)?;
+                    }
                     let (src, dst) = flows.check(line, src, dst, connection.bytes)?;
                     connections.push(Connection { src, dst, ..connection });
                 }
@@ -124,11 +131,16 @@ impl HtsimMatrix {
         }
         if connections.iter().any(|connection| matches!(connection.begin, Begin::On(_))) {
             let program = triggers::program(flows.ranks(), &connections, &triggers);
-            let program = program.map_err(|(line, problem)| match line {
+            let (program, sends_messages) = program.map_err(|(line, problem)| match line {
                 Some(line) => WorkloadError::line(&file, line, problem),
                 None => wrong(problem),
             })?;
-            return Ok(Plan { cuts, ..setting.run(program) });
+            let plan = setting.run(program);
+            let groups = match sends_messages {
+                true => GROUPS.map(str::to_owned).into(),
+                false => plan.groups,
+            };
+            return Ok(Plan { cuts, groups, ..plan });
         }
         for Connection { line, src, dst, bytes, begin, .. } in connections {
             if let Begin::At(start) = begin {
@@ -181,11 +193,27 @@ impl HtsimMatrix {
     }
 }
 
+/// The groups of a plan whose triggers send messages.
+const GROUPS: [&str; 2] = ["connection", "trigger"];
+
+/// The bytes of a connection of size 0, to which htsim sets no end: the most that can be numbered.
+fn endless(connection: &Connection, context: &PlanContext) -> Result<Bytes, String> {
+    if let Some(trigger) = connection.send_done.or(connection.recv_done) {
+        return Err(format!("a connection of size 0 never ends, so it never fires trigger {trigger}"));
+    }
+    if context.until.is_none() {
+        return Err("a connection of size 0 never ends: expected `measure.until` in the scenario, at which the run does".to_owned());
+    }
+    Ok(context.largest_message)
+}
+
 /// Reads `trigger id K oneshot`, `multishot` or `barrier count N`.
 fn read_trigger(words: &[&str]) -> Result<(u64, Trigger), String> {
     let number = |word: &str| word.parse::<u64>().map_err(|_| format!("expected a number, found \"{word}\""));
     match *words {
-        [_, "id", id, "oneshot" | "multishot"] => Ok((number(id)?, Trigger::Single)),
+        [_, "id", id, "oneshot"] => Ok((number(id)?, Trigger::Once)),
+        [_, "id", id, "multishot"] => Ok((number(id)?, Trigger::InTurn)),
+        [_, "id", _, "barrier", "count", "0"] => Err("count: expected at least 1, found 0".to_owned()),
         [_, "id", id, "barrier", "count", count] => Ok((number(id)?, Trigger::Barrier(number(count)?))),
         _ => Err("expected `trigger id K oneshot`, `multishot` or `barrier count N`".to_owned()),
     }
@@ -197,6 +225,7 @@ mod tests {
     use crate::pattern::tests::{network, plan, timed};
     use crate::program::testing::{Event, execute};
     use crate::{Message, Pattern, Workload};
+    use netloom_topology::HostId;
 
     fn read(text: &str, start_unit: StartUnit) -> Result<Plan, WorkloadError> {
         let folder = tempfile::tempdir().unwrap();
@@ -255,6 +284,77 @@ trigger id 2 barrier count 2
         }
     }
 
+    /// What the connections of a matrix do: by source and destination, when they start and when all has arrived. Messages of triggers are left out.
+    fn replay(text: &str, seed: u64) -> BTreeMap<(HostId, HostId), (Time, Time)> {
+        let mut plan = read(text, StartUnit::Ps).unwrap();
+        let (mut sent, mut done) = (BTreeMap::new(), BTreeMap::new());
+        let mut of_triggers = Vec::new();
+        execute(&mut plan, seed, Time(1_000_000), |_, now, event| match event {
+            Event::Sent { src, dst, bytes, number, group, .. } => match group {
+                0 => assert!(sent.insert((src, dst), (now, number)).is_none()),
+                _ => {
+                    assert_eq!(bytes, Bytes(1));
+                    of_triggers.push((src, number));
+                }
+            },
+            Event::Arrived { src, dst, number } if !of_triggers.contains(&(src, number)) => {
+                assert!(done.insert((src, dst), now).is_none());
+            }
+            Event::Arrived { .. } | Event::Settled { .. } => {}
+        });
+        assert!(plan.hosts.iter().all(|host| host.is_finished()));
+        assert_eq!(plan.groups.len(), 1 + usize::from(!of_triggers.is_empty()));
+        sent.into_iter().map(|(pair, (start, _))| (pair, (start, done[&pair]))).collect()
+    }
+
+    /// As csg-htsim's generator of serialised all-to-alls with two connections in parallel writes them: both of a pair fire one trigger, which starts one
+    /// of the next two each time. The last firings find nothing left to start.
+    #[test]
+    fn each_firing_of_a_multishot_trigger_starts_the_next_connection() {
+        let text = "Nodes 8\nConnections 5\nTriggers 2\n0->1 id 1 start 0 size 5 recv_done_trigger 1\n2->0 id 2 start 0 size 5 recv_done_trigger 2\n\
+                    3->0 id 3 start 0 size 5 recv_done_trigger 2\n0->4 id 4 trigger 2 size 5 recv_done_trigger 1\n0->5 id 5 trigger 2 size 5\n\
+                    trigger id 1 multishot\ntrigger id 2 multishot\n";
+        for seed in 0..20 {
+            let flows = replay(text, seed);
+            let mut fired = [flows[&(2, 0)].1, flows[&(3, 0)].1];
+            fired.sort();
+            assert_eq!([flows[&(0, 4)].0, flows[&(0, 5)].0], fired);
+        }
+    }
+
+    #[test]
+    fn a_trigger_that_is_fired_elsewhere_is_told_by_messages() {
+        // Host 7 is started when 0's connection is done; the messages of the network below take any time.
+        let once = "Nodes 8\nConnections 2\nTriggers 1\n0->1 id 1 start 0 size 5 recv_done_trigger 1\n7->2 id 2 trigger 1 size 5\ntrigger id 1 oneshot\n";
+        // Three hosts fire, two start.
+        let barrier = "Nodes 8\nConnections 5\nTriggers 1\n0->1 start 0 size 5 recv_done_trigger 1\n2->1 start 0 size 5 recv_done_trigger 1\n\
+                       3->4 start 0 size 5 recv_done_trigger 1\n5->0 trigger 1 size 5\n6->0 trigger 1 size 5\ntrigger id 1 barrier count 3\n";
+        let in_turn = barrier.replace("barrier count 3", "multishot");
+        for seed in 0..20 {
+            let flows = replay(once, seed);
+            assert!(flows[&(7, 2)].0 > flows[&(0, 1)].1);
+            let flows = replay(barrier, seed);
+            let last = flows[&(0, 1)].1.max(flows[&(2, 1)].1).max(flows[&(3, 4)].1);
+            assert!(flows[&(5, 0)].0 > last && flows[&(6, 0)].0 > flows[&(5, 0)].0);
+            let flows = replay(&in_turn, seed);
+            let mut fired = [flows[&(0, 1)].1, flows[&(2, 1)].1, flows[&(3, 4)].1];
+            fired.sort();
+            assert!(flows[&(5, 0)].0 > fired[0] && flows[&(6, 0)].0 > fired[1]);
+        }
+    }
+
+    #[test]
+    fn a_connection_of_size_0_lasts_as_long_as_the_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("matrix.cm");
+        std::fs::write(&file, "Connections 1\n0->1 start 7 size 0\n").unwrap();
+        let pattern = Pattern::HtsimMatrix(HtsimMatrix { file, start_unit: StartUnit::Ps });
+        let largest_message = Bytes(1 << 40);
+        let context = PlanContext { largest_message, until: Some(Time::from_us(1)), ..PlanContext::new(1) };
+        let mut plan = Workload::new(pattern).plan(&network(8, 2), &context).unwrap();
+        assert_eq!(timed(&mut plan), [(0, Message::new(1, largest_message, Time(7)))]);
+    }
+
     #[test]
     fn what_cannot_be_replayed_is_refused_with_its_line() {
         for (text, expected) in [
@@ -278,11 +378,30 @@ trigger id 2 barrier count 2
             ),
             (
                 "Connections 1\nTriggers 1\n0->1 trigger 1 size 5\ntrigger id 1 oneshot\n",
-                "matrix.cm:3: trigger 1: expected 1 connections that fire it, found 0",
+                "matrix.cm:3: trigger 1: a oneshot trigger fires once: expected 1 connection that fires it, found 0",
             ),
             (
-                "Connections 2\nTriggers 1\n0->1 start 0 size 5 send_done_trigger 1\n1->2 trigger 1 size 5\ntrigger id 1 oneshot\n",
-                "matrix.cm:4: trigger 1 is fired at host 0, but starts a connection at host 1",
+                "Connections 3\nTriggers 1\n0->1 start 0 size 5 send_done_trigger 1\n0->2 start 0 size 5 send_done_trigger 1\n0->3 trigger 1 size 5\n\
+                 trigger id 1 oneshot\n",
+                "matrix.cm:5: trigger 1: a oneshot trigger fires once: expected 1 connection that fires it, found 2",
+            ),
+            (
+                "Connections 3\nTriggers 1\n0->1 start 0 size 5 send_done_trigger 1\n0->2 trigger 1 size 5\n0->3 trigger 1 size 5\n\
+                 trigger id 1 multishot\n",
+                "matrix.cm:4: trigger 1: each firing of a multishot trigger starts the next of its connections: expected 2 connections",
+            ),
+            (
+                "Connections 2\nTriggers 1\n0->1 start 0 size 5 send_done_trigger 1\n0->2 trigger 1 size 5\ntrigger id 1 barrier count 2\n",
+                "matrix.cm:4: trigger 1: expected the 2 connections of its barrier to fire it, found 1",
+            ),
+            (
+                "Connections 0\nTriggers 1\ntrigger id 1 barrier count 0\n",
+                "matrix.cm:3: count: expected at least 1, found 0",
+            ),
+            ("Connections 1\n0->1 start 0 size 0\n", "matrix.cm:2: a connection of size 0 never ends: expected `measure.until`"),
+            (
+                "Connections 1\nTriggers 1\n0->1 start 0 size 0 recv_done_trigger 1\ntrigger id 1 oneshot\n",
+                "matrix.cm:3: a connection of size 0 never ends, so it never fires trigger 1",
             ),
             (
                 "Connections 1\nTriggers 1\n0->1 trigger 1 size 5 send_done_trigger 1\ntrigger id 1 oneshot\n",
