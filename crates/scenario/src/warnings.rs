@@ -3,6 +3,7 @@
 //! A warning is one sentence that begins with the field it is about. It is no error: there are good reasons to run any of these.
 
 mod overload;
+mod windows;
 
 use netloom_fabric::queue::trimming::Trimming;
 use netloom_fabric::{FlowControl, Queue};
@@ -24,6 +25,8 @@ pub(crate) fn before(scenario: &Scenario, network: &Network) -> Vec<String> {
     found.extend(trimmed_without_trimming(scenario));
     found.extend(scattered_go_back_n(scenario, network));
     found.extend(early_timeouts(scenario, &farthest));
+    found.extend(windows::below_the_product(scenario, &farthest));
+    found.extend(windows::swift_below_idle(scenario, &farthest));
     found.extend(small_pause_buffers(scenario, &farthest));
     found.extend(overload::warning(scenario, network));
     found.extend(unread(scenario));
@@ -173,6 +176,8 @@ fn small_pause_buffers(scenario: &Scenario, farthest: &Farthest) -> Option<Strin
 /// The host that is the most hops away from the first, and what lies between.
 struct Farthest {
     host: NodeId,
+    /// Links on the way there.
+    hops: u32,
     /// Of a full packet there and its ACK back, on the idle network.
     round_trip: Time,
     /// Rate of the first host's link.
@@ -184,13 +189,13 @@ impl Farthest {
         let transport = scenario.transport.clone().on_the_wire();
         let (packet, ack) = (transport.packet_size(), transport.options.ack_size);
         let cut = scenario.fabric.options.cut_through;
-        let mut reached: Vec<Option<Time>> = vec![None; network.nodes() as usize];
-        reached[0] = Some(Time::ZERO);
+        let mut reached: Vec<Option<(Time, u32)>> = vec![None; network.nodes() as usize];
+        reached[0] = Some((Time::ZERO, 0));
         let mut queue = std::collections::VecDeque::from([0]);
         let mut host = 0;
         // Breadth first: the last host reached is one of the farthest.
         while let Some(node) = queue.pop_front() {
-            let so_far = reached[node as usize].unwrap_or(Time::ZERO);
+            let (so_far, hops) = reached[node as usize].unwrap_or_default();
             if network.is_host(node) {
                 host = node;
             }
@@ -210,16 +215,13 @@ impl Farthest {
                         scenario.fabric.options.switch_latency
                     };
                     let hop = there.saturating_add(back).saturating_add(switching).saturating_add(switching);
-                    reached[channel.to as usize] = Some(so_far.saturating_add(hop));
+                    reached[channel.to as usize] = Some((so_far.saturating_add(hop), hops + 1));
                     queue.push_back(channel.to);
                 }
             }
         }
-        Farthest {
-            host,
-            round_trip: reached[host as usize].unwrap_or(Time::ZERO),
-            rate: network.host_rate(0),
-        }
+        let (round_trip, hops) = reached[host as usize].unwrap_or_default();
+        Farthest { host, hops, round_trip, rate: network.host_rate(0) }
     }
 }
 

@@ -75,7 +75,7 @@ impl World {
         let random = random::Node::Host.stream(*seed, u64::from(id));
         let (nic, turns) = (Ports::new(self.specs(id), rules, true), Turns::new(rules));
         let decider = Decider::of_nic(&self.routing);
-        let queue = self.transport.options.nic_queue.then(|| Queue::new(rules));
+        let queue = Queue::new(self.transport.options.nic_queue, rules);
         Host::new(nic, decider, random, work, turns, queue, *first_number, sampler)
     }
 

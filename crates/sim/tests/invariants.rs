@@ -171,7 +171,7 @@ fn transports() -> impl Strategy<Value = Transport> {
         }),
         (1..80u32).prop_map(|length| Reliability::Bitmap(reliability::bitmap::Bitmap { length })),
     ];
-    (congestion, reliability, 1..5u32, shapings(), 500..9000u64, any::<bool>(), reorders()).prop_map(
+    (congestion, reliability, 1..5u32, shapings(), 500..9000u64, nic_queues(), reorders()).prop_map(
         |(congestion, reliability, ack_every, shaping, mtu, nic_queue, reorder)| {
             let mut transport = Transport { congestion, reliability, shaping, ..Transport::default() };
             if transport.check().is_err() {
@@ -179,8 +179,9 @@ fn transports() -> impl Strategy<Value = Transport> {
                 transport.shaping = Shaping::None(Default::default());
             }
             // Without a limit all would be handed over at once.
-            transport.options.nic_queue =
-                nic_queue && !matches!(transport.congestion, Congestion::None(_) | Congestion::Qcn(_));
+            if !matches!(transport.congestion, Congestion::None(_) | Congestion::Qcn(_)) {
+                transport.options.nic_queue = nic_queue;
+            }
             if transport.chooses_paths() {
                 // Packets overtake each other on many paths.
                 if matches!(transport.reliability, Reliability::GoBackN(_)) {

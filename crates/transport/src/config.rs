@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::congestion::{
     cubic, dcqcn, dctcp, fixed_window, hpcc, mp_rdma, newreno, none, pulls, qcn, swift, timely,
 };
+use crate::nic::NicQueue;
 use crate::reliability::{bitmap, go_back_n, none as no_reliability, selective_repeat, trimmed};
 use crate::reorder::Reorder;
+use crate::sender::PathFacts;
 use crate::shaping::{hf2t, none as no_shaping, paced};
 
 kinds! {
@@ -96,10 +98,10 @@ pub struct TransportOptions {
     pub handshake: bool,
     /// A host looks at what has come at most once in this time (interrupt throttling): what comes earlier waits, ACKs too. Absent: at once.
     pub interrupt_interval: Option<Time>,
-    /// Whether packets wait in a queue of the NIC, first in first out in their class: the transport hands over at once what windows, rates and
+    /// Whether packets wait in a queue of the NIC, and in which order they leave it. With a queue the transport hands over at once what windows, rates and
     /// PULLs allow. A packet's time and path, and the gaps of flowlets, are then those of the hand-over, and round-trip times hold the wait, as in
-    /// simulators of the htsim family. Otherwise the NIC asks a flow for a packet whenever it is free.
-    pub nic_queue: bool,
+    /// simulators of the htsim family.
+    pub nic_queue: NicQueue,
     /// What a host does with packets that come before others of their flow, ahead of the transport.
     pub reorder: Reorder,
 }
@@ -122,7 +124,7 @@ impl Default for TransportOptions {
             subflows: 1,
             handshake: false,
             interrupt_interval: None,
-            nic_queue: false,
+            nic_queue: NicQueue::None,
             reorder: Reorder::default(),
         }
     }
@@ -274,14 +276,14 @@ impl Transport {
             Invalid::unless(each, "congestion", expected, format!("\"{name}\""))?;
         }
         let is_unlimited = matches!(self.congestion, Congestion::None(_) | Congestion::Qcn(_));
-        if self.options.nic_queue && (is_unlimited || !self.has_acks()) {
+        if self.options.nic_queue.exists() && (is_unlimited || !self.has_acks()) {
             let (expected, found) = match is_unlimited {
-                true => ("false with a congestion that limits nothing before the NIC", name),
+                true => ("\"none\" with a congestion that limits nothing before the NIC", name),
                 false => {
-                    ("false with a reliability that ends flows when they leave", self.reliability.name())
+                    ("\"none\" with a reliability that ends flows when they leave", self.reliability.name())
                 }
             };
-            return Err(Invalid::new("nic_queue", expected, format!("true with \"{found}\"")));
+            return Err(Invalid::new("nic_queue", expected, format!("a queue with \"{found}\"")));
         }
         if self.options.handshake {
             let expected = "false with subflows, which begin without";
@@ -318,6 +320,28 @@ impl Transport {
             return Err(Invalid::new("shaping", expected, format!("\"paced\" with \"{name}\"")));
         }
         Ok(())
+    }
+
+    /// What a flow may have under way on a path when it begins, in bytes on the wire (all of its subflows together), and the field of the transport that says so;
+    /// `None`: nothing but its rate limits it.
+    pub fn first_window(&self, path: PathFacts) -> Option<(&'static str, Bytes)> {
+        let (field, window) = self.congestion.first_window(self.packet_size(), path)?;
+        Some((field, Bytes(window.0.saturating_mul(self.options.subflows.into()))))
+    }
+
+    /// Whether what a flow may have under way grows while all goes well.
+    pub fn grows(&self) -> bool {
+        match &self.congestion {
+            Congestion::NewReno(_) | Congestion::Cubic(_) | Congestion::Dctcp(_) => true,
+            Congestion::Swift(_) | Congestion::MpRdma(_) => true,
+            Congestion::Pulls(pulls) => pulls.adaptive.is_some(),
+            Congestion::FixedWindow(_)
+            | Congestion::None(_)
+            | Congestion::Qcn(_)
+            | Congestion::Dcqcn(_)
+            | Congestion::Hpcc(_)
+            | Congestion::Timely(_) => false,
+        }
     }
 
     /// Whether a window is what limits a flow.

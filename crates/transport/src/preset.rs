@@ -8,6 +8,7 @@ use crate::congestion::dctcp::Dctcp;
 use crate::congestion::mp_rdma::MpRdma;
 use crate::congestion::newreno::NewReno;
 use crate::congestion::pulls::Pulls;
+use crate::nic::NicQueue;
 use crate::reliability::selective_repeat::SelectiveRepeat;
 use crate::reliability::trimmed::Trimmed;
 use crate::reorder::Reorder;
@@ -100,9 +101,9 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "flowcut-artefact-ft",
         doc: "The hosts of the Flowcut authors' fat-tree simulator: a first window of 1.2 bandwidth-delay products, then a packet \
-              per PULL of the receiver, and a queue at the NIC. For fabrics that lose nothing, as theirs.",
+              per PULL of the receiver, and a queue at the NIC that is fair between flows. For fabrics that lose nothing, as theirs.",
         expand: || Transport {
-            options: TransportOptions { nic_queue: true, ..TransportOptions::default() },
+            options: TransportOptions { nic_queue: NicQueue::Fair, ..TransportOptions::default() },
             congestion: Congestion::Pulls(Pulls { initial_bdp: Some(1.2), ..Pulls::default() }),
             ..Transport::default()
         },

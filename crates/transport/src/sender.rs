@@ -34,7 +34,7 @@ pub struct PathFacts {
 
 impl PathFacts {
     /// The bandwidth-delay product.
-    pub(crate) fn bdp(&self) -> Bytes {
+    pub fn bdp(&self) -> Bytes {
         self.rate.bytes_in(self.base_rtt)
     }
 }

@@ -3,7 +3,9 @@
 
 use netloom_fabric::{Ecn, Qcn};
 use netloom_routing::{Placement, Routing, preset};
+use netloom_transport::NicQueue;
 use netloom_units::Bytes;
+use proptest::prelude::*;
 
 /// Every preset at every place where it may stand, by the preset's name.
 pub fn all() -> Vec<(&'static str, Routing)> {
@@ -23,4 +25,9 @@ pub fn qcn_for(routing: &Routing) -> Option<Qcn> {
 /// The marks that a scheme needs, on all that waits; none if it heeds none.
 pub fn ecn_for(routing: &Routing) -> Option<Ecn> {
     routing.heeds_marks().then_some(Ecn { kmin: Bytes(0), kmax: Bytes(1), pmax: 1.0 })
+}
+
+/// No queue at the NIC, or one in either order.
+pub fn nic_queues() -> impl Strategy<Value = NicQueue> {
+    prop_oneof![Just(NicQueue::None), Just(NicQueue::Fifo), Just(NicQueue::Fair)]
 }

@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A fixed amount of unacknowledged bytes (on the wire). Give it in bandwidth-delay products of the flow's idle path, or in bytes. The
-/// Flowcut evaluation starts with 1.2 BDP.
+/// Flowcut evaluation starts with 1.2 BDP. As many packets are under way as fit whole; but what is at least one product holds as many as that takes, so that
+/// rounding alone slows no flow down.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FixedWindow {
@@ -29,6 +30,6 @@ impl FixedWindow {
 
     /// The window for a path; never less than one packet, or nothing could be sent.
     pub(crate) fn bytes(&self, bdp: Bytes, packet: Bytes) -> Bytes {
-        self.bytes.unwrap_or(Bytes((bdp.0 as f64 * self.bdp).round() as u64)).max(packet)
+        self.bytes.map_or_else(|| super::products(self.bdp, bdp, packet), |bytes| bytes.max(packet))
     }
 }

@@ -73,8 +73,8 @@ impl Control {
                 Control::MpRdma(Box::new(state))
             }
             Congestion::Dcqcn(config) => {
-                if let Some(bdp) = config.window_bdp {
-                    gate.set_window((path.bdp().0 as f64 * bdp).round() as u64);
+                if let Some(times) = config.window_bdp {
+                    gate.set_window(products(times, path.bdp(), packet).0);
                 }
                 gate.set_rate(now, path.rate);
                 Control::Dcqcn(Box::new(dcqcn::State::new(config, path.rate)))
@@ -283,10 +283,55 @@ impl Control {
     }
 }
 
-/// Opens the gate as far as HPCC says. Below one packet the rate alone limits.
+/// Opens the gate as far as HPCC says: while less than the window is under way, as its public simulator has it, a packet may begin that ends beyond. Below one packet the
+/// rate alone limits.
 fn open(gate: &mut Gate, state: &hpcc::State, packet: Bytes, now: Time) {
-    gate.set_window(state.window().max(packet.0));
+    gate.set_window(state.window().max(1).next_multiple_of(packet.0));
     gate.set_rate(now, state.rate());
+}
+
+/// A window of so many bandwidth-delay products. Only whole packets can be under way, and a window of one product or more holds at least as many as one product takes; a smaller
+/// one as many as it takes itself. Otherwise a flow of few large packets would be slower than its window says: two packets of which 2.4 are a product.
+fn products(times: f64, bdp: Bytes, packet: Bytes) -> Bytes {
+    let bytes = |times: f64| bdp.0 as f64 * times;
+    let least = (bytes(times.min(1.0)) / packet.0 as f64).ceil() as u64;
+    Bytes((bytes(times).round() as u64).max(least.max(1).saturating_mul(packet.0)))
+}
+
+impl Congestion {
+    /// What a flow may have under way when it begins, in bytes on the wire, and the field that says so; `None`: nothing but its rate limits it.
+    pub(crate) fn first_window(&self, packet: Bytes, path: PathFacts) -> Option<(&'static str, Bytes)> {
+        let packets = |count: u32| Bytes(packet.0.saturating_mul(count.into()));
+        let whole = |bytes: Bytes| Bytes(bytes.0 / packet.0 * packet.0);
+        let learnt = |initial: u32, most: Option<Bytes>| match most.map(whole) {
+            Some(most) if most < packets(initial) => ("max_window", most),
+            _ => ("initial_window", packets(initial)),
+        };
+        match self {
+            Congestion::FixedWindow(config) => {
+                let field = if config.bytes.is_some() { "bytes" } else { "bdp" };
+                Some((field, whole(config.bytes(path.bdp(), packet))))
+            }
+            Congestion::NewReno(config) => Some(learnt(config.initial_window, config.max_window)),
+            Congestion::Cubic(config) => Some(learnt(config.initial_window, config.max_window)),
+            Congestion::Dctcp(config) => Some(learnt(config.initial_window, config.max_window)),
+            Congestion::Swift(config) => Some(learnt(config.initial_window, config.max_window)),
+            Congestion::Pulls(config) => {
+                let field = if config.initial_bdp.is_some() { "initial_bdp" } else { "initial_window" };
+                Some((field, packets(config.window(path.bdp(), packet))))
+            }
+            Congestion::MpRdma(config) => config.initial_window.map(|count| ("initial_window", packets(count))),
+            Congestion::Dcqcn(config) => {
+                let window = |times| whole(products(times, path.bdp(), packet));
+                config.window_bdp.map(|times| ("window_bdp", window(times)))
+            }
+            Congestion::Hpcc(config) => {
+                let window = |rtt| Bytes(path.rate.bytes_in(rtt).0.next_multiple_of(packet.0));
+                config.base_rtt.map(|rtt| ("base_rtt", window(rtt)))
+            }
+            Congestion::None(_) | Congestion::Qcn(_) | Congestion::Timely(_) => None,
+        }
+    }
 }
 
 /// Refuses windows that could never send anything.

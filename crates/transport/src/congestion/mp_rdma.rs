@@ -31,7 +31,7 @@ use crate::gate::Gate;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MpRdma {
-    /// First window in packets, each on a path drawn anew; absent: a bandwidth-delay product.
+    /// First window in packets, each on a path drawn anew; absent: as many as a bandwidth-delay product takes.
     pub initial_window: Option<u32>,
     /// By how many packets an ACK may lie behind the highest one acknowledged before its path is pruned: the distance Δ that keeps packets
     /// nearly in order. 0: no path is pruned.
@@ -74,7 +74,7 @@ impl MpRdma {
     }
 
     pub(crate) fn begin(&self, bdp: Bytes, packet: Bytes, base_rtt: Time, now: Time) -> State {
-        let window = self.initial_window.unwrap_or_else(|| (bdp.0 / packet.0).clamp(1, 1 << 30) as u32);
+        let window = self.initial_window.unwrap_or_else(|| bdp.0.div_ceil(packet.0).clamp(1, 1 << 30) as u32);
         State {
             window: f64::from(window),
             paths: VecDeque::new(),

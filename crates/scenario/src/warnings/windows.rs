@@ -1,0 +1,153 @@
+//! Windows that keep a flow from filling its link even when it is alone.
+
+use netloom_transport::{Congestion, PathFacts};
+use netloom_units::Time;
+
+use super::Farthest;
+use crate::scenario::Scenario;
+
+/// A first window below one bandwidth-delay product: a flow waits for its ACKs or PULLs though nothing else is under way.
+pub(super) fn below_the_product(scenario: &Scenario, farthest: &Farthest) -> Option<String> {
+    let transport = scenario.transport.clone().on_the_wire();
+    let path = PathFacts {
+        base_rtt: farthest.round_trip,
+        rate: farthest.rate,
+        lossy: scenario.fabric.is_lossy(),
+        reorders: false,
+    };
+    let (field, window) = transport.first_window(path)?;
+    let consequence = match transport.grows() {
+        true => "a flow that is alone is slower than its link until its window has grown",
+        false => "a flow that is alone is slower than its link",
+    };
+    (window < path.bdp()).then(|| {
+        format!(
+            "transport.congestion.{field}: a first window of {window} is below the bandwidth-delay product from h0 to h{}, {}: {consequence}",
+            farthest.host,
+            path.bdp()
+        )
+    })
+}
+
+/// Swift shrinks its window while round trips take longer than its target, which an idle path may do.
+pub(super) fn swift_below_idle(scenario: &Scenario, farthest: &Farthest) -> Option<String> {
+    let Congestion::Swift(swift) = &scenario.transport.congestion else { return None };
+    let hops = u64::from(farthest.hops);
+    let target = swift.base_delay.saturating_add(Time(swift.hop_delay.0.saturating_mul(hops)));
+    (target < farthest.round_trip).then(|| {
+        format!(
+            "transport.congestion.base_delay: Swift's target over {hops} hops, {target} and what small windows add, is below the idle round trip from h0 to h{}, {}: its window \
+             shrinks with nothing in its way",
+            farthest.host, farthest.round_trip
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use netloom_transport::preset::PRESETS;
+    use proptest::prelude::*;
+
+    use crate::document::Node;
+    use crate::run::{prepare, simulate};
+    use crate::scenario::Scenario;
+    use crate::source::Source;
+
+    /// A network of every family.
+    const FAMILIES: [&str; 11] = [
+        "kind = \"crossbar\", hosts = 2",
+        "kind = \"fat-tree\", k = 4",
+        "kind = \"leaf-spine\", leaves = 2, spines = 2, hosts_per_leaf = 2",
+        "kind = \"k-ary-n-tree\", k = 2, n = 3",
+        "kind = \"xgft\", m = [2, 2], w = [1, 2]",
+        "kind = \"slim-fly\", q = 3, hosts_per_switch = 1",
+        "kind = \"dragonfly\", hosts_per_switch = 1, switches_per_group = 3, global_links_per_switch = 1",
+        "kind = \"hyperx\", dimensions = 2, switches_per_dimension = [3, 3], hosts_per_switch = 1",
+        "kind = \"complete\", switches = 4, hosts_per_switch = 1",
+        "kind = \"jellyfish\", switches = 8, degree = 3, hosts_per_switch = 1",
+        "kind = \"xpander\", degree = 3, lift = 2, hosts_per_switch = 1",
+    ];
+
+    /// One flow on an idle network.
+    #[derive(Clone, Debug)]
+    struct Lone {
+        family: usize,
+        preset: usize,
+        gbps: u64,
+        latency_ns: u64,
+        mtu: u64,
+        packets: u64,
+    }
+
+    impl Lone {
+        fn text(&self) -> String {
+            let Lone { family, preset, gbps, latency_ns, mtu, packets } = self;
+            let name = PRESETS[*preset].name;
+            let queue = match PRESETS[*preset].transport().reliability {
+                netloom_transport::Reliability::Trimmed(_) => ", queue = \"trimming\", buffer = \"1GB\"",
+                _ => "",
+            };
+            let routing = match PRESETS[*preset].transport().chooses_paths() {
+                true => "spray-nic",
+                false => "ecmp",
+            };
+            format!(
+                "topology = {{ {}, rate = \"{gbps}Gbps\", latency = \"{latency_ns}ns\" }}\n\
+                 transport = {{ preset = \"{name}\", mtu = \"{mtu}B\" }}\nrouting = \"{routing}\"\n\
+                 fabric = {{ ecn = {{ kmin = \"1GB\", kmax = \"1GB\" }}{queue} }}\n\
+                 workload = {{ kind = \"incast\", senders = 1, size = \"{}B\" }}\n",
+                FAMILIES[*family],
+                packets * mtu
+            )
+        }
+
+        /// Its slowdown, and whether a warning names a window.
+        fn run(&self) -> (f64, bool) {
+            let text = self.text();
+            let document = Node::parse(&Source::new("s.toml", &text)).unwrap();
+            let scenario = Scenario::read(&document).unwrap_or_else(|problems| panic!("{text}: {problems}"));
+            let ready = prepare(&scenario, &document).unwrap_or_else(|problems| panic!("{text}: {problems}"));
+            let (ran, _) = simulate(&scenario, ready, 1, |_| ControlFlow::Continue(())).unwrap();
+            let is_named = ran.summary.warnings.iter().any(|warning| warning.contains("window"));
+            (ran.summary.slowdown.unwrap().max, is_named)
+        }
+    }
+
+    fn lone() -> impl Strategy<Value = Lone> {
+        let rates = prop_oneof![Just(10u64), Just(25), Just(100), Just(200), Just(400), Just(800), 10..=800u64];
+        let latencies = prop_oneof![10..1000u64, 1000..100_000u64];
+        let parts = (0..FAMILIES.len(), 0..PRESETS.len(), rates, latencies, 250..=9000u64, 1..400u64);
+        parts.prop_map(|(family, preset, gbps, latency_ns, mtu, packets)| Lone {
+            family,
+            preset,
+            gbps,
+            latency_ns,
+            mtu,
+            packets,
+        })
+    }
+
+    /// HPCC keeps the fullest link of a way at 95%, alone or not.
+    fn most(preset: usize) -> f64 {
+        if PRESETS[preset].name == "hpcc" { 1.02 / 0.95 } else { 1.02 }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(256))]
+        #[test]
+        fn a_flow_that_is_alone_fills_its_link_or_the_window_is_named(lone in lone()) {
+            let (slowdown, is_named) = lone.run();
+            prop_assert!(slowdown <= most(lone.preset) || is_named, "{slowdown} {}", lone.text());
+        }
+    }
+
+    /// 2.4 packets of 9 KB are 1.2 bandwidth-delay products there, and 2 less than one.
+    #[test]
+    fn rounding_to_whole_packets_leaves_no_window_below_the_product() {
+        let preset = PRESETS.iter().position(|preset| preset.name == "flowcut-evaluation").unwrap();
+        let lone = Lone { family: 0, preset, gbps: 25, latency_ns: 350, mtu: 9000, packets: 100 };
+        assert_eq!(lone.run(), (1.0, false));
+    }
+}
