@@ -84,8 +84,8 @@ pub struct TrafficClass {
     pub share: Option<u32>,
 }
 
-/// RED-like marking on the instantaneous queue at a packet's arrival: never at or below `kmin`, with a probability that grows linearly
-/// to `pmax` at `kmax`, always above. `kmin = kmax` is DCTCP's step (Alizadeh et al., SIGCOMM'10).
+/// RED-like marking on the instantaneous queue: never at or below `kmin`, with a probability that grows linearly to `pmax` at `kmax`, always
+/// above. `kmin = kmax` is DCTCP's step (Alizadeh et al., SIGCOMM'10).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ecn {
@@ -96,6 +96,21 @@ pub struct Ecn {
     /// Marking probability at `kmax`.
     #[serde(default = "one")]
     pub pmax: f64,
+    /// When the queue is looked at; holds for `ecn_by_rate`, too.
+    #[serde(default)]
+    pub mark: Mark,
+}
+
+/// When it is decided whether a packet is marked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mark {
+    /// As its transmission starts, by the bytes that it leaves behind in its queue. So do the public simulators of HPCC and ConWeave; those of
+    /// the htsim family look when the transmission ends.
+    #[default]
+    Departure,
+    /// As it joins its queue, by the bytes that it finds there, the packet being sent not counted: the signal is older by the time in the queue.
+    Arrival,
 }
 
 /// [`Ecn`] on the channels of one rate: faster links usually have proportionally higher thresholds.
@@ -114,8 +129,8 @@ pub struct EcnAtRate {
 }
 
 impl EcnAtRate {
-    fn ecn(&self) -> Ecn {
-        Ecn { kmin: self.kmin, kmax: self.kmax, pmax: self.pmax }
+    fn ecn(&self, mark: Mark) -> Ecn {
+        Ecn { kmin: self.kmin, kmax: self.kmax, pmax: self.pmax, mark }
     }
 }
 
@@ -155,7 +170,8 @@ impl Fabric {
 
     /// How the channels of a rate mark, where that is not how all others do.
     pub fn ecn_at(&self, rate: Rate) -> Option<Ecn> {
-        self.options.ecn_by_rate.iter().find(|own| own.rate == rate).map(EcnAtRate::ecn)
+        let mark = self.options.ecn.as_ref().map_or_else(Mark::default, |ecn| ecn.mark);
+        self.options.ecn_by_rate.iter().find(|own| own.rate == rate).map(|own| own.ecn(mark))
     }
 
     /// Number of traffic classes.
@@ -188,7 +204,7 @@ impl Fabric {
         }
         for (i, own) in options.ecn_by_rate.iter().enumerate() {
             let within = |error: Invalid| error.within(&format!("ecn_by_rate.{i}"));
-            own.ecn().check().map_err(within)?;
+            own.ecn(Mark::default()).check().map_err(within)?;
             let is_new = options.ecn_by_rate[..i].iter().all(|before| before.rate != own.rate);
             Invalid::unless(is_new, "rate", "a rate that is not listed before", own.rate).map_err(within)?;
         }
@@ -206,22 +222,27 @@ impl Fabric {
     }
 }
 
+/// The probability of what is certain, in units of 2⁻³².
+const CERTAIN: u64 = 1 << 32;
+
 impl Ecn {
     fn check(&self) -> Result<(), Invalid> {
         Invalid::unless(self.kmin <= self.kmax, "kmin", format!("at most kmax = {}", self.kmax), self.kmin)?;
         Invalid::unless((0.0..=1.0).contains(&self.pmax), "pmax", "a probability from 0 to 1", self.pmax)
     }
 
-    /// Whether to mark a packet that finds `queued` data bytes.
+    /// Whether to mark a packet that finds, or leaves behind, `queued` data bytes.
     #[inline(never)]
-    pub(crate) fn decide(&self, queued: u64, random: &mut impl rand::Rng) -> bool {
-        let probability = self.probability(queued);
-        probability > 0 && u64::from(random.next_u32()) < probability
+    pub(crate) fn decide<R: rand::Rng>(&self, queued: u64, random: impl FnOnce() -> R) -> bool {
+        match self.probability(queued) {
+            0 => false,
+            CERTAIN => true,
+            probability => u64::from(random().next_u32()) < probability,
+        }
     }
 
-    /// Probability of marking a packet that finds `queued` data bytes, in units of 2⁻³².
+    /// Probability of marking a packet that finds, or leaves behind, `queued` data bytes, in units of 2⁻³².
     fn probability(&self, queued: u64) -> u64 {
-        const CERTAIN: u64 = 1 << 32;
         if queued <= self.kmin.0 {
             0
         } else if queued > self.kmax.0 {
@@ -239,14 +260,14 @@ mod tests {
 
     #[test]
     fn marking_grows_linearly_between_the_thresholds() {
-        let ecn = Ecn { kmin: Bytes(100), kmax: Bytes(300), pmax: 0.5 };
+        let ecn = Ecn { kmin: Bytes(100), kmax: Bytes(300), pmax: 0.5, mark: Mark::default() };
         let share = |queued| ecn.probability(queued) as f64 / (1u64 << 32) as f64;
         assert_eq!([share(100), share(200), share(300), share(301)], [0.0, 0.25, 0.5, 1.0]);
     }
 
     #[test]
     fn a_step_marks_above_it_only() {
-        let ecn = Ecn { kmin: Bytes(100), kmax: Bytes(100), pmax: 1.0 };
+        let ecn = Ecn { kmin: Bytes(100), kmax: Bytes(100), pmax: 1.0, mark: Mark::default() };
         assert_eq!((ecn.probability(100), ecn.probability(101)), (0, 1 << 32));
     }
 
@@ -271,7 +292,7 @@ mod tests {
             fabric.check(Bytes(4160)).unwrap_err().field
         };
         let ecn = |kmin, pmax| {
-            let ecn = Some(Ecn { kmin: Bytes(kmin), kmax: Bytes(1), pmax });
+            let ecn = Some(Ecn { kmin: Bytes(kmin), kmax: Bytes(1), pmax, mark: Mark::default() });
             FabricOptions { ecn, ..FabricOptions::default() }
         };
         assert_eq!(check(ecn(2, 1.0)), "ecn.kmin");

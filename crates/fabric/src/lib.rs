@@ -35,7 +35,7 @@ mod rules;
 mod telemetry;
 
 pub use buffers::check_switch;
-pub use config::{Ecn, EcnAtRate, Fabric, FabricOptions, TrafficClass};
+pub use config::{Ecn, EcnAtRate, Fabric, FabricOptions, Mark, TrafficClass};
 pub use faults::{ChannelFaults, DropCause, Dropped, LossySpell};
 pub use flow_control::FlowControl;
 pub use packet::{FRESH, Flags, NO_INGRESS, Packet, PacketKind};

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use netloom_units::random::{Node, Stream};
 use netloom_units::{Bytes, Rate, Time};
 use rand::Rng;
 
-use crate::config::Ecn;
+use crate::config::{Ecn, Mark};
 use crate::estimator::RateEstimator;
 use crate::faults::{ChannelFaults, Start};
 use crate::pace::{OddRate, Pace};
@@ -269,6 +270,8 @@ pub(crate) struct Rare {
     /// Where the load ends before the run.
     pub(crate) drain: Option<Box<Drain>>,
     pub(crate) special: Option<Box<Special>>,
+    /// What decides which packets are marked as they leave, once that has had to be drawn.
+    marking: Option<Box<Stream>>,
 }
 
 /// What is said of few ports beforehand.
@@ -455,12 +458,12 @@ impl Port {
         if !is_alike || start >= wire.unwatched_until() || self.watch_from <= start {
             return None;
         }
-        let departure = self.start(packet, true);
+        let arrival = self.start(packet, true);
         self.early += 1;
         self.note_more(size, now);
         let weight = u128::from(size) * u128::from((start - now).0);
         self.stats.waiting = self.stats.waiting.wrapping_add(weight);
-        departure
+        arrival.map(|arrival| self.departure(packet, arrival))
     }
 
     /// Forgets those of the packets handed on early that begin before an instant.
@@ -513,8 +516,8 @@ impl Port {
 
     /// A packet has been taken out of a lane to be sent at `free_at`.
     #[inline(always)]
-    pub(crate) fn note_start(&mut self, size: u16, lane: usize, is_empty: bool) {
-        if is_empty {
+    pub(crate) fn note_start(&mut self, size: u16, lane: usize, is_last: bool) {
+        if is_last {
             self.occupied &= !(1 << lane);
         }
         self.queued -= u64::from(size);
@@ -522,22 +525,58 @@ impl Port {
         self.stats.waiting = self.stats.waiting.wrapping_add(weight);
     }
 
-    /// Marks a data packet that finds so many bytes in its queue, if it must be.
+    /// Marks a data packet that arrives and finds so many bytes in its queue, if that is when packets are marked, and it must be.
     #[inline(always)]
-    pub(crate) fn mark(&mut self, packet: &mut Packet, queued: u64, rules: &Rules, random: &mut impl Rng) {
-        if let Some(ecn) = &rules.ecn {
-            let own = self.special().and_then(|special| special.ecn.as_ref());
-            let mark = own.unwrap_or(ecn).decide(queued, random);
-            if mark {
-                self.losses().marks += 1;
-            }
-            packet.flags.mark(mark);
+    pub(crate) fn mark_arrival(
+        &mut self,
+        packet: &mut Packet,
+        queued: u64,
+        rules: &Rules,
+        random: &mut impl Rng,
+    ) {
+        if let Some(ecn) = &rules.ecn
+            && ecn.mark == Mark::Arrival
+        {
+            let mark = self.ecn(ecn).decide(queued, || random);
+            self.note_mark(packet, mark);
         }
     }
 
-    /// Starts sending a packet, which `has_waited` in its queue or not, at `free_at`. `None` if a fault takes it.
+    /// Marks a data packet whose transmission starts and that leaves so many bytes behind in its queue, if it must be.
+    ///
+    /// Ports are advanced in whatever order is convenient, so each draws from a stream of its own.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn mark_departure(&mut self, packet: &mut Packet, left: u64, rules: &Rules) {
+        if let Some(ecn) = &rules.ecn
+            && packet.is_data()
+        {
+            // Nothing is kept for a port that is never asked to draw.
+            let (ecn, channel) = (self.ecn(ecn).clone(), self.channel);
+            let mark = ecn.decide(left, || {
+                let stream = || Box::new(Node::Departures.stream(rules.seed, u64::from(channel)));
+                &mut **self.rare.get_or_insert_default().marking.get_or_insert_with(stream)
+            });
+            self.note_mark(packet, mark);
+        }
+    }
+
+    /// How it marks.
+    fn ecn<'e>(&'e self, of_all: &'e Ecn) -> &'e Ecn {
+        self.special().and_then(|special| special.ecn.as_ref()).unwrap_or(of_all)
+    }
+
+    fn note_mark(&mut self, packet: &mut Packet, mark: bool) {
+        if mark {
+            self.losses().marks += 1;
+        }
+        packet.flags.mark(mark);
+    }
+
+    /// Starts sending a packet, which `has_waited` in its queue or not, at `free_at`. Returns when it reaches the other end; `None` if a fault
+    /// takes it.
     #[inline(always)]
-    pub(crate) fn start<'p>(&mut self, packet: &'p mut Packet, has_waited: bool) -> Option<Departure<'p>> {
+    pub(crate) fn start(&mut self, packet: &mut Packet, has_waited: bool) -> Option<Time> {
         let start = self.free_at;
         let (duration, head, way) = if self.watch_from <= start {
             let Span { duration, head } = self.watch(packet, start, has_waited)?;
@@ -557,8 +596,13 @@ impl Port {
             packet.hops += 1;
             packet.way = packet.way.saturating_add(way);
         }
-        let arrival = start + head + self.latency;
-        Some(Departure { channel: self.channel, to: self.to, arrival, packet })
+        Some(start + head + self.latency)
+    }
+
+    /// A packet that has been [started](Self::start).
+    #[inline(always)]
+    pub(crate) fn departure<'p>(&self, packet: &'p Packet, arrival: Time) -> Departure<'p> {
+        Departure { channel: self.channel, to: self.to, arrival, packet }
     }
 
     /// How long a packet takes, whatever the rate.

@@ -12,8 +12,8 @@ use crate::estimator::RateEstimator;
 use crate::faults::{DropCause, Dropped};
 use crate::inputs::Inputs;
 use crate::packet::{NO_INGRESS, Packet, PacketKind};
-use crate::port::{Credit, Departure, Drain, Exit, Fate, LAST_RANK, Moment, Port, PortSpec, PortStats, Wire};
-use crate::queues::Queues;
+use crate::port::{Credit, Drain, Exit, Fate, LAST_RANK, Moment, Port, PortSpec, PortStats, Wire};
+use crate::queues::{Popped, Queues};
 use crate::round_robin::RoundRobin;
 use crate::rules::{CONTROL, DATA, LINK, Rules, Step};
 use crate::telemetry::Telemetry;
@@ -136,7 +136,7 @@ impl Ports {
                     dropped.get_or_insert_default().note(packet, DropCause::Full);
                     return Fate::Dropped;
                 }
-                state.mark(packet, queued, rules, random);
+                state.mark_arrival(packet, queued, rules, random);
             }
         }
         state.note_arrival(packet.size, lane, moment.at);
@@ -196,7 +196,7 @@ impl Ports {
                 // Stopped lanes may hold something.
                 let waiting = state.queued + u64::from(packet.size);
                 state.stats.note_queue(waiting);
-                let effect = depart_lossless(state, index, lane, packet, buffers, false, rules, wire);
+                let effect = depart_lossless(state, index, lane, packet, 0, buffers, false, rules, wire);
                 debug_assert_eq!(effect, Effect::None);
                 return Fate::Queued;
             }
@@ -205,7 +205,7 @@ impl Ports {
             state.free_at = state.free_at.max(moment.at);
         }
         if rules.watches_queues && packet.kind == PacketKind::Data {
-            state.mark(packet, queues.bytes(state.lane(lane)), rules, random);
+            state.mark_arrival(packet, queues.bytes(state.lane(lane)), rules, random);
         }
         state.note_arrival(packet.size, lane, moment.at);
         if state.closed != 0 {
@@ -249,12 +249,12 @@ impl Ports {
             let waiting = state.queued + u64::from(packet.size);
             state.stats.note_queue(waiting);
             let effect =
-                depart_lossless(state, index, lane, packet, &mut self.buffers, self.is_host, rules, wire);
+                depart_lossless(state, index, lane, packet, 0, &mut self.buffers, self.is_host, rules, wire);
             debug_assert_eq!(effect, Effect::None);
             return Fate::Queued;
         }
         if rules.watches_queues && packet.kind == PacketKind::Data {
-            state.mark(packet, self.queues.bytes(state.lane(lane)), rules, random);
+            state.mark_arrival(packet, self.queues.bytes(state.lane(lane)), rules, random);
         }
         self.append(index, lane, packet, moment.at);
         Fate::Queued
@@ -284,7 +284,7 @@ impl Ports {
             return false;
         }
         if packet.kind == PacketKind::Data {
-            self.ports[index].mark(packet, queued, rules, random);
+            self.ports[index].mark_arrival(packet, queued, rules, random);
         }
         // From now on departures have consequences, so none of those before may be left out.
         self.advance(moment.at, rules, wire);
@@ -670,11 +670,11 @@ impl Ports {
             let lane = self.lane_out(index, packet, rules);
             let state = &mut self.ports[index];
             let effect =
-                depart_lossless(state, index, lane, packet, &mut self.buffers, self.is_host, rules, wire);
+                depart_lossless(state, index, lane, packet, 0, &mut self.buffers, self.is_host, rules, wire);
             debug_assert_eq!(effect, Effect::None);
         } else {
             match state.start(packet, false) {
-                Some(departure) => wire.depart(departure),
+                Some(arrival) => wire.depart(state.departure(packet, arrival)),
                 None => {
                     state.pass(packet, at);
                     self.dropped.get_or_insert_default().note(packet, DropCause::Fault);
@@ -860,13 +860,13 @@ fn start_next_lossless(
     wire: &mut impl Wire,
 ) -> Effect {
     let lane = next_lane(state.ready(), index, queues, turns, rules);
-    let (packet, is_empty) = queues.pop(state.lane(lane));
-    state.note_start(packet.size, lane, is_empty);
-    depart_lossless(state, index, lane, packet, buffers, is_host, rules, wire)
+    let Popped { packet, is_last, left } = queues.pop(state.lane(lane));
+    state.note_start(packet.size, lane, is_last);
+    depart_lossless(state, index, lane, packet, left, buffers, is_host, rules, wire)
 }
 
-/// Sends a packet at the port's `free_at`, pays for it downstream and gives back its input buffer. Returns what follows from that at another
-/// port: nothing while ports are not ordered.
+/// Sends a packet that leaves so many bytes behind in its lane at the port's `free_at`, pays for it downstream and gives back its input buffer.
+/// Returns what follows from that at another port: nothing while ports are not ordered.
 #[expect(clippy::too_many_arguments, reason = "the parts of one departure")]
 #[inline(always)]
 fn depart_lossless(
@@ -874,6 +874,7 @@ fn depart_lossless(
     index: usize,
     lane: usize,
     packet: &mut Packet,
+    left: u64,
     buffers: &mut Buffers,
     is_host: bool,
     rules: &Rules,
@@ -882,8 +883,8 @@ fn depart_lossless(
     if lane < DATA {
         if lane == LINK {
             send_pause(state, index, packet, buffers, rules, wire);
-        } else if let Some(departure) = state.start(packet, true) {
-            wire.depart(departure);
+        } else if let Some(arrival) = state.start(packet, true) {
+            wire.depart(state.departure(packet, arrival));
         }
         return Effect::None;
     }
@@ -894,8 +895,11 @@ fn depart_lossless(
         packet.vc = rules.vc_of(lane);
     }
     // Faults that lose packets are for lossy fabrics.
-    let Some(departure) = state.start(packet, true) else { return Effect::None };
-    wire.depart(departure);
+    let Some(arrival) = state.start(packet, true) else { return Effect::None };
+    if rules.marks_departures {
+        state.mark_departure(packet, left, rules);
+    }
+    wire.depart(state.departure(packet, arrival));
     let effect = buffers.on_departure(at, size, from, (index as u16, lane - DATA), rules);
     if effect == Effect::OutOfCredit {
         state.close(1 << lane, at, is_host);
@@ -916,9 +920,8 @@ fn send_pause(
 ) {
     frame.aux = buffers.paused_lanes(index as u16);
     let late = state.latency + rules.response;
-    if let Some(departure) = state.start(frame, true) {
-        let arrival = state.free_at + late;
-        wire.depart(Departure { arrival, ..departure });
+    if state.start(frame, true).is_some() {
+        wire.depart(state.departure(frame, state.free_at + late));
     }
 }
 
@@ -935,10 +938,15 @@ fn start_next(
 ) {
     state.forget_early();
     let lane = next_lane(state.occupied, index, queues, turns, rules);
-    let (packet, is_empty) = queues.pop(state.lane(lane));
-    state.note_start(packet.size, lane, is_empty);
+    let Popped { packet, is_last, left } = queues.pop(state.lane(lane));
+    state.note_start(packet.size, lane, is_last);
     match state.start(packet, true) {
-        Some(departure) => wire.depart(departure),
+        Some(arrival) => {
+            if rules.marks_departures {
+                state.mark_departure(packet, left, rules);
+            }
+            wire.depart(state.departure(packet, arrival));
+        }
         None => {
             dropped.get_or_insert_default().note(packet, DropCause::Fault);
             if let Some(cut) = state.faults_mut().and_then(|faults| faults.flush.take()) {
@@ -961,9 +969,9 @@ fn start_at_once(
     state.free_at = now;
     let size = u64::from(packet.size);
     match state.start(packet, false) {
-        Some(departure) => {
+        Some(arrival) => {
             state.stats.note_queue(size);
-            wire.depart(departure);
+            wire.depart(state.departure(packet, arrival));
         }
         None => {
             // At a channel that is cut it does not even wait.
@@ -1015,8 +1023,8 @@ fn throw_away(
     let free_at = std::mem::replace(&mut state.free_at, cut);
     for lane in 0..rules.lanes {
         while state.occupied >> lane & 1 == 1 {
-            let (packet, is_empty) = queues.pop(state.lane(lane));
-            state.note_start(packet.size, lane, is_empty);
+            let Popped { packet, is_last, .. } = queues.pop(state.lane(lane));
+            state.note_start(packet.size, lane, is_last);
             if !leaves(packet) {
                 state.losses().lost += 1;
                 dropped.get_or_insert_default().note(packet, DropCause::Fault);

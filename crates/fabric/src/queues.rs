@@ -31,6 +31,15 @@ struct Lane {
     bytes: u64,
 }
 
+/// A packet that has been taken out of its queue.
+pub(crate) struct Popped<'q> {
+    pub(crate) packet: &'q mut Packet,
+    /// Whether nothing is behind it.
+    pub(crate) is_last: bool,
+    /// Bytes behind it.
+    pub(crate) left: u64,
+}
+
 /// So many lie in a line of the cache.
 const LANES_OF_A_LINE: usize = 64 / size_of::<Lane>();
 
@@ -70,23 +79,24 @@ impl Queues {
         self.store.len() as u32 - 1
     }
 
-    /// Takes the first packet out of a queue that has one; also says whether that was the last one. Its place holds it until the next push.
-    /// The next one, which has long left the cache, is fetched meanwhile.
+    /// Takes the first packet out of a queue that has one. Its place holds it until the next push. The next one, which has long left the cache, is
+    /// fetched meanwhile.
     #[inline(always)]
-    pub(crate) fn pop(&mut self, lane: usize) -> (&mut Packet, bool) {
+    pub(crate) fn pop(&mut self, lane: usize) -> Popped<'_> {
         let queue = &mut self.lanes[lane];
         let place = queue.head;
         let Place { packet, next } = &mut self.store[place as usize];
         let head = std::mem::replace(next, self.free);
         queue.head = head;
         queue.bytes -= u64::from(packet.size);
+        let left = queue.bytes;
         self.free = place;
         let next = self.store.get(head as usize);
         if let Some(next) = next {
             fetch(next);
         }
         let is_last = next.is_none();
-        (&mut self.store[place as usize].packet, is_last)
+        Popped { packet: &mut self.store[place as usize].packet, is_last, left }
     }
 
     /// Has the processor fetch the first packet of a queue that has one.

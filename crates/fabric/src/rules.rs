@@ -2,7 +2,7 @@
 
 use netloom_units::{Bytes, Time};
 
-use crate::config::{Ecn, Fabric, MOST_CLASSES};
+use crate::config::{Ecn, Fabric, MOST_CLASSES, Mark};
 use crate::flow_control::FlowControl;
 use crate::packet::{FRESH, Packet, PacketKind};
 use crate::queue::Queue;
@@ -55,7 +55,11 @@ pub struct Rules {
     /// Most bytes in an output lane.
     pub(crate) buffer: u64,
     pub(crate) ecn: Option<Ecn>,
-    /// Whether it matters how long an output lane is, or whether its channel is cut.
+    /// Whether data packets are marked as their transmission starts.
+    pub(crate) marks_departures: bool,
+    /// The seed of the draws that this takes.
+    pub(crate) seed: u64,
+    /// Whether it matters to a packet that arrives how long an output lane is, or whether its channel is cut.
     pub(crate) watches_queues: bool,
     /// Bytes after which a packet is forwarded.
     pub(crate) cut_through: Option<Bytes>,
@@ -121,6 +125,7 @@ impl Rules {
                 return_to_sender: config.return_to_sender,
             });
         }
+        let marks = |when| options.ecn.as_ref().is_some_and(|ecn| ecn.mark == when);
         let pauses = matches!(fabric.flow_control, FlowControl::Pfc(_) | FlowControl::PfcShared(_));
         Rules {
             lanes,
@@ -134,7 +139,9 @@ impl Rules {
             top: if options.control_priority && !pauses { CONTROL } else { LINK },
             buffer,
             ecn: options.ecn.clone(),
-            watches_queues: options.ecn.is_some() || options.buffer.is_some(),
+            marks_departures: marks(Mark::Departure),
+            seed: 0,
+            watches_queues: marks(Mark::Arrival) || options.buffer.is_some(),
             cut_through: options.cut_through,
             packet: packet.0,
             is_lossless: fabric.is_lossless(),
@@ -147,6 +154,12 @@ impl Rules {
             },
             flow_control: fabric.flow_control.clone(),
         }
+    }
+
+    /// The same under a run's seed, for what ports draw by themselves.
+    #[must_use]
+    pub fn with_seed(self, seed: u64) -> Self {
+        Rules { seed, ..self }
     }
 
     /// The same for channels of which some are cut or lose packets.

@@ -6,8 +6,8 @@ use common::*;
 use netloom_fabric::flow_control::{credits::Credits, lossy::Lossy, pfc::Pfc, pfc_shared::PfcShared};
 use netloom_fabric::queue::{Queue, tail_drop::TailDrop, trimming::Trimming};
 use netloom_fabric::{
-    Credit, DropCause, Ecn, Fabric, FabricOptions, Fate, Flags, FlowControl, NO_INGRESS, Packet, PacketKind,
-    PortStats,
+    Credit, DropCause, Ecn, Fabric, FabricOptions, Fate, Flags, FlowControl, Mark, NO_INGRESS, Packet,
+    PacketKind, PortStats,
 };
 use netloom_units::{Bytes, Rate, Time};
 use proptest::prelude::*;
@@ -467,6 +467,10 @@ fn lanes() -> impl Strategy<Value = (Vec<Option<u32>>, u8)> {
     ]
 }
 
+fn marks() -> impl Strategy<Value = Option<Mark>> {
+    prop_oneof![Just(None), Just(Some(Mark::Arrival)), Just(Some(Mark::Departure))]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
     #[test]
@@ -476,7 +480,7 @@ proptest! {
         flow_control in flow_controls(),
         queue in queues(),
         (shares, vcs) in lanes(),
-        (buffer, has_ecn, control_priority, is_bounded) in (400..3000u64, any::<bool>(), any::<bool>(), any::<bool>()),
+        (buffer, mark, control_priority, is_bounded) in (400..3000u64, marks(), any::<bool>(), any::<bool>()),
     ) {
         let mut fabric = with(flow_control);
         if !fabric.is_lossless() {
@@ -484,8 +488,9 @@ proptest! {
         }
         fabric.options.classes = classes(&shares);
         fabric.options.control_priority = control_priority;
-        // A threshold: the random numbers are drawn in the order of arrivals, but ports would take them from one stream.
-        fabric.options.ecn = has_ecn.then_some(Ecn { kmin: Bytes(200), kmax: Bytes(200), pmax: 1.0 });
+        // At arrivals by a threshold: the ports of a node would draw from one stream, in whatever order packets come.
+        let (more, pmax) = if mark == Some(Mark::Departure) { (400, 0.5) } else { (0, 1.0) };
+        fabric.options.ecn = mark.map(|mark| Ecn { kmin: Bytes(200), kmax: Bytes(200 + more), pmax, mark });
         // Lossless: packets wait at their inputs.
         fabric.options.buffer = (!fabric.is_lossless() || is_bounded).then_some(Bytes(buffer));
         let expected = run(&fabric, vcs, &arrivals, 1000, &[], false);
@@ -526,23 +531,106 @@ fn a_port_estimates_how_much_of_its_link_it_uses_by_what_has_started() {
     assert_eq!(used, [400, 400, 464, 864, 1264, 632, 316]);
 }
 
-/// One byte may wait unmarked at one port, a thousand at the other.
+/// Eight packets of 200 B come at once. One byte may wait unmarked at one port, a thousand at the other.
 #[test]
 fn a_port_marks_by_its_own_thresholds_where_it_has_some() {
-    let step = |at| Ecn { kmin: Bytes(at), kmax: Bytes(at), pmax: 1.0 };
-    let own = netloom_fabric::PortSpec { ecn: Some(step(1000)), ..spec(1) };
-    let fabric = lossy(FabricOptions { ecn: Some(step(1)), ..options() });
-    let mut node = Node::new(&fabric, 1, vec![spec(0), own]);
-    for port in 0..2 {
-        for seq in 0..8 {
-            node.put(ns(0), port, data(seq, 200), false);
+    let marked = |mark| {
+        let step = |at| Ecn { kmin: Bytes(at), kmax: Bytes(at), pmax: 1.0, mark };
+        let own = netloom_fabric::PortSpec { ecn: Some(step(1000)), ..spec(1) };
+        let fabric = lossy(FabricOptions { ecn: Some(step(1)), ..options() });
+        let mut node = Node::new(&fabric, 1, vec![spec(0), own]);
+        for port in 0..2 {
+            for seq in 0..8 {
+                node.put(ns(0), port, data(seq, 200), false);
+            }
         }
-    }
-    node.advance(ns(10_000));
-    let marked = [10, 11].map(|channel| {
-        let left = node.left.packets.iter().filter(|packet| packet.0 == channel);
-        left.filter(|packet| packet.2.flags.is_marked()).map(|packet| packet.2.seq).collect::<Vec<_>>()
-    });
+        node.advance(ns(10_000));
+        let marks = [0, 1].map(|port| node.ports.stats_of(port, ns(10_000)).marks);
+        let marked = [10, 11].map(|channel| marked_at(&node, channel));
+        assert_eq!(marks, [0, 1].map(|port| marked[port].len() as u64));
+        marked
+    };
     // The first finds nothing; the seventh at the other port is the first to find more than 1000 B.
-    assert_eq!(marked, [vec![1, 2, 3, 4, 5, 6, 7], vec![6, 7]]);
+    assert_eq!(marked(Mark::Arrival), [vec![1, 2, 3, 4, 5, 6, 7], vec![6, 7]]);
+    // The last leaves nothing behind; the second at the other port is the last to leave more than 1000 B.
+    assert_eq!(marked(Mark::Departure), [vec![0, 1, 2, 3, 4, 5, 6], vec![0, 1]]);
+}
+
+/// Numbers of the marked packets that have left through a channel.
+fn marked_at(node: &Node, channel: u32) -> Vec<u32> {
+    let left = node.left.packets.iter().filter(|packet| packet.0 == channel);
+    left.filter(|packet| packet.2.flags.is_marked()).map(|packet| packet.2.seq).collect()
+}
+
+/// Every data packet is marked whose transmission starts while more than a threshold of its own queue waits behind it, and no other: a reference
+/// with a plain list for each queue. Packets take a multiple of 10 ns and come 5 ns beside one, so that nothing happens at the same time.
+#[test]
+fn a_packet_is_marked_by_what_it_leaves_behind_as_it_starts() {
+    let packets = prop::collection::vec((0..400u64, 1..40u16, 0..2u8), 1..60);
+    let controls = [
+        FlowControl::Lossy(Lossy::default()),
+        FlowControl::PfcShared(PfcShared { buffer: Bytes(90_000), ..PfcShared::default() }),
+    ];
+    proptest!(|(mut packets in packets, threshold in 0..1500u64, control in 0..2usize, trims in any::<bool>())| {
+        packets.sort_by_key(|packet| packet.0);
+        let ecn = Ecn { kmin: Bytes(threshold), kmax: Bytes(threshold), pmax: 1.0, mark: Mark::Departure };
+        let mut fabric = with(controls[control].clone());
+        fabric.options = FabricOptions { ecn: Some(ecn), classes: classes(&[None, None]), ..options() };
+        if trims && control == 0 {
+            fabric.options.buffer = Some(Bytes(1_000_000));
+            fabric.queue = Queue::Trimming(Trimming::default());
+        }
+        let mut node = Node::new(&fabric, 1, vec![spec(0), spec(1)]);
+        for (seq, &(at, size, class)) in packets.iter().enumerate() {
+            let packet = Packet { ingress: 1, flags: Flags::new(class, false), vc: 0, ..data(seq as u32, size * 10) };
+            node.put(ns(at * 10 + 5), 0, packet, true);
+        }
+        node.advance(Time::MAX);
+        prop_assert_eq!(marked_at(&node, 10), marked_by_lists(&packets, threshold));
+    });
+}
+
+/// The numbers of those packets, given as (tens of nanoseconds, tens of bytes, class), that are marked.
+fn marked_by_lists(packets: &[(u64, u16, u8)], threshold: u64) -> Vec<u32> {
+    let (mut queues, mut free, mut next, mut marked) = ([vec![], vec![]], 0, 0, vec![]);
+    loop {
+        while next < packets.len() && packets[next].0 * 10 + 5 <= free {
+            queues[usize::from(packets[next].2)].push(next);
+            next += 1;
+        }
+        let Some(class) = queues.iter().position(|queue: &Vec<usize>| !queue.is_empty()) else {
+            let Some(packet) = packets.get(next) else { return marked };
+            free = packet.0 * 10 + 5;
+            // It finds the port idle, and what comes in the same instant comes later.
+            queues[usize::from(packet.2)].push(next);
+            next += 1;
+            let first = queues[usize::from(packet.2)].remove(0);
+            free += u64::from(packets[first].1) * 10;
+            continue;
+        };
+        let first = queues[class].remove(0);
+        let left: u64 = queues[class].iter().map(|&packet| u64::from(packets[packet].1) * 10).sum();
+        marked.extend((left > threshold).then_some(first as u32));
+        free += u64::from(packets[first].1) * 10;
+    }
+}
+
+/// Of packets that each leave half of what lies between the thresholds behind, half of `pmax` are marked, and by other draws under another seed.
+#[test]
+fn marks_at_departure_are_drawn_under_the_runs_seed() {
+    let marked = |seed| {
+        let ecn = Ecn { kmin: Bytes(0), kmax: Bytes(400), pmax: 0.5, mark: Mark::Departure };
+        let mut node = one_port(FabricOptions { ecn: Some(ecn), ..options() });
+        node.rules = node.rules.with_seed(seed);
+        for pair in 0..4000 {
+            node.put(ns(pair * 1000), 0, data(pair as u32, 200), false);
+            node.put(ns(pair * 1000), 0, data(1_000_000, 200), false);
+        }
+        node.advance(Time::MAX);
+        marked_at(&node, 10)
+    };
+    // One standard deviation is 27.
+    assert!((900..1100).contains(&marked(1).len()), "{}", marked(1).len());
+    assert_eq!(marked(1), marked(1));
+    assert_ne!(marked(1), marked(2));
 }

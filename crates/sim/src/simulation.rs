@@ -142,7 +142,7 @@ impl Simulation {
         let last = epochs.last(&forwarding).table();
         faults.check_last(last, measure.until).map_err(SimError::Fault)?;
         let vcs = virtual_channels(&fabric, &network, &forwarding)?;
-        let rules = Rules::new(&fabric, largest, vcs);
+        let rules = Rules::new(&fabric, largest, vcs).with_seed(seed);
         let rules = if faults.lose_packets() { rules.with_faults() } else { rules };
         let watch = Watch::new(&measure, plan.load_until());
         let least = routing.counted_flowcuts().map(|flowcut| flowcut.min_remaining);

@@ -162,7 +162,7 @@ fn fabrics() -> impl Strategy<Value = Fabric> {
         Just(FlowControl::Credits(Default::default())),
     ];
     (kinds, 0..60_000u64, any::<bool>()).prop_map(|(flow_control, kmin, control_priority)| {
-        let ecn = Some(Ecn { kmin: Bytes(kmin), kmax: Bytes(kmin + 1), pmax: 1.0 });
+        let ecn = Some(Ecn { kmin: Bytes(kmin), kmax: Bytes(kmin + 1), pmax: 1.0, mark: Default::default() });
         let options = FabricOptions { ecn, control_priority, ..FabricOptions::default() };
         Fabric { flow_control, options, ..Fabric::default() }
     })
@@ -217,7 +217,7 @@ proptest! {
         let mut sim = SimConfig { seed, ..weave(config) };
         sim.transport = preset::find(transport).unwrap().transport();
         let trims = transport == "purified";
-        sim.fabric.options.ecn = Some(Ecn { kmin: Bytes(kmin), kmax: Bytes(kmin + 1), pmax: 1.0 });
+        sim.fabric.options.ecn = Some(Ecn { kmin: Bytes(kmin), kmax: Bytes(kmin + 1), pmax: 1.0, mark: Default::default() });
         if trims {
             sim.fabric.queue = Queue::Trimming(Trimming::default());
         } else {

@@ -29,7 +29,8 @@ fn roce(routing: Routing, shaping: Shaping) -> SimConfig {
     let mut config = SimConfig { routing, ..SimConfig::default() };
     config.transport = preset::find("roce").unwrap().transport();
     config.transport.shaping = shaping;
-    config.fabric.options.ecn = Some(Ecn { kmin: Bytes(100_000), kmax: Bytes(400_000), pmax: 0.2 });
+    config.fabric.options.ecn =
+        Some(Ecn { kmin: Bytes(100_000), kmax: Bytes(400_000), pmax: 0.2, mark: Default::default() });
     config.fabric.flow_control = FlowControl::PfcShared(PfcShared::default());
     config.measure.gaps = true;
     config

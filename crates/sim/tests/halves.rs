@@ -38,8 +38,12 @@ fn late_duplicates_are_counted_whether_their_flow_was_handed_in_or_not() {
         let mut config = hasty(Transport::default());
         // Lossy, so that there are timers, but with room for all.
         config.fabric.options.buffer = Some(Bytes(1 << 22));
-        config.fabric.options.ecn =
-            Some(netloom_fabric::Ecn { kmin: Bytes(8_000), kmax: Bytes(8_001), pmax: 1.0 });
+        config.fabric.options.ecn = Some(netloom_fabric::Ecn {
+            kmin: Bytes(8_000),
+            kmax: Bytes(8_001),
+            pmax: 1.0,
+            mark: Default::default(),
+        });
         config.measure.warm_up = warm_up;
         let handed_in = many_to_one(config.clone());
         config.measure.packets = true;

@@ -339,7 +339,12 @@ fn fabrics(lossy: bool) -> impl Strategy<Value = Fabric> {
         prop::option::of(40_000..400_000u64).prop_map(move |buffer| buffer.filter(|_| lossy).map(Bytes));
     let ecn = prop::option::of((0..100_000u64, 0..100_000u64, 0.0..1.0f64));
     let ecn = ecn.prop_map(|ecn| {
-        ecn.map(|(kmin, more, pmax)| Ecn { kmin: Bytes(kmin), kmax: Bytes(kmin + more), pmax })
+        ecn.map(|(kmin, more, pmax)| Ecn {
+            kmin: Bytes(kmin),
+            kmax: Bytes(kmin + more),
+            pmax,
+            mark: Default::default(),
+        })
     });
     let cut_through = prop::option::of((1..2000u64).prop_map(Bytes));
     (buffer, ecn, any::<bool>(), 0..500u64, cut_through, queue).prop_map(
@@ -382,7 +387,7 @@ fn mark(config: &mut SimConfig) {
         pulls.adaptive.take_if(|_| !config.fabric.queue.trims());
     }
     if matches!(config.transport.congestion, Congestion::Dcqcn(_)) || config.transport.chooses_paths() {
-        let ecn = Ecn { kmin: Bytes(5_000), kmax: Bytes(50_000), pmax: 0.1 };
+        let ecn = Ecn { kmin: Bytes(5_000), kmax: Bytes(50_000), pmax: 0.1, mark: Default::default() };
         config.fabric.options.ecn.get_or_insert(ecn);
     }
 }

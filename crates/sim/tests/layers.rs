@@ -378,7 +378,8 @@ fn flows_leave_congested_layers() {
         let layer = Layer { first: First::Random, ..Layer::default() };
         let mut config = config(granularity, layer, 1);
         config.transport = preset::find("dctcp").unwrap().transport();
-        config.fabric.options.ecn = Some(Ecn { kmin: Bytes(30_000), kmax: Bytes(30_000), pmax: 1.0 });
+        config.fabric.options.ecn =
+            Some(Ecn { kmin: Bytes(30_000), kmax: Bytes(30_000), pmax: 1.0, mark: Default::default() });
         config.fabric.options.buffer = Some(Bytes(200_000));
         let records = common::run(network.clone(), config, permutation(1 << 20, &network, 1));
         let mean = records.flows.iter().map(|flow| fct(flow).as_secs_f64()).sum::<f64>();

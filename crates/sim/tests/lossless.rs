@@ -164,7 +164,7 @@ fn fabrics() -> impl Strategy<Value = Fabric> {
 /// DCQCN needs a fabric that marks.
 fn mark(config: &mut SimConfig) {
     if matches!(config.transport.congestion, Congestion::Dcqcn(_)) {
-        let ecn = Ecn { kmin: Bytes(5_000), kmax: Bytes(50_000), pmax: 0.1 };
+        let ecn = Ecn { kmin: Bytes(5_000), kmax: Bytes(50_000), pmax: 0.1, mark: Default::default() };
         config.fabric.options.ecn.get_or_insert(ecn);
     }
 }

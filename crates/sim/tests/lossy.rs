@@ -26,8 +26,12 @@ fn dumbbell(senders: u32) -> (Network, Plan) {
 fn transport(name: &str, buffer: u64, mark_at: Option<u64>) -> SimConfig {
     let mut config = SimConfig { transport: preset::find(name).unwrap().transport(), ..scheme("ecmp") };
     config.fabric.options.buffer = Some(Bytes(buffer));
-    config.fabric.options.ecn =
-        mark_at.map(|bytes| Ecn { kmin: Bytes(bytes), kmax: Bytes(bytes), pmax: 1.0 });
+    config.fabric.options.ecn = mark_at.map(|bytes| Ecn {
+        kmin: Bytes(bytes),
+        kmax: Bytes(bytes),
+        pmax: 1.0,
+        mark: Default::default(),
+    });
     config
 }
 

@@ -15,7 +15,7 @@ use netloom_workload::{Message, Plan};
 
 /// Marks above 20 packets, as DCTCP does.
 fn marking() -> Fabric {
-    let ecn = Some(Ecn { kmin: Bytes(83_200), kmax: Bytes(83_200), pmax: 1.0 });
+    let ecn = Some(Ecn { kmin: Bytes(83_200), kmax: Bytes(83_200), pmax: 1.0, mark: Default::default() });
     let options = FabricOptions { ecn, ..FabricOptions::default() };
     Fabric { options, ..Fabric::default() }
 }
@@ -50,7 +50,7 @@ fn ratio_of_two_paths(part: f64, packets: u64, delta: u32, length: u32, seed: u6
     let faults = vec![slow("s0", "s2", 0.5), slow("s0", "s3", 0.5 * part)];
     let mut config = SimConfig { faults, seed, ..mp_rdma() };
     let limit = Bytes(4160 * packets);
-    config.fabric.options.ecn = Some(Ecn { kmin: limit, kmax: limit, pmax: 1.0 });
+    config.fabric.options.ecn = Some(Ecn { kmin: limit, kmax: limit, pmax: 1.0, mark: Default::default() });
     config.transport.congestion = Congestion::MpRdma(MpRdma { delta, ..MpRdma::default() });
     config.transport.reliability = Reliability::Bitmap(Bitmap { length });
     let records = one_flow(&network, config, 40_000_000);

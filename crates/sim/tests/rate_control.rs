@@ -23,7 +23,8 @@ fn star(hosts: u32) -> Network {
 /// RoCE over PFC, with the marking of DCQCN's paper.
 fn roce() -> SimConfig {
     let mut config = SimConfig { transport: preset::find("roce").unwrap().transport(), ..scheme("ecmp") };
-    config.fabric.options.ecn = Some(Ecn { kmin: Bytes(5_000), kmax: Bytes(200_000), pmax: 0.01 });
+    config.fabric.options.ecn =
+        Some(Ecn { kmin: Bytes(5_000), kmax: Bytes(200_000), pmax: 0.01, mark: Default::default() });
     config.fabric.flow_control = FlowControl::PfcShared(PfcShared::default());
     config
 }

@@ -20,7 +20,8 @@ fn uplinks(records: &Records) -> (u64, u64) {
 
 /// One flow over four spines, the uplink to the first of which has a fiftieth of its rate, in a fabric that marks.
 fn beside_a_slow_link(name: &str, seed: u64) -> Records {
-    let marks = netloom_fabric::Ecn { kmin: Bytes(8_000), kmax: Bytes(8_001), pmax: 1.0 };
+    let marks =
+        netloom_fabric::Ecn { kmin: Bytes(8_000), kmax: Bytes(8_001), pmax: 1.0, mark: Default::default() };
     on_a_slow_link(name, seed, |sim| sim.fabric.options.ecn = Some(marks.clone()))
 }
 
@@ -88,8 +89,12 @@ fn reps_freezes_on_the_paths_that_work_while_a_link_is_gone() {
             ..Cut::default()
         });
         let mut sim = SimConfig { faults: vec![cut], ..scheme(name) };
-        sim.fabric.options.ecn =
-            Some(netloom_fabric::Ecn { kmin: Bytes(8_000), kmax: Bytes(8_001), pmax: 1.0 });
+        sim.fabric.options.ecn = Some(netloom_fabric::Ecn {
+            kmin: Bytes(8_000),
+            kmax: Bytes(8_001),
+            pmax: 1.0,
+            mark: Default::default(),
+        });
         sim.transport.options.rto_min = Time::from_us(100);
         sim.transport.options.rto_initial = Time::from_us(100);
         // Only timers find losses.

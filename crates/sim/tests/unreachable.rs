@@ -297,7 +297,8 @@ fn who_cannot_leave_a_path_or_need_not_be_told_is_refused() {
         );
     }
     let mut chosen = scheme("spray-nic");
-    chosen.fabric.options.ecn = Some(Ecn { kmin: Bytes(5_000), kmax: Bytes(50_000), pmax: 0.1 });
+    chosen.fabric.options.ecn =
+        Some(Ecn { kmin: Bytes(5_000), kmax: Bytes(50_000), pmax: 0.1, mark: Default::default() });
     chosen.transport.congestion = Congestion::MpRdma(Default::default());
     assert_eq!(chosen.routing.placement, Placement::Nic);
     assert!(refusal(chosen, cut.clone()).contains("a transport that leaves the choice of paths to routing"));
@@ -355,7 +356,7 @@ proptest! {
             config.transport.options.subflows = 9;
         }
         config.fabric.options.buffer = Some(Bytes(200_000));
-        config.fabric.options.ecn = Some(Ecn { kmin: Bytes(50_000), kmax: Bytes(50_000), pmax: 1.0 });
+        config.fabric.options.ecn = Some(Ecn { kmin: Bytes(50_000), kmax: Bytes(50_000), pmax: 1.0, mark: Default::default() });
         if transport == "purified" {
             config.fabric.queue = Queue::Trimming(Trimming::default());
         }

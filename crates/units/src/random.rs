@@ -31,7 +31,7 @@ pub enum Node {
     Host = 1,
     /// What a switch's routing draws. Index: the node.
     Router = 2,
-    /// Which packets a switch marks. Index: the node.
+    /// Which packets a switch marks as they arrive, and which it trims. Index: the node.
     Marking = 3,
     /// Which links a fault strikes. Index: the fault.
     Faults = 4,
@@ -39,6 +39,8 @@ pub enum Node {
     Layers = 5,
     /// Which packets a faulty channel loses. Index: the channel.
     Losses = 6,
+    /// Which packets are marked as they leave. Index: the channel.
+    Departures = 7,
 }
 
 impl Node {

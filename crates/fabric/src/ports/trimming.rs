@@ -41,7 +41,7 @@ impl Ports {
         if self.has_room(index, lane, packet, rules, trims) {
             if packet.is_data() {
                 let state = &mut self.ports[index];
-                state.mark(packet, self.queues.bytes(state.lane(lane)), rules, random);
+                state.mark_arrival(packet, self.queues.bytes(state.lane(lane)), rules, random);
             }
             self.append(index, lane, packet, moment.at);
             return Fate::Queued;
@@ -89,7 +89,7 @@ impl Ports {
         let takes_last = random.next_u32() & 1 == 1;
         let last = queues.last(place).filter(|last| takes_last && last.is_data() && last.size >= packet.size);
         if last.is_some() {
-            state.mark(packet, queued, rules, random);
+            state.mark_arrival(packet, queued, rules, random);
             let last = queues.replace_last(place, packet);
             state.note_exchange(last.size, packet.size, now);
             *packet = last;

@@ -24,7 +24,12 @@ pub fn qcn_for(routing: &Routing) -> Option<Qcn> {
 
 /// The marks that a scheme needs, on all that waits; none if it heeds none.
 pub fn ecn_for(routing: &Routing) -> Option<Ecn> {
-    routing.heeds_marks().then_some(Ecn { kmin: Bytes(0), kmax: Bytes(1), pmax: 1.0 })
+    routing.heeds_marks().then_some(Ecn {
+        kmin: Bytes(0),
+        kmax: Bytes(1),
+        pmax: 1.0,
+        mark: Default::default(),
+    })
 }
 
 /// No queue at the NIC, or one in either order.

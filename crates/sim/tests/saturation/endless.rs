@@ -146,7 +146,8 @@ fn survey() {
     row("the same, queues of 16 packets, marks from 8 on", "purified", &|config| {
         recycled(config);
         queues_of(16)(config);
-        config.fabric.options.ecn = Some(Ecn { kmin: Bytes(72_000), kmax: Bytes(72_000), pmax: 1.0 });
+        config.fabric.options.ecn =
+            Some(Ecn { kmin: Bytes(72_000), kmax: Bytes(72_000), pmax: 1.0, mark: Default::default() });
     });
     row("another layer after a round trip with marks (FlowBender)", "purified", &bent);
     row("another layer after round trips that take long, in order (flowcuts)", "purified", &|config| {

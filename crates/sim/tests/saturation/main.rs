@@ -103,7 +103,8 @@ fn layer_per_packet(config: &mut SimConfig) {
 /// Every packet goes by a layer of its own, one whose last packet came unmarked if there is one (REPS).
 fn recycled(config: &mut SimConfig) {
     config.routing.granularity = Granularity::Reps(Default::default());
-    config.fabric.options.ecn = Some(Ecn { kmin: Bytes(27_000), kmax: Bytes(27_000), pmax: 1.0 });
+    config.fabric.options.ecn =
+        Some(Ecn { kmin: Bytes(27_000), kmax: Bytes(27_000), pmax: 1.0, mark: Default::default() });
 }
 
 /// Flows leave a layer after a round trip in which more than 5% of the packets were marked (FlowBender).
