@@ -135,7 +135,7 @@ impl Config {
 
 /// The rates of a network's links, if it can be read.
 fn rates_of(path: &Path) -> Option<Vec<Rate>> {
-    let topology = Topology::Ns3(Ns3 { path: path.to_owned(), parallel_links: true });
+    let topology = Topology::Ns3(Ns3 { path: path.to_owned(), parallel_links: true, nics: 1 });
     let network = topology.build(&BuildContext { seed: 1, base_dir: Path::new("") }).ok()?;
     Some(network.links().iter().map(|link| link.rate).collect())
 }
