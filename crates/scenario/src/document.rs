@@ -128,7 +128,8 @@ impl Node {
 
     fn write_and_read<T: serde::Serialize>(name: &str, value: &T) -> Result<(String, Node), Problem> {
         let text = toml::to_string(value).map_err(|error| Problem::new(name, error.to_string()))?;
-        let node = Node::parse(&Source::new(name, text.clone())).map_err(|mut problems| problems.0.remove(0))?;
+        let node =
+            Node::parse(&Source::new(name, text.clone())).map_err(|mut problems| problems.0.remove(0))?;
         Ok((text, node))
     }
 

@@ -43,7 +43,9 @@ pub fn bound_integers(schema: &mut Value) {
             };
             if fields.get("type").is_some_and(is_type) {
                 let is_short = fields.get("format").is_some_and(|format| format == "uint32");
-                fields.entry("maximum").or_insert_with(|| if is_short { u32::MAX.into() } else { i64::MAX.into() });
+                fields
+                    .entry("maximum")
+                    .or_insert_with(|| if is_short { u32::MAX.into() } else { i64::MAX.into() });
             }
             fields.values_mut().for_each(bound_integers);
         }

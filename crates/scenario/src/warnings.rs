@@ -483,7 +483,8 @@ mod tests {
             )
         };
         // A line of four switches, four hosts each. Uniform traffic of 16 hosts at 0.4 of 200 Gb/s: 8 · 8/15 of them send over the middle link, 341 Gb/s.
-        let line = "{ kind = \"hyperx\", dimensions = 1, switches_per_dimension = [2], hosts_per_switch = 8 }";
+        let line =
+            "{ kind = \"hyperx\", dimensions = 1, switches_per_dimension = [2], hosts_per_switch = 8 }";
         check(
             &with(line, 0.4, "any"),
             &with(line, 0.2, "any"),

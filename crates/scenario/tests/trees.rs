@@ -52,11 +52,27 @@ fn results_on_a_tree_from_a_file_are_those_of_the_generated_one() {
         "{ kind = \"xgft\", m = [2, 2, 2, 2], w = [1, 2, 2, 2] }",
     ];
     let schemes = [
-        "conga", "conweave", "presto", "path-list", "spray-paths", "d-mod-k", "s-mod-k", "switch-ar", "random-nca", "drill",
-        "flowcut", "ecmp",
+        "conga",
+        "conweave",
+        "presto",
+        "path-list",
+        "spray-paths",
+        "d-mod-k",
+        "s-mod-k",
+        "switch-ar",
+        "random-nca",
+        "drill",
+        "flowcut",
+        "ecmp",
     ];
     for tree in trees {
-        let formats = [ExportFormat::EdgeList, ExportFormat::Ns3, ExportFormat::Dot, ExportFormat::GraphMl, ExportFormat::Json];
+        let formats = [
+            ExportFormat::EdgeList,
+            ExportFormat::Ns3,
+            ExportFormat::Dot,
+            ExportFormat::GraphMl,
+            ExportFormat::Json,
+        ];
         let files = formats.map(|format| written(tree, format, folder.path()));
         for scheme in schemes {
             let generated = flows(&scenario(tree, scheme));
@@ -75,7 +91,10 @@ fn what_is_no_tree_is_refused_by_the_name_of_the_scheme() {
     for scheme in ["conga", "conweave", "presto", "path-list", "d-mod-k", "s-mod-k"] {
         let refusal = refusal(&scenario(&file, scheme));
         assert!(refusal.contains(&format!("(by the preset \"{scheme}\")")), "{refusal}");
-        assert!(refusal.contains("expected a tree topology") && refusal.contains("linked and equally far"), "{refusal}");
+        assert!(
+            refusal.contains("expected a tree topology") && refusal.contains("linked and equally far"),
+            "{refusal}"
+        );
     }
     let own = "{ placement = \"nic\", granularity.kind = \"packet\", selector.kind = \"round-robin\" }";
     let refusal = refusal(&format!("topology = {file}\nrouting = {own}\n"));

@@ -121,7 +121,10 @@ fn it_needs_leaf_switches_first_switches_and_runs_that_labels_can_keep_to() {
     let SimError::Routing(error) = Simulation::new(network, scheme("conga"), plan).unwrap_err() else {
         panic!("another error")
     };
-    assert_eq!((error.field.as_ref(), error.expected.as_str()), ("selector", "a tree topology for \"conga\""));
+    assert_eq!(
+        (error.field.as_ref(), error.expected.as_str()),
+        ("selector", "a tree topology for \"conga\"")
+    );
     let mut routing = scheme("conga").routing;
     for placement in [Placement::Nic, Placement::Switch] {
         routing.placement = placement;

@@ -171,7 +171,7 @@ fn transports() -> impl Strategy<Value = Transport> {
         }),
         (1..80u32).prop_map(|length| Reliability::Bitmap(reliability::bitmap::Bitmap { length })),
     ];
-    (congestion, reliability, 1..5u32, shapings(), 500..9000u64, nic_queues(), reorders()).prop_map(
+    (congestion, reliability, 1..5u32, shapings(), 500..9000u64, schemes::nic_queues(), reorders()).prop_map(
         |(congestion, reliability, ack_every, shaping, mtu, nic_queue, reorder)| {
             let mut transport = Transport { congestion, reliability, shaping, ..Transport::default() };
             if transport.check().is_err() {

@@ -271,7 +271,8 @@ published = 1.5
         let again = Scenario::read(&Node::parse(&Source::new("cell.toml", written)).unwrap()).unwrap();
         assert_eq!(again, scenario(&last));
         let problems = with(MAX_SEED).unwrap_err().to_string();
-        let expected = "seed: expected at most 9223372036854775806, so that the seeds of all 2 repetitions fit";
+        let expected =
+            "seed: expected at most 9223372036854775806, so that the seeds of all 2 repetitions fit";
         assert!(problems.contains(expected), "{problems}");
     }
 

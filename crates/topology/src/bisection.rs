@@ -84,7 +84,11 @@ fn permutation_bound(network: &Network, share: f64) -> Option<Rate> {
     for link in network.links() {
         *capacities.entry(network.level(link.a)).or_insert(0u64) += link.rate.0;
     }
-    capacities.into_values().min().filter(|_| network.is_xgft()).map(|capacity| Rate(capacity / 2).scale(share))
+    capacities
+        .into_values()
+        .min()
+        .filter(|_| network.is_xgft())
+        .map(|capacity| Rate(capacity / 2).scale(share))
 }
 
 /// The Laplacian of the routers, weighted by link rates.

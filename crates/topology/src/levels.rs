@@ -28,7 +28,9 @@ impl NoTree {
     pub(crate) fn words(&self, network: &Network) -> String {
         let name = |node: NodeId| network.node_name(node);
         match *self {
-            NoTree::Level(a, b) => format!("{} and {} are linked and equally far from the hosts", name(a), name(b)),
+            NoTree::Level(a, b) => {
+                format!("{} and {} are linked and equally far from the hosts", name(a), name(b))
+            }
             NoTree::Valley(switch) => {
                 format!("a shortest path between hosts goes down to {} and up again", name(switch))
             }
@@ -78,8 +80,7 @@ fn by_distance(network: &Network) -> Result<Vec<u8>, NoTree> {
     }
     let levels = from_hosts.into_iter().map(|links| u8::try_from(links + 1).map_err(|_| NoTree::Deep));
     let levels = levels.collect::<Result<Vec<u8>, _>>()?;
-    let links: Vec<Vec<usize>> =
-        (0..levels.len()).map(|switch| next_to(network, switch).collect()).collect();
+    let links: Vec<Vec<usize>> = (0..levels.len()).map(|switch| next_to(network, switch).collect()).collect();
     for roots in edges.chunks(BLOCK) {
         if let Some(valley) = valley(&links, &levels, roots) {
             return Err(NoTree::Valley(network.hosts() + valley as NodeId));

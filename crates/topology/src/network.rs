@@ -408,9 +408,11 @@ impl Network {
         let Some(lowest) = self.is_tree().then(|| xgft_order::lowest_roots(self)).flatten() else { return };
         self.is_xgft = true;
         for switch in self.hosts..self.nodes() {
-            let own = self.port_start[switch as usize] as usize..self.port_start[switch as usize + 1] as usize;
-            let places: Vec<usize> =
-                own.filter(|&place| self.level(self.channel(self.ports[place]).to) > self.level(switch)).collect();
+            let own =
+                self.port_start[switch as usize] as usize..self.port_start[switch as usize + 1] as usize;
+            let places: Vec<usize> = own
+                .filter(|&place| self.level(self.channel(self.ports[place]).to) > self.level(switch))
+                .collect();
             let mut channels: Vec<ChannelId> = places.iter().map(|&place| self.ports[place]).collect();
             channels.sort_by_key(|&channel| lowest[(self.channel(channel).to - self.hosts) as usize]);
             places.into_iter().zip(channels).for_each(|(place, channel)| self.ports[place] = channel);

@@ -45,7 +45,8 @@ pub(crate) fn lowest_roots(network: &Network) -> Option<Vec<NodeId>> {
         let (mut classes, mut above) = (BTreeMap::new(), BTreeMap::new());
         for switch in at(level) {
             let below = &children[index(switch)];
-            let mut key: Vec<u32> = below.iter().step_by(bundle).map(|&child| class[child as usize]).collect();
+            let mut key: Vec<u32> =
+                below.iter().step_by(bundle).map(|&child| class[child as usize]).collect();
             key.sort_unstable();
             let parts = key.len();
             key.dedup();

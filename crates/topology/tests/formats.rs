@@ -106,7 +106,8 @@ fn ns3_files_end_in_free_text() {
     assert_eq!(names, ["1", "2", "4", "0", "3"], "hosts first, by their ids");
     assert_eq!(network.find_node("4"), Ok(2));
     // The links of a larger network, as in HPCC's `topology.txt`.
-    let larger = read(spec(), &format!("5 2 4\n0 3\n{links}\n1 3 100Gbps 1000ns 0\n7 3 100Gbps 1000ns 0\n")).unwrap();
+    let larger =
+        read(spec(), &format!("5 2 4\n0 3\n{links}\n1 3 100Gbps 1000ns 0\n7 3 100Gbps 1000ns 0\n")).unwrap();
     assert_eq!(larger, network);
     let fewer = error(spec(), &format!("5 2 5\n0 3\n{links}{prose}"));
     assert!(fewer.contains("net:9: expected \"A B RATE DELAY ERROR_RATE\""), "{fewer}");
@@ -126,7 +127,11 @@ fn ns3_hosts_may_have_several_nics() {
         (1, text.to_owned(), "0 is a host and has 2 links"),
         (3, text.to_owned(), "0.2 is a host and has 0 links"),
         (2, text.replace("1 3 25Gbps", "0 2 25Gbps"), ":6: host 0 has more links than nics = 2"),
-        (2, text.replace("2 3\n", "1 3\n"), ":2: with several `nics` the switches' ids follow those of the hosts"),
+        (
+            2,
+            text.replace("2 3\n", "1 3\n"),
+            ":2: with several `nics` the switches' ids follow those of the hosts",
+        ),
         (0, text.to_owned(), "nics: expected at least 1, found 0"),
     ] {
         let error = error(spec(nics), &text);

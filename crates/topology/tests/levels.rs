@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use netloom_topology::{
-    BuildContext, Complete, Crossbar, Dot, Dragonfly, EdgeList, FatTree, GraphMl, HyperX, Jellyfish, Json, KaryNTree,
-    LeafSpine, Network, NodeId, Ns3, SlimFly, Topology, Xgft, Xpander,
+    BuildContext, Complete, Crossbar, Dot, Dragonfly, EdgeList, FatTree, GraphMl, HyperX, Jellyfish, Json,
+    KaryNTree, LeafSpine, Network, NodeId, Ns3, SlimFly, Topology, Xgft, Xpander,
 };
 use proptest::prelude::*;
 
@@ -40,7 +40,8 @@ fn facts(network: &Network) -> impl PartialEq + std::fmt::Debug {
     let switches = || network.hosts()..network.nodes();
     let ports: Vec<Vec<u32>> = (0..network.nodes()).map(|node| network.ports(node).to_vec()).collect();
     // An XGFT of two levels has the names of a fat tree's tiers, and nothing else tells it from a leaf-spine.
-    let tiers: Vec<String> = network.tiers().iter().map(|tier| tier.replace("leaf-spine", "edge-agg")).collect();
+    let tiers: Vec<String> =
+        network.tiers().iter().map(|tier| tier.replace("leaf-spine", "edge-agg")).collect();
     (
         switches().map(|switch| (network.level(switch), network.pod(switch))).collect::<Vec<_>>(),
         (0..17).map(|level| network.up_stride(level)).collect::<Vec<_>>(),
@@ -58,9 +59,10 @@ fn trees() -> impl Strategy<Value = Topology> {
             Topology::Xgft(Xgft { m, w, bundle, ..Xgft::default() })
         })
     });
-    let leaf_spine = (1u32..6, 1u32..5, 2u32..4, 1u32..3).prop_map(|(leaves, spines, hosts_per_leaf, bundle)| {
-        Topology::LeafSpine(LeafSpine { leaves, spines, hosts_per_leaf, bundle, ..LeafSpine::default() })
-    });
+    let leaf_spine =
+        (1u32..6, 1u32..5, 2u32..4, 1u32..3).prop_map(|(leaves, spines, hosts_per_leaf, bundle)| {
+            Topology::LeafSpine(LeafSpine { leaves, spines, hosts_per_leaf, bundle, ..LeafSpine::default() })
+        });
     let fat_tree = prop::sample::select(vec![2u32, 4, 6])
         .prop_map(|k| Topology::FatTree(FatTree { k: Some(k), ..FatTree::default() }));
     prop_oneof![xgft, leaf_spine, fat_tree]
@@ -212,7 +214,12 @@ fn networks_that_are_no_trees_stay_so() {
     let networks = [
         Topology::SlimFly(SlimFly { q: Some(5), ..SlimFly::default() }),
         Topology::Dragonfly(Dragonfly::default()),
-        Topology::Jellyfish(Jellyfish { switches: 20, degree: 4, hosts_per_switch: 2, ..Jellyfish::default() }),
+        Topology::Jellyfish(Jellyfish {
+            switches: 20,
+            degree: 4,
+            hosts_per_switch: 2,
+            ..Jellyfish::default()
+        }),
         Topology::HyperX(HyperX::default()),
         Topology::Xpander(Xpander::default()),
         Topology::Complete(Complete::default()),

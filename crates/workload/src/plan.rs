@@ -67,7 +67,13 @@ pub struct PlanContext {
 impl PlanContext {
     /// A context whose relative file names start from the working directory.
     pub fn new(seed: u64) -> Self {
-        PlanContext { seed, base_dir: PathBuf::new(), largest_message: Bytes(u64::MAX), until: None, rails: None }
+        PlanContext {
+            seed,
+            base_dir: PathBuf::new(),
+            largest_message: Bytes(u64::MAX),
+            until: None,
+            rails: None,
+        }
     }
 
     /// Refuses messages that the transport cannot number, with what is expected instead.

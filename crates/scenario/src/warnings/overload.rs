@@ -118,7 +118,8 @@ fn of_all_links(network: &Network, loops: &[OpenLoop]) -> Option<Excess> {
     let capacity: f64 = links.map(|link| 2.0 * link.rate.0 as f64).sum();
     let (demand, load): (f64, f64) =
         (loops.iter().map(hops).sum(), loops.iter().map(|open| sent * open.load).sum());
-    let by = format!("they carry, as a packet crosses {:.2} of them on a shortest path on average", demand / load);
+    let by =
+        format!("they carry, as a packet crosses {:.2} of them on a shortest path on average", demand / load);
     (capacity > 0.0).then(|| (demand / capacity, ("all links between switches together".to_owned(), by)))
 }
 

@@ -116,7 +116,8 @@ mod tests {
     }
 
     fn lone() -> impl Strategy<Value = Lone> {
-        let rates = prop_oneof![Just(10u64), Just(25), Just(100), Just(200), Just(400), Just(800), 10..=800u64];
+        let rates =
+            prop_oneof![Just(10u64), Just(25), Just(100), Just(200), Just(400), Just(800), 10..=800u64];
         let latencies = prop_oneof![10..1000u64, 1000..100_000u64];
         let parts = (0..FAMILIES.len(), 0..PRESETS.len(), rates, latencies, 250..=9000u64, 1..400u64);
         parts.prop_map(|(family, preset, gbps, latency_ns, mtu, packets)| Lone {

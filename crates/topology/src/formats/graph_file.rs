@@ -260,8 +260,7 @@ impl GraphFile {
             let tier = builder.tier(name);
             builder.global_tier(tier);
         }
-        let mut network =
-            builder.build().map_err(|error| self.in_words_of_the_file(error, &ids, reader))?;
+        let mut network = builder.build().map_err(|error| self.in_words_of_the_file(error, &ids, reader))?;
         if !network.is_tree() {
             network.find_levels(self.links.iter().any(|link| link.tier.is_some()));
         }

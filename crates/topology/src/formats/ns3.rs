@@ -126,7 +126,9 @@ impl Ns3 {
                 used[id] += 1;
                 match used[id] {
                     used if used <= self.nics => Ok(first[id] + used as usize - 1),
-                    _ => Err(reader.error(line, format!("host {id} has more links than nics = {}", self.nics))),
+                    _ => {
+                        Err(reader.error(line, format!("host {id} has more links than nics = {}", self.nics)))
+                    }
                 }
             };
             let (a, b) = (end(a)?, end(b)?);

@@ -320,7 +320,9 @@ impl Congestion {
                 let field = if config.initial_bdp.is_some() { "initial_bdp" } else { "initial_window" };
                 Some((field, packets(config.window(path.bdp(), packet))))
             }
-            Congestion::MpRdma(config) => config.initial_window.map(|count| ("initial_window", packets(count))),
+            Congestion::MpRdma(config) => {
+                config.initial_window.map(|count| ("initial_window", packets(count)))
+            }
             Congestion::Dcqcn(config) => {
                 let window = |times| whole(products(times, path.bdp(), packet));
                 config.window_bdp.map(|times| ("window_bdp", window(times)))

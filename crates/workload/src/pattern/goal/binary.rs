@@ -86,11 +86,17 @@ impl Part {
                 }
             }
         }
-        builder.build().map_err(|op| format!("operation {op} waits for itself, by way of those that it requires"))
+        builder
+            .build()
+            .map_err(|op| format!("operation {op} waits for itself, by way of those that it requires"))
     }
 
     /// Adds an operation; how many wait for its end and for its start, and where they begin.
-    fn operation(&self, cursor: &mut Cursor<'_>, builder: &mut RankBuilder) -> Result<[(u32, u32); 2], String> {
+    fn operation(
+        &self,
+        cursor: &mut Cursor<'_>,
+        builder: &mut RankBuilder,
+    ) -> Result<[(u32, u32); 2], String> {
         // How many it waits for follows from the others.
         cursor.skip(4);
         let ([kind], peer, size, tag, [cpu]) =
@@ -180,7 +186,8 @@ pub(super) mod tests {
     }
 
     fn part(ops: &[Operation]) -> Vec<u8> {
-        let waits = |op: u32| ops.iter().flat_map(|o| o.later.concat()).filter(|&later| later == op).count() as u32;
+        let waits =
+            |op: u32| ops.iter().flat_map(|o| o.later.concat()).filter(|&later| later == op).count() as u32;
         let free: Vec<u32> = (0..ops.len() as u32).filter(|&op| waits(op) == 0).collect();
         let (mut part, mut dependents) = (Vec::new(), Vec::new());
         part.extend([ops.len() as u32, free.len() as u32].map(u32::to_le_bytes).concat());

@@ -170,7 +170,8 @@ rank 1 {
 
     #[test]
     fn a_binary_schedule_is_the_same() {
-        let op = |kind, peer, size, tag, later| Operation { kind, peer, size, tag, cpu: 0, later: [later, &[]] };
+        let op =
+            |kind, peer, size, tag, later| Operation { kind, peer, size, tag, cpu: 0, later: [later, &[]] };
         let file = pack(&[
             &[op(3, 0, 100, 0, &[1]), op(1, 1, 10, 5, &[]), op(2, 1, 20, 6, &[])],
             &[op(1, 0, 20, 6, &[]), op(2, 0, 10, 5, &[0])],

@@ -398,7 +398,10 @@ trigger id 2 barrier count 2
                 "Connections 0\nTriggers 1\ntrigger id 1 barrier count 0\n",
                 "matrix.cm:3: count: expected at least 1, found 0",
             ),
-            ("Connections 1\n0->1 start 0 size 0\n", "matrix.cm:2: a connection of size 0 never ends: expected `measure.until`"),
+            (
+                "Connections 1\n0->1 start 0 size 0\n",
+                "matrix.cm:2: a connection of size 0 never ends: expected `measure.until`",
+            ),
             (
                 "Connections 1\nTriggers 1\n0->1 start 0 size 0 recv_done_trigger 1\ntrigger id 1 oneshot\n",
                 "matrix.cm:3: a connection of size 0 never ends, so it never fires trigger 1",
