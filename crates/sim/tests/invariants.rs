@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use common::*;
 use netloom_fabric::queue::trimming::Trimming;
-use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Queue, flow_control};
+use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Mark, Queue, flow_control};
 use netloom_record::{DecisionCount, FlowRecord};
 use netloom_routing::granularity::flowcut::Flowcut;
 use netloom_routing::{Granularity, preset};
@@ -17,7 +17,7 @@ use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
 use netloom_transport::reliability::trimmed::Trimmed;
 use netloom_transport::reorder::buffer::Buffer;
 use netloom_transport::{Congestion, Reliability, Reorder, Shaping, Transport, congestion, reliability};
-use netloom_units::{Bytes, Time};
+use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::{
     AllToAll, Incast, Pattern, Permutation, Plan, PlanContext, Rails, Servers, Spread, Uniform, Wiring,
     WorstCase,
@@ -77,16 +77,21 @@ fn patterns() -> impl Strategy<Value = Pattern> {
 
 /// Timers short enough to matter in short runs.
 fn dcqcn() -> impl Strategy<Value = Congestion> {
-    use congestion::dcqcn::{Dcqcn, DcqcnPreset::*};
+    use congestion::dcqcn::{Dcqcn, DcqcnPreset::*, Gap};
     let presets = prop_oneof![Just(Paper), Just(HpccPaper), Just(Hpcc), Just(Conweave), Just(Uet)];
-    (presets, prop::option::of(1..50u64), prop::option::of(0.3..2.0f64)).prop_map(
-        |(preset, timer, window_bdp)| {
-            let timer = timer.map(Time::from_us);
-            let config = Dcqcn { increase_timer: timer, cnp_interval: timer, ..Dcqcn::default() };
+    let gaps = prop::option::of(prop_oneof![Just(Gap::Paid), Just(Gap::Fixed)]);
+    let (timers, windows) = (prop::option::of(1..50u64), prop::option::of(0.3..2.0f64));
+    // Every ACK may be a notification.
+    let intervals = prop::option::of(prop_oneof![Just(0), 1..50u64]);
+    (presets, timers, intervals, windows, gaps, prop::option::of(5..300u64)).prop_map(
+        |(preset, timer, interval, window_bdp, gap, gbps)| {
+            let (timer, cnp_interval) = (timer.map(Time::from_us), interval.map(Time::from_us));
+            let config = Dcqcn { increase_timer: timer, cnp_interval, gap, ..Dcqcn::default() };
             Congestion::Dcqcn(Dcqcn {
                 preset,
                 byte_counter: timer.map(|_| Bytes(30_000)),
                 window_bdp,
+                max_rate: gbps.map(Rate::from_gbps),
                 ..config
             })
         },
@@ -164,7 +169,10 @@ fn transports() -> impl Strategy<Value = Transport> {
         (1..6u32, any::<bool>()).prop_map(|(reorder_threshold, rack)| {
             Reliability::SelectiveRepeat(SelectiveRepeat { reorder_threshold, rack })
         }),
-        Just(Reliability::GoBackN(Default::default())),
+        (1..50u64, any::<bool>()).prop_map(|(us, nack_congestion)| {
+            let nack_interval = Time::from_us(us);
+            Reliability::GoBackN(reliability::go_back_n::GoBackN { nack_interval, nack_congestion })
+        }),
         (any::<bool>(), prop::option::of(1..5u32)).prop_map(|(priority, asks)| {
             let (reroute, reroute_after) = (asks.is_some(), asks.unwrap_or(1));
             Reliability::Trimmed(Trimmed { priority, reroute, reroute_after })
@@ -174,6 +182,10 @@ fn transports() -> impl Strategy<Value = Transport> {
     (congestion, reliability, 1..5u32, shapings(), 500..9000u64, schemes::nic_queues(), reorders()).prop_map(
         |(congestion, reliability, ack_every, shaping, mtu, nic_queue, reorder)| {
             let mut transport = Transport { congestion, reliability, shaping, ..Transport::default() };
+            if let Reliability::GoBackN(go_back_n) = &mut transport.reliability {
+                // Only DCQCN knows notifications.
+                go_back_n.nack_congestion &= matches!(transport.congestion, Congestion::Dcqcn(_));
+            }
             if transport.check().is_err() {
                 // Without a window there is nothing to pace.
                 transport.shaping = Shaping::None(Default::default());
@@ -337,14 +349,12 @@ fn fabrics(lossy: bool) -> impl Strategy<Value = Fabric> {
     let queue = prop::option::of(trimming()).prop_map(move |queue| queue.filter(|_| lossy));
     let buffer =
         prop::option::of(40_000..400_000u64).prop_map(move |buffer| buffer.filter(|_| lossy).map(Bytes));
-    let ecn = prop::option::of((0..100_000u64, 0..100_000u64, 0.0..1.0f64));
+    let mark = prop_oneof![Just(Mark::Departure), Just(Mark::Arrival)];
+    let ecn = prop::option::of((0..100_000u64, 0..100_000u64, 0.0..1.0f64, mark));
     let ecn = ecn.prop_map(|ecn| {
-        ecn.map(|(kmin, more, pmax)| Ecn {
-            kmin: Bytes(kmin),
-            kmax: Bytes(kmin + more),
-            pmax,
-            mark: Default::default(),
-        })
+        let marks =
+            |(kmin, more, pmax, mark)| Ecn { kmin: Bytes(kmin), kmax: Bytes(kmin + more), pmax, mark };
+        ecn.map(marks)
     });
     let cut_through = prop::option::of((1..2000u64).prop_map(Bytes));
     (buffer, ecn, any::<bool>(), 0..500u64, cut_through, queue).prop_map(

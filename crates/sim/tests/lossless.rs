@@ -92,6 +92,15 @@ fn transports() -> impl Strategy<Value = Transport> {
             let acknowledged = acknowledged.clone();
             move |congestion| (acknowledged.clone(), congestion)
         }),
+        // ACKs echo marks.
+        Just((
+            acknowledged.clone(),
+            Congestion::Dcqcn(congestion::dcqcn::Dcqcn {
+                preset: congestion::dcqcn::DcqcnPreset::Conweave,
+                min_rate: Some(Rate::from_gbps(5)),
+                ..Default::default()
+            })
+        )),
         Just((acknowledged, Congestion::FixedWindow(Default::default()))),
     ];
     // As large as data, or larger, if somebody wants that.

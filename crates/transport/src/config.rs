@@ -9,6 +9,7 @@ use crate::congestion::{
     cubic, dcqcn, dctcp, fixed_window, hpcc, mp_rdma, newreno, none, pulls, qcn, swift, timely,
 };
 use crate::nic::NicQueue;
+use crate::reliability::go_back_n::GoBackN;
 use crate::reliability::{bitmap, go_back_n, none as no_reliability, selective_repeat, trimmed};
 use crate::reorder::Reorder;
 use crate::sender::PathFacts;
@@ -194,9 +195,18 @@ impl Transport {
     #[inline]
     pub(crate) fn cnp_interval(&self) -> Option<Time> {
         match &self.congestion {
-            Congestion::Dcqcn(config) => Some(config.cnp_interval()),
+            Congestion::Dcqcn(config) => {
+                Some(config.cnp_interval()).filter(|&interval| interval > Time::ZERO)
+            }
             _ => None,
         }
+    }
+
+    /// Whether an ACK, or a NACK, notifies of congestion by itself.
+    pub(crate) fn echoes(&self, is_marked: bool, is_nack: bool) -> bool {
+        let Congestion::Dcqcn(config) = &self.congestion else { return false };
+        let counts = matches!(&self.reliability, Reliability::GoBackN(GoBackN { nack_congestion: true, .. }));
+        config.cnp_interval() == Time::ZERO && (is_marked || is_nack && counts)
     }
 
     /// Refuses values without meaning, and parts that do not fit together.
@@ -209,7 +219,8 @@ impl Transport {
             Reliability::SelectiveRepeat(config) => config.check(),
             Reliability::Bitmap(config) => config.check(),
             Reliability::Trimmed(config) => config.check(),
-            Reliability::GoBackN(_) | Reliability::None(_) => Ok(()),
+            Reliability::GoBackN(config) => config.check(),
+            Reliability::None(_) => Ok(()),
         }
         .map_err(|error| error.within("reliability"))?;
         match &self.congestion {
@@ -275,6 +286,11 @@ impl Transport {
             let expected = "a congestion that goes by ACKs with subflows";
             Invalid::unless(each, "congestion", expected, format!("\"{name}\""))?;
         }
+        if let Reliability::GoBackN(GoBackN { nack_congestion: true, .. }) = &self.reliability {
+            let expected = format!("false with \"{name}\", which knows no notifications of congestion");
+            let notifies = matches!(self.congestion, Congestion::Dcqcn(_));
+            Invalid::unless(notifies, "reliability.nack_congestion", expected, true)?;
+        }
         let is_unlimited = matches!(self.congestion, Congestion::None(_) | Congestion::Qcn(_));
         if self.options.nic_queue.exists() && (is_unlimited || !self.has_acks()) {
             let (expected, found) = match is_unlimited {
@@ -300,6 +316,11 @@ impl Transport {
             {
                 let expected = "no window with reliability \"none\", which has no ACKs";
                 return Err(Invalid::new("congestion.window_bdp", expected, bdp));
+            }
+            if let Congestion::Dcqcn(config) = &self.congestion {
+                let expected = "more than 0 with reliability \"none\", which has no ACKs to echo marks";
+                let interval = config.cnp_interval();
+                Invalid::unless(interval > Time::ZERO, "congestion.cnp_interval", expected, interval)?;
             }
             let expected = "\"none\", \"qcn\" or \"dcqcn\" with reliability \"none\", which has no ACKs";
             let needs_acks = self.is_windowed()

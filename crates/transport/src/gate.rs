@@ -7,7 +7,7 @@ use netloom_units::{Rate, Time};
 /// ```text
 ///   window    so many bytes on the wire may be unacknowledged at once
 ///   credit    so many packets more may leave; the receiver grants them one by one
-///   rate      so many bits per second leave; what left ahead of that is a debt that time pays
+///   rate      so many bits per second leave; what left ahead of that is a debt that time pays, or else keeps a distance that is fixed as it leaves
 ///   spacing   nothing leaves before an instant, a part of a round trip after the packet before, say
 /// ```
 ///
@@ -20,7 +20,16 @@ pub(crate) struct Gate {
     credit: u32,
     /// Earliest departure of the next packet.
     opens: Time,
-    limit: Option<Box<RateLimit>>,
+    limit: Option<Box<Limit>>,
+}
+
+/// How a rate spaces packets.
+#[derive(Clone, Debug)]
+enum Limit {
+    /// What left ahead of the rate is a debt.
+    Paid(RateLimit),
+    /// The distance after a packet is fixed as it leaves.
+    Fixed(Rate),
 }
 
 impl Gate {
@@ -65,9 +74,19 @@ impl Gate {
 
     /// From now on packets leave at this rate, which must not be zero.
     pub(crate) fn set_rate(&mut self, now: Time, rate: Rate) {
-        let limit = self.limit.get_or_insert_with(|| Box::new(RateLimit::new(rate)));
-        limit.set_rate(now, rate);
-        self.opens = limit.ready_at();
+        match &mut **self.limit.get_or_insert_with(|| Box::new(Limit::Paid(RateLimit::new(rate)))) {
+            Limit::Paid(limit) => {
+                limit.set_rate(now, rate);
+                self.opens = limit.ready_at();
+            }
+            Limit::Fixed(current) => *current = rate,
+        }
+    }
+
+    /// From now on packets leave at this rate, which must not be zero, and what [`set_rate`](Self::set_rate) says later acts on packets that leave
+    /// after that.
+    pub(crate) fn space_by_rate(&mut self, rate: Rate) {
+        self.limit = Some(Box::new(Limit::Fixed(rate)));
     }
 
     /// Whether one more packet of this size may join those in flight, each counted as that large. A window that holds less than a packet lets a
@@ -85,9 +104,17 @@ impl Gate {
 
     /// A packet of so many bytes on the wire leaves; what does not limit the rate need not tell.
     pub(crate) fn on_sent(&mut self, now: Time, bytes: u64) {
-        if let Some(limit) = &mut self.limit {
-            limit.on_sent(now, bytes);
-            self.opens = limit.ready_at();
+        match self.limit.as_deref_mut() {
+            Some(Limit::Paid(limit)) => {
+                limit.on_sent(now, bytes);
+                self.opens = limit.ready_at();
+            }
+            Some(Limit::Fixed(rate)) => {
+                let nanoseconds = 8_000_000_000 * u128::from(bytes) / u128::from(rate.0);
+                let gap = u64::try_from(nanoseconds * 1000).unwrap_or(u64::MAX);
+                self.opens = now.saturating_add(Time(gap));
+            }
+            None => {}
         }
     }
 
@@ -216,6 +243,18 @@ mod tests {
         assert_eq!(gate.opens_at(), Time::from_ns(400 + 1200));
         gate.set_rate(Time::from_ns(1000), Rate(80_000_000_000));
         assert_eq!(gate.opens_at(), Time::from_ns(1000 + 30));
+    }
+
+    /// 1250 B at 8 Gb/s take 1250 ns, whatever the rate becomes meanwhile; at 3 Gb/s they take 3333 ns and a third.
+    #[test]
+    fn a_fixed_gap_is_that_of_the_departure_in_whole_nanoseconds() {
+        let mut gate = Gate::new(Time::ZERO);
+        gate.space_by_rate(Rate(8_000_000_000));
+        gate.on_sent(Time::from_ns(100), 1250);
+        gate.set_rate(Time::from_ns(200), Rate(3_000_000_000));
+        assert_eq!(gate.opens_at(), Time::from_ns(1350));
+        gate.on_sent(Time::from_ns(1350), 1250);
+        assert_eq!(gate.opens_at(), Time::from_ns(1350 + 3333));
     }
 
     #[test]

@@ -3,12 +3,13 @@
 use netloom_units::{Bytes, Time};
 
 use crate::config::{Congestion, Reliability, Shaping, Transport, TransportOptions};
-use crate::congestion::dcqcn::Dcqcn;
+use crate::congestion::dcqcn::{Dcqcn, DcqcnPreset};
 use crate::congestion::dctcp::Dctcp;
 use crate::congestion::mp_rdma::MpRdma;
 use crate::congestion::newreno::NewReno;
 use crate::congestion::pulls::Pulls;
 use crate::nic::NicQueue;
+use crate::reliability::go_back_n::GoBackN;
 use crate::reliability::selective_repeat::SelectiveRepeat;
 use crate::reliability::trimmed::Trimmed;
 use crate::reorder::Reorder;
@@ -153,8 +154,23 @@ pub const PRESETS: &[Preset] = &[
               in-band telemetry, 42 B in every packet and ACK. Needs no ECN, and a way per flow that stays for a while.",
         expand: || {
             let timeout = Time::from_ns(4_194_304);
-            let roce = rdma(Reliability::GoBackN(Default::default()), None, timeout, timeout);
+            let go_back_n = GoBackN { nack_interval: Time::from_us(500), ..GoBackN::default() };
+            let roce = rdma(Reliability::GoBackN(go_back_n), None, timeout, timeout);
             Transport { congestion: Congestion::Hpcc(Default::default()), ..roce }
+        },
+    },
+    Preset {
+        name: "roce-conweave",
+        doc: "The hosts of ConWeave's public simulator (Song et al., SIGCOMM'23): as roce with DCQCN's preset conweave, NACKs that count as congestion, ACKs \
+              of 60 B, and a timeout of 4 ms that does not grow. Needs a fabric with ECN; meant for one with PFC.",
+        expand: || {
+            let go_back_n = GoBackN { nack_congestion: true, ..GoBackN::default() };
+            let timeout = Time::from_ms(4);
+            let mut roce = rdma(Reliability::GoBackN(go_back_n), None, timeout, timeout);
+            roce.options.ack_size = Bytes(60);
+            roce.options.rto_max = Some(timeout);
+            let dcqcn = Dcqcn { preset: DcqcnPreset::Conweave, ..Dcqcn::default() };
+            Transport { congestion: Congestion::Dcqcn(dcqcn), ..roce }
         },
     },
     Preset {

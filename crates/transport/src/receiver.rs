@@ -5,6 +5,7 @@ mod headers;
 use netloom_units::Time;
 
 use crate::config::{Reliability, Transport};
+use crate::reliability::go_back_n::GoBackN;
 use crate::seq::SeqSet;
 
 /// A data packet as a receiver sees it.
@@ -86,8 +87,8 @@ pub struct Receiver {
     /// Number of packets, once the last one has been seen.
     count: Option<u32>,
     unacknowledged: u32,
-    /// Go-back-N: the number last asked for.
-    asked: Option<u32>,
+    /// Go-back-N: the number last asked for, and from when on it may be asked for again.
+    asked: (u32, Time),
     last_marked: bool,
     /// When a congestion notification was last sent.
     notified: Option<Time>,
@@ -157,8 +158,10 @@ impl Receiver {
                 return Answer { earlier: None, reply: Reply::Nack(expected), notify };
             }
             let early = self.note_early(arrival.seq);
-            if early && matches!(transport.reliability, Reliability::GoBackN(_)) {
-                return Answer { earlier: None, reply: self.refuse(), notify };
+            if early && let Reliability::GoBackN(config) = &transport.reliability {
+                let reply = self.refuse(config, arrival.now);
+                let notify = notify || self.notifies_by_nack(transport, arrival.now, reply);
+                return Answer { earlier: None, reply, notify };
             }
             new = self.resequence(arrival.seq, arrival.payload);
             at_once |= early || !new || !self.received.is_contiguous();
@@ -203,12 +206,20 @@ impl Receiver {
         is_due
     }
 
-    /// Asks for the next packet in order, once per gap. That acknowledges everything before.
-    fn refuse(&mut self) -> Reply {
+    /// Something was answered to a packet: whether the sender is also told of congestion because it is a NACK.
+    pub fn notifies_by_nack(&mut self, transport: &Transport, now: Time, reply: Reply) -> bool {
+        let Reliability::GoBackN(config) = &transport.reliability else { return false };
+        config.nack_congestion && matches!(reply, Reply::Nack(_)) && self.notifies(transport, now)
+    }
+
+    /// Asks for the next packet in order, at most once per interval. That acknowledges everything before.
+    fn refuse(&mut self, config: &GoBackN, now: Time) -> Reply {
         let expected = self.received.base();
-        if self.asked.replace(expected) == Some(expected) {
+        let (asked, until) = self.asked;
+        if asked == expected && now < until {
             return Reply::None;
         }
+        self.asked = (expected, now.saturating_add(config.nack_interval));
         self.unacknowledged = 0;
         Reply::Nack(expected)
     }
@@ -311,6 +322,50 @@ mod tests {
         use Reply::*;
         assert_eq!(replies, [Ack(1), Nack(1), None, Ack(2), Nack(2), Ack(3), Ack(4)]);
         assert!(receiver.seen.completed.is_some());
+    }
+
+    /// Packets come every microsecond: an early one asks for the same packet again once 4 us have passed, and for another one at once.
+    #[test]
+    fn go_back_n_asks_again_after_its_interval() {
+        let transport =
+            Transport { reliability: Reliability::GoBackN(Default::default()), ..Transport::default() };
+        let mut receiver = Receiver::default();
+        let mut at = |us, seq| {
+            receiver.on_data(&transport, Arrival { now: Time::from_us(us), ..arrival(seq, false) }).reply
+        };
+        use Reply::*;
+        let early = [1, 2, 3, 4, 5, 6].map(|us| at(us, 9));
+        assert_eq!(early, [Nack(0), None, None, None, Nack(0), None]);
+        assert_eq!([at(7, 0), at(7, 5), at(10, 5), at(11, 5)], [Ack(1), Nack(1), None, Nack(1)]);
+    }
+
+    /// The NACK itself notifies where ACKs echo marks; otherwise a CNP does, no more often than marks would cause one.
+    #[test]
+    fn a_nack_that_counts_as_congestion_notifies() {
+        let go_back_n = GoBackN { nack_congestion: true, ..GoBackN::default() };
+        let notified = |cnp_interval| {
+            let dcqcn = crate::congestion::dcqcn::Dcqcn { cnp_interval, ..Default::default() };
+            let transport = Transport {
+                reliability: Reliability::GoBackN(go_back_n.clone()),
+                congestion: Congestion::Dcqcn(dcqcn),
+                ..Transport::default()
+            };
+            let mut receiver = Receiver::default();
+            let told = [1, 2, 6, 60].map(|us| {
+                let early = Arrival { now: Time::from_us(us), ..arrival(3, false) };
+                receiver.on_data(&transport, early).notify
+            });
+            (
+                told,
+                [
+                    transport.echoes(false, true),
+                    transport.echoes(true, false),
+                    transport.echoes(false, false),
+                ],
+            )
+        };
+        assert_eq!(notified(None), ([true, false, false, true], [false; 3]));
+        assert_eq!(notified(Some(Time::ZERO)), ([false; 4], [true, true, false]));
     }
 
     #[test]
@@ -460,7 +515,8 @@ mod tests {
             kind in 0..4,
         ) {
             let reliability = match kind {
-                0 => Reliability::GoBackN(Default::default()),
+                // Packets come a picosecond apart.
+                0 => Reliability::GoBackN(GoBackN { nack_interval: Time(5), ..GoBackN::default() }),
                 1 => Reliability::None(Default::default()),
                 2 => Reliability::Bitmap(crate::reliability::bitmap::Bitmap { length: 8 }),
                 _ => Transport::default().reliability,

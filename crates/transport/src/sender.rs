@@ -63,6 +63,8 @@ pub struct SendCounts {
     pub returns: u32,
     /// Timeouts.
     pub timeouts: u32,
+    /// Notifications of congestion that arrived, in packets of their own or with ACKs and NACKs.
+    pub cnps: u32,
 }
 
 /// The sending side of one flow.
@@ -270,6 +272,7 @@ impl Sender {
         }
         let mut feedback = self.tell(transport, ack, newly);
         feedback.window_cut = self.control.on_feedback(transport, &feedback, &mut self.gate);
+        feedback.window_cut |= self.is_notified(transport, ack, false);
         feedback
     }
 
@@ -416,12 +419,21 @@ impl Sender {
             Some(sent) => self.on_loss(transport, Cause::Nack, nack.now, expected, sent),
             None => self.feedback(transport, Cause::Nack, Ack { seq: expected, ..nack }),
         };
-        Feedback { packets: newly, bytes: packets * transport.packet_size().0, ..feedback }
+        let window_cut = feedback.window_cut | self.is_notified(transport, nack, true);
+        Feedback { packets: newly, bytes: packets * transport.packet_size().0, window_cut, ..feedback }
     }
 
     /// The receiver notifies of congestion (CNP). Returns something if that cuts the rate at once.
     pub fn on_cnp(&mut self, transport: &Transport, now: Time) -> Option<Feedback> {
+        self.counts.cnps += 1;
         self.control.on_cnp(now, &mut self.gate).then(|| self.rate_cut(transport, now))
+    }
+
+    /// Takes what an ACK or NACK says of congestion by itself; returns whether that cuts the rate at once.
+    fn is_notified(&mut self, transport: &Transport, answer: Ack, is_nack: bool) -> bool {
+        let is_notified = transport.echoes(answer.marked, is_nack);
+        self.counts.cnps += u32::from(is_notified);
+        is_notified && self.control.on_cnp(answer.now, &mut self.gate)
     }
 
     fn rate_cut(&self, transport: &Transport, now: Time) -> Feedback {

@@ -4,6 +4,7 @@ mod common;
 
 use common::{DELAY, PACKET, Pipe, RTT};
 use netloom_transport::congestion::newreno::NewReno;
+use netloom_transport::reliability::go_back_n::GoBackN;
 use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
 use netloom_transport::{Cause, Congestion, Reliability, Transport};
 use netloom_units::Time;
@@ -124,12 +125,17 @@ fn go_back_n_sends_everything_again_from_the_hole_on() {
 }
 
 #[test]
-fn go_back_n_waits_for_its_timer_if_the_repetition_is_lost_too() {
-    // The receiver asks once per gap. The first repetition departs when the NACK comes.
+fn go_back_n_asks_again_if_the_repetition_is_lost_too() {
+    // The first repetition departs when the NACK comes. The one after it asks again, as more than the interval has passed since.
     let nack = PACKET * 11 + RTT;
     let run = Pipe::losing([10, 14]).run(&go_back_n(), PACKETS);
+    assert_eq!(run.fct, delivery(nack + PACKET + RTT + PACKET * 3));
+    assert_eq!((run.counts.retransmissions, run.counts.timeouts), (8, 0));
+    // A receiver that asks once waits for the timer.
+    let once = GoBackN { nack_interval: Time::from_ms(1000), ..GoBackN::default() };
+    let run = Pipe::losing([10, 14]).run(&unlimited(Reliability::GoBackN(once)), PACKETS);
     assert_eq!(run.fct, delivery(nack + RTO_MIN + PACKET * 3));
-    assert_eq!(run.counts.timeouts, 1);
+    assert_eq!((run.counts.retransmissions, run.counts.timeouts), (8, 1));
 }
 
 #[test]

@@ -50,6 +50,48 @@ fn stream(transport: &Transport) -> Sender {
     Sender::open(transport, path, Time::ZERO)
 }
 
+/// Where ACKs echo marks, a marked one sets DCQCN's timers going, and a NACK does if it counts as congestion.
+#[test]
+fn marked_answers_notify_where_they_echo_marks() {
+    let preset = |name| netloom_transport::preset::find(name).unwrap().transport();
+    let answer = |marked| Ack {
+        now: Time::from_us(10),
+        seq: 0,
+        cumulative: 1,
+        sent: Time::ZERO,
+        way: Time::ZERO,
+        hops: 2,
+        marked,
+        tag: 0,
+    };
+    // A look for cuts comes 4 us and 1 ns after the first notification; otherwise the timeout is next.
+    let (cut, timeout) = (Time::from_ns(14_001), Time::from_ms(4));
+    let mut roce = preset("roce");
+    (roce.options.rto_min, roce.options.rto_initial) = (timeout, timeout);
+    let cases = [
+        (preset("roce-conweave"), [(1, cut), (1, cut)]),
+        (
+            Transport { reliability: Reliability::GoBackN(Default::default()), ..preset("roce-conweave") },
+            [(1, cut), (0, timeout)],
+        ),
+        (roce, [(0, timeout), (0, timeout)]),
+    ];
+    for (transport, expected) in cases {
+        let path = PathFacts { base_rtt: RTT, rate: Rate::from_gbps(100), lossy: true, reorders: false };
+        let after = [false, true].map(|is_nack| {
+            let mut sender = Sender::new(&transport, Bytes(9000), path, Time::ZERO);
+            (0..3).for_each(|_| drop(sender.take(&transport, Time::ZERO)));
+            match is_nack {
+                false => sender.on_ack(&transport, answer(true)),
+                true => sender.on_nack(&transport, Ack { seq: 2, ..answer(false) }),
+            };
+            (0..3).for_each(|_| drop(sender.take(&transport, Time::ZERO)));
+            (sender.counts.cnps, sender.deadline(&transport).unwrap())
+        });
+        assert_eq!(after, expected);
+    }
+}
+
 fn take_all(sender: &mut Sender, transport: &Transport) -> Vec<(u32, u16, bool)> {
     std::iter::from_fn(|| sender.take(transport, Time::ZERO))
         .map(|packet| (packet.seq, packet.payload, packet.last))

@@ -178,7 +178,6 @@ struct Flow {
     lane: u8,
     is_stream: bool,
     cnms: u32,
-    cnps: u32,
     bytes: Bytes,
     start: Time,
     idle_fct: Time,
@@ -770,7 +769,6 @@ impl Host {
     ) {
         self.control_received += 1;
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
-        flow.cnps += 1;
         if let Some(feedback) = flow.sender.on_cnp(&world.transport, now) {
             self.heed(world, id, packet.slot, &feedback, out);
         }
@@ -1020,7 +1018,7 @@ impl Flow {
             class: self.class,
             stream: self.is_stream,
             cnms: self.cnms,
-            cnps: self.cnps,
+            cnps: self.sender.counts.cnps,
             bytes: self.bytes.0,
             start: self.start,
             sender_fct: done.map(|now| now - self.start),

@@ -158,7 +158,7 @@ impl Host {
     /// Sends an ACK, NACK or notification in answer to a data packet; where that is not the common answer to one that has just come.
     #[inline(never)]
     #[expect(clippy::too_many_arguments, reason = "the parts of one packet")]
-    fn answer(
+    pub(super) fn answer(
         &mut self,
         world: &World,
         id: u32,

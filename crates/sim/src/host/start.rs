@@ -157,7 +157,6 @@ impl Host {
             lane,
             is_stream: stream,
             cnms: 0,
-            cnps: 0,
             bytes: if stream { Bytes(0) } else { bytes },
             start: now,
             idle_fct,

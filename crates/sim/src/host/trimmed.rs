@@ -2,7 +2,7 @@
 //! And answers that come back from a cut link.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{FRESH, NO_INGRESS, Packet, PacketKind};
+use netloom_fabric::{FRESH, Moment, NO_INGRESS, Packet, PacketKind};
 use netloom_routing::{FlowKey, Tag};
 use netloom_transport::Ack;
 use netloom_units::Time;
@@ -24,14 +24,19 @@ impl Host {
         out: &mut impl Scheduler<Message>,
     ) {
         let key = FlowKey { src: packet.src, flow: world.numbering.flow(packet.flow) };
-        let (reply, wants) = match self.receivers.place(key, world.watch.is_on) {
+        let (reply, notify, wants) = match self.receivers.place(key, world.watch.is_on) {
             Place::Active(slot, active) => {
                 let receiver = &mut active.receiver;
-                let reply = receiver.on_header(&world.transport, packet.seq, packet.flags.is_last());
-                (reply, Some((slot, receiver.missing())))
+                let reply = receiver.on_header(&world.transport, now, packet.seq, packet.flags.is_last());
+                let notify = receiver.notifies_by_nack(&world.transport, now, reply);
+                (reply, notify, Some((slot, receiver.missing())))
             }
-            Place::Done(late) => (late.note(|seen, count| seen.on_late_header(count)), None),
+            Place::Done(late) => (late.note(|seen, count| seen.on_late_header(count)), false, None),
         };
+        if notify {
+            let moment = Moment { is_over: false, at: now };
+            self.answer(world, id, moment, packet, PacketKind::Cnp, packet.seq, out);
+        }
         self.reply(world, id, now, packet, reply, out);
         if let Some((slot, missing)) = wants.filter(|_| world.transport.pulls()) {
             self.ask_for_more(world, id, now, slot, packet, missing, out);

@@ -41,10 +41,26 @@ pub struct Dcqcn {
     pub min_rate: Option<Rate>,
     /// Whether every cut makes the current rate the target. Otherwise (`hpcc-paper`, `hpcc`, `conweave`) only one after which the rate has risen.
     pub clamp_target: Option<bool>,
-    /// Least time between two CNPs of a flow: 50 us, or 1 us (`hpcc`, `conweave`, whose code echoes marks in every ACK).
+    /// Least time between two CNPs of a flow: 50 us (`paper`, `uet`). With the other presets, and if 0, receivers send none: every ACK or NACK that
+    /// answers a marked packet is a notification by itself, as in the public code.
     pub cnp_interval: Option<Time>,
+    /// Rate at which a flow begins and that it never exceeds; absent: the line's. `r_ai` and `r_hai` go by it where they are shares of the line.
+    pub max_rate: Option<Rate>,
+    /// How a change of rate acts on the time between two packets: `fixed` (`hpcc-paper`, `hpcc`, `conweave`), or `paid`.
+    pub gap: Option<Gap>,
     /// Most that may be in flight, in bandwidth-delay products of the idle path; absent: as much as the rate allows. IRN takes 1.
     pub window_bdp: Option<f64>,
+}
+
+/// What decides when the packet after one that has left may follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Gap {
+    /// A packet is owed until the rates since its departure have paid for its bytes: a change of rate acts at once.
+    Paid,
+    /// Its bytes over the rate at its departure, in whole nanoseconds, rounded down: a change of rate acts from the next packet on, as in the public
+    /// simulators of HPCC and ConWeave.
+    Fixed,
 }
 
 const DAY: Time = Time::from_ms(86_400_000);
@@ -88,25 +104,28 @@ impl Dcqcn {
         if let Some(g) = self.g {
             Invalid::unless(g > 0.0 && g <= 1.0, "g", "a number above 0 and at most 1", g)?;
         }
-        let times = [
-            ("alpha_timer", self.alpha_timer),
-            ("increase_timer", self.increase_timer),
-            ("cnp_interval", self.cnp_interval),
-        ];
+        let times = [("alpha_timer", self.alpha_timer), ("increase_timer", self.increase_timer)];
         for (field, time) in times {
             if let Some(time) = time {
                 let is_valid = time > Time::ZERO && time <= DAY;
                 Invalid::unless(is_valid, field, "more than 0 and at most a day", time)?;
             }
         }
-        if let Some(time) = self.cut_timer {
-            Invalid::unless(time <= DAY, "cut_timer", "at most a day", time)?;
+        for (field, time) in [("cut_timer", self.cut_timer), ("cnp_interval", self.cnp_interval)] {
+            if let Some(time) = time {
+                Invalid::unless(time <= DAY, field, "at most a day", time)?;
+            }
         }
         if let Some(cycles) = self.fast_recovery {
             Invalid::at_least("fast_recovery", cycles, 1)?;
         }
-        if let Some(rate) = self.min_rate {
-            Invalid::at_least("min_rate", rate, Rate(1))?;
+        for (field, rate) in [("min_rate", self.min_rate), ("max_rate", self.max_rate)] {
+            if let Some(rate) = rate {
+                Invalid::at_least(field, rate, Rate(1))?;
+            }
+        }
+        if let (Some(least), Some(most)) = (self.min_rate, self.max_rate) {
+            Invalid::unless(least <= most, "min_rate", format!("at most max_rate = {most}"), least)?;
         }
         let limit = Rate::from_gbps(1_000_000);
         for (field, rate) in [("r_ai", self.r_ai), ("r_hai", self.r_hai)] {
@@ -120,12 +139,20 @@ impl Dcqcn {
         }
     }
 
-    /// Least time between two CNPs of a flow.
+    /// Least time between two CNPs of a flow; 0: ACKs and NACKs echo marks.
     #[inline]
     pub(crate) fn cnp_interval(&self) -> Time {
         self.cnp_interval.unwrap_or(match self.preset {
-            DcqcnPreset::Paper | DcqcnPreset::HpccPaper | DcqcnPreset::Uet => Time::from_us(50),
-            DcqcnPreset::Hpcc | DcqcnPreset::Conweave => Time::from_us(1),
+            DcqcnPreset::Paper | DcqcnPreset::Uet => Time::from_us(50),
+            DcqcnPreset::HpccPaper | DcqcnPreset::Hpcc | DcqcnPreset::Conweave => Time::ZERO,
+        })
+    }
+
+    /// How the time between two packets follows the rate.
+    pub(crate) fn gap(&self) -> Gap {
+        self.gap.unwrap_or(match self.preset {
+            DcqcnPreset::Paper | DcqcnPreset::Uet => Gap::Paid,
+            DcqcnPreset::HpccPaper | DcqcnPreset::Hpcc | DcqcnPreset::Conweave => Gap::Fixed,
         })
     }
 
@@ -182,8 +209,9 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// A flow that starts at the line's rate, which must not be zero.
+    /// A flow on a line whose rate must not be zero: it starts as fast as it may.
     pub(crate) fn new(config: &Dcqcn, line: Rate) -> Self {
+        let line = config.max_rate.map_or(line, |most| most.min(line));
         let settings = config.settings(line);
         State {
             line: line.0,
@@ -226,13 +254,13 @@ impl State {
             self.alpha_since = Some(now);
             return true;
         }
-        // The first CNP sets the timers going, and finds alpha at 1.
+        // The first CNP sets the timers going, and finds alpha at 1. Cuts come a nanosecond later, so that each goes by the alpha of its instant.
         match self.alpha_since {
             Some(_) => self.alpha_cnp = true,
-            None => (self.alpha_since, self.cut_since) = (Some(now), now),
+            None => (self.alpha_since, self.cut_since) = (Some(now), now + Time::from_ns(1)),
         }
         let interval = self.settings.cut_timer.0;
-        let intervals = (now - self.cut_since).0 / interval + 1;
+        let intervals = now.saturating_sub(self.cut_since).0 / interval + 1;
         self.cut_due.get_or_insert(self.cut_since + Time(intervals * interval));
         false
     }
@@ -410,26 +438,28 @@ mod tests {
     fn the_mellanox_like_set_cuts_by_a_timer_and_keeps_its_target_until_the_rate_has_risen() {
         let mut state = State::new(&preset(DcqcnPreset::Hpcc), Rate::from_gbps(100));
         assert!(!state.on_cnp(Time(10 * US)));
-        assert_eq!(state.due(), Some(Time(14 * US)));
+        // Looks for cuts come a nanosecond after alpha's intervals.
+        const LATER: u64 = 1000;
+        assert_eq!(state.due(), Some(Time(14 * US + LATER)));
         // The first notification finds alpha at 1, and it shrinks four times before the cut: 255⁴ / 256⁴.
-        assert!(state.on_timer(Time(14 * US)));
+        assert!(state.on_timer(Time(14 * US + LATER)));
         let first: f64 = 100e9 * (1.0 - 4_228_250_625.0 / 4_294_967_296.0 / 2.0);
         assert_eq!((state.current, state.target), (first.round() as u64, 100_000_000_000));
-        assert_eq!(state.due(), Some(Time(314 * US)));
+        assert_eq!(state.due(), Some(Time(314 * US + LATER)));
         // A cut before the rate has risen leaves the target.
         state.on_cnp(Time(15 * US));
-        assert!(state.on_timer(Time(18 * US)));
+        assert!(state.on_timer(Time(18 * US + LATER)));
         assert_eq!(state.target, 100_000_000_000);
         let low = state.current;
-        assert_eq!(run_until(&mut state, 318).len(), 1);
+        assert_eq!(run_until(&mut state, 319).len(), 1);
         assert_eq!(state.current, low.midpoint(100_000_000_000));
         let risen = state.current;
         // One after it does not.
         state.on_cnp(Time(319 * US));
-        state.on_timer(Time(322 * US));
-        assert_eq!((state.target, state.due()), (risen, Some(Time(622 * US))));
+        state.on_timer(Time(322 * US + LATER));
+        assert_eq!((state.target, state.due()), (risen, Some(Time(622 * US + LATER))));
         // 20 Mb/s in the second cycle, 200 Mb/s in each after that: 1/5000 and 1/500 of the line.
-        let targets = [622, 922, 1222, 1522].map(|us| {
+        let targets = [623, 923, 1223, 1523].map(|us| {
             run_until(&mut state, us);
             state.target - risen
         });
@@ -449,7 +479,19 @@ mod tests {
         }
         assert_eq!([25, 100].map(|gbps| increases(Conweave, gbps)), [(10, 25), (40, 100)]);
         assert_eq!([100, 400].map(|gbps| increases(Uet, gbps)), [(5_000, 10_000), (20_000, 40_000)]);
-        assert_eq!([Paper, HpccPaper, Hpcc].map(|set| preset(set).cnp_interval().0 / US), [50, 50, 1]);
+        // The public code of HPCC and ConWeave echoes marks, and fixes gaps.
+        let sets = [Paper, Uet, HpccPaper, Hpcc, Conweave].map(preset);
+        assert_eq!(sets.clone().map(|set| set.cnp_interval().0 / US), [50, 50, 0, 0, 0]);
+        assert_eq!(sets.map(|set| set.gap() == Gap::Fixed), [false, false, true, true, true]);
+        // A written ceiling takes the place of the line.
+        let limited = Dcqcn { max_rate: Some(Rate::from_gbps(25)), ..preset(Conweave) };
+        let state = State::new(&limited, Rate::from_gbps(100));
+        assert_eq!(
+            (state.current, state.line, state.settings.r_ai),
+            (25_000_000_000, 25_000_000_000, 10_000_000)
+        );
+        let state = State::new(&limited, Rate::from_gbps(10));
+        assert_eq!((state.current, state.line), (10_000_000_000, 10_000_000_000));
     }
 
     #[test]

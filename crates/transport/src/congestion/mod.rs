@@ -17,6 +17,7 @@ pub mod timely;
 use netloom_units::{Bytes, Invalid, Time};
 
 use crate::config::{Congestion, Transport};
+use crate::congestion::dcqcn::Gap;
 use crate::feedback::Feedback;
 use crate::gate::Gate;
 use crate::sender::PathFacts;
@@ -76,8 +77,12 @@ impl Control {
                 if let Some(times) = config.window_bdp {
                     gate.set_window(products(times, path.bdp(), packet).0);
                 }
-                gate.set_rate(now, path.rate);
-                Control::Dcqcn(Box::new(dcqcn::State::new(config, path.rate)))
+                let state = dcqcn::State::new(config, path.rate);
+                match config.gap() {
+                    Gap::Paid => gate.set_rate(now, state.rate()),
+                    Gap::Fixed => gate.space_by_rate(state.rate()),
+                }
+                Control::Dcqcn(Box::new(state))
             }
             Congestion::Hpcc(config) => {
                 let state = hpcc::State::new(config, path.rate, path.base_rtt);
@@ -220,7 +225,7 @@ impl Control {
         }
     }
 
-    /// A congestion notification packet arrived. Returns whether that cuts the rate at once.
+    /// A notification of congestion arrived, in a packet of its own or with an answer. Returns whether that cuts the rate at once.
     pub(crate) fn on_cnp(&mut self, now: Time, gate: &mut Gate) -> bool {
         let Control::Dcqcn(state) = self else { return false };
         let is_cut = state.on_cnp(now);

@@ -1,5 +1,7 @@
 //! What a receiver answers to packets that lost their payload on the way.
 
+use netloom_units::Time;
+
 use super::{Receiver, Reply, Seen};
 use crate::config::{Reliability, Transport};
 
@@ -13,7 +15,7 @@ impl Seen {
 
 impl Receiver {
     /// What is left of a trimmed packet arrived. The sender hears of it at once; with go-back-N, if it is the packet that would be taken next.
-    pub fn on_header(&mut self, transport: &Transport, seq: u32, last: bool) -> Reply {
+    pub fn on_header(&mut self, transport: &Transport, now: Time, seq: u32, last: bool) -> Reply {
         self.seen.headers += 1;
         if last {
             self.count = Some(seq + 1);
@@ -23,11 +25,11 @@ impl Receiver {
             return Reply::Ack(expected);
         }
         match &transport.reliability {
-            // It has been asked for before, but what came then was this header.
-            Reliability::GoBackN(_) if seq > expected => self.refuse(),
-            Reliability::GoBackN(_) => {
-                self.asked = None;
-                self.refuse()
+            Reliability::GoBackN(config) if seq > expected => self.refuse(config, now),
+            // It may have been asked for just before, but what came then was this header.
+            Reliability::GoBackN(config) => {
+                self.asked = (expected, Time::ZERO);
+                self.refuse(config, now)
             }
             Reliability::SelectiveRepeat(_) | Reliability::Trimmed(_) | Reliability::Bitmap(_) => {
                 Reply::Nack(expected)
@@ -41,7 +43,6 @@ impl Receiver {
 mod tests {
     use super::*;
     use crate::receiver::Arrival;
-    use netloom_units::Time;
 
     fn data(seq: u32) -> Arrival {
         Arrival { now: Time(0), seq, payload: 100, last: seq == 3, marked: false, path: 0 }
@@ -53,12 +54,15 @@ mod tests {
         let mut receiver = Receiver::default();
         receiver.on_data(&transport, data(0));
         receiver.on_data(&transport, data(2));
-        assert_eq!(receiver.on_header(&transport, 1, false), Reply::Nack(1));
-        assert_eq!((receiver.missing(), receiver.on_header(&transport, 3, true)), (u32::MAX, Reply::Nack(1)));
+        assert_eq!(receiver.on_header(&transport, Time(0), 1, false), Reply::Nack(1));
+        assert_eq!(
+            (receiver.missing(), receiver.on_header(&transport, Time(0), 3, true)),
+            (u32::MAX, Reply::Nack(1))
+        );
         // The header of the last packet tells how many there are.
         assert_eq!(receiver.missing(), 2);
         // The payload had come before.
-        assert_eq!(receiver.on_header(&transport, 2, false), Reply::Ack(1));
+        assert_eq!(receiver.on_header(&transport, Time(0), 2, false), Reply::Ack(1));
         assert_eq!((receiver.seen.headers, receiver.seen.packets, receiver.seen.delivered), (3, 2, 200));
         receiver.on_data(&transport, data(1));
         receiver.on_data(&transport, data(3));
@@ -72,10 +76,10 @@ mod tests {
         let transport = Transport { reliability, ..Transport::default() };
         let mut receiver = Receiver::default();
         receiver.on_data(&transport, data(0));
-        assert_eq!(receiver.on_header(&transport, 1, false), Reply::Nack(1));
+        assert_eq!(receiver.on_header(&transport, Time(0), 1, false), Reply::Nack(1));
         // One gap, one question.
-        assert_eq!(receiver.on_header(&transport, 2, false), Reply::None);
+        assert_eq!(receiver.on_header(&transport, Time(0), 2, false), Reply::None);
         assert_eq!(receiver.on_data(&transport, data(3)).reply, Reply::None);
-        assert_eq!(receiver.on_header(&transport, 1, false), Reply::Nack(1));
+        assert_eq!(receiver.on_header(&transport, Time(0), 1, false), Reply::Nack(1));
     }
 }

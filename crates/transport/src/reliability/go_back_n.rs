@@ -1,10 +1,31 @@
 //! Go-back-N: the receiver takes packets in order only.
 
+use netloom_units::{Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Go-back-N as in RoCEv2 NICs: an out-of-order packet is discarded and answered with a NACK (one per gap), upon which the sender sends
-/// everything again from the missing packet on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Go-back-N as in RoCEv2 NICs: an out-of-order packet is discarded and answered with a NACK, upon which the sender sends everything again from the
+/// missing packet on. What is sent again may come out of order, too, so a NACK is repeated while the same packet is missing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct GoBackN {}
+pub struct GoBackN {
+    /// Least time between two NACKs that ask for the same packet: the first packet that comes out of order after this time asks again. 4 us, as
+    /// in ConWeave's public simulator, of which the presets `roce`, `left` and `roce-conweave` are; HPCC's (preset `hpcc`) has 500 us. As long as the
+    /// run: once per missing packet, and a sender whose repeated packet is overtaken waits for its timeout.
+    pub nack_interval: Time,
+    /// Whether a NACK is a notification of congestion as well, as a marked packet causes one, within `cnp_interval` if there is one. For DCQCN, in
+    /// ConWeave's public simulator (preset `roce-conweave`).
+    pub nack_congestion: bool,
+}
+
+impl Default for GoBackN {
+    fn default() -> Self {
+        GoBackN { nack_interval: Time::from_us(4), nack_congestion: false }
+    }
+}
+
+impl GoBackN {
+    pub(crate) fn check(&self) -> Result<(), Invalid> {
+        Invalid::at_least("nack_interval", self.nack_interval, Time(1))
+    }
+}
