@@ -10,6 +10,8 @@ studies! {
     fig_12_placements: "placements",
     figs_13_and_14_dragonfly: "dragonfly",
     fig_1_flowlet_gap: "flowlet-gap",
+    fig_15_ordered_all_to_all: "fig-15",
+    sprayed_packets_before_go_back_n: "go-back-n",
     fig_7_threshold_and_alpha: "threshold-alpha",
     fig_8_permutation: "permutation",
     fig_9_permutation_with_failures: "permutation-failures",

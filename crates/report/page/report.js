@@ -463,6 +463,39 @@ addEventListener("error", ({ message, lineno }) => {
     }
   }
 
+  // Throughput of all points in one picture; one alone has it under "In detail".
+  function overTime() {
+    const sampled = () => shown().filter((i) => points[i].series?.tiers.length);
+    const all = [...new Set(points.flatMap((point) => (point.series?.tiers ?? []).map((line) => line.name)))];
+    if (points.length < 2 || !all.length) return;
+    let tier = all[0];
+    const of = (i) => points[i].series.tiers.find((line) => line.name === tier);
+    const curves = () => sampled().filter((i) => of(i));
+    const box = section("over-time", "Throughput over time", "Bytes that the channels of a tier sent, both directions together, in the first run of each point.");
+    if (all.length > 1) {
+      box.append(el("div", { class: "controls" }, choice("Tier", all.map((name) => [name, name]), tier, (value) => { tier = value; })));
+    }
+    figure(box, {
+      id: "over-time-throughput", title: "Throughput",
+      describe: () => curves().map((i) => `${names[i]}: at most ${number(Math.max(...of(i).gbps))} Gbit/s, until ${number(points[i].series.time_us.at(-1))} us`).join("; ") + ".",
+      numbers: () => [["", "time [us]", "Gbit/s"], curves().flatMap((i) => of(i).gbps.map((value, k) => [named(i), number(points[i].series.time_us[k]), number(value)]))],
+      option: () => curves().length && ({
+        option: {
+          tooltip: tooltip({ trigger: "axis", formatter: (items) => tip(`${number(items[0].axisValue)} us`, items.map((item) => [item.color, item.seriesName, `${number(item.value[1])} Gbit/s`])) }),
+          grid: { left: 36, right: 16, top: 16, bottom: 28, containLabel: true },
+          xAxis: axis("time [us]", { type: "value", min: 0, max: "dataMax" }),
+          yAxis: axis("Gbit/s", { type: "value", min: 0, nameGap: 54 }),
+          dataZoom: [{ type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl", moveOnMouseWheel: false, filterMode: "none" }],
+          series: curves().map((i) => ({
+            name: names[i], type: "line", showSymbol: false, step: "start", emphasis: { disabled: true },
+            data: of(i).gbps.map((value, k) => [points[i].series.time_us[k], value]),
+            itemStyle: { color: colour(i) }, lineStyle: { color: colour(i), width: 1.6, type: dash(i) },
+          })),
+        },
+      }),
+    });
+  }
+
   function differences() {
     if (points.length < 2) return;
     const box = section("differences", "What differs", report.differences.length ? "Fields of the scenarios that are not the same in all of them, every default filled in." : "The scenarios are the same but for their seeds.");
@@ -640,6 +673,7 @@ addEventListener("error", ({ message, lineno }) => {
   bySize();
   events();
   tiers();
+  overTime();
   differences();
   details();
   redraw();

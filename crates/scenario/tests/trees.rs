@@ -59,7 +59,6 @@ fn results_on_a_tree_from_a_file_are_those_of_the_generated_one() {
         "spray-paths",
         "d-mod-k",
         "s-mod-k",
-        "switch-ar",
         "random-nca",
         "drill",
         "flowcut",
