@@ -10,7 +10,7 @@ use netloom_units::Time;
 use crate::exchange::{Exchange, Letters, Party};
 use crate::inboxes::{Ahead, CHUNK};
 use crate::model::{Handler, Messages, Model, NodeIndex, Scheduler, TIMER, Turn, UNFORESEEN};
-use crate::order::{Key, Order, index, is_of_instants};
+use crate::order::{Key, Order, index};
 use crate::team::{Balance, End, Team, Work, excess, is_worth_it};
 use crate::turns::Sequence;
 use crate::wheel::{Event, Wheel};
@@ -521,33 +521,24 @@ trait Ordered: Copy {
     /// Whether it is the order of all of them.
     const IS_OF_ALL: bool;
 
-    /// Events by their indices, and [what is known of the next](Outbox::to_next) of each; a few at a time.
-    fn parts(self) -> impl Iterator<Item = impl Iterator<Item = (usize, u64)>>;
+    /// Events by their indices, a few at a time.
+    fn parts(self) -> impl Iterator<Item = impl Iterator<Item = usize>>;
 
     /// The index of the last one, if there is one.
     fn last(self) -> Option<usize>;
 }
 
-/// In order, with one behind them.
 impl Ordered for &[Key] {
     const IS_OF_ALL: bool = true;
 
     #[inline(always)]
-    fn parts(self) -> impl Iterator<Item = impl Iterator<Item = (usize, u64)>> {
-        let mut rest = self;
-        std::iter::from_fn(move || {
-            let count = (rest.len() - 1).min(CHUNK as usize);
-            let (part, _) = rest.split_at(count + 1);
-            rest = &rest[count..];
-            let each = part.iter().zip(&part[1..]).map(|(&key, next)| (index(key), key ^ next));
-            (count > 0).then_some(each)
-        })
+    fn parts(self) -> impl Iterator<Item = impl Iterator<Item = usize>> {
+        self.chunks(CHUNK as usize).map(|part| part.iter().map(|&key| index(key)))
     }
 
     #[inline(always)]
     fn last(self) -> Option<usize> {
-        let (_, keys) = self.split_last()?;
-        keys.last().copied().map(index)
+        <[_]>::last(self).copied().map(index)
     }
 }
 
@@ -555,8 +546,8 @@ impl Ordered for &[Key] {
 impl Ordered for &[(u64, u32)] {
     const IS_OF_ALL: bool = false;
 
-    fn parts(self) -> impl Iterator<Item = impl Iterator<Item = (usize, u64)>> {
-        self.chunks(CHUNK as usize).map(|part| part.iter().map(|&(_, index)| (index as usize, 0)))
+    fn parts(self) -> impl Iterator<Item = impl Iterator<Item = usize>> {
+        self.chunks(CHUNK as usize).map(|part| part.iter().map(|&(_, index)| index as usize))
     }
 
     fn last(self) -> Option<usize> {
@@ -571,9 +562,8 @@ impl<P: Copy + Default, O: Ordered> Turn<P> for Events<'_, O, P> {
         handler.foresee(Unhandled { order, events });
         for part in order.parts() {
             outbox.fetch();
-            for (index, to_next) in part {
+            for index in part {
                 let Event { at, source, payload, node: foreseen } = &mut events[index];
-                outbox.to_next = to_next;
                 if H::SETS_TIMERS {
                     if outbox.next_timer != Time::MAX {
                         handle_timers(handler, outbox, *at);
@@ -603,7 +593,7 @@ impl<P, O: Ordered> Messages<P> for Unhandled<'_, O, P> {
         if O::IS_OF_ALL {
             return events.iter_mut().for_each(look);
         }
-        for (index, _) in order.parts().flatten() {
+        for index in order.parts().flatten() {
             look(&mut events[index]);
         }
     }
@@ -623,8 +613,6 @@ impl<P: Copy + Default> Turn<P> for Timers<'_, P> {
 
 #[inline(never)]
 fn handle_timers<P: Copy + Default>(handler: &mut impl Handler<P>, outbox: &mut Outbox<P>, before: Time) {
-    // While timers wait, nothing is said of what comes next.
-    outbox.to_next = 0;
     while let Some((at, mut payload)) = outbox.due_timer(before) {
         assert!(at >= outbox.now, "the model set a timer for {at} when {} had passed", outbox.now);
         outbox.now = at;
@@ -682,9 +670,6 @@ pub(crate) struct Outbox<P> {
     pub(crate) now: Time,
     /// Timers set for later turns, so far.
     pub(crate) timers: u64,
-    /// In which bits the key of the next event of the running turn differs from that of the one being handled; 0 if that is not known,
-    /// or if timers wait that may be of the same instant.
-    pub(crate) to_next: u64,
     pub(crate) tally: u64,
 }
 
@@ -732,7 +717,6 @@ impl<P: Copy + Default> Scheduler<P> for Outbox<P> {
     fn timer(&mut self, at: Time, payload: P) {
         let Running { local, window_end } = self.running;
         if at < window_end {
-            self.to_next = 0;
             self.soon_sequence += 1;
             self.next_timer = self.next_timer.min(at);
             self.soon.push(Reverse(Soon { at, sequence: self.soon_sequence, payload }));
@@ -751,11 +735,6 @@ impl<P: Copy + Default> Scheduler<P> for Outbox<P> {
     #[inline]
     fn due_timer(&mut self, before: Time) -> Option<(Time, P)> {
         if self.next_timer < before { self.take_timer() } else { None }
-    }
-
-    #[inline(always)]
-    fn is_last_of_instant(&self) -> bool {
-        is_of_instants(self.to_next)
     }
 
     #[inline(always)]

@@ -165,10 +165,6 @@ pub trait Scheduler<P> {
     /// before that message; it takes them out by this, and handles them, on its way.
     fn due_timer(&mut self, before: Time) -> Option<(Time, P)>;
 
-    /// Whether it is certain that nothing more reaches the node in the instant being handled, so that what would have to
-    /// wait for the end of the instant may be done at once. An executor that does not know says no.
-    fn is_last_of_instant(&self) -> bool;
-
     /// The end of the node's running turn: [`Model::advance`] will be called with it, and nobody looks at the node before. Zero if the executor knows of none.
     #[inline(always)]
     fn turn_end(&self) -> Time {

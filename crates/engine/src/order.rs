@@ -26,19 +26,10 @@ const MOST: usize = 1 << INDEX_BITS;
 /// An event's place in the order: its instant's place in its window, in the first bits whatever the window's length; its source; its index.
 pub(crate) type Key = u64;
 
-/// Greater than any event's.
-const LAST: Key = u64::MAX;
-
 /// Which of the turn's events it is.
 #[inline(always)]
 pub(crate) fn index(key: Key) -> usize {
     (key & ((1 << INDEX_BITS) - 1)) as usize
-}
-
-/// Whether two keys that differ in these bits are of different instants.
-#[inline(always)]
-pub(crate) fn is_of_instants(difference: u64) -> bool {
-    difference >> (SOURCE_BITS + INDEX_BITS) != 0
 }
 
 /// Orders one turn's events after the other's.
@@ -64,7 +55,7 @@ impl Order {
         events < MOST
     }
 
-    /// The keys in order, of events of a window that begins at `start`, and behind them one that is greater, or at worst makes the last instant look shared.
+    /// The keys in order, of events of a window that begins at `start`.
     #[inline(always)]
     pub(crate) fn sort(&mut self, start: Time, events: impl ExactSizeIterator<Item = (Time, u32)>) -> &[Key] {
         let (count, shift) = (events.len(), self.shift);
@@ -76,8 +67,7 @@ impl Order {
         if count < FEW {
             self.keys.iter_mut().zip(keys).for_each(|(place, key)| *place = key);
             insert_from(&mut self.keys[..count], 1);
-            self.keys[count] = LAST;
-            &self.keys[..=count]
+            &self.keys[..count]
         } else if count <= SOME {
             self.sort_some::<64>(keys)
         } else if count <= MANY {
@@ -103,8 +93,7 @@ impl Order {
             places[stretch::<STRETCHES>(event)] += 1;
         }
         if keys[..count].is_sorted() {
-            keys[count] = LAST;
-            return &keys[..=count];
+            return &keys[..count];
         }
         add_up(&mut places);
         for &key in &keys[..count] {
@@ -113,8 +102,7 @@ impl Order {
             *place += 1;
         }
         finish(&mut spread[..count]);
-        spread[count] = LAST;
-        &spread[..=count]
+        &spread[..count]
     }
 
     /// As [`Self::sort_some`], with two bytes for a place, and a stretch or two for each event.
@@ -129,8 +117,7 @@ impl Order {
             places[stretch::<STRETCHES>(event)] += 1;
         }
         if keys[..count].is_sorted() {
-            keys[count % MOST] = LAST;
-            return &keys[..=count];
+            return &keys[..count];
         }
         add_up_many(places);
         for &key in &keys[..count] {
@@ -139,8 +126,7 @@ impl Order {
             *place += 1;
         }
         finish(&mut spread[..count]);
-        spread[count % MOST] = LAST;
-        &spread[..=count]
+        &spread[..count]
     }
 }
 
@@ -262,13 +248,7 @@ mod tests {
             prop_assert!(Order::takes(events.len()));
             for _ in 0..2 {
                 let keys = order.sort(Time(window * length), events.iter().copied());
-                let (last, keys) = keys.split_last().unwrap();
-                prop_assert_eq!(*last, LAST);
                 prop_assert_eq!(keys.iter().map(|&key| index(key)).collect::<Vec<_>>(), wanted.clone());
-                for pair in keys.windows(2) {
-                    let instants = (events[index(pair[0])].0, events[index(pair[1])].0);
-                    prop_assert_eq!(is_of_instants(pair[0] ^ pair[1]), instants.0 != instants.1);
-                }
             }
         }
     }

@@ -165,9 +165,5 @@ impl<P> Scheduler<P> for Agenda<P> {
         None
     }
 
-    fn is_last_of_instant(&self) -> bool {
-        false
-    }
-
     fn tally(&mut self, _: u64) {}
 }

@@ -143,7 +143,6 @@ impl<'e, M: Model> Team<'e, M> {
                     ahead: Ahead::default(),
                     now: Time::ZERO,
                     timers: 0,
-                    to_next: 0,
                     tally: 0,
                 },
                 nodes,

@@ -39,7 +39,7 @@ pub use config::{Ecn, EcnAtRate, Fabric, FabricOptions, Mark, TrafficClass};
 pub use faults::{ChannelFaults, DropCause, Dropped, LossySpell};
 pub use flow_control::FlowControl;
 pub use packet::{FRESH, Flags, NO_INGRESS, Packet, PacketKind};
-pub use port::{Credit, Departure, Exit, Fate, LAST_RANK, Moment, Port, PortSpec, PortStats, Wire};
+pub use port::{Credit, Departure, Exit, Fate, LAST_RANK, Port, PortSpec, PortStats, Wire};
 pub use ports::Ports;
 pub use qcn::{CongestionPoint, Qcn, QcnPreset, Sampling};
 pub use queue::Queue;

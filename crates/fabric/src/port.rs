@@ -119,15 +119,6 @@ impl Exit {
     }
 }
 
-/// When a packet reaches a port.
-#[derive(Clone, Copy, Debug)]
-pub struct Moment {
-    /// The instant.
-    pub at: Time,
-    /// Whether nothing else can reach the port in that instant any more. If in doubt, no.
-    pub is_over: bool,
-}
-
 /// What a port did with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
@@ -466,10 +457,10 @@ impl Port {
         arrival.map(|arrival| self.departure(packet, arrival))
     }
 
-    /// Forgets those of the packets handed on early that begin before an instant.
-    fn forget_early_before(&mut self, now: Time) {
+    /// Forgets those of the packets handed on early that have begun by an instant.
+    fn forget_early_until(&mut self, now: Time) {
         let duration = u64::from(self.pace.take_whole(self.sending));
-        while self.early > 0 && self.free_at - Time(duration * u64::from(self.early)) < now {
+        while self.early > 0 && self.free_at - Time(duration * u64::from(self.early)) <= now {
             self.early -= 1;
             self.queued -= u64::from(self.sending);
         }
@@ -503,7 +494,7 @@ impl Port {
     #[cold]
     #[inline(never)]
     fn note_longest(&mut self, now: Time) {
-        self.forget_early_before(now);
+        self.forget_early_until(now);
         self.stats.note_queue(self.queued);
     }
 

@@ -12,11 +12,18 @@ use crate::estimator::RateEstimator;
 use crate::faults::{DropCause, Dropped};
 use crate::inputs::Inputs;
 use crate::packet::{NO_INGRESS, Packet, PacketKind};
-use crate::port::{Credit, Drain, Exit, Fate, LAST_RANK, Moment, Port, PortSpec, PortStats, Wire};
+use crate::port::{Credit, Drain, Exit, Fate, LAST_RANK, Port, PortSpec, PortStats, Wire};
 use crate::queues::{Popped, Queues};
 use crate::round_robin::RoundRobin;
 use crate::rules::{CONTROL, DATA, LINK, Rules, Step};
 use crate::telemetry::Telemetry;
+
+/// Before when everything must have started that a message of `now` finds started: what begins at an instant begins before the messages of
+/// that instant are handled, as the transmission before it is over by then.
+#[inline(always)]
+fn after(now: Time) -> Time {
+    now + Time(1)
+}
 
 /// Whose turn it is at a port.
 #[derive(Clone, Debug)]
@@ -72,20 +79,21 @@ impl Ports {
 
     /// Puts a packet into its lane's queue, marking, dropping or trimming it as configured and charging the input buffer by which it came.
     ///
-    /// Hands on whatever starts before that moment; and the packet itself, if it is certain that it goes first.
+    /// What waits for the end of a transmission that has come by `now` starts first, so that the packet finds its room free; the packet itself
+    /// starts at once if the port is idle.
     #[inline(always)]
     pub fn enqueue(
         &mut self,
         port: u16,
         packet: &mut Packet,
-        moment: Moment,
+        now: Time,
         rules: &Rules,
         random: &mut impl Rng,
         wire: &mut impl Wire,
     ) -> Fate {
         match rules.drops_tail {
-            true => self.enqueue_or_drop(self.exit(port, packet, rules), packet, moment, rules, random, wire),
-            false => self.enqueue_specially(port, packet, moment, rules, random, wire),
+            true => self.enqueue_or_drop(self.exit(port, packet, rules), packet, now, rules, random, wire),
+            false => self.enqueue_specially(port, packet, now, rules, random, wire),
         }
     }
 
@@ -95,7 +103,7 @@ impl Ports {
         &mut self,
         exit: Exit,
         packet: &mut Packet,
-        moment: Moment,
+        now: Time,
         rules: &Rules,
         random: &mut impl Rng,
         wire: &mut impl Wire,
@@ -103,21 +111,21 @@ impl Ports {
         let (index, lane) = (usize::from(exit.port), usize::from(exit.lane));
         let Ports { ports, queues, turns, waiting, dropped, .. } = self;
         let state = &mut ports[index];
-        while state.occupied != 0 && state.free_at < moment.at {
+        while state.occupied != 0 && state.free_at <= now {
             start_next(state, index, queues, turns, rules, dropped, wire);
         }
         let is_idle = state.occupied == 0;
-        if is_idle && state.free_at <= moment.at {
+        if is_idle && state.free_at <= now {
             // A packet of a lane that is served in turn must be seen by the round robin.
-            if lane <= rules.top || moment.is_over && lane < rules.first_shared {
-                start_at_once(state, packet, moment.at, dropped, wire);
+            if lane < rules.first_shared {
+                start_at_once(state, packet, now, dropped, wire);
                 return Fate::Queued;
             }
             // Nothing waited, so the port was idle from its last transmission until now.
-            state.free_at = moment.at;
+            state.free_at = now;
         } else if lane <= rules.top
             && state.occupied >> lane & 1 == 0
-            && let Some(departure) = state.start_early(packet, moment.at, wire)
+            && let Some(departure) = state.start_early(packet, now, wire)
         {
             wire.depart(departure);
             return Fate::Queued;
@@ -126,7 +134,7 @@ impl Ports {
             waiting[index / 64] |= 1 << (index % 64);
         }
         if rules.watches_queues {
-            if state.faults().is_some() && is_taken(state, packet, moment.at, queues, rules, dropped) {
+            if state.faults().is_some() && is_taken(state, packet, now, queues, rules, dropped) {
                 return Fate::Dropped;
             }
             if packet.kind.is_data() {
@@ -139,7 +147,7 @@ impl Ports {
                 state.mark_arrival(packet, queued, rules, random);
             }
         }
-        state.note_arrival(packet.size, lane, moment.at);
+        state.note_arrival(packet.size, lane, now);
         queues.push(state.lane(lane), packet);
         Fate::Queued
     }
@@ -150,15 +158,15 @@ impl Ports {
         &mut self,
         port: u16,
         packet: &mut Packet,
-        moment: Moment,
+        now: Time,
         rules: &Rules,
         random: &mut impl Rng,
         wire: &mut impl Wire,
     ) -> Fate {
         if let Some(trims) = &rules.trims {
-            return self.enqueue_trimming(port, packet, moment, rules, trims, random, wire);
+            return self.enqueue_trimming(port, packet, now, rules, trims, random, wire);
         }
-        self.enqueue_exactly(port, packet, moment, rules, random, wire)
+        self.enqueue_exactly(port, packet, now, rules, random, wire)
     }
 
     /// [`Self::enqueue`] at a switch where flow control keeps packets from being lost.
@@ -167,19 +175,19 @@ impl Ports {
         &mut self,
         exit: Exit,
         packet: &mut Packet,
-        moment: Moment,
+        now: Time,
         rules: &Rules,
         random: &mut impl Rng,
         wire: &mut impl Wire,
     ) -> Fate {
         debug_assert!(!self.is_host, "a host's port is no switch's");
         if self.is_ordered || self.inputs.is_some() {
-            return self.enqueue_exactly(exit.port, packet, moment, rules, random, wire);
+            return self.enqueue_exactly(exit.port, packet, now, rules, random, wire);
         }
         let (index, lane) = (usize::from(exit.port), usize::from(exit.lane));
         let Ports { ports, queues, waiting, turns, buffers, .. } = self;
         let state = &mut ports[index];
-        while state.ready() != 0 && state.free_at < moment.at {
+        while state.ready() != 0 && state.free_at <= now {
             let effect = start_next_lossless(state, index, queues, turns, buffers, false, rules, wire);
             debug_assert_eq!(effect, Effect::None);
         }
@@ -187,12 +195,11 @@ impl Ports {
             && packet.ingress != NO_INGRESS
             && buffers.charge(packet.ingress, rules.lane_in(packet), packet.size) != Charge::Fits
         {
-            return self.enqueue_exactly(exit.port, packet, moment, rules, random, wire);
+            return self.enqueue_exactly(exit.port, packet, now, rules, random, wire);
         }
         if state.ready() == 0 {
-            let goes_first = lane <= rules.top || moment.is_over && lane < rules.first_shared;
-            if state.free_at <= moment.at && goes_first && state.closed >> lane & 1 == 0 {
-                state.free_at = moment.at;
+            if state.free_at <= now && lane < rules.first_shared && state.closed >> lane & 1 == 0 {
+                state.free_at = now;
                 // Stopped lanes may hold something.
                 let waiting = state.queued + u64::from(packet.size);
                 state.stats.note_queue(waiting);
@@ -202,14 +209,14 @@ impl Ports {
             }
             waiting[index / 64] |= 1 << (index % 64);
             // Nothing could go, so the port was idle from its last transmission until now.
-            state.free_at = state.free_at.max(moment.at);
+            state.free_at = state.free_at.max(now);
         }
         if rules.watches_queues && packet.kind == PacketKind::Data {
             state.mark_arrival(packet, queues.bytes(state.lane(lane)), rules, random);
         }
-        state.note_arrival(packet.size, lane, moment.at);
+        state.note_arrival(packet.size, lane, now);
         if state.closed != 0 {
-            state.note_hold(moment.at, false);
+            state.note_hold(now, false);
         }
         queues.push(state.lane(lane), packet);
         Fate::Queued
@@ -221,31 +228,30 @@ impl Ports {
         &mut self,
         port: u16,
         packet: &mut Packet,
-        moment: Moment,
+        now: Time,
         rules: &Rules,
         random: &mut impl Rng,
         wire: &mut impl Wire,
     ) -> Fate {
         let index = usize::from(port);
-        self.advance_port(port, moment.at, rules, wire);
+        self.advance_port(port, after(now), rules, wire);
         let lane = self.lane_out(index, packet, rules);
         if lane >= DATA
             && packet.ingress != NO_INGRESS
             && self.buffers.charge(packet.ingress, rules.lane_in(packet), packet.size) != Charge::Fits
-            && self.charge_exactly(packet, moment, rules, wire) == Fate::Dropped
+            && self.charge_exactly(packet, now, rules, wire) == Fate::Dropped
         {
             return Fate::Dropped;
         }
-        if self.inputs.is_some() && self.waits_at_input(index, lane, packet, moment, rules, random, wire) {
+        if self.inputs.is_some() && self.waits_at_input(index, lane, packet, now, rules, random, wire) {
             return Fate::Queued;
         }
         let state = &mut self.ports[index];
-        let is_idle = state.ready() == 0 && state.free_at <= moment.at;
-        let goes_first = lane <= rules.top || moment.is_over && lane < rules.first_shared;
-        // While something is held up, what leaves another port in this instant may put a PAUSE frame before this packet, or end what holds it.
+        let is_idle = state.ready() == 0 && state.free_at <= now;
+        // While something is held up, what follows from a departure is for all ports to see in their order.
         let is_free = state.closed >> lane & 1 == 0 && !self.is_ordered;
-        if is_idle && goes_first && is_free {
-            state.free_at = moment.at;
+        if is_idle && lane < rules.first_shared && is_free {
+            state.free_at = now;
             let waiting = state.queued + u64::from(packet.size);
             state.stats.note_queue(waiting);
             let effect =
@@ -256,7 +262,7 @@ impl Ports {
         if rules.watches_queues && packet.kind == PacketKind::Data {
             state.mark_arrival(packet, self.queues.bytes(state.lane(lane)), rules, random);
         }
-        self.append(index, lane, packet, moment.at);
+        self.append(index, lane, packet, now);
         Fate::Queued
     }
 
@@ -269,7 +275,7 @@ impl Ports {
         index: usize,
         lane: usize,
         packet: &mut Packet,
-        moment: Moment,
+        now: Time,
         rules: &Rules,
         random: &mut impl Rng,
         wire: &mut impl Wire,
@@ -287,9 +293,9 @@ impl Ports {
             self.ports[index].mark_arrival(packet, queued, rules, random);
         }
         // From now on departures have consequences, so none of those before may be left out.
-        self.advance(moment.at, rules, wire);
+        self.advance(after(now), rules, wire);
         if let Some(inputs) = &mut self.inputs {
-            inputs.push(moment.at, from, (index, lane), *packet);
+            inputs.push(now, from, (index, lane), *packet);
         }
         self.is_ordered = true;
         true
@@ -383,15 +389,9 @@ impl Ports {
 
     /// Ports are advanced one by one, so the account may still hold packets that have left by now. Brings all ports here, then looks again.
     #[inline(never)]
-    fn charge_exactly(
-        &mut self,
-        packet: &Packet,
-        moment: Moment,
-        rules: &Rules,
-        wire: &mut impl Wire,
-    ) -> Fate {
+    fn charge_exactly(&mut self, packet: &Packet, now: Time, rules: &Rules, wire: &mut impl Wire) -> Fate {
         let (ingress, lane) = (packet.ingress, rules.lane_in(packet));
-        self.advance(moment.at, rules, wire);
+        self.advance(after(now), rules, wire);
         let admission = self.buffers.charge_settled(ingress, lane, packet.size);
         if admission.is_lost {
             self.ports[usize::from(ingress)].losses().drops += 1;
@@ -399,7 +399,7 @@ impl Ports {
             return Fate::Dropped;
         }
         if admission.pauses {
-            self.signal(ingress, moment.at);
+            self.signal(ingress, now);
         }
         Fate::Queued
     }
@@ -423,7 +423,7 @@ impl Ports {
     #[inline(never)]
     pub fn on_pause(&mut self, frame: &Packet, now: Time, rules: &Rules, wire: &mut impl Wire) {
         let port = frame.ingress;
-        self.advance_port(port, now, rules, wire);
+        self.advance_port(port, after(now), rules, wire);
         let (paused, closed) = (frame.aux << DATA, self.ports[usize::from(port)].closed);
         self.ports[usize::from(port)].close(paused & !closed, now, self.is_host);
         self.open(port, closed & !paused, now);
@@ -432,7 +432,7 @@ impl Ports {
     /// A credit has come back to a port.
     #[inline(never)]
     pub fn on_credit(&mut self, credit: Credit, now: Time, rules: &Rules, wire: &mut impl Wire) {
-        self.advance_port(credit.port, now, rules, wire);
+        self.advance_port(credit.port, after(now), rules, wire);
         if self.buffers.earn(credit, rules) {
             self.open(credit.port, 1 << (usize::from(credit.lane) + DATA), now);
         }
@@ -487,7 +487,9 @@ impl Ports {
     /// Starts every transmission of the node that begins before `until`; returns when the next one will begin.
     #[inline]
     pub fn advance(&mut self, until: Time, rules: &Rules, wire: &mut impl Wire) -> Option<Time> {
-        self.settle_if_ordered(until, rules, wire);
+        if self.is_ordered {
+            self.advance_in_order(until, rules, wire);
+        }
         let mut next = Time::MAX;
         for word in 0..self.waiting.len() {
             let mut bits = self.waiting[word];
@@ -537,11 +539,11 @@ impl Ports {
         }
     }
 
-    /// Brings all ports to `now`, if what one of them does could concern another.
+    /// Brings all ports to the end of `now`, if what one of them does could concern another.
     #[inline]
     pub fn settle_if_ordered(&mut self, now: Time, rules: &Rules, wire: &mut impl Wire) {
         if self.is_ordered {
-            self.advance_in_order(now, rules, wire);
+            self.advance_in_order(after(now), rules, wire);
         }
     }
 
@@ -572,15 +574,15 @@ impl Ports {
     /// Bytes waiting at a port or being sent there at `now`.
     #[inline]
     pub fn load(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) -> u64 {
-        self.advance_port(port, now, rules, wire);
+        self.advance_port(port, after(now), rules, wire);
         let state = &self.ports[usize::from(port)];
         let sending = if state.free_at > now { u64::from(state.sending) } else { 0 };
         state.waiting() + sending
     }
 
-    /// How much of its channel's rate a port has used lately, in 65,536ths, by what started before `now`; 0 unless rates are estimated.
+    /// How much of its channel's rate a port has used lately, in 65,536ths, by what has started by `now`; 0 unless rates are estimated.
     pub fn utilisation(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) -> u64 {
-        self.advance_port(port, now, rules, wire);
+        self.advance_port(port, after(now), rules, wire);
         let state = &mut self.ports[usize::from(port)];
         state.change_rate(now);
         let rate = state.rate();
@@ -610,7 +612,7 @@ impl Ports {
 
     /// Bytes that a port has sent by `now` and for which no credit has come back; 0 without credits.
     pub fn unreturned(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) -> u64 {
-        self.advance_port(port, now, rules, wire);
+        self.advance_port(port, after(now), rules, wire);
         self.buffers.unreturned(port)
     }
 
@@ -624,7 +626,7 @@ impl Ports {
         rules: &Rules,
         wire: &mut impl Wire,
     ) -> u64 {
-        self.advance_port(port, now, rules, wire);
+        self.advance_port(port, after(now), rules, wire);
         let lane = self.lane_out(usize::from(port), packet, rules);
         self.queues.bytes(self.ports[usize::from(port)].lane(lane))
     }

@@ -50,7 +50,7 @@ pub struct Rules {
     lane_of_class: [u8; MOST_CLASSES],
     /// Virtual channels per class.
     vcs: u8,
-    /// The lane up to which a packet certainly goes before everything that may come in the same instant.
+    /// The lane up to which a packet certainly goes before everything that may come while it waits.
     pub(crate) top: usize,
     /// Most bytes in an output lane.
     pub(crate) buffer: u64,

@@ -24,18 +24,18 @@ fn a_cut_takes_what_waits_what_is_sent_and_what_is_on_the_wire() {
     // A byte per nanosecond, a microsecond of cable, cut from 1250 ns to 3 us.
     let mut node = node(faulty(vec![(ns(1250), ns(3000))], vec![]));
     // Arrives at 1100 ns.
-    node.put(ns(0), 0, data(0, 100), true);
+    node.put(ns(0), 0, data(0, 100));
     // Starts at 300 ns and would arrive at 1400: on the wire.
-    node.put(ns(300), 0, data(1, 100), true);
+    node.put(ns(300), 0, data(1, 100));
     // Being sent from 1200 to 1600 ns, and two that wait for it.
-    node.put(ns(1200), 0, data(2, 400), true);
-    node.put(ns(1210), 0, data(3, 100), true);
-    node.put(ns(1220), 0, ack(4), true);
+    node.put(ns(1200), 0, data(2, 400));
+    node.put(ns(1210), 0, data(3, 100));
+    node.put(ns(1220), 0, ack(4));
     // Come while the channel is cut.
-    node.put(ns(1300), 0, data(5, 100), true);
-    node.put(ns(2999), 0, ack(6), true);
+    node.put(ns(1300), 0, data(5, 100));
+    node.put(ns(2999), 0, ack(6));
     // The wire is whole again: at once.
-    node.put(ns(3000), 0, data(7, 100), true);
+    node.put(ns(3000), 0, data(7, 100));
     assert_eq!(node.advance(ns(9000)), None);
     assert_eq!(node.left.at(10), [(0, 1100), (7, 4100)]);
     let dropped = node.ports.dropped();
@@ -53,9 +53,9 @@ fn a_cut_takes_what_waits_what_is_sent_and_what_is_on_the_wire() {
 fn a_cut_ends_a_transmission_also_where_nothing_follows() {
     for is_looked_at in [false, true] {
         let mut node = node(faulty(vec![(ns(250), ns(900))], vec![]));
-        node.put(ns(200), 0, data(0, 400), true);
+        node.put(ns(200), 0, data(0, 400));
         if is_looked_at {
-            node.put(ns(300), 0, data(1, 100), true);
+            node.put(ns(300), 0, data(1, 100));
         }
         node.advance(ns(9000));
         assert_eq!(node.ports.stats_of(0, ns(9000)).busy, ns(50));
@@ -64,20 +64,18 @@ fn a_cut_ends_a_transmission_also_where_nothing_follows() {
 
 #[test]
 fn nothing_waits_for_a_channel_that_is_cut() {
-    for is_over in [false, true] {
-        let mut node = node(faulty(vec![(ns(100), ns(900))], vec![]));
-        node.put(ns(200), 0, data(0, 400), is_over);
-        node.advance(ns(9000));
-        let stats = node.ports.stats_of(0, ns(9000));
-        assert_eq!((stats.max_queue, stats.lost, stats.busy), (0, 1, ns(0)));
-    }
+    let mut node = node(faulty(vec![(ns(100), ns(900))], vec![]));
+    node.put(ns(200), 0, data(0, 400));
+    node.advance(ns(9000));
+    let stats = node.ports.stats_of(0, ns(9000));
+    assert_eq!((stats.max_queue, stats.lost, stats.busy), (0, 1, ns(0)));
 }
 
 #[test]
 fn cuts_that_overlap_are_one() {
     let mut node = node(faulty(vec![(ns(500), ns(600)), (ns(100), ns(300)), (ns(200), ns(400))], vec![]));
     for (seq, at) in [(0, 0), (1, 150), (2, 350), (3, 400), (4, 550), (5, 600)] {
-        node.put(ns(at), 0, data(seq, 10), true);
+        node.put(ns(at), 0, data(seq, 10));
     }
     node.advance(ns(9000));
     // All that start before the last cut are on the wire when it comes.
@@ -89,7 +87,7 @@ fn packets_are_lost_at_random_at_the_rate_that_was_written() {
     let probability = (0.25 * 2f64.powi(32)) as u32;
     let mut node = node(faulty(vec![], vec![LossySpell { from: ns(0), until: ns(4_000_000), probability }]));
     for seq in 0..40_000u32 {
-        node.put(ns(u64::from(seq) * 200), 0, data(seq, 100), true);
+        node.put(ns(u64::from(seq) * 200), 0, data(seq, 100));
     }
     node.advance(ns(9_000_000));
     let lost = node.ports.dropped().data(DropCause::Fault);
@@ -127,7 +125,7 @@ proptest! {
                 if looks && look {
                     node.advance(ns(now));
                 }
-                node.put(ns(now), 0, data(seq, size), false);
+                node.put(ns(now), 0, data(seq, size));
             }
             node.advance(ns(1_000_000));
             node

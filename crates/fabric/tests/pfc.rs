@@ -174,10 +174,10 @@ fn thresholds_by_hand() {
 #[test]
 fn pause_time_counts_while_something_waits() {
     let mut node = Node::new(&with(pfc(6000, None, Time::ZERO)), 1, vec![spec(0), spec(1)]);
-    node.put(ns(100), 0, pause(0, 1), false);
-    node.put(ns(300), 0, data(0, 200), false);
-    node.put(ns(700), 0, pause(0, 0), false);
-    node.put(ns(800), 0, pause(0, 1), false);
+    node.put(ns(100), 0, pause(0, 1));
+    node.put(ns(300), 0, data(0, 200));
+    node.put(ns(700), 0, pause(0, 0));
+    node.put(ns(800), 0, pause(0, 1));
     node.advance(ns(5000));
     // It waits from 300 to 700; its transmission, begun then, is not stopped at 800.
     let stats = node.ports.stats_of(0, ns(5000));
@@ -192,16 +192,12 @@ fn lanes_that_pause_together_share_a_frame() {
         with(FlowControl::Pfc(Pfc { buffer: Bytes(1000), headroom: Some(Bytes(700)), ..Pfc::default() }));
     fabric.options.classes = classes(&[None, None]);
     let mut node = Node::new(&fabric, 1, vec![spec(0), spec(1)]);
-    node.put(ns(0), 1, pause(1, 3), false);
+    node.put(ns(0), 1, pause(1, 3));
     // Something is on its way back, so that the frame has to wait until 200.
-    node.put(ns(0), 0, data(9, 200), true);
+    node.put(ns(0), 0, data(9, 200));
     for (at, class) in [(10, 0), (20, 1), (30, 0), (40, 1)] {
-        node.put(
-            ns(at),
-            1,
-            Packet { flags: netloom_fabric::Flags::new(class, false), ingress: 0, ..data(0, 200) },
-            true,
-        );
+        let flags = netloom_fabric::Flags::new(class, false);
+        node.put(ns(at), 1, Packet { flags, ingress: 0, ..data(0, 200) });
     }
     node.advance(ns(1000));
     let frames: Vec<(u64, u32)> = (node.left.packets.iter())

@@ -25,7 +25,7 @@ fn one_port(options: FabricOptions) -> Node {
 fn packets_leave_back_to_back_with_exact_arrival_times() {
     let mut node = one_port(options());
     for seq in 0..3 {
-        node.put(ns(50), 0, data(seq, 200), false);
+        node.put(ns(50), 0, data(seq, 200));
     }
     assert_eq!(node.advance(ns(251)), Some(ns(450)));
     assert_eq!(node.left.at(10), [(0, 1250), (1, 1450)]);
@@ -37,9 +37,9 @@ fn packets_leave_back_to_back_with_exact_arrival_times() {
 fn control_overtakes_waiting_data_but_not_a_transmission() {
     for (control_priority, expected) in [(true, [0, 7, 1]), (false, [0, 1, 7])] {
         let mut node = one_port(FabricOptions { control_priority, ..options() });
-        node.put(ns(0), 0, data(0, 200), false);
-        node.put(ns(0), 0, data(1, 200), false);
-        node.put(ns(100), 0, ack(7), false);
+        node.put(ns(0), 0, data(0, 200));
+        node.put(ns(0), 0, data(1, 200));
+        node.put(ns(100), 0, ack(7));
         node.advance(ns(10_000));
         let order: Vec<u32> = node.left.at(10).iter().map(|packet| packet.0).collect();
         assert_eq!(order, expected);
@@ -47,13 +47,13 @@ fn control_overtakes_waiting_data_but_not_a_transmission() {
 }
 
 #[test]
-fn a_packet_arriving_when_a_transmission_would_start_takes_part_in_the_choice() {
+fn what_waits_when_a_transmission_ends_starts_before_what_arrives_then() {
     let mut node = one_port(options());
-    node.put(ns(0), 0, data(0, 200), false);
-    node.put(ns(0), 0, data(1, 200), false);
-    node.put(ns(200), 0, ack(7), false);
+    node.put(ns(0), 0, data(0, 200));
+    node.put(ns(0), 0, data(1, 200));
+    node.put(ns(200), 0, ack(7));
     node.advance(ns(10_000));
-    assert_eq!(node.left.at(10), [(0, 1200), (7, 1264), (1, 1464)]);
+    assert_eq!(node.left.at(10), [(0, 1200), (1, 1400), (7, 1464)]);
 }
 
 /// An ACK that comes at 100 ns waits for the data packet until 200 ns; the next one, which is as large, until 264 ns, and a larger one until 328 ns.
@@ -62,11 +62,11 @@ fn what_goes_first_is_handed_on_early_if_nobody_looks_before_it_begins() {
     for (until, early) in [(0, 1), (200, 1), (201, 2), (265, 3), (1000, 3)] {
         let mut node = one_port(options());
         node.left.unwatched_until = ns(until);
-        node.put(ns(0), 0, data(0, 200), true);
-        node.put(ns(100), 0, ack(7), false);
-        node.put(ns(100), 0, ack(8), false);
-        node.put(ns(110), 0, Packet { size: 100, ..ack(9) }, false);
-        node.put(ns(120), 0, data(1, 200), true);
+        node.put(ns(0), 0, data(0, 200));
+        node.put(ns(100), 0, ack(7));
+        node.put(ns(100), 0, ack(8));
+        node.put(ns(110), 0, Packet { size: 100, ..ack(9) });
+        node.put(ns(120), 0, data(1, 200));
         assert_eq!(node.left.packets.len(), early);
         assert_eq!(node.advance(ns(1000)), None);
         assert_eq!(node.left.at(10), [(0, 1200), (7, 1264), (8, 1328), (9, 1428), (1, 1628)]);
@@ -83,17 +83,17 @@ fn what_is_handed_on_early_waits_until_it_begins() {
     for until in [0, 10_000] {
         let mut node = one_port(options());
         node.left.unwatched_until = ns(until);
-        node.put(ns(0), 0, data(0, 200), true);
-        node.put(ns(1), 0, ack(1), false);
-        node.put(ns(2), 0, ack(2), false);
-        // The first ACK begins at 200 ns; at that instant it still waits.
-        node.put(ns(200), 0, data(3, 100), false);
-        node.put(ns(201), 0, data(4, 100), false);
+        node.put(ns(0), 0, data(0, 200));
+        node.put(ns(1), 0, ack(1));
+        node.put(ns(2), 0, ack(2));
+        // The first ACK begins at 200 ns and waits no more when another packet comes at that instant.
+        node.put(ns(200), 0, data(3, 150));
+        node.put(ns(201), 0, data(4, 20));
         node.advance(ns(5000));
-        assert_eq!(node.ports.stats_of(0, ns(5000)).max_queue, 264);
+        assert_eq!(node.ports.stats_of(0, ns(5000)).max_queue, 234);
         // Nothing is left of it after the port has been idle.
-        node.put(ns(6000), 0, data(5, 300), false);
-        node.put(ns(6001), 0, data(6, 1), false);
+        node.put(ns(6000), 0, data(5, 300));
+        node.put(ns(6001), 0, data(6, 1));
         node.advance(ns(9000));
         assert_eq!(node.ports.stats_of(0, ns(9000)).max_queue, 300);
     }
@@ -102,11 +102,11 @@ fn what_is_handed_on_early_waits_until_it_begins() {
 #[test]
 fn a_full_queue_drops_data_and_never_control() {
     let mut node = one_port(FabricOptions { buffer: Some(Bytes(400)), ..options() });
-    node.put(ns(0), 0, data(0, 200), false);
+    node.put(ns(0), 0, data(0, 200));
     node.advance(ns(1));
-    let fates: Vec<Fate> = (1..4).map(|seq| node.put(ns(1), 0, data(seq, 200), false)).collect();
+    let fates: Vec<Fate> = (1..4).map(|seq| node.put(ns(1), 0, data(seq, 200))).collect();
     assert_eq!(fates, [Fate::Queued, Fate::Queued, Fate::Dropped]);
-    assert_eq!(node.put(ns(1), 0, ack(9), false), Fate::Queued);
+    assert_eq!(node.put(ns(1), 0, ack(9)), Fate::Queued);
 }
 
 #[test]
@@ -115,9 +115,9 @@ fn a_full_queue_trims_what_comes_or_its_last_packet_by_a_fair_coin() {
     let queue = Queue::Trimming(Trimming { control_buffer: Some(Bytes(1 << 30)), ..Trimming::default() });
     let mut node = Node::new(&Fabric { options, queue, ..Fabric::default() }, 1, vec![spec(0)]);
     // One is being sent, and four wait when the others come.
-    node.put(ns(0), 0, data(0, 200), true);
+    node.put(ns(0), 0, data(0, 200));
     for seq in 1..=1000 {
-        assert_eq!(node.put(ns(10), 0, data(seq, 200), false), Fate::Queued);
+        assert_eq!(node.put(ns(10), 0, data(seq, 200)), Fate::Queued);
     }
     node.advance(ns(1_000_000));
     let left: Vec<_> =
@@ -142,10 +142,10 @@ fn ten_headers_go_before_each_data_packet_while_both_wait() {
     let options = FabricOptions { buffer: Some(Bytes(1 << 20)), ..options() };
     let mut node = Node::new(&Fabric { options, queue, ..Fabric::default() }, 1, vec![spec(0)]);
     for seq in 0..30 {
-        node.put(ns(0), 0, ack(1000 + seq), false);
+        node.put(ns(0), 0, ack(1000 + seq));
     }
     for seq in 0..4 {
-        node.put(ns(0), 0, data(seq, 200), false);
+        node.put(ns(0), 0, data(seq, 200));
     }
     node.advance(ns(1_000_000));
     let places: Vec<usize> = node
@@ -156,8 +156,8 @@ fn ten_headers_go_before_each_data_packet_while_both_wait() {
         .filter(|(_, left)| left.2.is_data())
         .map(|(place, _)| place)
         .collect();
-    // With no control packet left, data follows data.
-    assert_eq!(places, [10, 21, 32, 33]);
+    // The first control packet left before there were data. With no control packet left, data follows data.
+    assert_eq!(places, [11, 22, 32, 33]);
 }
 
 #[test]
@@ -167,13 +167,13 @@ fn a_header_without_room_goes_back_once_and_other_control_packets_are_dropped() 
         let options = FabricOptions { buffer: Some(Bytes(400)), ..options() };
         let queue = Queue::Trimming(queue);
         let mut node = Node::new(&Fabric { options, queue, ..Fabric::default() }, 1, vec![spec(0)]);
-        node.put(ns(0), 0, data(0, 400), true);
-        let fates: Vec<Fate> = (1..=4).map(|seq| node.put(ns(1), 0, data(seq, 400), true)).collect();
+        node.put(ns(0), 0, data(0, 400));
+        let fates: Vec<Fate> = (1..=4).map(|seq| node.put(ns(1), 0, data(seq, 400))).collect();
         let without_room = if return_to_sender { Fate::Returned } else { Fate::Dropped };
         assert_eq!(fates, [Fate::Queued, Fate::Queued, Fate::Queued, without_room]);
-        assert_eq!(node.put(ns(2), 0, ack(9), true), Fate::Dropped);
+        assert_eq!(node.put(ns(2), 0, ack(9)), Fate::Dropped);
         let returned = Packet { kind: PacketKind::Returned, ..ack(10) };
-        assert_eq!(node.put(ns(2), 0, returned, true), Fate::Dropped);
+        assert_eq!(node.put(ns(2), 0, returned), Fate::Dropped);
         let (stats, dropped) = (node.ports.stats_of(0, ns(2)), node.ports.dropped());
         let returns = u64::from(return_to_sender);
         assert_eq!((stats.trims, stats.returns, stats.drops), (3, returns, 3 - returns));
@@ -186,9 +186,9 @@ fn without_control_priority_headers_wait_behind_the_data() {
     let options = FabricOptions { buffer: Some(Bytes(400)), control_priority: false, ..options() };
     let queue = Queue::Trimming(Trimming::default());
     let mut node = Node::new(&Fabric { options, queue, ..Fabric::default() }, 1, vec![spec(0)]);
-    node.put(ns(0), 0, data(0, 200), true);
+    node.put(ns(0), 0, data(0, 200));
     for seq in 1..=3 {
-        node.put(ns(1), 0, data(seq, 200), true);
+        node.put(ns(1), 0, data(seq, 200));
     }
     node.advance(ns(10_000));
     let kinds: Vec<PacketKind> = node.left.packets.iter().map(|left| left.2.kind).collect();
@@ -201,7 +201,7 @@ fn a_degraded_link_serves_what_starts_in_its_bad_time_slowly() {
     slow.changes = vec![(ns(100), Rate::from_gbps(2)), (ns(1000), Rate::from_gbps(8))];
     let mut node = Node::new(&lossy(options()), 1, vec![slow]);
     for seq in 0..3 {
-        node.put(ns(0), 0, data(seq, 200), false);
+        node.put(ns(0), 0, data(seq, 200));
     }
     node.advance(ns(10_000));
     // 0–200 fast; 200–1000 at a quarter; from 1000 fast again.
@@ -215,17 +215,18 @@ fn classes_share_by_weight_and_leave_an_idle_share_to_the_others() {
     let mut node = Node::new(&fabric, 1, vec![spec(0)]);
     let of_class = |class: u8| Packet { flags: Flags::new(class, false), ..data(u32::from(class), 200) };
     for _ in 0..500 {
-        node.put(ns(0), 0, of_class(1), false);
-        node.put(ns(0), 0, of_class(2), false);
+        node.put(ns(0), 0, of_class(1));
+        node.put(ns(0), 0, of_class(2));
     }
-    node.put(ns(50_000), 0, of_class(0), false);
+    node.put(ns(50_000), 0, of_class(0));
     node.advance(ns(100_000));
     let count = |left: &[(u32, u64)], class| left.iter().filter(|packet| packet.0 == class).count();
     let left = node.left.at(10);
-    assert_eq!([count(&left, 1), count(&left, 2)], [299, 200]);
-    // The strict one goes as soon as the packet being sent is through: one begun at 49,800, for what comes at 50,000 takes part.
-    assert!(left.contains(&(0, 51_200)));
-    // Class 1 has 201 left, class 2 300: when class 1 is through, class 2 has the whole link.
+    // 499 packets beside the strict one: 99 turns of three and two, then three and one.
+    assert_eq!([count(&left, 1), count(&left, 2)], [300, 199]);
+    // The strict one goes as soon as the packet being sent is through: at 50,000, when it comes, another one has just begun.
+    assert!(left.contains(&(0, 51_400)));
+    // Class 1 has 200 left, class 2 301: when class 1 is through, class 2 has the whole link.
     node.advance(Time::MAX);
     let left = node.left.at(10);
     assert_eq!([count(&left, 1), count(&left, 2)], [500, 500]);
@@ -240,8 +241,8 @@ fn cut_through_hands_on_the_head_unless_the_link_is_slower_than_the_next() {
     for (next, arrival) in [(8, 1050), (4, 1050), (9, 1200)] {
         let spec = netloom_fabric::PortSpec { cut_through_from: Some(Rate::from_gbps(next)), ..spec(0) };
         let mut node = Node::new(&fabric, 1, vec![spec]);
-        node.put(ns(0), 0, data(0, 200), false);
-        node.put(ns(0), 0, data(1, 30), false);
+        node.put(ns(0), 0, data(0, 200));
+        node.put(ns(0), 0, data(1, 30));
         node.advance(ns(1000));
         // A packet shorter than the head has come when it has come.
         assert_eq!(node.left.at(10), [(0, arrival), (1, 1230)]);
@@ -257,7 +258,7 @@ fn a_packet_crosses_k_links_in_one_serialisation_and_k_minus_1_heads() {
         // The last link leads to a host, which wants the whole packet.
         let cut_through_from = (hop < hops).then_some(Rate::from_gbps(8));
         let mut node = Node::new(&fabric, 1, vec![netloom_fabric::PortSpec { cut_through_from, ..spec(0) }]);
-        node.put(at, 0, data(0, 400), true);
+        node.put(at, 0, data(0, 400));
         at = node.left.packets[0].1;
     }
     assert_eq!(at, ns(400 + (hops - 1) * 50 + hops * 1000));
@@ -270,7 +271,7 @@ fn a_packet_keeps_its_virtual_channel_only_on_the_way_to_a_link_of_higher_rank()
         let specs = [from, to].map(|rank| netloom_fabric::PortSpec { rank, ..spec(0) });
         let mut node = Node::new(&fabric, 4, specs.to_vec());
         let came = came.unwrap_or(netloom_fabric::FRESH);
-        node.put(ns(0), 1, Packet { ingress: 0, vc: came, ..data(0, 100) }, true);
+        node.put(ns(0), 1, Packet { ingress: 0, vc: came, ..data(0, 100) });
         node.advance(ns(1000));
         node.left.packets[0].2.vc
     };
@@ -286,7 +287,7 @@ fn what_finds_a_full_output_waits_at_its_input_and_holds_back_what_follows() {
     fabric.options.buffer = Some(Bytes(400));
     let mut node = Node::new(&fabric, 1, (0..4).map(spec).collect());
     let mut put = |at, seq, ingress, port| {
-        node.put(ns(at), port, Packet { ingress, ..data(seq, 200) }, true);
+        node.put(ns(at), port, Packet { ingress, ..data(seq, 200) });
     };
     // The first is sent from 0 to 200, the next two fill the output queue.
     put(0, 0, 2, 1);
@@ -349,7 +350,7 @@ struct Seen {
 }
 
 /// Runs the arrivals, looking at all ports every `window` ns and at `looks`. Under credits, what leaves comes back as a credit
-/// 1500 ns after its transmission began, at the earliest. If it `is_eager`, ports know when an instant is over and when somebody looks next.
+/// 1500 ns after its transmission began, at the earliest. If it `is_eager`, ports know when somebody looks next.
 fn run(fabric: &Fabric, vcs: u8, arrivals: &[Arrival], window: u64, looks: &[u64], is_eager: bool) -> Seen {
     let is_pfc = matches!(fabric.flow_control, FlowControl::Pfc(_) | FlowControl::PfcShared(_));
     let has_credits = matches!(fabric.flow_control, FlowControl::Credits(_));
@@ -387,8 +388,7 @@ fn run(fabric: &Fabric, vcs: u8, arrivals: &[Arrival], window: u64, looks: &[u64
             came += usize::from(!matches!(arrival.packet.kind, PacketKind::Pause | PacketKind::Credit));
             let look = agenda.keys().find(|next| next.1 >= 2).filter(|_| is_eager);
             node.left.unwatched_until = look.map_or(Time::ZERO, |look| Time(look.0));
-            let is_over = is_eager && agenda.keys().next().is_none_or(|next| (next.0, next.1) > (key.0, 1));
-            let fate = node.put(at, arrival.port, arrival.packet, is_over);
+            let fate = node.put(at, arrival.port, arrival.packet);
             fates.push((arrival.packet.seq, fate != Fate::Queued));
         } else {
             node.advance(at);
@@ -509,8 +509,8 @@ fn a_packet_tells_the_next_node_by_which_port_it_comes() {
     ];
     for control in controls {
         let mut node = Node::new(&with(control), 1, vec![spec(0)]);
-        node.put(ns(0), 0, data(0, 100), true);
-        node.put(ns(10), 0, ack(1), true);
+        node.put(ns(0), 0, data(0, 100));
+        node.put(ns(10), 0, ack(1));
         node.advance(ns(5000));
         assert!(node.left.packets.iter().all(|(_, _, packet)| packet.ingress == 7));
     }
@@ -522,9 +522,9 @@ fn a_port_estimates_how_much_of_its_link_it_uses_by_what_has_started() {
     node.ports.estimate_rates(ns(1000), 0.5);
     // A busy link of a byte per nanosecond holds 2000 B. Three packets: one starts at once, two wait.
     for seq in 0..3 {
-        node.put(ns(0), 0, data(seq, 400), true);
+        node.put(ns(0), 0, data(seq, 400));
     }
-    node.put(ns(100), 0, ack(9), true);
+    node.put(ns(100), 0, ack(9));
     let parts = [1, 399, 464, 465, 865, 1000, 2000].map(|at| node.utilisation(ns(at), 0));
     let used = parts.map(|parts| (parts * 2000 + 32_768) / 65_536);
     // The ACK starts at 400, then the others at 464 and 864.
@@ -541,7 +541,7 @@ fn a_port_marks_by_its_own_thresholds_where_it_has_some() {
         let mut node = Node::new(&fabric, 1, vec![spec(0), own]);
         for port in 0..2 {
             for seq in 0..8 {
-                node.put(ns(0), port, data(seq, 200), false);
+                node.put(ns(0), port, data(seq, 200));
             }
         }
         node.advance(ns(10_000));
@@ -550,10 +550,10 @@ fn a_port_marks_by_its_own_thresholds_where_it_has_some() {
         assert_eq!(marks, [0, 1].map(|port| marked[port].len() as u64));
         marked
     };
-    // The first finds nothing; the seventh at the other port is the first to find more than 1000 B.
-    assert_eq!(marked(Mark::Arrival), [vec![1, 2, 3, 4, 5, 6, 7], vec![6, 7]]);
-    // The last leaves nothing behind; the second at the other port is the last to leave more than 1000 B.
-    assert_eq!(marked(Mark::Departure), [vec![0, 1, 2, 3, 4, 5, 6], vec![0, 1]]);
+    // The first is sent at once, the second finds nothing; the eighth at the other port is the first to find more than 1000 B.
+    assert_eq!(marked(Mark::Arrival), [vec![2, 3, 4, 5, 6, 7], vec![7]]);
+    // The first and the last leave nothing behind; the second at the other port is the only one to leave more than 1000 B.
+    assert_eq!(marked(Mark::Departure), [vec![1, 2, 3, 4, 5, 6], vec![1]]);
 }
 
 /// Numbers of the marked packets that have left through a channel.
@@ -583,7 +583,7 @@ fn a_packet_is_marked_by_what_it_leaves_behind_as_it_starts() {
         let mut node = Node::new(&fabric, 1, vec![spec(0), spec(1)]);
         for (seq, &(at, size, class)) in packets.iter().enumerate() {
             let packet = Packet { ingress: 1, flags: Flags::new(class, false), vc: 0, ..data(seq as u32, size * 10) };
-            node.put(ns(at * 10 + 5), 0, packet, true);
+            node.put(ns(at * 10 + 5), 0, packet);
         }
         node.advance(Time::MAX);
         prop_assert_eq!(marked_at(&node, 10), marked_by_lists(&packets, threshold));
@@ -623,8 +623,10 @@ fn marks_at_departure_are_drawn_under_the_runs_seed() {
         let mut node = one_port(FabricOptions { ecn: Some(ecn), ..options() });
         node.rules = node.rules.with_seed(seed);
         for pair in 0..4000 {
-            node.put(ns(pair * 1000), 0, data(pair as u32, 200), false);
-            node.put(ns(pair * 1000), 0, data(1_000_000, 200), false);
+            // The first is sent at once, the second leaves the third behind.
+            for seq in [1_000_000, pair as u32, 1_000_000] {
+                node.put(ns(pair * 1000), 0, data(seq, 200));
+            }
         }
         node.advance(Time::MAX);
         marked_at(&node, 10)

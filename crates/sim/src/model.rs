@@ -33,8 +33,6 @@ pub(crate) struct World {
     pub(crate) transport: Transport,
     /// How packets say of which subflow they are.
     pub(crate) numbering: Numbering,
-    /// Whether a host may have more than one thing to say in answer to what comes.
-    pub(crate) answers_wait: bool,
     pub(crate) watch: Watch,
     /// What is wanted of the gaps between a flow's packets.
     pub(crate) gaps: Gaps,

@@ -146,7 +146,6 @@ pub(crate) trait Engine {
     fn timer(&mut self, at: Time, message: Message);
     fn next_timer(&self) -> Time;
     fn due_timer(&mut self, before: Time) -> Option<(Time, Message)>;
-    fn is_last_of_instant(&self) -> bool;
     fn tally(&mut self, amount: u64);
 }
 
@@ -162,9 +161,6 @@ impl<S: Scheduler<Message>> Engine for S {
     }
     fn due_timer(&mut self, before: Time) -> Option<(Time, Message)> {
         Scheduler::due_timer(self, before)
-    }
-    fn is_last_of_instant(&self) -> bool {
-        Scheduler::is_last_of_instant(self)
     }
     fn tally(&mut self, amount: u64) {
         Scheduler::tally(self, amount);
@@ -198,10 +194,6 @@ impl Scheduler<Message> for AtNic<'_> {
     fn due_timer(&mut self, before: Time) -> Option<(Time, Message)> {
         let (at, _) = self.engine.due_timer(before)?;
         self.timers.waiting.pop().map(|timer| (at, timer.message))
-    }
-
-    fn is_last_of_instant(&self) -> bool {
-        self.engine.is_last_of_instant()
     }
 
     fn tally(&mut self, amount: u64) {

@@ -147,9 +147,6 @@ impl Simulation {
         let watch = Watch::new(&measure, plan.load_until());
         let least = routing.counted_flowcuts().map(|flowcut| flowcut.min_remaining);
         let gaps = Gaps::new(&routing.granularity, &transport, &measure);
-        let options = &transport.options;
-        let answers_wait =
-            transport.pulls() || options.interrupt_interval.is_some() || options.reorder.holds();
         let first_number = if plan.hosts.iter().any(HostWork::is_program) { FIRST_OWN } else { 0 };
         let blueprint = Blueprint::new(&network, faults, seed, first_number);
         let telemetry = transport.telemetry().map(|_| Arc::new(Telemetry::new(network.hosts())));
@@ -162,7 +159,6 @@ impl Simulation {
             epochs,
             transport,
             numbering,
-            answers_wait,
             watch,
             gaps,
             is_driven: false,

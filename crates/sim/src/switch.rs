@@ -8,7 +8,7 @@ pub(crate) mod gauge;
 mod unreachable;
 
 use netloom_engine::{Scheduler, UNFORESEEN};
-use netloom_fabric::{CongestionPoint, Credit, Exit, Fate, Flags, Moment, Packet, PacketKind, Ports};
+use netloom_fabric::{CongestionPoint, Credit, Exit, Fate, Flags, Packet, PacketKind, Ports};
 use netloom_record::Passage;
 use netloom_routing::{Carries, Decider, FlowKey, Forwarding, Header, Hop, Notice, Routing, Row, Tag, View};
 use netloom_topology::{ChannelId, PortId};
@@ -121,16 +121,14 @@ impl Switch {
     ) {
         if TRIMS {
             let exit = self.exit(world, id, now, packet, foreseen, out);
-            let moment = Moment { at: now, is_over: out.is_last_of_instant() };
-            return self.enqueue(world, id, moment, exit.port, packet, out);
+            return self.enqueue(world, id, now, exit.port, packet, out);
         }
         let Some(exit) = self.foreseen_exit(world, packet, foreseen) else {
             return self.forward_unforeseen(world, id, now, packet, out);
         };
-        let moment = Moment { at: now, is_over: out.is_last_of_instant() };
         let Switch { ports, random, .. } = self;
         // Where ways are foreseen nobody asks how long queues are.
-        ports.enqueue_or_drop(exit, packet, moment, &world.rules, random, &mut UnwatchedChannels(out));
+        ports.enqueue_or_drop(exit, packet, now, &world.rules, random, &mut UnwatchedChannels(out));
     }
 
     /// [`Self::forward`] of a packet whose way has not been foreseen, as it may depend on how long queues are.
@@ -144,9 +142,8 @@ impl Switch {
         out: &mut impl Scheduler<Message>,
     ) {
         let exit = self.choose_exit(world, id, now, packet, out);
-        let moment = Moment { at: now, is_over: out.is_last_of_instant() };
         let Switch { ports, random, .. } = self;
-        ports.enqueue_or_drop(exit, packet, moment, &world.rules, random, &mut Channels(out));
+        ports.enqueue_or_drop(exit, packet, now, &world.rules, random, &mut Channels(out));
     }
 
     /// The same under flow control.
@@ -166,9 +163,8 @@ impl Switch {
         // Loads are those of this instant.
         self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
         let exit = self.exit(world, id, now, packet, foreseen, out);
-        let moment = Moment { at: now, is_over: out.is_last_of_instant() };
         let Switch { ports, random, .. } = self;
-        ports.enqueue_lossless(exit, packet, moment, &world.rules, random, &mut Channels(out));
+        ports.enqueue_lossless(exit, packet, now, &world.rules, random, &mut Channels(out));
     }
 
     /// A timer fires.
@@ -325,8 +321,7 @@ impl Switch {
         {
             self.notify(world, id, now, port, packet, feedback, out);
         }
-        let moment = Moment { at: now, is_over: out.is_last_of_instant() };
-        self.enqueue(world, id, moment, port, packet, out);
+        self.enqueue(world, id, now, port, packet, out);
     }
 
     /// The port that a packet takes, among the minimal ones or beyond them.
@@ -465,9 +460,7 @@ impl Switch {
             return self.ports.discard(&notification);
         }
         let way = self.choose_specially(world, id, now, &mut notification, out);
-        // The packet itself is still to come, and may make its port pause in this instant.
-        let moment = Moment { at: now, is_over: false };
-        self.enqueue(world, id, moment, way, &mut notification, out);
+        self.enqueue(world, id, now, way, &mut notification, out);
     }
 
     /// Notes what a congestion notification says about the way to its destination through a port.
@@ -484,15 +477,15 @@ impl Switch {
         &mut self,
         world: &World,
         id: u32,
-        moment: Moment,
+        now: Time,
         port: PortId,
         packet: &mut Packet,
         out: &mut impl Scheduler<Message>,
     ) {
         let Switch { ports, random, .. } = self;
-        let fate = ports.enqueue(port, packet, moment, &world.rules, random, &mut Channels(out));
+        let fate = ports.enqueue(port, packet, now, &world.rules, random, &mut Channels(out));
         if fate == Fate::Returned {
-            self.send_back(world, id, moment.at, packet, out);
+            self.send_back(world, id, now, packet, out);
         }
     }
 
@@ -511,8 +504,7 @@ impl Switch {
         }
         let port = self.choose_specially(world, id, now, packet, out);
         let Switch { ports, random, .. } = self;
-        let moment = Moment { at: now, is_over: false };
-        ports.enqueue(port, packet, moment, &world.rules, random, &mut Channels(out));
+        ports.enqueue(port, packet, now, &world.rules, random, &mut Channels(out));
     }
 
     #[inline]

@@ -119,6 +119,20 @@ fn two_flows_share_a_link_packet_by_packet() {
     }
 }
 
+/// Two hosts send two packets each to a third one whose port holds one packet behind the one being sent. The first sender's second packet
+/// comes when its first one is through, and finds that the other sender's has begun; the last of the four finds no room.
+#[test]
+fn what_ends_at_an_instant_has_left_when_something_arrives_then() {
+    let network = crossbar(3);
+    for (start, dropped) in [(0, 1), (1_000, 1), (PACKET - 1_000, 1), (PACKET, 0)] {
+        let mut config = free("ecmp");
+        config.fabric.options.buffer = Some(Bytes(4160));
+        let plan = messages(&network, &[(0, 2, 2 * 4096, 0), (1, 2, 2 * 4096, start)]);
+        let records = run(network.clone(), config, plan);
+        assert_eq!(records.totals.data.dropped, dropped, "the second one starts at {start} ps");
+    }
+}
+
 #[test]
 fn an_incast_of_k_senders_fills_the_last_link_without_a_gap() {
     let cases: [(Network, Vec<u32>, u32, u64); 3] = [

@@ -3,10 +3,10 @@
 use netloom_units::Time;
 use rand::Rng;
 
-use super::{Ports, is_taken, start_at_once};
+use super::{Ports, after, is_taken, start_at_once};
 use crate::faults::DropCause;
 use crate::packet::{Packet, PacketKind};
-use crate::port::{Fate, Moment, Wire};
+use crate::port::{Fate, Wire};
 use crate::rules::{CONTROL, Rules, Trims};
 
 impl Ports {
@@ -17,24 +17,24 @@ impl Ports {
         &mut self,
         port: u16,
         packet: &mut Packet,
-        moment: Moment,
+        now: Time,
         rules: &Rules,
         trims: &Trims,
         random: &mut impl Rng,
         wire: &mut impl Wire,
     ) -> Fate {
         let index = usize::from(port);
-        self.advance_port(port, moment.at, rules, wire);
+        self.advance_port(port, after(now), rules, wire);
         let lane = rules.trimming_lane(packet);
         let state = &mut self.ports[index];
-        let is_alone = state.occupied == 0 && state.free_at <= moment.at && moment.is_over;
+        let is_alone = state.occupied == 0 && state.free_at <= now;
         if is_alone && lane < rules.first_shared {
             self.turns[index].control = 0;
-            start_at_once(state, packet, moment.at, &mut self.dropped, wire);
+            start_at_once(state, packet, now, &mut self.dropped, wire);
             return Fate::Queued;
         }
         if state.faults().is_some()
-            && is_taken(state, packet, moment.at, &mut self.queues, rules, &mut self.dropped)
+            && is_taken(state, packet, now, &mut self.queues, rules, &mut self.dropped)
         {
             return Fate::Dropped;
         }
@@ -43,14 +43,14 @@ impl Ports {
                 let state = &mut self.ports[index];
                 state.mark_arrival(packet, self.queues.bytes(state.lane(lane)), rules, random);
             }
-            self.append(index, lane, packet, moment.at);
+            self.append(index, lane, packet, now);
             return Fate::Queued;
         }
         if packet.is_data() {
-            self.trim(index, lane, packet, moment.at, rules, trims, random);
+            self.trim(index, lane, packet, now, rules, trims, random);
             let lane = rules.trimming_lane(packet);
             if self.has_room(index, lane, packet, rules, trims) {
-                self.append(index, lane, packet, moment.at);
+                self.append(index, lane, packet, now);
                 return Fate::Queued;
             }
         }

@@ -113,7 +113,6 @@ impl Link {
     }
 
     fn handle(&mut self, at: Time, event: Event) {
-        let is_over = self.agenda.keys().next().is_none_or(|next| next.0 > at);
         match event {
             Event::Up(packet) => {
                 if packet.kind == PacketKind::Pause {
@@ -123,14 +122,14 @@ impl Link {
                     let lane = usize::from(packet.vc);
                     *self.credits_on_way.get_mut(&lane).unwrap() -= u64::from(packet.aux);
                 }
-                self.up.put(at, 0, packet, is_over);
+                self.up.put(at, 0, packet);
             }
             Event::Down(port, packet) => {
                 if packet.kind == PacketKind::Data && port == 1 {
                     *self.on_way.get_mut(&usize::from(packet.flags.class())).unwrap() -=
                         u64::from(packet.size);
                 }
-                self.lost += usize::from(self.down.put(at, port, packet, is_over) == Fate::Dropped);
+                self.lost += usize::from(self.down.put(at, port, packet) == Fate::Dropped);
             }
         }
     }

@@ -4,8 +4,8 @@
 pub mod link;
 
 use netloom_fabric::{
-    Credit, Departure, Fabric, FabricOptions, Fate, FlowControl, Moment, Packet, PacketKind, PortSpec, Ports,
-    Rules, TrafficClass, Wire,
+    Credit, Departure, Fabric, FabricOptions, Fate, FlowControl, Packet, PacketKind, PortSpec, Ports, Rules,
+    TrafficClass, Wire,
 };
 use netloom_units::{Bytes, Rate, Time};
 use rand_pcg::Pcg64Mcg;
@@ -112,13 +112,13 @@ impl Node {
     }
 
     /// A packet, PAUSE frame or credit arrives.
-    pub fn put(&mut self, at: Time, port: u16, mut packet: Packet, is_over: bool) -> Fate {
+    pub fn put(&mut self, at: Time, port: u16, mut packet: Packet) -> Fate {
         let Node { ports, rules, left, random } = self;
         ports.settle_if_ordered(at, rules, left);
         match packet.kind {
             PacketKind::Pause => ports.on_pause(&packet, at, rules, left),
             PacketKind::Credit => ports.on_credit(Credit::from_packet(&packet), at, rules, left),
-            _ => return ports.enqueue(port, &mut packet, Moment { at, is_over }, rules, random, left),
+            _ => return ports.enqueue(port, &mut packet, at, rules, random, left),
         }
         Fate::Queued
     }

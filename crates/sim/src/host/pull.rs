@@ -8,7 +8,6 @@ use netloom_transport::{Congestion, PullWindow, Pulls};
 use netloom_units::Time;
 use netloom_units::memory::push_few;
 
-use super::receive::moment;
 use super::{Host, NIC, flow_in};
 use crate::model::{Channels, Message, World};
 
@@ -157,8 +156,7 @@ impl Host {
                 ..packet
             };
             self.control_sent += 1;
-            let moment = moment(world, now, out);
-            self.nic.enqueue(NIC, &mut pull, moment, &world.rules, &mut self.random, &mut Channels(out));
+            self.nic.enqueue(NIC, &mut pull, now, &world.rules, &mut self.random, &mut Channels(out));
         }
         let Some(pulls) = &mut self.pulls else { return };
         if !pulls.line.is_empty() && pulls.timer.is_none() {

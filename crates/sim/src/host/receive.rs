@@ -1,7 +1,7 @@
 //! The receiving side of a host: takes data, answers it, measures it.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{FRESH, Moment, NO_INGRESS, Packet, PacketKind};
+use netloom_fabric::{FRESH, NO_INGRESS, Packet, PacketKind};
 use netloom_routing::FlowKey;
 use netloom_transport::{Answer, Arrival, Reliability, Reply};
 use netloom_units::Time;
@@ -11,12 +11,6 @@ use super::reorder::Reordering;
 use super::{FIRST_OWN, Host, NIC};
 use crate::driven::Heard;
 use crate::model::{Channels, Message, World};
-
-/// An answer's moment. Data of this instant waits for the NIC to be asked, so nothing but other answers is in its way, and a PULL perhaps. Where
-/// packets are held, one may let others go up behind it, each with its answer.
-pub(super) fn moment(world: &World, now: Time, out: &impl Scheduler<Message>) -> Moment {
-    Moment { at: now, is_over: !world.answers_wait && out.is_last_of_instant() }
-}
 
 impl Host {
     #[inline(always)]
@@ -53,7 +47,7 @@ impl Host {
                 self.reordering.get_or_insert_default().duplicates += 1;
                 let reply = late.note(|seen, count| seen.on_duplicate(transport, count, is_marked));
                 if let Reply::Ack(number) = reply {
-                    self.answer(world, id, moment(world, now, out), packet, PacketKind::Ack, number, out);
+                    self.answer(world, id, now, packet, PacketKind::Ack, number, out);
                 }
                 return;
             }
@@ -85,9 +79,7 @@ impl Host {
             self.complete(world, id, now, slot, key, count);
         }
         if notify {
-            let is_last = earlier.is_none() && reply == Reply::None;
-            let moment = Moment { is_over: is_last && moment(world, now, out).is_over, at: now };
-            self.answer(world, id, moment, packet, PacketKind::Cnp, packet.seq, out);
+            self.answer(world, id, now, packet, PacketKind::Cnp, packet.seq, out);
         }
         if transport.options.ack_every > 1 {
             self.settle_held(world, id, now, slot, earlier, packet, reply, out);
@@ -152,7 +144,7 @@ impl Host {
                 (PacketKind::Nack, number)
             }
         };
-        self.answer_at_once(world, id, moment(world, now, out), packet, kind, number, out);
+        self.answer_at_once(world, id, now, packet, kind, number, out);
     }
 
     /// Sends an ACK, NACK or notification in answer to a data packet; where that is not the common answer to one that has just come.
@@ -162,13 +154,13 @@ impl Host {
         &mut self,
         world: &World,
         id: u32,
-        moment: Moment,
+        now: Time,
         packet: &Packet,
         kind: PacketKind,
         number: u32,
         out: &mut impl Scheduler<Message>,
     ) {
-        self.answer_at_once(world, id, moment, packet, kind, number, out);
+        self.answer_at_once(world, id, now, packet, kind, number, out);
     }
 
     #[inline(always)]
@@ -177,7 +169,7 @@ impl Host {
         &mut self,
         world: &World,
         id: u32,
-        moment: Moment,
+        now: Time,
         packet: &Packet,
         kind: PacketKind,
         number: u32,
@@ -194,7 +186,7 @@ impl Host {
             ..*packet
         };
         self.control_sent += 1;
-        self.nic.enqueue(NIC, &mut answer, moment, &world.rules, &mut self.random, &mut Channels(out));
+        self.nic.enqueue(NIC, &mut answer, now, &world.rules, &mut self.random, &mut Channels(out));
     }
 
     /// A receiver that spares ACKs has got a packet: what waited for its ACK may have to have it first, and the packet may be the one that
@@ -233,8 +225,7 @@ impl Host {
             }
         }
         if let (Some(number), Some((before, _))) = (earlier, waiting) {
-            let moment = Moment { is_over: reply == Reply::None && moment(world, now, out).is_over, at: now };
-            self.answer(world, id, moment, &before, PacketKind::Ack, number, out);
+            self.answer(world, id, now, &before, PacketKind::Ack, number, out);
         }
     }
 
@@ -258,7 +249,7 @@ impl Host {
             Some((packet, _)) => {
                 rare.held.remove(&slot);
                 if let Some(number) = self.receivers.active(slot).receiver.on_ack_delay() {
-                    self.answer(world, id, moment(world, now, out), &packet, PacketKind::Ack, number, out);
+                    self.answer(world, id, now, &packet, PacketKind::Ack, number, out);
                 }
             }
             None => {

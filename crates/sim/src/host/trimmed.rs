@@ -7,7 +7,6 @@ use netloom_routing::{FlowKey, Tag};
 use netloom_transport::Ack;
 use netloom_units::Time;
 
-use super::receive::moment;
 use super::receivers::Place;
 use super::{Host, NIC, answer, flow_in};
 use crate::model::{Channels, Message, World};
@@ -94,7 +93,6 @@ impl Host {
         let mut answer =
             Packet { src: id, dst, tag: tag.bits(), kind, ingress: NO_INGRESS, vc: FRESH, ..*packet };
         self.control_sent += 1;
-        let moment = moment(world, now, out);
-        self.nic.enqueue(NIC, &mut answer, moment, &world.rules, &mut self.random, &mut Channels(out));
+        self.nic.enqueue(NIC, &mut answer, now, &world.rules, &mut self.random, &mut Channels(out));
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{Flags, FlowControl, Moment, NO_INGRESS, Packet, PacketKind};
+use netloom_fabric::{Flags, FlowControl, NO_INGRESS, Packet, PacketKind};
 use netloom_routing::FlowKey;
 use netloom_routing::granularity::conweave::{Between, Flush, Stamp, Verdict, Word};
 use netloom_units::{Bytes, Time};
@@ -148,7 +148,7 @@ impl Switch {
             self.notify(world, id, now, port, packet, feedback, out);
         }
         // What is released or told besides may want the same port in this instant.
-        self.enqueue(world, id, Moment { at: now, is_over: false }, port, packet, out);
+        self.enqueue(world, id, now, port, packet, out);
     }
 
     /// Tells a packet's first switch something.
@@ -182,7 +182,7 @@ impl Switch {
         let bits = signal.tag;
         let port = self.choose_specially(world, id, now, &mut signal, out);
         signal.tag = bits;
-        self.enqueue(world, id, Moment { at: now, is_over: false }, port, &mut signal, out);
+        self.enqueue(world, id, now, port, &mut signal, out);
     }
 
     /// A flow's last switch tells this one, its first, something.

@@ -2,7 +2,7 @@
 //! has their source stopped while a flow drains.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{FRESH, Flags, Moment, NO_INGRESS, Packet, PacketKind};
+use netloom_fabric::{FRESH, Flags, NO_INGRESS, Packet, PacketKind};
 use netloom_routing::granularity::flowcut::Stops;
 use netloom_routing::{Arrival, FlowKey, Placement, Receipt, Signal};
 use netloom_topology::PortId;
@@ -70,8 +70,7 @@ impl Switch {
             true => packet.ingress,
             false => self.choose_specially(world, id, now, &mut ack, out),
         };
-        // The packet itself is still to come, and may make its port pause in this instant.
-        self.enqueue(world, id, Moment { at: now, is_over: false }, port, &mut ack, out);
+        self.enqueue(world, id, now, port, &mut ack, out);
     }
 
     /// An acknowledgement of a data packet that has passed here.
@@ -114,8 +113,7 @@ impl Switch {
             if let Some(signal) = signal {
                 self.tell(world, id, now, ack, None, signal, out);
             }
-            let moment = Moment { at: now, is_over: out.is_last_of_instant() };
-            return self.enqueue(world, id, moment, back, ack, out);
+            return self.enqueue(world, id, now, back, ack, out);
         }
         if is_home {
             let receipt = Receipt { pass: 1, access: Some(access(world, ack.dst)), ..receipt };
@@ -130,8 +128,7 @@ impl Switch {
             ack.tag = 0;
         }
         let port = self.choose_specially(world, id, now, ack, out);
-        let moment = Moment { at: now, is_over: out.is_last_of_instant() };
-        self.enqueue(world, id, moment, port, ack, out);
+        self.enqueue(world, id, now, port, ack, out);
     }
 
     /// A control packet ends here.
@@ -184,10 +181,8 @@ impl Switch {
             ..Packet::EMPTY
         };
         self.control_sent += 1;
-        // The acknowledgement of a switch behind the first one is still to go on.
-        let is_over = port.is_some() && out.is_last_of_instant();
         let port = port.unwrap_or_else(|| self.choose_specially(world, id, now, &mut frame, out));
-        self.enqueue(world, id, Moment { at: now, is_over }, port, &mut frame, out);
+        self.enqueue(world, id, now, port, &mut frame, out);
     }
 }
 
