@@ -1,5 +1,6 @@
 //! Output ports without events: queues that are advanced when touched.
 
+mod links;
 mod trimming;
 
 use std::sync::Arc;
@@ -41,8 +42,10 @@ pub struct Ports {
     dropped: Option<Box<Dropped>>,
     /// If output queues are bounded although nothing is lost: what waits at the inputs.
     inputs: Option<Box<Inputs>>,
-    /// A departure at one port may cause something at another: an input buffer is paused, or a packet waits at its input.
+    /// A departure at one port may cause something at another: an input buffer is paused, a packet waits at its input, or a link is cut some time.
     is_ordered: bool,
+    /// Under flow control: the link of some port is cut some time.
+    has_cuts: bool,
     /// A host: its NIC pulls data instead of queueing it, and its input takes whatever comes.
     is_host: bool,
 }
@@ -57,9 +60,12 @@ impl Ports {
         let turns = if rules.first_in_turn < rules.lanes { vec![turns; count] } else { Vec::new() };
         let is_bounded = rules.is_lossless && !is_host && rules.buffer != u64::MAX;
         let inputs = is_bounded.then(|| Box::new(Inputs::new(count, rules.data_lanes(), rules.buffer)));
+        let is_cut = |spec: &PortSpec| spec.faults.as_ref().is_some_and(|faults| faults.has_cuts());
+        let has_cuts = rules.is_lossless && specs.iter().any(is_cut);
         Ports {
             inputs,
-            is_ordered: false,
+            is_ordered: has_cuts,
+            has_cuts,
             ports: specs.into_iter().enumerate().map(|(index, spec)| Port::new(index, spec, rules)).collect(),
             queues: Queues::new(count * rules.lanes),
             waiting: vec![0; count.div_ceil(64)],
@@ -177,10 +183,11 @@ impl Ports {
             return self.enqueue_exactly(exit.port, packet, moment, rules, random, wire);
         }
         let (index, lane) = (usize::from(exit.port), usize::from(exit.lane));
-        let Ports { ports, queues, waiting, turns, buffers, .. } = self;
+        let Ports { ports, queues, waiting, turns, buffers, dropped, .. } = self;
         let state = &mut ports[index];
         while state.ready() != 0 && state.free_at < moment.at {
-            let effect = start_next_lossless(state, index, queues, turns, buffers, false, rules, wire);
+            let effect =
+                start_next_lossless(state, index, queues, turns, buffers, dropped, false, rules, wire);
             debug_assert_eq!(effect, Effect::None);
         }
         if lane >= DATA
@@ -196,7 +203,8 @@ impl Ports {
                 // Stopped lanes may hold something.
                 let waiting = state.queued + u64::from(packet.size);
                 state.stats.note_queue(waiting);
-                let effect = depart_lossless(state, index, lane, packet, buffers, false, rules, wire);
+                let effect =
+                    depart_lossless(state, index, lane, packet, buffers, dropped, false, rules, wire);
                 debug_assert_eq!(effect, Effect::None);
                 return Fate::Queued;
             }
@@ -229,6 +237,9 @@ impl Ports {
         let index = usize::from(port);
         self.advance_port(port, moment.at, rules, wire);
         let lane = self.lane_out(index, packet, rules);
+        if self.has_cuts && self.is_lost_to_cut(port, packet, moment.at, rules, wire) {
+            return Fate::Dropped;
+        }
         if lane >= DATA
             && packet.ingress != NO_INGRESS
             && self.buffers.charge(packet.ingress, rules.lane_in(packet), packet.size) != Charge::Fits
@@ -239,7 +250,8 @@ impl Ports {
         if self.inputs.is_some() && self.waits_at_input(index, lane, packet, moment, rules, random, wire) {
             return Fate::Queued;
         }
-        let state = &mut self.ports[index];
+        let Ports { ports, buffers, dropped, .. } = self;
+        let state = &mut ports[index];
         let is_idle = state.ready() == 0 && state.free_at <= moment.at;
         let goes_first = lane <= rules.top || moment.is_over && lane < rules.first_shared;
         // While something is held up, what leaves another port in this instant may put a PAUSE frame before this packet, or end what holds it.
@@ -248,8 +260,8 @@ impl Ports {
             state.free_at = moment.at;
             let waiting = state.queued + u64::from(packet.size);
             state.stats.note_queue(waiting);
-            let effect =
-                depart_lossless(state, index, lane, packet, &mut self.buffers, self.is_host, rules, wire);
+            let is_host = self.is_host;
+            let effect = depart_lossless(state, index, lane, packet, buffers, dropped, is_host, rules, wire);
             debug_assert_eq!(effect, Effect::None);
             return Fate::Queued;
         }
@@ -298,11 +310,14 @@ impl Ports {
     /// Room has been made in an output queue: what waited for it at an input goes on, and so does what waited behind that.
     #[cold]
     #[inline(never)]
-    fn move_in(&mut self, now: Time) {
+    fn move_in(&mut self, now: Time, rules: &Rules) {
         loop {
             let Ports { inputs: Some(inputs), ports, queues, .. } = self else { return };
             let Some(next) = inputs.pop(|port, lane| queues.bytes(ports[port].lane(lane))) else { return };
-            self.append(next.port, next.lane, &next.packet, now);
+            match self.has_cuts && self.is_cut(next.port as u16, now) {
+                true => self.lose_charged(next.port, &next.packet, now, rules),
+                false => self.append(next.port, next.lane, &next.packet, now),
+            }
             self.look_at_order();
         }
     }
@@ -353,32 +368,34 @@ impl Ports {
             }
             self.start_ordered(index, rules, wire);
         }
-        let Ports { ports, queues, turns, buffers, is_host, .. } = self;
+        let Ports { ports, queues, turns, buffers, dropped, is_host, .. } = self;
         let state = &mut ports[index];
         while state.ready() != 0 && state.free_at < until {
-            let effect = start_next_lossless(state, index, queues, turns, buffers, *is_host, rules, wire);
+            let effect =
+                start_next_lossless(state, index, queues, turns, buffers, dropped, *is_host, rules, wire);
             debug_assert_eq!(effect, Effect::None);
         }
     }
 
     /// Starts the next transmission of a port that has one ready, while ports are ordered.
     fn start_ordered(&mut self, index: usize, rules: &Rules, wire: &mut impl Wire) {
-        let Ports { ports, queues, turns, buffers, is_host, .. } = self;
+        let Ports { ports, queues, turns, buffers, dropped, is_host, .. } = self;
         let at = ports[index].free_at;
+        let state = &mut ports[index];
         let effect =
-            start_next_lossless(&mut ports[index], index, queues, turns, buffers, *is_host, rules, wire);
+            start_next_lossless(state, index, queues, turns, buffers, dropped, *is_host, rules, wire);
         if let Effect::Resumes(ingress) = effect {
             self.signal(ingress, at);
         }
         if self.inputs.is_some() {
-            self.move_in(at);
+            self.move_in(at, rules);
         }
     }
 
     /// Looks again at whether ports are ordered.
     fn look_at_order(&mut self) {
         let waits = self.inputs.as_ref().is_some_and(|inputs| !inputs.is_empty());
-        self.is_ordered = self.buffers.is_ordered() || waits;
+        self.is_ordered = self.has_cuts || self.buffers.is_ordered() || waits;
     }
 
     /// Ports are advanced one by one, so the account may still hold packets that have left by now. Brings all ports here, then looks again.
@@ -394,8 +411,14 @@ impl Ports {
         self.advance(moment.at, rules, wire);
         let admission = self.buffers.charge_settled(ingress, lane, packet.size);
         if admission.is_lost {
-            self.ports[usize::from(ingress)].losses().drops += 1;
-            self.dropped.get_or_insert_default().note(packet, DropCause::Full);
+            let state = &mut self.ports[usize::from(ingress)];
+            let is_fault = state.faults().is_some_and(|faults| faults.came_back_full);
+            let (count, cause) = match is_fault {
+                true => (&mut state.losses().lost, DropCause::Fault),
+                false => (&mut state.losses().drops, DropCause::Full),
+            };
+            *count += 1;
+            self.dropped.get_or_insert_default().note(packet, cause);
             return Fate::Dropped;
         }
         if admission.pauses {
@@ -411,7 +434,7 @@ impl Ports {
     fn signal(&mut self, ingress: u16, now: Time) {
         self.look_at_order();
         let index = usize::from(ingress);
-        if self.ports[index].occupied >> LINK & 1 == 1 {
+        if self.has_cuts && !self.may_signal(ingress, now) || self.ports[index].occupied >> LINK & 1 == 1 {
             return;
         }
         let size = self.buffers.pause_size();
@@ -446,9 +469,8 @@ impl Ports {
             && let Some(accounts) = self.buffers.accounts()
             && let Some(bytes) = accounts.returns.take(ingress, lane, u32::from(packet.size))
         {
-            let state = &self.ports[usize::from(ingress)];
-            let credit = Credit { port: state.peer, lane: lane as u8, bytes };
-            wire.credit(state.to, state.channel, now + accounts.delay[usize::from(ingress)], credit);
+            let delay = accounts.delay[usize::from(ingress)];
+            send_credit(&self.ports[usize::from(ingress)], lane as u8, now, delay, bytes, wire);
         }
     }
 
@@ -458,9 +480,8 @@ impl Ports {
         let Ports { ports, buffers: Buffers::Credits(accounts), .. } = self else { return };
         let Accounts { returns, delay, .. } = &mut **accounts;
         returns.give_back(until, |ingress, lane, at, bytes| {
-            let state = &ports[usize::from(ingress)];
-            let credit = Credit { port: state.peer, lane, bytes };
-            wire.credit(state.to, state.channel, at + delay[usize::from(ingress)], credit);
+            let index = usize::from(ingress);
+            send_credit(&ports[index], lane, at, delay[index], bytes, wire);
         });
     }
 
@@ -668,9 +689,9 @@ impl Ports {
         if rules.is_lossless {
             let index = usize::from(port);
             let lane = self.lane_out(index, packet, rules);
-            let state = &mut self.ports[index];
-            let effect =
-                depart_lossless(state, index, lane, packet, &mut self.buffers, self.is_host, rules, wire);
+            let Ports { ports, buffers, dropped, is_host, .. } = self;
+            let state = &mut ports[index];
+            let effect = depart_lossless(state, index, lane, packet, buffers, dropped, *is_host, rules, wire);
             debug_assert_eq!(effect, Effect::None);
         } else {
             match state.start(packet, false) {
@@ -711,7 +732,7 @@ impl Ports {
         let mut back = Vec::new();
         // If another cut of the channel lasts since before, it has taken what waited.
         if let Some(from) = state.faults_mut().and_then(|faults| faults.take_flush(cut)) {
-            let leaves = |packet: &Packet| {
+            let leaves = |_: usize, packet: &Packet| {
                 let leaves = from == cut && goes_back(packet);
                 back.extend(leaves.then_some(*packet));
                 leaves
@@ -855,6 +876,7 @@ fn start_next_lossless(
     queues: &mut Queues,
     turns: &mut [Turns],
     buffers: &mut Buffers,
+    dropped: &mut Option<Box<Dropped>>,
     is_host: bool,
     rules: &Rules,
     wire: &mut impl Wire,
@@ -862,7 +884,7 @@ fn start_next_lossless(
     let lane = next_lane(state.ready(), index, queues, turns, rules);
     let (packet, is_empty) = queues.pop(state.lane(lane));
     state.note_start(packet.size, lane, is_empty);
-    depart_lossless(state, index, lane, packet, buffers, is_host, rules, wire)
+    depart_lossless(state, index, lane, packet, buffers, dropped, is_host, rules, wire)
 }
 
 /// Sends a packet at the port's `free_at`, pays for it downstream and gives back its input buffer. Returns what follows from that at another
@@ -875,6 +897,7 @@ fn depart_lossless(
     lane: usize,
     packet: &mut Packet,
     buffers: &mut Buffers,
+    dropped: &mut Option<Box<Dropped>>,
     is_host: bool,
     rules: &Rules,
     wire: &mut impl Wire,
@@ -884,6 +907,8 @@ fn depart_lossless(
             send_pause(state, index, packet, buffers, rules, wire);
         } else if let Some(departure) = state.start(packet, true) {
             wire.depart(departure);
+        } else {
+            dropped.get_or_insert_default().note(packet, DropCause::Fault);
         }
         return Effect::None;
     }
@@ -893,8 +918,10 @@ fn depart_lossless(
         from = (ingress != NO_INGRESS).then(|| (ingress, rules.lane_in(packet)));
         packet.vc = rules.vc_of(lane);
     }
-    // Faults that lose packets are for lossy fabrics.
-    let Some(departure) = state.start(packet, true) else { return Effect::None };
+    let Some(departure) = state.start(packet, true) else {
+        dropped.get_or_insert_default().note(packet, DropCause::Fault);
+        return links::lose(state, (index, lane), packet, (at, from), buffers, is_host, rules, wire);
+    };
     wire.depart(departure);
     let effect = buffers.on_departure(at, size, from, (index as u16, lane - DATA), rules);
     if effect == Effect::OutOfCredit {
@@ -916,9 +943,22 @@ fn send_pause(
 ) {
     frame.aux = buffers.paused_lanes(index as u16);
     let late = state.latency + rules.response;
+    let start = state.free_at;
     if let Some(departure) = state.start(frame, true) {
         let arrival = state.free_at + late;
-        wire.depart(Departure { arrival, ..departure });
+        // One that has come and is not obeyed yet goes with the link, too.
+        if state.faults().is_none_or(|faults| !faults.is_cut_between(start, arrival)) {
+            wire.depart(Departure { arrival, ..departure });
+        }
+    }
+}
+
+/// Sends a credit back from the input of a port at `at`, if the link is not cut on its way.
+#[inline(always)]
+fn send_credit(state: &Port, lane: u8, at: Time, delay: Time, bytes: u32, wire: &mut impl Wire) {
+    let arrival = at + delay;
+    if state.faults().is_none_or(|faults| !faults.is_cut_between(at, arrival)) {
+        wire.credit(state.to, state.channel, arrival, Credit { port: state.peer, lane, bytes });
     }
 }
 
@@ -942,7 +982,7 @@ fn start_next(
         None => {
             dropped.get_or_insert_default().note(packet, DropCause::Fault);
             if let Some(cut) = state.faults_mut().and_then(|faults| faults.flush.take()) {
-                throw_away(state, queues, cut, rules, dropped, |_| false);
+                throw_away(state, queues, cut, rules, dropped, |_, _| false);
             }
         }
     }
@@ -990,7 +1030,7 @@ fn is_taken(
     let Some(faults) = state.faults_mut() else { return false };
     let (flush, is_cut) = (faults.take_flush(now), faults.is_cut(now));
     if let Some(cut) = flush {
-        throw_away(state, queues, cut, rules, dropped, |_| false);
+        throw_away(state, queues, cut, rules, dropped, |_, _| false);
     }
     if is_cut {
         state.losses().lost += 1;
@@ -1001,7 +1041,7 @@ fn is_taken(
     is_cut
 }
 
-/// A cut takes what waits at a port, but for what `leaves`.
+/// A cut takes what waits at a port in its lanes, but for what `leaves`. Signals of the link are not counted.
 #[cold]
 #[inline(never)]
 fn throw_away(
@@ -1010,14 +1050,14 @@ fn throw_away(
     cut: Time,
     rules: &Rules,
     dropped: &mut Option<Box<Dropped>>,
-    mut leaves: impl FnMut(&Packet) -> bool,
+    mut leaves: impl FnMut(usize, &Packet) -> bool,
 ) {
     let free_at = std::mem::replace(&mut state.free_at, cut);
     for lane in 0..rules.lanes {
         while state.occupied >> lane & 1 == 1 {
             let (packet, is_empty) = queues.pop(state.lane(lane));
             state.note_start(packet.size, lane, is_empty);
-            if !leaves(packet) {
+            if !leaves(lane, packet) && !packet.is_of_the_link() {
                 state.losses().lost += 1;
                 dropped.get_or_insert_default().note(packet, DropCause::Fault);
             }
