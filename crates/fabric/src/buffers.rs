@@ -208,6 +208,22 @@ impl Buffers {
         resumes.map_or(Effect::None, |(ingress, _)| Effect::Resumes(ingress))
     }
 
+    /// A packet leaves the input buffer of a port and data lane at `at` without going on, as a fault takes it.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn leave(&mut self, at: Time, size: u16, (ingress, lane): (u16, usize)) -> Effect {
+        let resumes = match self {
+            Buffers::Fixed(fixed) => fixed.release(ingress, lane, size),
+            Buffers::Shared(shared) => shared.release(ingress, lane, size),
+            Buffers::Credits(accounts) => {
+                accounts.returns.note(ingress, lane, at, u32::from(size));
+                false
+            }
+            Buffers::Uncounted => false,
+        };
+        if resumes { Effect::Resumes(ingress) } else { Effect::None }
+    }
+
     /// The credits of every port; `None` where there are none.
     #[inline(always)]
     pub(crate) fn accounts(&mut self) -> Option<&mut Accounts> {
@@ -489,5 +505,14 @@ impl Accounts {
     #[inline(always)]
     fn of(&mut self, port: u16, lane: usize) -> &mut u32 {
         &mut self.credits[usize::from(port) * self.lanes + lane]
+    }
+
+    /// The link of a port is cut: credits of both directions are forgotten. `held`: the bytes that each lane's input buffer holds.
+    #[cold]
+    pub(crate) fn cut(&mut self, port: u16, held: &[u32]) {
+        let first = usize::from(port) * self.lanes;
+        self.credits[first..first + self.lanes].fill(0);
+        let buffer = self.buffer;
+        self.returns.cut(port, held.iter().map(|&held| buffer - held));
     }
 }

@@ -5,7 +5,9 @@
 //! and hosts react is not a port's business. A switch that tells sources takes what waits, in time, and keeps what comes from its ports.
 //!
 //! A port looks at its faults when a packet starts: whether the wire is cut before that packet has arrived is known by then. What waits
-//! when a cut comes is thrown away when the port is next touched, as of the moment of the cut; so faults need no events of their own.
+//! when a cut comes is thrown away when the port is next touched, as of the moment of the cut; so faults need no events of their own. Under
+//! flow control they do, as what is thrown away makes room in the input buffers of other links: see [`Ports::cut_link`](crate::Ports::cut_link).
+//! There a cut takes signals of the link as well, random losses take none of them.
 
 use std::collections::BTreeMap;
 
@@ -24,6 +26,10 @@ pub struct ChannelFaults {
     is_flushed: bool,
     /// A cut at which the port has met a packet too late: what waits goes as of then.
     pub(crate) flush: Option<Time>,
+    /// When the packet that was lost last would have arrived, if the other end notices that it is missing.
+    pub(crate) missed: Option<Time>,
+    /// The link came back while the input buffer of its port was still so full that its neighbour had to pause, and that has not ended yet.
+    pub(crate) came_back_full: bool,
     losses: Vec<LossySpell>,
     random: Stream,
 }
@@ -54,18 +60,22 @@ pub(crate) enum Start {
 
 impl ChannelFaults {
     /// The faults of a channel that is cut in some spells, which may overlap, and loses packets in others; `None` if there are none.
-    pub fn new(mut cuts: Vec<(Time, Time)>, losses: Vec<LossySpell>, random: Stream) -> Option<Self> {
-        cuts.sort_unstable();
-        let mut apart: Vec<(Time, Time)> = Vec::new();
-        for (from, until) in cuts {
-            match apart.last_mut() {
-                Some(last) if from <= last.1 => last.1 = last.1.max(until),
-                _ => apart.push((from, until)),
-            }
-        }
-        apart.reverse();
-        let has_any = !apart.is_empty() || !losses.is_empty();
-        has_any.then_some(ChannelFaults { cuts: apart, is_flushed: false, flush: None, losses, random })
+    pub fn new(cuts: Vec<(Time, Time)>, losses: Vec<LossySpell>, random: Stream) -> Option<Self> {
+        let mut cuts = apart(cuts);
+        cuts.reverse();
+        let has_any = !cuts.is_empty() || !losses.is_empty();
+        let (is_flushed, flush, missed, came_back_full) = (false, None, None, false);
+        has_any.then_some(ChannelFaults { cuts, is_flushed, flush, missed, came_back_full, losses, random })
+    }
+
+    /// Whether the channel is ever cut.
+    pub(crate) fn has_cuts(&self) -> bool {
+        !self.cuts.is_empty()
+    }
+
+    /// Whether what leaves at `at` and arrives at `arrival` is lost because the channel is cut on its way.
+    pub(crate) fn is_cut_between(&self, at: Time, arrival: Time) -> bool {
+        self.cuts.iter().any(|&(from, until)| from < arrival && at < until)
     }
 
     /// Forgets the cuts that were repaired by `now`; returns the one that has come by then, if one has.
@@ -110,8 +120,8 @@ impl ChannelFaults {
         self.cuts.last().map_or(Time::MAX, |&(from, _)| from)
     }
 
-    /// What becomes of a packet that starts at `start` and would have arrived at `end`.
-    pub(crate) fn judge(&mut self, start: Time, end: Time, has_waited: bool) -> Start {
+    /// What becomes of a packet that starts at `start` and would have arrived at `end`. `is_signal`: it is one of the link's own.
+    pub(crate) fn judge(&mut self, start: Time, end: Time, has_waited: bool, is_signal: bool) -> Start {
         if let Some(cut) = self.take_flush(start)
             && has_waited
         {
@@ -121,12 +131,31 @@ impl ChannelFaults {
             return Start::IsCut;
         }
         let random = &mut self.random;
-        let spells = self.losses.iter().filter(|spell| spell.from <= start && start < spell.until);
+        let losses = if is_signal { &[] } else { self.losses.as_slice() };
+        let spells = losses.iter().filter(|spell| spell.from <= start && start < spell.until);
         // Every spell draws, so that what one takes does not shift the draws of another.
         let is_unlucky = spells.fold(false, |lost, spell| lost | (random.next_u32() < spell.probability));
         let is_cut_off = self.cuts.last().is_some_and(|&(from, _)| from < end);
-        if is_unlucky || is_cut_off { Start::LostOnTheWay } else { Start::Arrives }
+        if is_unlucky || is_cut_off {
+            self.missed = (!is_cut_off).then_some(end);
+            Start::LostOnTheWay
+        } else {
+            Start::Arrives
+        }
     }
+}
+
+/// The same spells in order of time, those that overlap or touch as one.
+pub fn apart(mut spells: Vec<(Time, Time)>) -> Vec<(Time, Time)> {
+    spells.sort_unstable();
+    let mut apart: Vec<(Time, Time)> = Vec::new();
+    for (from, until) in spells {
+        match apart.last_mut() {
+            Some(last) if from <= last.1 => last.1 = last.1.max(until),
+            _ => apart.push((from, until)),
+        }
+    }
+    apart
 }
 
 /// Why a packet was dropped.
@@ -134,7 +163,8 @@ impl ChannelFaults {
 pub enum DropCause {
     /// There was no room in a queue or buffer.
     Full,
-    /// The link was cut, or lost it at random, or cuts left it without a route.
+    /// The link was cut, or lost it at random, or cuts left it without a route, or it came by a link that was repaired before the buffer at its
+    /// end had become empty enough.
     Fault,
 }
 

@@ -43,10 +43,14 @@ impl Inputs {
         self.count == 0
     }
 
+    /// Whether nothing waits at the input of a port and data lane.
+    pub(crate) fn is_free(&self, ingress: u16, lane: usize) -> bool {
+        self.queues[usize::from(ingress) * self.lanes + lane].is_empty()
+    }
+
     /// Whether a packet that comes through a port and data lane must wait, if its output lane holds `queued` bytes.
     pub(crate) fn must_wait(&self, ingress: u16, lane: usize, size: u16, queued: u64) -> bool {
-        let queue = &self.queues[usize::from(ingress) * self.lanes + lane];
-        !queue.is_empty() || queued + u64::from(size) > self.limit
+        !self.is_free(ingress, lane) || queued + u64::from(size) > self.limit
     }
 
     /// A packet that came through `packet.ingress` and the data lane `from` waits from now on for an output port and lane.

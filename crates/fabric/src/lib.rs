@@ -36,7 +36,7 @@ mod telemetry;
 
 pub use buffers::check_switch;
 pub use config::{Ecn, EcnAtRate, Fabric, FabricOptions, Mark, TrafficClass};
-pub use faults::{ChannelFaults, DropCause, Dropped, LossySpell};
+pub use faults::{ChannelFaults, DropCause, Dropped, LossySpell, apart};
 pub use flow_control::FlowControl;
 pub use packet::{FRESH, Flags, NO_INGRESS, Packet, PacketKind};
 pub use port::{Credit, Departure, Exit, Fate, LAST_RANK, Port, PortSpec, PortStats, Wire};

@@ -52,6 +52,9 @@ pub enum PacketKind {
     Pause,
     /// Room in an input buffer, see [`Credit`](crate::Credit). Crosses one channel, beside the data.
     Credit,
+    /// In place of a packet that a channel under credits has lost at random: the other end notices that it is missing, as it counts what has
+    /// been sent, and that its room is free again. Written as a [`Credit`](crate::Credit), beside the data.
+    Missed,
     /// Beside the data, too: [`Packet::aux`] is the load of channel [`Packet::src`], as the switch that feeds it has seen it.
     Report,
 }
@@ -267,7 +270,7 @@ impl Packet {
         vc: FRESH,
     };
 
-    /// Whether it concerns the two ends of one link only: a PAUSE frame, a credit or a report.
+    /// Whether it concerns the two ends of one link only: a PAUSE frame, a credit, what says that a packet is missing, or a report.
     #[inline(always)]
     pub fn is_of_the_link(&self) -> bool {
         self.kind.is_of_the_link()

@@ -77,7 +77,12 @@ impl Credit {
         Packet { kind: PacketKind::Credit, ingress: port, vc: lane, aux: bytes, ..Packet::EMPTY }
     }
 
-    /// The credit in a packet of kind [`PacketKind::Credit`].
+    /// Room of a packet that does not arrive, as something that crosses a channel: of the input buffer of this port and lane.
+    pub fn to_missed(self) -> Packet {
+        Packet { kind: PacketKind::Missed, ..self.to_packet() }
+    }
+
+    /// The credit in a packet of kind [`PacketKind::Credit`] or [`PacketKind::Missed`].
     pub fn from_packet(packet: &Packet) -> Credit {
         Credit { port: packet.ingress, lane: packet.vc, bytes: packet.aux }
     }
@@ -89,6 +94,10 @@ pub trait Wire {
     fn depart(&mut self, departure: Departure<'_>);
     /// A credit goes back to node `to` beside channel `channel`.
     fn credit(&mut self, to: u32, channel: u32, arrival: Time, credit: Credit);
+    /// Beside channel `channel` node `to` notices that a packet is missing, which would have filled this room.
+    fn miss(&mut self, to: u32, channel: u32, arrival: Time, room: Credit);
+    /// The link of channel `channel` is up again: node `to` gets credit for all the room that there is at this end.
+    fn grant(&mut self, to: u32, channel: u32, arrival: Time, credit: Credit);
     /// Nobody looks at a port before this instant, and then all ports have come to it: what certainly begins by then may be handed on at once. Zero if that is not known.
     #[inline(always)]
     fn unwatched_until(&self) -> Time {
@@ -143,7 +152,8 @@ pub struct PortStats {
     pub max_queue: u64,
     /// Packets dropped: at the output queue or, in a lossless fabric, at the input buffer of this port.
     pub drops: u64,
-    /// Packets lost on the channel because it was cut, or at random.
+    /// Packets lost on the channel because it was cut, or at random; in a lossless fabric also at the input buffer of this port, if it was
+    /// still too full when its link was repaired.
     pub lost: u64,
     /// Packets marked.
     pub marks: u64,
@@ -672,8 +682,8 @@ impl Port {
             special.estimate(packet, start);
             return Some(span);
         };
-        let verdict = faults.judge(start, start + span.duration + self.latency, has_waited);
-        match verdict {
+        let (end, is_signal) = (start + span.duration + self.latency, packet.is_of_the_link());
+        match faults.judge(start, end, has_waited, is_signal) {
             Start::Arrives => {
                 special.estimate(packet, start);
                 return Some(span);
@@ -695,7 +705,7 @@ impl Port {
                 faults.flush = Some(cut);
             }
         }
-        rare.losses.lost += 1;
+        rare.losses.lost += u64::from(!is_signal);
         None
     }
 

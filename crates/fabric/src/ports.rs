@@ -1,5 +1,6 @@
 //! Output ports without events: queues that are advanced when touched.
 
+mod links;
 mod trimming;
 
 use std::sync::Arc;
@@ -48,8 +49,10 @@ pub struct Ports {
     dropped: Option<Box<Dropped>>,
     /// If output queues are bounded although nothing is lost: what waits at the inputs.
     inputs: Option<Box<Inputs>>,
-    /// A departure at one port may cause something at another: an input buffer is paused, or a packet waits at its input.
+    /// A departure at one port may cause something at another: an input buffer is paused, a packet waits at its input, or a link is cut some time.
     is_ordered: bool,
+    /// Under flow control: the link of some port is cut some time.
+    has_cuts: bool,
     /// A host: its NIC pulls data instead of queueing it, and its input takes whatever comes.
     is_host: bool,
 }
@@ -64,9 +67,12 @@ impl Ports {
         let turns = if rules.first_in_turn < rules.lanes { vec![turns; count] } else { Vec::new() };
         let is_bounded = rules.is_lossless && !is_host && rules.buffer != u64::MAX;
         let inputs = is_bounded.then(|| Box::new(Inputs::new(count, rules.data_lanes(), rules.buffer)));
+        let is_cut = |spec: &PortSpec| spec.faults.as_ref().is_some_and(|faults| faults.has_cuts());
+        let has_cuts = rules.is_lossless && specs.iter().any(is_cut);
         Ports {
             inputs,
-            is_ordered: false,
+            is_ordered: has_cuts,
+            has_cuts,
             ports: specs.into_iter().enumerate().map(|(index, spec)| Port::new(index, spec, rules)).collect(),
             queues: Queues::new(count * rules.lanes),
             waiting: vec![0; count.div_ceil(64)],
@@ -185,10 +191,11 @@ impl Ports {
             return self.enqueue_exactly(exit.port, packet, now, rules, random, wire);
         }
         let (index, lane) = (usize::from(exit.port), usize::from(exit.lane));
-        let Ports { ports, queues, waiting, turns, buffers, .. } = self;
+        let Ports { ports, queues, waiting, turns, buffers, dropped, .. } = self;
         let state = &mut ports[index];
         while state.ready() != 0 && state.free_at <= now {
-            let effect = start_next_lossless(state, index, queues, turns, buffers, false, rules, wire);
+            let effect =
+                start_next_lossless(state, index, queues, turns, buffers, dropped, false, rules, wire);
             debug_assert_eq!(effect, Effect::None);
         }
         if lane >= DATA
@@ -203,7 +210,8 @@ impl Ports {
                 // Stopped lanes may hold something.
                 let waiting = state.queued + u64::from(packet.size);
                 state.stats.note_queue(waiting);
-                let effect = depart_lossless(state, index, lane, packet, 0, buffers, false, rules, wire);
+                let effect =
+                    depart_lossless(state, index, lane, packet, 0, buffers, dropped, false, rules, wire);
                 debug_assert_eq!(effect, Effect::None);
                 return Fate::Queued;
             }
@@ -236,6 +244,9 @@ impl Ports {
         let index = usize::from(port);
         self.advance_port(port, after(now), rules, wire);
         let lane = self.lane_out(index, packet, rules);
+        if self.has_cuts && self.is_lost_to_cut(port, packet, now, rules, wire) {
+            return Fate::Dropped;
+        }
         if lane >= DATA
             && packet.ingress != NO_INGRESS
             && self.buffers.charge(packet.ingress, rules.lane_in(packet), packet.size) != Charge::Fits
@@ -246,7 +257,8 @@ impl Ports {
         if self.inputs.is_some() && self.waits_at_input(index, lane, packet, now, rules, random, wire) {
             return Fate::Queued;
         }
-        let state = &mut self.ports[index];
+        let Ports { ports, buffers, dropped, .. } = self;
+        let state = &mut ports[index];
         let is_idle = state.ready() == 0 && state.free_at <= now;
         // While something is held up, what follows from a departure is for all ports to see in their order.
         let is_free = state.closed >> lane & 1 == 0 && !self.is_ordered;
@@ -254,8 +266,9 @@ impl Ports {
             state.free_at = now;
             let waiting = state.queued + u64::from(packet.size);
             state.stats.note_queue(waiting);
+            let is_host = self.is_host;
             let effect =
-                depart_lossless(state, index, lane, packet, 0, &mut self.buffers, self.is_host, rules, wire);
+                depart_lossless(state, index, lane, packet, 0, buffers, dropped, is_host, rules, wire);
             debug_assert_eq!(effect, Effect::None);
             return Fate::Queued;
         }
@@ -304,11 +317,14 @@ impl Ports {
     /// Room has been made in an output queue: what waited for it at an input goes on, and so does what waited behind that.
     #[cold]
     #[inline(never)]
-    fn move_in(&mut self, now: Time) {
+    fn move_in(&mut self, now: Time, rules: &Rules) {
         loop {
             let Ports { inputs: Some(inputs), ports, queues, .. } = self else { return };
             let Some(next) = inputs.pop(|port, lane| queues.bytes(ports[port].lane(lane))) else { return };
-            self.append(next.port, next.lane, &next.packet, now);
+            match self.has_cuts && self.is_cut(next.port as u16, now) {
+                true => self.lose_charged(next.port, &next.packet, now, rules),
+                false => self.append(next.port, next.lane, &next.packet, now),
+            }
             self.look_at_order();
         }
     }
@@ -359,32 +375,34 @@ impl Ports {
             }
             self.start_ordered(index, rules, wire);
         }
-        let Ports { ports, queues, turns, buffers, is_host, .. } = self;
+        let Ports { ports, queues, turns, buffers, dropped, is_host, .. } = self;
         let state = &mut ports[index];
         while state.ready() != 0 && state.free_at < until {
-            let effect = start_next_lossless(state, index, queues, turns, buffers, *is_host, rules, wire);
+            let effect =
+                start_next_lossless(state, index, queues, turns, buffers, dropped, *is_host, rules, wire);
             debug_assert_eq!(effect, Effect::None);
         }
     }
 
     /// Starts the next transmission of a port that has one ready, while ports are ordered.
     fn start_ordered(&mut self, index: usize, rules: &Rules, wire: &mut impl Wire) {
-        let Ports { ports, queues, turns, buffers, is_host, .. } = self;
+        let Ports { ports, queues, turns, buffers, dropped, is_host, .. } = self;
         let at = ports[index].free_at;
+        let state = &mut ports[index];
         let effect =
-            start_next_lossless(&mut ports[index], index, queues, turns, buffers, *is_host, rules, wire);
+            start_next_lossless(state, index, queues, turns, buffers, dropped, *is_host, rules, wire);
         if let Effect::Resumes(ingress) = effect {
             self.signal(ingress, at);
         }
         if self.inputs.is_some() {
-            self.move_in(at);
+            self.move_in(at, rules);
         }
     }
 
     /// Looks again at whether ports are ordered.
     fn look_at_order(&mut self) {
         let waits = self.inputs.as_ref().is_some_and(|inputs| !inputs.is_empty());
-        self.is_ordered = self.buffers.is_ordered() || waits;
+        self.is_ordered = self.has_cuts || self.buffers.is_ordered() || waits;
     }
 
     /// Ports are advanced one by one, so the account may still hold packets that have left by now. Brings all ports here, then looks again.
@@ -394,8 +412,14 @@ impl Ports {
         self.advance(after(now), rules, wire);
         let admission = self.buffers.charge_settled(ingress, lane, packet.size);
         if admission.is_lost {
-            self.ports[usize::from(ingress)].losses().drops += 1;
-            self.dropped.get_or_insert_default().note(packet, DropCause::Full);
+            let state = &mut self.ports[usize::from(ingress)];
+            let is_fault = state.faults().is_some_and(|faults| faults.came_back_full);
+            let (count, cause) = match is_fault {
+                true => (&mut state.losses().lost, DropCause::Fault),
+                false => (&mut state.losses().drops, DropCause::Full),
+            };
+            *count += 1;
+            self.dropped.get_or_insert_default().note(packet, cause);
             return Fate::Dropped;
         }
         if admission.pauses {
@@ -411,7 +435,7 @@ impl Ports {
     fn signal(&mut self, ingress: u16, now: Time) {
         self.look_at_order();
         let index = usize::from(ingress);
-        if self.ports[index].occupied >> LINK & 1 == 1 {
+        if self.has_cuts && !self.may_signal(ingress, now) || self.ports[index].occupied >> LINK & 1 == 1 {
             return;
         }
         let size = self.buffers.pause_size();
@@ -446,9 +470,8 @@ impl Ports {
             && let Some(accounts) = self.buffers.accounts()
             && let Some(bytes) = accounts.returns.take(ingress, lane, u32::from(packet.size))
         {
-            let state = &self.ports[usize::from(ingress)];
-            let credit = Credit { port: state.peer, lane: lane as u8, bytes };
-            wire.credit(state.to, state.channel, now + accounts.delay[usize::from(ingress)], credit);
+            let delay = accounts.delay[usize::from(ingress)];
+            send_credit(&self.ports[usize::from(ingress)], lane as u8, now, delay, bytes, wire);
         }
     }
 
@@ -458,9 +481,8 @@ impl Ports {
         let Ports { ports, buffers: Buffers::Credits(accounts), .. } = self else { return };
         let Accounts { returns, delay, .. } = &mut **accounts;
         returns.give_back(until, |ingress, lane, at, bytes| {
-            let state = &ports[usize::from(ingress)];
-            let credit = Credit { port: state.peer, lane, bytes };
-            wire.credit(state.to, state.channel, at + delay[usize::from(ingress)], credit);
+            let index = usize::from(ingress);
+            send_credit(&ports[index], lane, at, delay[index], bytes, wire);
         });
     }
 
@@ -670,9 +692,10 @@ impl Ports {
         if rules.is_lossless {
             let index = usize::from(port);
             let lane = self.lane_out(index, packet, rules);
-            let state = &mut self.ports[index];
+            let Ports { ports, buffers, dropped, is_host, .. } = self;
+            let state = &mut ports[index];
             let effect =
-                depart_lossless(state, index, lane, packet, 0, &mut self.buffers, self.is_host, rules, wire);
+                depart_lossless(state, index, lane, packet, 0, buffers, dropped, *is_host, rules, wire);
             debug_assert_eq!(effect, Effect::None);
         } else {
             match state.start(packet, false) {
@@ -713,7 +736,7 @@ impl Ports {
         let mut back = Vec::new();
         // If another cut of the channel lasts since before, it has taken what waited.
         if let Some(from) = state.faults_mut().and_then(|faults| faults.take_flush(cut)) {
-            let leaves = |packet: &Packet| {
+            let leaves = |_: usize, packet: &Packet| {
                 let leaves = from == cut && goes_back(packet);
                 back.extend(leaves.then_some(*packet));
                 leaves
@@ -857,6 +880,7 @@ fn start_next_lossless(
     queues: &mut Queues,
     turns: &mut [Turns],
     buffers: &mut Buffers,
+    dropped: &mut Option<Box<Dropped>>,
     is_host: bool,
     rules: &Rules,
     wire: &mut impl Wire,
@@ -864,7 +888,7 @@ fn start_next_lossless(
     let lane = next_lane(state.ready(), index, queues, turns, rules);
     let Popped { packet, is_last, left } = queues.pop(state.lane(lane));
     state.note_start(packet.size, lane, is_last);
-    depart_lossless(state, index, lane, packet, left, buffers, is_host, rules, wire)
+    depart_lossless(state, index, lane, packet, left, buffers, dropped, is_host, rules, wire)
 }
 
 /// Sends a packet that leaves so many bytes behind in its lane at the port's `free_at`, pays for it downstream and gives back its input buffer.
@@ -878,6 +902,7 @@ fn depart_lossless(
     packet: &mut Packet,
     left: u64,
     buffers: &mut Buffers,
+    dropped: &mut Option<Box<Dropped>>,
     is_host: bool,
     rules: &Rules,
     wire: &mut impl Wire,
@@ -887,6 +912,8 @@ fn depart_lossless(
             send_pause(state, index, packet, buffers, rules, wire);
         } else if let Some(arrival) = state.start(packet, true) {
             wire.depart(state.departure(packet, arrival));
+        } else {
+            dropped.get_or_insert_default().note(packet, DropCause::Fault);
         }
         return Effect::None;
     }
@@ -896,8 +923,10 @@ fn depart_lossless(
         from = (ingress != NO_INGRESS).then(|| (ingress, rules.lane_in(packet)));
         packet.vc = rules.vc_of(lane);
     }
-    // Faults that lose packets are for lossy fabrics.
-    let Some(arrival) = state.start(packet, true) else { return Effect::None };
+    let Some(arrival) = state.start(packet, true) else {
+        dropped.get_or_insert_default().note(packet, DropCause::Fault);
+        return links::lose(state, (index, lane), packet, (at, from), buffers, is_host, rules, wire);
+    };
     if rules.marks_departures {
         state.mark_departure(packet, left, rules);
     }
@@ -922,8 +951,22 @@ fn send_pause(
 ) {
     frame.aux = buffers.paused_lanes(index as u16);
     let late = state.latency + rules.response;
+    let start = state.free_at;
     if state.start(frame, true).is_some() {
-        wire.depart(state.departure(frame, state.free_at + late));
+        let arrival = state.free_at + late;
+        // One that has come and is not obeyed yet goes with the link, too.
+        if state.faults().is_none_or(|faults| !faults.is_cut_between(start, arrival)) {
+            wire.depart(state.departure(frame, arrival));
+        }
+    }
+}
+
+/// Sends a credit back from the input of a port at `at`, if the link is not cut on its way.
+#[inline(always)]
+fn send_credit(state: &Port, lane: u8, at: Time, delay: Time, bytes: u32, wire: &mut impl Wire) {
+    let arrival = at + delay;
+    if state.faults().is_none_or(|faults| !faults.is_cut_between(at, arrival)) {
+        wire.credit(state.to, state.channel, arrival, Credit { port: state.peer, lane, bytes });
     }
 }
 
@@ -952,7 +995,7 @@ fn start_next(
         None => {
             dropped.get_or_insert_default().note(packet, DropCause::Fault);
             if let Some(cut) = state.faults_mut().and_then(|faults| faults.flush.take()) {
-                throw_away(state, queues, cut, rules, dropped, |_| false);
+                throw_away(state, queues, cut, rules, dropped, |_, _| false);
             }
         }
     }
@@ -1000,7 +1043,7 @@ fn is_taken(
     let Some(faults) = state.faults_mut() else { return false };
     let (flush, is_cut) = (faults.take_flush(now), faults.is_cut(now));
     if let Some(cut) = flush {
-        throw_away(state, queues, cut, rules, dropped, |_| false);
+        throw_away(state, queues, cut, rules, dropped, |_, _| false);
     }
     if is_cut {
         state.losses().lost += 1;
@@ -1011,7 +1054,7 @@ fn is_taken(
     is_cut
 }
 
-/// A cut takes what waits at a port, but for what `leaves`.
+/// A cut takes what waits at a port in its lanes, but for what `leaves`. Signals of the link are not counted.
 #[cold]
 #[inline(never)]
 fn throw_away(
@@ -1020,14 +1063,14 @@ fn throw_away(
     cut: Time,
     rules: &Rules,
     dropped: &mut Option<Box<Dropped>>,
-    mut leaves: impl FnMut(&Packet) -> bool,
+    mut leaves: impl FnMut(usize, &Packet) -> bool,
 ) {
     let free_at = std::mem::replace(&mut state.free_at, cut);
     for lane in 0..rules.lanes {
         while state.occupied >> lane & 1 == 1 {
             let Popped { packet, is_last, .. } = queues.pop(state.lane(lane));
             state.note_start(packet.size, lane, is_last);
-            if !leaves(packet) {
+            if !leaves(lane, packet) && !packet.is_of_the_link() {
                 state.losses().lost += 1;
                 dropped.get_or_insert_default().note(packet, DropCause::Fault);
             }

@@ -18,6 +18,8 @@ pub(crate) struct Returns {
     left: Vec<Left>,
     /// What has left buffers that may have a batch; empty but while credits are given back.
     of_batches: Vec<Left>,
+    /// Ports whose links are cut, to which nothing goes back.
+    cut: Vec<u16>,
 }
 
 /// Bytes that have left a buffer and not gone back.
@@ -35,7 +37,28 @@ impl Returns {
     /// Nothing is owed yet. `batch` must leave room for a packet in the buffer, or a sender may wait for ever.
     pub(crate) fn new(ports: usize, lanes: usize, batch: u32) -> Self {
         let accounts = vec![Account::default(); ports * lanes];
-        Returns { lanes, batch, accounts, left: Vec::new(), of_batches: Vec::new() }
+        Returns { lanes, batch, accounts, left: Vec::new(), of_batches: Vec::new(), cut: Vec::new() }
+    }
+
+    /// The link of an input port is cut, and all before has been given back: nothing more is until it is repaired. `rooms`: the bytes that each lane's
+    /// buffer has room for; all of them are owed from now on.
+    #[cold]
+    pub(crate) fn cut(&mut self, ingress: u16, rooms: impl Iterator<Item = u32>) {
+        self.cut.push(ingress);
+        let first = usize::from(ingress) * self.lanes;
+        for (account, room) in self.accounts[first..].iter_mut().zip(rooms) {
+            // What has been noted at this very instant comes on top.
+            account.owed = room - account.noted;
+        }
+    }
+
+    /// The link is repaired: what each lane owes goes back at once.
+    #[cold]
+    pub(crate) fn restore(&mut self, ingress: u16) -> Vec<u32> {
+        self.cut.retain(|&port| port != ingress);
+        let first = usize::from(ingress) * self.lanes;
+        let accounts = &mut self.accounts[first..first + self.lanes];
+        accounts.iter_mut().map(|account| std::mem::take(&mut account.owed)).collect()
     }
 
     /// A packet leaves the buffer of an input port and lane at `at`.
@@ -51,7 +74,7 @@ impl Returns {
     pub(crate) fn take(&mut self, ingress: u16, lane: usize, bytes: u32) -> Option<u32> {
         let Account { owed, .. } = &mut self.accounts[usize::from(ingress) * self.lanes + lane];
         *owed += bytes;
-        (*owed >= self.batch).then(|| std::mem::take(owed))
+        (*owed >= self.batch && !self.cut.contains(&ingress)).then(|| std::mem::take(owed))
     }
 
     /// Whether something has left since the last time.
@@ -62,7 +85,7 @@ impl Returns {
 
     /// All ports have started everything before `until`: gives back the batches that are full by then, in order of time.
     pub(crate) fn give_back(&mut self, until: Time, mut credit: impl FnMut(u16, u8, Time, u32)) {
-        let Returns { lanes, batch, accounts, left, of_batches } = self;
+        let Returns { lanes, batch, accounts, left, of_batches, cut } = self;
         let mut later = 0;
         for place in 0..left.len() {
             let (at, account, bytes) = left[place];
@@ -91,7 +114,9 @@ impl Returns {
             let is_whole = departures.peek().is_none_or(|&(next, other, _)| (next, other) != (at, account));
             if is_whole && *owed >= *batch {
                 let (ingress, lane) = (account as usize / *lanes, account as usize % *lanes);
-                credit(ingress as u16, lane as u8, at, std::mem::take(owed));
+                if !cut.contains(&(ingress as u16)) {
+                    credit(ingress as u16, lane as u8, at, std::mem::take(owed));
+                }
             }
         }
     }

@@ -112,7 +112,7 @@ impl Rules {
         };
         let mut lane_of_kind = [if options.control_priority { CONTROL } else { DATA } as u8; KINDS];
         lane_of_kind[PacketKind::Data as usize] = DATA as u8;
-        for kind in [PacketKind::Pause, PacketKind::Credit, PacketKind::Report] {
+        for kind in [PacketKind::Pause, PacketKind::Credit, PacketKind::Missed, PacketKind::Report] {
             lane_of_kind[kind as usize] = LINK as u8;
         }
         let (mut buffer, mut trims) = (options.buffer.map_or(u64::MAX, |buffer| buffer.0), None);

@@ -372,7 +372,6 @@ fn sim_problem(error: &SimError, document: &Node) -> Problem {
         SimError::Transport(error) => invalid_problem(error, "transport", document),
         SimError::Fault(error) => invalid_problem(error, "faults", document),
         SimError::Measure(error) => invalid_problem(error, "measure", document),
-        SimError::ErrorRates(reason) => located(document, "topology", "", reason),
         SimError::Unreachable(reason) => located(document, "faults", "", reason),
     }
 }

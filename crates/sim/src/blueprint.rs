@@ -3,6 +3,7 @@
 //! A host or switch that nothing reaches costs nothing but its place, and what reaches a node finds it as it would have stood there from the
 //! beginning: a node does nothing by itself, and its random streams are its own.
 
+use netloom_engine::{END_OF_TIME, Scheduler};
 use netloom_fabric::{FlowControl, LAST_RANK, PortSpec, Ports, check_switch};
 use netloom_routing::{Decider, Placement, channels};
 use netloom_topology::{ChannelId, Network, NodeId, PortId};
@@ -11,7 +12,7 @@ use netloom_workload::HostWork;
 
 use crate::fault::Faults;
 use crate::host::{Host, Queue};
-use crate::model::{Node, World};
+use crate::model::{Message, Node, World};
 use crate::reports::Reports;
 use crate::sampler::Sampler;
 use crate::switch::{CongestionPoints, Duties, Held, Switch, Told, Trains};
@@ -106,7 +107,7 @@ impl World {
             control_sent: 0,
             control_received: 0,
             held: Held::default(),
-            duties: self.duties(has_hosts, sampler.is_some() || !told.is_empty()),
+            duties: self.duties(has_hosts, sampler.is_some() || !told.is_empty() || self.watches_links(id)),
             sampler,
             told,
             gauge: self.gaps.at_switches.then(Box::default),
@@ -115,7 +116,7 @@ impl World {
         }
     }
 
-    /// `looks`: it takes samples or traces, or tells of cut links.
+    /// `looks`: it takes samples or traces, or does something when links are cut.
     fn duties(&self, has_hosts: bool, looks: bool) -> Duties {
         let World { fabric, forwarding, epochs, routing, rules, gaps, .. } = self;
         // Where only first switches count, those between them carry acknowledgements like any packet.
@@ -134,6 +135,24 @@ impl World {
             Duties::Plain
         } else {
             Duties::Trims
+        }
+    }
+
+    /// Whether a node does something when links of its are cut and repaired: under flow control.
+    pub(crate) fn watches_links(&self, id: NodeId) -> bool {
+        self.rules.is_lossless() && self.blueprint.faults.cuts_at(&self.network, id).next().is_some()
+    }
+
+    /// Sets the timers of a node for cuts and repairs of its links, if it does something then.
+    pub(crate) fn watch_links(&self, id: NodeId, out: &mut impl Scheduler<Message>) {
+        if !self.rules.is_lossless() {
+            return;
+        }
+        for (port, from, until) in self.blueprint.faults.cuts_at(&self.network, id) {
+            let instants = [(from, true), (until, false)].into_iter();
+            for (at, is_cut) in instants.filter(|&(at, _)| at < END_OF_TIME) {
+                out.timer(at, Message::Link { port, is_cut });
+            }
         }
     }
 

@@ -111,6 +111,14 @@ impl Epochs {
         self.forwarding(self.begin.partition_point(|&(from, _)| from <= now), first)
     }
 
+    /// All routes of the run, each once, with the instant from which on they are first used.
+    pub(crate) fn all<'a>(&'a self, first: &'a Forwarding) -> Vec<(Time, &'a Forwarding)> {
+        let begins = |number: usize| self.begin.iter().find(|&&(_, laid)| laid == Some(number));
+        let later = self.forwardings.iter().enumerate();
+        let later = later.filter_map(|(number, laid)| begins(number).map(|&(from, _)| (from, laid)));
+        [(Time::ZERO, first)].into_iter().chain(later).collect()
+    }
+
     /// The routes after the last change.
     pub(crate) fn last<'a>(&'a self, first: &'a Forwarding) -> &'a Forwarding {
         self.forwarding(self.begin.len(), first)

@@ -1,6 +1,7 @@
 //! Links that are slow, lossy or gone, for a while or for good.
 
-use netloom_fabric::{ChannelFaults, LossySpell};
+use netloom_engine::END_OF_TIME;
+use netloom_fabric::{ChannelFaults, LossySpell, apart};
 use netloom_routing::{RouteTable, Routing};
 use netloom_topology::{ChannelId, LinkId, Network, NodeId, PortId};
 use netloom_transport::Transport;
@@ -133,8 +134,8 @@ pub(crate) struct Faults {
     signalling: Option<usize>,
     /// Whether links of the network lose packets by themselves.
     has_error_rates: bool,
-    /// The first fault that loses packets.
-    losing: Option<usize>,
+    /// Whether some fault loses packets.
+    is_losing: bool,
     /// The first cut of the run's middle that nobody repairs and that routing does not get around.
     endless: Option<usize>,
     /// The first one that routing may get around.
@@ -165,7 +166,7 @@ impl Faults {
             signals: ByChannel::default(),
             signalling: None,
             has_error_rates: !network.error_rates().is_empty(),
-            losing: None,
+            is_losing: false,
             endless: None,
             rerouted: None,
             withdrawals: Vec::new(),
@@ -228,7 +229,7 @@ impl Faults {
             }
         }
         self.signalling = self.signalling.or(is_told.then_some(index));
-        self.losing = self.losing.or(Some(index));
+        self.is_losing = true;
         // No route gets around a host's own link.
         let ends = |link: LinkId| [network.links()[link as usize].a, network.links()[link as usize].b];
         let takes_hosts = links.iter().any(|&link| ends(link).iter().any(|&node| network.is_host(node)));
@@ -289,23 +290,18 @@ impl Faults {
         for channel in choice.channels(network, seed, index, false)? {
             self.losses.entry(channel).or_default().push(spell);
         }
-        self.losing = self.losing.or(Some(index));
+        self.is_losing = true;
         Ok(())
     }
 
     /// Whether packets are lost because of a fault, or of a link's error rate.
     pub(crate) fn lose_packets(&self) -> bool {
-        self.losing.is_some() || self.has_error_rates
+        self.is_losing || self.has_error_rates
     }
 
-    /// Refuses what the rest of the run cannot bear: packets lost in a lossless fabric, and a cut for good in a run without an end, in
-    /// which flows that nobody can serve would be repeated for ever.
-    pub(crate) fn check(&self, is_lossless: bool, until: Option<Time>) -> Result<(), Invalid> {
-        if let Some(index) = self.losing.filter(|_| is_lossless) {
-            let expected = "nothing that loses packets while the run goes on in a lossless fabric (fabric.flow_control.kind = \"lossy\", or a cut \
-                            of the whole run: no `from`, no `until`)";
-            return Err(Invalid::new("kind", expected, "one that does").within(&index.to_string()));
-        }
+    /// Refuses what the rest of the run cannot bear: a cut for good in a run without an end, in which flows that nobody can serve would be repeated
+    /// for ever.
+    pub(crate) fn check(&self, until: Option<Time>) -> Result<(), Invalid> {
         if let Some(index) = self.endless.filter(|_| until.is_none()) {
             let expected = "the moment of the repair, as flows that need the link would never end; or routes that get around it \
                             (`reroute_after`; no route gets around a host's link); or a run with an end (`until` in [measure])";
@@ -354,6 +350,31 @@ impl Faults {
         }
         let random = random::Node::Losses.stream(seed, u64::from(channel));
         ChannelFaults::new(cuts.to_vec(), losses.to_vec(), random).map(Box::new)
+    }
+
+    /// The cuts of a node's links in the middle of the run, those that overlap as one: port, from, until.
+    pub(crate) fn cuts_at(
+        &self,
+        network: &Network,
+        node: NodeId,
+    ) -> impl Iterator<Item = (PortId, Time, Time)> {
+        let ports = (0..).zip(if self.cuts.is_empty() { &[] } else { network.ports(node) });
+        ports.flat_map(|(port, &channel)| {
+            let spells = apart(of(&self.cuts, channel).to_vec());
+            spells.into_iter().map(move |(from, until)| (port, from, until))
+        })
+    }
+
+    /// Whether a channel is cut at some instant from `from` on.
+    pub(crate) fn is_cut_from(&self, channel: ChannelId, from: Time) -> bool {
+        of(&self.cuts, channel).iter().any(|&(begin, _)| begin >= from)
+    }
+
+    /// From when on nothing about the network changes any more, as far as that is before the end of time.
+    pub(crate) fn last_change(&self) -> Time {
+        let cuts = self.cuts.values().flatten().flat_map(|&(from, until)| [from, until]);
+        let routes = self.withdrawals.iter().flat_map(|spell| [spell.from, spell.until]);
+        cuts.chain(routes).filter(|&instant| instant < END_OF_TIME).max().unwrap_or(Time::ZERO)
     }
 
     /// The ports of a node whose cuts it tells sources of, and when: port, from, until.

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use netloom_engine::{Handler, Messages, Model, NodeIndex, Scheduler, TIMER, Turn, UNFORESEEN};
 use netloom_fabric::{Credit, Departure, Fabric, Packet, Ports, Rules, Telemetry, Wire};
 use netloom_routing::{Forwarding, Routing};
-use netloom_topology::{HostId, Network, NodeId};
+use netloom_topology::{HostId, Network, NodeId, PortId};
 use netloom_transport::Transport;
 use netloom_units::{Bytes, Time};
 
@@ -124,6 +124,10 @@ pub(crate) enum Message {
     Reorder { src: u32, flow: u32 },
     /// How long a switch holds packets of a flow back.
     Flush { src: u32, flow: u32 },
+    /// Under flow control: the link of a port is cut, or repaired.
+    Link { port: PortId, is_cut: bool },
+    /// Crosses a channel when its link has been repaired: credit for all the room at its end. No event of the run, as it may come of no work.
+    Grant(Credit),
     /// The timer of a destination's rate limiter.
     Limiter { dst: u32 },
     /// A timer of a server's NIC is due.
@@ -213,6 +217,16 @@ impl<S: Scheduler<Message>> Wire for Channels<'_, S> {
     fn credit(&mut self, to: u32, channel: u32, arrival: Time, credit: Credit) {
         self.0.send(to, channel | BESIDE, arrival, Message::Packet(credit.to_packet()));
     }
+
+    #[cold]
+    fn miss(&mut self, to: u32, channel: u32, arrival: Time, room: Credit) {
+        self.0.send(to, channel | BESIDE, arrival, Message::Packet(room.to_missed()));
+    }
+
+    #[cold]
+    fn grant(&mut self, to: u32, channel: u32, arrival: Time, credit: Credit) {
+        self.0.send(to, channel | BESIDE, arrival, Message::Grant(credit));
+    }
 }
 
 /// The same where nobody asks about ports before the end of the running turn.
@@ -227,6 +241,16 @@ impl<S: Scheduler<Message>> Wire for UnwatchedChannels<'_, S> {
     #[inline(always)]
     fn credit(&mut self, to: u32, channel: u32, arrival: Time, credit: Credit) {
         Channels(&mut *self.0).credit(to, channel, arrival, credit);
+    }
+
+    #[cold]
+    fn miss(&mut self, to: u32, channel: u32, arrival: Time, room: Credit) {
+        Channels(&mut *self.0).miss(to, channel, arrival, room);
+    }
+
+    #[cold]
+    fn grant(&mut self, to: u32, channel: u32, arrival: Time, credit: Credit) {
+        Channels(&mut *self.0).grant(to, channel, arrival, credit);
     }
 
     #[inline(always)]
@@ -267,11 +291,19 @@ impl Model for World {
         true
     }
 
-    fn start(&self, node: &mut Node, _: NodeIndex, out: &mut impl Scheduler<Message>) {
+    fn start(&self, node: &mut Node, id: NodeIndex, out: &mut impl Scheduler<Message>) {
         match node {
             Node::Host(host) => host.start(out),
-            Node::Server(server) => server.start(out),
-            Node::Switch(_) | Node::Untouched | Node::InServer => {}
+            Node::Server(server) => return server.start(self, out),
+            Node::InServer => return,
+            Node::Switch(_) | Node::Untouched => {}
+        }
+        if self.watches_links(id) {
+            self.watch_links(id, out);
+            // What it knows of its links begins with the run.
+            if matches!(node, Node::Untouched) {
+                *node = self.make(id);
+            }
         }
     }
 
@@ -415,7 +447,7 @@ impl Handler<Message> for AtHost<'_> {
         _: u32,
         out: &mut impl Scheduler<Message>,
     ) {
-        debug_assert!(source == TIMER || matches!(message, Message::Packet(_)));
+        debug_assert!(source == TIMER || matches!(message, Message::Packet(_) | Message::Grant(_)));
         self.host.handle_in_turn(self.world, self.id, at, message, out);
     }
 }

@@ -151,7 +151,7 @@ impl Tracer {
             PacketKind::Xon => "xon",
             PacketKind::Cnp => "cnp",
             PacketKind::Pause => "pause",
-            PacketKind::Credit | PacketKind::Report => return,
+            PacketKind::Credit | PacketKind::Missed | PacketKind::Report => return,
         };
         self.rows.push(TraceRecord {
             time: at,

@@ -237,7 +237,10 @@ impl Server {
         self.nics.iter_mut().for_each(|nic| nic.host.nic.note_drain(until));
     }
 
-    pub(crate) fn start(&mut self, engine: &mut dyn Engine) {
+    pub(crate) fn start(&mut self, world: &World, engine: &mut dyn Engine) {
+        for (rail, Nic { id, timers, .. }) in (0..).zip(&mut self.nics) {
+            world.watch_links(*id, &mut AtNic { engine: &mut *engine, timers, rail });
+        }
         self.upcoming = self.work.next_timed();
         if self.work.is_program() {
             engine.timer(Time::ZERO, Message::Start);
@@ -270,7 +273,7 @@ impl Server {
             }
         }
         match message {
-            Message::Packet(_) => {
+            Message::Packet(_) | Message::Grant(_) => {
                 let nic = world.network.channel(source & !BESIDE).to;
                 let rail = world.servers().rails.server(nic).1;
                 self.at_nic(world, rail, now, message, engine);

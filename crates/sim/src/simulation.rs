@@ -55,9 +55,6 @@ pub enum SimError {
     /// The cut links leave somebody unreachable.
     #[error("faults: {0}")]
     Unreachable(String),
-    /// The links of a lossless fabric have error rates.
-    #[error("topology: {0}")]
-    ErrorRates(String),
     /// What to measure makes no sense.
     #[error("measure.{0}")]
     Measure(Invalid),
@@ -141,7 +138,7 @@ impl Simulation {
         let epochs = epochs.map_err(SimError::Fault)?;
         let last = epochs.last(&forwarding).table();
         faults.check_last(last, measure.until).map_err(SimError::Fault)?;
-        let vcs = virtual_channels(&fabric, &network, &forwarding)?;
+        let vcs = virtual_channels(&fabric, &network, &epochs.all(&forwarding))?;
         let rules = Rules::new(&fabric, largest, vcs).with_seed(seed);
         let rules = if faults.lose_packets() { rules.with_faults() } else { rules };
         let watch = Watch::new(&measure, plan.load_until());
@@ -347,22 +344,29 @@ pub fn layers_seed(seed: u64) -> u64 {
     random::Node::Layers.stream(seed, 0).next_u64()
 }
 
-/// Virtual channels per class of a fabric, such that its routes cannot deadlock.
-fn virtual_channels(fabric: &Fabric, network: &Network, forwarding: &Forwarding) -> Result<u8, SimError> {
+/// Virtual channels per class of a fabric, such that none of the routes by which a run goes at its times can deadlock.
+fn virtual_channels(
+    fabric: &Fabric,
+    network: &Network,
+    forwardings: &[(Time, &Forwarding)],
+) -> Result<u8, SimError> {
     let flow_control = &fabric.flow_control;
     if flow_control.may_deadlock() {
         return Ok(flow_control.vcs().unwrap_or(1));
     }
     let most = flow_control.most_vcs(fabric.classes());
     if flow_control.vcs().is_none() {
-        let needed = forwarding.vcs_without_cycle(network);
+        let needed = forwardings.iter().map(|(_, forwarding)| forwarding.vcs_without_cycle(network));
+        let needed = needed.max().unwrap_or(1);
         if needed <= most {
             return Ok(needed);
         }
     }
-    let Some(cycle) = forwarding.find_cycle(network, flow_control.vcs().unwrap_or(1)) else {
-        return Ok(flow_control.vcs().unwrap_or(1));
-    };
+    let vcs = flow_control.vcs().unwrap_or(1);
+    let cycles = forwardings.iter().map(|&(from, forwarding)| {
+        forwarding.find_cycle(network, vcs).map(|cycle| (from, forwarding, cycle))
+    });
+    let Some((from, forwarding, cycle)) = cycles.flatten().next() else { return Ok(vcs) };
     let needed = forwarding.vcs_needed(network);
     let mut names: Vec<String> = Vec::new();
     for &(channel, vc) in cycle.iter().take(8) {
@@ -370,8 +374,9 @@ fn virtual_channels(fabric: &Fabric, network: &Network, forwarding: &Forwarding)
         names.push(channel_name(network, channel) + &vc);
     }
     let more = if cycle.len() > names.len() { ", …" } else { "" };
+    let when = if from == Time::ZERO { String::new() } else { format!(" from {from} on") };
     Err(SimError::MayDeadlock(format!(
-        "the routes can deadlock: channels {}{more} wait for each other in a cycle; expected {needed} virtual channels (at most \
+        "the routes{when} can deadlock: channels {}{more} wait for each other in a cycle; expected {needed} virtual channels (at most \
          {most} here), or `allow_deadlock = true` to run all the same",
         names.join(", ")
     )))

@@ -18,8 +18,10 @@ use crate::model::{Node, World};
 /// That no message has crossed a channel for long does not suffice: a program may be calculating, or the next message be meant to start
 /// much later. So no calculation may be under way, and something must have happened many times without a message coming of it.
 pub(crate) struct Stall {
-    /// Only a user who allows deadlocks gets one.
+    /// Only a user who allows deadlocks gets one, and perhaps packets under way while routes change.
     is_possible: bool,
+    /// What waits may wait for a repair until then.
+    from: Time,
     messages: u64,
     since: Time,
     /// How often something has happened since the last message.
@@ -32,8 +34,10 @@ impl Stall {
     const LOOKS: u32 = 100;
 
     pub(crate) fn new(world: &World) -> Self {
-        let is_possible = world.rules.is_lossless() && world.fabric.flow_control.may_deadlock();
-        Stall { is_possible, messages: 0, since: Time::ZERO, looks: 0 }
+        let may_deadlock = world.fabric.flow_control.may_deadlock() || !world.epochs.is_empty();
+        let is_possible = world.rules.is_lossless() && may_deadlock;
+        let from = world.blueprint.faults.last_change();
+        Stall { is_possible, from, messages: 0, since: Time::ZERO, looks: 0 }
     }
 
     /// Whether the run, at `now` and after so many messages, stands still. Asked whenever something has happened.
@@ -45,7 +49,7 @@ impl Stall {
             *self = Stall { messages, since: now, looks: 0, ..*self };
         }
         self.looks += 1;
-        self.looks > Self::LOOKS && now > self.since + Self::PATIENCE
+        self.looks > Self::LOOKS && now > self.since.max(self.from) + Self::PATIENCE
     }
 }
 

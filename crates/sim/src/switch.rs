@@ -64,7 +64,7 @@ pub(crate) enum Duties {
     Trims,
     /// It obeys flow control, and that is all.
     Lossless,
-    /// It may obey flow control, takes samples or traces, looks at gaps, notifies of congestion, tells of cut links, counts flowcuts, or knows ways other than minimal ones or
+    /// It may obey flow control, takes samples or traces, looks at gaps, notifies of congestion, has links that are cut under flow control, tells of cut links, counts flowcuts, or knows ways other than minimal ones or
     /// other ones at other times.
     Special,
 }
@@ -178,11 +178,18 @@ impl Switch {
         timer: &Message,
         out: &mut impl Scheduler<Message>,
     ) {
-        let &Message::Flush { src, flow } = timer else { unreachable!("switches set no other timers") };
         if self.sampler.is_some() {
             self.sample(world, now, out);
         }
-        self.on_flush(world, id, now, FlowKey { src, flow }, out);
+        match *timer {
+            Message::Flush { src, flow } => self.on_flush(world, id, now, FlowKey { src, flow }, out),
+            Message::Link { port, is_cut } => self.on_link(world, id, now, port, is_cut, out),
+            Message::Grant(credit) => {
+                self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
+                self.ports.on_credit(credit, now, &world.rules, &mut Channels(out));
+            }
+            _ => unreachable!("switches set no other timers"),
+        }
     }
 
     /// How a packet leaves: as was foreseen, if anything was.
@@ -261,6 +268,8 @@ impl Switch {
         if packet.kind == PacketKind::Credit {
             let credit = Credit::from_packet(packet);
             self.ports.on_credit(credit, now, &world.rules, &mut Channels(out));
+        } else if packet.kind == PacketKind::Missed {
+            self.ports.on_missed(Credit::from_packet(packet), now, &world.rules, &mut Channels(out));
         } else {
             self.ports.on_pause(packet, now, &world.rules, &mut Channels(out));
         }
@@ -290,7 +299,7 @@ impl Switch {
         if !world.epochs.is_empty() {
             self.take_new_routes(world, id, now);
             if self.has_lost(world, packet.dst) {
-                return self.ports.discard(packet);
+                return self.discard(world, now, packet, out);
             }
         }
         if packet.kind == PacketKind::Cnm {
@@ -313,6 +322,9 @@ impl Switch {
         if !self.told.is_empty()
             && let Some(kind) = self.must_tell(world, now, port, packet)
         {
+            if world.rules.is_lossless() {
+                self.ports.let_go(packet, now, &world.rules, &mut Channels(out));
+            }
             return self.turn_back(world, id, now, port, packet, kind, out);
         }
         if world.fabric.options.qcn.is_some()
@@ -360,6 +372,15 @@ impl Switch {
     fn has_lost(&self, world: &World, host: u32) -> bool {
         let table = || world.epochs.forwarding(self.epoch, &world.forwarding).table();
         !world.epochs.is_empty() && table().candidates_in_row(self.row, host).ports.is_empty()
+    }
+
+    /// A packet ends here, as no route leads on.
+    #[cold]
+    fn discard(&mut self, world: &World, now: Time, packet: &Packet, out: &mut impl Scheduler<Message>) {
+        if world.rules.is_lossless() {
+            self.ports.let_go(packet, now, &world.rules, &mut Channels(out));
+        }
+        self.ports.discard(packet);
     }
 
     /// Takes the samples, and makes the reports, that are due up to `now`, when a packet has come.
@@ -457,7 +478,7 @@ impl Switch {
         self.control_sent += 1;
         self.learn(world, now, &notification, port, true);
         if self.has_lost(world, notification.dst) {
-            return self.ports.discard(&notification);
+            return self.discard(world, now, &notification, out);
         }
         let way = self.choose_specially(world, id, now, &mut notification, out);
         self.enqueue(world, id, now, way, &mut notification, out);
@@ -500,7 +521,7 @@ impl Switch {
         out: &mut impl Scheduler<Message>,
     ) {
         if self.has_lost(world, packet.dst) {
-            return self.ports.discard(packet);
+            return self.discard(world, now, packet, out);
         }
         let port = self.choose_specially(world, id, now, packet, out);
         let Switch { ports, random, .. } = self;
@@ -539,7 +560,10 @@ impl Switch {
             return self.advance_and_report(world, id, until, out);
         }
         let next = self.ports.advance(until, &world.rules, &mut Channels(out));
-        next.map(|next| next.min(self.told.next_at(&self.ports)))
+        match world.rules.is_lossless() {
+            true => next,
+            false => next.map(|next| next.min(self.told.next_at(&self.ports))),
+        }
     }
 
     /// Notes that a packet has come.

@@ -5,13 +5,14 @@ mod common;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use common::interruptions::interruptions;
 use common::*;
 use netloom_fabric::queue::trimming::Trimming;
 use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Mark, Queue, flow_control};
 use netloom_record::{DecisionCount, FlowRecord};
 use netloom_routing::granularity::flowcut::Flowcut;
 use netloom_routing::{Granularity, preset};
-use netloom_sim::{Cut, Degrade, Fault, Loss, SimConfig, SimError, Simulation, Unreachable};
+use netloom_sim::{Cut, Degrade, Fault, SimConfig, SimError, Simulation, Unreachable};
 use netloom_topology::{FatTree, Network, Topology};
 use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
 use netloom_transport::reliability::trimmed::Trimmed;
@@ -257,35 +258,6 @@ fn degradations() -> impl Strategy<Value = Vec<Fault>> {
     prop::collection::vec(degrade, 0..3)
 }
 
-/// Cuts that are repaired, of links and of hosts', and random losses: in all fewer than senders give up at.
-fn interruptions() -> impl Strategy<Value = Vec<Fault>> {
-    let reroute_after = prop::option::of((0..30_000u64).prop_map(Time::from_ns));
-    let cut = (any::<bool>(), 1..3u32, 0..40u64, 1..100u64, any::<bool>(), reroute_after, any::<bool>());
-    let cut = cut.prop_map(|(host, links, from, lasts, is_repaired, reroute_after, signals)| {
-        let is_repaired = is_repaired || host || reroute_after.is_none();
-        Fault::Cut(Cut {
-            tier: host.then(|| "host".into()),
-            links: Some(links),
-            from: Time::from_us(from + u64::from(!is_repaired)),
-            until: is_repaired.then(|| Time::from_us(from + lasts)),
-            reroute_after,
-            unreachable: if signals && !host { Unreachable::Signal } else { Unreachable::Silence },
-            ..Cut::default()
-        })
-    });
-    let loss = (0.0..1.0f64, 0.0001..0.05f64, 0..50u64, prop::option::of(51..200u64));
-    let loss = loss.prop_map(|(share, probability, from, until)| {
-        Fault::Loss(Loss {
-            share: Some(share),
-            probability,
-            from: Time::from_us(from),
-            until: until.map(Time::from_us),
-            ..Loss::default()
-        })
-    });
-    prop::collection::vec(prop_oneof![cut, loss], 0..3)
-}
-
 fn flow_controls() -> impl Strategy<Value = FlowControl> {
     let buffer = Bytes(300_000);
     prop_oneof![
@@ -478,8 +450,10 @@ proptest! {
                 config.fabric.queue = Fabric::default().queue;
                 config.fabric.flow_control = flow_control;
             }
-            None if network.switches() > 1 => faults.extend(interruptions),
             None => {}
+        }
+        if network.switches() > 1 {
+            faults.extend(interruptions);
         }
         config.faults = faults;
         config.fabric.options.buffer = config.fabric.options.buffer.map(|b| b.max(config.transport.packet_size()));

@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::interruptions::interruptions;
 use common::*;
 use netloom_fabric::flow_control::{credits, pfc, pfc_shared};
 use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Qcn, TrafficClass};
@@ -200,6 +201,7 @@ proptest! {
         transport in transports(),
         fabric in fabrics(),
         degraded in prop::option::of((0.0..0.6f64, 0.1..1.0f64)),
+        interruptions in interruptions(),
         seed in any::<u64>(),
     ) {
         let routing = preset::PRESETS[scheme].routing();
@@ -215,7 +217,7 @@ proptest! {
             routing,
             transport,
             fabric,
-            faults: faults.into_iter().collect(),
+            faults: faults.into_iter().chain(interruptions).collect(),
             seed,
             measure: Measure {
                 warm_up: Time::from_us(3),

@@ -28,7 +28,7 @@ fn read_back(network: &Network) -> [Network; 5] {
     let parallel_links = true;
     [
         edge_list(&network.to_edge_list()),
-        read(&Topology::Ns3(Ns3 { path: "net".into(), parallel_links }), &network.to_ns3()),
+        read(&Topology::Ns3(Ns3 { parallel_links, ..Ns3::new("net") }), &network.to_ns3()),
         read(&Topology::Dot(Dot { parallel_links, ..Dot::new("net") }), &network.to_dot()),
         read(&Topology::GraphMl(GraphMl { parallel_links, ..GraphMl::new("net") }), &network.to_graphml()),
         read(&Topology::Json(Json { parallel_links, ..Json::new("net") }), &network.to_json()),

@@ -66,6 +66,9 @@ pub struct Left {
     pub packets: Vec<(u32, Time, Packet)>,
     /// Channel beside which it goes, arrival, credit.
     pub credits: Vec<(u32, Time, Credit)>,
+    /// The same for packets that are missing, and for credits of links that are repaired.
+    pub missed: Vec<(u32, Time, Credit)>,
+    pub granted: Vec<(u32, Time, Credit)>,
     /// When somebody looks next, if that is known.
     pub unwatched_until: Time,
 }
@@ -76,6 +79,12 @@ impl Wire for Left {
     }
     fn credit(&mut self, _: u32, channel: u32, arrival: Time, credit: Credit) {
         self.credits.push((channel, arrival, credit));
+    }
+    fn miss(&mut self, _: u32, channel: u32, arrival: Time, room: Credit) {
+        self.missed.push((channel, arrival, room));
+    }
+    fn grant(&mut self, _: u32, channel: u32, arrival: Time, credit: Credit) {
+        self.granted.push((channel, arrival, credit));
     }
     fn unwatched_until(&self) -> Time {
         self.unwatched_until

@@ -343,6 +343,8 @@ impl Host {
                 self.on_reorder_timer(world, id, now, key, out);
             }
             Message::Limiter { dst } => self.on_limiter_timer(world, now, *dst, out),
+            Message::Link { port, is_cut } => self.on_link(world, now, *port, *is_cut, out),
+            Message::Grant(credit) => self.nic.on_credit(*credit, now, &world.rules, &mut Channels(out)),
             other => self.take_part(world, id, now, other),
         }
     }
@@ -381,6 +383,10 @@ impl Host {
             PacketKind::Credit => {
                 let credit = Credit::from_packet(packet);
                 self.nic.on_credit(credit, now, &world.rules, &mut Channels(out));
+            }
+            PacketKind::Missed => {
+                let room = Credit::from_packet(packet);
+                self.nic.on_missed(room, now, &world.rules, &mut Channels(out));
             }
         }
     }
@@ -846,6 +852,26 @@ impl Host {
             self.heed(world, id, slot, &feedback, out);
         }
         self.go_on(world, slot, now, out);
+    }
+
+    /// The link of the NIC is cut, or repaired.
+    #[cold]
+    fn on_link(
+        &mut self,
+        world: &World,
+        now: Time,
+        port: u16,
+        is_cut: bool,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        let wire = &mut Channels(out);
+        match is_cut {
+            // What a host has held back has left the NIC's input.
+            true => {
+                self.nic.cut_link(port, now, std::iter::empty(), |_| false, &world.rules, wire);
+            }
+            false => self.nic.restore_link(port, now, &world.rules, wire),
+        }
     }
 
     fn on_pause_limit(&mut self, world: &World, now: Time, slot: u32, number: u32) {

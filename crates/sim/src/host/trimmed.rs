@@ -2,7 +2,7 @@
 //! And answers that come back from a cut link.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{FRESH, Moment, NO_INGRESS, Packet, PacketKind};
+use netloom_fabric::{FRESH, NO_INGRESS, Packet, PacketKind};
 use netloom_routing::{FlowKey, Tag};
 use netloom_transport::Ack;
 use netloom_units::Time;
@@ -33,8 +33,7 @@ impl Host {
             Place::Done(late) => (late.note(|seen, count| seen.on_late_header(count)), false, None),
         };
         if notify {
-            let moment = Moment { is_over: false, at: now };
-            self.answer(world, id, moment, packet, PacketKind::Cnp, packet.seq, out);
+            self.answer(world, id, now, packet, PacketKind::Cnp, packet.seq, out);
         }
         self.reply(world, id, now, packet, reply, out);
         if let Some((slot, missing)) = wants.filter(|_| world.transport.pulls()) {

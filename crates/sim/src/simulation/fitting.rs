@@ -17,7 +17,6 @@ use crate::fault::Faults;
 use crate::host::Numbering;
 use crate::measure::Measure;
 use crate::packet_trace::PacketTrace;
-use crate::stall::channel_name;
 use crate::switch::signals;
 
 /// A configuration whose parts fit each other, but for what depends on the routes.
@@ -79,14 +78,8 @@ impl Fitting {
             let expected = "none without a fabric that trims (fabric.queue = \"trimming\")";
             return Err(SimError::Transport(Invalid::new("congestion.adaptive", expected, "a table")));
         }
-        if let (true, Some(&(link, rate))) = (fabric.is_lossless(), network.error_rates().first()) {
-            return Err(SimError::ErrorRates(format!(
-                "expected links without error rates in a lossless fabric (or fabric.flow_control = \"lossy\"), found {rate} for {}",
-                channel_name(network, 2 * link)
-            )));
-        }
         let faults = Faults::lay(&faults, network, seed).map_err(SimError::Fault)?;
-        faults.check(fabric.is_lossless(), measure.until).map_err(SimError::Fault)?;
+        faults.check(measure.until).map_err(SimError::Fault)?;
         let is_lossy = fabric.is_lossy() || faults.lose_packets();
         if matches!(transport.options.reorder, Reorder::Flowcells(_)) {
             let numbers_cells = routing.placement == Placement::Nic

@@ -82,6 +82,6 @@ fn tells(kind: PacketKind) -> bool {
     match kind {
         Data | Header | Ack | Nack | Pull | Cnp => true,
         Returned | Unreachable | UnreachableAck | UnreachableNack | UnreachablePull | UnreachableCnp => false,
-        Cnm | FlowAck | Word | Xoff | Xon | Pause | Credit | Report => false,
+        Cnm | FlowAck | Word | Xoff | Xon | Pause | Credit | Missed | Report => false,
     }
 }

@@ -120,12 +120,12 @@ impl Switch {
         let is_beside = matches!(world.fabric.flow_control, FlowControl::Pfc(_) | FlowControl::PfcShared(_));
         for mut packet in self.held.take(flow, now) {
             // The switch may have lost its own hosts meanwhile.
-            if self.has_lost(world, packet.dst) {
-                self.ports.discard(&packet);
-                continue;
-            }
             if is_beside {
                 packet.ingress = NO_INGRESS;
+            }
+            if self.has_lost(world, packet.dst) {
+                self.discard(world, now, &packet, out);
+                continue;
             }
             self.send_on(world, id, now, &mut packet, out);
         }
@@ -177,7 +177,7 @@ impl Switch {
         };
         self.control_sent += 1;
         if self.has_lost(world, signal.dst) {
-            return self.ports.discard(&signal);
+            return self.discard(world, now, &signal, out);
         }
         let bits = signal.tag;
         let port = self.choose_specially(world, id, now, &mut signal, out);

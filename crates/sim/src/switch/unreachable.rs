@@ -2,6 +2,8 @@
 //!
 //! That concerns what comes while a link is cut, and what waits for it at the moment of the cut. Ports know nothing of that moment until they are next touched, so a
 //! switch at which something waits then asks for a turn. What is on the wire is lost.
+//!
+//! Under flow control the node is called at that moment in any case, and does the same for what waits.
 
 use netloom_engine::Scheduler;
 use netloom_fabric::{Packet, PacketKind, Ports};
@@ -46,6 +48,11 @@ impl Told {
         })
     }
 
+    /// Whether sources are told of what waits at a port whose link is cut from this instant on.
+    fn begins(&self, port: PortId, cut: Time) -> bool {
+        self.cuts.iter().any(|&(of, from, _)| (of, from) == (port, cut))
+    }
+
     /// When the next cut comes for which something waits; `Time::MAX` if none does.
     pub(super) fn next_at(&self, ports: &Ports) -> Time {
         let mut to_come = self.cuts[self.met..].iter();
@@ -57,6 +64,9 @@ impl Switch {
     /// Links have been cut by `now`, before anything that happens from then on: what waited for them goes back.
     #[inline(never)]
     pub(super) fn meet_cuts(&mut self, world: &World, id: u32, now: Time, out: &mut impl Scheduler<Message>) {
+        if world.rules.is_lossless() {
+            return;
+        }
         while let Some((port, cut)) = self.told.meet(now) {
             if self.sampler.is_some() {
                 self.sample(world, cut, out);
@@ -70,6 +80,36 @@ impl Switch {
                 if let Some(kind) = turned_back(world, &packet) {
                     self.turn_back(world, id, cut, port, &mut packet, kind, out);
                 }
+            }
+        }
+    }
+
+    /// Under flow control: the link of a port is cut, or repaired.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn on_link(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        port: PortId,
+        is_cut: bool,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        if !is_cut {
+            return self.ports.restore_link(port, now, &world.rules, &mut Channels(out));
+        }
+        if !world.epochs.is_empty() {
+            self.take_new_routes(world, id, now);
+        }
+        let Switch { ports, held, told, .. } = self;
+        let is_told = told.begins(port, now);
+        let goes_back = |packet: &Packet| is_told && turned_back(world, packet).is_some();
+        // PFC does not count what is held beside the ports, and credits say nothing of it.
+        let back = ports.cut_link(port, now, held.packets(), goes_back, &world.rules, &mut Channels(out));
+        for mut packet in back {
+            if let Some(kind) = turned_back(world, &packet) {
+                self.turn_back(world, id, now, port, &mut packet, kind, out);
             }
         }
     }

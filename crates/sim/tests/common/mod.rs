@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub)]
 
 pub mod families;
+pub mod interruptions;
 pub mod schemes;
 
 use std::path::Path;

@@ -1,0 +1,211 @@
+//! Links that are cut and repaired, and lose packets, under flow control.
+//!
+//! A link that goes down takes what its two ends know of each other with it, as a real one does: PAUSE frames and credits on their way, pauses
+//! that hold, credits that are left. When it comes up again, an input buffer that still has its neighbour paused says so once more
+//! (a switch's buffer manager asks for a pause as long as the buffer is above its threshold, whatever the link does), and a sender
+//! under credits gets credit for the room that the buffer at the other end then has (InfiniBand's counters of what was sent and received begin
+//! at zero when a link is initialised, and the first flow control packet says how much more may come: IBTA Specification 1.2.1, 7.9.4).
+//!
+//! A packet that is lost at random on a link under credits gives its room back when it would have arrived: InfiniBand's receivers learn from
+//! the sender how much it has sent, and count what they have not got as received (there, too).
+//!
+//! Both ends are told of cuts and repairs by their nodes, which set timers for them: what is thrown away leaves input buffers of other
+//! ports at that moment.
+
+use netloom_units::Time;
+
+use super::{Effect, Ports, send_credit, throw_away};
+use crate::buffers::Buffers;
+use crate::faults::DropCause;
+use crate::packet::{NO_INGRESS, Packet};
+use crate::port::{Credit, Port, Wire};
+use crate::rules::{DATA, Rules};
+
+impl Ports {
+    /// Under flow control: the link of a port is cut at `now`, after everything that reaches the node in that instant. What waits for it is lost, or taken out if it `goes_back`. `held`: packets
+    /// that the node keeps beside its ports.
+    #[cold]
+    pub fn cut_link<'p>(
+        &mut self,
+        port: u16,
+        now: Time,
+        held: impl Iterator<Item = &'p Packet>,
+        goes_back: impl Fn(&Packet) -> bool,
+        rules: &Rules,
+        wire: &mut impl Wire,
+    ) -> Vec<Packet> {
+        self.advance(now, rules, wire);
+        let index = usize::from(port);
+        let (mut back, mut resumed) = (Vec::new(), Vec::new());
+        let Ports { ports, queues, buffers, dropped, is_host, .. } = self;
+        let state = &mut ports[index];
+        if let Some(faults) = state.faults_mut() {
+            faults.take_flush(now);
+            faults.came_back_full = false;
+        }
+        throw_away(state, queues, now, rules, dropped, |lane, packet| {
+            if lane >= DATA && !*is_host && packet.ingress != NO_INGRESS {
+                let effect = buffers.leave(now, packet.size, (packet.ingress, rules.lane_in(packet)));
+                resumed.extend(matches!(effect, Effect::Resumes(_)).then_some(packet.ingress));
+            }
+            let leaves = goes_back(packet);
+            back.extend(leaves.then_some(*packet));
+            leaves
+        });
+        resumed.into_iter().for_each(|ingress| self.signal(ingress, now));
+        if self.inputs.is_some() {
+            self.move_in(now, rules);
+        }
+        self.open(port, self.ports[index].closed, now);
+        self.forget_credits(port, held, rules);
+        back
+    }
+
+    /// The credits of both directions of a link that is cut are forgotten.
+    fn forget_credits<'p>(&mut self, port: u16, held: impl Iterator<Item = &'p Packet>, rules: &Rules) {
+        if !matches!(self.buffers, Buffers::Credits(_)) {
+            return;
+        }
+        let (mut lanes, is_host) = (vec![0; rules.data_lanes()], self.is_host);
+        let mut count = |packet: &Packet| {
+            if packet.ingress == port && rules.is_in_data_lane(packet) && !is_host {
+                lanes[rules.lane_in(packet)] += u32::from(packet.size);
+            }
+        };
+        self.waiting_packets(rules).for_each(|(_, _, packet)| count(packet));
+        held.for_each(count);
+        if let Some(accounts) = self.buffers.accounts() {
+            accounts.cut(port, &lanes);
+        }
+    }
+
+    /// Under flow control: the link of a port is repaired at `now`.
+    #[cold]
+    pub fn restore_link(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) {
+        self.advance(now, rules, wire);
+        let index = usize::from(port);
+        if self.buffers.paused_lanes(port) != 0 {
+            if let Some(faults) = self.ports[index].faults_mut() {
+                faults.came_back_full = true;
+            }
+            self.signal(port, now);
+        }
+        let Ports { ports, buffers, is_host, .. } = self;
+        let Some(accounts) = buffers.accounts() else { return };
+        let state = &mut ports[index];
+        state.close((1 << rules.lanes) - (1 << DATA), now, *is_host);
+        let arrival = now + accounts.delay[index];
+        let is_lost = state.faults().is_some_and(|faults| faults.is_cut_between(now, arrival));
+        for (lane, bytes) in (0..).zip(accounts.returns.restore(port)) {
+            if !is_lost {
+                wire.grant(state.to, state.channel, arrival, Credit { port: state.peer, lane, bytes });
+            }
+        }
+    }
+
+    /// A packet that would have filled this room is missing: it goes back at once.
+    pub fn on_missed(&mut self, room: Credit, now: Time, rules: &Rules, wire: &mut impl Wire) {
+        self.advance(now, rules, wire);
+        let Credit { port, lane, bytes } = room;
+        if let Some(accounts) = self.buffers.accounts()
+            && let Some(bytes) = accounts.returns.take(port, usize::from(lane), bytes)
+        {
+            let delay = accounts.delay[usize::from(port)];
+            send_credit(&self.ports[usize::from(port)], lane, now, delay, bytes, wire);
+        }
+    }
+
+    /// A packet that has just come, or is kept beside the ports, goes nowhere from here: its room goes back.
+    #[cold]
+    pub fn let_go(&mut self, packet: &Packet, now: Time, rules: &Rules, wire: &mut impl Wire) {
+        if packet.ingress != NO_INGRESS && !self.is_host {
+            self.advance(now, rules, wire);
+            self.absorb(packet, now, rules, wire);
+        }
+    }
+
+    /// Whether a packet that comes for a port is lost, as its link is cut. One that has to wait behind others at its input is not lost yet.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn is_lost_to_cut(
+        &mut self,
+        port: u16,
+        packet: &Packet,
+        now: Time,
+        rules: &Rules,
+        wire: &mut impl Wire,
+    ) -> bool {
+        let is_behind = |ports: &Ports| {
+            let lane = || rules.lane_in(packet);
+            let inputs = ports.inputs.as_ref().filter(|_| packet.ingress != NO_INGRESS);
+            inputs.is_some_and(|inputs| {
+                rules.is_in_data_lane(packet) && !inputs.is_free(packet.ingress, lane())
+            })
+        };
+        if !self.is_cut(port, now) || is_behind(self) {
+            return false;
+        }
+        self.ports[usize::from(port)].losses().lost += 1;
+        self.dropped.get_or_insert_default().note(packet, DropCause::Fault);
+        self.let_go(packet, now, rules, wire);
+        true
+    }
+
+    /// A packet that an input buffer holds is lost, as the link of the port that it wants is cut.
+    #[cold]
+    pub(super) fn lose_charged(&mut self, index: usize, packet: &Packet, now: Time, rules: &Rules) {
+        self.ports[index].losses().lost += 1;
+        self.dropped.get_or_insert_default().note(packet, DropCause::Fault);
+        let from = (packet.ingress, rules.lane_in(packet));
+        if let Effect::Resumes(ingress) = self.buffers.leave(now, packet.size, from) {
+            self.signal(ingress, now);
+        }
+    }
+
+    /// Whether a PAUSE frame may leave by a port: its link is not cut. Notes when nothing is paused there any more.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn may_signal(&mut self, port: u16, now: Time) -> bool {
+        let is_paused = self.buffers.paused_lanes(port) != 0;
+        let is_cut = self.is_cut(port, now);
+        if let Some(faults) = self.ports[usize::from(port)].faults_mut() {
+            faults.came_back_full &= is_paused;
+        }
+        !is_cut
+    }
+}
+
+/// A data packet that should start at an instant is lost on the channel: it leaves the buffer from which it comes all the same, and if it has begun, the other end
+/// under credits notices that it is missing. Returns what follows from that at another port.
+#[cold]
+#[inline(never)]
+#[expect(clippy::too_many_arguments, reason = "the parts of one departure")]
+pub(super) fn lose(
+    state: &mut Port,
+    (index, lane): (usize, usize),
+    packet: &Packet,
+    (at, from): (Time, Option<(u16, usize)>),
+    buffers: &mut Buffers,
+    is_host: bool,
+    rules: &Rules,
+    wire: &mut impl Wire,
+) -> Effect {
+    if state.free_at == at {
+        // The link is cut, and nothing has begun. A NIC that pulls its data goes on at its pace.
+        if is_host {
+            state.pass(packet, at);
+        }
+        return from.map_or(Effect::None, |from| buffers.leave(at, packet.size, from));
+    }
+    let effect = buffers.on_departure(at, packet.size, from, (index as u16, lane - DATA), rules);
+    let missed = state.faults_mut().and_then(|faults| faults.missed.take());
+    if let (Some(arrival), Some(_)) = (missed, buffers.accounts()) {
+        let room = Credit { port: state.peer, lane: (lane - DATA) as u8, bytes: u32::from(packet.size) };
+        wire.miss(state.to, state.channel, arrival, room);
+    }
+    if effect == Effect::OutOfCredit {
+        state.close(1 << lane, at, is_host);
+        return Effect::None;
+    }
+    effect
+}
