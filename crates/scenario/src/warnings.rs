@@ -30,6 +30,7 @@ pub(crate) fn before(scenario: &Scenario, network: &Network) -> Vec<String> {
     found.extend(small_pause_buffers(scenario, &farthest));
     found.extend(overload::warning(scenario, network));
     found.extend(unread(scenario));
+    found.extend(high_ceiling(scenario, network));
     found
 }
 
@@ -95,6 +96,16 @@ fn unread(scenario: &Scenario) -> Vec<String> {
         }
     }
     found
+}
+
+/// A rate that no host's link allows is no ceiling.
+fn high_ceiling(scenario: &Scenario, network: &Network) -> Option<String> {
+    let Congestion::Dcqcn(dcqcn) = &scenario.transport.congestion else { return None };
+    let most = dcqcn.max_rate?;
+    let line = (0..network.hosts()).map(|host| network.host_rate(host)).max()?;
+    (most >= line).then(|| {
+        format!("transport.congestion.max_rate: changes nothing, as {most} is no less than the hosts' links, {line}")
+    })
 }
 
 /// ConWeave learns which paths are busy from marks.
@@ -343,6 +354,16 @@ mod tests {
 
     /// Three hosts send to one, so that queues grow and marks occur.
     const INCAST: &str = "workload = { kind = \"incast\", senders = 8, size = \"1MiB\" }\n";
+
+    #[test]
+    fn a_ceiling_is_below_the_line() {
+        let with = |rate: &str| {
+            let dcqcn = format!("congestion = {{ kind = \"dcqcn\", max_rate = \"{rate}\" }}");
+            let ecn = "ecn = { kmin = \"30KB\", kmax = \"30KB\" }";
+            format!("{TREE}{INCAST}transport = {{ {dcqcn} }}\nfabric = {{ {ecn} }}\n")
+        };
+        check(&with("1600Gbps"), &with("1Gbps"), "transport.congestion.max_rate: changes nothing, as");
+    }
 
     #[test]
     fn dctcp_needs_ecn() {
