@@ -91,7 +91,8 @@ fn trees_of_any_numbering_carry_all_flows() {
     for edge in 0..8 {
         (0..2).for_each(|agg| lines.push(format!("agg{} edge{edge}", 2 * (edge / 2) + (agg + edge) % 2)));
     }
-    (0..4).for_each(|core| (0..4).for_each(|pod| lines.push(format!("core{core} agg{}", 2 * pod + core / 2))));
+    (0..4)
+        .for_each(|core| (0..4).for_each(|pod| lines.push(format!("core{core} agg{}", 2 * pod + core / 2))));
     (0..16).for_each(|host| lines.push(format!("edge{} host{host}", host * 3 % 8)));
     lines.sort_by_key(|line| line.bytes().fold(7u32, |sum, byte| sum.wrapping_mul(31) ^ u32::from(byte)));
     let path = folder.path().join("net");
