@@ -83,6 +83,27 @@ fn results_on_a_tree_from_a_file_are_those_of_the_generated_one() {
     }
 }
 
+/// Hosts that go round the leaves, and links from the top down in no order: no number follows from another one.
+#[test]
+fn trees_of_any_numbering_carry_all_flows() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut lines = Vec::new();
+    for edge in 0..8 {
+        (0..2).for_each(|agg| lines.push(format!("agg{} edge{edge}", 2 * (edge / 2) + (agg + edge) % 2)));
+    }
+    (0..4)
+        .for_each(|core| (0..4).for_each(|pod| lines.push(format!("core{core} agg{}", 2 * pod + core / 2))));
+    (0..16).for_each(|host| lines.push(format!("edge{} host{host}", host * 3 % 8)));
+    lines.sort_by_key(|line| line.bytes().fold(7u32, |sum, byte| sum.wrapping_mul(31) ^ u32::from(byte)));
+    let path = folder.path().join("net");
+    std::fs::write(&path, lines.join("\n")).unwrap();
+    let file = format!("{{ kind = \"edge-list\", path = \"{}\" }}", path.display());
+    for scheme in ["conga", "conweave", "presto", "path-list", "d-mod-k", "s-mod-k"] {
+        let flows = flows(&scenario(&file, scheme));
+        assert!(flows.len() > 10 && flows.iter().all(|flow| flow.fct.is_some()), "{scheme}");
+    }
+}
+
 #[test]
 fn what_is_no_tree_is_refused_by_the_name_of_the_scheme() {
     let folder = tempfile::tempdir().unwrap();
