@@ -107,8 +107,7 @@ impl World {
             control_sent: 0,
             control_received: 0,
             held: Held::default(),
-            duties: self
-                .duties(has_hosts, sampler.is_some() || !told.is_empty() || self.watches_links(id)),
+            duties: self.duties(has_hosts, sampler.is_some() || !told.is_empty() || self.watches_links(id)),
             sampler,
             told,
             gauge: self.gaps.at_switches.then(Box::default),

@@ -216,8 +216,7 @@ fn what_could_never_work_is_refused() {
     assert!(error.contains("expected a reliability with ACKs, as packets can get lost, found"), "{error}");
     config.transport = transport();
     // Nor does flow control help what faults take, but what loses nothing may be there.
-    config.transport =
-        Transport { reliability: Reliability::None(Default::default()), ..unlimited() };
+    config.transport = Transport { reliability: Reliability::None(Default::default()), ..unlimited() };
     config.fabric.flow_control = FlowControl::Pfc(flow_control::pfc::Pfc {
         buffer: Bytes(200_000),
         ..flow_control::pfc::Pfc::default()

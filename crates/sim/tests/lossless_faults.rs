@@ -81,11 +81,7 @@ fn channel<'a>(records: &'a Records, from: &str, to: &str) -> &'a ChannelRecord 
 
 /// Six packets in a buffer pause its upstream port, three or fewer let it go on.
 fn pausing_at_six() -> FlowControl {
-    FlowControl::Pfc(pfc::Pfc {
-        buffer: Bytes(45_000),
-        headroom: Some(Bytes(40_000)),
-        ..pfc::Pfc::default()
-    })
+    FlowControl::Pfc(pfc::Pfc { buffer: Bytes(45_000), headroom: Some(Bytes(40_000)), ..pfc::Pfc::default() })
 }
 
 /// h0 sends 60 packets to h1 at once. Packet n (from 1) comes to s1 at 2160 + 80 (n - 1) ns and leaves it from 2160 + 800 (n - 1) on, so the
@@ -145,12 +141,7 @@ fn what_is_lost_at_random_gives_its_credit_back_when_it_would_have_come() {
     let network = two_switches();
     let three =
         credits::Credits { buffer: Bytes(3_000), batch: Some(Bytes(0)), ..credits::Credits::default() };
-    let loss = Loss {
-        channels: between(),
-        probability: 1.0 - 1e-12,
-        until: Some(us(2)),
-        ..Loss::default()
-    };
+    let loss = Loss { channels: between(), probability: 1.0 - 1e-12, until: Some(us(2)), ..Loss::default() };
     let config = config(FlowControl::Credits(three), Fault::Loss(loss));
     let plan = flows(&[(0, 2, 3, Time::ZERO), (3, 2, 1, ns(1000))]);
     let records = everywhere(&network, &config, &plan);
@@ -192,7 +183,8 @@ fn hosts_switches_and_lossy_links_under_every_flow_control() {
     let during = |cut: Cut| Cut { from: us(10), until: Some(us(120)), ..cut };
     let told = Cut { unreachable: Unreachable::Signal, ..during(spine.clone()) };
     let around = Cut { reroute_after: Some(us(5)), ..during(spine.clone()) };
-    let loss = Loss { tier: Some("leaf-spine".into()), share: Some(1.0), probability: 0.01, ..Loss::default() };
+    let loss =
+        Loss { tier: Some("leaf-spine".into()), share: Some(1.0), probability: 0.01, ..Loss::default() };
     for flow_control in flow_controls() {
         for (name, fault) in [
             ("ecmp", Fault::Cut(during(host.clone()))),
@@ -228,7 +220,8 @@ fn routes_that_follow_cuts_are_searched_for_deadlocks() {
     let network = build(Topology::Complete(complete));
     let ends = |from: &str, to: &str| ChannelEnds { from: from.into(), to: to.into(), parallel: 0 };
     let channels = vec![ends("s0", "s2"), ends("s1", "s3")];
-    let cut = Cut { channels, from: us(1), until: Some(us(50)), reroute_after: Some(us(1)), ..Cut::default() };
+    let cut =
+        Cut { channels, from: us(1), until: Some(us(50)), reroute_after: Some(us(1)), ..Cut::default() };
     let simulation = |vcs: Option<u8>, cut: &Cut| {
         let pfc = FlowControl::Pfc(pfc::Pfc { vcs, ..pfc::Pfc::default() });
         let config = config(pfc, Fault::Cut(cut.clone()));
