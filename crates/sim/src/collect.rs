@@ -39,7 +39,8 @@ pub enum RunError {
     /// Packets wait for each other.
     #[error(
         "deadlock: the packets of these channels wait for each other in a cycle: {}; leave `vcs` and `allow_deadlock` of fabric.flow_control \
-         out to have as many virtual channels as the routes need",
+         out to have as many virtual channels as the routes need; where routes follow a cut (`reroute_after`), packets under way at that moment can \
+         need more `vcs`",
         .0.join(", ")
     )]
     Deadlock(Vec<String>),

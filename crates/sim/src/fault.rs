@@ -60,7 +60,8 @@ impl Default for Degrade {
 
 /// Links or switches that are gone. Without `from` and `until` they do not exist during the whole run, and paths are computed without
 /// them. Otherwise they are cut at one moment and perhaps repaired at another: what is sent to them, waits for them or is on their wires at
-/// the cut is lost, unless switches tell sources (`unreachable`). Routing learns of both after `reroute_after`, or never.
+/// the cut is lost, unless switches tell sources (`unreachable`). Routing learns of both after `reroute_after`, or never. Under flow control pauses and
+/// credits of the link are forgotten at the cut and set up anew at the repair.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Cut {
@@ -79,7 +80,7 @@ pub struct Cut {
     /// Until when; absent: for good.
     pub until: Option<Time>,
     /// Time from the cut, and from the repair, until all switches and hosts go by new routes, which a packet under way follows from its next
-    /// switch on. Absent: never.
+    /// switch on. Absent: never. The routes of a lossless fabric are searched for deadlocks, those before and after each such moment for themselves.
     pub reroute_after: Option<Time>,
     /// What becomes of the packets that wait for, or come to, a cut link of the middle of the run.
     pub unreachable: Unreachable,
@@ -110,7 +111,8 @@ pub struct Loss {
     pub share: Option<f64>,
     /// These channels, one direction of a link each, named as in a `degrade`.
     pub channels: Vec<ChannelEnds>,
-    /// Probability that a packet is lost on such a channel, data and control alike, each packet for itself.
+    /// Probability that a packet is lost on such a channel, data and control alike, each packet for itself. PAUSE frames and credits are not lost, and
+    /// the room of a packet that a link under credits has lost is given back when it would have arrived.
     pub probability: f64,
     /// From when.
     pub from: Time,

@@ -5,14 +5,14 @@ mod common;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::interruptions::interruptions;
+use common::interruptions::{interruptions, tell};
 use common::*;
 use netloom_fabric::queue::trimming::Trimming;
 use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Mark, Queue, flow_control};
 use netloom_record::{DecisionCount, FlowRecord};
 use netloom_routing::granularity::flowcut::Flowcut;
 use netloom_routing::{Granularity, preset};
-use netloom_sim::{Cut, Degrade, Fault, SimConfig, SimError, Simulation, Unreachable};
+use netloom_sim::{Cut, Degrade, Fault, SimConfig, SimError, Simulation};
 use netloom_topology::{FatTree, Network, Topology};
 use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
 use netloom_transport::reliability::trimmed::Trimmed;
@@ -371,19 +371,6 @@ fn mark(config: &mut SimConfig) {
     if matches!(config.transport.congestion, Congestion::Dcqcn(_)) || config.transport.chooses_paths() {
         let ecn = Ecn { kmin: Bytes(5_000), kmax: Bytes(50_000), pmax: 0.1, mark: Default::default() };
         config.fabric.options.ecn.get_or_insert(ecn);
-    }
-}
-
-/// Only hosts that can leave a path are told of cut links.
-fn tell(config: &mut SimConfig) {
-    let has_subflows = config.transport.options.subflows > 1;
-    if config.routing.leaves_dead_paths(has_subflows) && !config.transport.chooses_paths() {
-        return;
-    }
-    for fault in &mut config.faults {
-        if let Fault::Cut(cut) = fault {
-            cut.unreachable = Unreachable::Silence;
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::interruptions::interruptions;
+use common::interruptions::{interruptions, tell};
 use common::*;
 use netloom_fabric::flow_control::{credits, pfc, pfc_shared};
 use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Qcn, TrafficClass};
@@ -210,9 +210,13 @@ proptest! {
         prop_assume!(is_for_trees || !network.is_tree());
         let watches_acks = matches!(routing.granularity, Granularity::Flowcut(_)) || routing.heeds_acks();
         prop_assume!(transport.has_acks() || !watches_acks);
+        // Without ACKs what is lost stays so, and a crossbar has no links between switches.
+        let interruptions =
+            if transport.has_acks() && network.switches() > 1 { interruptions } else { Vec::new() };
         let faults = degraded.map(|(share, fraction)| {
             Fault::Degrade(Degrade { share: Some(share), fraction, ..Degrade::default() })
         });
+        let is_interrupted = !interruptions.is_empty();
         let mut config = SimConfig {
             routing,
             transport,
@@ -227,6 +231,7 @@ proptest! {
             },
         };
         mark(&mut config);
+        tell(&mut config);
         if let Some(ecn) = schemes::ecn_for(&config.routing) {
             config.fabric.options.ecn.get_or_insert(ecn);
         }
@@ -237,12 +242,19 @@ proptest! {
             Err(SimError::Routing(_) | SimError::MayDeadlock(_)) => return Ok(()),
             // Large switches with many classes set aside more than the least buffer that is drawn.
             Err(SimError::Fabric(error)) if error.field == "flow_control.buffer" => return Ok(()),
+            // Some schemes cannot follow cuts, and a switch may hang on one link.
+            Err(SimError::Fault(error))
+                if error.field.ends_with("reroute_after") || error.field.ends_with("until") =>
+            {
+                return Ok(());
+            }
             first => first.unwrap(),
         };
         let expected = first.run(1).unwrap().records;
         let (sent, delivered) = sent_and_delivered(&expected);
         prop_assert_eq!(sent, delivered);
-        prop_assert_eq!(expected.totals.data.dropped, 0);
+        prop_assert_eq!(expected.totals.data.dropped, expected.totals.data.lost);
+        prop_assert!(is_interrupted || expected.totals.data.lost == 0);
         let in_windows: u64 = expected.window_flows.to_vec().unwrap().iter().map(|row| row.bytes).sum();
         let in_series: u64 = expected.flow_samples.to_vec().unwrap().iter().map(|row| row.bytes).sum();
         prop_assert_eq!((in_windows, in_series), (delivered, delivered));

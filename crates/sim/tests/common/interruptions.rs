@@ -1,7 +1,7 @@
 //! Faults that lose packets.
 #![allow(dead_code, unreachable_pub)]
 
-use netloom_sim::{Cut, Fault, Loss, Unreachable};
+use netloom_sim::{Cut, Fault, Loss, SimConfig, Unreachable};
 use netloom_units::Time;
 use proptest::prelude::*;
 
@@ -32,4 +32,17 @@ pub fn interruptions() -> impl Strategy<Value = Vec<Fault>> {
         })
     });
     prop::collection::vec(prop_oneof![cut, loss], 0..3)
+}
+
+/// Only hosts that can leave a path are told of cut links.
+pub fn tell(config: &mut SimConfig) {
+    let has_subflows = config.transport.options.subflows > 1;
+    if config.routing.leaves_dead_paths(has_subflows) && !config.transport.chooses_paths() {
+        return;
+    }
+    for fault in &mut config.faults {
+        if let Fault::Cut(cut) = fault {
+            cut.unreachable = Unreachable::Silence;
+        }
+    }
 }
