@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Write the packets that a run traced as a capture for Wireshark.
     Pcapng(PcapngArgs),
+    /// Write the finished flows of an outcome in the columns of HPCC's or ConWeave's fct.txt.
+    Fct(FctArgs),
     /// Make one page with charts of outcomes and studies.
     Report(ReportArgs),
     /// Print a scenario with every default filled in and the routing preset expanded.
@@ -172,6 +174,27 @@ pub(crate) struct PcapngArgs {
     /// The capture [default: beside the folder, with its name and .pcapng].
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct FctArgs {
+    /// Folder of an outcome.
+    pub(crate) dir: PathBuf,
+    /// How hosts are written.
+    #[arg(long, value_name = "SIMULATOR", default_value = "conweave")]
+    pub(crate) columns: FctColumns,
+    /// The file [default: fct.txt in DIR].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// Whose columns an fct.txt has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FctColumns {
+    /// Hosts are their ids.
+    Conweave,
+    /// Hosts are the addresses that HPCC's simulator makes of their ids, in hexadecimal digits.
+    Hpcc,
 }
 
 #[derive(Debug, ClapArgs)]
