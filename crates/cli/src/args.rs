@@ -33,6 +33,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Print a scenario with every default filled in and the routing preset expanded.
     Explain(ScenarioArgs),
+    /// Print what a command of htsim says as a scenario.
+    FromHtsim(FromHtsimArgs),
     /// Print what the configuration of an HPCC or ConWeave ns-3 simulation says as a scenario.
     FromNs3(FromNs3Args),
     /// Show every kind and preset with its parameters, defaults and source.
@@ -269,6 +271,14 @@ pub(crate) struct PathsArgs {
 pub(crate) struct FromNs3Args {
     /// The simulator's configuration, config.txt.
     pub(crate) config: PathBuf,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct FromHtsimArgs {
+    /// The command as it is given to a shell: htsim_ndp, htsim_roce, htsim_eqds, htsim_swift, htsim_tcp, htsim_uec or the Flowcut artefact's
+    /// htsim_ndp_entry_modern, with or without its folder, and its flags.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
 }
 
 #[derive(Debug, ClapArgs)]

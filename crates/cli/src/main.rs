@@ -42,6 +42,7 @@ fn main() -> ExitCode {
         Command::Fct(args) => commands::fct::fct(&args),
         Command::Report(args) => commands::report::report(&args),
         Command::Explain(args) => commands::explain::explain(&args),
+        Command::FromHtsim(args) => commands::from_htsim::from_htsim(&args),
         Command::FromNs3(args) => commands::from_ns3::from_ns3(&args),
         Command::List(args) => commands::list::list(&args),
         Command::Topology(args) => commands::topology::topology(&args),
