@@ -80,7 +80,7 @@ fn the_five_schemes_of_conweave_are_five_scenarios_that_run() {
              r_hai = \"100000000bps\", min_rate = \"100000000bps\", clamp_target = false }",
             "fabric.ecn = { kmin = \"100KB\", kmax = \"400KB\", pmax = 0.2 }",
             "fabric.control_priority = true",
-            "transport.rto_min = \"4ms\"",
+            "transport.preset = \"roce-conweave\"",
             "measure.until = \"12.1s\"",
         ] {
             assert!(scenario.contains(field), "{field}\n{scenario}");
@@ -88,7 +88,7 @@ fn the_five_schemes_of_conweave_are_five_scenarios_that_run() {
         // What ConWeave alone has is set for it alone; nothing is left out but outputs.
         assert_eq!(scenario.contains("routing.granularity.inactive = \"300us\""), mode == 9);
         assert_eq!(remarks.lines().count(), 1, "{remarks}");
-        assert!(remarks.contains("FCT_OUTPUT_FILE, QLEN_MON_START: an outcome has files of its own"), "{remarks}");
+        assert!(remarks.contains("FCT_OUTPUT_FILE, QLEN_MON_START, LOAD: they change nothing that is simulated"), "{remarks}");
         runs(folder.path(), &scenario, "out");
         printed(folder.path(), &["fct", "out"]);
         let flows = std::fs::read_to_string(folder.path().join("out/fct.txt")).unwrap();
@@ -200,7 +200,11 @@ fn commands_of_htsim_become_scenarios_that_run() {
         (format!("htsim_roce -strat single {tm}"), &["\"ecmp\"", "kind = \"pfc\"", "resume = \"27000B\"", "transport.congestion = \"none\""]),
         (format!("htsim_eqds {tm} -q 8 -mtu 4160"), &["transport.mtu = \"4096B\"", "fabric.buffer = \"29120B\"", "initial_window = 50"]),
         (format!("htsim_swift {tm} -q 100"), &["transport.header = \"0B\"", "fabric.buffer = \"396000B\"", "kind = \"swift\", initial_window = 15"]),
-        (format!("htsim_uec {tm} -sender_cc_algo constant -load_balancing_algo oblivious"), &["kind = \"fixed-window\", bdp = 1.5"]),
+        (
+            format!("htsim_uec {tm} -sender_cc_algo constant -load_balancing_algo oblivious"),
+            // A round trip of 12 us, 6 links for 4150 and 64 bytes at 100 Gb/s: 43 packets of 4150 bytes, one of which is being sent.
+            &["kind = \"fixed-window\", bdp = 1.5", "fabric.buffer = \"174300B\""],
+        ),
         (
             format!("/x/htsim_ndp_entry_modern {tm} -mtu 4096 -linkspeed 200000 -hop_latency 1000 -routing_sc flowcut -rtt_ratio 4 -cwnd 2500000"),
             &["start_unit = \"us\"", "latency = \"1000ns\"", "\"flowcut-artefact-ft\"", "threshold = 4.0", "alpha = 0.12"],
@@ -260,4 +264,26 @@ fn mistakes_in_commands_are_named() {
         let error = refused(folder.path(), &words);
         assert!(error.contains(expected), "{command}: {error}");
     }
+}
+
+/// Host 5's connection starts when all of host 0's has arrived at 9: it hears of that by a message of one byte, whatever the number of threads.
+#[test]
+fn triggers_reach_other_hosts_by_messages() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let text = "Nodes 16\nConnections 2\nTriggers 1\n0->9 id 1 start 0 size 90000 recv_done_trigger 1\n5->1 id 2 trigger 1 size 30000\ntrigger id 1 oneshot\n";
+    std::fs::write(at.join("a.cm"), text).unwrap();
+    std::fs::write(at.join("s.toml"), "topology = { kind = \"fat-tree\", k = 4 }\nworkload = { kind = \"htsim-matrix\", file = \"a.cm\" }\n").unwrap();
+    let flows = ["1", "3"].map(|threads| {
+        printed(at, &["run", "s.toml", "--quiet", "--threads", threads, "--out", threads]);
+        std::fs::read(at.join(threads).join("flows.parquet")).unwrap()
+    });
+    assert_eq!(flows[0], flows[1]);
+    printed(at, &["fct", "1"]);
+    let text = std::fs::read_to_string(at.join("1/fct.txt")).unwrap();
+    let rows: Vec<Vec<u64>> = text.lines().map(|row| row.split(' ').map(|word| word.parse().unwrap()).collect()).collect();
+    let row = |src: u64| rows.iter().find(|row| row[0] == src).unwrap();
+    // Source, destination and size; starts and ends in nanoseconds.
+    assert_eq!((rows.len(), row(9)[1], row(9)[4]), (3, 5, 1));
+    assert!(row(9)[5] > row(0)[7] / 2 && row(5)[5] > row(9)[5], "{text}");
 }

@@ -1,9 +1,7 @@
 //! Configurations and command lines of other simulators as scenarios.
 
 pub(crate) mod htsim;
-mod htsim_flags;
 pub(crate) mod ns3;
-mod ns3_config;
 pub(crate) mod standalone;
 
 use std::fmt::Display;

@@ -62,7 +62,7 @@ const KEYS: [&str; 51] = [
     "RANDOM_SEED",
 ];
 
-/// Keys that say what is written, and where; numbers that are only printed are among them.
+/// Keys that change nothing that is simulated: what is written, and where; numbers that are only printed.
 const OUTPUTS: [&str; 20] = [
     "FCT_OUTPUT_FILE",
     "PFC_OUTPUT_FILE",
@@ -133,7 +133,7 @@ impl Config {
         Ok(Config { source, entries: RefCell::new(entries) })
     }
 
-    /// Takes the keys that say what is written.
+    /// Takes the keys that change nothing that is simulated.
     pub(crate) fn outputs(&self) -> Vec<&'static str> {
         OUTPUTS.into_iter().filter(|key| self.take(key).is_some()).collect()
     }
