@@ -27,10 +27,14 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Write the packets that a run traced as a capture for Wireshark.
     Pcapng(PcapngArgs),
+    /// Write the finished flows of an outcome in the columns of HPCC's or ConWeave's fct.txt.
+    Fct(FctArgs),
     /// Make one page with charts of outcomes and studies.
     Report(ReportArgs),
     /// Print a scenario with every default filled in and the routing preset expanded.
     Explain(ScenarioArgs),
+    /// Print what a command of htsim says as a scenario.
+    FromHtsim(FromHtsimArgs),
     /// Print what the configuration of an HPCC or ConWeave ns-3 simulation says as a scenario.
     FromNs3(FromNs3Args),
     /// Show every kind and preset with its parameters, defaults and source.
@@ -175,6 +179,27 @@ pub(crate) struct PcapngArgs {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct FctArgs {
+    /// Folder of an outcome.
+    pub(crate) dir: PathBuf,
+    /// How hosts are written.
+    #[arg(long, value_name = "SIMULATOR", default_value = "conweave")]
+    pub(crate) columns: FctColumns,
+    /// The file [default: fct.txt in DIR].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// Whose columns an fct.txt has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FctColumns {
+    /// Hosts are their ids.
+    Conweave,
+    /// Hosts are the addresses that HPCC's simulator makes of their ids, in hexadecimal digits.
+    Hpcc,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct ReportArgs {
     /// Folders of outcomes and studies; their runs stand side by side.
     #[arg(value_name = "DIR", required = true)]
@@ -246,6 +271,14 @@ pub(crate) struct PathsArgs {
 pub(crate) struct FromNs3Args {
     /// The simulator's configuration, config.txt.
     pub(crate) config: PathBuf,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct FromHtsimArgs {
+    /// The command as it is given to a shell: htsim_ndp, htsim_roce, htsim_eqds, htsim_swift, htsim_tcp, htsim_uec or the Flowcut artefact's
+    /// htsim_ndp_entry_modern, with or without its folder, and its flags.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
 }
 
 #[derive(Debug, ClapArgs)]

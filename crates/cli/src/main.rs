@@ -10,6 +10,7 @@
 
 mod args;
 mod commands;
+mod convert;
 mod failure;
 mod files;
 mod findings;
@@ -38,8 +39,10 @@ fn main() -> ExitCode {
         Command::Show(args) => commands::show::show(&args),
         Command::Compare(args) => commands::compare::compare(&args),
         Command::Pcapng(args) => commands::pcapng::pcapng(&args),
+        Command::Fct(args) => commands::fct::fct(&args),
         Command::Report(args) => commands::report::report(&args),
         Command::Explain(args) => commands::explain::explain(&args),
+        Command::FromHtsim(args) => commands::from_htsim::from_htsim(&args),
         Command::FromNs3(args) => commands::from_ns3::from_ns3(&args),
         Command::List(args) => commands::list::list(&args),
         Command::Topology(args) => commands::topology::topology(&args),

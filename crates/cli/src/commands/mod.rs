@@ -3,6 +3,8 @@
 pub(crate) mod compare;
 pub(crate) mod cost;
 pub(crate) mod explain;
+pub(crate) mod fct;
+pub(crate) mod from_htsim;
 pub(crate) mod from_ns3;
 pub(crate) mod layers;
 pub(crate) mod list;
