@@ -88,7 +88,10 @@ fn the_five_schemes_of_conweave_are_five_scenarios_that_run() {
         // What ConWeave alone has is set for it alone; nothing is left out but outputs.
         assert_eq!(scenario.contains("routing.granularity.inactive = \"300us\""), mode == 9);
         assert_eq!(remarks.lines().count(), 1, "{remarks}");
-        assert!(remarks.contains("FCT_OUTPUT_FILE, QLEN_MON_START, LOAD: they change nothing that is simulated"), "{remarks}");
+        assert!(
+            remarks.contains("FCT_OUTPUT_FILE, QLEN_MON_START, LOAD: they change nothing that is simulated"),
+            "{remarks}"
+        );
         runs(folder.path(), &scenario, "out");
         printed(folder.path(), &["fct", "out"]);
         let flows = std::fs::read_to_string(folder.path().join("out/fct.txt")).unwrap();
@@ -104,7 +107,8 @@ fn the_five_schemes_of_conweave_are_five_scenarios_that_run() {
 
 #[test]
 fn losses_and_windows_are_those_of_the_configuration() {
-    let config = conweave(0, true).replace("HAS_WIN 0", "HAS_WIN 1") + "LINK_DOWN 100 4 6\nERROR_RATE_PER_LINK 0.001\nENABLE_QCN 0\n";
+    let config = conweave(0, true).replace("HAS_WIN 0", "HAS_WIN 1")
+        + "LINK_DOWN 100 4 6\nERROR_RATE_PER_LINK 0.001\nENABLE_QCN 0\n";
     let folder = simulator(&config);
     let (scenario, remarks) = printed(folder.path(), &["from-ns3", CONFIG]);
     for field in [
@@ -126,7 +130,8 @@ fn hpccs_configuration_runs() {
         U_TARGET 0.95\nMI_THRESH 0\nHAS_WIN 1\nGLOBAL_T 1\nVAR_WIN 1\nFAST_REACT 1\nMULTI_RATE 1\nACK_HIGH_PRIO 0\nENABLE_QCN 1\nBUFFER_SIZE 32\n\
         KMAX_MAP 1 100000000000 1600\nKMIN_MAP 1 100000000000 400\nPMAX_MAP 1 100000000000 0.2\nPINT_PROB 1.0\nNIC_COLOUR red\n";
     let folder = simulator(config);
-    std::fs::write(folder.path().join("config/flow.txt"), "1\n0 2 3 100 100000 2\n1 3 3 100 5000 2\n").unwrap();
+    std::fs::write(folder.path().join("config/flow.txt"), "1\n0 2 3 100 100000 2\n1 3 3 100 5000 2\n")
+        .unwrap();
     let (scenario, remarks) = printed(folder.path(), &["from-ns3", CONFIG]);
     for field in [
         "transport.congestion = { kind = \"hpcc\", eta = 0.95, max_stage = 0, base_rtt = \"8320ns\", flows = 100, min_rate = \"100000000bps\" }",
@@ -136,9 +141,15 @@ fn hpccs_configuration_runs() {
     ] {
         assert!(scenario.contains(field), "{field}\n{scenario}");
     }
-    assert!(remarks.contains("MULTI_RATE 1: a flow has one rate") && remarks.contains("NIC_COLOUR red: it has no counterpart"), "{remarks}");
+    assert!(
+        remarks.contains("MULTI_RATE 1: a flow has one rate")
+            && remarks.contains("NIC_COLOUR red: it has no counterpart"),
+        "{remarks}"
+    );
     runs(folder.path(), &scenario, "out");
-    assert!(printed(folder.path(), &["fct", "out", "--columns", "hpcc"]).0.starts_with("1 flows in out/fct.txt"));
+    assert!(
+        printed(folder.path(), &["fct", "out", "--columns", "hpcc"]).0.starts_with("1 flows in out/fct.txt")
+    );
 }
 
 #[test]
@@ -181,7 +192,9 @@ fn commands_of_htsim_become_scenarios_that_run() {
     let (at, tm) = (folder.path(), "-tm a.cm -nodes 16");
     for (command, fields) in [
         (
-            format!("./htsim_ndp -strat perm {tm} -q 8 -cwnd 30 -mtu 9000 -linkspeed 10000 -hop_latency 1 -end 100000 -seed 7"),
+            format!(
+                "./htsim_ndp -strat perm {tm} -q 8 -cwnd 30 -mtu 9000 -linkspeed 10000 -hop_latency 1 -end 100000 -seed 7"
+            ),
             &[
                 "topology = { kind = \"fat-tree\", k = 4, rate = \"10000Mbps\", latency = \"1us\" }",
                 // 72,000 bytes hold seven packets of 9064, one of which is being sent.
@@ -194,20 +207,47 @@ fn commands_of_htsim_become_scenarios_that_run() {
                 "seed = 7",
             ][..],
         ),
-        (format!("htsim_ndp -strat ecmp_host -paths 16 {tm}"), &["paths = 16, penalty = 1e9 }, selector = \"random\"", "measure.until = \"1000us\""]),
-        (format!("htsim_ndp -strat ecmp_ar -ar_granularity flow {tm}"), &["\"flowlet-adaptive\"", "gap = \"10us\""]),
+        (
+            format!("htsim_ndp -strat ecmp_host -paths 16 {tm}"),
+            &["paths = 16, penalty = 1e9 }, selector = \"random\"", "measure.until = \"1000us\""],
+        ),
+        (
+            format!("htsim_ndp -strat ecmp_ar -ar_granularity flow {tm}"),
+            &["\"flowlet-adaptive\"", "gap = \"10us\""],
+        ),
         (format!("htsim_ndp -strat rand {tm}"), &["\"spray\""]),
-        (format!("htsim_roce -strat single {tm}"), &["\"ecmp\"", "kind = \"pfc\"", "resume = \"27000B\"", "transport.congestion = \"none\""]),
-        (format!("htsim_eqds {tm} -q 8 -mtu 4160"), &["transport.mtu = \"4096B\"", "fabric.buffer = \"29120B\"", "initial_window = 50"]),
-        (format!("htsim_swift {tm} -q 100"), &["transport.header = \"0B\"", "fabric.buffer = \"396000B\"", "kind = \"swift\", initial_window = 15"]),
+        (
+            format!("htsim_roce -strat single {tm}"),
+            &["\"ecmp\"", "kind = \"pfc\"", "resume = \"27000B\"", "transport.congestion = \"none\""],
+        ),
+        (
+            format!("htsim_eqds {tm} -q 8 -mtu 4160"),
+            &["transport.mtu = \"4096B\"", "fabric.buffer = \"29120B\"", "initial_window = 50"],
+        ),
+        (
+            format!("htsim_swift {tm} -q 100"),
+            &[
+                "transport.header = \"0B\"",
+                "fabric.buffer = \"396000B\"",
+                "kind = \"swift\", initial_window = 15",
+            ],
+        ),
         (
             format!("htsim_uec {tm} -sender_cc_algo constant -load_balancing_algo oblivious"),
             // A round trip of 12 us, 6 links for 4150 and 64 bytes at 100 Gb/s: 43 packets of 4150 bytes, one of which is being sent.
             &["kind = \"fixed-window\", bdp = 1.5", "fabric.buffer = \"174300B\""],
         ),
         (
-            format!("/x/htsim_ndp_entry_modern {tm} -mtu 4096 -linkspeed 200000 -hop_latency 1000 -routing_sc flowcut -rtt_ratio 4 -cwnd 2500000"),
-            &["start_unit = \"us\"", "latency = \"1000ns\"", "\"flowcut-artefact-ft\"", "threshold = 4.0", "alpha = 0.12"],
+            format!(
+                "/x/htsim_ndp_entry_modern {tm} -mtu 4096 -linkspeed 200000 -hop_latency 1000 -routing_sc flowcut -rtt_ratio 4 -cwnd 2500000"
+            ),
+            &[
+                "start_unit = \"us\"",
+                "latency = \"1000ns\"",
+                "\"flowcut-artefact-ft\"",
+                "threshold = 4.0",
+                "alpha = 0.12",
+            ],
         ),
         (
             format!("htsim_ndp_entry_modern {tm} -routing_sc flowlet -flowlet_value 1580000"),
@@ -220,17 +260,45 @@ fn commands_of_htsim_become_scenarios_that_run() {
         runs(at, &scenario, &format!("out/{}", command.len()));
     }
     let (scenario, _) = printed(at, &["from-htsim", "htsim_tcp", "-nodes", "16", "-sub", "8", "COUPLED_INC"]);
-    assert!(scenario.contains("transport.subflows = 8") && scenario.contains("transport.congestion.coupled = true"), "{scenario}");
-    let (scenario, _) = printed(at, &["from-htsim", "htsim_ndp", "-strat", "perm", "-tm", "a.cm", "-nodes", "8", "-tiers", "2"]);
-    assert!(scenario.contains("kind = \"leaf-spine\", leaves = 4, spines = 2, hosts_per_leaf = 2"), "{scenario}");
+    assert!(
+        scenario.contains("transport.subflows = 8")
+            && scenario.contains("transport.congestion.coupled = true"),
+        "{scenario}"
+    );
+    let (scenario, _) = printed(
+        at,
+        &["from-htsim", "htsim_ndp", "-strat", "perm", "-tm", "a.cm", "-nodes", "8", "-tiers", "2"],
+    );
+    assert!(
+        scenario.contains("kind = \"leaf-spine\", leaves = 4, spines = 2, hosts_per_leaf = 2"),
+        "{scenario}"
+    );
 }
 
 #[test]
 fn what_is_left_out_of_a_command_is_listed() {
     let folder = matrix();
-    let command = ["from-htsim", "htsim_ndp", "-strat", "perm", "-tm", "a.cm", "-nodes", "16", "-path_burst", "4", "-o", "log", "-oversubscribed_cc"];
+    let command = [
+        "from-htsim",
+        "htsim_ndp",
+        "-strat",
+        "perm",
+        "-tm",
+        "a.cm",
+        "-nodes",
+        "16",
+        "-path_burst",
+        "4",
+        "-o",
+        "log",
+        "-oversubscribed_cc",
+    ];
     let (scenario, remarks) = printed(folder.path(), &command);
-    for remark in ["-path_burst 4: it has no counterpart", "-oversubscribed_cc: receivers ask", "-o: an outcome has files of its own"] {
+    for remark in [
+        "-path_burst 4: it has no counterpart",
+        "-oversubscribed_cc: receivers ask",
+        "-o: an outcome has files of its own",
+    ] {
         assert!(remarks.contains(&format!("not carried over: {remark}")), "{remarks}");
         assert!(scenario.contains(&format!("# not carried over: {remark}")), "{scenario}");
     }
@@ -253,7 +321,10 @@ fn mistakes_in_commands_are_named() {
         ("htsim_ndp -strat single -tm a.cm -nodes 16", "stops on an assertion"),
         ("htsim_ndp -strat reactive_ecn -tm a.cm -nodes 16", "has no counterpart"),
         ("htsim_ndp -strat ecmp_host -tm a.cm -nodes 16", "-paths: expected a number of paths"),
-        ("htsim_ndp -strat perm -tm a.cm -nodes 16 -q 1", "-q: expected room for two packets of 9064 bytes, found 9000 bytes"),
+        (
+            "htsim_ndp -strat perm -tm a.cm -nodes 16 -q 1",
+            "-q: expected room for two packets of 9064 bytes, found 9000 bytes",
+        ),
         ("htsim_ndp -strat perm -tm a.cm -nodes 16 -queue_type lossless", "-queue_type: expected composite"),
         ("htsim_eqds -tm a.cm -nodes 16 -mtu 64", "-mtu: expected more than 64 bytes, found 64"),
         ("htsim_uec -tm a.cm -nodes 16", "NSCC has no counterpart here"),
@@ -281,7 +352,8 @@ fn triggers_reach_other_hosts_by_messages() {
     assert_eq!(flows[0], flows[1]);
     printed(at, &["fct", "1"]);
     let text = std::fs::read_to_string(at.join("1/fct.txt")).unwrap();
-    let rows: Vec<Vec<u64>> = text.lines().map(|row| row.split(' ').map(|word| word.parse().unwrap()).collect()).collect();
+    let rows: Vec<Vec<u64>> =
+        text.lines().map(|row| row.split(' ').map(|word| word.parse().unwrap()).collect()).collect();
     let row = |src: u64| rows.iter().find(|row| row[0] == src).unwrap();
     // Source, destination and size; starts and ends in nanoseconds.
     assert_eq!((rows.len(), row(9)[1], row(9)[4]), (3, 5, 1));

@@ -80,12 +80,12 @@ fn marked_answers_notify_where_they_echo_marks() {
         let path = PathFacts { base_rtt: RTT, rate: Rate::from_gbps(100), lossy: true, reorders: false };
         let after = [false, true].map(|is_nack| {
             let mut sender = Sender::new(&transport, Bytes(9000), path, Time::ZERO);
-            (0..3).for_each(|_| drop(sender.take(&transport, Time::ZERO)));
+            (0..3).for_each(|_| _ = sender.take(&transport, Time::ZERO));
             match is_nack {
                 false => sender.on_ack(&transport, answer(true)),
                 true => sender.on_nack(&transport, Ack { seq: 2, ..answer(false) }),
             };
-            (0..3).for_each(|_| drop(sender.take(&transport, Time::ZERO)));
+            (0..3).for_each(|_| _ = sender.take(&transport, Time::ZERO));
             (sender.counts.cnps, sender.deadline(&transport).unwrap())
         });
         assert_eq!(after, expected);

@@ -21,7 +21,10 @@ pub(crate) fn fct(args: &FctArgs) -> Result<(), Failure> {
     let document = Node::parse(&Source::new(scenario_file, outcome.scenario.clone()))?;
     let scenario = Scenario::read(&document)?;
     if scenario.servers.is_some() {
-        let message = format!("{}: expected hosts with one NIC each, found `servers`: an fct.txt has no place for several", args.dir.display());
+        let message = format!(
+            "{}: expected hosts with one NIC each, found `servers`: an fct.txt has no place for several",
+            args.dir.display()
+        );
         return Err(Failure::Output(message));
     }
     let network = build_network(&scenario, &document)?;
@@ -38,9 +41,16 @@ fn default_file(dir: &Path) -> std::path::PathBuf {
 }
 
 /// A line for every flow whose last byte has been acknowledged, in the order in which flows ended at their senders.
-fn lines(network: &Network, flows: &[FlowRecord], columns: FctColumns, payload: Bytes, header: Bytes) -> String {
+fn lines(
+    network: &Network,
+    flows: &[FlowRecord],
+    columns: FctColumns,
+    payload: Bytes,
+    header: Bytes,
+) -> String {
     let ended = |flow: &FlowRecord| flow.sender_fct.map(|fct| flow.start.0 + fct.0);
-    let mut done: Vec<(u64, usize)> = (0..).zip(flows).filter_map(|(at, flow)| Some((ended(flow)?, at))).collect();
+    let mut done: Vec<(u64, usize)> =
+        (0..).zip(flows).filter_map(|(at, flow)| Some((ended(flow)?, at))).collect();
     // Ways are looked for source by source.
     done.sort_by_key(|&(_, at)| flows[at].src);
     let mut rows = Vec::with_capacity(done.len());
@@ -62,7 +72,8 @@ fn lines(network: &Network, flows: &[FlowRecord], columns: FctColumns, payload: 
         // Flows of a host are numbered as they start; a port has 16 bits.
         let port = 10_000 + flow.flow % (1 << 15);
         let (start, fct) = (flow.start.0 / 1000, flow.sender_fct.unwrap_or_default().0 / 1000);
-        writeln!(text, "{src} {dst} {port} 100 {} {start} {fct} {alone}", flow.bytes).expect("writing to a string");
+        writeln!(text, "{src} {dst} {port} 100 {} {start} {fct} {alone}", flow.bytes)
+            .expect("writing to a string");
     }
     text
 }
@@ -72,7 +83,9 @@ fn address(network: &Network, host: u32, columns: FctColumns) -> String {
     let id = network.node_name(host).parse().unwrap_or(host);
     match columns {
         FctColumns::Conweave => id.to_string(),
-        FctColumns::Hpcc => format!("{:08x}", 0x0b00_0001u32.wrapping_add((id / 256) << 16).wrapping_add((id % 256) << 8)),
+        FctColumns::Hpcc => {
+            format!("{:08x}", 0x0b00_0001u32.wrapping_add((id / 256) << 16).wrapping_add((id % 256) << 8))
+        }
     }
 }
 

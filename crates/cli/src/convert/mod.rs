@@ -79,6 +79,12 @@ pub(crate) fn find_file(name: &str, folder: &Path) -> Result<PathBuf, Problem> {
     let places = above.chain([Path::new("")]).map(|place| place.join(name));
     places.into_iter().find(|path| path.is_file()).ok_or_else(|| {
         let place = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        Problem::new("", format!("there is no file {name} in {}, in a folder above it or in the working directory", place.display()))
+        Problem::new(
+            "",
+            format!(
+                "there is no file {name} in {}, in a folder above it or in the working directory",
+                place.display()
+            ),
+        )
     })
 }

@@ -21,7 +21,12 @@ impl Converter {
             "ecmp" => self.draft.text("routing.preset", "ecmp"),
             "random" => self.draft.text("routing.preset", "spray-nic"),
             "flowlet" => {
-                let gap = gap.ok_or_else(|| Problem::new("-flowlet_value", "expected a gap in ps beside -routing_sc flowlet, found none"))?;
+                let gap = gap.ok_or_else(|| {
+                    Problem::new(
+                        "-flowlet_value",
+                        "expected a gap in ps beside -routing_sc flowlet, found none",
+                    )
+                })?;
                 self.draft.text("routing.preset", "letflow");
                 self.draft.text("routing.placement", "nic");
                 self.draft.text("routing.granularity.gap", format!("{gap}ps"));
@@ -32,7 +37,8 @@ impl Converter {
                 self.draft.set("routing.granularity.alpha", format!("{alpha:?}"));
             }
             _ => {
-                let message = format!("expected ecmp, random, flowlet or flowcut, found \"{}\"", shorten(&scheme));
+                let message =
+                    format!("expected ecmp, random, flowlet or flowcut, found \"{}\"", shorten(&scheme));
                 let help = suggest(&scheme, ["ecmp", "random", "flowlet", "flowcut"]);
                 return Err(Problem::new("-routing_sc", message).help(help));
             }
@@ -40,7 +46,9 @@ impl Converter {
         match self.flags.number::<u64>("-flowcut_mode")? {
             None | Some(0) => {}
             Some(mode) => {
-                let message = format!("expected 0 (at the NIC), found {mode}: use `routing.preset = \"flowcut-ingress\"` (1) or \"flowcut\" (2)");
+                let message = format!(
+                    "expected 0 (at the NIC), found {mode}: use `routing.preset = \"flowcut-ingress\"` (1) or \"flowcut\" (2)"
+                );
                 return Err(Problem::new("-flowcut_mode", message));
             }
         }
@@ -59,7 +67,20 @@ impl Converter {
         if let Some(seed) = self.flags.number::<u64>("-seed")? {
             self.draft.set("seed", seed);
         }
-        for unused in ["-strat", "-cwnd", "-conns", "-sub", "-topology", "-interdc_delay", "-os_border", "-k", "-ratio_os_stage_1", "-kmin", "-kmax", "-flowsize"] {
+        for unused in [
+            "-strat",
+            "-cwnd",
+            "-conns",
+            "-sub",
+            "-topology",
+            "-interdc_delay",
+            "-os_border",
+            "-k",
+            "-ratio_os_stage_1",
+            "-kmin",
+            "-kmax",
+            "-flowsize",
+        ] {
             self.flags.take(unused);
         }
         Ok(())

@@ -176,7 +176,8 @@ impl Program {
         let name = word.rsplit('/').next().unwrap_or(word);
         let found = PROGRAMS.iter().find(|(known, _)| *known == name).map(|(_, program)| *program);
         found.ok_or_else(|| {
-            let message = format!("expected the name of a main program of htsim, found \"{}\"", shorten(name));
+            let message =
+                format!("expected the name of a main program of htsim, found \"{}\"", shorten(name));
             Problem::new("", message).help(suggest(name, PROGRAMS.iter().map(|(known, _)| *known)))
         })
     }
@@ -220,7 +221,10 @@ impl Flags {
             };
             let values: Vec<String> = words.by_ref().take(count).cloned().collect();
             if values.len() < count {
-                return Err(Problem::new(flag, format!("expected {count} words behind it, found {}", values.len())));
+                return Err(Problem::new(
+                    flag,
+                    format!("expected {count} words behind it, found {}", values.len()),
+                ));
             }
             if OUTPUTS.iter().any(|(output, _)| *output == flag) {
                 outputs.push(flag);

@@ -23,7 +23,9 @@ const HEADER: u64 = 64;
 /// # Errors
 /// What the command says that makes no sense or has no counterpart.
 pub(crate) fn convert(command: &[String]) -> Result<Draft, Problem> {
-    let (name, words) = command.split_first().ok_or_else(|| Problem::new("", "expected a command of htsim, found nothing"))?;
+    let (name, words) = command
+        .split_first()
+        .ok_or_else(|| Problem::new("", "expected a command of htsim, found nothing"))?;
     let program = Program::named(name)?;
     let flags = Flags::read(program, words)?;
     let mut converter = Converter { program, flags, draft: Draft::default() };
@@ -192,7 +194,12 @@ impl Converter {
     /// The connection matrix.
     fn matrix(&mut self, unit: &str) -> Result<(), Problem> {
         let file = self.file("-tm")?;
-        let absent = || Problem::new("-tm", "expected a connection matrix in a file, found none: standard input cannot be read again");
+        let absent = || {
+            Problem::new(
+                "-tm",
+                "expected a connection matrix in a file, found none: standard input cannot be read again",
+            )
+        };
         let mut fields = vec![("kind", quoted(&"htsim-matrix")), ("file", file.ok_or_else(absent)?)];
         if unit != "ps" {
             fields.push(("start_unit", quoted(&unit)));
@@ -203,5 +210,8 @@ impl Converter {
 }
 
 fn no_tree(expected: &str, nodes: u64) -> Problem {
-    Problem::new("-nodes", format!("expected as many hosts as a tree without oversubscription has, {expected}, found {nodes}"))
+    Problem::new(
+        "-nodes",
+        format!("expected as many hosts as a tree without oversubscription has, {expected}, found {nodes}"),
+    )
 }

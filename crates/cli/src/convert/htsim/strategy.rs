@@ -31,7 +31,14 @@ impl Converter {
         };
         let strategy = self.flags.word("-strat", default);
         let labels = self.flags.number::<u64>("-paths")?;
-        let entropies = || labels.ok_or_else(|| Problem::new("-paths", format!("expected a number of paths beside -strat {strategy}, found none")));
+        let entropies = || {
+            labels.ok_or_else(|| {
+                Problem::new(
+                    "-paths",
+                    format!("expected a number of paths beside -strat {strategy}, found none"),
+                )
+            })
+        };
         let list = |count: u64, penalty: &str, selector: Option<&str>| {
             let granularity = [("paths", count.to_string()), ("penalty", penalty.to_owned())];
             let mut fields = vec![("preset", quoted(&"path-list")), ("granularity", table(&granularity))];
@@ -77,8 +84,12 @@ impl Converter {
                 self.adaptive()?;
                 None
             }
-            "ecmp_host_ar" => Some("switches that leave the hash's port with a probability of 1/2 have no counterpart"),
-            "ecmp_host_ecn" | "rr_ecmp" => Some("hosts that leave out labels whose packets were marked have no counterpart"),
+            "ecmp_host_ar" => {
+                Some("switches that leave the hash's port with a probability of 1/2 have no counterpart")
+            }
+            "ecmp_host_ecn" | "rr_ecmp" => {
+                Some("hosts that leave out labels whose packets were marked have no counterpart")
+            }
             "reactive_ecn" => Some("a label per flow that a single mark or trim changes has no counterpart"),
             "" => Some("the program stops without one"),
             _ => {
@@ -89,7 +100,9 @@ impl Converter {
         match missing {
             None => Ok(()),
             Some(why) => {
-                let message = format!("expected perm, rand, pull, ecmp, ecmp_host, ecmp_rr or ecmp_ar, found \"{strategy}\": {why}");
+                let message = format!(
+                    "expected perm, rand, pull, ecmp, ecmp_host, ecmp_rr or ecmp_ar, found \"{strategy}\": {why}"
+                );
                 Err(Problem::new("-strat", message))
             }
         }
@@ -98,7 +111,9 @@ impl Converter {
     /// `ecmp_ar`: by load, per packet or for a while.
     fn adaptive(&mut self) -> Result<(), Problem> {
         let gap = self.flags.number::<f64>("-ar_sticky_delta")?.unwrap_or(10.0);
-        let per_packet = self.flags.word("-ar_granularity", if self.program == Program::Roce { "flow" } else { "packet" }) == "packet";
+        let per_packet =
+            self.flags.word("-ar_granularity", if self.program == Program::Roce { "flow" } else { "packet" })
+                == "packet";
         let method = self.flags.word("-ar_method", "queue");
         if method != "queue" {
             self.draft.remark(format!("-ar_method {method}: ports are compared by their queues"));

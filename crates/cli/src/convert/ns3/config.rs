@@ -120,7 +120,10 @@ impl Config {
             if !known().any(|known| known == key) {
                 let help = suggest(&key, known());
                 if help.starts_with("did you mean") {
-                    let message = format!("expected a key of HPCC's or ConWeave's simulator, found \"{}\"", shorten(&key));
+                    let message = format!(
+                        "expected a key of HPCC's or ConWeave's simulator, found \"{}\"",
+                        shorten(&key)
+                    );
                     return Err(Problem::new("", message).at(&place).help(help));
                 }
             }
@@ -204,7 +207,9 @@ impl Entry {
             [word] => word.parse().ok(),
             _ => None,
         };
-        value.ok_or_else(|| self.wrong(format!("expected {expected}, found \"{}\"", shorten(&self.words.join(" ")))))
+        value.ok_or_else(|| {
+            self.wrong(format!("expected {expected}, found \"{}\"", shorten(&self.words.join(" "))))
+        })
     }
 
     /// A problem of the entry.

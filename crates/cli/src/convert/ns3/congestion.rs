@@ -48,11 +48,15 @@ impl Converter {
         }
         if let Some((step, _)) = config.rate("RATE_AI")? {
             // There a step is a rate, here one of so many parts of what the target leaves of the line's rate.
-            let line = (0..self.network.hosts()).map(|host| self.network.host_rate(host)).max().unwrap_or(Rate(0));
+            let line =
+                (0..self.network.hosts()).map(|host| self.network.host_rate(host)).max().unwrap_or(Rate(0));
             let flows = (1.0 - eta) * line.0 as f64 / step;
             let whole = flows.round().max(1.0);
             if (flows - whole).abs() > 1e-6 * flows {
-                self.draft.remark(format!("RATE_AI: the step is {:.4} of it, as `flows` is a whole number", flows / whole));
+                self.draft.remark(format!(
+                    "RATE_AI: the step is {:.4} of it, as `flows` is a whole number",
+                    flows / whole
+                ));
             }
             fields.push(("flows", format!("{whole}")));
         }

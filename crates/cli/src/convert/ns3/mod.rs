@@ -17,8 +17,14 @@ use self::config::Config;
 use super::{Draft, find_file, quoted, table};
 
 /// Keys that only ConWeave's simulator reads.
-const CONWEAVES: [&str; 6] =
-    ["LB_MODE", "ENABLE_PFC", "ENABLE_IRN", "FLOWGEN_START_TIME", "FLOWGEN_STOP_TIME", "CONWEAVE_TX_EXPIRY_TIME"];
+const CONWEAVES: [&str; 6] = [
+    "LB_MODE",
+    "ENABLE_PFC",
+    "ENABLE_IRN",
+    "FLOWGEN_START_TIME",
+    "FLOWGEN_STOP_TIME",
+    "CONWEAVE_TX_EXPIRY_TIME",
+];
 
 /// Reads a configuration file.
 ///
@@ -46,7 +52,9 @@ pub(crate) fn convert(path: &Path) -> Result<Draft, Problem> {
     }
     if !outputs.is_empty() {
         let files = outputs.join(", ");
-        draft.remark(format!("{files}: they change nothing that is simulated; `netloom fct DIR` writes an outcome's fct.txt"));
+        draft.remark(format!(
+            "{files}: they change nothing that is simulated; `netloom fct DIR` writes an outcome's fct.txt"
+        ));
     }
     Ok(draft)
 }
@@ -55,7 +63,9 @@ pub(crate) fn convert(path: &Path) -> Result<Draft, Problem> {
 fn files(config: &Config, draft: &mut Draft) -> Result<Network, Problem> {
     let folder = config.source.folder();
     let find = |key: &str| {
-        let absent = || Problem::new(key, format!("expected a line `{key} FILE` in {}, found none", config.source.name()));
+        let absent = || {
+            Problem::new(key, format!("expected a line `{key} FILE` in {}, found none", config.source.name()))
+        };
         let entry = config.take(key).ok_or_else(absent)?;
         let name: String = entry.value("the name of a file")?;
         find_file(&name, folder).map_err(|problem| entry.wrong(problem.message))
@@ -103,7 +113,9 @@ impl Converter {
         let global = config.flag("GLOBAL_T")?.unwrap_or(true);
         let var_window = config.flag("VAR_WIN")?.unwrap_or(false);
         if irn && mode != 1 {
-            self.draft.remark(format!("CC_MODE {mode} with ENABLE_IRN 1: what becomes of a loss there has not been compared"));
+            self.draft.remark(format!(
+                "CC_MODE {mode} with ENABLE_IRN 1: what becomes of a loss there has not been compared"
+            ));
         }
         let preset = match (irn, self.is_conweave) {
             (true, _) => "irn",
@@ -124,11 +136,15 @@ impl Converter {
         self.draft.text("transport.ack_size", "60B");
         match config.word("L2_ACK_INTERVAL", "a number of packets")? {
             None | Some(1) => {}
-            Some(0) => self.draft.remark("L2_ACK_INTERVAL 0: flows end by ACKs here, so every packet has one"),
+            Some(0) => {
+                self.draft.remark("L2_ACK_INTERVAL 0: flows end by ACKs here, so every packet has one")
+            }
             Some(packets) => self.draft.set("transport.ack_every", packets),
         }
         if config.flag("L2_BACK_TO_ZERO")? == Some(true) {
-            self.draft.remark("L2_BACK_TO_ZERO 1: what is sent again begins with the missing packet, not with its chunk");
+            self.draft.remark(
+                "L2_BACK_TO_ZERO 1: what is sent again begins with the missing packet, not with its chunk",
+            );
         }
         // The size of the chunk that L2_BACK_TO_ZERO goes back to.
         config.take("L2_CHUNK_SIZE");
@@ -143,7 +159,8 @@ impl Converter {
             }
             _ => {
                 let entry = cc_mode.as_ref().expect("it names the mode");
-                return Err(entry.wrong(format!("expected 1 (DCQCN), 3 (HPCC), 7 (TIMELY) or 8 (DCTCP), found {mode}")));
+                return Err(entry
+                    .wrong(format!("expected 1 (DCQCN), 3 (HPCC), 7 (TIMELY) or 8 (DCTCP), found {mode}")));
             }
         }
         let config = &self.config;
@@ -217,7 +234,9 @@ impl Converter {
         if let Some(entry) = self.config.take("LINK_DOWN") {
             let numbers: Option<Vec<f64>> = entry.words.iter().map(|word| word.parse().ok()).collect();
             let Some([after, _, _]) = numbers.as_deref() else {
-                return Err(entry.wrong("expected microseconds and the ids of two nodes, as in `LINK_DOWN 0 0 0` for none"));
+                return Err(entry.wrong(
+                    "expected microseconds and the ids of two nodes, as in `LINK_DOWN 0 0 0` for none",
+                ));
             };
             if *after > 0.0 {
                 let ends = table(&[("from", quoted(&entry.words[1])), ("to", quoted(&entry.words[2]))]);
@@ -253,7 +272,8 @@ impl Converter {
     /// When the run ends, and its seed.
     fn run(&mut self) -> Result<(), Problem> {
         // ConWeave's run ends ten seconds after the last flow has started, or when all is done.
-        let stop = self.config.word::<f64>("FLOWGEN_STOP_TIME", "a number of seconds")?.map(|stop| stop + 10.0);
+        let stop =
+            self.config.word::<f64>("FLOWGEN_STOP_TIME", "a number of seconds")?.map(|stop| stop + 10.0);
         let stop = self.config.word::<f64>("SIMULATOR_STOP_TIME", "a number of seconds")?.or(stop);
         if let Some(stop) = stop {
             self.draft.text("measure.until", format!("{stop}s"));

@@ -24,7 +24,8 @@ impl Converter {
             fields.extend([("alpha", alpha.to_owned()), ("reserve", quoted(&reserve))]);
             self.draft.set("fabric.flow_control", table(&fields));
             if !self.is_conweave {
-                let rates: Vec<Rate> = (0..self.network.hosts()).map(|host| self.network.host_rate(host)).collect();
+                let rates: Vec<Rate> =
+                    (0..self.network.hosts()).map(|host| self.network.host_rate(host)).collect();
                 if self.network.links().iter().any(|link| rates.iter().any(|&rate| link.rate > rate)) {
                     self.draft.remark("links faster than the NICs' have twice the share of the free buffer for every doubling there, here all have an eighth");
                 }
@@ -57,7 +58,8 @@ impl Converter {
         rates.dedup();
         let of = |map: &[(Rate, f64)], key: &str, rate: Rate| {
             let value = map.iter().rev().find(|entry| entry.0 == rate).map(|entry| entry.1);
-            let links = format!("expected a value for {rate}, the rate of some links of the topology, found none");
+            let links =
+                format!("expected a value for {rate}, the rate of some links of the topology, found none");
             value.ok_or_else(|| Problem::new(key, format!("{links} ({})", self.config.source.name())))
         };
         let marks = rates.into_iter().map(|rate| {
@@ -95,7 +97,9 @@ impl Converter {
         let wrong = |word: &str| entry.wrong(format!("expected a number, found \"{word}\""));
         let count: usize = entry.words[0].parse().map_err(|_| wrong(&entry.words[0]))?;
         if Some(found - 1) != count.checked_mul(2) {
-            return Err(entry.wrong(format!("expected {count} rates with their values, found {} words", found - 1)));
+            return Err(
+                entry.wrong(format!("expected {count} rates with their values, found {} words", found - 1))
+            );
         }
         let pair = |pair: &[String]| {
             let rate = pair[0].parse().map_err(|_| wrong(&pair[0]))?;
