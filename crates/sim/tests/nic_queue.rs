@@ -152,11 +152,15 @@ fn what_would_be_handed_over_without_limit_is_refused() {
         Simulation::new(network.clone(), config, plan).unwrap_err().to_string()
     };
     let unlimited = refused(&|config| config.transport.congestion = Congestion::None(Default::default()));
-    let expected = "transport.nic_queue: expected \"none\" with a congestion that limits nothing before the NIC";
+    let expected =
+        "transport.nic_queue: expected \"none\" with a congestion that limits nothing before the NIC";
     assert_eq!(unlimited, format!("{expected}, found a queue with \"none\""));
     let unanswered = refused(&|config| {
         config.transport.reliability = Reliability::None(Default::default());
         config.transport.congestion = Congestion::Dcqcn(Default::default());
     });
-    assert!(unanswered.starts_with("transport.nic_queue: expected \"none\" with a reliability"), "{unanswered}");
+    assert!(
+        unanswered.starts_with("transport.nic_queue: expected \"none\" with a reliability"),
+        "{unanswered}"
+    );
 }
