@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::flow_control::FlowControl;
 use crate::qcn::Qcn;
 use crate::queue::Queue;
+use crate::queue::tail_drop::TailDrop;
 
 /// What a switch does: queues, classes, marking, and how a full buffer holds its upstream neighbour back.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -215,6 +216,11 @@ impl Fabric {
             qcn.check().map_err(|invalid| invalid.within("qcn"))?;
         }
         self.queue.check().map_err(|invalid| invalid.within("queue"))?;
+        if let Queue::TailDrop(TailDrop { random: Some(_) }) = &self.queue {
+            let expected = "none where nothing bounds the queues: give a `buffer`, and no flow control";
+            let is_bounded = options.buffer.is_some() && !self.is_lossless();
+            Invalid::unless(is_bounded, "queue.random", expected, "a table")?;
+        }
         let expected = "\"tail-drop\" where flow control keeps packets from being lost";
         let fits = !(self.queue.trims() && self.is_lossless());
         Invalid::unless(fits, "queue", expected, format!("\"{}\"", self.queue.name()))?;

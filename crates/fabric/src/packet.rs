@@ -30,6 +30,8 @@ pub enum PacketKind {
     Nack,
     /// The receiver of a flow asks for packets: for as many as [`Packet::aux`] says, counted from the flow's beginning.
     Pull,
+    /// The sender of a flow asks its receiver for a PULL, before it has sent anything.
+    Request,
     /// Congestion notification message (IEEE 802.1Qau): from a congestion point to the source of a sampled packet. Its
     /// [`Packet::src`] is the congested destination, [`Packet::aux`] the quantised feedback (1 to 63).
     Cnm,

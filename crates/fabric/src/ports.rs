@@ -145,7 +145,8 @@ impl Ports {
             }
             if packet.kind.is_data() {
                 let queued = queues.bytes(state.lane(lane));
-                if queued + u64::from(packet.size) > rules.buffer {
+                let bytes = queued + u64::from(packet.size);
+                if bytes > rules.safe && rules.drops(bytes, random) {
                     state.losses().drops += 1;
                     dropped.get_or_insert_default().note(packet, DropCause::Full);
                     return Fate::Dropped;

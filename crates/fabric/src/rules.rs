@@ -1,11 +1,13 @@
 //! A checked fabric in the form that ports work with: lanes, quanta, thresholds as numbers.
 
 use netloom_units::{Bytes, Time};
+use rand::Rng;
 
 use crate::config::{Ecn, Fabric, MOST_CLASSES, Mark};
 use crate::flow_control::FlowControl;
 use crate::packet::{FRESH, Packet, PacketKind};
 use crate::queue::Queue;
+use crate::queue::tail_drop::TailDrop;
 use crate::queue::trimming::Trimming;
 
 /// The lane of PAUSE frames, before everything else.
@@ -54,6 +56,9 @@ pub struct Rules {
     pub(crate) top: usize,
     /// Most bytes in an output lane.
     pub(crate) buffer: u64,
+    /// Bytes in an output lane up to which nothing is dropped: the same, or less where some packets are dropped before it is full, each with the probability, in units of 2⁻³².
+    pub(crate) safe: u64,
+    early_drop: u64,
     pub(crate) ecn: Option<Ecn>,
     /// Whether data packets are marked as their transmission starts.
     pub(crate) marks_departures: bool,
@@ -126,6 +131,11 @@ impl Rules {
             });
         }
         let marks = |when| options.ecn.as_ref().is_some_and(|ecn| ecn.mark == when);
+        let (mut safe, mut early_drop) = (buffer, 0);
+        if let Queue::TailDrop(TailDrop { random: Some(random) }) = &fabric.queue {
+            safe = buffer.saturating_sub(u64::from(random.packets).saturating_mul(packet.0));
+            early_drop = (random.probability * (1u64 << 32) as f64) as u64;
+        }
         let pauses = matches!(fabric.flow_control, FlowControl::Pfc(_) | FlowControl::PfcShared(_));
         Rules {
             lanes,
@@ -138,6 +148,8 @@ impl Rules {
             vcs,
             top: if options.control_priority && !pauses { CONTROL } else { LINK },
             buffer,
+            safe,
+            early_drop,
             ecn: options.ecn.clone(),
             marks_departures: marks(Mark::Departure),
             seed: 0,
@@ -166,6 +178,13 @@ impl Rules {
     #[must_use]
     pub fn with_faults(self) -> Self {
         Rules { watches_queues: true, ..self }
+    }
+
+    /// Whether a packet with which an output lane holds more than what is safe is dropped.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn drops(&self, bytes: u64, random: &mut impl Rng) -> bool {
+        bytes > self.buffer || u64::from(random.next_u32()) < self.early_drop
     }
 
     /// Whether flow control keeps data packets from being lost.

@@ -4,7 +4,8 @@ mod common;
 
 use common::*;
 use netloom_fabric::flow_control::{credits::Credits, lossy::Lossy, pfc::Pfc, pfc_shared::PfcShared};
-use netloom_fabric::queue::{Queue, tail_drop::TailDrop, trimming::Trimming};
+use netloom_fabric::queue::tail_drop::{RandomDrop, TailDrop};
+use netloom_fabric::queue::{Queue, trimming::Trimming};
 use netloom_fabric::{
     Credit, DropCause, Ecn, Fabric, FabricOptions, Fate, Flags, FlowControl, Mark, NO_INGRESS, Packet,
     PacketKind, PortStats,
@@ -107,6 +108,49 @@ fn a_full_queue_drops_data_and_never_control() {
     let fates: Vec<Fate> = (1..4).map(|seq| node.put(ns(1), 0, data(seq, 200))).collect();
     assert_eq!(fates, [Fate::Queued, Fate::Queued, Fate::Dropped]);
     assert_eq!(node.put(ns(1), 0, ack(9)), Fate::Queued);
+}
+
+/// csg-htsim's random queue: some of what would end in the last packets of a queue is dropped, and all of what would end beyond.
+#[test]
+fn the_last_part_of_a_queue_drops_some_packets_at_random() {
+    let fates = |probability, packets, count: u32| {
+        let queue = Queue::TailDrop(TailDrop { random: Some(RandomDrop { probability, packets }) });
+        let buffer = Some(Bytes(u64::from(count) * PACKET));
+        let fabric = Fabric { queue, ..lossy(FabricOptions { buffer, ..options() }) };
+        let mut node = Node::new(&fabric, 1, vec![spec(0)]);
+        node.put(ns(0), 0, data(0, PACKET as u16));
+        node.advance(ns(1));
+        (1..=2 * count)
+            .map(|seq| node.put(ns(1), 0, data(seq, PACKET as u16)) == Fate::Queued)
+            .collect::<Vec<_>>()
+    };
+    // Certain drops: as if the queue were shorter.
+    let queued = fates(1.0, 3, 10);
+    assert_eq!(queued.iter().filter(|&&queued| queued).count(), 7);
+    assert!(queued[..7].iter().all(|&queued| queued));
+    // One of ten: the first hundred stay, and about 90 of the next 900 go.
+    let queued = fates(0.1, 900, 1000);
+    assert!(queued[..100].iter().all(|&queued| queued));
+    let dropped = queued[100..1000].iter().filter(|&&queued| !queued).count();
+    assert!((60..120).contains(&dropped), "{dropped}");
+    // The queue is full in the end.
+    assert_eq!(queued.iter().filter(|&&queued| queued).count(), 1000);
+}
+
+#[test]
+fn random_drops_without_a_bounded_queue_are_refused() {
+    let queue = |probability, packets| {
+        Queue::TailDrop(TailDrop { random: Some(RandomDrop { probability, packets }) })
+    };
+    let refused = |queue, buffer| {
+        let options = FabricOptions { buffer, ..options() };
+        Fabric { queue, ..lossy(options) }.check(Bytes(PACKET)).map_err(|error| error.field.to_string())
+    };
+    let buffer = Some(Bytes(10 * PACKET));
+    assert_eq!(refused(queue(0.1, 3), buffer), Ok(()));
+    assert_eq!(refused(queue(0.1, 3), None), Err("queue.random".to_owned()));
+    assert_eq!(refused(queue(0.0, 3), buffer), Err("queue.random.probability".to_owned()));
+    assert_eq!(refused(queue(0.1, 0), buffer), Err("queue.random.packets".to_owned()));
 }
 
 #[test]

@@ -172,7 +172,7 @@ pub struct FlowRecord {
     pub fct: Option<Time>,
     /// From the start to the ACK of the last byte at the sender; `None` if that did not arrive.
     pub sender_fct: Option<Time>,
-    /// The FCT this flow would have alone on an idle fabric.
+    /// The FCT that one idle path allows this flow.
     pub idle_fct: Time,
     /// Data packets sent, retransmissions included.
     pub packets: u64,
@@ -273,7 +273,7 @@ pub struct PartRecord {
     pub fct: Option<Time>,
     /// From the start to the ACK of the last byte; `None` if that did not arrive.
     pub sender_fct: Option<Time>,
-    /// The FCT that it would have alone on an idle fabric.
+    /// The FCT that one idle path allows it.
     pub idle_fct: Time,
     /// Data packets sent, retransmissions included.
     pub packets: u64,

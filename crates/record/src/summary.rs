@@ -55,7 +55,7 @@ pub struct Summary {
     pub fct_ps: Option<Statistics>,
     /// Flow completion time at the sender (ACK of the last byte), in picoseconds.
     pub sender_fct_ps: Option<Statistics>,
-    /// FCT divided by the FCT on an idle fabric, of completed flows.
+    /// FCT divided by what one idle path allows, of completed flows. Below 1 where a flow takes several paths that are each slower than its host's link.
     pub slowdown: Option<Statistics>,
     /// The same by flow size; bins without flows are left out.
     pub by_size: Vec<SizeBin>,

@@ -338,7 +338,7 @@ addEventListener("error", ({ message, lineno }) => {
   function distributions() {
     if (!points.some((point) => point.fct_us)) return;
     const box = section("distributions", "Flow completion times",
-      "Slowdown is the completion time divided by that of the same flow alone on the idle network. Curves are step functions through values that occurred.");
+      "Slowdown is the completion time divided by what one idle path allows the same flow (below 1 where it takes several paths at once that are slower than its host's link). Curves are step functions through values that occurred.");
     box.append(el("div", { class: "controls" },
       choice("Show", [["cdf", "distribution"], ["tail", "tail, logarithmic"]], "cdf", (value) => { scale.tail = value === "tail"; }),
       choice("Axis", [["log", "logarithmic"], ["linear", "linear"]], "log", (value) => { scale.log = value === "log"; })));

@@ -59,7 +59,7 @@ mod tests {
     fn fields_change_the_preset() {
         let text = "[transport]\npreset = \"tcp\"\nreliability = { reorder_threshold = 7 }\ncongestion = \"dctcp\"\n";
         let changed = transport(text).unwrap();
-        let expected = SelectiveRepeat { reorder_threshold: 7, rack: false };
+        let expected = SelectiveRepeat { reorder_threshold: 7, rack: false, sack: true };
         assert_eq!(changed.reliability, Reliability::SelectiveRepeat(expected));
         assert_eq!(changed.congestion, Congestion::Dctcp(Default::default()));
         assert_eq!(changed.options, preset::find("tcp").unwrap().transport().options);

@@ -11,7 +11,8 @@ use netloom_record::Summary;
 use netloom_routing::selector::estimator::Estimator;
 use netloom_routing::{Granularity, Placement, Selector};
 use netloom_topology::{Network, NodeId};
-use netloom_transport::{Congestion, Reliability};
+use netloom_transport::shaping::paced::Paced;
+use netloom_transport::{Congestion, Reliability, Shaping};
 use netloom_units::{Bytes, Rate, Time};
 
 use crate::scenario::Scenario;
@@ -27,9 +28,10 @@ pub(crate) fn before(scenario: &Scenario, network: &Network) -> Vec<String> {
     found.extend(early_timeouts(scenario, &farthest));
     found.extend(windows::below_the_product(scenario, &farthest));
     found.extend(windows::swift_below_idle(scenario, &farthest));
+    found.extend(windows::faster_than_one_path(scenario, network));
     found.extend(small_pause_buffers(scenario, &farthest));
     found.extend(overload::warning(scenario, network));
-    found.extend(unread(scenario));
+    found.extend(unread(scenario, network));
     found.extend(high_ceiling(scenario, network));
     found
 }
@@ -46,7 +48,7 @@ pub(crate) fn after(scenario: &Scenario, switches: u32, summary: &Summary, trace
 }
 
 /// Fields that were set although others say that nothing looks at them.
-fn unread(scenario: &Scenario) -> Vec<String> {
+fn unread(scenario: &Scenario, network: &Network) -> Vec<String> {
     let Scenario { routing, transport, fabric, .. } = scenario;
     let usual = Scenario::default();
     let mut found = Vec::new();
@@ -82,6 +84,14 @@ fn unread(scenario: &Scenario) -> Vec<String> {
         "transport.ack_delay",
         "every packet is acknowledged at once (`ack_every = 1`)",
     );
+    if let Reliability::SelectiveRepeat(selective) = &transport.reliability {
+        let may_lose = fabric.is_lossy() || !scenario.faults.is_empty();
+        note(!selective.sack, may_lose, "transport.reliability.sack", "nothing is lost");
+    }
+    if let Shaping::Paced(Paced { rate: Some(rate) }) = &transport.shaping {
+        let is_slower = (0..network.hosts()).any(|host| *rate < network.host_rate(host));
+        note(true, is_slower, "transport.shaping.rate", "no host's link is faster");
+    }
     if let Queue::Trimming(trimming) = &fabric.queue {
         let usual = Trimming::default();
         let fields = [
@@ -421,6 +431,17 @@ mod tests {
         check(&estimator("queue"), &estimator("both"), "routing.selector.estimator: changes nothing");
         let acks = |every: u32| with(&format!("transport = {{ ack_every = {every}, ack_delay = \"3us\" }}"));
         check(&acks(1), &acks(2), "transport.ack_delay: changes nothing");
+        let newreno = |buffer: &str| {
+            let reliability = "reliability = { rack = false, sack = false }";
+            with(&format!(
+                "transport = {{ preset = \"flowcut-evaluation\", {reliability} }}\nfabric = {{ {buffer} }}"
+            ))
+        };
+        check(&newreno(""), &newreno("buffer = \"1MB\""), "transport.reliability.sack: changes nothing");
+        let paced = |gbps: u32| {
+            with(&format!("transport = {{ shaping = {{ kind = \"paced\", rate = \"{gbps}Gbps\" }} }}"))
+        };
+        check(&paced(10), &paced(9), "transport.shaping.rate: changes nothing, as no host's link is faster");
         for field in ["control_weight = 3", "control_buffer = \"1KB\"", "return_to_sender = false"] {
             let trimming = |priority: bool| {
                 with(&format!(

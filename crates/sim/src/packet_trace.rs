@@ -144,6 +144,7 @@ impl Tracer {
             PacketKind::Ack => "ack",
             PacketKind::Nack => "nack",
             PacketKind::Pull => "pull",
+            PacketKind::Request => "request",
             PacketKind::Cnm => "cnm",
             PacketKind::FlowAck => "flow-ack",
             PacketKind::Word => "word",

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use common::interruptions::{interruptions, tell};
+use common::schemes::nic_queues;
 use common::*;
+use netloom_fabric::queue::tail_drop::{RandomDrop, TailDrop};
 use netloom_fabric::queue::trimming::Trimming;
 use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Mark, Queue, flow_control};
 use netloom_record::{DecisionCount, FlowRecord};
@@ -17,6 +19,7 @@ use netloom_topology::{FatTree, Network, Topology};
 use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
 use netloom_transport::reliability::trimmed::Trimmed;
 use netloom_transport::reorder::buffer::Buffer;
+use netloom_transport::shaping::paced::Paced;
 use netloom_transport::{Congestion, Reliability, Reorder, Shaping, Transport, congestion, reliability};
 use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::{
@@ -109,7 +112,9 @@ fn shapings() -> impl Strategy<Value = Shaping> {
         let config = Hf2t { flowlet, margin, training_gaps, percentile, ..Hf2t::default() };
         Shaping::Hf2t(Hf2t { scope, dynamic, natural_gaps, ..config })
     });
-    prop_oneof![Just(Shaping::None(Default::default())), Just(Shaping::Paced(Default::default())), hf2t]
+    let rate = prop::option::of(1..300u64).prop_map(|gbps| gbps.map(Rate::from_gbps));
+    let paced = rate.prop_map(|rate| Shaping::Paced(Paced { rate }));
+    prop_oneof![Just(Shaping::None(Default::default())), paced, hf2t]
 }
 
 /// With windows, bitmaps and distances small enough to matter in short runs.
@@ -143,7 +148,9 @@ fn transports() -> impl Strategy<Value = Transport> {
             ..Default::default()
         })),
         Just(Congestion::Dctcp(Default::default())),
-        Just(Congestion::NewReno(Default::default())),
+        prop::option::of(1..40u32).prop_map(|initial_ssthresh| {
+            Congestion::NewReno(congestion::newreno::NewReno { initial_ssthresh, ..Default::default() })
+        }),
         Just(Congestion::Cubic(Default::default())),
         // Windows below one packet.
         Just(Congestion::Dctcp(congestion::dctcp::Dctcp { min_window: 0.1, ..Default::default() })),
@@ -156,20 +163,26 @@ fn transports() -> impl Strategy<Value = Transport> {
             t_low: Time::from_us(8),
             ..Default::default()
         })),
-        Just(Congestion::Swift(congestion::swift::Swift {
+        any::<bool>().prop_map(|fs_whole_packets| Congestion::Swift(congestion::swift::Swift {
             base_delay: Time::from_us(5),
+            fs_whole_packets,
             ..Default::default()
         })),
-        (1..40u32, any::<bool>()).prop_map(|(initial_window, adapts)| {
-            let adaptive = adapts.then(Default::default);
-            Congestion::Pulls(congestion::pulls::Pulls { initial_window, adaptive, ..Default::default() })
-        }),
+        (1..40u32, any::<bool>(), 0.5..=1.0f64, any::<bool>()).prop_map(
+            |(initial_window, adapts, pace, request_to_send)| {
+                let adaptive = adapts.then(Default::default);
+                let pulls = congestion::pulls::Pulls { initial_window, adaptive, ..Default::default() };
+                Congestion::Pulls(congestion::pulls::Pulls { pace, request_to_send, ..pulls })
+            }
+        ),
         mp_rdma(),
     ];
     let reliability = prop_oneof![
-        (1..6u32, any::<bool>()).prop_map(|(reorder_threshold, rack)| {
-            Reliability::SelectiveRepeat(SelectiveRepeat { reorder_threshold, rack })
-        }),
+        (1..6u32, prop_oneof![Just((true, true)), Just((false, true)), Just((false, false))]).prop_map(
+            |(reorder_threshold, (rack, sack))| {
+                Reliability::SelectiveRepeat(SelectiveRepeat { reorder_threshold, rack, sack })
+            }
+        ),
         (1..50u64, any::<bool>()).prop_map(|(us, nack_congestion)| {
             let nack_interval = Time::from_us(us);
             Reliability::GoBackN(reliability::go_back_n::GoBackN { nack_interval, nack_congestion })
@@ -180,7 +193,7 @@ fn transports() -> impl Strategy<Value = Transport> {
         }),
         (1..80u32).prop_map(|length| Reliability::Bitmap(reliability::bitmap::Bitmap { length })),
     ];
-    (congestion, reliability, 1..5u32, shapings(), 500..9000u64, schemes::nic_queues(), reorders()).prop_map(
+    (congestion, reliability, 1..5u32, shapings(), 500..9000u64, nic_queues(), reorders()).prop_map(
         |(congestion, reliability, ack_every, shaping, mtu, nic_queue, reorder)| {
             let mut transport = Transport { congestion, reliability, shaping, ..Transport::default() };
             if let Reliability::GoBackN(go_back_n) = &mut transport.reliability {
@@ -329,8 +342,11 @@ fn fabrics(lossy: bool) -> impl Strategy<Value = Fabric> {
         ecn.map(marks)
     });
     let cut_through = prop::option::of((1..2000u64).prop_map(Bytes));
-    (buffer, ecn, any::<bool>(), 0..500u64, cut_through, queue).prop_map(
-        |(buffer, ecn, control_priority, latency, cut_through, queue)| {
+    let random = prop::option::of((0.01..=1.0f64, 1..20u32));
+    let random =
+        random.prop_map(|random| random.map(|(probability, packets)| RandomDrop { probability, packets }));
+    (buffer, ecn, any::<bool>(), 0..500u64, cut_through, queue, random).prop_map(
+        |(buffer, ecn, control_priority, latency, cut_through, queue, random)| {
             let switch_latency = Time::from_ns(latency);
             let options = FabricOptions {
                 buffer,
@@ -340,7 +356,9 @@ fn fabrics(lossy: bool) -> impl Strategy<Value = Fabric> {
                 cut_through,
                 ..FabricOptions::default()
             };
-            let queue = queue.unwrap_or(Fabric::default().queue);
+            // Only what is bounded has a last part.
+            let random = random.filter(|_| options.buffer.is_some());
+            let queue = queue.unwrap_or(Queue::TailDrop(TailDrop { random }));
             Fabric { options, queue, ..Fabric::default() }
         },
     )

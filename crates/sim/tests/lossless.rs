@@ -3,6 +3,7 @@
 mod common;
 
 use common::interruptions::{interruptions, tell};
+use common::schemes::nic_queues;
 use common::*;
 use netloom_fabric::flow_control::{credits, pfc, pfc_shared};
 use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Qcn, TrafficClass};
@@ -106,18 +107,16 @@ fn transports() -> impl Strategy<Value = Transport> {
     ];
     // As large as data, or larger, if somebody wants that.
     let acks = prop_oneof![3 => Just(64), 1 => 64..4000u64];
-    (pairs, 1000..3000u64, acks, schemes::nic_queues()).prop_map(
-        |((reliability, congestion), mtu, ack, nic_queue)| {
-            let (mtu, ack_size) = (Bytes(mtu), Bytes(ack));
-            let options = TransportOptions { mtu, ack_size, nic_queue, ..TransportOptions::default() };
-            let mut transport = Transport { options, reliability, congestion, ..Transport::default() };
-            // Not with what would be handed over without limit or end.
-            if transport.check().is_err() {
-                transport.options.nic_queue = NicQueue::None;
-            }
-            transport
-        },
-    )
+    (pairs, 1000..3000u64, acks, nic_queues()).prop_map(|((reliability, congestion), mtu, ack, nic_queue)| {
+        let (mtu, ack_size) = (Bytes(mtu), Bytes(ack));
+        let options = TransportOptions { mtu, ack_size, nic_queue, ..TransportOptions::default() };
+        let mut transport = Transport { options, reliability, congestion, ..Transport::default() };
+        // Not with what would be handed over without limit or end.
+        if transport.check().is_err() {
+            transport.options.nic_queue = NicQueue::None;
+        }
+        transport
+    })
 }
 
 fn flow_controls() -> impl Strategy<Value = FlowControl> {

@@ -153,7 +153,8 @@ fn a_stream_goes_over_its_subflows_too() {
 /// A lost ACK is made up for by those of later packets.
 #[test]
 fn without_losses_nothing_is_sent_twice() {
-    let reliability = Reliability::SelectiveRepeat(SelectiveRepeat { reorder_threshold: 3, rack: false });
+    let reliability =
+        Reliability::SelectiveRepeat(SelectiveRepeat { reorder_threshold: 3, rack: false, sack: true });
     let transport = Transport { reliability, ..preset::find("mptcp").unwrap().transport() };
     let mut config = on_both(transport);
     config.fabric.options.buffer = Some(Bytes(100_000_000));
@@ -173,7 +174,7 @@ fn a_header_that_comes_back_late_tells_what_has_arrived_too() {
         transport.options.mtu = Bytes(3771);
         (transport.options.rto_initial, transport.options.rto_min) = (Time::from_ns(1504), Time::from_ns(1));
         transport.reliability =
-            Reliability::SelectiveRepeat(SelectiveRepeat { reorder_threshold: 1, rack: false });
+            Reliability::SelectiveRepeat(SelectiveRepeat { reorder_threshold: 1, rack: false, sack: true });
         let mut config = SimConfig { transport, seed, ..scheme("spray") };
         config.fabric.queue = Queue::Trimming(Trimming { control_weight: 1, ..Trimming::default() });
         let messages = (1..36).map(|src| (src, Message::new(0, Bytes(95_385), Time(0))));

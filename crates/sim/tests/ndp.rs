@@ -6,7 +6,7 @@ use common::*;
 use netloom_fabric::Queue;
 use netloom_fabric::queue::trimming::Trimming;
 use netloom_record::{FlowRecord, Records};
-use netloom_sim::{Cut, Degrade, Fault, SimConfig, SimError, Simulation};
+use netloom_sim::{ChannelEnds, Cut, Degrade, Fault, Loss, SimConfig, SimError, Simulation};
 use netloom_topology::{BuildContext, Crossbar, FatTree, Network, SlimFly, Topology};
 use netloom_transport::reliability::trimmed::Trimmed;
 use netloom_transport::{Congestion, Reliability, congestion, preset};
@@ -76,6 +76,59 @@ fn one_flow_is_pulled_at_the_rate_of_its_link() {
     let records = incast(1, 200, ndp("ndp", 1));
     let round = (PACKET + CABLE) * 2 + CONTROL + (CONTROL + CABLE) * 2;
     assert_eq!(last(&records), round * 199 + (PACKET + CABLE) * 2);
+}
+
+fn pulls(config: &mut SimConfig) -> &mut congestion::pulls::Pulls {
+    let Congestion::Pulls(pulls) = &mut config.transport.congestion else { panic!("pulls") };
+    pulls
+}
+
+#[test]
+fn a_pace_below_the_link_shows_after_the_first_window() {
+    let mut config = ndp("ndp", 3);
+    pulls(&mut config).pace = 0.8;
+    let records = incast(1, 200, config);
+    // A PULL every 9 us from the arrival of the first packet on, and the 197th lets the last packet out.
+    let first_pull = (PACKET + CABLE) * 2;
+    let there_and_back = CONTROL + (CONTROL + CABLE) * 2 + (PACKET + CABLE) * 2;
+    assert_eq!(last(&records), first_pull + Time::from_us(9) * 196 + there_and_back - CONTROL);
+}
+
+#[test]
+fn a_flow_that_asks_begins_a_round_trip_later_at_the_pace_of_its_pulls() {
+    for (window, packets) in [(30, 100), (3, 100), (30, 2)] {
+        let mut config = ndp("ndp", window);
+        pulls(&mut config).request_to_send = true;
+        let records = incast(1, packets, config);
+        // A request there, a PULL back.
+        let asked = (CONTROL + CABLE) * 4;
+        assert_eq!(last(&records), asked + PACKET * packets + CABLE * 2 + PACKET);
+        assert_eq!(last(&records), records.flows[0].idle_fct);
+    }
+}
+
+/// All first windows at once overflow the queue of eight packets; asked for, packets come one by one.
+#[test]
+fn an_incast_that_asks_is_not_trimmed() {
+    for (asks, trims) in [(false, true), (true, false)] {
+        let mut config = ndp("ndp", 30);
+        pulls(&mut config).request_to_send = asks;
+        let records = incast(8, 50, config);
+        assert_eq!(sum(&records, |flow| flow.trims) > 0, trims);
+        assert!(records.flows.iter().all(|flow| flow.fct.is_some()));
+    }
+}
+
+/// Requests may be lost: what has asked in vain sends a packet unasked after a timeout.
+#[test]
+fn requests_that_get_lost_cost_a_timeout() {
+    let mut config = ndp("ndp", 4);
+    pulls(&mut config).request_to_send = true;
+    let channels = vec![ChannelEnds { from: "h0".into(), to: "s0".into(), parallel: 0 }];
+    let until = Some(Time::from_us(2));
+    config.faults = vec![Fault::Loss(Loss { channels, probability: 0.999_999, until, ..Loss::default() })];
+    let records = incast(1, 20, config);
+    assert!(records.flows[0].timeouts > 0 && records.flows[0].fct.is_some());
 }
 
 #[test]

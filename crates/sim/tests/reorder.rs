@@ -69,7 +69,7 @@ fn a_go_back_n_nic_pays_for_reordering_unless_it_has_a_buffer() {
     // Where the fabric is lossy and losses are guessed too early, packets come twice, early ones too, and none is refused.
     let mut guessed = SimConfig { seed: 3, faults: vec![slow()], ..scheme("left") };
     guessed.transport.reliability =
-        Reliability::SelectiveRepeat(SelectiveRepeat { reorder_threshold: 1, rack: false });
+        Reliability::SelectiveRepeat(SelectiveRepeat { reorder_threshold: 1, rack: false, sack: true });
     guessed.fabric.options.buffer = Some(Bytes(1 << 20));
     let network = leaf_spine(4, 4, 4);
     let plan = permutation(1_000_000, &network, 1);

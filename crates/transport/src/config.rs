@@ -240,7 +240,8 @@ impl Transport {
         .map_err(|error| error.within("congestion"))?;
         match &self.shaping {
             Shaping::Hf2t(hf2t) => hf2t.check(),
-            Shaping::None(_) | Shaping::Paced(_) => Ok(()),
+            Shaping::Paced(paced) => paced.check(),
+            Shaping::None(_) => Ok(()),
         }
         .map_err(|error| error.within("shaping"))?;
         self.check_parts()
@@ -336,7 +337,14 @@ impl Transport {
             let expected = format!("\"bitmap\", \"selective-repeat\" or \"trimmed\" with \"{name}\"");
             Invalid::unless(reorders, "reliability", expected, format!("\"{}\"", self.reliability.name()))?;
         }
-        if matches!(self.shaping, Shaping::Paced(_)) && !self.is_windowed() {
+        if let Shaping::Paced(paced::Paced { rate: Some(_) }) = &self.shaping {
+            let sets_rates = matches!(
+                self.congestion,
+                Congestion::Dcqcn(_) | Congestion::Hpcc(_) | Congestion::Timely(_) | Congestion::Qcn(_)
+            );
+            let expected = "none with a congestion that sets rates itself";
+            Invalid::unless(!sets_rates, "shaping.rate", expected, format!("a rate with \"{name}\""))?;
+        } else if matches!(self.shaping, Shaping::Paced(_)) && !self.is_windowed() {
             let expected = "a congestion with a window to spread: \"fixed-window\", \"newreno\", \"cubic\", \"dctcp\" or \"swift\"";
             return Err(Invalid::new("shaping", expected, format!("\"paced\" with \"{name}\"")));
         }

@@ -46,7 +46,11 @@ fn tcp(congestion: Congestion) -> Transport {
             rto_min: Time::from_us(200),
             ..TransportOptions::default()
         },
-        reliability: Reliability::SelectiveRepeat(SelectiveRepeat { reorder_threshold: 3, rack: false }),
+        reliability: Reliability::SelectiveRepeat(SelectiveRepeat {
+            reorder_threshold: 3,
+            rack: false,
+            sack: true,
+        }),
         congestion,
         shaping: Shaping::None(Default::default()),
     }
@@ -102,10 +106,10 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "flowcut-artefact-ft",
         doc: "The hosts of the Flowcut authors' fat-tree simulator: a first window of 1.2 bandwidth-delay products, then a packet \
-              per PULL of the receiver, and a queue at the NIC that is fair between flows. For fabrics that lose nothing, as theirs.",
+              per PULL of the receiver at 99% of its link's rate, and a queue at the NIC that is fair between flows. For fabrics that lose nothing, as theirs.",
         expand: || Transport {
             options: TransportOptions { nic_queue: NicQueue::Fair, ..TransportOptions::default() },
-            congestion: Congestion::Pulls(Pulls { initial_bdp: Some(1.2), ..Pulls::default() }),
+            congestion: Congestion::Pulls(Pulls { initial_bdp: Some(1.2), pace: 0.99, ..Pulls::default() }),
             ..Transport::default()
         },
     },
@@ -118,7 +122,11 @@ pub const PRESETS: &[Preset] = &[
         name: "cubic",
         doc: "TCP CUBIC (RFC 9438), what most hosts run, with time beside counting as evidence of losses (RACK-TLP, RFC 8985); sizes and timeouts as tcp.",
         expand: || Transport {
-            reliability: Reliability::SelectiveRepeat(SelectiveRepeat { reorder_threshold: 3, rack: true }),
+            reliability: Reliability::SelectiveRepeat(SelectiveRepeat {
+                reorder_threshold: 3,
+                rack: true,
+                sack: true,
+            }),
             ..tcp(Congestion::Cubic(Default::default()))
         },
     },
@@ -190,7 +198,7 @@ pub const PRESETS: &[Preset] = &[
               assumed as soon as a later packet has arrived: the ACK of a packet behind a hole is IRN's NACK. Timeouts of its RTO_high, 320 us. \
               Needs a fabric with ECN, and none with PFC.",
         expand: || {
-            let reliability = SelectiveRepeat { reorder_threshold: 1, rack: false };
+            let reliability = SelectiveRepeat { reorder_threshold: 1, rack: false, sack: true };
             let timeout = Time::from_us(320);
             rdma(Reliability::SelectiveRepeat(reliability), Some(1.0), timeout, timeout)
         },

@@ -291,6 +291,9 @@ impl Recovery {
     /// Looks for packets that are lost now.
     #[inline]
     pub(crate) fn find_losses(&mut self, config: &SelectiveRepeat, rtt: &Rtt, now: Time) -> Option<Losses> {
+        if !config.sack {
+            return self.find_hole(config);
+        }
         let mut found: Option<Losses> = None;
         if let Some((seq, sent)) = self.repaired.take() {
             found = Some(Losses { packets: 0, seq, sent });
@@ -313,6 +316,23 @@ impl Recovery {
             self.enter();
         }
         found
+    }
+
+    /// The same where no ACK says which packets have come (RFC 6582): the first hole is lost, once so many later packets have arrived, or at once while another one before it was
+    /// being repaired; but none that has been sent again.
+    fn find_hole(&mut self, config: &SelectiveRepeat) -> Option<Losses> {
+        let &Departure { at, seq, .. } = self.departures.front()?;
+        let is_hole =
+            seq == self.base && at < self.latest && self.packets.front().is_some_and(|packet| !packet.again);
+        let is_recovering = self.is_recovering();
+        if !is_hole || !(is_recovering || self.arrived >= config.reorder_threshold) {
+            return None;
+        }
+        self.lose_first();
+        if !is_recovering {
+            self.enter();
+        }
+        Some(Losses { packets: 1, seq, sent: at })
     }
 
     /// A packet's departure at `sent` is known to have been in vain. Returns whether the packet was in flight because of it.

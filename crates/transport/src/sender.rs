@@ -17,6 +17,7 @@ use crate::gate::Gate;
 use crate::recovery::{Due, Recovery};
 use crate::rtt::Rtt;
 use crate::seq::SeqSet;
+use crate::shaping::paced::Paced;
 use handshake::Opening;
 
 /// What a sender knows of its path before it sends anything.
@@ -223,7 +224,9 @@ impl Sender {
             self.gate.space(now, wait);
         }
         let window = self.gate.window();
-        if matches!(transport.shaping, Shaping::Paced(_)) || window < transport.packet_size().0 {
+        if let Shaping::Paced(Paced { rate: Some(rate) }) = &transport.shaping {
+            self.gate.space(now, rate.serialize(Bytes(size)));
+        } else if matches!(transport.shaping, Shaping::Paced(_)) || window < transport.packet_size().0 {
             let rtt = self.rtt.smoothed().unwrap_or(self.base_rtt);
             let gap = u128::from(rtt.0) * u128::from(size) / u128::from(window.max(1));
             self.gate.space(now, Time(gap as u64));

@@ -64,10 +64,39 @@ fn a_fast_retransmission_costs_one_round_trip() {
 #[test]
 fn the_threshold_says_how_many_later_packets_must_arrive() {
     for threshold in 1..=5 {
-        let reliability = SelectiveRepeat { reorder_threshold: threshold, rack: false };
+        let reliability = SelectiveRepeat { reorder_threshold: threshold, rack: false, sack: true };
         let run = Pipe::losing([4]).run(&unlimited(Reliability::SelectiveRepeat(reliability)), PACKETS);
         assert_eq!(run.told, [(PACKET * u64::from(4 + threshold) + RTT, Cause::Loss, 4, false)]);
     }
+}
+
+/// RFC 6582: the first hole after three duplicate ACKs, each further one when the ACK of the repetition before it comes. With SACK all are repaired in one round trip.
+#[test]
+fn without_sack_each_hole_costs_a_round_trip() {
+    let reliability = SelectiveRepeat { reorder_threshold: 3, rack: false, sack: false };
+    let newreno = unlimited(Reliability::SelectiveRepeat(reliability));
+    let run = Pipe::losing([2, 4, 6]).run(&newreno, PACKETS);
+    // Packets 3, 5 and 7 are the first three after the first hole.
+    let first = PACKET * 7 + RTT;
+    assert_eq!(
+        run.told.iter().map(|told| (told.0, told.2)).collect::<Vec<_>>(),
+        [(first, 2), (first + RTT, 4), (first + RTT * 2, 6)]
+    );
+    assert_eq!((run.counts.retransmissions, run.counts.timeouts), (3, 0));
+    let run = Pipe::losing([2, 4, 6]).run(&by_count(), PACKETS);
+    assert_eq!(run.told.last().map(|told| told.0), Some(PACKET * 9 + RTT));
+}
+
+#[test]
+fn without_sack_a_lost_repetition_waits_for_the_timeout() {
+    let reliability = SelectiveRepeat { reorder_threshold: 3, rack: false, sack: false };
+    let newreno = unlimited(Reliability::SelectiveRepeat(reliability));
+    // Departure 14 is the repetition of packet 5.
+    let run = Pipe::losing([5, 14]).run(&newreno, PACKETS);
+    assert_eq!((run.counts.retransmissions, run.counts.timeouts), (2, 1));
+    let refused = SelectiveRepeat { sack: false, ..Default::default() };
+    let refused = unlimited(Reliability::SelectiveRepeat(refused)).check().unwrap_err();
+    assert_eq!(refused.field, "reliability.rack");
 }
 
 #[test]
@@ -211,7 +240,7 @@ proptest! {
         reliability in prop_oneof![
             Just(Reliability::GoBackN(Default::default())),
             (1..5u32, any::<bool>()).prop_map(|(reorder_threshold, rack)| {
-                Reliability::SelectiveRepeat(SelectiveRepeat { reorder_threshold, rack })
+                Reliability::SelectiveRepeat(SelectiveRepeat { reorder_threshold, rack, sack: true })
             }),
         ],
         reorders in any::<bool>(),

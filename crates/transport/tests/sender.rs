@@ -2,6 +2,7 @@
 
 use netloom_transport::congestion::fixed_window::FixedWindow;
 use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
+use netloom_transport::shaping::paced::Paced;
 use netloom_transport::{
     Ack, Cause, Congestion, PathFacts, Reliability, Sender, Shaping, Transport, TransportOptions,
 };
@@ -206,6 +207,28 @@ fn pacing_spreads_a_window_over_a_round_trip() {
         assert_eq!(at, RTT / 10 * step);
         sender.take(&transport, at);
     }
+}
+
+#[test]
+fn a_pacer_of_its_own_spaces_packets_whatever_the_window() {
+    let mut transport = selective(10);
+    // 4160 B at 100 Gb/s.
+    let (gap, rate) = (Time(332_800), Some(Rate::from_gbps(100)));
+    transport.shaping = Shaping::Paced(Paced { rate });
+    let mut paced = sender(&transport, 20);
+    for step in 0..10 {
+        let at = paced.ready(&transport).unwrap();
+        assert_eq!(at, gap * step);
+        paced.take(&transport, at);
+    }
+    // No window is needed for it, but no rate may be there already.
+    transport.congestion = Congestion::None(Default::default());
+    assert_eq!(transport.check(), Ok(()));
+    transport.congestion = Congestion::Dcqcn(Default::default());
+    assert_eq!(transport.check().unwrap_err().field, "shaping.rate");
+    transport.congestion = Congestion::None(Default::default());
+    transport.shaping = Shaping::Paced(Paced { rate: Some(Rate(0)) });
+    assert_eq!(transport.check().unwrap_err().field, "shaping.rate");
 }
 
 #[test]

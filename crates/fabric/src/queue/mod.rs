@@ -22,7 +22,7 @@ impl Queue {
     /// Refuses values without meaning.
     pub(crate) fn check(&self) -> Result<(), Invalid> {
         match self {
-            Queue::TailDrop(_) => Ok(()),
+            Queue::TailDrop(tail_drop) => tail_drop.check(),
             Queue::Trimming(trimming) => trimming.check(),
         }
     }

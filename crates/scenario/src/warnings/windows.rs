@@ -1,5 +1,7 @@
-//! Windows that keep a flow from filling its link even when it is alone.
+//! What a flow takes when it is alone: windows that keep it from filling its link, and paths that it takes several of.
 
+use netloom_routing::Granularity;
+use netloom_topology::Network;
 use netloom_transport::{Congestion, PathFacts};
 use netloom_units::Time;
 
@@ -39,6 +41,23 @@ pub(super) fn swift_below_idle(scenario: &Scenario, farthest: &Farthest) -> Opti
             "transport.congestion.base_delay: Swift's target over {hops} hops, {target} and what small windows add, is below the idle round trip from h0 to h{}, {}: its window \
              shrinks with nothing in its way",
             farthest.host, farthest.round_trip
+        )
+    })
+}
+
+/// A flow that is spread over several slow paths is done before one of them could carry it.
+pub(super) fn faster_than_one_path(scenario: &Scenario, network: &Network) -> Option<String> {
+    let keeps_its_path =
+        matches!(scenario.routing.granularity, Granularity::Flow(_) | Granularity::Flowcut(_))
+            && scenario.transport.options.subflows == 1;
+    let fastest = (0..network.hosts()).map(|host| network.host_rate(host)).max()?;
+    let between = network.links().iter().filter(|link| !network.is_host(link.a) && !network.is_host(link.b));
+    let slowest = between.map(|link| link.rate).min()?;
+    (!keeps_its_path && slowest < fastest).then(|| {
+        format!(
+            "topology: hosts have links of {fastest}, switches of {slowest}, and a flow may take several of these at once: `idle_fct_ps` is what one path allows, so that slowdowns can be \
+             below 1, down to {:.2}",
+            slowest.0 as f64 / fastest.0 as f64
         )
     })
 }
@@ -142,6 +161,29 @@ mod tests {
             let (slowdown, is_named) = lone.run();
             prop_assert!(slowdown <= most(lone.preset) || is_named, "{slowdown} {}", lone.text());
         }
+    }
+
+    /// Four spines of 100 Gb/s carry what a host sends at 400 together.
+    #[test]
+    fn slowdowns_below_one_of_flows_on_several_paths_are_named() {
+        let run = |routing: &str, uplinks: &str| {
+            let text = format!(
+                "topology = {{ kind = \"leaf-spine\", leaves = 2, spines = 4, hosts_per_leaf = 1, rate = \"400Gbps\", spine_rate = \"{uplinks}\" }}\n\
+                 routing = \"{routing}\"\nworkload = {{ kind = \"incast\", senders = 1, size = \"4MiB\" }}\n"
+            );
+            let document = Node::parse(&Source::new("s.toml", &text)).unwrap();
+            let scenario = Scenario::read(&document).unwrap_or_else(|problems| panic!("{text}: {problems}"));
+            let ready = prepare(&scenario, &document).unwrap();
+            let (ran, _) = simulate(&scenario, ready, 1, |_| ControlFlow::Continue(())).unwrap();
+            let expected = "topology: hosts have links of 400Gbps, switches of 100Gbps";
+            let is_named = ran.summary.warnings.iter().any(|warning| warning.starts_with(expected));
+            (ran.summary.slowdown.unwrap().max, is_named)
+        };
+        let (slowdown, is_named) = run("spray", "100Gbps");
+        assert!((0.25..0.5).contains(&slowdown) && is_named, "{slowdown}");
+        assert_eq!(run("ecmp", "100Gbps"), (1.0, false));
+        let (slowdown, is_named) = run("spray", "400Gbps");
+        assert!((0.99..=1.01).contains(&slowdown) && !is_named, "{slowdown}");
     }
 
     /// 2.4 packets of 9 KB are 1.2 bandwidth-delay products there, and 2 less than one.

@@ -15,6 +15,7 @@ mod queue;
 mod receive;
 pub(crate) mod receivers;
 mod reorder;
+mod request;
 mod sent;
 mod start;
 mod stop;
@@ -46,6 +47,7 @@ use pull::PullQueue;
 pub(crate) use queue::Queue;
 use receivers::{HANDED_IN, Receivers};
 use reorder::Reordering;
+use request::Requests;
 pub(crate) use sent::Sent;
 use stop::{Halt, Stopped};
 use subflows::Connections;
@@ -148,6 +150,7 @@ struct Rare {
     /// Why traffic classes are stopped.
     classes: Vec<Stopped>,
     interrupts: Interrupts,
+    requests: Requests,
 }
 
 /// The ACK that a receiver holds back.
@@ -370,6 +373,7 @@ impl Host {
             PacketKind::Ack => self.on_ack(world, id, now, packet, out),
             PacketKind::Nack => self.on_nack(world, id, now, packet, out),
             PacketKind::Pull => self.on_pull(world, now, packet, out),
+            PacketKind::Request => self.on_request(world, id, now, packet, out),
             PacketKind::Cnm => self.on_notification(world, id, now, packet, out),
             PacketKind::Xoff => self.on_xoff(world, now, packet, out),
             PacketKind::Xon => self.on_xon(world, now, packet),
@@ -474,9 +478,12 @@ impl Host {
         loop {
             // What comes before its next timer, which the packet that has just left may have set.
             until = until.min(out.next_timer());
-            self.nic.advance_port(NIC, until, &world.rules, &mut Channels(out));
+            let wake = self.next_wake();
+            // What the host does then may put something into the port.
+            let before = wake.map_or(until, |wake| wake.min(until));
+            self.nic.advance_port(NIC, before, &world.rules, &mut Channels(out));
             let (free_at, is_waiting) = self.nic.poll(NIC);
-            let inside = self.next_inside(free_at);
+            let inside = self.next_inside(free_at, wake);
             let has_data = self.queue.as_ref().map_or(!self.turns.is_empty(), |queue| !queue.is_empty());
             if !has_data && !is_waiting && inside.is_none() {
                 self.checked = until;
@@ -519,23 +526,25 @@ impl Host {
         }
     }
 
-    /// When something happens next inside the host, besides sending: a flow without ACKs ends, the program wakes, or a flow hands over
+    /// When something happens next inside the host, besides sending: a flow without ACKs ends, the program wakes, requests leave, or a flow hands over
     /// packets to the NIC's queue.
     #[inline]
-    fn next_inside(&self, free_at: Time) -> Option<Time> {
+    fn next_inside(&self, free_at: Time, wake: Option<Time>) -> Option<Time> {
         if let Some(queue) = &self.queue {
-            return self.next_wake().into_iter().chain(queue.opens()).min();
+            return wake.into_iter().chain(queue.opens()).min();
         }
         let leaves = self.leaving.map(|_| free_at);
-        match (leaves, self.next_wake()) {
+        match (leaves, wake) {
             (Some(leaves), Some(wakes)) => Some(leaves.min(wakes)),
             (leaves, wakes) => leaves.or(wakes),
         }
     }
 
+    /// When the program wakes, or requests leave.
     #[inline]
     fn next_wake(&self) -> Option<Time> {
-        self.rare.as_ref().and_then(|rare| rare.calculations.next())
+        let rare = self.rare.as_ref()?;
+        rare.requests.next().into_iter().chain(rare.calculations.next()).min()
     }
 
     /// Does what happens next inside the host, at `now`.
@@ -552,6 +561,8 @@ impl Host {
             && let Some(slot) = self.leaving.take()
         {
             self.finish(world, id, slot, now, out);
+        } else if self.rare.as_ref().is_some_and(|rare| rare.requests.next().is_some_and(|at| at <= now)) {
+            self.request(world, id, now, out);
         } else if self.next_wake().is_some_and(|wakes| wakes <= now)
             && let Some(op) = self.rare.as_mut().and_then(|rare| rare.calculations.end(world))
         {

@@ -50,14 +50,15 @@ impl PullQueue {
         let owed = &mut self.owed[index];
         owed.packet = *packet;
         let worth = match &pulls.adaptive {
-            Some(adaptive) => {
+            // A request is no packet of the window: it has its PULL in any case.
+            Some(adaptive) if packet.kind != PacketKind::Request => {
                 while index >= self.windows.len() {
                     push_few(&mut self.windows, PullWindow::new(pulls));
                 }
                 let is_whole = packet.kind == PacketKind::Data;
                 self.windows[index].on_arrival(adaptive, is_whole, most, owed.pulls > 0)
             }
-            None => 1,
+            _ => 1,
         };
         owed.pulls = (owed.pulls + worth).min(most);
         if owed.pulls > 0 && !owed.in_line {
@@ -137,13 +138,15 @@ impl Host {
 
     /// Sends the PULL whose time has come, and has itself called for the next one.
     fn pull(&mut self, world: &World, id: u32, now: Time, out: &mut impl Scheduler<Message>) {
-        let Some(pulls) = &mut self.pulls else { return };
+        let (Some(pulls), Congestion::Pulls(config)) = (&mut self.pulls, &world.transport.congestion) else {
+            return;
+        };
         if pulls.opens <= now
             && let Some((packet, count)) = pulls.pop()
         {
             // The packet that is asked for takes so long on the link to this host.
             let towards = world.network.channel(world.network.ports(id)[0] ^ 1);
-            pulls.opens = now + towards.rate.serialize(world.transport.packet_size());
+            pulls.opens = now + config.interval(towards.rate.serialize(world.transport.packet_size()));
             let mut pull = Packet {
                 sent: now,
                 src: id,

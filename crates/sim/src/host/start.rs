@@ -105,10 +105,17 @@ impl Host {
             true => Sender::open(&world.transport, facts, now),
             false => Sender::new(&world.transport, bytes, facts, now),
         };
+        let requests = sender.requests(&world.transport, facts);
+        if requests.is_some() {
+            idle_fct += path.one_way(options.ack_size) * 2;
+        }
         let (slot, _) = self.place(world, id, now, job, number, sender, facts, idle_fct, None);
         if !stream && let Some(flow) = &mut self.flows[slot as usize] {
             flow.in_turn = true;
             self.turns.push(flow.lane, slot);
+        }
+        if let Some(count) = requests {
+            self.rare.get_or_insert_default().requests.add(slot, number, count, now);
         }
         slot
     }

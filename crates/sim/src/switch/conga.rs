@@ -80,7 +80,7 @@ impl Switch {
 fn tells(kind: PacketKind) -> bool {
     use PacketKind::*;
     match kind {
-        Data | Header | Ack | Nack | Pull | Cnp => true,
+        Data | Header | Ack | Nack | Pull | Request | Cnp => true,
         Returned | Unreachable | UnreachableAck | UnreachableNack | UnreachablePull | UnreachableCnp => false,
         Cnm | FlowAck | Word | Xoff | Xon | Pause | Credit | Missed | Report => false,
     }

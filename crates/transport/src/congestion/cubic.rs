@@ -22,6 +22,10 @@ pub struct Cubic {
     pub fast_convergence: bool,
     /// Initial window in full packets (RFC 6928).
     pub initial_window: u32,
+    /// Where slow start ends at first, in full packets: beyond it the window grows by a packet per round trip. Absent: nowhere, as RFC 5681 advises ("arbitrarily high"); csg-htsim's TCP
+    /// has 100.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initial_ssthresh: Option<u32>,
     /// Least window in full packets. Below 1 the flow sends single packets, spaced by round-trip time / window.
     pub min_window: f64,
     /// Largest window; absent: no limit.
@@ -37,6 +41,7 @@ impl Default for Cubic {
             beta: 0.7,
             fast_convergence: true,
             initial_window: 10,
+            initial_ssthresh: None,
             min_window: 1.0,
             max_window: None,
             ecn: true,
@@ -76,12 +81,18 @@ impl Cubic {
         Invalid::positive("c", self.c)?;
         let is_valid = self.beta > 0.0 && self.beta < 1.0;
         Invalid::unless(is_valid, "beta", "a number above 0 and below 1", self.beta)?;
-        super::check_windows(self.initial_window, self.min_window)
+        super::check_windows(self.initial_window, self.initial_ssthresh, self.min_window)
     }
 
     pub(crate) fn begin(&self, packet: Bytes) -> State {
         State {
-            reno: Reno::new(packet, self.initial_window, self.min_window, self.max_window),
+            reno: Reno::new(
+                packet,
+                self.initial_window,
+                self.min_window,
+                self.max_window,
+                self.initial_ssthresh,
+            ),
             packet: packet.0 as f64,
             rtt: Rtt::default(),
             plateau: None,

@@ -19,6 +19,10 @@ pub struct Dctcp {
     pub initial_alpha: f64,
     /// Initial window in full packets.
     pub initial_window: u32,
+    /// Where slow start ends at first, in full packets: beyond it the window grows by a packet per round trip. Absent: nowhere, as RFC 5681 advises ("arbitrarily high"); csg-htsim's TCP
+    /// has 100.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initial_ssthresh: Option<u32>,
     /// Least window in full packets. Below 1 the flow sends single packets, spaced by round-trip time / window.
     pub min_window: f64,
     /// Largest window; absent: no limit.
@@ -34,6 +38,7 @@ impl Default for Dctcp {
             g: 1.0 / 16.0,
             initial_alpha: 1.0,
             initial_window: 10,
+            initial_ssthresh: None,
             min_window: 1.0,
             max_window: None,
             coupled: false,
@@ -58,12 +63,18 @@ impl Dctcp {
         let (g, alpha) = (self.g, self.initial_alpha);
         Invalid::unless(g > 0.0 && g <= 1.0, "g", "a number above 0 and at most 1", g)?;
         Invalid::unless((0.0..=1.0).contains(&alpha), "initial_alpha", "0 to 1", alpha)?;
-        super::check_windows(self.initial_window, self.min_window)
+        super::check_windows(self.initial_window, self.initial_ssthresh, self.min_window)
     }
 
     pub(crate) fn begin(&self, packet: Bytes) -> State {
         State {
-            reno: Reno::new(packet, self.initial_window, self.min_window, self.max_window),
+            reno: Reno::new(
+                packet,
+                self.initial_window,
+                self.min_window,
+                self.max_window,
+                self.initial_ssthresh,
+            ),
             alpha: self.initial_alpha,
             left: 0,
             acked: 0,

@@ -65,7 +65,8 @@ impl Control {
                 Control::Dctcp(Box::new(state))
             }
             Congestion::Pulls(config) => {
-                gate.set_credit(config.window(path.bdp(), packet));
+                let window = config.window(path.bdp(), packet);
+                gate.set_credit(if config.request_to_send { 0 } else { window });
                 Control::Pulls(Box::default())
             }
             Congestion::MpRdma(config) => {
@@ -321,6 +322,8 @@ impl Congestion {
             Congestion::Cubic(config) => Some(learnt(config.initial_window, config.max_window)),
             Congestion::Dctcp(config) => Some(learnt(config.initial_window, config.max_window)),
             Congestion::Swift(config) => Some(learnt(config.initial_window, config.max_window)),
+            // What it asks for waits for the receiver.
+            Congestion::Pulls(config) if config.request_to_send => None,
             Congestion::Pulls(config) => {
                 let field = if config.initial_bdp.is_some() { "initial_bdp" } else { "initial_window" };
                 Some((field, packets(config.window(path.bdp(), packet))))
@@ -342,8 +345,9 @@ impl Congestion {
 }
 
 /// Refuses windows that could never send anything.
-fn check_windows(initial: u32, least: f64) -> Result<(), Invalid> {
+fn check_windows(initial: u32, ssthresh: Option<u32>, least: f64) -> Result<(), Invalid> {
     Invalid::at_least("initial_window", initial, 1)?;
+    Invalid::at_least("initial_ssthresh", ssthresh.unwrap_or(1), 1)?;
     let is_valid = least > 0.0 && least <= f64::from(initial);
     Invalid::unless(is_valid, "min_window", "a number above 0, at most the initial window", least)
 }

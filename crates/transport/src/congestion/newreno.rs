@@ -14,6 +14,10 @@ use crate::feedback::{Cause, Feedback};
 pub struct NewReno {
     /// Initial window in full packets (RFC 6928).
     pub initial_window: u32,
+    /// Where slow start ends at first, in full packets: beyond it the window grows by a packet per round trip. Absent: nowhere, as RFC 5681 advises ("arbitrarily high"); csg-htsim's TCP
+    /// has 100.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initial_ssthresh: Option<u32>,
     /// Least window in full packets. Below 1 the flow sends single packets, spaced by round-trip time / window.
     pub min_window: f64,
     /// Largest window; absent: no limit.
@@ -27,7 +31,14 @@ pub struct NewReno {
 
 impl Default for NewReno {
     fn default() -> Self {
-        NewReno { initial_window: 10, min_window: 1.0, max_window: None, ecn: true, coupled: false }
+        NewReno {
+            initial_window: 10,
+            initial_ssthresh: None,
+            min_window: 1.0,
+            max_window: None,
+            ecn: true,
+            coupled: false,
+        }
     }
 }
 
@@ -39,11 +50,19 @@ pub(crate) struct State {
 
 impl NewReno {
     pub(crate) fn check(&self) -> Result<(), Invalid> {
-        super::check_windows(self.initial_window, self.min_window)
+        super::check_windows(self.initial_window, self.initial_ssthresh, self.min_window)
     }
 
     pub(crate) fn begin(&self, packet: Bytes) -> State {
-        State { reno: Reno::new(packet, self.initial_window, self.min_window, self.max_window) }
+        State {
+            reno: Reno::new(
+                packet,
+                self.initial_window,
+                self.min_window,
+                self.max_window,
+                self.initial_ssthresh,
+            ),
+        }
     }
 }
 
@@ -75,5 +94,33 @@ impl State {
             false => self.reno.on_ack(feedback, feedback.marked && config.ecn),
         }
         is_cut
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feedback::ack_of;
+
+    /// Twice as much per round trip up to the threshold, a packet per round trip beyond (RFC 5681).
+    #[test]
+    fn slow_start_ends_at_the_initial_threshold() {
+        let windows = |initial_ssthresh| {
+            let config = NewReno { initial_window: 4, initial_ssthresh, ..NewReno::default() };
+            let mut state = config.begin(Bytes(1000));
+            [4, 8, 10, 11].map(|packets| {
+                // All of a full window are acknowledged while as many follow.
+                let ack = Feedback { packets: 1, bytes: 1000, in_flight: packets - 1, ..ack_of(0) };
+                for _ in 0..packets {
+                    state.on_feedback(&config, &ack);
+                }
+                state.window() / 100
+            })
+        };
+        // A packet per window of ten, a little less as it grows.
+        assert_eq!(windows(Some(10)), [80, 100, 109, 119]);
+        assert_eq!(windows(None)[..2], [80, 160]);
+        let config = NewReno { initial_ssthresh: Some(0), ..NewReno::default() };
+        assert_eq!(config.check().unwrap_err().field, "initial_ssthresh");
     }
 }

@@ -1,6 +1,6 @@
 //! The receiver asks for every packet after the first window.
 
-use netloom_units::{Bytes, Invalid};
+use netloom_units::{Bytes, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +17,11 @@ pub struct Pulls {
     pub initial_window: u32,
     /// The same in bandwidth-delay products of the idle path, rounded up to packets; takes the place of `initial_window`.
     pub initial_bdp: Option<f64>,
+    /// The pace of PULLs, as a share of what the receiver's link takes in full packets per second: csg-htsim has 0.99, the paper says nothing but the link's rate.
+    pub pace: f64,
+    /// Whether a flow asks before it sends (csg-htsim's `-rts`): in the place of its first window it sends a request, a packet of `ack_size`, for each packet that the window would
+    /// hold. A receiver owes a PULL for each.
+    pub request_to_send: bool,
     /// Whether receivers ask for what arrives whole instead of as much as their links could take; absent: a flow keeps its first window under way for good.
     /// Needs a fabric that trims, and `initial_window`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,7 +51,7 @@ impl Default for Adaptive {
 impl Default for Pulls {
     /// 30 packets, as the NDP evaluation's permutations.
     fn default() -> Self {
-        Pulls { initial_window: 30, initial_bdp: None, adaptive: None }
+        Pulls { initial_window: 30, initial_bdp: None, pace: 1.0, request_to_send: false, adaptive: None }
     }
 }
 
@@ -54,6 +59,8 @@ impl Pulls {
     pub(crate) fn check(&self) -> Result<(), Invalid> {
         Invalid::at_least("initial_window", self.initial_window, 1)?;
         Invalid::positive("initial_bdp", self.initial_bdp.unwrap_or(1.0))?;
+        let is_pace = self.pace > 0.0 && self.pace <= 1.0;
+        Invalid::unless(is_pace, "pace", "a number above 0 and at most 1", self.pace)?;
         let Some(adaptive) = &self.adaptive else { return Ok(()) };
         let is_known = self.initial_bdp.is_none();
         let expected = "none with initial_bdp, a first window that receivers do not know";
@@ -64,6 +71,14 @@ impl Pulls {
                 Invalid::unless(fits, "decrease", "more than 0, at most 1", adaptive.decrease)
             })
             .map_err(|error| error.within("adaptive"))
+    }
+
+    /// How long a PULL waits for the one before it where a full packet takes so long on the receiver's link.
+    pub fn interval(&self, packet: Time) -> Time {
+        match self.pace {
+            1.0 => packet,
+            pace => Time((packet.0 as f64 / pace).round() as u64),
+        }
     }
 
     /// The first window of a path, in packets.
@@ -154,7 +169,6 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use netloom_units::Time;
 
     fn told(cause: Cause, packets: u32, in_flight: u32) -> Feedback {
         Feedback {
@@ -246,6 +260,17 @@ mod tests {
         assert!(refusal(with(1.0, f64::NAN)).starts_with("adaptive.decrease"));
         let of_path = Pulls { initial_bdp: Some(1.2), ..with(1.0, 1.0) };
         assert!(refusal(of_path).starts_with("adaptive: expected none with initial_bdp"));
+    }
+
+    #[test]
+    fn a_pace_below_one_spaces_pulls_out() {
+        let with = |pace| Pulls { pace, ..Pulls::default() };
+        // 9064 B at 10 Gb/s.
+        assert_eq!(with(1.0).interval(Time(7_251_200)), Time(7_251_200));
+        assert_eq!(with(0.99).interval(Time(7_251_200)), Time(7_324_444));
+        for pace in [0.0, 1.01, f64::NAN] {
+            assert_eq!(with(pace).check().unwrap_err().field, "pace");
+        }
     }
 
     #[test]

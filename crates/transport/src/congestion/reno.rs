@@ -26,14 +26,20 @@ pub(crate) struct Reno {
 
 impl Reno {
     /// All in full packets, but for the largest window.
-    pub(crate) fn new(packet: Bytes, initial: u32, least: f64, most: Option<Bytes>) -> Self {
+    pub(crate) fn new(
+        packet: Bytes,
+        initial: u32,
+        least: f64,
+        most: Option<Bytes>,
+        ssthresh: Option<u32>,
+    ) -> Self {
         let packet = packet.0 as f64;
         let least = packet * least;
         let most = most.map_or(f64::INFINITY, |limit| limit.0 as f64).max(least.max(packet));
         let cwnd = (packet * f64::from(initial)).min(most);
         Reno {
             cwnd,
-            ssthresh: f64::INFINITY,
+            ssthresh: ssthresh.map_or(f64::INFINITY, |packets| packet * f64::from(packets)),
             glide: 0.0,
             steepest: f64::INFINITY,
             packet,
@@ -92,7 +98,7 @@ impl Reno {
         let in_flight = f64::from(feedback.in_flight + feedback.packets) * self.packet;
         if self.cwnd < self.ssthresh {
             if in_flight * 2.0 >= self.cwnd {
-                self.cwnd += bytes;
+                self.cwnd = (self.cwnd + bytes).min(self.ssthresh);
             }
         } else {
             self.cwnd += avoid(self.cwnd, in_flight + self.packet > self.cwnd);

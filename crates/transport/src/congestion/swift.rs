@@ -22,6 +22,9 @@ pub struct Swift {
     pub fs_min_window: f64,
     /// Window in packets from which on the target is not raised.
     pub fs_max_window: f64,
+    /// Whether that part of the target goes by whole packets of the window, rounded down, as csg-htsim's integer division has it: below one packet the target is raised by all of
+    /// `fs_range`. (That simulator's copies of a route also count no hops: set `hop_delay` to 0 to follow it.)
+    pub fs_whole_packets: bool,
     /// Packets that a round trip adds.
     pub ai: f64,
     /// Multiplicative decrease per excess delay over delay.
@@ -45,6 +48,7 @@ impl Default for Swift {
             fs_range: Time::from_us(100),
             fs_min_window: 0.1,
             fs_max_window: 100.0,
+            fs_whole_packets: false,
             ai: 1.0,
             beta: 0.8,
             max_mdf: 0.5,
@@ -74,13 +78,15 @@ impl Swift {
         for (field, share) in [("beta", self.beta), ("max_mdf", self.max_mdf)] {
             Invalid::unless(share > 0.0 && share <= 1.0, field, "a number above 0 and at most 1", share)?;
         }
-        super::check_windows(self.initial_window, self.min_window)
+        super::check_windows(self.initial_window, None, self.min_window)
     }
 
     /// The target delay, in picoseconds, of a path of so many hops at a window of so many packets.
     fn target(&self, hops: u8, window: f64) -> f64 {
         let (range, most) = (self.fs_range.0 as f64, 1.0 / self.fs_max_window.sqrt());
         let alpha = range / (1.0 / self.fs_min_window.sqrt() - most);
+        // No packet at all: without bound before it is clamped.
+        let window = if self.fs_whole_packets { window.floor() } else { window };
         let scaled = (alpha * (1.0 / window.sqrt() - most)).clamp(0.0, range);
         self.base_delay.0 as f64 + f64::from(hops) * self.hop_delay.0 as f64 + scaled
     }
@@ -186,6 +192,13 @@ mod tests {
         assert!((us(0, 0.1) - 120.0).abs() < 1e-9 && (us(0, 0.01) - 120.0).abs() < 1e-9);
         // By hand: 100 us / (√10 − 0.1) · (1 − 0.1) at one packet.
         assert!((us(0, 1.0) - (20.0 + 90.0 / (10f64.sqrt() - 0.1))).abs() < 1e-9);
+    }
+
+    #[test]
+    fn whole_packets_raise_the_target_in_steps() {
+        let config = Swift { fs_whole_packets: true, ..Swift::default() };
+        assert_eq!(config.target(0, 5.9).to_bits(), Swift::default().target(0, 5.0).to_bits());
+        assert_eq!(config.target(0, 0.9).to_bits(), 120e6f64.to_bits());
     }
 
     #[test]

@@ -18,16 +18,22 @@ pub struct SelectiveRepeat {
     /// round-trip time, or by more quarters, up to a whole smoothed one, after needless retransmissions; and if nothing has come back for
     /// two round-trip times, a probe finds out whether the tail is lost. Where routing sprays packets, reordering counts as seen from the start.
     pub rack: bool,
+    /// Whether ACKs tell the sender which packets have come (SACK, RFC 2018). Without, it repairs one hole at a time, as NewReno (RFC 6582) and csg-htsim's TCP do: the first after
+    /// `reorder_threshold` duplicate ACKs, each further one when the packets before it are acknowledged; a repetition that gets lost, and losses after a timeout, wait for the
+    /// timeout. It still counts one packet less in flight for every duplicate ACK, which is NewReno's inflated window. Not with `rack`.
+    pub sack: bool,
 }
 
 impl Default for SelectiveRepeat {
     fn default() -> Self {
-        SelectiveRepeat { reorder_threshold: 3, rack: true }
+        SelectiveRepeat { reorder_threshold: 3, rack: true, sack: true }
     }
 }
 
 impl SelectiveRepeat {
     pub(crate) fn check(&self) -> Result<(), Invalid> {
-        Invalid::at_least("reorder_threshold", self.reorder_threshold, 1)
+        Invalid::at_least("reorder_threshold", self.reorder_threshold, 1)?;
+        let expected = "false without `sack`, which says how late a packet is";
+        Invalid::unless(self.sack || !self.rack, "rack", expected, self.rack)
     }
 }

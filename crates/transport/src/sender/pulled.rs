@@ -2,14 +2,21 @@
 
 use netloom_units::Time;
 
-use super::Sender;
-use crate::config::Transport;
+use super::{PathFacts, Sender};
+use crate::config::{Congestion, Transport};
 use crate::feedback::{Cause, Feedback};
 
 impl Sender {
     /// The receiver has asked for so many packets by now.
     pub fn on_pull(&mut self, count: u32) {
         self.control.on_pull(count, &mut self.gate);
+    }
+
+    /// How many packets a flow asks for before it sends anything, if it has to ask: as many as its first window would hold.
+    pub fn requests(&self, transport: &Transport, path: PathFacts) -> Option<u32> {
+        let Congestion::Pulls(pulls) = &transport.congestion else { return None };
+        let window = || pulls.window(path.bdp(), transport.packet_size());
+        pulls.request_to_send.then(|| window().min(self.content.count))
     }
 
     /// When a sender that has something to send, but nothing under way that could bring a PULL, stops waiting for one: PULLs can be lost.
