@@ -10,7 +10,7 @@ use crate::config::{Ecn, Mark};
 use crate::estimator::RateEstimator;
 use crate::faults::{ChannelFaults, Start};
 use crate::pace::{OddRate, Pace};
-use crate::packet::{Packet, PacketKind};
+use crate::packet::{Packet, PacketKind, Trail};
 use crate::rules::Rules;
 use crate::telemetry::{Stamp, Telemetry};
 
@@ -74,7 +74,8 @@ impl Credit {
     /// A credit as something that crosses a channel.
     pub fn to_packet(self) -> Packet {
         let Credit { port, lane, bytes } = self;
-        Packet { kind: PacketKind::Credit, ingress: port, vc: lane, aux: bytes, ..Packet::EMPTY }
+        let trail = Trail::START.by(lane);
+        Packet { kind: PacketKind::Credit, ingress: port, trail, aux: bytes, ..Packet::EMPTY }
     }
 
     /// Room of a packet that does not arrive, as something that crosses a channel: of the input buffer of this port and lane.
@@ -84,7 +85,7 @@ impl Credit {
 
     /// The credit in a packet of kind [`PacketKind::Credit`] or [`PacketKind::Missed`].
     pub fn from_packet(packet: &Packet) -> Credit {
-        Credit { port: packet.ingress, lane: packet.vc, bytes: packet.aux }
+        Credit { port: packet.ingress, lane: packet.trail.vc().unwrap_or(0), bytes: packet.aux }
     }
 }
 
@@ -594,7 +595,7 @@ impl Port {
         self.stats.packets += 1;
         self.stats.busy += duration;
         if packet.kind.is_data() {
-            packet.hops += 1;
+            packet.trail.cross();
             packet.way = packet.way.saturating_add(way);
         }
         Some(start + head + self.latency)

@@ -921,7 +921,7 @@ fn depart_lossless(
     let mut from = None;
     if !is_host {
         from = (ingress != NO_INGRESS).then(|| (ingress, rules.lane_in(packet)));
-        packet.vc = rules.vc_of(lane);
+        packet.trail = packet.trail.by(rules.vc_of(lane));
     }
     let Some(arrival) = state.start(packet, true) else {
         dropped.get_or_insert_default().note(packet, DropCause::Fault);

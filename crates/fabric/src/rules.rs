@@ -4,7 +4,7 @@ use netloom_units::{Bytes, Time};
 
 use crate::config::{Ecn, Fabric, MOST_CLASSES, Mark};
 use crate::flow_control::FlowControl;
-use crate::packet::{FRESH, Packet, PacketKind};
+use crate::packet::{Packet, PacketKind};
 use crate::queue::Queue;
 use crate::queue::trimming::Trimming;
 
@@ -240,9 +240,9 @@ impl Rules {
         if self.has_one_data_lane || lane < DATA {
             return lane;
         }
-        let vc = match packet.vc {
-            FRESH => 0,
-            vc => match step() {
+        let vc = match packet.trail.vc() {
+            None => 0,
+            Some(vc) => match step() {
                 Step::First => 0,
                 Step::Same => vc,
                 Step::Next => (vc + 1).min(self.vcs - 1),
@@ -270,7 +270,7 @@ impl Rules {
         if self.has_one_data_lane {
             return 0;
         }
-        let vc = if packet.vc == FRESH { 0 } else { packet.vc };
+        let vc = packet.trail.vc().unwrap_or(0);
         usize::from(self.lane_of_class[usize::from(packet.flags.class())] + vc) - DATA
     }
 

@@ -83,7 +83,7 @@ pub(crate) struct Meter {
 
 impl Meter {
     /// A data packet arrived at `now` that left its NIC at `sent`.
-    pub(crate) fn count_packet(&mut self, watch: &Watch, now: Time, sent: Time, hops: u8) {
+    pub(crate) fn count_packet(&mut self, watch: &Watch, now: Time, sent: Time, hops: u16) {
         if watch.packets {
             self.packets.get_or_insert_default().add(now - sent, hops);
         }

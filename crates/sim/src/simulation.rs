@@ -1,6 +1,7 @@
 //! From a network and a plan to records.
 
 mod fitting;
+mod lengths;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -55,6 +56,9 @@ pub enum SimError {
     /// The cut links leave somebody unreachable.
     #[error("faults: {0}")]
     Unreachable(String),
+    /// Routes may be longer than packets can count.
+    #[error("topology: {0}")]
+    TooFar(String),
     /// What to measure makes no sense.
     #[error("measure.{0}")]
     Measure(Invalid),

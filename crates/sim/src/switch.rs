@@ -703,7 +703,7 @@ fn header(world: &World, packet: &Packet) -> Header {
         tag: Tag::from_bits(packet.tag),
         bytes: u32::from(packet.size),
         payload,
-        hops: packet.hops,
+        hops: packet.trail.hops(),
         carries,
     }
 }

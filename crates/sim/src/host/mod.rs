@@ -935,7 +935,7 @@ fn answer(now: Time, packet: &Packet) -> Ack {
         cumulative: packet.aux,
         sent: packet.sent,
         way: Time(u64::from(packet.way)),
-        hops: packet.hops,
+        hops: u32::from(packet.trail.hops()),
         marked: packet.flags.is_marked(),
         tag: packet.tag,
     }

@@ -1,7 +1,7 @@
 //! The receiving side of a host: takes data, answers it, measures it.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{FRESH, NO_INGRESS, Packet, PacketKind};
+use netloom_fabric::{NO_INGRESS, Packet, PacketKind};
 use netloom_routing::FlowKey;
 use netloom_transport::{Answer, Arrival, Reliability, Reply};
 use netloom_units::Time;
@@ -182,7 +182,7 @@ impl Host {
             size: world.transport.options.ack_size.0 as u16,
             kind,
             ingress: NO_INGRESS,
-            vc: FRESH,
+            trail: packet.trail.fresh(),
             ..*packet
         };
         self.control_sent += 1;

@@ -146,7 +146,7 @@ impl Host {
             let path = world.idle_path(id, dst);
             // As round-trip times are corrected: by what serialisation added to the data packet's way.
             let least = path.propagation() + path.one_way(world.transport.options.ack_size);
-            decider.expect(at, path.hops() as u8, least);
+            decider.expect(at, u32::try_from(path.hops()).unwrap_or(u32::MAX), least);
         }
         self.paces.forget(slot);
         self.flows[slot as usize] = Some(Flow {
