@@ -147,7 +147,7 @@ pub struct PortStats {
     pub bytes: u64,
     /// Packets sent.
     pub packets: u64,
-    /// Time spent sending.
+    /// Time spent sending, as far as it has passed.
     pub busy: Time,
     /// Most bytes that waited at once.
     pub max_queue: u64,
@@ -234,7 +234,7 @@ impl PortStats {
         PortStats {
             bytes,
             packets,
-            busy,
+            busy: busy.saturating_sub(port.sends_beyond(end)),
             max_queue,
             drops,
             lost,
@@ -296,18 +296,34 @@ pub(crate) struct Special {
 #[derive(Clone, Debug)]
 pub(crate) struct Drain {
     /// When it begins.
-    pub(crate) from: Time,
-    /// Bytes and the time that they took, once something has been sent in the drain.
-    pub(crate) before: Option<(u64, Time)>,
+    from: Time,
+    /// How much of the last transmission begun before lies in the drain.
+    over: Time,
+    /// Bytes sent before and the time that they took there, once something has been sent in the drain.
+    before: Option<(u64, Time)>,
 }
 
 impl Drain {
-    /// Something is sent at `start`. Returns from when on a packet must be noted; `Time::MAX`: none any more.
-    fn note(&mut self, start: Time, stats: &Traffic) -> Time {
-        if self.from <= start && self.before.is_none() {
-            self.before = Some((stats.bytes, stats.busy));
+    pub(crate) fn new(from: Time) -> Self {
+        Drain { from, over: Time::ZERO, before: None }
+    }
+
+    /// Something is sent from `start` to `end`; nothing takes longer than `longest`. Returns from when on a packet must be noted; `Time::MAX`: none any more.
+    fn note(&mut self, start: Time, end: Time, longest: Time, stats: &Traffic) -> Time {
+        if start < self.from {
+            self.over = end.saturating_sub(self.from);
+        } else if self.before.is_none() {
+            self.before = Some((stats.bytes, stats.busy - self.over));
         }
-        if self.before.is_some() { Time::MAX } else { self.from }
+        if self.before.is_some() { Time::MAX } else { self.from.saturating_sub(longest) }
+    }
+
+    /// Of so many bytes sent in so much time, those sent in the drain and the time in it.
+    pub(crate) fn part_of(&self, bytes: u64, busy: Time) -> (u64, Time) {
+        match self.before {
+            Some((before, took)) => (bytes - before, busy.saturating_sub(took)),
+            None => (0, self.over.min(busy)),
+        }
     }
 }
 
@@ -670,8 +686,11 @@ impl Port {
         self.change_rate(start);
         self.stamp(packet, start);
         let (span, rate_from) = (self.take(packet.size), self.watches_rate_from());
+        let longest = self.take(u16::MAX).duration;
         let rare = self.rare.as_deref_mut()?;
-        let drain_from = rare.drain.as_mut().map_or(Time::MAX, |drain| drain.note(start, &self.stats));
+        let end = start + span.duration;
+        let drain_from =
+            rare.drain.as_mut().map_or(Time::MAX, |drain| drain.note(start, end, longest, &self.stats));
         let Some(special) = rare.special.as_deref_mut() else {
             self.watch_from = drain_from.min(rate_from);
             return Some(span);
@@ -725,6 +744,12 @@ impl Port {
     #[cold]
     pub(crate) fn pass(&mut self, packet: &Packet, at: Time) {
         self.free_at = at + self.take(packet.size).duration;
+        self.sending = 0;
+    }
+
+    /// How much of what is being sent is sent after `end`.
+    fn sends_beyond(&self, end: Time) -> Time {
+        if self.sending == 0 { Time::ZERO } else { self.free_at.saturating_sub(end) }
     }
 
     #[cold]

@@ -770,7 +770,7 @@ impl Ports {
         self.ports[usize::from(port)].waiting()
     }
 
-    /// What a port has seen, as of the last advance, with bytes that still wait and a pause that still lasts counted up to `end`.
+    /// What a port has seen, as of the last advance, with bytes that still wait, a transmission and a pause that still last counted up to `end`.
     pub fn stats_of(&self, port: u16, end: Time) -> PortStats {
         PortStats::new(&self.ports[usize::from(port)], end)
     }
@@ -785,17 +785,17 @@ impl Ports {
         fetch_whole(&self.ports[usize::from(port)]);
     }
 
-    /// Bytes whose transmission started in the drain, and the time that they took.
-    pub fn in_drain(&self, port: u16) -> (u64, Time) {
-        let state = &self.ports[usize::from(port)];
-        let drain = state.rare.as_ref().and_then(|rare| rare.drain.as_deref());
-        let before = drain.and_then(|drain| drain.before);
-        before.map_or((0, Time::ZERO), |(bytes, busy)| (state.stats.bytes - bytes, state.stats.busy - busy))
+    /// Bytes whose transmission started in the drain, and the time spent sending in it up to `end`.
+    pub fn in_drain(&self, port: u16, end: Time) -> (u64, Time) {
+        let drain = self.ports[usize::from(port)].rare.as_ref().and_then(|rare| rare.drain.as_deref());
+        let Some(drain) = drain else { return (0, Time::ZERO) };
+        let PortStats { bytes, busy, .. } = self.stats_of(port, end);
+        drain.part_of(bytes, busy)
     }
 
     /// Counts what is sent from an instant on, after the load, apart. To be called before anything is sent.
     pub fn note_drain(&mut self, from: Time) {
-        let drain = (from < Time::MAX).then(|| Box::new(Drain { from, before: None }));
+        let drain = (from < Time::MAX).then(|| Box::new(Drain::new(from)));
         for port in self.ports.iter_mut().filter(|port| drain.is_some() || port.rare.is_some()) {
             port.rare.get_or_insert_default().drain = drain.clone();
         }

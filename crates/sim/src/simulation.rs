@@ -244,7 +244,9 @@ impl Simulation {
         let engine =
             Engine::new(&world, nodes, setup).expect("packets take time: the lookahead is never zero");
         let mut stall = Stall::new(&world);
+        let mut reached = Time::ZERO;
         let run = engine.run_observed(|progress| {
+            reached = progress.time;
             if stall.is_seen(&world, progress.time, progress.messages) || world.watch.is_broken() {
                 return ControlFlow::Break(());
             }
@@ -261,7 +263,7 @@ impl Simulation {
             pending: run.pending,
             groups,
             until,
-            is_stopped: run.stopped,
+            stopped_at: run.stopped.then_some(reached),
             is_out_of_time: run.out_of_time,
         };
         let records = collect(&world, remains, sink)?;
