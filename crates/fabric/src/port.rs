@@ -124,6 +124,7 @@ impl Exit {
 
     /// The exit of which [`Self::to_bits`] made a number.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "either half")]
     pub fn from_bits(bits: u32) -> Self {
         Exit { port: bits as u16, lane: (bits >> u16::BITS) as u16 }
     }
@@ -370,6 +371,10 @@ pub struct Port {
 }
 
 impl Port {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a node has at most 65,535 ports: NetworkBuilder::build, of at most 31 lanes each"
+    )]
     pub(crate) fn new(index: usize, spec: PortSpec, rules: &Rules) -> Self {
         let cut_through = rules.cut_through.and_then(|head| spec.cut_through_from.map(|from| (from, head)));
         let mut port = Port {

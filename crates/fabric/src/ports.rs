@@ -464,6 +464,7 @@ impl Ports {
 
     /// A packet ends here and leaves its input at once: credits go back. All ports are at `now`, or are a host's.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "a port has at most 31 lanes: FlowControl::most_vcs")]
     pub fn absorb(&mut self, packet: &Packet, now: Time, rules: &Rules, wire: &mut impl Wire) {
         let (ingress, lane) = (packet.ingress, rules.lane_in(packet));
         if rules.is_in_data_lane(packet)
@@ -508,6 +509,10 @@ impl Ports {
 
     /// Starts every transmission of the node that begins before `until`; returns when the next one will begin.
     #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a node has at most 65,535 ports: NetworkBuilder::build"
+    )]
     pub fn advance(&mut self, until: Time, rules: &Rules, wire: &mut impl Wire) -> Option<Time> {
         if self.is_ordered {
             self.advance_in_order(until, rules, wire);
@@ -602,7 +607,7 @@ impl Ports {
         state.waiting() + sending
     }
 
-    /// How much of its channel's rate a port has used lately, in 65,536ths, by what has started by `now`; 0 unless rates are estimated.
+    /// How much of its channel's rate a port has used lately, in 65,536ths, by what started before `now`; 0 unless rates are estimated.
     pub fn utilisation(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) -> u64 {
         self.advance_port(port, after(now), rules, wire);
         let state = &mut self.ports[usize::from(port)];
@@ -655,6 +660,7 @@ impl Ports {
 
     /// How a packet leaves by a port, where packets are not trimmed.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "a port has at most 31 lanes: FlowControl::most_vcs")]
     pub fn exit(&self, port: u16, packet: &Packet, rules: &Rules) -> Exit {
         Exit { port, lane: self.lane_out(usize::from(port), packet, rules) as u16 }
     }
@@ -802,6 +808,10 @@ impl Ports {
     }
 
     /// The packets that wait, with the port and the data lane (from 0; `None` for signals) in which they do, or, at an input, for which.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a node has at most 65,535 ports: NetworkBuilder::build"
+    )]
     pub fn waiting_packets(&self, rules: &Rules) -> impl Iterator<Item = (u16, Option<usize>, &Packet)> {
         let lanes = rules.lanes;
         let outputs = self.queues.iter().map(move |(lane, packet)| (lane / lanes, lane % lanes, packet));
@@ -895,6 +905,7 @@ fn start_next_lossless(
 /// Returns what follows from that at another port: nothing while ports are not ordered.
 #[expect(clippy::too_many_arguments, reason = "the parts of one departure")]
 #[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "a node has at most 65,535 ports: NetworkBuilder::build")]
 fn depart_lossless(
     state: &mut Port,
     index: usize,
@@ -941,6 +952,7 @@ fn depart_lossless(
 
 /// Sends a PAUSE frame, which is obeyed when its last bit has come.
 #[inline(never)]
+#[expect(clippy::cast_possible_truncation, reason = "a node has at most 65,535 ports: NetworkBuilder::build")]
 fn send_pause(
     state: &mut Port,
     index: usize,

@@ -87,6 +87,7 @@ pub(crate) enum Step {
 
 impl Rules {
     /// The rules of a checked fabric. `packet` is the largest packet, `vcs` the number of virtual channels per class.
+    #[expect(clippy::cast_possible_truncation, reason = "a port has at most 31 lanes: FlowControl::most_vcs")]
     pub fn new(fabric: &Fabric, packet: Bytes, vcs: u8) -> Self {
         let options = &fabric.options;
         let (classes, vcs) = (fabric.classes(), if fabric.is_lossless() { vcs.max(1) } else { 1 });
@@ -190,11 +191,13 @@ impl Rules {
     }
 
     /// Size of the largest packet.
+    #[expect(clippy::cast_possible_truncation, reason = "Transport::check bounds packets by 65,535 bytes")]
     pub fn packet_size(&self) -> u32 {
         self.packet as u32
     }
 
     /// The class and virtual channel of a data lane.
+    #[expect(clippy::cast_possible_truncation, reason = "a port has at most 31 lanes: FlowControl::most_vcs")]
     pub fn describe_lane(&self, lane: usize) -> (u8, u8) {
         let vcs = usize::from(self.vcs);
         let start = (DATA + lane / vcs * vcs) as u8;
@@ -210,6 +213,7 @@ impl Rules {
 
     /// The lane in which packets of a kind leave every port, where packets are not trimmed; none if there are several.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "a port has at most 31 lanes: FlowControl::most_vcs")]
     pub fn only_lane(&self, kind: PacketKind) -> Option<u16> {
         let lane = self.lane_of_kind(kind);
         (self.has_one_data_lane || lane < DATA).then_some(lane as u16)
@@ -217,6 +221,7 @@ impl Rules {
 
     /// The lane in which data leave every port; none if there are several.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "a port has at most 31 lanes: FlowControl::most_vcs")]
     pub fn only_data_lane(&self) -> Option<u16> {
         self.has_one_data_lane.then_some(DATA as u16)
     }
@@ -276,6 +281,7 @@ impl Rules {
 
     /// The virtual channel of a lane.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "a port has at most 31 lanes: FlowControl::most_vcs")]
     pub(crate) fn vc_of(&self, lane: usize) -> u8 {
         if self.vcs == 1 { 0 } else { ((lane - DATA) % usize::from(self.vcs)) as u8 }
     }

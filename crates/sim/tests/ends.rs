@@ -104,7 +104,7 @@ fn series_end_with_the_run() {
             Pattern::Permutation(Permutation { size: Bytes(200_000).into(), ..Permutation::default() });
         let records = run(network.clone(), config, plan(pattern, &network, 1));
         let end = records.totals.simulated;
-        assert!(end.0 % (interval * US) != 0);
+        assert!(!end.0.is_multiple_of(interval * US));
         let (samples, flows) = (records.samples.to_vec().unwrap(), records.flow_samples.to_vec().unwrap());
         assert_eq!((samples.last().unwrap().time, flows.last().unwrap().time), (end, end));
         let bytes: u64 = samples.iter().map(|sample| sample.bytes).sum();
@@ -122,7 +122,7 @@ fn utilisation_is_of_the_run_and_of_the_time_in_which_something_was_active() {
     let mut config = SimConfig { transport: unlimited(), ..scheme("ecmp") };
     config.measure.until = Some(until);
     let message = Message::new(1, Bytes(1_000_000), start);
-    let records = run(network, config, Plan::of_messages(2, [(0, message)].into_iter()));
+    let records = run(network, config, Plan::of_messages(2, [(0, message)]));
     assert_eq!((records.totals.active_from, records.totals.active_until), (Some(start), until));
     assert_eq!((records.totals.active(), records.totals.makespan), (Time::from_us(8), None));
     let [up, down] = [0, 1]
