@@ -108,7 +108,7 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
         performance.packet_hops_per_s.map(|speed| format!(", {}/s", count(speed))).unwrap_or_default();
     let memory =
         performance.peak_memory_bytes.map(|peak| format!(", {} of memory", bytes(peak))).unwrap_or_default();
-    // Where nothing is computed behind it, the last flow's completion is told by the flows.
+    // Where nothing is computed last, it is the completion of the last flow.
     if let Some(makespan) =
         summary.totals.makespan.filter(|_| summary.totals.makespan > summary.flows.last_completion)
     {

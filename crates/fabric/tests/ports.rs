@@ -350,7 +350,7 @@ struct Seen {
 }
 
 /// Runs the arrivals, looking at all ports every `window` ns and at `looks`. Under credits, what leaves comes back as a credit
-/// 1500 ns after its transmission began, at the earliest. If it `is_eager`, ports know when somebody looks next.
+/// 1500 ns after its transmission began, at the earliest. If it `is_eager`, ports know when they are advanced next.
 fn run(fabric: &Fabric, vcs: u8, arrivals: &[Arrival], window: u64, looks: &[u64], is_eager: bool) -> Seen {
     let is_pfc = matches!(fabric.flow_control, FlowControl::Pfc(_) | FlowControl::PfcShared(_));
     let has_credits = matches!(fabric.flow_control, FlowControl::Credits(_));

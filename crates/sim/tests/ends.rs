@@ -114,7 +114,7 @@ fn series_end_with_the_run() {
     }
 }
 
-/// A transmission that the end of the run cuts counts as far as it has come, and a late start is told from an idle network.
+/// A transmission that the end of the run cuts counts as far as it has come, and a late start is not taken for an idle network.
 #[test]
 fn utilisation_is_of_the_run_and_of_the_time_in_which_something_was_active() {
     let network = crossbar(2);

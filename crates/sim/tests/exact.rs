@@ -63,7 +63,7 @@ fn one_flow_takes_n_plus_k_minus_1_packet_times_and_k_delays() {
     }
 }
 
-/// Every switch is counted, though there are more than a byte can tell, and none but the first takes itself for the first one.
+/// Every switch is counted, though there are more than a byte can hold, and none but the first is treated as the first one.
 #[test]
 fn a_packet_counts_the_channels_of_a_way_over_300_switches() {
     let network = chain(300);

@@ -28,8 +28,8 @@ impl Limiter {
 }
 
 impl Host {
-    /// Whether a flow to a destination has anything to do. If none has, the destination's limiter sets no timer: nobody would see what it does before
-    /// the next flow begins, and that [comes to find it](Self::rouse_limiter).
+    /// Whether a flow to a destination has anything to do. If none has, the destination's limiter sets no timer: what it does has no effect before
+    /// the next flow begins, and [it takes its steps then](Self::rouse_limiter).
     fn has_work_for(&self, dst: u32) -> bool {
         self.flows.iter().flatten().any(|flow| flow.dst == dst && !flow.sender.is_idle())
     }
