@@ -108,6 +108,12 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
         performance.packet_hops_per_s.map(|speed| format!(", {}/s", count(speed))).unwrap_or_default();
     let memory =
         performance.peak_memory_bytes.map(|peak| format!(", {} of memory", bytes(peak))).unwrap_or_default();
+    // Where nothing is computed last, it is the completion of the last flow.
+    if let Some(makespan) =
+        summary.totals.makespan.filter(|_| summary.totals.makespan > summary.flows.last_completion)
+    {
+        text += &format!("makespan   {}, with what is computed last\n", time(makespan.as_secs_f64()));
+    }
     text += &format!(
         "run        {} simulated in {}, {} packet-hops{speed}{memory}\n",
         time(summary.totals.simulated.as_secs_f64()),
@@ -157,11 +163,17 @@ fn show_tier(tier: &TierSummary) -> String {
         0 => String::new(),
         trims => format!(", {} packets trimmed", count(trims as f64)),
     };
+    let use_of = |mean, most| (percent(mean), percent(most));
+    let (mean, most) = use_of(tier.mean_utilisation, tier.max_utilisation);
+    let active = match use_of(tier.mean_active_utilisation, tier.max_active_utilisation) {
+        (active_mean, active_most) if (&active_mean, &active_most) == (&mean, &most) => String::new(),
+        (active_mean, active_most) => {
+            format!(" (while something was active {active_mean} and {active_most})")
+        }
+    };
     format!(
-        "{:<10} {} mean use, {} at most; queue at most {}; {} drops{trims}{paused}\n",
+        "{:<10} {mean} mean use, {most} at most{active}; queue at most {}; {} drops{trims}{paused}\n",
         tier.tier,
-        percent(tier.mean_utilisation),
-        percent(tier.max_utilisation),
         bytes(tier.max_queue_bytes),
         tier.drops
     )

@@ -10,6 +10,7 @@ use crate::flow_control::pfc::Pfc;
 use crate::flow_control::pfc_shared::PfcShared;
 use crate::flow_control::{Cable, FlowControl};
 use crate::port::{Credit, PortSpec};
+use crate::queue::wire_size;
 use crate::returns::Returns;
 use crate::rules::Rules;
 
@@ -337,7 +338,7 @@ impl Fixed {
         let empty = |port: &Thresholds| FixedLane { bytes: 0, most: port.pause, resumes_below: 0 };
         Fixed {
             lanes,
-            pause_size: config.pause_size.0 as u16,
+            pause_size: wire_size(config.pause_size),
             held: thresholds.iter().flat_map(|port| std::iter::repeat_n(empty(port), lanes)).collect(),
             thresholds,
             paused: 0,
@@ -384,6 +385,12 @@ impl Fixed {
     }
 }
 
+/// A factor in 2⁻²⁰.
+#[expect(clippy::cast_possible_truncation, reason = "one that is checked to be small")]
+fn in_parts(alpha: f64) -> u64 {
+    (alpha * f64::from(1 << 20)).round() as u64
+}
+
 impl Shared {
     /// Memory of a switch that is not shared.
     fn taken(config: &PfcShared, specs: &[PortSpec], rules: &Rules) -> u64 {
@@ -396,8 +403,8 @@ impl Shared {
         let lanes = rules.data_lanes();
         Shared {
             lanes,
-            pause_size: config.pause_size.0 as u16,
-            alpha: (config.alpha * f64::from(1 << 20)).round() as u64,
+            pause_size: wire_size(config.pause_size),
+            alpha: in_parts(config.alpha),
             reserve: config.reserve.0,
             resume: resume_offset(config.resume, rules),
             pool: config.buffer.0.saturating_sub(Self::taken(config, specs, rules)),
@@ -495,8 +502,8 @@ impl Accounts {
         let lanes = rules.data_lanes();
         Accounts {
             lanes,
-            credits: vec![config.buffer.0 as u32; specs.len() * lanes],
-            buffer: config.buffer.0 as u32,
+            credits: vec![config.buffer(); specs.len() * lanes],
+            buffer: config.buffer(),
             returns: Returns::new(specs.len(), lanes, config.batch(rules.packet)),
             delay: specs.iter().map(|spec| spec.latency + spec.rate.serialize(config.credit_size)).collect(),
         }

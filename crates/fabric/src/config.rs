@@ -248,6 +248,7 @@ impl Ecn {
     }
 
     /// Probability of marking a packet that finds, or leaves behind, `queued` data bytes, in units of 2⁻³².
+    #[expect(clippy::cast_possible_truncation, reason = "a share of CERTAIN")]
     fn probability(&self, queued: u64) -> u64 {
         if queued <= self.kmin.0 {
             0

@@ -33,6 +33,7 @@ pub(crate) struct RateEstimator {
 
 impl RateEstimator {
     /// One that has seen nothing. `discount`: above 0, at most 1.
+    #[expect(clippy::cast_possible_truncation, reason = "a share of ONE")]
     pub(crate) fn new(period: Time, discount: f64) -> Self {
         let loses = ((discount * ONE as f64).round() as u64).clamp(1, ONE);
         RateEstimator {
@@ -52,6 +53,10 @@ impl RateEstimator {
     }
 
     /// How much of a link of this rate has been used, in parts of [`FULL`].
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a register holds a few times what it comes to on a busy link at most"
+    )]
     pub(crate) fn utilisation(&mut self, now: Time, rate: Rate) -> u64 {
         if self.last.0 < now {
             self.settle();
@@ -73,6 +78,7 @@ impl RateEstimator {
     }
 
     /// The register loses what it loses until an instant.
+    #[expect(clippy::cast_possible_truncation, reason = "less than before")]
     fn pass(&mut self, until: Time) {
         let periods = until.0 / self.period.0;
         for _ in self.periods..periods {

@@ -2,9 +2,8 @@
 //!
 //! A [`Ports`] is the output side of one node, switch or host. Its ports have no events of their own: a port is
 //! *advanced* to an instant when something touches it and to the end of its node's turn, and every packet whose
-//! transmission has started by then is handed on with the exact time of its arrival at the other end. A packet
-//! that starts at `t` is chosen after everything that reached the port at `t`, so nothing depends on how often a
-//! port is advanced.
+//! transmission has started by then is handed on with the exact time of its arrival at the other end. What waits when a transmission
+//! ends at `t` starts before anything that reaches the port at `t` is handled, so nothing depends on how often a port is advanced.
 //!
 //! Flow control works the same way. Whatever can stop a port (a PAUSE frame, a lack of credits) or start it again happens at its node, so
 //! ports stay without events. The one thing that couples two ports of a switch is a departure that ends the pause of an input
@@ -15,6 +14,8 @@
 //!
 //! A port's queues are lanes: PAUSE frames before control packets before data, and data in one lane per traffic class and virtual
 //! channel, see [`Rules`].
+
+#![warn(clippy::cast_possible_truncation)]
 
 mod buffers;
 mod config;
@@ -38,7 +39,7 @@ pub use buffers::check_switch;
 pub use config::{Ecn, EcnAtRate, Fabric, FabricOptions, Mark, TrafficClass};
 pub use faults::{ChannelFaults, DropCause, Dropped, LossySpell, apart};
 pub use flow_control::FlowControl;
-pub use packet::{FRESH, Flags, NO_INGRESS, Packet, PacketKind};
+pub use packet::{Flags, NO_INGRESS, Packet, PacketKind, Trail};
 pub use port::{Credit, Departure, Exit, Fate, LAST_RANK, Port, PortSpec, PortStats, Wire};
 pub use ports::Ports;
 pub use qcn::{CongestionPoint, Qcn, QcnPreset, Sampling};

@@ -47,6 +47,10 @@ impl Pace {
 
     /// What a packet takes, as [`Rate::serialize`] says, wherever there is a rate.
     #[inline(always)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a pace is made of rates at which the largest packet fits"
+    )]
     pub(crate) fn take(self, size: u16) -> Option<u32> {
         let work = u64::from(self.picoseconds) * u64::from(size);
         (self.bytes > 0).then(|| work.div_ceil(u64::from(self.bytes)) as u32)

@@ -107,9 +107,6 @@ impl PacketKind {
 /// No port: the packet was made at this node, or its input buffer does not count it.
 pub const NO_INGRESS: u16 = u16::MAX;
 
-/// A packet that has not used a virtual channel yet.
-pub const FRESH: u8 = u8::MAX;
-
 /// A packet, 48 bytes of plain data: with its arrival time and address it fills one cache line.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
@@ -139,12 +136,65 @@ pub struct Packet {
     pub ingress: u16,
     /// What it is.
     pub kind: PacketKind,
-    /// Data: channels crossed so far. ACK: hops of the packet it acknowledges.
-    pub hops: u8,
     /// What is said by single bits.
     pub flags: Flags,
-    /// Virtual channel by which it came; [`FRESH`] where it began.
-    pub vc: u8,
+    /// How far it has come.
+    pub trail: Trail,
+}
+
+/// The channels that a packet has crossed, and the virtual channel by which it came: together, as hops need more bits than a byte has, and virtual channels fewer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Trail(u16);
+
+impl Trail {
+    const VC_BITS: u32 = 5;
+    const VC: u16 = (1 << Trail::VC_BITS) - 1;
+
+    /// Most channels that are counted. Before a run it is made sure that no route has more.
+    pub const MOST_HOPS: u16 = u16::MAX >> Trail::VC_BITS;
+
+    /// Where a packet begins: no channel crossed, no virtual channel used.
+    pub const START: Trail = Trail::after(0);
+
+    /// That of a packet that has crossed so many channels.
+    #[must_use]
+    pub const fn after(hops: u16) -> Self {
+        Trail(hops << Trail::VC_BITS | Trail::VC)
+    }
+
+    /// Data: channels crossed so far. ACK: hops of the packet it acknowledges.
+    #[inline(always)]
+    pub const fn hops(self) -> u16 {
+        self.0 >> Trail::VC_BITS
+    }
+
+    /// One more channel.
+    #[inline(always)]
+    pub(crate) fn cross(&mut self) {
+        self.0 += 1 << Trail::VC_BITS;
+    }
+
+    /// Virtual channel by which the packet came; none where it began.
+    #[inline(always)]
+    pub const fn vc(self) -> Option<u8> {
+        let vc = self.0 & Trail::VC;
+        if vc == Trail::VC { None } else { Some(vc as u8) }
+    }
+
+    /// The same by another virtual channel, of which there are fewer than 31.
+    #[inline(always)]
+    #[must_use]
+    pub const fn by(self, vc: u8) -> Self {
+        Trail(self.0 & !Trail::VC | vc as u16)
+    }
+
+    /// The same of a packet that begins here, in answer.
+    #[inline(always)]
+    #[must_use]
+    pub const fn fresh(self) -> Self {
+        Trail(self.0 | Trail::VC)
+    }
 }
 
 /// A packet's single bits and its traffic class.
@@ -267,9 +317,8 @@ impl Packet {
         size: 0,
         ingress: NO_INGRESS,
         kind: PacketKind::Data,
-        hops: 0,
         flags: Flags(0),
-        vc: FRESH,
+        trail: Trail::START,
     };
 
     /// Whether it concerns the two ends of one link only: a PAUSE frame, a credit, what says that a packet is missing, or a report.

@@ -10,7 +10,7 @@ use crate::config::{Ecn, Mark};
 use crate::estimator::RateEstimator;
 use crate::faults::{ChannelFaults, Start};
 use crate::pace::{OddRate, Pace};
-use crate::packet::{Packet, PacketKind};
+use crate::packet::{Packet, PacketKind, Trail};
 use crate::rules::Rules;
 use crate::telemetry::{Stamp, Telemetry};
 
@@ -74,7 +74,8 @@ impl Credit {
     /// A credit as something that crosses a channel.
     pub fn to_packet(self) -> Packet {
         let Credit { port, lane, bytes } = self;
-        Packet { kind: PacketKind::Credit, ingress: port, vc: lane, aux: bytes, ..Packet::EMPTY }
+        let trail = Trail::START.by(lane);
+        Packet { kind: PacketKind::Credit, ingress: port, trail, aux: bytes, ..Packet::EMPTY }
     }
 
     /// Room of a packet that does not arrive, as something that crosses a channel: of the input buffer of this port and lane.
@@ -84,7 +85,7 @@ impl Credit {
 
     /// The credit in a packet of kind [`PacketKind::Credit`] or [`PacketKind::Missed`].
     pub fn from_packet(packet: &Packet) -> Credit {
-        Credit { port: packet.ingress, lane: packet.vc, bytes: packet.aux }
+        Credit { port: packet.ingress, lane: packet.trail.vc().unwrap_or(0), bytes: packet.aux }
     }
 }
 
@@ -123,6 +124,7 @@ impl Exit {
 
     /// The exit of which [`Self::to_bits`] made a number.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "either half")]
     pub fn from_bits(bits: u32) -> Self {
         Exit { port: bits as u16, lane: (bits >> u16::BITS) as u16 }
     }
@@ -146,7 +148,7 @@ pub struct PortStats {
     pub bytes: u64,
     /// Packets sent.
     pub packets: u64,
-    /// Time spent sending.
+    /// Time spent sending, as far as it has passed.
     pub busy: Time,
     /// Most bytes that waited at once.
     pub max_queue: u64,
@@ -233,7 +235,7 @@ impl PortStats {
         PortStats {
             bytes,
             packets,
-            busy,
+            busy: busy.saturating_sub(port.sends_beyond(end)),
             max_queue,
             drops,
             lost,
@@ -295,18 +297,34 @@ pub(crate) struct Special {
 #[derive(Clone, Debug)]
 pub(crate) struct Drain {
     /// When it begins.
-    pub(crate) from: Time,
-    /// Bytes and the time that they took, once something has been sent in the drain.
-    pub(crate) before: Option<(u64, Time)>,
+    from: Time,
+    /// How much of the last transmission begun before lies in the drain.
+    over: Time,
+    /// Bytes sent before and the time that they took there, once something has been sent in the drain.
+    before: Option<(u64, Time)>,
 }
 
 impl Drain {
-    /// Something is sent at `start`. Returns from when on a packet must be noted; `Time::MAX`: none any more.
-    fn note(&mut self, start: Time, stats: &Traffic) -> Time {
-        if self.from <= start && self.before.is_none() {
-            self.before = Some((stats.bytes, stats.busy));
+    pub(crate) fn new(from: Time) -> Self {
+        Drain { from, over: Time::ZERO, before: None }
+    }
+
+    /// Something is sent from `start` to `end`; nothing takes longer than `longest`. Returns from when on a packet must be noted; `Time::MAX`: none any more.
+    fn note(&mut self, start: Time, end: Time, longest: Time, stats: &Traffic) -> Time {
+        if start < self.from {
+            self.over = end.saturating_sub(self.from);
+        } else if self.before.is_none() {
+            self.before = Some((stats.bytes, stats.busy - self.over));
         }
-        if self.before.is_some() { Time::MAX } else { self.from }
+        if self.before.is_some() { Time::MAX } else { self.from.saturating_sub(longest) }
+    }
+
+    /// Of so many bytes sent in so much time, those sent in the drain and the time in it.
+    pub(crate) fn part_of(&self, bytes: u64, busy: Time) -> (u64, Time) {
+        match self.before {
+            Some((before, took)) => (bytes - before, busy.saturating_sub(took)),
+            None => (0, self.over.min(busy)),
+        }
     }
 }
 
@@ -353,6 +371,10 @@ pub struct Port {
 }
 
 impl Port {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a node has at most 65,535 ports: NetworkBuilder::build, of at most 31 lanes each"
+    )]
     pub(crate) fn new(index: usize, spec: PortSpec, rules: &Rules) -> Self {
         let cut_through = rules.cut_through.and_then(|head| spec.cut_through_from.map(|from| (from, head)));
         let mut port = Port {
@@ -594,7 +616,7 @@ impl Port {
         self.stats.packets += 1;
         self.stats.busy += duration;
         if packet.kind.is_data() {
-            packet.hops += 1;
+            packet.trail.cross();
             packet.way = packet.way.saturating_add(way);
         }
         Some(start + head + self.latency)
@@ -669,8 +691,11 @@ impl Port {
         self.change_rate(start);
         self.stamp(packet, start);
         let (span, rate_from) = (self.take(packet.size), self.watches_rate_from());
+        let longest = self.take(u16::MAX).duration;
         let rare = self.rare.as_deref_mut()?;
-        let drain_from = rare.drain.as_mut().map_or(Time::MAX, |drain| drain.note(start, &self.stats));
+        let end = start + span.duration;
+        let drain_from =
+            rare.drain.as_mut().map_or(Time::MAX, |drain| drain.note(start, end, longest, &self.stats));
         let Some(special) = rare.special.as_deref_mut() else {
             self.watch_from = drain_from.min(rate_from);
             return Some(span);
@@ -724,6 +749,12 @@ impl Port {
     #[cold]
     pub(crate) fn pass(&mut self, packet: &Packet, at: Time) {
         self.free_at = at + self.take(packet.size).duration;
+        self.sending = 0;
+    }
+
+    /// How much of what is being sent is sent after `end`.
+    fn sends_beyond(&self, end: Time) -> Time {
+        if self.sending == 0 { Time::ZERO } else { self.free_at.saturating_sub(end) }
     }
 
     #[cold]

@@ -465,6 +465,7 @@ impl Ports {
 
     /// A packet ends here and leaves its input at once: credits go back. All ports are at `now`, or are a host's.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "a port has at most 31 lanes: FlowControl::most_vcs")]
     pub fn absorb(&mut self, packet: &Packet, now: Time, rules: &Rules, wire: &mut impl Wire) {
         let (ingress, lane) = (packet.ingress, rules.lane_in(packet));
         if rules.is_in_data_lane(packet)
@@ -509,6 +510,10 @@ impl Ports {
 
     /// Starts every transmission of the node that begins before `until`; returns when the next one will begin.
     #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a node has at most 65,535 ports: NetworkBuilder::build"
+    )]
     pub fn advance(&mut self, until: Time, rules: &Rules, wire: &mut impl Wire) -> Option<Time> {
         if self.is_ordered {
             self.advance_in_order(until, rules, wire);
@@ -603,7 +608,7 @@ impl Ports {
         state.waiting() + sending
     }
 
-    /// How much of its channel's rate a port has used lately, in 65,536ths, by what has started by `now`; 0 unless rates are estimated.
+    /// How much of its channel's rate a port has used lately, in 65,536ths, by what started before `now`; 0 unless rates are estimated.
     pub fn utilisation(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) -> u64 {
         self.advance_port(port, after(now), rules, wire);
         let state = &mut self.ports[usize::from(port)];
@@ -656,6 +661,7 @@ impl Ports {
 
     /// How a packet leaves by a port, where packets are not trimmed.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "a port has at most 31 lanes: FlowControl::most_vcs")]
     pub fn exit(&self, port: u16, packet: &Packet, rules: &Rules) -> Exit {
         Exit { port, lane: self.lane_out(usize::from(port), packet, rules) as u16 }
     }
@@ -771,7 +777,7 @@ impl Ports {
         self.ports[usize::from(port)].waiting()
     }
 
-    /// What a port has seen, as of the last advance, with bytes that still wait and a pause that still lasts counted up to `end`.
+    /// What a port has seen, as of the last advance, with bytes that still wait, a transmission and a pause that still last counted up to `end`.
     pub fn stats_of(&self, port: u16, end: Time) -> PortStats {
         PortStats::new(&self.ports[usize::from(port)], end)
     }
@@ -786,23 +792,27 @@ impl Ports {
         fetch_whole(&self.ports[usize::from(port)]);
     }
 
-    /// Bytes whose transmission started in the drain, and the time that they took.
-    pub fn in_drain(&self, port: u16) -> (u64, Time) {
-        let state = &self.ports[usize::from(port)];
-        let drain = state.rare.as_ref().and_then(|rare| rare.drain.as_deref());
-        let before = drain.and_then(|drain| drain.before);
-        before.map_or((0, Time::ZERO), |(bytes, busy)| (state.stats.bytes - bytes, state.stats.busy - busy))
+    /// Bytes whose transmission started in the drain, and the time spent sending in it up to `end`.
+    pub fn in_drain(&self, port: u16, end: Time) -> (u64, Time) {
+        let drain = self.ports[usize::from(port)].rare.as_ref().and_then(|rare| rare.drain.as_deref());
+        let Some(drain) = drain else { return (0, Time::ZERO) };
+        let PortStats { bytes, busy, .. } = self.stats_of(port, end);
+        drain.part_of(bytes, busy)
     }
 
     /// Counts what is sent from an instant on, after the load, apart. To be called before anything is sent.
     pub fn note_drain(&mut self, from: Time) {
-        let drain = (from < Time::MAX).then(|| Box::new(Drain { from, before: None }));
+        let drain = (from < Time::MAX).then(|| Box::new(Drain::new(from)));
         for port in self.ports.iter_mut().filter(|port| drain.is_some() || port.rare.is_some()) {
             port.rare.get_or_insert_default().drain = drain.clone();
         }
     }
 
     /// The packets that wait, with the port and the data lane (from 0; `None` for signals) in which they do, or, at an input, for which.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a node has at most 65,535 ports: NetworkBuilder::build"
+    )]
     pub fn waiting_packets(&self, rules: &Rules) -> impl Iterator<Item = (u16, Option<usize>, &Packet)> {
         let lanes = rules.lanes;
         let outputs = self.queues.iter().map(move |(lane, packet)| (lane / lanes, lane % lanes, packet));
@@ -896,6 +906,7 @@ fn start_next_lossless(
 /// Returns what follows from that at another port: nothing while ports are not ordered.
 #[expect(clippy::too_many_arguments, reason = "the parts of one departure")]
 #[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "a node has at most 65,535 ports: NetworkBuilder::build")]
 fn depart_lossless(
     state: &mut Port,
     index: usize,
@@ -922,7 +933,7 @@ fn depart_lossless(
     let mut from = None;
     if !is_host {
         from = (ingress != NO_INGRESS).then(|| (ingress, rules.lane_in(packet)));
-        packet.vc = rules.vc_of(lane);
+        packet.trail = packet.trail.by(rules.vc_of(lane));
     }
     let Some(arrival) = state.start(packet, true) else {
         dropped.get_or_insert_default().note(packet, DropCause::Fault);
@@ -942,6 +953,7 @@ fn depart_lossless(
 
 /// Sends a PAUSE frame, which is obeyed when its last bit has come.
 #[inline(never)]
+#[expect(clippy::cast_possible_truncation, reason = "a node has at most 65,535 ports: NetworkBuilder::build")]
 fn send_pause(
     state: &mut Port,
     index: usize,

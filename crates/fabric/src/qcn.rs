@@ -107,6 +107,7 @@ impl Qcn {
     }
 
     /// The severity, 0 to 63, of a sample that finds `queued` bytes where the one before found `before`.
+    #[expect(clippy::cast_possible_truncation, reason = "a share of FULL_SCALE")]
     fn quantise(&self, queued: u64, before: u64) -> u8 {
         let q_eq = i128::from(self.set_point().0);
         let [queued, before, w] = [queued.into(), before.into(), i128::from(self.w)];
@@ -117,11 +118,11 @@ impl Qcn {
 
     /// Nominal bytes to the next sample after one of this severity.
     fn interval(&self, severity: u8) -> u64 {
-        let (base, severity) = (self.sample_base.0, u64::from(severity));
+        let base = self.sample_base.0;
         match self.sampling {
-            Sampling::Table => base * TABLE[severity as usize / 8] / TABLE[0],
+            Sampling::Table => base * TABLE[usize::from(severity) / 8] / TABLE[0],
             // base / (1 + 9 severity / 63)
-            Sampling::Linear => base * 7 / (7 + severity),
+            Sampling::Linear => base * 7 / (7 + u64::from(severity)),
         }
     }
 }
@@ -160,6 +161,10 @@ impl CongestionPoint {
 }
 
 /// A whole number from (1 − jitter) to (1 + jitter) times the nominal one, uniformly.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a share of a number and a product shifted down to one factor's size"
+)]
 fn jittered(nominal: u64, jitter: f64, random: &mut impl Rng) -> u64 {
     let spread = (nominal as f64 * jitter) as u64;
     let choices = u128::from(2 * spread + 1);

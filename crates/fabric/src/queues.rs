@@ -74,6 +74,7 @@ impl Queues {
     /// Puts a packet in a place that has not been used before.
     #[cold]
     #[inline(never)]
+    #[expect(clippy::cast_possible_truncation, reason = "2³² packets take 256 GiB")]
     fn push_new(&mut self, packet: &Packet) -> u32 {
         self.store.push(Place { packet: *packet, next: NONE });
         self.store.len() as u32 - 1

@@ -63,6 +63,7 @@ impl Returns {
 
     /// A packet leaves the buffer of an input port and lane at `at`.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "at most 65,535 ports with at most 31 lanes each")]
     pub(crate) fn note(&mut self, ingress: u16, lane: usize, at: Time, bytes: u32) {
         let account = usize::from(ingress) * self.lanes + lane;
         self.accounts[account].noted += bytes;
@@ -84,6 +85,7 @@ impl Returns {
     }
 
     /// All ports have started everything before `until`: gives back the batches that are full by then, in order of time.
+    #[expect(clippy::cast_possible_truncation, reason = "accounts are numbered by port and lane")]
     pub(crate) fn give_back(&mut self, until: Time, mut credit: impl FnMut(u16, u8, Time, u32)) {
         let Returns { lanes, batch, accounts, left, of_batches, cut } = self;
         let mut later = 0;

@@ -5,7 +5,7 @@ use rand::Rng;
 
 use crate::config::{Ecn, Fabric, MOST_CLASSES, Mark};
 use crate::flow_control::FlowControl;
-use crate::packet::{FRESH, Packet, PacketKind};
+use crate::packet::{Packet, PacketKind};
 use crate::queue::Queue;
 use crate::queue::tail_drop::TailDrop;
 use crate::queue::trimming::Trimming;
@@ -92,6 +92,7 @@ pub(crate) enum Step {
 
 impl Rules {
     /// The rules of a checked fabric. `packet` is the largest packet, `vcs` the number of virtual channels per class.
+    #[expect(clippy::cast_possible_truncation, reason = "a port has at most 31 lanes: FlowControl::most_vcs")]
     pub fn new(fabric: &Fabric, packet: Bytes, vcs: u8) -> Self {
         let options = &fabric.options;
         let (classes, vcs) = (fabric.classes(), if fabric.is_lossless() { vcs.max(1) } else { 1 });
@@ -209,11 +210,13 @@ impl Rules {
     }
 
     /// Size of the largest packet.
+    #[expect(clippy::cast_possible_truncation, reason = "Transport::check bounds packets by 65,535 bytes")]
     pub fn packet_size(&self) -> u32 {
         self.packet as u32
     }
 
     /// The class and virtual channel of a data lane.
+    #[expect(clippy::cast_possible_truncation, reason = "a port has at most 31 lanes: FlowControl::most_vcs")]
     pub fn describe_lane(&self, lane: usize) -> (u8, u8) {
         let vcs = usize::from(self.vcs);
         let start = (DATA + lane / vcs * vcs) as u8;
@@ -229,6 +232,7 @@ impl Rules {
 
     /// The lane in which packets of a kind leave every port, where packets are not trimmed; none if there are several.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "a port has at most 31 lanes: FlowControl::most_vcs")]
     pub fn only_lane(&self, kind: PacketKind) -> Option<u16> {
         let lane = self.lane_of_kind(kind);
         (self.has_one_data_lane || lane < DATA).then_some(lane as u16)
@@ -236,6 +240,7 @@ impl Rules {
 
     /// The lane in which data leave every port; none if there are several.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "a port has at most 31 lanes: FlowControl::most_vcs")]
     pub fn only_data_lane(&self) -> Option<u16> {
         self.has_one_data_lane.then_some(DATA as u16)
     }
@@ -259,9 +264,9 @@ impl Rules {
         if self.has_one_data_lane || lane < DATA {
             return lane;
         }
-        let vc = match packet.vc {
-            FRESH => 0,
-            vc => match step() {
+        let vc = match packet.trail.vc() {
+            None => 0,
+            Some(vc) => match step() {
                 Step::First => 0,
                 Step::Same => vc,
                 Step::Next => (vc + 1).min(self.vcs - 1),
@@ -289,12 +294,13 @@ impl Rules {
         if self.has_one_data_lane {
             return 0;
         }
-        let vc = if packet.vc == FRESH { 0 } else { packet.vc };
+        let vc = packet.trail.vc().unwrap_or(0);
         usize::from(self.lane_of_class[usize::from(packet.flags.class())] + vc) - DATA
     }
 
     /// The virtual channel of a lane.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "a port has at most 31 lanes: FlowControl::most_vcs")]
     pub(crate) fn vc_of(&self, lane: usize) -> u8 {
         if self.vcs == 1 { 0 } else { ((lane - DATA) % usize::from(self.vcs)) as u8 }
     }

@@ -74,7 +74,7 @@ impl Telemetry {
         let mut source = self.source(packet.src);
         let Source { flows, spare } = &mut *source;
         let slot = packet.slot as usize;
-        if packet.hops == 1 {
+        if packet.trail.hops() == 1 {
             if flows.len() <= slot {
                 flows.resize_with(slot + 1, Records::default);
             }
@@ -150,7 +150,7 @@ mod tests {
     use crate::packet::PacketKind;
 
     fn packet(flow: u32, sent: u64) -> Packet {
-        Packet { src: 1, dst: 0, flow, slot: 2, sent: Time(sent), hops: 1, ..Packet::EMPTY }
+        Packet { src: 1, dst: 0, flow, slot: 2, sent: Time(sent), trail: Trail::after(1), ..Packet::EMPTY }
     }
 
     fn ack(flow: u32, sent: u64) -> Packet {
@@ -158,9 +158,9 @@ mod tests {
     }
 
     /// A packet takes a channel as its switch's, of so many.
-    fn pass(telemetry: &Telemetry, packet: Packet, hops: u8, channel: u32) {
+    fn pass(telemetry: &Telemetry, packet: Packet, hops: u16, channel: u32) {
         let stamp = Stamp { channel, queued: 0, sent: 0, at: Time::ZERO, rate: Rate(1) };
-        telemetry.stamp(&Packet { hops, ..packet }, stamp);
+        telemetry.stamp(&Packet { trail: Trail::after(hops), ..packet }, stamp);
     }
 
     /// The channels of which the ACK of a packet tells.

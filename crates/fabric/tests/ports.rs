@@ -8,7 +8,7 @@ use netloom_fabric::queue::tail_drop::{RandomDrop, TailDrop};
 use netloom_fabric::queue::{Queue, trimming::Trimming};
 use netloom_fabric::{
     Credit, DropCause, Ecn, Fabric, FabricOptions, Fate, Flags, FlowControl, Mark, NO_INGRESS, Packet,
-    PacketKind, PortStats,
+    PacketKind, PortStats, Trail,
 };
 use netloom_units::{Bytes, Rate, Time};
 use proptest::prelude::*;
@@ -314,10 +314,10 @@ fn a_packet_keeps_its_virtual_channel_only_on_the_way_to_a_link_of_higher_rank()
     let leaves_on = |came: Option<u8>, from: u8, to: u8| {
         let specs = [from, to].map(|rank| netloom_fabric::PortSpec { rank, ..spec(0) });
         let mut node = Node::new(&fabric, 4, specs.to_vec());
-        let came = came.unwrap_or(netloom_fabric::FRESH);
-        node.put(ns(0), 1, Packet { ingress: 0, vc: came, ..data(0, 100) });
+        let came = came.map_or(Trail::START, |vc| Trail::START.by(vc));
+        node.put(ns(0), 1, Packet { ingress: 0, trail: came, ..data(0, 100) });
         node.advance(ns(1000));
-        node.left.packets[0].2.vc
+        node.left.packets[0].2.trail.vc().unwrap()
     };
     assert_eq!([leaves_on(None, 0, 0), leaves_on(None, 0, 1)], [0, 0], "the first link after a host's");
     let after_first = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(from, to)| leaves_on(Some(0), from, to));
@@ -394,7 +394,7 @@ struct Seen {
 }
 
 /// Runs the arrivals, looking at all ports every `window` ns and at `looks`. Under credits, what leaves comes back as a credit
-/// 1500 ns after its transmission began, at the earliest. If it `is_eager`, ports know when somebody looks next.
+/// 1500 ns after its transmission began, at the earliest. If it `is_eager`, ports know when they are advanced next.
 fn run(fabric: &Fabric, vcs: u8, arrivals: &[Arrival], window: u64, looks: &[u64], is_eager: bool) -> Seen {
     let is_pfc = matches!(fabric.flow_control, FlowControl::Pfc(_) | FlowControl::PfcShared(_));
     let has_credits = matches!(fabric.flow_control, FlowControl::Credits(_));
@@ -412,7 +412,8 @@ fn run(fabric: &Fabric, vcs: u8, arrivals: &[Arrival], window: u64, looks: &[u64
         } else {
             let is_counted = arrival.packet.kind == PacketKind::Data;
             arrival.packet.ingress = if is_counted { arrival.ingress } else { NO_INGRESS };
-            arrival.packet.vc = if vcs > 1 { arrival.packet.flags.class() } else { 0 };
+            let vc = if vcs > 1 { arrival.packet.flags.class() } else { 0 };
+            arrival.packet.trail = Trail::START.by(vc);
             if fabric.options.classes.is_empty() {
                 arrival.packet.flags = Flags::default();
             }
@@ -441,7 +442,7 @@ fn run(fabric: &Fabric, vcs: u8, arrivals: &[Arrival], window: u64, looks: &[u64
             if packet.kind == PacketKind::Data {
                 let credit = Credit {
                     port: (channel - 10) as u16,
-                    lane: node.rules.first_lane(packet.flags.class()) as u8 + packet.vc,
+                    lane: node.rules.first_lane(packet.flags.class()) as u8 + packet.trail.vc().unwrap(),
                     bytes: u32::from(packet.size),
                 };
                 let back = Arrival { at: 0, ingress: 0, port: 0, packet: credit.to_packet() };
@@ -459,7 +460,8 @@ fn run(fabric: &Fabric, vcs: u8, arrivals: &[Arrival], window: u64, looks: &[u64
     assert_eq!(here + fates.iter().filter(|fate| fate.1).count(), came);
     let mut crossed: BTreeMap<u32, Vec<Crossed>> = BTreeMap::new();
     for (channel, at, packet) in &node.left.packets {
-        let what = (*at, packet.seq, packet.aux, packet.flags.is_marked() as u8 + packet.vc, packet.size);
+        let vc = packet.trail.vc().unwrap_or(u8::MAX - 1);
+        let what = (*at, packet.seq, packet.aux, packet.flags.is_marked() as u8 + vc, packet.size);
         crossed.entry(*channel).or_default().push(what);
     }
     let mut credits: Vec<_> =

@@ -110,6 +110,8 @@ impl Tier {
             channels: self.channels,
             mean_utilisation: mean_share(self.busy, totals.load_end()),
             max_utilisation: share(self.busiest, totals.load_end().0),
+            mean_active_utilisation: mean_share(self.busy, totals.active()),
+            max_active_utilisation: share(self.busiest, totals.active().0),
             mean_queue_bytes: self.mean_queues / count,
             max_queue_bytes: self.max_queue,
             drops: self.drops,

@@ -29,7 +29,7 @@ enum Quantity {
 
 impl PacketStatistics {
     /// Counts a packet that arrived after `latency` over so many channels.
-    pub fn add(&mut self, latency: Time, hops: u8) {
+    pub fn add(&mut self, latency: Time, hops: u16) {
         self.latencies.add(latency.0);
         self.add_hops(usize::from(hops), 1);
         self.sum_ps += u128::from(latency.0);
@@ -252,7 +252,7 @@ pub struct TraceRecord {
     /// Data: when it left its NIC. ACK: that of the packet it acknowledges.
     pub sent: Time,
     /// Data: channels crossed so far. ACK: those of the packet it acknowledges.
-    pub hops: u8,
+    pub hops: u32,
     /// Traffic class.
     pub class: u8,
     /// Whether it has an ECN mark.
@@ -269,8 +269,8 @@ mod tests {
         fn quantiles_are_at_most_a_bin_too_high(latencies in prop::collection::vec(0..1u64 << 44, 1..200)) {
             let (mut all, mut parts) = (PacketStatistics::default(), [PacketStatistics::default(), PacketStatistics::default()]);
             for (i, &latency) in latencies.iter().enumerate() {
-                all.add(Time(latency), (latency % 7) as u8);
-                parts[i % 2].add(Time(latency), (latency % 7) as u8);
+                all.add(Time(latency), (latency % 7) as u16);
+                parts[i % 2].add(Time(latency), (latency % 7) as u16);
             }
             let [mut merged, other] = parts;
             merged.merge(&other);

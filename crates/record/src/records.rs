@@ -356,12 +356,16 @@ pub struct ChannelRecord {
     pub bytes: u64,
     /// Packets sent.
     pub packets: u64,
-    /// Time spent transmitting.
+    /// Time spent transmitting, up to the end of the run.
     pub busy: Time,
     /// The part of `bytes` whose transmission started in the drain, at or after [`Totals::load_until`].
     pub bytes_in_drain: u64,
-    /// The part of `busy` of those.
+    /// The part of `busy` that lies in the drain.
     pub busy_in_drain: Time,
+    /// Share of the time under load spent transmitting.
+    pub utilisation: f64,
+    /// The same of the time under load in which something was active, [from the first start to the last activity](Totals::active).
+    pub active_utilisation: f64,
     /// Most bytes that waited in the port at a time.
     pub max_queue: u64,
     /// Average over time of the bytes that waited in the port.
@@ -491,6 +495,16 @@ pub struct Totals {
     /// When the last source stopped offering load, after which the run drained; `None` if the load lasted as long as the run.
     #[serde(rename = "load_until_ps", with = "picoseconds::option", default)]
     pub load_until: Option<Time>,
+    /// When all work was done: the last byte of the last flow had been delivered, and the last calculation of a program had ended. `None` where something was left undone, where there is a stream, which is
+    /// never done, or nothing to do.
+    #[serde(rename = "makespan_ps", with = "picoseconds::option", default)]
+    pub makespan: Option<Time>,
+    /// When the first flow started; `None` if none did.
+    #[serde(rename = "active_from_ps", with = "picoseconds::option", default)]
+    pub active_from: Option<Time>,
+    /// When the last packet arrived or the last calculation ended; the end of the run if something was under way then.
+    #[serde(rename = "active_until_ps", with = "picoseconds", default)]
+    pub active_until: Time,
     /// Packets of all kinds times the channels they crossed.
     pub packet_hops: u64,
     /// Data packets.
@@ -567,6 +581,12 @@ impl Totals {
     /// When the load ended: with the run, if it did not drain.
     pub fn load_end(&self) -> Time {
         self.load_until.unwrap_or(self.simulated)
+    }
+
+    /// How much of the time under load something was active: from the first start to the last activity.
+    pub fn active(&self) -> Time {
+        let until = self.load_end().min(self.active_until);
+        self.active_from.map_or(Time::ZERO, |from| until.saturating_sub(from))
     }
 }
 

@@ -38,11 +38,14 @@ pub trait SeriesRow: Row {
 
     /// Where it belongs. Rows of the same key come in any order; in that in which they came if all rows came in order, [one by one](Gathered).
     fn key(&self) -> Self::Key;
+
+    /// A run has ended before the interval of which the row tells, if it is of one: the row is of that instant.
+    fn end_by(&mut self, _: Time) {}
 }
 
-/// The order of rows by some of their fields.
+/// The order of rows by some of their fields; the field that says when a row's interval ends, if it is of one.
 macro_rules! in_order {
-    ($($Row:ident: ($($field:ident: $Field:ty),+),)+) => {
+    ($($Row:ident: ($($field:ident: $Field:ty),+) $(until $time:ident)?,)+) => {
         $(
             impl SeriesRow for $Row {
                 type Key = ($($Field),+);
@@ -50,6 +53,10 @@ macro_rules! in_order {
                 fn key(&self) -> Self::Key {
                     ($(self.$field),+)
                 }
+
+                $(fn end_by(&mut self, end: Time) {
+                    self.$time = self.$time.min(end);
+                })?
             }
         )+
     };
@@ -63,8 +70,8 @@ in_order! {
     Passage: (src: u32, flow: u32, switch: u32, number: u32, first: Time),
     FlowRecord: (src: u32, flow: u32, dst: u32),
     PartRecord: (server: u32, flow: u32, rail: u32),
-    SampleRecord: (time: Time, channel: u32),
-    FlowSampleRecord: (time: Time, src: u32, flow: u32),
+    SampleRecord: (time: Time, channel: u32) until time,
+    FlowSampleRecord: (time: Time, src: u32, flow: u32) until time,
     GapRecord: (src: u32, flow: u32, base_rtts: u32, from: Time, count: u64),
     // Switches follow each other by their numbers, which are not here.
     FlowletRecord: (src: u32, flow: u32),
@@ -156,13 +163,21 @@ impl<R: SeriesRow> SeriesWriter<R> {
     /// # Errors
     /// If it grew too long, or could not be kept.
     pub fn finish(&self) -> Result<Series<R>, SeriesError> {
+        self.finish_by(Time::MAX)
+    }
+
+    /// The same for a run that ended at `end`: rows of intervals that would have ended later are of that instant.
+    ///
+    /// # Errors
+    /// As [`Self::finish`].
+    pub fn finish_by(&self, end: Time) -> Result<Series<R>, SeriesError> {
         let Growing { mut waiting, runs, rows, error } = std::mem::take(&mut *self.growing());
         if let Some(error) = error {
             return Err(error);
         }
         sort(&mut waiting);
         waiting.shrink_to_fit();
-        Ok(Series { waiting, runs: runs.into(), rows })
+        Ok(Series { waiting, runs: runs.into(), rows, end })
     }
 
     fn growing(&self) -> MutexGuard<'_, Growing<R>> {
@@ -223,11 +238,13 @@ pub struct Series<R> {
     /// Tables, each sorted.
     runs: Arc<[File]>,
     rows: u64,
+    /// No row is of a later instant.
+    end: Time,
 }
 
 impl<R> Default for Series<R> {
     fn default() -> Self {
-        Series { waiting: Vec::new(), runs: Arc::new([]), rows: 0 }
+        Series { waiting: Vec::new(), runs: Arc::new([]), rows: 0, end: Time::MAX }
     }
 }
 
@@ -252,7 +269,11 @@ impl<R: SeriesRow> Series<R> {
         let runs = self.runs.iter().map(|file| Run::open(file.try_clone()?));
         let mut runs = runs.collect::<Result<Vec<_>, Error>>()?;
         runs.push(Run { waiting: self.waiting.iter(), ..Run::default() });
-        Merge::new(runs)
+        let end_by = |mut row: R| {
+            row.end_by(self.end);
+            row
+        };
+        Ok(Merge::new(runs)?.map(move |row| row.map(end_by)))
     }
 
     /// All rows at once; for series that are known to be short.

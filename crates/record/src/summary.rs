@@ -211,6 +211,12 @@ pub struct TierSummary {
     pub mean_utilisation: f64,
     /// The same of the busiest channel.
     pub max_utilisation: f64,
+    /// Share of the time under load in which something was active, from the first start to the last activity, spent transmitting; averaged over the channels.
+    #[serde(default)]
+    pub mean_active_utilisation: f64,
+    /// The same of the busiest channel.
+    #[serde(default)]
+    pub max_active_utilisation: f64,
     /// Average over time and channels of the bytes that waited.
     pub mean_queue_bytes: f64,
     /// Most bytes that waited at a port.
@@ -360,6 +366,13 @@ mod tests {
         let tiers = summary(&SummaryOptions::default()).tiers;
         assert_eq!(tiers.iter().map(|t| t.tier.as_str()).collect::<Vec<_>>(), ["host", "spine"]);
         assert_eq!((tiers[0].mean_utilisation, tiers[0].max_utilisation), (0.375, 0.5));
+        // Of 10 us two and a half were before the first start, and two and a half after the last activity.
+        let mut records = records();
+        records.totals.active_from = Some(Time(2_500_000));
+        records.totals.active_until = Time(7_500_000);
+        let host = &Summary::new(&records, &SummaryOptions::default(), Status::Complete).unwrap().tiers[0];
+        assert_eq!((host.mean_utilisation, host.max_utilisation), (0.375, 0.5));
+        assert_eq!((host.mean_active_utilisation, host.max_active_utilisation), (0.75, 1.0));
         assert_eq!((tiers[0].paused_share, tiers[0].pauses, tiers[1].pauses), (0.1, 3, 0));
         assert_eq!((tiers[0].max_queue_bytes, tiers[1].channels), (1024, 1));
     }

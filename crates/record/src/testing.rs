@@ -33,6 +33,8 @@ pub(crate) fn channel(channel: u32, tier: &str) -> ChannelRecord {
         busy: Time::from_us(5),
         bytes_in_drain: 0,
         busy_in_drain: Time::ZERO,
+        utilisation: 0.5,
+        active_utilisation: 0.75,
         max_queue: 1024,
         mean_queue: 12.5,
         drops: 0,
@@ -164,6 +166,9 @@ pub(crate) fn records() -> Records {
         totals: Totals {
             simulated: Time::from_us(10),
             load_until: None,
+            makespan: Some(Time::from_us(6)),
+            active_from: Some(Time::ZERO),
+            active_until: Time::from_us(10),
             packet_hops: 240,
             data: PacketCounts { sent: 40, delivered: 38, dropped: 1, in_flight: 1, lost: 0, trimmed: 0 },
             control: PacketCounts { sent: 38, delivered: 38, dropped: 0, in_flight: 0, lost: 0, trimmed: 0 },

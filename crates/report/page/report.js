@@ -441,14 +441,14 @@ addEventListener("error", ({ message, lineno }) => {
     const all = [...new Set(points.flatMap((point) => point.tiers.map((tier) => tier.tier)))];
     if (!all.length) return;
     const of = (i, tier) => points[i].tiers.find((other) => other.tier === tier);
-    const box = section("tiers", "Link use by tier", "Share of the simulated time in which the channels of a tier sent.");
+    const box = section("tiers", "Link use by tier", "Share of the time under load in which the channels of a tier sent; in the tables also of the time from the first start to the last activity.");
     const grid = el("div", { class: "charts" });
     box.append(grid);
     for (const [field, title] of [["mean_utilisation", "All channels, mean"], ["max_utilisation", "Hottest channel"]]) {
       figure(grid, {
         id: `tiers-${field}`, title, height: 240,
         describe: () => shown().map((i) => `${names[i]}: ${all.map((tier) => `${tier} ${percent(of(i, tier)?.[field] ?? 0)}`).join(", ")}`).join("; ") + ".",
-        numbers: () => [["", ...all], shown().map((i) => [named(i), ...all.map((tier) => percent(of(i, tier)?.[field] ?? 0))])],
+        numbers: () => [["", ...all.flatMap((tier) => [tier, `${tier}, while active`])], shown().map((i) => [named(i), ...all.flatMap((tier) => [field, field.replace("_", "_active_")].map((of_time) => percent(of(i, tier)?.[of_time] ?? 0)))])],
         option: () => ({
           option: {
             tooltip: tooltip({ trigger: "axis", axisPointer: { type: "none" }, formatter: (items) => tip(items[0].name, items.map((item) => [item.color, item.seriesName, `${number(item.value)} %`])) }),
@@ -519,7 +519,7 @@ addEventListener("error", ({ message, lineno }) => {
     live(box, () => {
       const hottest = points[detail].link_use.hottest;
       const has = (field) => hottest.some((channel) => channel[field] > 0);
-      const columns = [["utilisation", "use", percent], ["mean_queue_kb", "mean queue [kB]", number], ["max_queue_kb", "longest queue [kB]", number], ["drops", "drops", number], ["paused", "paused", percent]].filter(([field]) => field !== "drops" && field !== "paused" || has(field));
+      const columns = [["utilisation", "use", percent], ["active_utilisation", "use while active", percent], ["mean_queue_kb", "mean queue [kB]", number], ["max_queue_kb", "longest queue [kB]", number], ["drops", "drops", number], ["paused", "paused", percent]].filter(([field]) => field !== "drops" && field !== "paused" || has(field));
       return el("figure", {}, el("figcaption", {}, el("h3", {}, "Hottest channels")),
         table(["from → to", "tier", ...columns.map(([, title]) => title)], hottest.map((channel) => [`${channel.from} → ${channel.to}`, channel.tier, ...columns.map(([field, , show]) => show(channel[field]))])));
     });

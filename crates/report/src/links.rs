@@ -52,6 +52,8 @@ struct HotChannel {
     to: String,
     tier: String,
     utilisation: f64,
+    /// The same of the time in which something was active.
+    active_utilisation: f64,
     mean_queue_kb: f64,
     max_queue_kb: f64,
     drops: f64,
@@ -63,6 +65,7 @@ struct HotChannel {
 pub(crate) struct LinkSums {
     channels: Vec<ChannelRecord>,
     utilisation: Vec<f64>,
+    active: Vec<f64>,
     paused: Vec<f64>,
     runs: u32,
 }
@@ -70,18 +73,16 @@ pub(crate) struct LinkSums {
 impl LinkSums {
     /// Adds a run. Runs of one point have the same network; channels of another are left out.
     pub(crate) fn add(&mut self, channels: Vec<ChannelRecord>, totals: &Totals) {
-        let of = |time: Time, whole: Time| time.0 as f64 / whole.0.max(1) as f64;
-        let share = |time| of(time, totals.simulated);
-        // The drain is left out, as in the summary.
-        let utilisation =
-            |channel: &ChannelRecord| of(channel.busy - channel.busy_in_drain, totals.load_end());
+        let share = |time: Time| time.0 as f64 / totals.simulated.0.max(1) as f64;
         if self.runs == 0 {
-            self.utilisation = channels.iter().map(utilisation).collect();
+            self.utilisation = channels.iter().map(|channel| channel.utilisation).collect();
+            self.active = channels.iter().map(|channel| channel.active_utilisation).collect();
             self.paused = channels.iter().map(|channel| share(channel.paused)).collect();
             self.channels = channels;
         } else {
             for (i, channel) in channels.into_iter().enumerate().take(self.channels.len()) {
-                self.utilisation[i] += utilisation(&channel);
+                self.utilisation[i] += channel.utilisation;
+                self.active[i] += channel.active_utilisation;
                 self.paused[i] += share(channel.paused);
                 let sum = &mut self.channels[i];
                 sum.mean_queue += channel.mean_queue;
@@ -116,6 +117,7 @@ impl LinkSums {
                 to: channel.to.to_string(),
                 tier: channel.tier.to_string(),
                 utilisation: round(self.utilisation[i] / runs),
+                active_utilisation: round(self.active[i] / runs),
                 mean_queue_kb: round(channel.mean_queue / runs * 1e-3),
                 max_queue_kb: round(channel.max_queue as f64 * 1e-3),
                 drops: round(channel.drops as f64 / runs),
@@ -243,9 +245,10 @@ mod tests {
     #[test]
     fn utilisation_is_the_mean_over_the_runs() {
         let mut sums = LinkSums::default();
-        let channel = |busy: u64| ChannelRecord {
-            busy: Time::from_us(busy),
-            max_queue: busy,
+        let channel = |busy: u32| ChannelRecord {
+            utilisation: f64::from(busy) / 10.0,
+            active_utilisation: f64::from(busy) / 8.0,
+            max_queue: busy.into(),
             ..ChannelRecord::default()
         };
         let totals = Totals { simulated: Time::from_us(10), ..Totals::default() };
@@ -253,7 +256,8 @@ mod tests {
         sums.add(vec![channel(4), channel(10)], &totals);
         let link_use = sums.link_use();
         assert_eq!(link_use.use_permille, [300, 800]);
-        assert_eq!((link_use.hottest[0].utilisation, link_use.hottest[0].max_queue_kb), (0.8, 0.01));
+        let hottest = &link_use.hottest[0];
+        assert_eq!((hottest.utilisation, hottest.active_utilisation, hottest.max_queue_kb), (0.8, 1.0, 0.01));
     }
 
     #[test]

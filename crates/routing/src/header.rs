@@ -74,7 +74,7 @@ pub struct Header {
     /// Its payload in bytes; 0 unless it carries data.
     pub payload: u32,
     /// Channels it has crossed, if it carries data: 1 at its first switch.
-    pub hops: u8,
+    pub hops: u16,
     /// What it carries.
     pub carries: Carries,
 }
@@ -179,7 +179,7 @@ pub struct Receipt {
     /// The packet's flow.
     pub flow: FlowKey,
     /// Channels that the packet had crossed when it came to the switch that is told.
-    pub pass: u8,
+    pub pass: u32,
     /// When the packet left its host.
     pub sent: Time,
     /// Its bytes on the wire.
@@ -187,7 +187,7 @@ pub struct Receipt {
     /// What serialisation added to its way so far.
     pub way: Time,
     /// Channels it had crossed.
-    pub hops: u8,
+    pub hops: u32,
     /// Whether its source has enough left to send that draining the flow may be worth it.
     pub has_more: bool,
     /// At the packet's first switch: the delay of the link by which it came there. Absent elsewhere.

@@ -141,8 +141,8 @@ pub(crate) struct Remains {
     pub(crate) groups: Vec<String>,
     /// When the run was to end; `Time::MAX` for when all is done.
     pub(crate) until: Time,
-    /// Whether it was stopped before that.
-    pub(crate) is_stopped: bool,
+    /// Where it was stopped before that, if it was: everything earlier has been run.
+    pub(crate) stopped_at: Option<Time>,
     /// Whether time itself came to its end before all was done.
     pub(crate) is_out_of_time: bool,
 }
@@ -151,7 +151,7 @@ impl Remains {
     /// Those of a run that went on until nothing was left to happen.
     pub(crate) fn at_the_end(nodes: Vec<Node>, groups: Vec<String>) -> Self {
         let (until, pending) = (Time::MAX, Vec::new());
-        Remains { nodes, pending, groups, until, is_stopped: false, is_out_of_time: false }
+        Remains { nodes, pending, groups, until, stopped_at: None, is_out_of_time: false }
     }
 }
 
@@ -164,7 +164,7 @@ pub(crate) fn collect_all(world: &World, remains: Remains) -> Result<Records, Ru
 
 /// Checks that every packet is accounted for and makes the records. Those of which there are many are handed to `sink`.
 pub(crate) fn collect(world: &World, remains: Remains, sink: &mut dyn Sink) -> Result<Records, RunError> {
-    let Remains { mut nodes, pending, groups, until, is_stopped, is_out_of_time } = remains;
+    let Remains { mut nodes, pending, groups, until, stopped_at, is_out_of_time } = remains;
     if is_out_of_time {
         return Err(RunError::OutOfTime);
     }
@@ -228,7 +228,7 @@ pub(crate) fn collect(world: &World, remains: Remains, sink: &mut dyn Sink) -> R
             count_in_flight(world, packet, &mut balances, &mut control);
         }
     }
-    let is_complete = pending.is_empty() && until == Time::MAX && !is_stopped;
+    let is_complete = pending.is_empty() && until == Time::MAX && stopped_at.is_none();
     if is_complete && waiting > 0 {
         return Err(ConservationError::Leftover(waiting).into());
     }
@@ -237,13 +237,18 @@ pub(crate) fn collect(world: &World, remains: Remains, sink: &mut dyn Sink) -> R
     }
     // A run that was cut short ends there; one whose work was done ended with its last event.
     let is_cut = waiting > 0 || !pending.is_empty() || has_unfinished_flows(&nodes);
-    let end = if is_cut && until < Time::MAX && !is_stopped { until } else { last_event };
+    let end = match stopped_at {
+        Some(reached) => reached,
+        None if is_cut && until < Time::MAX => until,
+        None => last_event,
+    };
 
     let mut records = Records { groups, ..Records::default() };
     passages::collect(world, &mut nodes, &mut records)?;
     let mut parts = world.servers.as_ref().map(|servers| (servers, Gathered::default()));
     let mut metered = Metered::default();
     let mut by_nics = DecisionCount::default();
+    let mut done = Done::default();
     join(world, &mut nodes, end, |sent, known| {
         let mut flow = sent.record();
         let key = FlowKey { src: flow.src, flow: flow.flow };
@@ -258,6 +263,7 @@ pub(crate) fn collect(world: &World, remains: Remains, sink: &mut dyn Sink) -> R
             let error = ConservationError::Flow { src, flow, sent, delivered, trimmed, dropped, in_flight };
             return Err(error.into());
         }
+        done.note(&flow);
         data.sent += flow.packets;
         data.delivered += delivered;
         data.trimmed += trimmed;
@@ -285,8 +291,8 @@ pub(crate) fn collect(world: &World, remains: Remains, sink: &mut dyn Sink) -> R
     }
 
     collect_windows(world, &mut nodes, end, &mut records);
-    records.samples = world.watch.series.finish()?;
-    records.flow_samples = world.watch.flow_series.finish()?;
+    records.samples = world.watch.series.finish_by(end)?;
+    records.flow_samples = world.watch.flow_series.finish_by(end)?;
     records.trace = world.watch.trace.finish()?;
     let gaps = world.watch.gaps.finish()?;
     records.gaps = world.gaps.are_counted.then_some(gaps);
@@ -300,17 +306,21 @@ pub(crate) fn collect(world: &World, remains: Remains, sink: &mut dyn Sink) -> R
         let nic = |place| rails.nic(place / rails.nics(), place % rails.nics());
         records.parts = Some(join_parts(&parts.finish()?, rails.nics(), nic, |flow| sink.flow(flow))?);
     }
-    let sent = hand_on_channels(world, &nodes, end, sink);
 
     let decisions = count_decisions(world, by_nics, switching);
     let flowcut_entries = count_entries(&nodes, end);
     let weaving = count_weaving(&nodes, end);
     let reordering = count_reordering(&nodes, end);
     let load_until = Some(world.watch.load_until).filter(|&until| until < end);
+    // Transmissions that have not ended are packets that have not arrived.
+    let is_busy = waiting > 0 || !pending.is_empty();
     records.totals = Totals {
         simulated: end,
         load_until,
-        packet_hops: sent - crossing,
+        makespan: done.makespan(&nodes),
+        active_from: done.first_start,
+        active_until: if is_busy { end } else { last_event.min(end) },
+        packet_hops: 0,
         data,
         control,
         decisions,
@@ -318,6 +328,7 @@ pub(crate) fn collect(world: &World, remains: Remains, sink: &mut dyn Sink) -> R
         weaving,
         reordering,
     };
+    records.totals.packet_hops = hand_on_channels(world, &nodes, &records.totals, sink) - crossing;
     records.sort();
     Ok(records)
 }
@@ -394,6 +405,44 @@ fn count_in_flight(
         // Those of the link are not of the fabric: switches send and receive them.
         control.in_flight += 1;
     }
+}
+
+/// When flows began, and when all were done.
+#[derive(Default)]
+struct Done {
+    first_start: Option<Time>,
+    last_completion: Option<Time>,
+    is_undone: bool,
+}
+
+impl Done {
+    fn note(&mut self, flow: &FlowRecord) {
+        self.first_start = Some(self.first_start.map_or(flow.start, |first| first.min(flow.start)));
+        match flow.fct {
+            Some(fct) if !flow.stream => {
+                self.last_completion = self.last_completion.max(Some(flow.start + fct));
+            }
+            _ => self.is_undone = true,
+        }
+    }
+
+    /// When flows and calculations were all done.
+    fn makespan(&self, nodes: &[Node]) -> Option<Time> {
+        let hosts = || {
+            nodes.iter().filter_map(|node| match node {
+                Node::Host(host) => Some(host),
+                _ => None,
+            })
+        };
+        let is_done = !self.is_undone && !hosts().any(|host| host.has_work_left());
+        let calculated = hosts().filter_map(|host| host.calculated).max();
+        self.last_completion.max(calculated).filter(|_| is_done)
+    }
+}
+
+/// A part of a time that may be none.
+fn share(part: Time, whole: Time) -> f64 {
+    if whole == Time::ZERO { 0.0 } else { part.0 as f64 / whole.0 as f64 }
 }
 
 /// What was measured of flows on request.
@@ -525,8 +574,8 @@ fn collect_windows(world: &World, nodes: &mut [Node], end: Time, records: &mut R
 const AHEAD: usize = 8;
 
 /// Hands on what every channel did, used or not, in their order. Returns how many packets were sent on all of them.
-fn hand_on_channels(world: &World, nodes: &[Node], end: Time, sink: &mut dyn Sink) -> u64 {
-    let network = &world.network;
+fn hand_on_channels(world: &World, nodes: &[Node], totals: &Totals, sink: &mut dyn Sink) -> u64 {
+    let (network, end) = (&world.network, totals.simulated);
     let tiers: Vec<Arc<str>> = network.tiers().iter().map(|tier| tier.as_str().into()).collect();
     // A host is named once, at its one link.
     let switches = network.hosts()..network.nodes();
@@ -555,7 +604,9 @@ fn hand_on_channels(world: &World, nodes: &[Node], end: Time, sink: &mut dyn Sin
             let port = world.blueprint.port_of(id);
             let stats = ports.map(|ports| ports.stats_of(port, end)).unwrap_or_default();
             sent += stats.packets;
-            let (bytes_in_drain, busy_in_drain) = ports.map(|ports| ports.in_drain(port)).unwrap_or_default();
+            let (bytes_in_drain, busy_in_drain) =
+                ports.map(|ports| ports.in_drain(port, end)).unwrap_or_default();
+            let share = |of: Time| share(stats.busy - busy_in_drain, of);
             sink.channel(ChannelRecord {
                 channel: id,
                 from: from.clone(),
@@ -567,6 +618,8 @@ fn hand_on_channels(world: &World, nodes: &[Node], end: Time, sink: &mut dyn Sin
                 busy: stats.busy,
                 bytes_in_drain,
                 busy_in_drain,
+                utilisation: share(totals.load_end()),
+                active_utilisation: share(totals.active()),
                 max_queue: stats.max_queue,
                 mean_queue: stats.mean_queue(end),
                 drops: stats.drops,

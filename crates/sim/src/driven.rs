@@ -224,7 +224,7 @@ impl Driven {
         let is_out_of_time = steps.next_at().is_some_and(|next| next >= END_OF_TIME);
         let until = if steps.next_at().is_none() { Time::MAX } else { now };
         let (nodes, pending) = steps.finish();
-        let remains = Remains { nodes, pending, groups, until, is_stopped: false, is_out_of_time };
+        let remains = Remains { nodes, pending, groups, until, stopped_at: None, is_out_of_time };
         let records = collect_all(&world, remains)?;
         let records = Records { windows, named_channels, ..records };
         Ok(Finished { records, interrupted: false })

@@ -83,7 +83,7 @@ pub(crate) struct Meter {
 
 impl Meter {
     /// A data packet arrived at `now` that left its NIC at `sent`.
-    pub(crate) fn count_packet(&mut self, watch: &Watch, now: Time, sent: Time, hops: u8) {
+    pub(crate) fn count_packet(&mut self, watch: &Watch, now: Time, sent: Time, hops: u16) {
         if watch.packets {
             self.packets.get_or_insert_default().add(now - sent, hops);
         }
@@ -113,9 +113,9 @@ impl Meter {
         }
     }
 
-    /// Closes the intervals that end by `now`, after which so many packets still wait.
+    /// Closes the intervals that end before `now`, after which so many packets still wait. What arrives at the end of one belongs to it.
     fn close(&mut self, watch: &Watch, (key, dst): (FlowKey, u32), interval: Time, now: Time, waiting: u32) {
-        while self.due <= now && (self.bytes > 0 || waiting > 0) && self.due > Time::ZERO {
+        while self.due < now && (self.bytes > 0 || waiting > 0) && self.due > Time::ZERO {
             let FlowKey { src, flow } = key;
             let (time, bytes) = (self.due, std::mem::take(&mut self.bytes));
             self.samples.push(FlowSampleRecord { time, src, dst, flow, bytes, resequencing: waiting });
@@ -124,8 +124,8 @@ impl Meter {
             }
             self.due += interval;
         }
-        if self.due <= now {
-            self.due = Time((now.0 / interval.0 + 1) * interval.0);
+        if self.due < now {
+            self.due = Time(now.0.div_ceil(interval.0) * interval.0);
         }
     }
 
@@ -134,7 +134,7 @@ impl Meter {
     pub(crate) fn finish(&mut self, watch: &Watch, end: Time, waiting: u32, (key, dst): (FlowKey, u32)) {
         let FlowKey { src, flow } = key;
         if let Some(interval) = watch.interval {
-            // What arrived at the very end belongs to the interval that begins there.
+            // The last one is that in which the end is; the series says that it was cut short.
             self.close(watch, (key, dst), interval, end + interval, waiting);
             watch.flow_series.extend(self.samples.drain(..));
         }

@@ -164,7 +164,7 @@ impl Tracer {
             seq: if packet.kind == PacketKind::Pause { packet.aux } else { packet.seq },
             size: u32::from(packet.size),
             sent: packet.sent,
-            hops: packet.hops,
+            hops: packet.trail.hops().into(),
             class: packet.flags.class(),
             marked: packet.flags.is_marked(),
         });

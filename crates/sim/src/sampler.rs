@@ -85,16 +85,17 @@ impl Sampler {
     }
 
     /// Looks at ports that have been advanced to the instant that is due. Channels that have nothing queued, sent nothing and were not
-    /// paused leave no row.
-    pub(crate) fn look(&mut self, ports: &Ports, now: Time) {
+    /// paused leave no row. Returns whether that is true of all of them, so that the next look finds as little if nothing happens until then.
+    pub(crate) fn look(&mut self, ports: &Ports, now: Time) -> bool {
         if self.edges.pop_if(|edge| *edge == now).is_some() {
             for watched in &mut self.ports {
                 watched.at_edges.push((now, ports.stats_of(watched.port, now)));
             }
         }
         if now != self.next_sample {
-            return;
+            return false;
         }
+        let mut is_quiet = true;
         for Watched { port, channel, sampled, .. } in &mut self.ports {
             let (queue, stats) = (ports.queued(*port), ports.stats_of(*port, now));
             let (bytes, paused) = (stats.bytes - sampled.bytes, stats.paused - sampled.paused);
@@ -102,11 +103,20 @@ impl Sampler {
             if queue > 0 || bytes > 0 || paused > Time::ZERO {
                 let sample = SampleRecord { time: now, channel: *channel, queue, bytes, paused };
                 self.samples.push(sample);
+                is_quiet = false;
             }
         }
         self.next_sample += self.interval;
         if self.samples.len() >= HANDED_IN {
             self.series.extend(self.samples.drain(..));
+        }
+        is_quiet
+    }
+
+    /// After a [look](Self::look) that found nothing, nothing happens before `until`: no sample up to that instant would find anything.
+    pub(crate) fn skip(&mut self, until: Time) {
+        if self.next_sample <= until {
+            self.next_sample = Time((until.0 / self.interval.0 + 1) * self.interval.0);
         }
     }
 
@@ -119,7 +129,9 @@ impl Sampler {
     ) -> Vec<ChannelWindowRecord> {
         let last = if self.interval == Time::MAX { end } else { end + self.interval - Time(1) };
         while let Some(instant) = self.due(last) {
-            self.look(ports, instant);
+            if self.look(ports, instant) {
+                self.skip(last);
+            }
         }
         self.series.extend(self.samples.drain(..));
         if let Some(tracer) = &mut self.tracer {

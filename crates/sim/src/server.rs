@@ -81,6 +81,8 @@ pub(crate) struct Server {
     calculations: Calculations,
     heard: Vec<Heard>,
     last_event: Time,
+    /// Last time a calculation ended.
+    calculated: Option<Time>,
 }
 
 /// A message that is being sent.
@@ -219,15 +221,18 @@ impl Server {
             calculations: Calculations::default(),
             heard: Vec::new(),
             last_event: Time::ZERO,
+            calculated: None,
         }
     }
 
     /// The NICs as nodes of their own, for the records; the first one has the work.
     pub(crate) fn into_nics(self) -> impl Iterator<Item = (HostId, Host)> {
-        let Server { nics, mut work, last_event, .. } = self;
+        let Server { nics, mut work, mut upcoming, last_event, calculated, .. } = self;
         nics.into_iter().map(move |Nic { id, mut host, .. }| {
             host.work = std::mem::take(&mut work);
+            host.take_back(upcoming.take());
             host.last_event = host.last_event.max(last_event);
+            host.calculated = calculated;
             (id, host)
         })
     }
@@ -446,7 +451,7 @@ impl Server {
     /// A calculation of the program ends.
     fn end_calculation(&mut self, world: &World, now: Time, engine: &mut dyn Engine) {
         let Some(op) = self.calculations.end(world) else { return };
-        self.last_event = now;
+        (self.last_event, self.calculated) = (now, Some(now));
         self.follow_program(world, now, |work, actions| work.on_wake(now, op, actions), engine);
     }
 

@@ -99,7 +99,7 @@ impl Spells {
             && packet.is_data()
         {
             let (way, rest) = (only.of(packet.src, packet.dst).1, only.of(id, packet.dst).1);
-            assert_eq!(u32::from(packet.hops) + rest, way, "{packet:?}");
+            assert_eq!(u32::from(packet.trail.hops()) + rest, way, "{packet:?}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! From a network and a plan to records.
 
 mod fitting;
+mod lengths;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -55,6 +56,9 @@ pub enum SimError {
     /// The cut links leave somebody unreachable.
     #[error("faults: {0}")]
     Unreachable(String),
+    /// Routes may be longer than packets can count.
+    #[error("topology: {0}")]
+    TooFar(String),
     /// What to measure makes no sense.
     #[error("measure.{0}")]
     Measure(Invalid),
@@ -240,7 +244,9 @@ impl Simulation {
         let engine =
             Engine::new(&world, nodes, setup).expect("packets take time: the lookahead is never zero");
         let mut stall = Stall::new(&world);
+        let mut reached = Time::ZERO;
         let run = engine.run_observed(|progress| {
+            reached = progress.time;
             if stall.is_seen(&world, progress.time, progress.messages) || world.watch.is_broken() {
                 return ControlFlow::Break(());
             }
@@ -257,7 +263,7 @@ impl Simulation {
             pending: run.pending,
             groups,
             until,
-            is_stopped: run.stopped,
+            stopped_at: run.stopped.then_some(reached),
             is_out_of_time: run.out_of_time,
         };
         let records = collect(&world, remains, sink)?;

@@ -593,8 +593,10 @@ impl Switch {
     fn sample(&mut self, world: &World, now: Time, out: &mut impl Scheduler<Message>) {
         let Switch { ports, sampler: Some(sampler), .. } = self else { return };
         while let Some(instant) = sampler.due(now) {
-            ports.advance(instant, &world.rules, &mut Channels(out));
-            sampler.look(ports, instant);
+            let next = ports.advance(instant, &world.rules, &mut Channels(out));
+            if sampler.look(ports, instant) && next.is_none() {
+                sampler.skip(now);
+            }
         }
     }
 }
@@ -703,7 +705,7 @@ fn header(world: &World, packet: &Packet) -> Header {
         tag: Tag::from_bits(packet.tag),
         bytes: u32::from(packet.size),
         payload,
-        hops: packet.hops,
+        hops: packet.trail.hops(),
         carries,
     }
 }

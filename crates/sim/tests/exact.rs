@@ -63,6 +63,24 @@ fn one_flow_takes_n_plus_k_minus_1_packet_times_and_k_delays() {
     }
 }
 
+/// Every switch is counted, though there are more than a byte can hold, and none but the first is treated as the first one.
+#[test]
+fn a_packet_counts_the_channels_of_a_way_over_300_switches() {
+    let network = chain(300);
+    for name in ["ecmp", "letflow", "flowcut-nic"] {
+        let mut config = free(name);
+        config.measure.packets = true;
+        config.measure.switch_gaps = true;
+        let records = run(network.clone(), config, messages(&network, &[(0, 3, 3 * 4096, 0)]));
+        assert_eq!(fct(&records.flows[0]), one_flow(3, 301), "{name}");
+        let packets = records.flow_packets.to_vec().unwrap();
+        assert_eq!((packets[0].hops_max, packets[0].hops_mean), (301, 301.0), "{name}");
+        // Gaps are counted where packets have crossed one channel: two between three packets.
+        let gaps = records.switch_gaps.as_ref().unwrap().to_vec().unwrap();
+        assert_eq!(gaps.iter().map(|gap| gap.count).sum::<u64>(), 2, "{name}");
+    }
+}
+
 #[test]
 fn a_short_last_packet_arrives_right_behind_the_full_ones() {
     let network = fat_tree(4);

@@ -3,6 +3,7 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use common::interruptions::{interruptions, tell};
@@ -10,8 +11,8 @@ use common::schemes::nic_queues;
 use common::*;
 use netloom_fabric::queue::tail_drop::{RandomDrop, TailDrop};
 use netloom_fabric::queue::trimming::Trimming;
-use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Mark, Queue, flow_control};
-use netloom_record::{DecisionCount, FlowRecord};
+use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Mark, Qcn, Queue, flow_control};
+use netloom_record::{DecisionCount, FlowRecord, Records};
 use netloom_routing::granularity::flowcut::Flowcut;
 use netloom_routing::{Granularity, preset};
 use netloom_sim::{Cut, Degrade, Fault, SimConfig, SimError, Simulation};
@@ -48,7 +49,7 @@ fn networks() -> impl Strategy<Value = Network> {
     ];
     let family =
         (0..families.len(), 0..4u64).prop_map(move |(family, seed)| families::build(&families[family], seed));
-    prop_oneof![shapes, family]
+    prop_oneof![4 => shapes, 4 => family, 1 => (2..30u32).prop_map(chain)]
 }
 
 fn patterns() -> impl Strategy<Value = Pattern> {
@@ -176,6 +177,12 @@ fn transports() -> impl Strategy<Value = Transport> {
             }
         ),
         mp_rdma(),
+        // Slow enough to matter, and back at the line's rate long after the flows are done.
+        Just(Congestion::Qcn(congestion::qcn::Qcn {
+            r_min: Some(Rate::from_gbps(20)),
+            timer: Time::from_us(50),
+            ..Default::default()
+        })),
     ];
     let reliability = prop_oneof![
         (1..6u32, prop_oneof![Just((true, true)), Just((false, true)), Just((false, false))]).prop_map(
@@ -298,6 +305,42 @@ fn suit(config: &mut SimConfig) {
     }
 }
 
+/// A run, and how often the engine had something to do when it was over.
+fn run_to_its_end(simulation: Simulation) -> (Records, usize) {
+    let mut windows = Vec::new();
+    let observe = |progress: netloom_sim::RunProgress| {
+        windows.push(progress.time);
+        ControlFlow::Continue(())
+    };
+    let records = simulation.run_observed(1, observe).unwrap().records;
+    let end = records.totals.simulated + Time::from_us(10);
+    let late = windows.iter().filter(|&&time| time > end).count();
+    (records, late)
+}
+
+/// Series end with the run, and no channel was busier than it can be.
+fn check_the_end(records: &Records) -> Result<(), TestCaseError> {
+    let end = records.totals.simulated;
+    let samples = records.samples.to_vec().unwrap();
+    let flow_samples = records.flow_samples.to_vec().unwrap();
+    prop_assert!(samples.iter().all(|sample| sample.time <= end), "a sample after {}", end);
+    prop_assert!(flow_samples.iter().all(|sample| sample.time <= end), "a sample of a flow after {}", end);
+    for channel in &records.channels {
+        prop_assert!(
+            channel.busy <= end && channel.utilisation <= channel.active_utilisation,
+            "{:?}",
+            channel
+        );
+        prop_assert!(channel.active_utilisation <= 1.0, "{:?}", channel);
+    }
+    let completions: Option<Vec<_>> = records.flows.iter().map(|flow| Some(flow.start + flow.fct?)).collect();
+    // Of a run that was cut short it is not known here whether more was to come.
+    if records.totals.makespan.is_some() {
+        prop_assert_eq!(records.totals.makespan, completions.and_then(|all| all.into_iter().max()));
+    }
+    Ok(())
+}
+
 /// The first scheme from `start` on that is meant for the network.
 fn scheme_for(network: &Network, mut config: SimConfig, start: usize) -> SimConfig {
     let schemes = schemes::all();
@@ -379,6 +422,10 @@ fn flowcuts() -> impl Strategy<Value = Flowcut> {
 
 /// DCQCN and MP-RDMA need a fabric that marks, and repetitions that hurry and adaptive windows one that trims.
 fn mark(config: &mut SimConfig) {
+    if matches!(config.transport.congestion, Congestion::Qcn(_)) {
+        let eager = Qcn { q_eq: Some(Bytes(8_000)), sample_base: Bytes(16_000), ..Qcn::default() };
+        config.fabric.options.qcn.get_or_insert(eager);
+    }
     let has_fast_lane = config.fabric.queue.trims() && config.fabric.options.control_priority;
     if let Reliability::Trimmed(trimmed) = &mut config.transport.reliability {
         trimmed.priority &= has_fast_lane;
@@ -433,7 +480,7 @@ proptest! {
     /// Also checks conservation, which every run does.
     #[test]
     fn threads_and_executors_agree_and_everything_arrives(
-        network in networks(),
+        network in prop_oneof![9 => networks(), 1 => (250..320u32).prop_map(chain)],
         pattern in patterns(),
         start in 0..100usize,
         transport in over_subflows(),
@@ -443,7 +490,7 @@ proptest! {
         interruptions in interruptions(),
         cut in any::<bool>(),
         seed in any::<u64>(),
-        sample in prop::option::of(300..3000u64),
+        sample in prop::option::of(30..3000u64),
     ) {
         if cut && network.links().len() > 40 {
             faults.push(Fault::Cut(Cut { links: Some(1), ..Cut::default() }));
@@ -475,7 +522,14 @@ proptest! {
         prop_assert_eq!(difference(&expected, &reference), None);
 
         config.measure.sample = sample.map(Time::from_ns);
-        let one = simulate(&network, &config, &pattern, seed).unwrap().run(1).unwrap().records;
+        config.measure.sample_flows = sample.map(|sample| Time::from_ns(sample * 2));
+        let simulation = simulate(&network, &config, &pattern, seed).unwrap();
+        let (one, late) = run_to_its_end(simulation);
+        check_the_end(&one)?;
+        // A flow, or a subflow, leaves a few timers behind, and a host one for each of the others.
+        let hosts = network.hosts() as usize;
+        let few = 4 * one.flows.len() * config.transport.options.subflows as usize + hosts * hosts;
+        prop_assert!(late <= few, "{} windows after the end", late);
         if sample.is_some() {
             let series: u64 = one.samples.to_vec().unwrap().iter().map(|sample| sample.bytes).sum();
             prop_assert_eq!(series, one.channels.iter().map(|channel| channel.bytes).sum::<u64>());
@@ -585,14 +639,18 @@ proptest! {
         transport in transports(),
         until in 1..40u64,
         seed in any::<u64>(),
+        sample in prop::option::of(30..3000u64),
     ) {
         let spraying = spraying(&transport);
         let mut config = SimConfig { fabric, transport, seed, ..spraying };
         config.fabric.options.buffer = config.fabric.options.buffer.map(|b| b.max(config.transport.packet_size()));
         config.measure.until = Some(Time::from_us(until));
+        config.measure.sample = sample.map(Time::from_ns);
+        config.measure.sample_flows = sample.map(Time::from_ns);
         let Some(simulation) = simulate(&network, &config, &pattern, seed) else { return Ok(()) };
         let one = simulation.run(1).unwrap().records;
         prop_assert!(one.totals.simulated <= Time::from_us(until));
+        check_the_end(&one)?;
         let three = simulate(&network, &config, &pattern, seed).unwrap().run(3).unwrap().records;
         prop_assert_eq!(fingerprint(&one), fingerprint(&three));
     }

@@ -85,6 +85,9 @@ fn with_acks_a_send_is_done_when_it_is_acknowledged() {
     let records = goal("acknowledged", TWO_SENDS, unlimited());
     let acknowledged = Time(3 * PACKET + 2 * US) + at_200g(64) * 2 + Time(2 * US);
     assert_eq!(times(&records, 0, 100).0, acknowledged);
+    // The last ACK is no work.
+    assert_eq!(records.totals.makespan, Some(times(&records, 0, 100).1));
+    assert!(records.totals.makespan < Some(records.totals.simulated));
 }
 
 #[test]
@@ -111,7 +114,8 @@ recv 2b from 0 tag 1
     assert_eq!(times(&records, 0, 1), (Time::ZERO, one_way(1)));
     assert_eq!(times(&records, 0, 2), (Time::from_ns(1500), Time::from_ns(1500) + one_way(2)));
     // The run is not over while a rank calculates, whatever the network does.
-    assert_eq!(records.totals.simulated, Time::from_ns(1500) + at_200g(66) + Time::from_ms(5));
+    let end = Time::from_ns(1500) + at_200g(66) + Time::from_ms(5);
+    assert_eq!((records.totals.simulated, records.totals.makespan), (end, Some(end)));
 }
 
 #[test]

@@ -20,8 +20,20 @@ pub fn numbers(summary: &Summary) -> BTreeMap<String, f64> {
 
 /// The unit of a metric, by its name; `1` for counts and shares.
 pub fn unit(metric: &str) -> &'static str {
-    const TIMES: [&str; 8] =
-        ["fct", "latency", "sender_fct", "last_completion", "warm_up", "simulated", "from", "until"];
+    const TIMES: &[&str] = &[
+        "fct",
+        "latency",
+        "sender_fct",
+        "last_completion",
+        "makespan",
+        "active_from",
+        "active_until",
+        "load_until",
+        "warm_up",
+        "simulated",
+        "from",
+        "until",
+    ];
     let last = metric.rsplit('.').next().unwrap_or_default();
     if last == "count" {
         "1"

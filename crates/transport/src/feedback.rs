@@ -16,7 +16,7 @@ pub struct Ack {
     /// What serialisation added to that packet's way.
     pub way: Time,
     /// Hops of that packet.
-    pub hops: u8,
+    pub hops: u32,
     /// Whether that packet was marked.
     pub marked: bool,
     /// What routing had written on that packet.
@@ -62,7 +62,7 @@ pub struct Feedback {
     /// What serialisation added to that packet's way.
     pub way: Time,
     /// Hops of that packet.
-    pub hops: u8,
+    pub hops: u32,
     /// Whether that packet was marked.
     pub marked: bool,
     /// What routing had written on that packet.

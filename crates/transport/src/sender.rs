@@ -135,7 +135,11 @@ impl Sender {
     /// Equal extensions cost no memory. An extension of another size than the one before costs 16 bytes until its packets are
     /// acknowledged and the next such extension comes.
     #[inline]
-    pub fn extend(&mut self, transport: &Transport, bytes: Bytes) {
+    pub fn extend(&mut self, transport: &Transport, bytes: Bytes, now: Time) {
+        // What its rate would have done by timers that no idle flow sets.
+        while let Some(due) = self.control.due(transport).filter(|&due| due <= now && self.is_idle()) {
+            self.control.on_timer(transport, due, &mut self.gate);
+        }
         self.content.extend(bytes.0, transport.options.mtu.0, self.acked.base());
     }
 
@@ -446,10 +450,16 @@ impl Sender {
         Feedback { window_cut: true, ..self.feedback(transport, Cause::Notification, about) }
     }
 
-    /// When to call [`Self::on_timer`] if nothing happens before; `None` while nothing can be lost and no rate is on its way back.
+    /// Whether an open flow has nothing to send and nothing in flight.
+    pub fn is_idle(&self) -> bool {
+        self.is_open() && self.in_flight == 0 && self.next >= self.content.count && !self.must_resend()
+    }
+
+    /// When to call [`Self::on_timer`] if nothing happens before; `None` while nothing can be lost and no rate is on its way back. The rate of an idle flow comes
+    /// back when [there is something to send](Self::extend).
     #[inline]
     pub fn deadline(&self, transport: &Transport) -> Option<Time> {
-        let control = self.control.due(transport);
+        let control = self.control.due(transport).filter(|_| !self.is_idle());
         let Some(recovery) = &self.recovery else { return control };
         let recovery = match recovery.due(transport, &self.rtt, self.in_flight) {
             Some((at, _)) => Some(at),

@@ -250,17 +250,17 @@ fn a_stream_is_extended_until_it_is_closed() {
     let transport = unacknowledged();
     let mut sender = stream(&transport);
     assert_eq!((sender.ready(&transport), sender.is_done()), (None, false));
-    sender.extend(&transport, Bytes(1500));
-    sender.extend(&transport, Bytes(2000));
+    sender.extend(&transport, Bytes(1500), Time::ZERO);
+    sender.extend(&transport, Bytes(2000), Time::ZERO);
     assert_eq!(sender.remaining(&transport), Bytes(3500));
     assert_eq!(take_all(&mut sender, &transport), [(0, 1500, false), (1, 1500, false), (2, 500, false)]);
     assert_eq!((sender.remaining(&transport), sender.is_done()), (Bytes(0), false));
-    sender.extend(&transport, Bytes(64));
-    sender.extend(&transport, Bytes(64));
+    sender.extend(&transport, Bytes(64), Time::ZERO);
+    sender.extend(&transport, Bytes(64), Time::ZERO);
     sender.close();
     assert_eq!(take_all(&mut sender, &transport), [(3, 64, false), (4, 64, true)]);
     assert!(sender.is_done());
-    sender.extend(&transport, Bytes(64));
+    sender.extend(&transport, Bytes(64), Time::ZERO);
     assert!(sender.is_done() && sender.take(&transport, Time::ZERO).is_none());
 }
 
@@ -269,7 +269,7 @@ fn a_stream_sends_again_what_it_sent() {
     let transport = selective(8);
     let mut sender = stream(&transport);
     for bytes in [4096, 100, 100, 5000] {
-        sender.extend(&transport, Bytes(bytes));
+        sender.extend(&transport, Bytes(bytes), Time::ZERO);
     }
     let sent = take_all(&mut sender, &transport);
     assert_eq!(sent.iter().map(|packet| packet.1).collect::<Vec<_>>(), [4096, 100, 100, 4096, 904]);
@@ -277,7 +277,7 @@ fn a_stream_sends_again_what_it_sent() {
     let deadline = sender.deadline(&transport).unwrap();
     assert_eq!(sender.on_timer(&transport, deadline).map(|told| told.cause), Some(Cause::Timeout));
     // Sizes that are still wanted outlive those that are added.
-    sender.extend(&transport, Bytes(7));
+    sender.extend(&transport, Bytes(7), Time::ZERO);
     assert_eq!(sender.remaining(&transport), Bytes(7));
     let again = take_all(&mut sender, &transport);
     let wanted: Vec<_> = [0, 2, 3, 4].map(|seq| sent[seq]).into_iter().chain([(5, 7, false)]).collect();
@@ -289,7 +289,7 @@ fn a_long_stream_is_as_small_as_a_short_one() {
     for transport in [unacknowledged(), selective(8)] {
         let mut sender = stream(&transport);
         for seq in 0..100_000 {
-            sender.extend(&transport, Bytes(1000 + u64::from(seq) % 2));
+            sender.extend(&transport, Bytes(1000 + u64::from(seq) % 2), Time::ZERO);
             sender.take(&transport, Time::ZERO).unwrap();
             if transport.has_acks() {
                 sender.on_ack(&transport, ack(seq, seq + 1));

@@ -122,7 +122,8 @@ fn frame(record: &TraceRecord) -> Vec<u8> {
         bytes.extend(field.to_be_bytes());
     }
     // Letters first: Wireshark guesses protocols by what a payload begins with, and numbers look like a binding request of STUN.
-    bytes.extend([b'n', b'l', kind, record.hops]);
+    // A byte is what the format has for them.
+    bytes.extend([b'n', b'l', kind, u8::try_from(record.hops).unwrap_or(u8::MAX)]);
     bytes.extend(record.flow.to_be_bytes());
     bytes.extend(record.seq.to_be_bytes());
     bytes.extend(record.sent.0.to_be_bytes());
@@ -138,7 +139,7 @@ fn ipv4(record: &TraceRecord) -> [u8; 20] {
     header[2..4]
         .copy_from_slice(&(record.size.saturating_sub(14).min(u32::from(u16::MAX)) as u16).to_be_bytes());
     header[4..6].copy_from_slice(&(record.seq as u16).to_be_bytes());
-    header[8] = 64_u8.saturating_sub(record.hops);
+    header[8] = u8::try_from(64_u32.saturating_sub(record.hops)).unwrap_or(0);
     header[9] = 17;
     for (at, host) in [(12, record.src), (16, record.dst)] {
         header[at..at + 4].copy_from_slice(&(0x0a00_0000 | host & 0x00ff_ffff).to_be_bytes());

@@ -40,7 +40,12 @@ impl Credits {
     /// Bytes that go back together. As the batch and a packet fit the buffer, a sender always gets the credit for another packet.
     pub(crate) fn batch(&self, packet: u64) -> u32 {
         let default = (self.buffer.0 / 16).min(self.buffer.0.saturating_sub(packet));
-        self.batch.map_or(default, |batch| batch.0) as u32
+        u32::try_from(self.batch.map_or(default, |batch| batch.0)).expect("a batch is part of the buffer")
+    }
+
+    /// Bytes of an input buffer.
+    pub(crate) fn buffer(&self) -> u32 {
+        u32::try_from(self.buffer.0).expect("it is checked that a buffer is less than 4 GiB")
     }
 
     pub(crate) fn check(&self, packet: Bytes) -> Result<(), Invalid> {

@@ -18,8 +18,6 @@ pub mod pfc_shared;
 
 use netloom_units::{Bytes, Invalid, Rate, Time, kinds};
 
-use crate::config::MOST_CLASSES;
-
 kinds! {
     /// What happens when buffers fill.
     pub enum FlowControl: "flow_control" {
@@ -32,6 +30,8 @@ kinds! {
 
 /// Most virtual channels of a link under credits.
 const MOST_VCS: u8 = 24;
+/// IEEE 802.1Qbb knows so many priorities.
+const MOST_PRIORITIES: u8 = 8;
 
 impl FlowControl {
     /// Virtual channels per class, if the user fixes their number; `None` leaves it to the routes.
@@ -60,7 +60,7 @@ impl FlowControl {
             // A port serves the virtual channels of one class in turn, and classes by priority or share.
             _ if classes > 1 => 1,
             FlowControl::Lossy(_) => 1,
-            FlowControl::Pfc(_) | FlowControl::PfcShared(_) => MOST_CLASSES as u8,
+            FlowControl::Pfc(_) | FlowControl::PfcShared(_) => MOST_PRIORITIES,
             FlowControl::Credits(_) => MOST_VCS,
         }
     }

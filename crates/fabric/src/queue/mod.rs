@@ -37,3 +37,8 @@ impl Queue {
 pub(crate) fn check_packet_size(field: &'static str, size: Bytes) -> Result<(), Invalid> {
     Invalid::unless((1..=0xffff).contains(&size.0), field, "1 to 65535 bytes", size)
 }
+
+/// A size of which [`check_packet_size`] has been asked, as packets hold it.
+pub(crate) fn wire_size(size: Bytes) -> u16 {
+    u16::try_from(size.0).expect("the sizes of packets are checked before a run")
+}

@@ -119,7 +119,7 @@ impl Link {
                     self.pauses.push((at, packet.aux));
                 }
                 if packet.kind == PacketKind::Credit {
-                    let lane = usize::from(packet.vc);
+                    let lane = usize::from(packet.trail.vc().unwrap());
                     *self.credits_on_way.get_mut(&lane).unwrap() -= u64::from(packet.aux);
                 }
                 self.up.put(at, 0, packet);

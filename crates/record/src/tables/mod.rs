@@ -238,6 +238,8 @@ table!(ChannelRecord {
     returns: Plain("returns"),
     bytes_in_drain: Plain("bytes_in_drain"),
     busy_in_drain: Plain("busy_in_drain_ps"),
+    utilisation: Plain("utilisation"),
+    active_utilisation: Plain("active_utilisation"),
 });
 
 table!(SampleRecord {

@@ -499,7 +499,13 @@ impl Decider {
         random: &mut impl Rng,
     ) -> Hop {
         let arrives = if header.is_first() { Tag::DIRECT } else { header.tag };
-        let passed = Passed { flow: header.key(), pass: header.hops, arrives, arrival, bytes: header.bytes };
+        let passed = Passed {
+            flow: header.key(),
+            pass: u32::from(header.hops),
+            arrives,
+            arrival,
+            bytes: header.bytes,
+        };
         let is_counted = !self.at_first || header.is_first();
         let Some(passing) = self.passing.as_mut().filter(|_| is_counted) else {
             return self.uncounted(forwarding, candidates, here, header);
@@ -752,7 +758,7 @@ impl Decider {
 
     /// A packet of a flow and its ACK would take so long on an idle minimal path of so many hops, without what serialisation adds to the
     /// packet's way.
-    pub fn expect(&mut self, flow: FlowRef, hops: u8, rtt: Time) {
+    pub fn expect(&mut self, flow: FlowRef, hops: u32, rtt: Time) {
         each!(&mut self.flows, table => table.expect(flow, hops, rtt), ());
     }
 

@@ -459,8 +459,8 @@ impl InRow<'_> {
 #[derive(Clone, Debug)]
 pub(crate) struct Hops {
     edges: usize,
-    /// The hops that occur, in all and over global links; up to 255.
-    kinds: Vec<(u8, u8)>,
+    /// The hops that occur, in all and over global links; up to 65,535.
+    kinds: Vec<(u16, u16)>,
     /// Per pair, its place there.
     between: Numbers,
 }
@@ -472,8 +472,8 @@ impl Hops {
         let edges: Vec<usize> =
             (0..table.edges()).map(|edge| (table.edge_switch(edge) - network.hosts()) as usize).collect();
         // What no path leads to is as far as can be said.
-        let (mut kinds, mut between) = (vec![(u8::MAX, u8::MAX)], Numbers::default());
-        let count = |count: u32| count.min(u32::from(u8::MAX)) as u8;
+        let (mut kinds, mut between) = (vec![(u16::MAX, u16::MAX)], Numbers::default());
+        let count = |count: u32| u16::try_from(count).unwrap_or(u16::MAX);
         let mut rows = Vec::new();
         for roots in edges.chunks(ROOTS) {
             let distances = Distances::measure(&links, roots);
@@ -501,11 +501,11 @@ impl Hops {
     }
 
     /// Those of them that cross global links.
-    pub(crate) fn globals(&self, from: u32, to: u32) -> u8 {
+    pub(crate) fn globals(&self, from: u32, to: u32) -> u16 {
         self.kind(from, to).1
     }
 
-    fn kind(&self, from: u32, to: u32) -> (u8, u8) {
+    fn kind(&self, from: u32, to: u32) -> (u16, u16) {
         self.kinds[self.between.at(to as usize * self.edges + from as usize) as usize]
     }
 }

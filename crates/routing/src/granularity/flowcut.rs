@@ -200,8 +200,8 @@ impl Default for RttMin {
 
 impl RttMin {
     /// Takes a sample into account and returns the least RTT over that many hops.
-    fn update(&mut self, hops: u8, rtt: Time) -> Time {
-        let entry = &mut self.0[usize::from(hops).min(15)];
+    fn update(&mut self, hops: u32, rtt: Time) -> Time {
+        let entry = &mut self.0[(hops as usize).min(15)];
         *entry = (*entry).min(rtt);
         *entry
     }
@@ -367,7 +367,7 @@ impl Runs for Flowcut {
         self.rtt_min_start == RttMinStart::Analytic
     }
 
-    fn expect(&self, state: &mut FlowcutState, shared: &mut RttMin, hops: u8, rtt: Time) {
+    fn expect(&self, state: &mut FlowcutState, shared: &mut RttMin, hops: u32, rtt: Time) {
         state.least(self, shared).update(hops, self.timestamps.measure(rtt));
     }
 

@@ -78,7 +78,7 @@ struct Stamp {
 pub(crate) struct Passed {
     pub(crate) flow: FlowKey,
     /// Channels that it has crossed.
-    pub(crate) pass: u8,
+    pub(crate) pass: u32,
     /// The tag with which it came.
     pub(crate) arrives: Tag,
     pub(crate) arrival: Arrival,
@@ -254,8 +254,8 @@ impl Entry {
 
 /// A flow's packets that come to a switch after so many channels.
 #[inline(always)]
-fn on_pass(key: FlowKey, pass: u8) -> FlowRef {
-    FlowRef { key, slot: u32::from(pass) }
+fn on_pass(key: FlowKey, pass: u32) -> FlowRef {
+    FlowRef { key, slot: pass }
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ pub(crate) trait Runs: Clone {
     }
 
     /// A flow that begins would have this round-trip time on an idle path of so many hops.
-    fn expect(&self, _: &mut Self::Run, _: &mut Self::Shared, _hops: u8, _rtt: Time) {}
+    fn expect(&self, _: &mut Self::Run, _: &mut Self::Shared, _hops: u32, _rtt: Time) {}
 
     /// Whether a sender may send new packet `next` while `oldest` is the oldest one not acknowledged.
     fn may_send(&self, _: &Self::Run, _next: u32, _oldest: u32) -> bool {

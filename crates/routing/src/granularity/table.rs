@@ -86,7 +86,7 @@ impl<G: Runs> Table<G> {
         self.granularity.expects()
     }
 
-    pub(crate) fn expect(&mut self, flow: FlowRef, hops: u8, rtt: Time) {
+    pub(crate) fn expect(&mut self, flow: FlowRef, hops: u32, rtt: Time) {
         let Table { granularity, flows, shared } = self;
         if let Some(kept) = flows.get_mut(flow) {
             granularity.expect(&mut kept.run, shared, hops, rtt);

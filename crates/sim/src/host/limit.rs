@@ -2,13 +2,57 @@
 
 use netloom_engine::Scheduler;
 use netloom_fabric::Packet;
+use netloom_transport::congestion::qcn::Qcn;
 use netloom_transport::{Congestion, ReactionPoint};
 use netloom_units::Time;
+use netloom_units::random::Stream;
 
 use super::{Host, Limiter, flow_in};
 use crate::model::{Message, World};
 
+impl Limiter {
+    /// Its clock has not been running: takes the steps that were due by `now`.
+    fn come_to(&mut self, config: &Qcn, now: Time, random: &mut Stream) {
+        while let Some(due) = self.point.timer_due().filter(|&due| due <= now) {
+            self.point.on_timer(config, due, random);
+        }
+    }
+
+    /// Sets its timer to the end of the clock's cycle.
+    fn arm(&mut self, dst: u32, out: &mut impl Scheduler<Message>) {
+        self.timer = self.point.timer_due();
+        if let Some(due) = self.timer {
+            out.timer(due, Message::Limiter { dst });
+        }
+    }
+}
+
 impl Host {
+    /// Whether a flow to a destination has anything to do. If none has, the destination's limiter sets no timer: what it does has no effect before
+    /// the next flow begins, and [it takes its steps then](Self::rouse_limiter).
+    fn has_work_for(&self, dst: u32) -> bool {
+        self.flows.iter().flatten().any(|flow| flow.dst == dst && !flow.sender.is_idle())
+    }
+
+    /// A flow to a destination begins, or has something to send again: the limiter whose timer has not been set since the last one comes to `now`.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn rouse_limiter(
+        &mut self,
+        world: &World,
+        now: Time,
+        dst: u32,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        let Congestion::Qcn(config) = &world.transport.congestion else { return };
+        let Host { rare, random, .. } = self;
+        let limiter = rare.as_mut().and_then(|rare| rare.limiters.get_mut(&dst));
+        let Some(limiter) = limiter.filter(|limiter| limiter.timer.is_none()) else { return };
+        limiter.come_to(config, now, random);
+        limiter.arm(dst, out);
+        self.drop_limiter_if_released(world, dst);
+    }
+
     /// A packet to a destination leaves: its limiter pays for it, and goes once it limits nothing.
     #[inline(never)]
     pub(super) fn charge_limiter(&mut self, world: &World, dst: u32, now: Time, bytes: u64) {
@@ -55,12 +99,16 @@ impl Host {
             .limiters
             .entry(dst)
             .or_insert_with(|| Limiter { point: ReactionPoint::new(config, line), timer: None });
+        let is_set = limiter.timer.is_some();
+        if !is_set {
+            limiter.come_to(config, now, &mut self.random);
+        }
         limiter.point.on_cnm(config, now, packet.aux as u8, &mut self.random);
-        if limiter.timer.is_none() {
-            limiter.timer = limiter.point.timer_due();
-            if let Some(due) = limiter.timer {
-                out.timer(due, Message::Limiter { dst });
-            }
+        if !is_set
+            && self.has_work_for(dst)
+            && let Some(limiter) = self.rare.as_mut().and_then(|rare| rare.limiters.get_mut(&dst))
+        {
+            limiter.arm(dst, out);
         }
     }
 
@@ -72,12 +120,15 @@ impl Host {
         out: &mut impl Scheduler<Message>,
     ) {
         let Congestion::Qcn(config) = &world.transport.congestion else { return };
+        let has_work = self.has_work_for(dst);
         let limiter = self.rare.as_mut().and_then(|rare| rare.limiters.get_mut(&dst));
         let Some(limiter) = limiter.filter(|limiter| limiter.timer == Some(now)) else { return };
-        limiter.timer = limiter.point.on_timer(config, now, &mut self.random);
-        if let Some(due) = limiter.timer {
-            out.timer(due, Message::Limiter { dst });
+        limiter.timer = None;
+        if !has_work {
+            return;
         }
+        limiter.point.on_timer(config, now, &mut self.random);
+        limiter.arm(dst, out);
         self.drop_limiter_if_released(world, dst);
     }
 }

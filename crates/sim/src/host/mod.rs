@@ -102,6 +102,8 @@ pub(crate) struct Host {
     pub(crate) sampler: Option<Box<Sampler>>,
     /// Last time a packet came or a calculation ended. Timers that find nothing to do are no events of the run.
     pub(crate) last_event: Time,
+    /// Last time a calculation ended.
+    pub(crate) calculated: Option<Time>,
 }
 
 impl Host {
@@ -235,6 +237,7 @@ impl Host {
             control_received: 0,
             sampler,
             last_event: Time::ZERO,
+            calculated: None,
         }
     }
 
@@ -333,7 +336,7 @@ impl Host {
             Message::Start => self.start_flows(world, id, now, out),
             Message::Order { dst, bytes, ticket, class } => {
                 let job = Job { class: *class, ..Job::new(*dst, *bytes, now) };
-                self.follow_order(world, id, now, job, *ticket);
+                self.follow_order(world, id, now, job, *ticket, out);
             }
             Message::FlowTimer { slot, flow } => self.on_flow_timer(world, id, now, *slot, *flow, out),
             Message::Pull => self.on_pull_timer(world, id, now, out),
@@ -348,7 +351,7 @@ impl Host {
             Message::Limiter { dst } => self.on_limiter_timer(world, now, *dst, out),
             Message::Link { port, is_cut } => self.on_link(world, now, *port, *is_cut, out),
             Message::Grant(credit) => self.nic.on_credit(*credit, now, &world.rules, &mut Channels(out)),
-            other => self.take_part(world, id, now, other),
+            other => self.take_part(world, id, now, other, out),
         }
     }
 
@@ -460,8 +463,10 @@ impl Host {
             if out.next_timer() < instant {
                 return next;
             }
-            if let Some(sampler) = &mut self.sampler {
-                sampler.look(&self.nic, instant);
+            if let Some(sampler) = &mut self.sampler
+                && sampler.look(&self.nic, instant)
+            {
+                sampler.skip(next.unwrap_or(until).min(out.next_timer()).min(until));
             }
         }
         self.send_until(world, id, until, out)
@@ -566,8 +571,8 @@ impl Host {
         } else if self.next_wake().is_some_and(|wakes| wakes <= now)
             && let Some(op) = self.rare.as_mut().and_then(|rare| rare.calculations.end(world))
         {
-            self.last_event = now;
-            self.follow_program(world, id, now, |work, actions| work.on_wake(now, op, actions));
+            (self.last_event, self.calculated) = (now, Some(now));
+            self.follow_program(world, id, now, |work, actions| work.on_wake(now, op, actions), out);
         }
         self.hand_over(world, id, now, out);
     }
@@ -919,6 +924,16 @@ impl Host {
         self.rare.as_ref().and_then(|rare| rare.late_returns.keys().min().copied())
     }
 
+    /// The next message of the server whose work this host takes over when the run has ended.
+    pub(crate) fn take_back(&mut self, upcoming: Option<Job>) {
+        self.upcoming = upcoming.map(Box::new);
+    }
+
+    /// Whether some of its work has not begun, or has not been done.
+    pub(crate) fn has_work_left(&self) -> bool {
+        self.upcoming.is_some() || self.work.unfinished().is_some()
+    }
+
     /// Records the flows that have not ended.
     pub(crate) fn give_up(&mut self) {
         for (number, connected) in self.connections.take().into_iter().flat_map(|connections| *connections) {
@@ -946,7 +961,7 @@ fn answer(now: Time, packet: &Packet) -> Ack {
         cumulative: packet.aux,
         sent: packet.sent,
         way: Time(u64::from(packet.way)),
-        hops: packet.hops,
+        hops: u32::from(packet.trail.hops()),
         marked: packet.flags.is_marked(),
         tag: packet.tag,
     }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{FRESH, NO_INGRESS, Packet, PacketKind};
+use netloom_fabric::{NO_INGRESS, Packet, PacketKind};
 use netloom_transport::{Congestion, PullWindow, Pulls};
 use netloom_units::Time;
 use netloom_units::memory::push_few;
@@ -155,7 +155,7 @@ impl Host {
                 size: world.transport.options.ack_size.0 as u16,
                 kind: PacketKind::Pull,
                 ingress: NO_INGRESS,
-                vc: FRESH,
+                trail: packet.trail.fresh(),
                 ..packet
             };
             self.control_sent += 1;

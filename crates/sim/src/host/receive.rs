@@ -1,7 +1,7 @@
 //! The receiving side of a host: takes data, answers it, measures it.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{FRESH, NO_INGRESS, Packet, PacketKind};
+use netloom_fabric::{NO_INGRESS, Packet, PacketKind};
 use netloom_routing::FlowKey;
 use netloom_transport::{Answer, Arrival, Reliability, Reply};
 use netloom_units::Time;
@@ -76,7 +76,7 @@ impl Host {
             self.note_useless(world, slot, packet, reply);
         }
         if let Some(count) = finished {
-            self.complete(world, id, now, slot, key, count);
+            self.complete(world, id, now, slot, key, count, out);
         }
         if notify {
             self.answer(world, id, now, packet, PacketKind::Cnp, packet.seq, out);
@@ -109,16 +109,32 @@ impl Host {
 
     /// All of a flow has arrived, so many packets.
     #[inline(never)]
-    fn complete(&mut self, world: &World, id: u32, now: Time, slot: u32, key: FlowKey, count: u32) {
+    #[expect(clippy::too_many_arguments, reason = "the parts of one flow")]
+    fn complete(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        slot: u32,
+        key: FlowKey,
+        count: u32,
+        out: &mut impl Scheduler<Message>,
+    ) {
         if let Some(mut meter) = self.receivers.finish(slot, count) {
             meter.finish(&world.watch, now, 0, (key, id));
         }
         self.receivers.hand_in_many(&world.watch.received);
         self.stop_asking(world, slot);
         if key.flow < FIRST_OWN && self.work.is_program() {
-            self.follow_program(world, id, now, |work, actions| {
-                work.on_received(now, key.src, key.flow, actions);
-            });
+            self.follow_program(
+                world,
+                id,
+                now,
+                |work, actions| {
+                    work.on_received(now, key.src, key.flow, actions);
+                },
+                out,
+            );
         }
         if world.is_driven || world.servers.is_some() {
             self.rare.get_or_insert_default().heard.push(Heard::Received(key));
@@ -182,7 +198,7 @@ impl Host {
             size: world.transport.options.ack_size.0 as u16,
             kind,
             ingress: NO_INGRESS,
-            vc: FRESH,
+            trail: packet.trail.fresh(),
             ..*packet
         };
         self.control_sent += 1;

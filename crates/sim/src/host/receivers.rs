@@ -65,7 +65,7 @@ impl Active {
         }
         if let Some(meter) = &mut self.meter {
             meter.count(watch, ends, now, bytes, waited);
-            meter.count_packet(watch, now, packet.sent, packet.hops);
+            meter.count_packet(watch, now, packet.sent, packet.trail.hops());
         }
     }
 }

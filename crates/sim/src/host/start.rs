@@ -22,7 +22,7 @@ impl Host {
         out: &mut impl Scheduler<Message>,
     ) {
         if self.work.is_program() && !std::mem::replace(&mut self.has_begun, true) {
-            self.follow_program(world, id, now, |work, actions| work.begin(now, actions));
+            self.follow_program(world, id, now, |work, actions| work.begin(now, actions), out);
         }
         while let Some(job) = self.upcoming.as_deref().copied() {
             if job.start > now {
@@ -30,10 +30,10 @@ impl Host {
                 break;
             }
             if job.stream {
-                self.feed_stream(world, id, now, job, None);
+                self.feed_stream(world, id, now, job, None, out);
             } else {
                 let number = self.number();
-                self.begin(world, id, now, job, number);
+                self.begin(world, id, now, job, number, out);
             }
             self.upcoming = self.work.next_timed().map(Box::new);
         }
@@ -45,9 +45,17 @@ impl Host {
     }
 
     /// Begins a flow that was ordered from outside.
-    pub(super) fn follow_order(&mut self, world: &World, id: u32, now: Time, job: Job, ticket: u32) {
+    pub(super) fn follow_order(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        job: Job,
+        ticket: u32,
+        out: &mut impl Scheduler<Message>,
+    ) {
         let flow = self.number();
-        self.begin(world, id, now, job, flow);
+        self.begin(world, id, now, job, flow, out);
         self.rare.get_or_insert_default().heard.push(Heard::Started { ticket, flow, parts: 1 });
     }
 
@@ -57,30 +65,50 @@ impl Host {
     }
 
     /// Appends a frame to the stream to its destination, which gets the number if it is new.
-    pub(super) fn feed_stream(&mut self, world: &World, id: u32, now: Time, job: Job, number: Option<u32>) {
+    pub(super) fn feed_stream(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        job: Job,
+        number: Option<u32>,
+        out: &mut impl Scheduler<Message>,
+    ) {
         let key = (job.dst, job.group, job.class);
         let known = self.rare.as_ref().and_then(|rare| rare.streams.get(&key));
         let slot = match known {
             Some(&slot) => slot,
             None => {
                 let number = number.unwrap_or_else(|| self.number());
-                let slot = self.begin(world, id, now, job, number);
+                let slot = self.begin(world, id, now, job, number, out);
                 self.rare.get_or_insert_default().streams.insert(key, slot);
                 slot
             }
         };
+        if self.rare.is_some() {
+            self.rouse_limiter(world, now, job.dst, out);
+        }
         if let Some(flow) = &mut self.flows[slot as usize] {
             flow.bytes.0 += job.bytes.0;
             if world.numbering.has_subflows() {
                 return self.feed_subflows(world, slot, job);
             }
-            flow.sender.extend(&world.transport, job.bytes);
+            flow.sender.extend(&world.transport, job.bytes, now);
+            flow.arm(world, slot, now, out);
         }
         self.take_turns(world, slot);
     }
 
     /// Begins a flow; returns its slot, or that of its first subflow. A stream begins empty.
-    pub(super) fn begin(&mut self, world: &World, id: u32, now: Time, job: Job, number: u32) -> u32 {
+    pub(super) fn begin(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        job: Job,
+        number: u32,
+        out: &mut impl Scheduler<Message>,
+    ) -> u32 {
         let Job { dst, bytes, stream, .. } = job;
         let path = world.idle_path(id, dst);
         let options = &world.transport.options;
@@ -99,7 +127,7 @@ impl Host {
             idle_fct += path.one_way(options.header) + path.one_way(options.ack_size);
         }
         if world.numbering.has_subflows() {
-            return self.begin_subflows(world, id, now, job, number, facts, idle_fct);
+            return self.begin_subflows(world, id, now, job, number, facts, idle_fct, out);
         }
         let sender = match stream {
             true => Sender::open(&world.transport, facts, now),
@@ -109,7 +137,7 @@ impl Host {
         if requests.is_some() {
             idle_fct += path.one_way(options.ack_size) * 2;
         }
-        let (slot, _) = self.place(world, id, now, job, number, sender, facts, idle_fct, None);
+        let (slot, _) = self.place(world, id, now, job, number, sender, facts, idle_fct, None, out);
         if !stream && let Some(flow) = &mut self.flows[slot as usize] {
             flow.in_turn = true;
             self.turns.push(flow.lane, slot);
@@ -134,8 +162,12 @@ impl Host {
         facts: PathFacts,
         idle_fct: Time,
         before: Option<Tag>,
+        out: &mut impl Scheduler<Message>,
     ) -> (u32, Option<Tag>) {
         let Job { dst, bytes, group, class, stream, .. } = job;
+        if self.rare.is_some() {
+            self.rouse_limiter(world, now, dst, out);
+        }
         let departures = Departures::begin(world, facts.base_rtt);
         if departures.is_some() {
             self.departed.get_or_insert_with(|| Departed::new(&world.transport));
@@ -153,7 +185,7 @@ impl Host {
             let path = world.idle_path(id, dst);
             // As round-trip times are corrected: by what serialisation added to the data packet's way.
             let least = path.propagation() + path.one_way(world.transport.options.ack_size);
-            decider.expect(at, path.hops() as u8, least);
+            decider.expect(at, u32::try_from(path.hops()).unwrap_or(u32::MAX), least);
         }
         self.paces.forget(slot);
         self.flows[slot as usize] = Some(Flow {
@@ -228,14 +260,21 @@ impl Host {
     /// The server whose NIC this is has a message, or a part of one, to send.
     #[cold]
     #[inline(never)]
-    pub(super) fn take_part(&mut self, world: &World, id: u32, now: Time, part: &Message) {
+    pub(super) fn take_part(
+        &mut self,
+        world: &World,
+        id: u32,
+        now: Time,
+        part: &Message,
+        out: &mut impl Scheduler<Message>,
+    ) {
         let &Message::Part { dst, bytes, number, group, class, is_stream } = part else {
             unreachable!("switches and servers set the others")
         };
         let job = Job { group, class, stream: is_stream, ..Job::new(dst, bytes, now) };
         match is_stream {
-            true => self.feed_stream(world, id, now, job, Some(number)),
-            false => _ = self.begin(world, id, now, job, number),
+            true => self.feed_stream(world, id, now, job, Some(number), out),
+            false => _ = self.begin(world, id, now, job, number, out),
         }
     }
 
@@ -253,10 +292,10 @@ impl Host {
         }
         out.tally(1);
         if self.work.is_program() && flow < FIRST_OWN {
-            self.follow_program(world, id, now, |work, actions| work.on_sent(now, flow, actions));
+            self.follow_program(world, id, now, |work, actions| work.on_sent(now, flow, actions), out);
         } else if let Some(job) = self.work.next_closed(now, group) {
             let number = self.number();
-            self.begin(world, id, now, job, number);
+            self.begin(world, id, now, job, number, out);
         }
     }
 
@@ -267,6 +306,7 @@ impl Host {
         id: u32,
         now: Time,
         step: impl FnOnce(&mut HostWork, &mut Vec<Action>),
+        out: &mut impl Scheduler<Message>,
     ) {
         let mut actions = Vec::new();
         step(&mut self.work, &mut actions);
@@ -277,7 +317,7 @@ impl Host {
                 }
                 Action::Send { dst, bytes, number, class, group } => {
                     let job = Job { group, class, ..Job::new(dst, bytes, now) };
-                    self.begin(world, id, now, job, number);
+                    self.begin(world, id, now, job, number, out);
                 }
             }
         }

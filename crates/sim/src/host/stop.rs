@@ -16,8 +16,8 @@ pub(super) struct Halt {
     pub(super) credit: u32,
     /// Since when it is stopped, and until when at the longest.
     span: Option<(Time, Time)>,
-    /// By which switches of its way: a bit for each.
-    by: u64,
+    /// By which switches of its way.
+    by: Vec<u32>,
     /// Until everything before the second packet is acknowledged, it runs at most the first number ahead.
     ahead: Option<(u32, u32)>,
     /// It has been told an odd number of times to run ahead.
@@ -37,7 +37,7 @@ pub(super) struct Stopped {
 impl Halt {
     fn new() -> Self {
         let (span, ahead, stopped_for) = (None, None, Time::ZERO);
-        Halt { credit: u32::MAX, span, by: 0, ahead, is_turned: false, stops: 0, stopped_for }
+        Halt { credit: u32::MAX, span, by: Vec::new(), ahead, is_turned: false, stops: 0, stopped_for }
     }
 
     /// Whether a flow may send packet `next` while `oldest` is the oldest one not acknowledged.
@@ -58,23 +58,26 @@ impl Halt {
         self.stops += u32::from(self.span.is_none());
         let since = self.span.map_or(now, |(since, _)| since);
         (self.span, self.credit) = (Some((since, until)), self.credit.min(credit));
-        self.by |= 1 << (by % 64);
+        if !self.by.contains(&by) {
+            self.by.push(by);
+        }
     }
 
     /// A switch lets it go on. Whether all have.
     fn release(&mut self, now: Time, by: u32) -> bool {
-        self.by &= !(1 << (by % 64));
-        if self.by == 0 {
+        self.by.retain(|&other| other != by);
+        if self.by.is_empty() {
             self.go_on(now);
         }
-        self.by == 0
+        self.by.is_empty()
     }
 
     fn go_on(&mut self, now: Time) {
         if let Some((since, _)) = self.span.take() {
             self.stopped_for += now - since;
         }
-        (self.credit, self.by) = (u32::MAX, 0);
+        self.credit = u32::MAX;
+        self.by.clear();
     }
 
     /// From packet `next` on it runs ahead of what is in flight, by so many packets at most.

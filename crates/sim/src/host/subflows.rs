@@ -93,6 +93,7 @@ impl Host {
         number: u32,
         facts: PathFacts,
         idle_fct: Time,
+        out: &mut impl Scheduler<Message>,
     ) -> u32 {
         let count = world.transport.options.subflows;
         let connection = match job.stream {
@@ -105,7 +106,8 @@ impl Host {
                 let sender = Sender::subflow(&world.transport, facts, now);
                 let number = world.numbering.number(number, subflow);
                 let slot;
-                (slot, before) = self.place(world, id, now, job, number, sender, facts, idle_fct, before);
+                (slot, before) =
+                    self.place(world, id, now, job, number, sender, facts, idle_fct, before, out);
                 slot
             })
             .collect();

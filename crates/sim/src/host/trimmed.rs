@@ -2,7 +2,7 @@
 //! And answers that come back from a cut link.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{FRESH, NO_INGRESS, Packet, PacketKind};
+use netloom_fabric::{NO_INGRESS, Packet, PacketKind};
 use netloom_routing::{FlowKey, Tag};
 use netloom_transport::Ack;
 use netloom_units::Time;
@@ -89,8 +89,15 @@ impl Host {
         self.control_received += 1;
         let (Some(kind), dst) = (packet.kind.turned_answer(), packet.src) else { return };
         let tag = world.routes(now).tags(id, dst).another(Tag::from_bits(packet.tag), &mut self.random);
-        let mut answer =
-            Packet { src: id, dst, tag: tag.bits(), kind, ingress: NO_INGRESS, vc: FRESH, ..*packet };
+        let mut answer = Packet {
+            src: id,
+            dst,
+            tag: tag.bits(),
+            kind,
+            ingress: NO_INGRESS,
+            trail: packet.trail.fresh(),
+            ..*packet
+        };
         self.control_sent += 1;
         self.nic.enqueue(NIC, &mut answer, now, &world.rules, &mut self.random, &mut Channels(out));
     }

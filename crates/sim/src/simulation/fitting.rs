@@ -12,6 +12,7 @@ use netloom_units::{Bytes, Invalid, Rate};
 use netloom_workload::{Plan, Spread};
 
 use super::SimError;
+use super::lengths::check_lengths;
 use crate::config::SimConfig;
 use crate::fault::Faults;
 use crate::host::Numbering;
@@ -45,6 +46,7 @@ impl Fitting {
         let largest = largest_packet(&fabric, &routing, &transport);
         fabric.check(largest).map_err(SimError::Fabric)?;
         routing.check().map_err(SimError::Routing)?;
+        check_lengths(network)?;
         if let Shaping::Hf2t(hf2t) = &mut transport.shaping {
             let gap = match &routing.granularity {
                 Granularity::Flowlet(flowlet) => Some(flowlet.longest_kept()),

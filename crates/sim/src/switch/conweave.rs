@@ -56,14 +56,14 @@ impl Switch {
     ) {
         let flow = FlowKey { src: packet.src, flow: packet.flow };
         let is_last = is_edge_of(world, id, packet.dst);
-        if packet.hops == 1 && !is_last {
+        if packet.trail.hops() == 1 && !is_last {
             let between = || between(world, packet, now);
             if let Some(stamp) = self.decider.stamp(flow, now, between, &mut self.draws) {
                 packet.tag = stamp.bits();
             }
         }
         // Between two hosts of one switch there is nothing to weave.
-        if packet.hops == 1 || !is_last {
+        if packet.trail.hops() == 1 || !is_last {
             return self.send_on(world, id, now, packet, out);
         }
         let stamp = Stamp::from_bits(packet.tag);

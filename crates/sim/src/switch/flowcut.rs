@@ -2,7 +2,7 @@
 //! has their source stopped while a flow drains.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{FRESH, Flags, NO_INGRESS, Packet, PacketKind};
+use netloom_fabric::{Flags, NO_INGRESS, Packet, PacketKind};
 use netloom_routing::granularity::flowcut::Stops;
 use netloom_routing::{Arrival, FlowKey, Placement, Receipt, Signal};
 use netloom_topology::PortId;
@@ -25,7 +25,7 @@ impl Switch {
         let header = header(world, packet);
         if is_edge_of(world, id, packet.dst) && forwarding.arrives(id, &header) {
             // Where the first switch is the last one, there is one way only.
-            if packet.hops > 1 {
+            if packet.trail.hops() > 1 {
                 self.acknowledge(world, id, now, packet, out);
             }
             return self.choose_specially(world, id, now, packet, out);
@@ -58,11 +58,11 @@ impl Switch {
             src: packet.dst,
             dst: packet.src,
             aux: u32::from(packet.size),
-            tag: if is_reverse { u32::from(packet.hops) } else { packet.tag },
+            tag: if is_reverse { u32::from(packet.trail.hops()) } else { packet.tag },
             size: flowcut.ack_size.0 as u16,
             kind: PacketKind::FlowAck,
             ingress: NO_INGRESS,
-            vc: FRESH,
+            trail: packet.trail.fresh(),
             ..*packet
         };
         self.control_sent += 1;
@@ -90,7 +90,7 @@ impl Switch {
         let mut pass = 1;
         if world.routing.placement == Placement::Switch {
             ack.tag = ack.tag.saturating_sub(1);
-            pass = ack.tag as u8;
+            pass = ack.tag;
         }
         let has_more = match flowcut.min_remaining {
             Bytes(0) => !ack.flags.is_last(),
@@ -102,7 +102,7 @@ impl Switch {
             sent: ack.sent,
             bytes: ack.aux,
             way: Time(u64::from(ack.way)),
-            hops: ack.hops,
+            hops: u32::from(ack.trail.hops()),
             has_more,
             access: None,
         };

@@ -63,7 +63,7 @@ impl Gauge {
     pub(super) fn see(&mut self, world: &World, id: u32, now: Time, packet: &Packet) {
         let key = FlowKey { src: packet.src, flow: packet.flow };
         // Lengths are of interest before other flows have moved the packets about.
-        let coming = Coming { key, now, is_first_hop: packet.hops == 1 };
+        let coming = Coming { key, now, is_first_hop: packet.trail.hops() == 1 };
         // A packet may come to its first switch again.
         let base_rtt =
             || if is_edge_of(world, id, packet.src) { base_rtt(world, packet) } else { Time::ZERO };

@@ -10,7 +10,9 @@ use std::path::Path;
 use netloom_record::{FlowRecord, Records};
 use netloom_routing::preset;
 use netloom_sim::{SimConfig, Simulation};
-use netloom_topology::{BuildContext, Crossbar, FatTree, LeafSpine, Network, Topology};
+use netloom_topology::{
+    BuildContext, Crossbar, FatTree, LeafSpine, Network, NetworkBuilder, NodeId, Topology,
+};
 use netloom_transport::{Congestion, Transport};
 use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::{Pattern, Permutation, Plan, PlanContext, Workload};
@@ -25,6 +27,22 @@ pub fn crossbar(hosts: u32) -> Network {
 
 pub fn leaf_spine(leaves: u32, spines: u32, hosts_per_leaf: u32) -> Network {
     build(Topology::LeafSpine(LeafSpine { leaves, spines, hosts_per_leaf, ..LeafSpine::default() }))
+}
+
+/// Switches in a row, with two hosts at either end: 200 Gb/s and 1 us, as elsewhere here.
+pub fn chain(switches: u32) -> Network {
+    let mut builder = NetworkBuilder::new("chain");
+    let (rate, latency) = (Rate::from_gbps(200), Time::from_us(1));
+    let (hosts, to_host, between) = (builder.add_hosts(4), builder.tier("host"), builder.tier("between"));
+    let nodes: Vec<NodeId> = (0..switches).map(|_| builder.add_switch(0, 0)).collect();
+    for host in hosts {
+        let end = if host < 2 { nodes[0] } else { nodes[nodes.len() - 1] };
+        builder.link(host, end, rate, latency, to_host);
+    }
+    for pair in nodes.windows(2) {
+        builder.link(pair[0], pair[1], rate, latency, between);
+    }
+    builder.build().unwrap()
 }
 
 /// An Al-Fares fat tree.
