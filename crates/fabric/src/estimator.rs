@@ -29,12 +29,14 @@ pub(crate) struct RateEstimator {
     last: (Time, u64),
     /// What the register comes to on a busy link of that rate.
     full: (Rate, u64),
+    /// What joins the queue counts, and not what is sent.
+    counts_routed: bool,
 }
 
 impl RateEstimator {
     /// One that has seen nothing. `discount`: above 0, at most 1.
     #[expect(clippy::cast_possible_truncation, reason = "a share of ONE")]
-    pub(crate) fn new(period: Time, discount: f64) -> Self {
+    pub(crate) fn new(period: Time, discount: f64, counts_routed: bool) -> Self {
         let loses = ((discount * ONE as f64).round() as u64).clamp(1, ONE);
         RateEstimator {
             period,
@@ -43,13 +45,24 @@ impl RateEstimator {
             periods: 0,
             last: (Time::ZERO, 0),
             full: (Rate(0), 1),
+            counts_routed,
         }
     }
 
     /// A packet starts.
     pub(crate) fn note(&mut self, start: Time, bytes: u16) {
-        self.settle();
-        self.last = (start, u64::from(bytes));
+        if !self.counts_routed {
+            self.settle();
+            self.last = (start, u64::from(bytes));
+        }
+    }
+
+    /// A packet joins the queue: it counts at once.
+    pub(crate) fn count_routed(&mut self, now: Time, bytes: u16) {
+        if self.counts_routed {
+            self.pass(now);
+            self.register += u64::from(bytes);
+        }
     }
 
     /// How much of a link of this rate has been used, in parts of [`FULL`].
@@ -117,7 +130,7 @@ mod tests {
         let held = |estimator: &mut RateEstimator, time| {
             (estimator.utilisation(ns(time), RATE) as f64 * 2000.0 / FULL as f64).round()
         };
-        let mut estimator = RateEstimator::new(ns(1000), 0.5);
+        let mut estimator = RateEstimator::new(ns(1000), 0.5, false);
         assert_eq!(held(&mut estimator, 0), 0.0);
         estimator.note(ns(0), 500);
         estimator.note(ns(600), 300);
@@ -132,7 +145,7 @@ mod tests {
     #[test]
     fn a_busy_link_is_in_full_use_and_a_quarter_of_its_packets_a_quarter() {
         for (every, share) in [(1, 1.0), (4, 0.25)] {
-            let mut estimator = RateEstimator::new(ns(16_000), 0.1);
+            let mut estimator = RateEstimator::new(ns(16_000), 0.1, false);
             (0..4000).filter(|packet| packet % every == 0).for_each(|n| estimator.note(ns(n * 400), 400));
             // Between the end of one period and that of the next the register moves by the discount.
             let measured = estimator.utilisation(ns(1_600_000 - 1), RATE) as f64 / FULL as f64;
@@ -141,8 +154,20 @@ mod tests {
     }
 
     #[test]
+    fn what_joins_the_queue_counts_at_once_and_more_than_the_link_carries() {
+        let mut estimator = RateEstimator::new(ns(1000), 0.5, true);
+        estimator.note(ns(0), 500);
+        assert_eq!(estimator.utilisation(ns(1), RATE), 0, "what is sent does not count");
+        for _ in 0..6 {
+            estimator.count_routed(ns(10), 1000);
+        }
+        assert_eq!(estimator.utilisation(ns(10), RATE), 3 * FULL);
+        assert_eq!(estimator.utilisation(ns(1000), RATE), 3 * FULL / 2);
+    }
+
+    #[test]
     fn a_slower_link_is_fuller() {
-        let mut estimator = RateEstimator::new(ns(1000), 0.5);
+        let mut estimator = RateEstimator::new(ns(1000), 0.5, false);
         estimator.note(ns(0), 100);
         assert_eq!(estimator.utilisation(ns(1), RATE), FULL / 20);
         assert_eq!(estimator.utilisation(ns(1), RATE.scale(0.1)), FULL / 2);
@@ -154,7 +179,7 @@ mod tests {
             gaps in prop::collection::vec((1..5000u64, 1..9000u16, any::<bool>()), 1..200),
             discount in 0.01..1.0f64,
         ) {
-            let mut watched = RateEstimator::new(ns(700), discount);
+            let mut watched = RateEstimator::new(ns(700), discount, false);
             let mut alone = watched.clone();
             let mut now = 0;
             for (gap, size, look) in gaps {

@@ -608,6 +608,13 @@ impl Ports {
         state.waiting() + sending
     }
 
+    /// Bytes waiting at a port at `now`, without the packet that is being sent there.
+    #[inline]
+    pub fn waiting(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) -> u64 {
+        self.advance_port(port, now, rules, wire);
+        self.ports[usize::from(port)].waiting()
+    }
+
     /// How much of its channel's rate a port has used lately, in 65,536ths, by what started before `now`; 0 unless rates are estimated.
     pub fn utilisation(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) -> u64 {
         self.advance_port(port, after(now), rules, wire);
@@ -618,11 +625,19 @@ impl Ports {
         estimator.map_or(0, |estimator| estimator.utilisation(now, rate))
     }
 
-    /// Has every port estimate its rate: every `period` it forgets the share `discount` of what it has sent. To be called before anything is
-    /// sent.
-    pub fn estimate_rates(&mut self, period: Time, discount: f64) {
+    /// Has every port estimate its rate: every `period` it forgets the share `discount` of what it has counted, the packets that it sends or, if
+    /// `routed`, those of which [`Self::count_routed`] says so. To be called before anything is sent.
+    pub fn estimate_rates(&mut self, period: Time, discount: f64, routed: bool) {
         for port in &mut self.ports {
-            port.special_mut().estimator = Some(RateEstimator::new(period, discount));
+            port.special_mut().estimator = Some(RateEstimator::new(period, discount, routed));
+        }
+    }
+
+    /// A packet of so many bytes is about to join a port's queue, and counts in the estimate of its rate from now on, where what is routed counts.
+    pub fn count_routed(&mut self, port: u16, now: Time, bytes: u16) {
+        let estimator = self.ports[usize::from(port)].own_special_mut().and_then(|special| special.estimator.as_mut());
+        if let Some(estimator) = estimator {
+            estimator.count_routed(now, bytes);
         }
     }
 

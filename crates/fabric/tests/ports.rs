@@ -565,7 +565,7 @@ fn a_packet_tells_the_next_node_by_which_port_it_comes() {
 #[test]
 fn a_port_estimates_how_much_of_its_link_it_uses_by_what_has_started() {
     let mut node = one_port(options());
-    node.ports.estimate_rates(ns(1000), 0.5);
+    node.ports.estimate_rates(ns(1000), 0.5, false);
     // A busy link of a byte per nanosecond holds 2000 B. Three packets: one starts at once, two wait.
     for seq in 0..3 {
         node.put(ns(0), 0, data(seq, 400));

@@ -32,6 +32,19 @@ pub struct SenderHalf {
     pub deviations: u64,
 }
 
+/// How many decisions a switch has taken on packets of a flow. Rows of the same flow are to be added up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SwitchHalf {
+    /// Sending host.
+    pub src: u32,
+    /// Number of the flow at its source.
+    pub flow: u32,
+    /// Decisions among several ports or ways.
+    pub decisions: u64,
+    /// Those whose outcome was another than without adaptation.
+    pub deviations: u64,
+}
+
 /// What its receiver knows of a flow. Rows of the same flow are to be [added up](Self::add): what comes when all of it has come makes a row
 /// of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

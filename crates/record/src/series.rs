@@ -15,7 +15,7 @@ use std::{fmt, io, slice, vec};
 use netloom_parquet::{Error, Table};
 use netloom_units::Time;
 
-use crate::halves::{PacketHalf, Passage, ReceiverHalf, SenderHalf, WindowHalf};
+use crate::halves::{PacketHalf, Passage, ReceiverHalf, SenderHalf, SwitchHalf, WindowHalf};
 use crate::packets::{FlowPacketRecord, TraceRecord};
 use crate::records::{
     FlowRecord, FlowSampleRecord, FlowletRecord, GapRecord, PartRecord, SampleRecord, WindowRecord,
@@ -65,6 +65,7 @@ macro_rules! in_order {
 in_order! {
     SenderHalf: (src: u32, flow: u32),
     ReceiverHalf: (src: u32, flow: u32),
+    SwitchHalf: (src: u32, flow: u32),
     WindowHalf: (src: u32, flow: u32, window: u32),
     PacketHalf: (src: u32, flow: u32, quantity: u8, place: u32),
     Passage: (src: u32, flow: u32, switch: u32, number: u32, first: Time),

@@ -111,8 +111,12 @@ pub struct Candidates<'a> {
 
 /// What a switch tells those who decide there.
 pub trait View {
-    /// Bytes that wait at a port now.
+    /// Bytes that wait at a port now or are being sent there.
     fn load(&mut self, port: PortId) -> u64;
+    /// Bytes that wait at a port now; what is being sent there does not.
+    fn waiting(&mut self, port: PortId) -> u64 {
+        self.load(port)
+    }
     /// Rate of a port's link in bit/s.
     fn rate(&self, port: PortId) -> u64;
     /// How much of its link's rate a port has used lately, in 65,536ths; 0 where nobody estimates it.
@@ -141,8 +145,8 @@ pub struct Hop {
 }
 
 /// How often an adaptive or random scheme decided, and how often the outcome was another than without adaptation: at a switch than the
-/// header's hash would have given or, under Switch AR, the uncongested choice; at a NIC than the flow's first path. A scheme that never
-/// deviates is inert.
+/// header's hash would have given or, under Switch AR, the uncongested choice; at a NIC than the flow's first path, or where it draws one of numbered
+/// paths or layers for a flow that begins, than the first of these. A scheme that never deviates is inert.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Decisions {
     /// Decisions among two or more candidates.
@@ -157,6 +161,12 @@ impl Decisions {
     pub(crate) fn count(&mut self, deviates: bool) {
         self.taken += 1;
         self.deviating += u64::from(deviates);
+    }
+
+    /// The decisions of both.
+    pub(crate) fn add(&mut self, other: Decisions) {
+        self.taken += other.taken;
+        self.deviating += other.deviating;
     }
 }
 
@@ -257,7 +267,7 @@ pub enum Advice {
 /// What a decider did with a flow that has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowCounts {
-    /// Decisions after the initial one, and how many left the initial path.
+    /// Decisions of its NIC. Which path a flow begins on is one where the NIC draws it among numbered paths or layers.
     pub decisions: Decisions,
     /// Drains begun.
     pub drains: u32,

@@ -32,7 +32,7 @@ mod tag;
 #[cfg(test)]
 mod testing;
 
-pub use decider::{Decider, Foresight};
+pub use decider::{Decided, Decider, Foresight};
 pub use forwarding::{
     Forwarding, ForwardingError, InRow, Intermediates, Layers, RouteTable, Row, TagSpace, Unreachable,
     channels, dependency,

@@ -116,8 +116,12 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "spray-round-robin",
-        doc: "Packet spraying in turn: every switch takes the next port per packet.",
-        expand: || scheme(Placement::Switch, PACKET, Selector::RoundRobin(round_robin::RoundRobin {})),
+        doc: "Packet spraying in turn: every switch takes the next port per packet, in a random order that it draws anew every five rounds, as csg-htsim's \
+              ecmp_rr.",
+        expand: || {
+            let in_turn = round_robin::RoundRobin { reshuffle: Some(5) };
+            scheme(Placement::Switch, PACKET, Selector::RoundRobin(in_turn))
+        },
     },
     Preset {
         name: "spray-nic",
@@ -128,15 +132,15 @@ pub const PRESETS: &[Preset] = &[
         name: "spray-paths",
         doc: "Packet spraying from the NIC over path labels in turn, which visit every path of a tree: NDP's spraying by the source (Handley et al., \
               SIGCOMM'17).",
-        expand: || scheme(Placement::Nic, PACKET, Selector::RoundRobin(round_robin::RoundRobin {})),
+        expand: || scheme(Placement::Nic, PACKET, Selector::RoundRobin(round_robin::RoundRobin::default())),
     },
     Preset {
         name: "path-list",
-        doc: "NDP's path list: a flow's packets take up to 64 paths in an order drawn anew for each pass, and leave out those that trim or lose more than others \
+        doc: "NDP's path list: a flow's packets take each of its paths, up to 64, once per pass, in an order drawn anew for each pass, and leave out those that trim or lose more than others \
               (Handley et al., SIGCOMM'17). Path labels of a tree.",
         expand: || {
             let granularity = Granularity::PathList(path_list::PathList::default());
-            scheme(Placement::Nic, granularity, Selector::RoundRobin(round_robin::RoundRobin {}))
+            scheme(Placement::Nic, granularity, Selector::RoundRobin(round_robin::RoundRobin::default()))
         },
     },
     Preset {
@@ -148,7 +152,8 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "drill",
-        doc: "DRILL(2, 1): least loaded of two samples and one remembered port, per packet (Ghorbani et al., SIGCOMM'17).",
+        doc: "DRILL(2, 1): least loaded of two samples and one remembered port, per packet (Ghorbani et al., SIGCOMM'17); memory per destination and \
+              the bytes that wait as load, as in ConWeave's public code.",
         expand: || scheme(Placement::Switch, PACKET, Selector::Drill(drill::Drill::default())),
     },
     Preset {
@@ -257,7 +262,7 @@ pub const PRESETS: &[Preset] = &[
         doc: "Presto: 64 KiB flowcells over path labels in turn, at the NIC (He et al., SIGCOMM'15).",
         expand: || {
             let granularity = Granularity::Flowcell(flowcell::Flowcell::default());
-            scheme(Placement::Nic, granularity, Selector::RoundRobin(round_robin::RoundRobin {}))
+            scheme(Placement::Nic, granularity, Selector::RoundRobin(round_robin::RoundRobin::default()))
         },
     },
     Preset {
@@ -286,11 +291,21 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "conga-rdma",
-        doc: "CONGA with the constants of ConWeave's public code: flowlets of 100 us, estimators of 250 us, told congestion counts for 500 us.",
+        doc: "CONGA as ConWeave's public code has it: flowlets of 100 us, estimators of 250 us that count data as it is routed, without a cap; told congestion \
+              counts for 500 us and goes with data only; four of the paths are compared.",
         expand: || {
-            let estimator = estimator::Estimator { period: Time::from_us(50), discount: 0.2 };
-            let ageing = Time::from_us(500);
-            conga(Time::from_us(100), conga::Conga { estimator, ageing, ..conga::Conga::default() })
+            let config = conga::Conga {
+                estimator: estimator::Estimator { period: Time::from_us(50), discount: 0.2 },
+                ageing: Time::from_us(500),
+                counts: conga::Counts::Routed,
+                capped: false,
+                feedback: conga::Feedback::Data,
+                order: conga::Order::Random,
+                candidates: Some(4),
+                keeps: false,
+                ..conga::Conga::default()
+            };
+            conga(Time::from_us(100), config)
         },
     },
     Preset {

@@ -248,6 +248,11 @@ impl Routing {
         )?;
         let by_sender = format!("\"{}\" is chosen by the sender", selector.name());
         decides(nic || !selector.facts().at_nic_only, Placement::Nic, &by_sender)?;
+        if let Selector::RoundRobin(in_turn) = selector {
+            let rounds = in_turn.reshuffle.filter(|_| nic);
+            let expected = "nothing at the NIC, where path labels come by number;";
+            rounds.map_or(Ok(()), |rounds| Err(Invalid::new("selector.reshuffle", expected, rounds)))?;
+        }
         if let Selector::Layer(layer) = selector {
             let leaves_first = !matches!(granularity, Granularity::Flow(_)) || layer.first != First::Minimal;
             let expected = "\"random\", or a granularity finer than \"flow\" (a flow that decides once would never leave layer 0)";

@@ -3,15 +3,19 @@
 //! A host or switch that nothing reaches costs nothing but its place, and what reaches a node finds it as it would have stood there from the
 //! beginning: a node does nothing by itself, and its random streams are its own.
 
+use std::sync::Arc;
+
 use netloom_engine::{END_OF_TIME, Scheduler};
 use netloom_fabric::{FlowControl, LAST_RANK, PortSpec, Ports, check_switch};
-use netloom_routing::{Decider, Placement, channels};
+use netloom_record::{SeriesWriter, SwitchHalf};
+use netloom_routing::selector::conga::Counts;
+use netloom_routing::{Decided, Decider, Decisions, FlowKey, Placement, channels};
 use netloom_topology::{ChannelId, Network, NodeId, PortId};
 use netloom_units::{Invalid, Rate, Time, random};
 use netloom_workload::HostWork;
 
 use crate::fault::Faults;
-use crate::host::{Host, Queue};
+use crate::host::{Host, Numbering, Queue};
 use crate::model::{Message, Node, World};
 use crate::reports::Reports;
 use crate::sampler::Sampler;
@@ -58,6 +62,24 @@ impl Blueprint {
     }
 }
 
+/// Takes the decisions of switches on flows, whose subflows count as they do.
+#[derive(Debug)]
+struct ByFlow {
+    numbering: Numbering,
+    decided: Arc<SeriesWriter<SwitchHalf>>,
+}
+
+impl Decided for ByFlow {
+    fn add(&self, flows: &mut dyn Iterator<Item = (FlowKey, Decisions)>) {
+        self.decided.extend(flows.map(|(FlowKey { src, flow }, Decisions { taken, deviating })| SwitchHalf {
+            src,
+            flow: self.numbering.flow(flow),
+            decisions: taken,
+            deviations: deviating,
+        }));
+    }
+}
+
 impl World {
     /// A node that nothing has reached yet, as something reaches it.
     #[cold]
@@ -90,15 +112,18 @@ impl World {
         let told = Told::new(faults.signals(network, id));
         let mut ports = Ports::new(self.specs(id), rules, false);
         if let Some(estimator) = routing.estimator() {
-            ports.estimate_rates(estimator.period, estimator.discount);
+            let routed = routing.conga().is_some_and(|conga| conga.counts == Counts::Routed);
+            ports.estimate_rates(estimator.period, estimator.discount, routed);
         }
         if let Some(telemetry) = &self.telemetry {
             ports.tell(telemetry);
         }
+        let mut decider = Decider::of_switch(routing, stride, has_hosts, self.is_lossy, &mut draws);
+        decider.count_flows(|| Arc::new(ByFlow { numbering: self.numbering, decided: self.watch.decided.clone() }));
         Switch {
             points: CongestionPoints::new(self, ports.len()),
             ports,
-            decider: Decider::of_switch(routing, stride, has_hosts, self.is_lossy, &mut draws),
+            decider,
             draws,
             row: self.forwarding.table().row(id),
             trains: Trains::default(),

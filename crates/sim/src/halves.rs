@@ -2,7 +2,7 @@
 
 use std::iter::Peekable;
 
-use netloom_record::{PacketStatistics, ReceiverHalf, SenderHalf, Series, WindowHalf};
+use netloom_record::{PacketStatistics, ReceiverHalf, SenderHalf, Series, SwitchHalf, WindowHalf};
 use netloom_routing::FlowKey;
 use netloom_units::Time;
 
@@ -27,22 +27,35 @@ pub(crate) fn join(
     mut add: impl FnMut(SenderHalf, Known) -> Result<(), RunError>,
 ) -> Result<(), RunError> {
     for (id, node) in (0..).zip(nodes.iter_mut()) {
-        let Node::Host(host) = node else { continue };
-        host.hand_in(world, id);
-        host.sent = Vec::new();
-        host.receivers.hand_in_all(&world.watch, end, id);
+        match node {
+            Node::Host(host) => {
+                host.hand_in(world, id);
+                host.sent = Vec::new();
+                host.receivers.hand_in_all(&world.watch, end, id);
+            }
+            Node::Switch(switch) => switch.decider.tell_flows(),
+            _ => {}
+        }
     }
     let watch = &world.watch;
     let (sent, received) = (watch.sent.finish()?, watch.received.finish()?);
     let (in_windows, of_packets) = (watch.in_windows.finish()?, watch.of_packets.finish()?);
     let mut in_windows = rows(&in_windows)?.peekable();
     let mut of_packets = rows(&of_packets)?.peekable();
+    let decided = watch.decided.finish()?;
+    let mut decided = rows(&decided)?.peekable();
     let mut received = Received { rows: rows(&received)?.peekable(), stray: None };
     for half in rows(&sent)? {
         let mut half = half?;
         let key = FlowKey { src: half.src, flow: half.flow };
         if let Node::Host(host) = &mut nodes[half.src as usize] {
             half.returns += host.take_late_returns(half.flow);
+        }
+        while let Some(SwitchHalf { decisions, deviations, .. }) =
+            next_of(&mut decided, key, |row| (row.src, row.flow))?
+        {
+            half.decisions += decisions;
+            half.deviations += deviations;
         }
         let received = match (received.take(key)?, &mut nodes[half.dst as usize]) {
             (None, Node::Host(host)) => host.receivers.take(key),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use netloom_record::{
     FlowSampleRecord, GapRecord, PacketHalf, PacketStatistics, Passage, ReceiverHalf, SampleRecord,
-    SenderHalf, SeriesWriter, TraceRecord, Window, WindowHalf,
+    SenderHalf, SeriesWriter, SwitchHalf, TraceRecord, Window, WindowHalf,
 };
 use netloom_routing::FlowKey;
 use netloom_units::Time;
@@ -26,6 +26,8 @@ pub(crate) struct Watch {
     /// What flows leave behind at their senders and receivers.
     pub(crate) sent: Arc<SeriesWriter<SenderHalf>>,
     pub(crate) received: Arc<SeriesWriter<ReceiverHalf>>,
+    /// How many decisions switches have taken on them.
+    pub(crate) decided: Arc<SeriesWriter<SwitchHalf>>,
     /// The gaps between their departures.
     pub(crate) gaps: Arc<SeriesWriter<GapRecord>>,
     /// What switches have seen of flows,
@@ -57,6 +59,7 @@ impl Watch {
         let series = self.series.is_broken() || self.flow_series.is_broken() || self.trace.is_broken();
         let of_meters = self.in_windows.is_broken() || self.of_packets.is_broken();
         let of_switches = self.passages.is_broken() || self.switch_gaps.is_broken();
+        let of_switches = of_switches || self.decided.is_broken();
         let of_flows = self.sent.is_broken() || self.received.is_broken() || self.gaps.is_broken();
         series || of_meters || of_switches || of_flows
     }

@@ -1,8 +1,11 @@
 //! The idle path between two hosts and the closed forms that follow from it.
 
 use netloom_routing::RouteTable;
-use netloom_topology::{Channel, ChannelId, HostId, Network};
+use netloom_topology::{Channel, ChannelId, HostId, Network, PortId};
 use netloom_units::{Bytes, Rate, Time};
+use rand::{Rng, RngExt};
+use rand::seq::SliceRandom;
+use rustc_hash::FxHashSet;
 
 use crate::model::World;
 
@@ -15,6 +18,68 @@ pub(crate) fn labels(network: &Network, table: &RouteTable, src: HostId, dst: Ho
         here = network.channel(network.ports(here)[usize::from(ports[0])]).to;
     }
     labels
+}
+
+/// Most labels of which all are looked at.
+const MANY_LABELS: u32 = 1 << 12;
+
+/// At most `most` labels, ascending, by which packets between two hosts of a tree take different paths: one for each path, or for each path of a
+/// random selection if there are more. Labels and paths are not the same where links are cut, or where several links lead down to the same switch:
+/// switches then read the same digit of different labels.
+pub(crate) fn distinct_labels(
+    network: &Network,
+    table: &RouteTable,
+    ends: (HostId, HostId),
+    most: u32,
+    random: &mut impl Rng,
+) -> Vec<u32> {
+    let below = labels_below(network, table, ends);
+    let mut paths = FxHashSet::default();
+    let mut is_new = |label: &u32| paths.insert(ports_by_label(network, table, ends, *label));
+    let mut labels: Vec<u32> = if below <= MANY_LABELS {
+        let mut labels: Vec<u32> = (0..below).filter(&mut is_new).collect();
+        labels.shuffle(random);
+        labels
+    } else {
+        // A few draws may meet a path again.
+        (0..4 * most).map(|_| random.random_range(0..below)).filter(&mut is_new).take(most as usize).collect()
+    };
+    labels.truncate(most as usize);
+    labels.sort_unstable();
+    labels
+}
+
+/// A number that all labels of different paths are below.
+fn labels_below(network: &Network, table: &RouteTable, (src, dst): (HostId, HostId)) -> u32 {
+    let (mut below, mut here) = (1u32, network.edge_switch(src));
+    while !network.is_host(here) {
+        let (ports, level) = (table.candidates(here, dst).ports, network.level(here));
+        if ports.len() > 1 {
+            let digits = network.up_stride(level).max(1).saturating_mul(ports.len() as u32);
+            // Another switch of the level may have lost fewer links than this one.
+            below = below.max(digits).max(network.up_stride(level + 1));
+        }
+        here = network.channel(network.ports(here)[usize::from(ports[0])]).to;
+    }
+    below
+}
+
+/// The ports along the path of a label.
+fn ports_by_label(
+    network: &Network,
+    table: &RouteTable,
+    (src, dst): (HostId, HostId),
+    label: u32,
+) -> Vec<PortId> {
+    let (mut path, mut here) = (Vec::new(), network.edge_switch(src));
+    while !network.is_host(here) {
+        let ports = table.candidates(here, dst).ports;
+        let stride = network.up_stride(network.level(here)).max(1);
+        let port = ports[(label / stride) as usize % ports.len()];
+        path.push(port);
+        here = network.channel(network.ports(here)[usize::from(port)]).to;
+    }
+    path
 }
 
 /// The channels of one minimal path, at their configured rates.

@@ -316,8 +316,10 @@ impl Switch {
             PacketKind::Data if world.routing.weaves() => {
                 return self.weave(world, id, now, packet, out);
             }
-            _ if world.routing.conga().is_some() => self.lead(world, id, now, packet, out),
-            _ => self.choose_specially(world, id, now, packet, out),
+            _ => match world.routing.conga() {
+                Some(conga) => self.lead(conga, world, id, now, packet, out),
+                None => self.choose_specially(world, id, now, packet, out),
+            },
         };
         if !self.told.is_empty()
             && let Some(kind) = self.must_tell(world, now, port, packet)
@@ -615,6 +617,10 @@ impl<S: Scheduler<Message>> View for PortsAt<'_, S> {
     #[inline]
     fn load(&mut self, port: PortId) -> u64 {
         self.ports.load(port, self.now, &self.world.rules, &mut Channels(self.out))
+    }
+
+    fn waiting(&mut self, port: PortId) -> u64 {
+        self.ports.waiting(port, self.now, &self.world.rules, &mut Channels(self.out))
     }
 
     fn rate(&self, port: PortId) -> u64 {

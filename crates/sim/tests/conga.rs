@@ -8,7 +8,7 @@ use netloom_fabric::{Fabric, FabricOptions, FlowControl};
 use netloom_record::Records;
 use netloom_routing::granularity::flowcut::Flowcut;
 use netloom_routing::granularity::flowlet::Flowlet;
-use netloom_routing::selector::conga::Conga;
+use netloom_routing::selector::conga::{Conga, Counts, Feedback, Order};
 use netloom_routing::selector::estimator::Estimator;
 use netloom_routing::{Granularity, Placement, Selector};
 use netloom_sim::{Degrade, Fault, SimConfig, SimError, Simulation};
@@ -158,6 +158,19 @@ fn granularities() -> impl Strategy<Value = Granularity> {
     ]
 }
 
+/// What the code of others does otherwise than the paper.
+fn variants() -> impl Strategy<Value = Conga> {
+    (any::<[bool; 5]>(), 1..6u32).prop_map(|([routed, capped, data, random, keeps], candidates)| Conga {
+        counts: if routed { Counts::Routed } else { Counts::Sent },
+        capped,
+        feedback: if data { Feedback::Data } else { Feedback::All },
+        order: if random { Order::Random } else { Order::ChangedFirst },
+        candidates: Some(candidates).filter(|&candidates| candidates < 5),
+        keeps,
+        ..Conga::default()
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
@@ -170,6 +183,7 @@ proptest! {
         (period, discount, bits, ageing) in (1..20_000u64, 0.05..1.0f64, 1..5u8, 1..100u64),
         (lossy, slow) in (any::<bool>(), prop::option::of((0.0..0.5f64, 0.05..1.0f64))),
         entries in prop::option::of(1..20u32),
+        variant in variants(),
         (seed, threads) in (any::<u64>(), 2..5usize),
     ) {
         let pattern = match all_to_all {
@@ -177,7 +191,7 @@ proptest! {
             false => Pattern::Permutation(Permutation { size: Bytes(size).into(), ..Permutation::default() }),
         };
         let estimator = Estimator { period: Time::from_ns(period), discount };
-        let mut sim = conga(Time::ZERO, Conga { estimator, bits, ageing: Time::from_us(ageing) });
+        let mut sim = conga(Time::ZERO, Conga { estimator, bits, ageing: Time::from_us(ageing), ..variant });
         sim.transport = Default::default();
         sim.seed = seed;
         sim.routing.entries = entries.filter(|_| !matches!(granularity, Granularity::Packet(_)));

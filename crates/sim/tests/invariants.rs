@@ -14,7 +14,7 @@ use netloom_fabric::queue::trimming::Trimming;
 use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Mark, Qcn, Queue, flow_control};
 use netloom_record::{DecisionCount, FlowRecord, Records};
 use netloom_routing::granularity::flowcut::Flowcut;
-use netloom_routing::{Granularity, preset};
+use netloom_routing::{Granularity, Selector, preset};
 use netloom_sim::{Cut, Degrade, Fault, SimConfig, SimError, Simulation};
 use netloom_topology::{FatTree, Network, Topology};
 use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
@@ -408,16 +408,19 @@ fn fabrics(lossy: bool) -> impl Strategy<Value = Fabric> {
 }
 
 fn flowcuts() -> impl Strategy<Value = Flowcut> {
-    (1.0..8.0f64, 0.03..1.0f64, any::<bool>(), any::<bool>(), prop::option::of(0.01..1.0f64), 0..100_000u64)
-        .prop_map(|(threshold, alpha, reset, rtt_min_per_flow, trend_threshold, min_remaining)| Flowcut {
+    let averages = (1.0..8.0f64, 0.03..1.0f64, prop::option::of(0.01..1.0f64));
+    (averages, any::<[bool; 3]>(), 0..100_000u64).prop_map(
+        |((threshold, alpha, trend_threshold), [reset, rtt_min_per_flow, keep_idle], min_remaining)| Flowcut {
             threshold,
             alpha,
             reset,
             rtt_min_per_flow,
+            keep_idle,
             trend_threshold,
             min_remaining: Bytes(min_remaining),
             ..Flowcut::default()
-        })
+        },
+    )
 }
 
 /// DCQCN and MP-RDMA need a fabric that marks, and repetitions that hurry and adaptive windows one that trims.
@@ -482,7 +485,7 @@ proptest! {
     fn threads_and_executors_agree_and_everything_arrives(
         network in prop_oneof![9 => networks(), 1 => (250..320u32).prop_map(chain)],
         pattern in patterns(),
-        start in 0..100usize,
+        start in 0..200usize,
         transport in over_subflows(),
         fabric in fabrics(true),
         lossless in prop::option::weighted(0.3, flow_controls()),
@@ -513,6 +516,10 @@ proptest! {
         let Some(first) = simulate(&network, &config, &pattern, seed) else { return Ok(()) };
         // Without samples the textbook executor must agree.
         let expected = first.run(1).unwrap().records;
+        let of_flows = |count: fn(&FlowRecord) -> u64| expected.flows.iter().map(count).sum::<u64>();
+        let of_run = |count: fn(&DecisionCount) -> u64| expected.totals.decisions.values().map(count).sum::<u64>();
+        prop_assert_eq!(of_flows(|flow| flow.decisions), of_run(|count| count.taken));
+        prop_assert_eq!(of_flows(|flow| flow.deviations), of_run(|count| count.deviated));
         prop_assert!(expected.flows.iter().all(|flow| flow.fct.is_some()), "an unfinished flow");
         // Over several paths a short last packet need not wait behind the full ones, as it does on the idle path.
         let single_path = |flow: &&FlowRecord| flow.path_changes == 0 && config.faults.is_empty();
@@ -742,8 +749,10 @@ fn who_can_adapt_does_on_every_family() {
         }
         for ((name, place), count) in decisions(&network) {
             let routing = preset::find(name).unwrap().routing();
-            // The path that a NIC draws for a whole flow is the flow's first, from which no later decision deviates.
-            let draws_once = place == "nic" && matches!(routing.granularity, Granularity::Flow(_));
+            // The entropy value that a NIC draws for a whole flow is no numbered path, of which there is a first, and no later decision follows.
+            let draws_once = place == "nic"
+                && matches!(routing.granularity, Granularity::Flow(_))
+                && !matches!(routing.selector, Selector::KShortest(_));
             let (is_still, on) = (routing.selector.is_static() || draws_once, network.name());
             let is_idle = (count.taken == 0, count.deviated == 0);
             assert_eq!(is_idle, (is_still, is_still), "{name} at {place} on {on}: {count:?}");

@@ -153,6 +153,13 @@ table!(SenderHalf {
     deviations: Plain("deviations"),
 });
 
+table!(SwitchHalf {
+    src: Plain("src"),
+    flow: Plain("flow"),
+    decisions: Plain("decisions"),
+    deviations: Plain("deviations"),
+});
+
 table!(ReceiverHalf {
     src: Plain("src"),
     flow: Plain("flow"),

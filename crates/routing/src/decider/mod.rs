@@ -7,6 +7,10 @@
 //! What a place does with a packet is settled when the decider is made (its [`Role`]): where a scheme leaves the choice to the header's
 //! hash, nothing else is looked at.
 
+mod tally;
+
+use std::sync::Arc;
+
 use netloom_topology::{HostId, NodeId, PortId};
 use netloom_transport::{Cause, Feedback};
 use netloom_units::Time;
@@ -29,6 +33,8 @@ use crate::selector::congestion::Uncongested;
 use crate::selector::random::below;
 use crate::selector::{Choose, Chooser, Place, Question, Selector, Situation, mod_k};
 use crate::tag::Tag;
+pub use tally::Decided;
+use tally::Tally;
 
 /// A scheme at work at one place.
 #[derive(Clone, Debug)]
@@ -62,6 +68,8 @@ pub struct Decider {
     flowlets: Option<Box<Passersby<Begun>>>,
     /// What it decided so far.
     pub decisions: Decisions,
+    /// The same by flow, at a switch that decides, where somebody asks.
+    tally: Option<Box<Tally>>,
 }
 
 /// Flowlets of a flow that have begun.
@@ -249,6 +257,33 @@ impl Decider {
             heeds: false,
             flowlets: None,
             decisions: Decisions::default(),
+            tally: None,
+        }
+    }
+
+    /// At a switch: has its decisions counted by flow. Where it takes none that costs nothing. To be called before any packet comes.
+    pub fn count_flows(&mut self, told: impl FnOnce() -> Arc<dyn Decided>) {
+        let is_fixed = |role: Role| matches!(role, Role::Hash | Role::Label | Role::Static);
+        let decides = !is_fixed(self.roles[Carries::Data as usize])
+            || self.passing.is_some()
+            || self.leaf.is_some()
+            || self.weaving.is_some();
+        self.tally = decides.then(|| Box::new(Tally::new(told())));
+    }
+
+    /// Tells of the decisions on all flows that have not been told of.
+    pub fn tell_flows(&mut self) {
+        if let Some(tally) = self.tally.take() {
+            tally.tell_all();
+        }
+    }
+
+    /// A decision on a packet of a flow.
+    #[inline(always)]
+    fn count(&mut self, flow: FlowKey, deviates: bool) {
+        self.decisions.count(deviates);
+        if let Some(tally) = &mut self.tally {
+            tally.count(flow, deviates);
         }
     }
 
@@ -271,11 +306,9 @@ impl Decider {
         debug_assert_eq!(self.quick, Quick::Spray);
         let home = region(mix_seen(seen, self.salt), ports.len());
         let place = below(ports.len(), random);
-        // Not both counts at once: the compiler would put them together first.
-        self.decisions.taken += 1;
-        let port = ports[place];
-        self.decisions.deviating += u64::from(place != home);
-        port
+        let key = FlowKey { src: seen[0] as u32, flow: seen[1] as u32 };
+        self.count(key, place != home);
+        ports[place]
     }
 
     // The header is asked for only where more of it is wanted than the hash takes, and the view goes by value: then they are put together only there.
@@ -417,7 +450,7 @@ impl Decider {
         if let Some(alternatives) = forwarding.alternatives() {
             let choice = alternatives.choose(forwarding.table(), here, header, minimal, view, random);
             return choice.map_or(minimal, |(hop, is_minimal)| {
-                self.decisions.count(!is_minimal);
+                self.count(header.key(), !is_minimal);
                 hop
             });
         }
@@ -427,7 +460,7 @@ impl Decider {
         }
         let header = Header { tag, ..*header };
         let hop = forwarding.onward(here, &header, |ports| self.hashed(&header, ports));
-        self.decisions.count(hop.port != minimal.port);
+        self.count(header.key(), hop.port != minimal.port);
         hop
     }
 
@@ -449,7 +482,7 @@ impl Decider {
             Some(alternatives) => alternatives.lightest(ports, view, random),
             None => below(ports.len(), random),
         };
-        self.decisions.count(ports[place] != hashed.port);
+        self.count(header.key(), ports[place] != hashed.port);
         Hop { port: ports[place], tag }
     }
 
@@ -575,7 +608,8 @@ impl Decider {
     ) -> Marking {
         let Some(leaf) = &mut self.leaf else { return Marking::default() };
         let (flow, payload) = (FlowRef::passing(header.key()), header.payload);
-        let (report, stride, ports) = (leaf.report(last), self.stride, candidates.ports);
+        let report = leaf.report(last, now, random);
+        let (stride, ports) = (self.stride, candidates.ports);
         let marking = |label: u16| Marking { label, congestion: 0, report };
         if let Some(hop) = each!(&mut self.flows, table => table.kept(flow, now, payload), None) {
             return marking(hop.tag.bits() as u16);
@@ -591,7 +625,7 @@ impl Decider {
         let port = |label: u16| ports[mod_k::place(u32::from(label), stride, ports.len())];
         let local = |label| rounded(view.utilisation(port(label)));
         let label = leaf.choose(last, paths, before, local, now, random);
-        self.decisions.count(label != home);
+        self.count(header.key(), label != home);
         let hop = Hop { port: port(label), tag: Tag::label(u32::from(label)) };
         self.keep(flow, hop, now, payload, &mut view);
         marking(label)
@@ -604,8 +638,8 @@ impl Decider {
     }
 
     /// What a leaf switch tells another one, of that index, under CONGA.
-    pub fn report_to(&mut self, leaf: u32) -> Option<Report> {
-        self.leaf.as_mut()?.report(leaf)
+    pub fn report_to(&mut self, leaf: u32, now: Time, random: &mut impl Rng) -> Option<Report> {
+        self.leaf.as_mut()?.report(leaf, now, random)
     }
 
     /// A packet from a leaf switch of that index tells this one, its last, something under CONGA.
@@ -616,9 +650,9 @@ impl Decider {
     }
 
     /// A data packet has come from a leaf switch of that index under CONGA.
-    pub fn see_marking(&mut self, from: u32, marking: Marking) {
+    pub fn see_marking(&mut self, from: u32, marking: Marking, now: Time) {
         if let Some(leaf) = &mut self.leaf {
-            leaf.see(from, marking);
+            leaf.see(from, marking, now);
         }
     }
 
@@ -634,7 +668,8 @@ impl Decider {
         let before = weaving.counts;
         let stamp = weaving.stamp(flow, now, between, random);
         if weaving.counts.late > before.late {
-            self.decisions.count(weaving.counts.reroutes > before.reroutes);
+            let has_moved = weaving.counts.reroutes > before.reroutes;
+            self.count(flow, has_moved);
         }
         Some(stamp)
     }
@@ -697,7 +732,7 @@ impl Decider {
         random: &mut impl Rng,
     ) -> usize {
         let (place, home) = self.ask(header, candidates, now, view, random);
-        self.decisions.count(place != home);
+        self.count(header.key(), place != home);
         place
     }
 
@@ -746,8 +781,8 @@ impl Decider {
             None => tags.first(random),
             Some(before) => tags.next(before, random),
         };
-        let hop = Hop { port: 0, tag };
-        each!(&mut self.flows, table => table.begin(flow, hop), ());
+        let (hop, home) = (Hop { port: 0, tag }, tags.home());
+        each!(&mut self.flows, table => table.begin(flow, hop, home), ());
         tag
     }
 
@@ -760,6 +795,16 @@ impl Decider {
     /// packet's way.
     pub fn expect(&mut self, flow: FlowRef, hops: u32, rtt: Time) {
         each!(&mut self.flows, table => table.expect(flow, hops, rtt), ());
+    }
+
+    /// How many paths at most it wants to know of a flow that begins; none if it does not go by a list of paths.
+    pub fn lists(&self) -> Option<u32> {
+        each!(&self.flows, table => table.lists(), None)
+    }
+
+    /// A flow that begins has these paths, each once.
+    pub fn list(&mut self, flow: FlowRef, paths: &[Tag]) {
+        each!(&mut self.flows, table => table.list(flow, paths), ());
     }
 
     /// The tag of a packet of a flow that leaves now. Retransmissions count like any packet.

@@ -211,6 +211,16 @@ impl Layers {
         in_turn.find(|&layer| self.connects(layer, from, to)).map_or(Tag::NO_LAYER, Tag::layer)
     }
 
+    /// Whether the layer on which a flow starts is drawn among several.
+    pub(crate) fn draws_first(&self) -> bool {
+        self.first == First::Random && self.tables.layers() > 1
+    }
+
+    /// The layers that connect two routers.
+    pub(crate) fn connecting(&self, from: u32, to: u32) -> Vec<Tag> {
+        (0..self.tables.layers()).filter(|&layer| self.connects(layer, from, to)).map(Tag::layer).collect()
+    }
+
     /// One of the layers that connect two routers, all alike probable; [`Tag::NO_LAYER`] if none does.
     ///
     /// Where a layer does not connect the two, FatPaths' sender learns so from the network and takes another one.

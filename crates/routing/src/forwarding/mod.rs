@@ -122,6 +122,39 @@ impl TagSpace<'_> {
         }
     }
 
+    /// The tag that flows would take if [the first one](Self::first) were not drawn among numbered paths or layers; none where it is not, or where there is
+    /// nothing to draw from.
+    pub(crate) fn home(&self) -> Option<Tag> {
+        match *self {
+            TagSpace::Paths(paths) => (paths > 1).then(|| Tag::path(0)),
+            TagSpace::Layers { layers, .. } => layers.draws_first().then(|| Tag::layer(0)),
+            _ => None,
+        }
+    }
+
+    /// At most `most` tags that differ, by their numbers: all that there are, or a random selection of more. Of labels none, as which of them lead over
+    /// different paths depends on the network.
+    pub fn list(&self, most: u32, random: &mut impl Rng) -> Vec<Tag> {
+        let mut numbered = |all: u32| {
+            let mut chosen = rand::seq::index::sample(random, all as usize, most.min(all) as usize).into_vec();
+            chosen.sort_unstable();
+            chosen.into_iter().map(|number| number as u32)
+        };
+        match *self {
+            TagSpace::None => vec![Tag::default()],
+            TagSpace::Labels => Vec::new(),
+            TagSpace::Entropy(values) | TagSpace::EntropyInTurn(values) => {
+                numbered(values).map(Tag::entropy).collect()
+            }
+            TagSpace::Paths(paths) => numbered(paths).map(Tag::path).collect(),
+            TagSpace::Layers { layers, from, to } => {
+                let connecting = layers.connecting(from, to);
+                numbered(connecting.len() as u32).map(|place| connecting[place as usize]).collect()
+            }
+            TagSpace::Via { .. } => vec![Tag::DIRECT],
+        }
+    }
+
     /// A tag chosen anew: the next label, or a uniform draw among all.
     pub fn another(&self, current: Tag, random: &mut impl Rng) -> Tag {
         match *self {

@@ -45,6 +45,10 @@ pub struct Flowcut {
     /// them: less idle time for a bounded out-of-order distance. 0 keeps strict order. At the first switch of a flow its source is told,
     /// and sees to the distance by its transport's ACKs; not at every switch, which would have acknowledgements of two ways at a time.
     pub max_ood: u32,
+    /// At NICs: whether a flow keeps its path when nothing of it is in flight, unless it was drained. By the paper every such moment ends a flowcut, and
+    /// the next packet takes another path. Where a NIC has many flows, each waits so long for its turn that its packets find nothing in flight: then
+    /// flows on idle paths leave them with every packet, and those on congested paths, where something is in flight, stay.
+    pub keep_idle: bool,
     /// Whether the averages start anew with every flowcut (in the paper the table entry is deleted with it); the authors' simulator
     /// carries them over.
     pub reset: bool,
@@ -138,6 +142,7 @@ impl Default for Flowcut {
             drain_timeout: Time::from_ms(1),
             min_remaining: Bytes(0),
             max_ood: 0,
+            keep_idle: false,
             reset: true,
             rtt_min_per_flow: false,
             rtt_min_start: RttMinStart::Observed,
@@ -172,6 +177,7 @@ impl Flowcut {
                 ("credit", self.credit != default.credit),
             ],
             false => &[
+                ("keep_idle", self.keep_idle != default.keep_idle),
                 ("reset", self.reset != default.reset),
                 ("rtt_min_per_flow", self.rtt_min_per_flow != default.rtt_min_per_flow),
                 ("rtt_min_start", self.rtt_min_start != default.rtt_min_start),
@@ -309,7 +315,7 @@ impl FlowcutState {
                 self.old_path_end = feedback.next;
                 self.phase = Phase::Empty;
             }
-            Phase::Open if feedback.in_flight == 0 => self.phase = Phase::Empty,
+            Phase::Open if feedback.in_flight == 0 && !config.keep_idle => self.phase = Phase::Empty,
             _ => {}
         }
         Advice::Continue

@@ -1,4 +1,5 @@
-//! NDP's path list: packets take a flow's paths in an order drawn anew for each pass, and leave out those on which they fare badly.
+//! NDP's path list: packets take each of a flow's paths once per pass, in an order drawn anew for each pass, and leave out those on which they fare
+//! badly.
 
 use netloom_transport::{Cause, Feedback};
 use netloom_units::Invalid;
@@ -11,16 +12,19 @@ use super::runs::Runs;
 use crate::header::Advice;
 use crate::tag::Tag;
 
-/// A path per packet: all of a list, in a random order that is drawn anew after each pass through it (Handley et al., NDP, SIGCOMM'17, sec. 3.1).
-/// The list is what the selector says for the flow's first packets. After a pass those paths are left out for the next one of whose packets a
-/// larger share was trimmed than `penalty` times that of all paths, or of which more are unanswered than that many times the mean and one (a
-/// link is slow, or cut). Each further penalty of the same path lasts twice as long as the one before, until it fares no worse than the others. At the NIC.
+/// A path per packet: each of a list once, in a random order that is drawn anew for each pass through it (Handley et al., NDP, SIGCOMM'17, sec. 3.1;
+/// strategy `perm` of csg-htsim, `sim/datacenter/main_ndp.cpp`). The list holds the paths between the flow's two ends, each once: the labels of a tree
+/// that lead over different links, the layers that connect the two, their k shortest paths. Entropy values are told apart by their numbers alone, as a
+/// NIC does not know where switches' hashes send them. A list is made when its flow begins. After a pass those paths are left out for the next one of
+/// whose packets a larger share was trimmed than `penalty` times that of all paths, or of which more are unanswered than that many times the mean and one
+/// (a link is slow, or cut). Each further penalty of the same path lasts twice as long as the one before, until it fares no worse than the others. At the
+/// NIC.
 ///
 /// The paper says that such outliers are left out temporarily, not how far out they have to be, nor how long.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PathList {
-    /// Paths in the list.
+    /// Most paths in the list: a random selection where there are more between the flow's two ends, all of them where there are fewer.
     pub paths: u32,
     /// How many times worse than the mean a path fares that is left out.
     pub penalty: f64,
@@ -59,14 +63,12 @@ struct Path {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
     paths: Vec<Path>,
-    /// Packets for which the selector was asked.
-    asked: u32,
     /// The present pass: indices of paths, the next one last.
     pass: Vec<u16>,
 }
 
 impl Memory {
-    /// The place of a path in the list. In it they stand as they were drawn, mostly one number after the other.
+    /// The place of a path in the list. In it they stand by their numbers, mostly one after the other.
     fn find(&mut self, tag: Tag) -> Option<&mut Path> {
         let guess = tag.bits().wrapping_sub(self.paths.first()?.tag.bits()) as usize;
         let place = match self.paths.get(guess) {
@@ -127,23 +129,25 @@ impl Runs for PathList {
         false
     }
 
+    fn lists(&self) -> Option<u32> {
+        Some(self.paths)
+    }
+
+    fn list(&self, memory: &mut Memory, tags: &[Tag]) {
+        let path = |&tag| Path { tag, whole: 0, trimmed: 0, unanswered: 0, out: 0, penalty: 0 };
+        memory.paths = tags.iter().map(path).collect();
+    }
+
     fn again(&self, memory: &mut Memory, random: &mut impl Rng) -> Option<Tag> {
-        if memory.asked < self.paths {
-            memory.asked += 1;
-            return None;
-        }
-        if memory.pass.is_empty() {
+        if memory.pass.is_empty() && !memory.paths.is_empty() {
             memory.begin_pass(self.penalty, random);
         }
         memory.pass.pop().map(|place| memory.paths[usize::from(place)].tag)
     }
 
     fn takes(&self, memory: &mut Memory, tag: Tag) {
-        match memory.find(tag) {
-            Some(path) => path.unanswered += 1,
-            None => {
-                memory.paths.push(Path { tag, whole: 0, trimmed: 0, unanswered: 1, out: 0, penalty: 0 });
-            }
+        if let Some(path) = memory.find(tag) {
+            path.unanswered += 1;
         }
     }
 
@@ -174,25 +178,23 @@ mod tests {
     use crate::testing::ack;
     use netloom_units::Time;
 
-    /// A flow whose selector says 10, 11, 12, …
+    /// A flow with paths 10, 11, 12, …
     struct Flow {
         list: PathList,
         memory: Memory,
         random: Pcg64Mcg,
-        drawn: u32,
     }
 
     impl Flow {
         fn new(paths: u32) -> Self {
             let list = PathList { paths, ..PathList::default() };
-            Flow { memory: list.open(), list, random: Pcg64Mcg::seed_from_u64(7), drawn: 9 }
+            let mut memory = list.open();
+            list.list(&mut memory, &(10..10 + paths).map(Tag::label).collect::<Vec<_>>());
+            Flow { memory, list, random: Pcg64Mcg::seed_from_u64(7) }
         }
 
         fn send(&mut self) -> u32 {
-            let tag = self.list.again(&mut self.memory, &mut self.random).unwrap_or_else(|| {
-                self.drawn += 1;
-                Tag::label(self.drawn)
-            });
+            let tag = self.list.again(&mut self.memory, &mut self.random).unwrap();
             self.list.takes(&mut self.memory, tag);
             tag.bits()
         }
@@ -222,13 +224,14 @@ mod tests {
     fn each_pass_takes_every_path_once_in_another_order() {
         let mut flow = Flow::new(8);
         let passes: Vec<Vec<u32>> = (0..4).map(|_| flow.run(8, 0, None)).collect();
-        assert_eq!(passes[0], (10..18).collect::<Vec<_>>(), "as the selector says");
+        let in_order: Vec<_> = (10..18).collect();
         for pass in &passes {
             let mut sorted = pass.clone();
             sorted.sort_unstable();
-            assert_eq!(sorted, passes[0]);
+            assert_eq!(sorted, in_order);
         }
-        assert!(passes[1] != passes[2] && passes[2] != passes[3]);
+        assert!(passes[0] != in_order, "the first pass is in random order, too");
+        assert!(passes.windows(2).all(|two| two[0] != two[1]));
     }
 
     #[test]

@@ -25,6 +25,14 @@ pub(crate) trait Runs: Clone {
     /// begins its first run.
     fn continues(&self, run: &mut Self::Run, now: Time, payload: u32) -> bool;
 
+    /// At a NIC, how many paths at most it wants to know when a flow begins; none: it knows no paths.
+    fn lists(&self) -> Option<u32> {
+        None
+    }
+
+    /// A flow begins that has these paths, each once.
+    fn list(&self, _: &mut Self::Run, _: &[Tag]) {}
+
     /// At a NIC, the path of the run that begins now; none: the selector chooses.
     fn again(&self, _: &mut Self::Run, _: &mut impl Rng) -> Option<Tag> {
         None

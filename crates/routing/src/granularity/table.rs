@@ -13,7 +13,7 @@ use crate::tag::Tag;
 #[derive(Clone, Debug)]
 struct Kept<R> {
     hop: Hop,
-    /// The tag with which it started.
+    /// The tag that it would have without any decision.
     initial: Tag,
     decisions: Decisions,
     run: R,
@@ -60,10 +60,14 @@ impl<G: Runs> Table<G> {
         self.flows.see(flow, now).map(|kept| kept.hop)
     }
 
-    /// A flow starts on a path.
-    pub(crate) fn begin(&mut self, flow: FlowRef, hop: Hop) {
-        let (initial, run) = (hop.tag, self.granularity.open());
-        self.flows.insert(flow, Time::ZERO, Kept { hop, initial, decisions: Decisions::default(), run });
+    /// A flow starts on a path, which was drawn if there is one that flows take otherwise, its `home`.
+    pub(crate) fn begin(&mut self, flow: FlowRef, hop: Hop, home: Option<Tag>) {
+        let (initial, run) = (home.unwrap_or(hop.tag), self.granularity.open());
+        let mut decisions = Decisions::default();
+        if home.is_some() {
+            decisions.count(hop.tag != initial);
+        }
+        self.flows.insert(flow, Time::ZERO, Kept { hop, initial, decisions, run });
     }
 
     /// The flow takes a path, beginning with a packet seen now.
@@ -90,6 +94,16 @@ impl<G: Runs> Table<G> {
         let Table { granularity, flows, shared } = self;
         if let Some(kept) = flows.get_mut(flow) {
             granularity.expect(&mut kept.run, shared, hops, rtt);
+        }
+    }
+
+    pub(crate) fn lists(&self) -> Option<u32> {
+        self.granularity.lists()
+    }
+
+    pub(crate) fn list(&mut self, flow: FlowRef, paths: &[Tag]) {
+        if let Some(kept) = self.flows.get_mut(flow) {
+            self.granularity.list(&mut kept.run, paths);
         }
     }
 

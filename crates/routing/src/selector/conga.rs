@@ -22,9 +22,9 @@ use super::kind::{Facts, Kindred, Place};
 use super::random::{Draw, below};
 
 /// The least congested path between two leaf switches, as the flow's first switch knows by its own ports' rate estimators and by what the last
-/// one has told; if equal, the path of the flow's packets before, otherwise a random one. Alizadeh et al., CONGA, SIGCOMM'14. On trees of any
-/// number of levels: a path is a label, and its congestion that of its worst link between the two leaves. ACKs go by the
-/// header's hash and carry what the leaves tell each other.
+/// one has told. Alizadeh et al., CONGA, SIGCOMM'14. On trees of any number of levels: a path is a label, and its congestion that of its worst link
+/// between the two leaves. ACKs go by the header's hash. The defaults are the paper's; the preset `conga-rdma` is what ConWeave's public code does
+/// (`src/point-to-point/model/conga-routing.cc` of its ns-3 fork), where that differs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Conga {
@@ -34,17 +34,96 @@ pub struct Conga {
     pub bits: u8,
     /// What a leaf has been told of a path counts for so long, then the path is thought idle.
     pub ageing: Time,
+    /// Which packets ports count.
+    pub counts: Counts,
+    /// Whether a link's congestion is at most 2^bits − 1, which a link in full use has. If not, it is at most 63: where packets count as they join the
+    /// queue, a port to which more is sent than it can carry is told from one in full use. Then networks may have 1,023 paths between two leaves.
+    pub capped: bool,
+    /// Which packets carry what leaves tell each other.
+    pub feedback: Feedback,
+    /// Which path a packet tells of.
+    pub order: Order,
+    /// So many paths that follow each other are compared, from a random one on; absent, or where there are fewer: all. ConWeave's public code has 4.
+    pub candidates: Option<u32>,
+    /// Whether a flow whose path is among the least congested keeps it. If not, one of these is drawn.
+    pub keeps: bool,
+}
+
+/// Which packets count in a port's rate estimate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Counts {
+    /// All, when their transmission begins.
+    #[default]
+    Sent,
+    /// Data between two leaves, when the switch has decided on the port: what a packet carries of its link includes the packet itself.
+    Routed,
+}
+
+/// Which packets carry what leaves tell each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Feedback {
+    /// Data, ACKs and whatever else hosts send.
+    #[default]
+    All,
+    /// Data only.
+    Data,
+}
+
+/// Of which path a packet tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// The next in turn, and first those whose congestion has changed since it was told.
+    #[default]
+    ChangedFirst,
+    /// A random one of those by which something has come within `ageing`.
+    Random,
 }
 
 impl Default for Conga {
     /// The paper's.
     fn default() -> Self {
-        Conga { estimator: Estimator::default(), bits: 3, ageing: Time::from_ms(10) }
+        Conga {
+            estimator: Estimator::default(),
+            bits: 3,
+            ageing: Time::from_ms(10),
+            counts: Counts::default(),
+            capped: true,
+            feedback: Feedback::default(),
+            order: Order::default(),
+            candidates: None,
+            keeps: true,
+        }
     }
 }
 
-/// Labels are below this.
-const LABELS: u32 = (1 << 12) - 1;
+/// How a label and a congestion share 16 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Bits of a label.
+    label_bits: u32,
+}
+
+impl Layout {
+    /// The label that says that there is none; others are below it.
+    const fn none(self) -> u16 {
+        (1 << self.label_bits) - 1
+    }
+
+    /// The greatest congestion.
+    const fn most(self) -> u8 {
+        ((1u32 << (u16::BITS - self.label_bits)) - 1) as u8
+    }
+}
+
+impl Conga {
+    /// How what leaves write on packets is put into bits.
+    pub fn layout(&self) -> Layout {
+        Layout { label_bits: if self.capped { 12 } else { 10 } }
+    }
+}
 
 /// Most bits of a congestion.
 const MOST_BITS: u8 = 4;
@@ -71,17 +150,17 @@ pub struct Marking {
 
 impl Marking {
     /// As it is written in a packet.
-    pub fn bits(self) -> u32 {
-        let report = self.report.unwrap_or(Report { label: LABELS as u16, congestion: 0 });
-        let half = |label: u16, congestion: u8| u32::from(label) | u32::from(congestion) << 12;
+    pub fn bits(self, layout: Layout) -> u32 {
+        let report = self.report.unwrap_or(Report { label: layout.none(), congestion: 0 });
+        let half = |label: u16, congestion: u8| u32::from(label) | u32::from(congestion) << layout.label_bits;
         half(self.label, self.congestion) | half(report.label, report.congestion) << 16
     }
 
     /// As it is read from a packet.
-    pub fn from_bits(bits: u32) -> Self {
-        let half = |bits: u32| (bits as u16 & LABELS as u16, (bits >> 12) as u8 & ((1 << MOST_BITS) - 1));
+    pub fn from_bits(bits: u32, layout: Layout) -> Self {
+        let half = |bits: u32| (bits as u16 & layout.none(), ((bits as u16) >> layout.label_bits) as u8);
         let ((label, congestion), (told, how)) = (half(bits), half(bits >> 16));
-        let report = (u32::from(told) < LABELS).then_some(Report { label: told, congestion: how });
+        let report = (told < layout.none()).then_some(Report { label: told, congestion: how });
         Marking { label, congestion, report }
     }
 }
@@ -111,6 +190,35 @@ struct Seen {
 struct Path {
     congestion: u8,
     is_told: bool,
+    /// When something last came by it.
+    at: Time,
+}
+
+impl Seen {
+    /// The next path in turn, and those first that have changed since they were told.
+    fn next_changed(&mut self) -> Option<Report> {
+        let Seen { paths, untold, turn } = self;
+        let is_next = |place: &usize| paths[*place].is_some_and(|path| *untold == 0 || !path.is_told);
+        let first = *turn % paths.len().max(1);
+        let place = (first..paths.len()).chain(0..first).find(is_next)?;
+        *turn = place + 1;
+        let path = paths[place].as_mut()?;
+        *untold -= usize::from(!path.is_told);
+        path.is_told = true;
+        Some(Report { label: place as u16, congestion: path.congestion })
+    }
+
+    /// One of the paths by which something has come since then.
+    fn any(&self, since: Time, random: &mut impl Rng) -> Option<Report> {
+        let known = |(label, path): (u16, &Option<Path>)| {
+            path.filter(|path| path.at >= since).map(|path| Report { label, congestion: path.congestion })
+        };
+        let known = || (0u16..).zip(&self.paths).filter_map(known);
+        match known().count() {
+            0 => None,
+            count => known().nth(below(count, random)),
+        }
+    }
 }
 
 impl Leaf {
@@ -132,7 +240,11 @@ impl Leaf {
     ) -> u16 {
         let told = self.to.get(&last);
         let (mut best, mut least, mut ties) = (0, u8::MAX, 0);
-        for label in 0..paths.clamp(1, LABELS) as u16 {
+        let paths = paths.clamp(1, u32::from(self.config.layout().none()));
+        let compared = self.config.candidates.map_or(paths, |candidates| candidates.min(paths));
+        let first = if compared < paths { below((paths - compared) as usize + 1, random) as u32 } else { 0 };
+        let before = before.filter(|_| self.config.keeps);
+        for label in first as u16..(first + compared) as u16 {
             let told = told.and_then(|told| told.get(usize::from(label)));
             let remote = told.map_or(0, |&(congestion, until)| if now < until { congestion } else { 0 });
             let congestion = local(label).max(remote);
@@ -151,12 +263,12 @@ impl Leaf {
 
     /// The congestion of a link, rounded down, from its utilisation in 65,536ths.
     pub(crate) fn rounded(&self, utilisation: u64) -> u8 {
-        let most = (1 << self.config.bits) - 1;
-        (utilisation >> (16 - self.config.bits)).min(most) as u8
+        let most = if self.config.capped { (1 << self.config.bits) - 1 } else { self.config.layout().most() };
+        (utilisation >> (16 - self.config.bits)).min(u64::from(most)) as u8
     }
 
     /// A data packet has come from leaf `first`.
-    pub(crate) fn see(&mut self, first: u32, marking: Marking) {
+    pub(crate) fn see(&mut self, first: u32, marking: Marking, now: Time) {
         let Seen { paths, untold, .. } = self.from.entry(first).or_default();
         let label = usize::from(marking.label);
         if paths.len() <= label {
@@ -164,30 +276,26 @@ impl Leaf {
         }
         let congestion = marking.congestion;
         match &mut paths[label] {
-            Some(path) if path.congestion == congestion => {}
+            Some(path) if path.congestion == congestion => path.at = now,
             Some(path) => {
                 *untold += usize::from(path.is_told);
-                *path = Path { congestion, is_told: false };
+                *path = Path { congestion, is_told: false, at: now };
             }
             new => {
                 *untold += 1;
-                *new = Some(Path { congestion, is_told: false });
+                *new = Some(Path { congestion, is_told: false, at: now });
             }
         }
     }
 
-    /// What a packet tells to the leaf where it goes: of the paths from there the next in turn, those first that have changed since they were
-    /// told.
-    pub(crate) fn report(&mut self, last: u32) -> Option<Report> {
-        let Seen { paths, untold, turn } = self.from.get_mut(&last)?;
-        let is_next = |place: &usize| paths[*place].is_some_and(|path| *untold == 0 || !path.is_told);
-        let first = *turn % paths.len().max(1);
-        let place = (first..paths.len()).chain(0..first).find(is_next)?;
-        *turn = place + 1;
-        let path = paths[place].as_mut()?;
-        *untold -= usize::from(!path.is_told);
-        path.is_told = true;
-        Some(Report { label: place as u16, congestion: path.congestion })
+    /// What a packet tells to the leaf where it goes of a path from there.
+    pub(crate) fn report(&mut self, last: u32, now: Time, random: &mut impl Rng) -> Option<Report> {
+        let (order, ageing) = (self.config.order, self.config.ageing);
+        let seen = self.from.get_mut(&last)?;
+        match order {
+            Order::ChangedFirst => seen.next_changed(),
+            Order::Random => seen.any(now.saturating_sub(ageing), random),
+        }
     }
 
     /// Leaf `first` has told something of the paths to it.
@@ -216,7 +324,8 @@ impl Kindred for Conga {
         self.estimator.check()?;
         let bits = (1..=MOST_BITS).contains(&self.bits);
         Invalid::unless(bits, "bits", format!("1 to {MOST_BITS}"), self.bits)?;
-        Invalid::unless(self.ageing > Time::ZERO, "ageing", "more than 0", self.ageing)
+        Invalid::unless(self.ageing > Time::ZERO, "ageing", "more than 0", self.ageing)?;
+        self.candidates.map_or(Ok(()), |candidates| Invalid::at_least("candidates", candidates, 1))
     }
 }
 
@@ -240,10 +349,65 @@ mod tests {
         for report in
             [None, Some(Report { label: 4094, congestion: 15 }), Some(Report { label: 0, congestion: 0 })]
         {
-            let marking = Marking { label: 77, congestion: 7, report };
-            assert_eq!(Marking::from_bits(marking.bits()), marking);
+            let (layout, marking) = (Conga::default().layout(), Marking { label: 77, congestion: 7, report });
+            assert_eq!(Marking::from_bits(marking.bits(layout), layout), marking);
+            assert_eq!(Marking::from_bits(Marking::default().bits(layout), layout), Marking::default());
         }
-        assert_eq!(Marking::from_bits(Marking::default().bits()), Marking::default());
+        let layout = Conga { capped: false, ..Conga::default() }.layout();
+        for report in [None, Some(Report { label: 1022, congestion: 63 })] {
+            let marking = Marking { label: 1022, congestion: 63, report };
+            assert_eq!(Marking::from_bits(marking.bits(layout), layout), marking);
+        }
+    }
+
+    #[test]
+    fn congestion_without_a_cap_tells_an_overloaded_port_from_a_busy_one() {
+        let leaf = Leaf::new(&Conga { capped: false, ..Conga::default() });
+        assert_eq!([65_536, 90_000, 200_000, 9_000_000].map(|parts| leaf.rounded(parts)), [8, 10, 24, 63]);
+    }
+
+    /// Eight paths of which the last is best: it is among four that follow each other for one of five beginnings.
+    #[test]
+    fn a_few_paths_that_follow_each_other_are_compared() {
+        let leaf = Leaf::new(&Conga { candidates: Some(4), ..Conga::default() });
+        let mut random = Pcg64Mcg::new(1);
+        let mut hits = [0u32; 8];
+        for _ in 0..5000 {
+            let label = leaf.choose(OTHER, 8, None, |label| 7 - label as u8, Time(0), &mut random);
+            hits[usize::from(label)] += 1;
+        }
+        assert_eq!(hits[..3], [0; 3]);
+        // Six standard deviations of a binomial(5000, 1/5).
+        assert!(hits[3..].iter().all(|hits| hits.abs_diff(1000) < 170), "{hits:?}");
+    }
+
+    #[test]
+    fn a_flow_draws_among_the_best_paths_where_it_does_not_keep_its_own() {
+        let leaf = Leaf::new(&Conga { keeps: false, ..Conga::default() });
+        let mut random = Pcg64Mcg::new(1);
+        let left = (0..1000)
+            .filter(|_| leaf.choose(OTHER, 4, Some(2), |_| 0, Time(0), &mut random) != 2)
+            .count();
+        assert!((670..830).contains(&left), "{left}");
+    }
+
+    #[test]
+    fn a_random_path_that_is_not_stale_is_told_of() {
+        let config = Conga { order: Order::Random, ageing: Time(1000), ..Conga::default() };
+        let (mut leaf, mut random) = (Leaf::new(&config), Pcg64Mcg::new(1));
+        leaf.see(OTHER, marking(0, 4), Time(0));
+        leaf.see(OTHER, marking(3, 2), Time(500));
+        leaf.see(OTHER, marking(5, 1), Time(900));
+        let mut told = |now| {
+            let mut labels: Vec<_> =
+                (0..60).map(|_| leaf.report(OTHER, Time(now), &mut random).map(|told| told.label)).collect();
+            labels.sort_unstable();
+            labels.dedup();
+            labels
+        };
+        assert_eq!(told(1000), [Some(0), Some(3), Some(5)]);
+        assert_eq!(told(1001), [Some(3), Some(5)]);
+        assert_eq!(told(1901), [None]);
     }
 
     #[test]
@@ -291,26 +455,29 @@ mod tests {
 
     #[test]
     fn paths_are_told_in_turn_and_first_those_that_have_changed() {
-        let (mut leaf, _) = leaf();
-        assert_eq!(leaf.report(OTHER), None);
+        let (mut leaf, mut random) = leaf();
+        assert_eq!(leaf.report(OTHER, Time(0), &mut random), None);
         for (label, congestion) in [(0, 4), (1, 1), (3, 2)] {
-            leaf.see(OTHER, marking(label, congestion));
+            leaf.see(OTHER, marking(label, congestion), Time(0));
         }
-        let tell = |leaf: &mut Leaf| leaf.report(OTHER).map(|told| (told.label, told.congestion)).unwrap();
+        let mut tell = |leaf: &mut Leaf| {
+            leaf.report(OTHER, Time(0), &mut random).map(|told| (told.label, told.congestion)).unwrap()
+        };
         assert_eq!([0; 4].map(|_| tell(&mut leaf)), [(0, 4), (1, 1), (3, 2), (0, 4)]);
         // Path 1 is next, but only path 3 has changed; path 0 comes as it was.
-        leaf.see(OTHER, marking(3, 6));
-        leaf.see(OTHER, marking(0, 4));
+        leaf.see(OTHER, marking(3, 6), Time(0));
+        leaf.see(OTHER, marking(0, 4), Time(0));
         assert_eq!([0; 3].map(|_| tell(&mut leaf)), [(3, 6), (0, 4), (1, 1)]);
         // A path that changes twice is told once, as it is.
-        leaf.see(OTHER, marking(1, 5));
-        leaf.see(OTHER, marking(1, 2));
+        leaf.see(OTHER, marking(1, 5), Time(0));
+        leaf.see(OTHER, marking(1, 2), Time(0));
         assert_eq!([0; 2].map(|_| tell(&mut leaf)), [(1, 2), (3, 6)]);
     }
 
     #[test]
     fn numbers_without_meaning_are_refused_by_field() {
         let refusal = |config: Conga| config.check().unwrap_err().to_string();
+        assert!(refusal(Conga { candidates: Some(0), ..Conga::default() }).starts_with("candidates"));
         assert!(refusal(Conga { bits: 5, ..Conga::default() }).starts_with("bits: expected 1 to 4, found 5"));
         assert!(refusal(Conga { ageing: Time::ZERO, ..Conga::default() }).starts_with("ageing"));
         let estimator = Estimator { discount: 0.0, ..Estimator::default() };

@@ -1,7 +1,7 @@
 //! Adaptive routing by local queues.
 
 use netloom_topology::PortId;
-use netloom_units::Invalid;
+use netloom_units::{Bytes, Invalid, Time};
 use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,11 @@ pub struct LeastLoaded {
     pub by: By,
     /// How ports measure that rate.
     pub estimator: Estimator,
+    /// Queues count in levels: those shorter than the first of these are alike, those at least as long as the first and shorter than the second, and so on.
+    /// csg-htsim's `ecmp_ar` has levels of 5, 10 and 20% of a queue (`BaseQueue::quantized_queuesize` in `sim/queue.cpp`). None: to the byte.
+    pub levels: Vec<Bytes>,
+    /// A queue that was looked at so lately is not looked at again: what it was then counts. csg-htsim's `ecmp_ar` has 100 ns.
+    pub refresh: Time,
 }
 
 /// What counts as load.
@@ -68,18 +73,76 @@ fn pick(by: By, ports: &[PortId], view: &mut impl View, random: &mut impl Rng) -
     best
 }
 
-/// Ports are looked at anew each time.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Looks(By);
+/// How ports are looked at.
+#[derive(Clone, Debug)]
+pub(crate) struct Looks {
+    by: By,
+    /// Only where queues are not looked at anew each time, and to the byte.
+    coarse: Option<Coarse>,
+}
+
+/// Queues by levels, as they were a while ago.
+#[derive(Clone, Debug)]
+struct Coarse {
+    levels: Box<[u64]>,
+    refresh: Time,
+    /// By port, the level and when it was looked at.
+    seen: Vec<Option<(Time, u64)>>,
+}
+
+/// What a switch knows of its ports through such looks.
+struct Levels<'a, V> {
+    coarse: &'a mut Coarse,
+    view: &'a mut V,
+    now: Time,
+}
+
+impl<V: View> View for Levels<'_, V> {
+    fn load(&mut self, port: PortId) -> u64 {
+        let Levels { coarse: Coarse { levels, refresh, seen }, view, now } = self;
+        let place = usize::from(port);
+        if seen.len() <= place {
+            seen.resize(place + 1, None);
+        }
+        match seen[place] {
+            Some((at, level)) if *now <= at + *refresh && *refresh > Time::ZERO => level,
+            _ => {
+                let bytes = view.load(port);
+                let below = |levels: &[u64]| levels.partition_point(|&level| level <= bytes) as u64;
+                let level = if levels.is_empty() { bytes } else { below(levels) };
+                seen[place] = Some((*now, level));
+                level
+            }
+        }
+    }
+
+    fn utilisation(&mut self, port: PortId) -> u64 {
+        self.view.utilisation(port)
+    }
+
+    fn rate(&self, port: PortId) -> u64 {
+        self.view.rate(port)
+    }
+}
 
 impl Kindred for LeastLoaded {
     type State = Looks;
 
     fn state(&self, _: Place) -> Looks {
-        Looks(self.by)
+        let is_coarse = !self.levels.is_empty() || self.refresh > Time::ZERO;
+        let levels = self.levels.iter().map(|level| level.0).collect();
+        let coarse = is_coarse.then_some(Coarse { levels, refresh: self.refresh, seen: Vec::new() });
+        Looks { by: self.by, coarse }
     }
 
     fn check(&self) -> Result<(), Invalid> {
+        let rises = self.levels.windows(2).all(|two| two[0] < two[1]) && self.levels.first() != Some(&Bytes(0));
+        Invalid::unless(rises, "levels", "sizes above 0, each above the one before", format!("{:?}", self.levels))?;
+        let has_queues = self.by != By::Rate;
+        let (levels, refresh) = (self.levels.is_empty(), self.refresh == Time::ZERO);
+        let expected = "nothing with by = \"rate\", which looks at no queues";
+        Invalid::unless(has_queues || levels, "levels", expected, "a value")?;
+        Invalid::unless(has_queues || refresh, "refresh", expected, self.refresh)?;
         self.estimator.check()
     }
 }
@@ -87,7 +150,11 @@ impl Kindred for LeastLoaded {
 impl Choose for Looks {
     #[inline]
     fn pick(&mut self, question: Question<'_>, view: &mut impl View, random: &mut impl Rng) -> usize {
-        pick(self.0, question.candidates.ports, view, random)
+        let ports = question.candidates.ports;
+        match &mut self.coarse {
+            None => pick(self.by, ports, view, random),
+            Some(coarse) => pick(self.by, ports, &mut Levels { coarse, view, now: question.now }, random),
+        }
     }
 }
 
@@ -135,5 +202,38 @@ mod tests {
         assert!(choices(By::Queue).iter().all(|place| [1, 3].contains(place)));
         assert!(choices(By::Rate).iter().all(|&place| place == 2));
         assert!(choices(By::Both).iter().all(|&place| place == 3));
+    }
+
+    #[test]
+    fn queues_of_a_level_are_alike_and_count_as_they_were_when_they_were_looked_at() {
+        let levels: Vec<Bytes> = [3600, 7200, 14_400].map(Bytes).to_vec();
+        let config = LeastLoaded { levels, refresh: Time(100), ..LeastLoaded::default() };
+        let mut coarse = config.state(Place { stride: 1 }).coarse.unwrap();
+        let mut loads = [0u64; 4];
+        let level = |coarse: &mut Coarse, loads: [u64; 4], port: u16, now: u64| {
+            Levels { coarse, view: &mut Loads(|port| loads[usize::from(port)]), now: Time(now) }.load(port)
+        };
+        for (bytes, of) in [(0, 0), (3599, 0), (3600, 1), (7199, 1), (7200, 2), (14_399, 2), (14_400, 3), (99_999, 3)] {
+            loads[0] = bytes;
+            coarse.seen.clear();
+            assert_eq!(level(&mut coarse, loads, 0, 5), of, "{bytes}");
+        }
+        loads = [0, 20_000, 0, 0];
+        assert_eq!((level(&mut coarse, loads, 1, 500), level(&mut coarse, loads, 2, 520)), (3, 0));
+        loads = [0, 0, 20_000, 0];
+        assert_eq!((level(&mut coarse, loads, 1, 600), level(&mut coarse, loads, 2, 600)), (3, 0), "as before");
+        assert_eq!((level(&mut coarse, loads, 1, 601), level(&mut coarse, loads, 2, 601)), (0, 0));
+        assert_eq!(level(&mut coarse, loads, 2, 621), 3);
+    }
+
+    #[test]
+    fn levels_without_meaning_are_refused_by_field() {
+        let refusal = |config: LeastLoaded| config.check().unwrap_err().field;
+        let levels = |levels: &[u64]| levels.iter().copied().map(Bytes).collect();
+        assert_eq!(refusal(LeastLoaded { levels: levels(&[5, 5]), ..LeastLoaded::default() }), "levels");
+        assert_eq!(refusal(LeastLoaded { levels: levels(&[0, 5]), ..LeastLoaded::default() }), "levels");
+        let rate = LeastLoaded { by: By::Rate, ..LeastLoaded::default() };
+        assert_eq!(refusal(LeastLoaded { levels: levels(&[5]), ..rate.clone() }), "levels");
+        assert_eq!(refusal(LeastLoaded { refresh: Time(5), ..rate }), "refresh");
     }
 }

@@ -1,39 +1,128 @@
 //! The next in turn.
 
+use netloom_units::Invalid;
+use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::kind::{Choose, Facts, Kindred, Place, Question};
+use super::random::below;
 use crate::header::View;
 use rand::Rng;
+use rand::seq::SliceRandom;
 
-/// One candidate after the other. At a switch, one turn for all packets it forwards. At a NIC, path labels in turn from a random
-/// first one per flow, as Presto's shadow MACs (He et al., SIGCOMM'15): on a tree, switches read the label's digits as up
+/// One candidate after the other. At a switch, one turn for all packets it forwards, from a random candidate on. At a NIC, path labels in turn from a
+/// random first one per flow, as Presto's shadow MACs (He et al., SIGCOMM'15): on a tree, switches read the label's digits as up
 /// ports, so consecutive labels visit every path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct RoundRobin {}
+pub struct RoundRobin {
+    /// At switches: candidates come in a random order, which is drawn anew after so many rounds. csg-htsim's `ecmp_rr` has 5
+    /// (`sim/datacenter/fat_tree_switch.cpp`, `FatTreeSwitch::getNextHop`), and so has the preset `spray-round-robin`. Absent: by number, always, so that
+    /// switches that are in step stay so.
+    pub reshuffle: Option<u32>,
+}
 
 /// Whose turn it is at one switch.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Turn(u32);
+pub(crate) struct Turn {
+    reshuffle: Option<u32>,
+    /// Packets since the order was drawn; none before the first one.
+    turn: Option<u32>,
+    /// By set of candidates, the order in which they come, if it is a random one.
+    orders: FxHashMap<u32, Box<[u16]>>,
+}
 
 impl Kindred for RoundRobin {
     type State = Turn;
 
     fn state(&self, _: Place) -> Turn {
-        Turn::default()
+        Turn { reshuffle: self.reshuffle, ..Turn::default() }
     }
 
     fn facts(&self) -> Facts {
         Facts { works_at_nic: true, ..Facts::default() }
     }
+
+    fn check(&self) -> Result<(), Invalid> {
+        self.reshuffle.map_or(Ok(()), |rounds| Invalid::at_least("reshuffle", rounds, 1))
+    }
 }
 
 impl Choose for Turn {
     #[inline]
-    fn pick(&mut self, question: Question<'_>, _: &mut impl View, _: &mut impl Rng) -> usize {
-        self.0 = self.0.wrapping_add(1);
-        self.0 as usize % question.candidates.ports.len()
+    fn pick(&mut self, question: Question<'_>, _: &mut impl View, random: &mut impl Rng) -> usize {
+        let (ports, set) = (question.candidates.ports.len(), question.candidates.set);
+        let Some(rounds) = self.reshuffle else {
+            let turn = self.turn.map_or_else(|| below(ports, random) as u32, |turn| turn.wrapping_add(1));
+            self.turn = Some(turn);
+            return turn as usize % ports;
+        };
+        let turn = self.turn.unwrap_or(0);
+        let is_due = u64::from(turn) >= u64::from(rounds) * ports as u64;
+        let order = self.orders.entry(set).or_default();
+        if is_due || order.is_empty() {
+            *order = (0..ports as u16).collect();
+            order.shuffle(random);
+        }
+        let turn = if is_due { 0 } else { turn };
+        self.turn = Some(turn + 1);
+        usize::from(order[turn as usize % ports])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::header::{Candidates, Carries, Header};
+    use crate::tag::Tag;
+    use crate::testing::Loads;
+    use netloom_units::Time;
+
+    const PORTS: [u16; 4] = [4, 5, 6, 7];
+
+    /// The ports of so many packets at a switch that draws from a seed.
+    fn ports(reshuffle: Option<u32>, packets: usize, seed: u128) -> Vec<usize> {
+        let mut state = RoundRobin { reshuffle }.state(Place { stride: 1 });
+        let mut random = rand_pcg::Pcg64Mcg::new(seed);
+        let header = Header {
+            src: 1,
+            dst: 2,
+            flow: 3,
+            tag: Tag::default(),
+            bytes: 100,
+            payload: 50,
+            hops: 1,
+            carries: Carries::Data,
+        };
+        let candidates = Candidates { ports: &PORTS, set: 0 };
+        let question = Question { header: &header, candidates, hash: 0, home: 0, now: Time(0) };
+        (0..packets).map(|_| state.pick(question, &mut Loads(|_| 0), &mut random)).collect()
+    }
+
+    #[test]
+    fn switches_begin_at_different_ports_and_go_on_in_order() {
+        let firsts: Vec<_> = (0..64)
+            .map(|seed| {
+                let taken = ports(None, 9, seed);
+                assert!(taken.windows(2).all(|two| two[1] == (two[0] + 1) % 4), "{taken:?}");
+                taken[0]
+            })
+            .collect();
+        assert!((0..4).all(|port| firsts.contains(&port)));
+    }
+
+    #[test]
+    fn every_round_takes_every_port_once_and_the_order_changes_after_as_many_rounds_as_are_asked_for() {
+        let taken = ports(Some(3), 4 * 3 * 20, 1);
+        let orders: Vec<_> = taken.chunks(4).collect();
+        for order in &orders {
+            let mut sorted = order.to_vec();
+            sorted.sort_unstable();
+            assert_eq!(sorted, [0, 1, 2, 3]);
+        }
+        let spells: Vec<_> = orders.chunks(3).collect();
+        assert!(spells.iter().all(|spell| spell[0] == spell[1] && spell[1] == spell[2]));
+        assert!(spells.windows(2).filter(|two| two[0] != two[1]).count() > 10);
     }
 }

@@ -2,9 +2,10 @@
 
 use netloom_engine::Scheduler;
 use netloom_record::{FlowRecord, GapRecord};
-use netloom_routing::{FlowKey, FlowRef, Tag};
+use netloom_routing::{FlowKey, FlowRef, Tag, TagSpace};
 use netloom_transport::{PathFacts, Sender};
 use netloom_units::memory::push_few;
+use netloom_units::random::Stream;
 use netloom_units::{Bytes, Time};
 use netloom_workload::{Action, HostWork, Message as Job};
 
@@ -12,6 +13,7 @@ use super::departures::{Departed, Departures};
 use super::{FIRST_OWN, Flow, Host, Sent};
 use crate::driven::Heard;
 use crate::model::{Message, World};
+use crate::path::distinct_labels;
 
 impl Host {
     pub(super) fn start_flows(
@@ -181,6 +183,11 @@ impl Host {
         let tags = || world.routes(now).tags(id, dst);
         let decider = self.decider.as_mut();
         let tag = decider.map(|decider| decider.begin(at, before, tags(), &mut self.random));
+        if let Some(decider) = &mut self.decider
+            && let Some(most) = decider.lists()
+        {
+            decider.list(at, &paths(world, (id, dst), now, most, &mut self.random));
+        }
         if let Some(decider) = self.decider.as_mut().filter(|decider| decider.expects()) {
             let path = world.idle_path(id, dst);
             // As round-trip times are corrected: by what serialisation added to the data packet's way.
@@ -321,5 +328,19 @@ impl Host {
                 }
             }
         }
+    }
+}
+
+/// At most `most` paths of a flow between two hosts that begins now.
+#[cold]
+#[inline(never)]
+fn paths(world: &World, (src, dst): (u32, u32), now: Time, most: u32, random: &mut Stream) -> Vec<Tag> {
+    let routes = world.routes(now);
+    match routes.tags(src, dst) {
+        TagSpace::Labels => {
+            let labels = distinct_labels(&world.network, routes.table(), (src, dst), most, random);
+            labels.into_iter().map(Tag::label).collect()
+        }
+        tags => tags.list(most, random),
     }
 }

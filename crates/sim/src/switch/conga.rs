@@ -3,7 +3,7 @@
 use netloom_engine::Scheduler;
 use netloom_fabric::{Packet, PacketKind};
 use netloom_routing::View;
-use netloom_routing::selector::conga::Marking;
+use netloom_routing::selector::conga::{Conga, Counts, Feedback, Marking};
 use netloom_topology::PortId;
 use netloom_units::Time;
 
@@ -15,14 +15,17 @@ impl Switch {
     /// The way of a packet, and what it carries from leaf to leaf.
     pub(super) fn lead(
         &mut self,
+        config: &Conga,
         world: &World,
         id: u32,
         now: Time,
         packet: &mut Packet,
         out: &mut impl Scheduler<Message>,
     ) -> PortId {
+        let layout = config.layout();
         let (is_first, is_last) = (is_edge_of(world, id, packet.src), is_edge_of(world, id, packet.dst));
-        let (is_data, tells) = (packet.kind.is_data(), tells(packet.kind));
+        let is_data = packet.kind.is_data();
+        let tells = tells(packet.kind) && (is_data || config.feedback == Feedback::All);
         // Between two hosts of one leaf there is nothing to choose and nothing to tell.
         if is_first && is_last {
             return self.choose_specially(world, id, now, packet, out);
@@ -31,15 +34,18 @@ impl Switch {
         let mut marking = match is_first {
             true if is_data => self.mark(world, id, now, packet, out),
             true if tells => {
-                let report = self.decider.report_to(table.edge_of(packet.dst));
+                let Switch { decider, draws, .. } = self;
+                let report = decider.report_to(table.edge_of(packet.dst), now, draws);
                 Marking { report, ..Marking::default() }
             }
-            _ => Marking::from_bits(packet.tag),
+            // Hosts' own tags are no markings.
+            true => Marking::default(),
+            false => Marking::from_bits(packet.tag, layout),
         };
         if is_last && tells {
             let first = table.edge_of(packet.src);
             if is_data {
-                self.decider.see_marking(first, marking);
+                self.decider.see_marking(first, marking, now);
             }
             if let Some(report) = marking.report {
                 self.decider.hear_report(first, report, now);
@@ -50,10 +56,13 @@ impl Switch {
         let port = self.choose_specially(world, id, now, packet, out);
         if is_data && !is_last {
             let Switch { ports, .. } = self;
+            if config.counts == Counts::Routed {
+                ports.count_routed(port, now, packet.size);
+            }
             let utilisation = PortsAt { ports, world, id, now, reports: None, out }.utilisation(port);
             marking = self.decider.raise(marking, utilisation);
         }
-        packet.tag = marking.bits();
+        packet.tag = marking.bits(layout);
         port
     }
 

@@ -2,18 +2,41 @@
 #![allow(dead_code, unreachable_pub)]
 
 use netloom_fabric::{Ecn, Qcn};
-use netloom_routing::{Placement, Routing, preset};
+use netloom_routing::granularity::flowcut::Flowcut;
+use netloom_routing::selector::drill::{Drill, Load, Per};
+use netloom_routing::selector::least_loaded::LeastLoaded;
+use netloom_routing::selector::round_robin::RoundRobin;
+use netloom_routing::{Granularity, Placement, Routing, Selector, preset};
 use netloom_transport::NicQueue;
-use netloom_units::Bytes;
+use netloom_units::{Bytes, Time};
 use proptest::prelude::*;
 
-/// Every preset at every place where it may stand, by the preset's name.
+/// Every preset at every place where it may stand, and variants that no preset has, by the preset's name.
 pub fn all() -> Vec<(&'static str, Routing)> {
     let places = [Placement::Nic, Placement::Ingress, Placement::Switch];
     let presets = preset::PRESETS
         .iter()
-        .flat_map(|preset| places.map(|placement| (preset.name, Routing { placement, ..preset.routing() })));
+        .map(|preset| (preset.name, preset.routing()))
+        .chain(variants())
+        .flat_map(|(name, routing)| places.map(|placement| (name, Routing { placement, ..routing.clone() })));
     presets.filter(|(_, routing)| routing.check().is_ok()).collect()
+}
+
+/// Options of which presets have other values.
+fn variants() -> Vec<(&'static str, Routing)> {
+    let routing = |name: &str| preset::find(name).unwrap().routing();
+    let selecting = |name: &'static str, selector| (name, Routing { selector, ..routing(name) });
+    let drill = Drill { samples: 3, memory: 2, per: Per::Candidates, load: Load::Queued };
+    let levels = [2000, 8000, 30_000].map(Bytes).to_vec();
+    let coarse = LeastLoaded { levels, refresh: Time::from_ns(300), ..LeastLoaded::default() };
+    let kept = Granularity::Flowcut(Flowcut { keep_idle: true, ..Flowcut::default() });
+    vec![
+        selecting("drill", Selector::Drill(drill)),
+        selecting("adaptive", Selector::LeastLoaded(coarse)),
+        selecting("spray-round-robin", Selector::RoundRobin(RoundRobin { reshuffle: None })),
+        selecting("spray-round-robin", Selector::RoundRobin(RoundRobin { reshuffle: Some(1) })),
+        ("flowcut-nic", Routing { granularity: kept, ..routing("flowcut-nic") }),
+    ]
 }
 
 /// The congestion points that a scheme needs, eager to notify; none if it listens to none.
