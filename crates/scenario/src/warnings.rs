@@ -284,9 +284,10 @@ fn unfinished(summary: &Summary) -> Option<String> {
 /// A scheme that never had anything to choose. One switch has no paths to choose from, and a function of the header decides nothing.
 fn no_decision(scenario: &Scenario, switches: u32, summary: &Summary) -> Option<String> {
     let (decisions, routing) = (&summary.totals.decisions, &scenario.routing);
-    // What a NIC draws for a whole flow is the flow's first path.
-    let draws_once =
-        routing.placement == Placement::Nic && matches!(routing.granularity, Granularity::Flow(_));
+    // What a NIC draws for a whole flow is the flow's first path, and a decision only where paths have numbers.
+    let draws_once = routing.placement == Placement::Nic
+        && matches!(routing.granularity, Granularity::Flow(_))
+        && !matches!(routing.selector, Selector::KShortest(_) | Selector::Layer(_));
     let is_idle = !routing.selector.is_static()
         && !draws_once
         && switches > 1
@@ -295,7 +296,7 @@ fn no_decision(scenario: &Scenario, switches: u32, summary: &Summary) -> Option<
     is_idle.then(|| {
         let selectors: Vec<&str> = decisions.keys().map(String::as_str).collect();
         let reason = match scenario.routing.placement {
-            Placement::Nic => "no flow was given another path than its first",
+            Placement::Nic => "no flow was given another path than its first, or had several",
             Placement::Ingress | Placement::Switch => "no packet had several ways to go",
         };
         format!("routing: {} took no decision: {reason}", selectors.join(", "))
@@ -615,12 +616,14 @@ mod tests {
 
     #[test]
     fn a_scheme_without_a_choice_is_named() {
-        let with = |spines: u32| {
-            format!(
-                "topology = {{ kind = \"leaf-spine\", leaves = 4, spines = {spines}, hosts_per_leaf = 4 }}\nrouting = \"spray\"\nworkload = {{ size = \"64KiB\" }}\n"
-            )
-        };
-        check(&with(1), &with(2), "routing: random took no decision");
+        for (scheme, named) in [("spray", "random"), ("k-shortest", "k-shortest")] {
+            let with = |spines: u32| {
+                format!(
+                    "topology = {{ kind = \"leaf-spine\", leaves = 4, spines = {spines}, hosts_per_leaf = 4 }}\nrouting = \"{scheme}\"\nworkload = {{ size = \"64KiB\" }}\n"
+                )
+            };
+            check(&with(1), &with(2), &format!("routing: {named} took no decision"));
+        }
         assert_eq!(
             warnings("topology = { kind = \"crossbar\", hosts = 4 }\nworkload = { size = \"64KiB\" }\n"),
             Vec::<String>::new()

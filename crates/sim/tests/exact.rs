@@ -229,3 +229,50 @@ fn cut_through_stores_what_comes_more_slowly_than_it_could_leave() {
     let expected = at_200g(4160) * 4 + at_200g(128) * 2 + at_200g(4160) + Time::from_us(4);
     assert_eq!(fct(flow), expected);
 }
+
+/// Both the leaf's and the aggregation switch's choice count; on the way down there is none.
+#[test]
+fn a_flow_has_the_decisions_of_its_nic_and_of_all_switches() {
+    let network = fat_tree(4);
+    let plan = || messages(&network, &[(0, 15, 100 * 4096, 0), (1, 2, 50 * 4096, 0), (4, 5, 30 * 4096, 0)]);
+    for (name, expected) in [
+        ("ecmp", [0, 0, 0]),
+        ("d-mod-k", [0, 0, 0]),
+        ("spray", [200, 50, 0]),
+        ("adaptive", [200, 50, 0]),
+        ("letflow", [2, 1, 0]),
+        ("conga", [1, 1, 0]),
+        ("flowcut-ingress", [1, 1, 0]),
+        ("spray-nic", [100, 50, 30]),
+        ("k-shortest", [1, 1, 0]),
+    ] {
+        let records = run(network.clone(), free(name), plan());
+        let taken: Vec<_> = records.flows.iter().map(|flow| flow.decisions).collect();
+        assert_eq!(taken, expected, "{name}");
+        let deviating: u64 = records.flows.iter().map(|flow| flow.deviations).sum();
+        let total = records.totals.decisions.values().next().unwrap();
+        assert_eq!((taken.iter().sum::<u64>(), deviating), (total.taken, total.deviated), "{name}");
+        assert!(records.flows.iter().all(|flow| flow.deviations <= flow.decisions));
+    }
+}
+
+/// A short last packet would overtake the one before it on any other port.
+#[test]
+fn a_lone_flow_stays_on_one_path_under_drill() {
+    use netloom_routing::selector::drill::{Drill, Load};
+    let network = leaf_spine(2, 8, 1);
+    let reordered = |load| {
+        (0..40u64)
+            .filter(|&seed| {
+                let mut config = SimConfig { seed, ..free("drill") };
+                config.routing.selector = Selector::Drill(Drill { load, ..Drill::default() });
+                let records = run(network.clone(), config, messages(&network, &[(0, 1, 9 * 4096 + 100, 0)]));
+                let flow = &records.flows[0];
+                assert!(load == Load::Queued || fct(flow) == flow.idle_fct && flow.path_changes == 0);
+                flow.ooo_packets > 0
+            })
+            .count()
+    };
+    assert_eq!(reordered(Load::Waiting), 0);
+    assert!(reordered(Load::Queued) > 10);
+}

@@ -360,3 +360,34 @@ fn a_trimmed_packet_makes_its_flow_take_another_layer() {
     let (with, without) = (decisions(true), decisions(false));
     assert!(with.0 > 2 * without.0 && with.1 > 2 * without.1, "{with:?} {without:?}");
 }
+
+/// Seventeen passes over the paths to a host of another leaf, one of which is cut or not: each path takes as many packets.
+#[test]
+fn a_pass_over_a_path_list_takes_every_path_once() {
+    let shapes = [leaf_spine(2, 4, 1), fat_tree(4)];
+    for (network, seed) in shapes.iter().flat_map(|network| (0..8u64).map(move |seed| (network, seed))) {
+        let last = network.hosts() - 1;
+        for cut in [None, Some(("s0", network.neighbour(network.edge_switch(0), 1)))] {
+            let cut = cut.filter(|_| network.hosts() == 2);
+            let mut config = SimConfig { seed, routing: scheme("path-list").routing, ..ndp("ndp", 400) };
+            let spine = cut.map(|(leaf, spine)| (leaf, network.node_name(spine)));
+            if let Some((from, to)) = &spine {
+                let ends = ChannelEnds { from: (*from).into(), to: to.clone(), parallel: 0 };
+                config.faults = vec![Fault::Cut(Cut { channels: vec![ends], ..Cut::default() })];
+            }
+            let paths = if spine.is_some() { 3 } else { 4 };
+            let flow = Message::new(last, Bytes(17 * paths * MTU), Time(0));
+            let records = run(network.clone(), config, Plan::of_messages(network.hosts(), [(0, flow)]));
+            assert_eq!(records.flows[0].packets, 17 * paths);
+            // What comes to the last switch before the destination's, or to the destination's itself.
+            let tier = if network.hosts() == 2 { "leaf-spine" } else { "agg-core" };
+            let used: Vec<u64> = records
+                .channels
+                .iter()
+                .filter(|channel| &*channel.tier == tier && channel.packets > 0 && channel.bytes > 17 * MTU)
+                .map(|channel| channel.packets)
+                .collect();
+            assert_eq!(used, vec![17; 2 * paths as usize], "{} {spine:?} {seed}", network.name());
+        }
+    }
+}

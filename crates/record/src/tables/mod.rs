@@ -14,7 +14,7 @@ use self::by_column::{ByColumn, CHUNK};
 pub use self::by_column::{TableColumn, Values};
 pub(crate) use self::column::Names;
 use self::column::{Column, Name, Optional, Plain};
-use crate::halves::{PacketHalf, Passage, ReceiverHalf, SenderHalf, WindowHalf};
+use crate::halves::{PacketHalf, Passage, ReceiverHalf, SenderHalf, SwitchHalf, WindowHalf};
 use crate::packets::{FlowPacketRecord, LatencyRecord, TraceRecord};
 use crate::records::{
     ChannelRecord, FlowRecord, FlowSampleRecord, FlowletRecord, GapRecord, PartRecord, Records, SampleRecord,
