@@ -17,6 +17,7 @@ studies! {
     fig_9_permutation_with_failures: "permutation-failures",
     fig_10_all_to_all: "all-to-all",
     fig_11_tapered_tree: "tapered",
+    many_flows_per_nic: "many-flows",
     the_options_of_draining: "draining",
     table_iv_drain_time: "table-iv",
 }

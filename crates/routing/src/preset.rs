@@ -85,7 +85,7 @@ fn ugal(config: ugal::Ugal) -> Routing {
 }
 
 const FLOW: Granularity = Granularity::Flow(flow::Flow {});
-const PACKET: Granularity = Granularity::Packet(packet::Packet {});
+const PACKET: Granularity = Granularity::Packet(packet::Packet { control: false });
 
 /// Every preset, in the order in which `netloom list` shows them.
 pub const PRESETS: &[Preset] = &[
@@ -116,11 +116,12 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "spray-round-robin",
-        doc: "Packet spraying in turn: every switch takes the next port per packet, in a random order that it draws anew every five rounds, as csg-htsim's \
-              ecmp_rr.",
+        doc: "Packet spraying in turn: every switch takes the next port per packet, ACKs included, in a random order that it draws anew every five \
+              rounds: csg-htsim's ecmp_rr.",
         expand: || {
             let in_turn = round_robin::RoundRobin { reshuffle: Some(5) };
-            scheme(Placement::Switch, PACKET, Selector::RoundRobin(in_turn))
+            let packets = Granularity::Packet(packet::Packet { control: true });
+            scheme(Placement::Switch, packets, Selector::RoundRobin(in_turn))
         },
     },
     Preset {

@@ -248,6 +248,15 @@ impl Routing {
         )?;
         let by_sender = format!("\"{}\" is chosen by the sender", selector.name());
         decides(nic || !selector.facts().at_nic_only, Placement::Nic, &by_sender)?;
+        if let Granularity::Packet(packet) = granularity {
+            let decides = self.placement == Placement::Switch
+                && matches!(
+                    selector,
+                    Selector::Random(_) | Selector::RoundRobin(_) | Selector::LeastLoaded(_) | Selector::Drill(_)
+                );
+            let expected = "false, or placement \"switch\" with \"random\", \"round-robin\", \"least-loaded\" or \"drill\": others decide on data only;";
+            Invalid::unless(decides || !packet.control, "granularity.control", expected, "true")?;
+        }
         if let Selector::RoundRobin(in_turn) = selector {
             let rounds = in_turn.reshuffle.filter(|_| nic);
             let expected = "nothing at the NIC, where path labels come by number;";
@@ -320,6 +329,22 @@ mod tests {
         for preset in preset::PRESETS {
             assert_eq!(preset.routing().check(), Ok(()), "{}", preset.name);
         }
+    }
+
+    #[test]
+    fn options_of_switches_are_refused_elsewhere() {
+        let mut scheme = preset::find("spray-round-robin").unwrap().routing();
+        assert_eq!(scheme.check(), Ok(()));
+        scheme.placement = Placement::Nic;
+        assert_eq!(scheme.check().unwrap_err().field, "granularity.control");
+        scheme.granularity = Granularity::Packet(Default::default());
+        assert_eq!(scheme.check().unwrap_err().field, "selector.reshuffle");
+        let mut scheme = preset::find("valiant").unwrap().routing();
+        scheme.granularity = Granularity::Packet(crate::granularity::packet::Packet { control: true });
+        assert_eq!(scheme.check().unwrap_err().field, "granularity.control");
+        let mut scheme = preset::find("flowcut").unwrap().routing();
+        scheme.granularity = Granularity::Flowcut(Flowcut { keep_idle: true, ..Flowcut::default() });
+        assert_eq!(scheme.check().unwrap_err().field, "granularity.keep_idle");
     }
 
     #[test]

@@ -163,6 +163,7 @@ impl Decider {
             matches!(scheme.selector, Selector::Random(_)),
         );
         let at_first = scheme.placement == Placement::Ingress;
+        let decides_control = matches!(&scheme.granularity, Granularity::Packet(packet) if packet.control);
         let data = match (scheme.placement, &scheme.selector) {
             (Placement::Nic, Selector::RoundRobin(_)) => Role::Label,
             _ if scheme.labels_at_first() => Role::Label,
@@ -172,13 +173,15 @@ impl Decider {
             (Placement::Ingress, _) => Role::RunAtFirst,
             (Placement::Switch, selector) if selector.is_static() => Role::Static,
             // With one hash, so that nobody asks each packet which it is.
-            (Placement::Switch, _) if per_packet && random_port && scheme.hash == HashFunction::Mix => {
+            (Placement::Switch, _)
+                if per_packet && random_port && scheme.hash == HashFunction::Mix && !decides_control =>
+            {
                 Role::Spray
             }
             (Placement::Switch, _) if per_packet => Role::Packet,
             (Placement::Switch, _) => Role::Run,
         };
-        let control = if data == Role::Static { Role::Static } else { Role::Hash };
+        let control = if data == Role::Static || decides_control { data } else { Role::Hash };
         // Switch AR's notifications tell the switches on all ways about the congestion.
         let notification = if scheme.selector.uncongested().is_some() { Role::Scatter } else { control };
         let limits = limits(scheme);
@@ -357,7 +360,10 @@ impl Decider {
             Role::Label => mod_k::place(header.tag.bits(), self.stride, ports.len()),
             Role::Static => self.ask(&header, candidates, now, &mut view, random).0,
             Role::Scatter => below(ports.len(), random),
-            Role::Packet => self.decide(&header, candidates, now, &mut view, random),
+            Role::Packet if header.carries == Carries::Data => {
+                self.decide(&header, candidates, now, &mut view, random)
+            }
+            Role::Packet => self.ask(&header, candidates, now, &mut view, random).0,
             Role::PacketAtFirst if header.is_first() => {
                 let port = ports[self.decide(&header, candidates, now, &mut view, random)];
                 return Hop { port, tag: tags().another(header.tag, random) };

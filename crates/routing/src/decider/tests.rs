@@ -403,3 +403,23 @@ fn a_flow_leaves_the_path_of_a_cut_link_once_and_no_other() {
     assert_eq!([hear(first), hear(first)], [second; 2]);
     assert_ne!(hear(second), second);
 }
+
+#[test]
+fn control_packets_take_turns_with_data_where_that_is_asked_for_and_count_as_no_decisions() {
+    let ports = |control: bool| {
+        let mut switch = Place::switch("spray-round-robin");
+        switch.scheme.granularity = Granularity::Packet(crate::granularity::packet::Packet { control });
+        let mut random = Pcg64Mcg::new(5);
+        switch.decider = Decider::of_switch(&switch.scheme, 1, true, false, &mut random);
+        let ack = Header { carries: Carries::Control, ..header(9, 0) };
+        let taken: Vec<_> = (0..4)
+            .map(|_| (switch.route(&header(3, 0), Time(0)), switch.route(&ack, Time(0))))
+            .collect();
+        assert_eq!(switch.decider.decisions.taken, 4);
+        taken
+    };
+    let alike = ports(true);
+    assert_eq!((alike[0], alike[1]), (alike[2], alike[3]), "two rounds of four");
+    assert!(alike[0].0 != alike[1].0 && alike[0].1 != alike[1].1);
+    assert!(ports(false).windows(2).all(|two| two[0].1 == two[1].1), "by the hash");
+}

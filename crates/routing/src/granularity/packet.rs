@@ -9,7 +9,12 @@ use super::runs::Runs;
 /// One decision per packet. Packets of a flow overtake each other wherever paths differ in delay.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Packet {}
+pub struct Packet {
+    /// Whether the selector also decides on the ports of ACKs and other control packets, which go by their header's hash otherwise. In csg-htsim every packet
+    /// is routed alike (`FatTreeSwitch::getNextHop`). At every switch, by the selectors `random`, `round-robin`, `least-loaded` and `drill`. Only what is
+    /// decided on data counts as a decision.
+    pub control: bool,
+}
 
 impl Runs for Packet {
     type Run = ();

@@ -3,6 +3,7 @@
 
 use netloom_fabric::{Ecn, Qcn};
 use netloom_routing::granularity::flowcut::Flowcut;
+use netloom_routing::granularity::packet::Packet;
 use netloom_routing::selector::drill::{Drill, Load, Per};
 use netloom_routing::selector::least_loaded::LeastLoaded;
 use netloom_routing::selector::round_robin::RoundRobin;
@@ -35,6 +36,8 @@ fn variants() -> Vec<(&'static str, Routing)> {
         selecting("adaptive", Selector::LeastLoaded(coarse)),
         selecting("spray-round-robin", Selector::RoundRobin(RoundRobin { reshuffle: None })),
         selecting("spray-round-robin", Selector::RoundRobin(RoundRobin { reshuffle: Some(1) })),
+        ("spray", Routing { granularity: Granularity::Packet(Packet { control: true }), ..routing("spray") }),
+        ("adaptive", Routing { granularity: Granularity::Packet(Packet { control: true }), ..routing("adaptive") }),
         ("flowcut-nic", Routing { granularity: kept, ..routing("flowcut-nic") }),
     ]
 }
