@@ -1,7 +1,7 @@
 //! Flows that ask before they send: requests in the place of the first window, and the PULLs that they are worth.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{FRESH, Flags, NO_INGRESS, Packet, PacketKind};
+use netloom_fabric::{Flags, NO_INGRESS, Packet, PacketKind};
 use netloom_routing::FlowKey;
 use netloom_units::Time;
 
@@ -55,7 +55,6 @@ impl Host {
                     kind: PacketKind::Request,
                     flags: Flags::new(flow.class, false),
                     ingress: NO_INGRESS,
-                    vc: FRESH,
                     ..Packet::EMPTY
                 };
                 *control_sent += 1;
