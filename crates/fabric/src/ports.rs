@@ -318,6 +318,10 @@ impl Ports {
     /// Room has been made in an output queue: what waited for it at an input goes on, and so does what waited behind that.
     #[cold]
     #[inline(never)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a node has at most 65,535 ports: NetworkBuilder::build"
+    )]
     fn move_in(&mut self, now: Time, rules: &Rules) {
         loop {
             let Ports { inputs: Some(inputs), ports, queues, .. } = self else { return };

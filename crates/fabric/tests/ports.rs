@@ -628,7 +628,8 @@ fn a_packet_is_marked_by_what_it_leaves_behind_as_it_starts() {
         }
         let mut node = Node::new(&fabric, 1, vec![spec(0), spec(1)]);
         for (seq, &(at, size, class)) in packets.iter().enumerate() {
-            let packet = Packet { ingress: 1, flags: Flags::new(class, false), vc: 0, ..data(seq as u32, size * 10) };
+            let trail = Trail::START.by(0);
+            let packet = Packet { ingress: 1, flags: Flags::new(class, false), trail, ..data(seq as u32, size * 10) };
             node.put(ns(at * 10 + 5), 0, packet);
         }
         node.advance(Time::MAX);

@@ -373,6 +373,7 @@ fn sim_problem(error: &SimError, document: &Node) -> Problem {
         SimError::Fault(error) => invalid_problem(error, "faults", document),
         SimError::Measure(error) => invalid_problem(error, "measure", document),
         SimError::Unreachable(reason) => located(document, "faults", "", reason),
+        SimError::TooFar(reason) => located(document, "topology", "", reason),
     }
 }
 

@@ -2,12 +2,10 @@
 
 mod common;
 
-use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use common::*;
 use netloom_fabric::{Ecn, Qcn};
-use netloom_record::Records;
 use netloom_sim::{SimConfig, Simulation};
 use netloom_transport::congestion::cubic::Cubic;
 use netloom_transport::congestion::dcqcn::Dcqcn;
@@ -21,20 +19,6 @@ const US: u64 = 1_000_000;
 
 /// 64 B of header on 4096 B of payload, 200 Gb/s.
 const PACKET: u64 = 166_400;
-
-/// A run, and how often the engine had something to do after its end.
-fn run_to_its_end(config: SimConfig, plan: Plan, hosts: u32) -> (Records, usize) {
-    let mut windows = Vec::new();
-    let observe = |progress: netloom_sim::RunProgress| {
-        windows.push(progress.time);
-        ControlFlow::Continue(())
-    };
-    let simulation = Simulation::new(crossbar(hosts), config, plan).unwrap();
-    let records = simulation.run_observed(1, observe).unwrap().records;
-    let end = records.totals.simulated + Time::from_us(10);
-    let late = windows.iter().filter(|&&time| time > end).count();
-    (records, late)
-}
 
 /// All send to the first host, which marks and notifies early.
 fn congested(congestion: Congestion) -> SimConfig {
@@ -67,7 +51,9 @@ fn no_timer_keeps_a_run_and_its_series_alive() {
         config.measure.sample_flows = Some(Time::from_ns(1));
         let network = crossbar(9);
         let began = Instant::now();
-        let (records, late) = run_to_its_end(config, plan(incast.clone(), &network, 1), 9);
+        let (records, late) = run_to_its_end(
+            Simulation::new(network.clone(), config, plan(incast.clone(), &network, 1)).unwrap(),
+        );
         assert!(began.elapsed() < Duration::from_secs(60), "{name}: {:?}", began.elapsed());
         assert!(records.totals.simulated < Time::from_ms(5), "{name}: {}", records.totals.simulated);
         assert!(late <= 2 * records.flows.len(), "{name}: {late} windows after the end");
@@ -86,7 +72,8 @@ fn idle_streams_set_no_timers() {
     let pattern = Pattern::Bernoulli(Bernoulli { load: 0.9, until: load, ..Bernoulli::default() });
     let config = congested(Congestion::Dcqcn(Dcqcn::default()));
     let network = crossbar(9);
-    let (records, late) = run_to_its_end(config, plan(pattern, &network, 1), 9);
+    let (records, late) =
+        run_to_its_end(Simulation::new(network.clone(), config, plan(pattern, &network, 1)).unwrap());
     assert!(records.flows.iter().any(|flow| flow.cnps > 0), "nothing was notified");
     assert!(late <= records.flows.len(), "{late} windows after the end");
 }

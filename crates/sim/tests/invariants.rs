@@ -3,7 +3,6 @@
 mod common;
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use common::interruptions::{interruptions, tell};
@@ -303,19 +302,6 @@ fn suit(config: &mut SimConfig) {
     if let Some(qcn) = schemes::qcn_for(&config.routing) {
         config.fabric.options.qcn = Some(qcn);
     }
-}
-
-/// A run, and how often the engine had something to do when it was over.
-fn run_to_its_end(simulation: Simulation) -> (Records, usize) {
-    let mut windows = Vec::new();
-    let observe = |progress: netloom_sim::RunProgress| {
-        windows.push(progress.time);
-        ControlFlow::Continue(())
-    };
-    let records = simulation.run_observed(1, observe).unwrap().records;
-    let end = records.totals.simulated + Time::from_us(10);
-    let late = windows.iter().filter(|&&time| time > end).count();
-    (records, late)
 }
 
 /// Series end with the run, and no channel was busier than it can be.

@@ -180,6 +180,7 @@ impl Ports {
 #[cold]
 #[inline(never)]
 #[expect(clippy::too_many_arguments, reason = "the parts of one departure")]
+#[expect(clippy::cast_possible_truncation, reason = "at most 65,535 ports, with at most 31 lanes each")]
 pub(super) fn lose(
     state: &mut Port,
     (index, lane): (usize, usize),

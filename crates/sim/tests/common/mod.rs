@@ -5,11 +5,12 @@ pub mod families;
 pub mod interruptions;
 pub mod schemes;
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use netloom_record::{FlowRecord, Records};
 use netloom_routing::preset;
-use netloom_sim::{SimConfig, Simulation};
+use netloom_sim::{RunProgress, SimConfig, Simulation};
 use netloom_topology::{
     BuildContext, Crossbar, FatTree, LeafSpine, Network, NetworkBuilder, NodeId, Topology,
 };
@@ -70,6 +71,19 @@ pub fn scheme(name: &str) -> SimConfig {
 
 pub fn run(network: Network, config: SimConfig, plan: Plan) -> Records {
     Simulation::new(network, config, plan).unwrap().run(1).unwrap().records
+}
+
+/// A run, and in how many windows the engine had something to do when it was over.
+pub fn run_to_its_end(simulation: Simulation) -> (Records, usize) {
+    let mut windows = Vec::new();
+    let observe = |progress: RunProgress| {
+        windows.push(progress.time);
+        ControlFlow::Continue(())
+    };
+    let records = simulation.run_observed(1, observe).unwrap().records;
+    let end = records.totals.simulated + Time::from_us(10);
+    let late = windows.iter().filter(|&&time| time > end).count();
+    (records, late)
 }
 
 pub fn fct(flow: &FlowRecord) -> Time {
