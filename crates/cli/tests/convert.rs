@@ -193,7 +193,7 @@ fn matrix() -> tempfile::TempDir {
 fn commands_of_htsim_become_scenarios_that_run() {
     let folder = matrix();
     let (at, tm) = (folder.path(), "-tm a.cm -nodes 16");
-    for (command, fields) in [
+    for (number, (command, fields)) in [
         (
             format!(
                 "./htsim_ndp -strat perm {tm} -q 8 -cwnd 30 -mtu 9000 -linkspeed 10000 -hop_latency 1 -end 100000 -seed 7"
@@ -205,7 +205,7 @@ fn commands_of_htsim_become_scenarios_that_run() {
                 "control_buffer = \"144000B\"",
                 "routing = { preset = \"path-list\", granularity = { paths = 4, penalty = 1e9 } }",
                 "transport.mtu = \"9000B\"",
-                "initial_window = 30",
+                "initial_window = 30, pace = 0.99 }",
                 "measure.until = \"100000us\"",
                 "seed = 7",
             ][..],
@@ -232,7 +232,7 @@ fn commands_of_htsim_become_scenarios_that_run() {
             &[
                 "transport.header = \"0B\"",
                 "fabric.buffer = \"396000B\"",
-                "kind = \"swift\", initial_window = 15",
+                "kind = \"swift\", initial_window = 15, hop_delay",
             ],
         ),
         (
