@@ -98,6 +98,9 @@ fn the_five_schemes_of_conweave_are_five_scenarios_that_run() {
         let columns: Vec<Vec<&str>> = flows.lines().map(|line| line.split(' ').collect()).collect();
         assert_eq!(columns.len(), 3);
         let long = columns.iter().find(|row| row[..2] == ["0", "2"]).unwrap();
+        // The folder is still an outcome, which may be replaced.
+        printed(folder.path(), &["run", "scenario.toml", "--quiet", "--out", "out", "--force"]);
+        assert!(!folder.path().join("out/fct.txt").exists());
         // 8320 ns and 104,800 bytes at 100 Gb/s.
         assert_eq!(long[2..6], ["10000", "100", "100000", "2000001000"]);
         assert_eq!(long[7], "16704");
@@ -114,7 +117,7 @@ fn losses_and_windows_are_those_of_the_configuration() {
     for field in [
         "transport.preset = \"irn\"",
         "window_bdp = 1.0",
-        "fabric.buffer = \"4.5MiB\"",
+        "fabric.buffer = \"4608KiB\"",
         "faults = [{ kind = \"cut\", channels = [{ from = \"4\", to = \"6\" }], from = \"2000100us\", reroute_after = \"0ps\" }, { kind = \"loss\"",
     ] {
         assert!(scenario.contains(field), "{field}\n{scenario}");
@@ -156,7 +159,7 @@ fn hpccs_configuration_runs() {
 fn mistakes_in_configurations_name_their_line() {
     let good = conweave(0, false);
     for (change, expected) in [
-        (("LB_MODE 0", "LB_MOD 0"), &["config.txt:12:1", "found \"LB_MOD\"", "did you mean `LB_MODE`?"][..]),
+        (("LB_MODE 0", "LB_MOD 0"), &["config.txt:11:1", "found \"LB_MOD\"", "did you mean `LB_MODE`?"][..]),
         (("LB_MODE 0", "LB_MODE 4"), &["LB_MODE: expected 0 (ECMP), 2 (DRILL)", "found 4"]),
         (("CC_MODE 1", "CC_MODE 10"), &["CC_MODE: HPCC-PINT has no counterpart"]),
         (("RATE_AI 40.0Mb/s", "RATE_AI fast"), &["RATE_AI: expected a rate such as 50Mb/s, found \"fast\""]),
@@ -190,7 +193,7 @@ fn matrix() -> tempfile::TempDir {
 fn commands_of_htsim_become_scenarios_that_run() {
     let folder = matrix();
     let (at, tm) = (folder.path(), "-tm a.cm -nodes 16");
-    for (command, fields) in [
+    for (number, (command, fields)) in [
         (
             format!(
                 "./htsim_ndp -strat perm {tm} -q 8 -cwnd 30 -mtu 9000 -linkspeed 10000 -hop_latency 1 -end 100000 -seed 7"
@@ -202,7 +205,7 @@ fn commands_of_htsim_become_scenarios_that_run() {
                 "control_buffer = \"144000B\"",
                 "routing = { preset = \"path-list\", granularity = { paths = 4, penalty = 1e9 } }",
                 "transport.mtu = \"9000B\"",
-                "initial_window = 30",
+                "initial_window = 30, pace = 0.99 }",
                 "measure.until = \"100000us\"",
                 "seed = 7",
             ][..],
@@ -229,7 +232,7 @@ fn commands_of_htsim_become_scenarios_that_run() {
             &[
                 "transport.header = \"0B\"",
                 "fabric.buffer = \"396000B\"",
-                "kind = \"swift\", initial_window = 15",
+                "kind = \"swift\", initial_window = 15, hop_delay",
             ],
         ),
         (
@@ -253,11 +256,14 @@ fn commands_of_htsim_become_scenarios_that_run() {
             format!("htsim_ndp_entry_modern {tm} -routing_sc flowlet -flowlet_value 1580000"),
             &["routing.placement = \"nic\"", "gap = \"1580000ps\""],
         ),
-    ] {
+    ]
+    .into_iter()
+    .enumerate()
+    {
         let words: Vec<&str> = std::iter::once("from-htsim").chain(command.split(' ')).collect();
         let (scenario, _) = printed(at, &words);
         assert!(fields.iter().all(|field| scenario.contains(field)), "{command}\n{scenario}");
-        runs(at, &scenario, &format!("out/{}", command.len()));
+        runs(at, &scenario, &format!("out/{number}"));
     }
     let (scenario, _) = printed(at, &["from-htsim", "htsim_tcp", "-nodes", "16", "-sub", "8", "COUPLED_INC"]);
     assert!(

@@ -30,7 +30,9 @@ const TRACE: &str = "trace.parquet";
 const PERFORMANCE: &str = "performance.json";
 /// Made from an outcome by `netloom report`; it goes with the outcome that it shows.
 const REPORT: &str = "report.html";
-const FILES: [&str; 16] = [
+/// Made from an outcome by `netloom fct`.
+const FCT: &str = "fct.txt";
+const FILES: [&str; 17] = [
     SCENARIO,
     SUMMARY,
     FLOWS,
@@ -47,6 +49,7 @@ const FILES: [&str; 16] = [
     TRACE,
     PERFORMANCE,
     REPORT,
+    FCT,
 ];
 
 /// Why an outcome cannot be written or read.

@@ -28,7 +28,7 @@ pub(crate) fn convert(command: &[String]) -> Result<Draft, Problem> {
         .ok_or_else(|| Problem::new("", "expected a command of htsim, found nothing"))?;
     let program = Program::named(name)?;
     let flags = Flags::read(program, words)?;
-    let mut converter = Converter { program, flags, draft: Draft::default() };
+    let mut converter = Converter { program, flags, draft: Draft::default(), queue: 0 };
     match program {
         Program::Tcp => converter.tcp()?,
         Program::Flowcut => converter.flowcut()?,
@@ -88,6 +88,8 @@ struct Converter {
     program: Program,
     flags: Flags,
     draft: Draft,
+    /// What `-q` says or stands for, in packets by `-mtu`.
+    queue: u64,
 }
 
 impl Converter {
@@ -101,13 +103,14 @@ impl Converter {
         let packet = self.packet(mtu)?;
         let tree = self.network(nodes)?;
         self.matrix("ps")?;
-        self.balancer(tree)?;
+        self.queue = self.queue(packet, tree)?;
+        self.balancer(packet, tree)?;
         match self.program {
             Program::Ndp => self.ndp(packet)?,
             Program::Roce => self.roce(packet)?,
             Program::Eqds => self.eqds(packet)?,
             Program::Swift => self.swift(packet)?,
-            _ => self.uec(packet, tree)?,
+            _ => self.uec(packet)?,
         }
         let end = self.flags.number::<f64>("-end")?.unwrap_or(match self.program {
             Program::Swift => 1200.0,
@@ -122,6 +125,24 @@ impl Converter {
         // A program with a matrix sends what that says.
         self.flags.take("-conns");
         Ok(())
+    }
+
+    /// The length of a queue in packets.
+    fn queue(&mut self, packet: Packet, tree: Option<Tree>) -> Result<u64, Problem> {
+        let products =
+            self.flags.number::<u64>("-queue_size_bdp_factor")?.filter(|&factor| factor > 0).unwrap_or(1);
+        let default = match self.program {
+            Program::Eqds => 35,
+            Program::Swift => 8,
+            // Of a tree in a file only the program knows the round-trip time.
+            Program::Uec => tree.map_or(0, |tree| products.saturating_mul(tree.product(packet))),
+            _ => 15,
+        };
+        let given = self.flags.number("-q")?;
+        if given.is_some() && self.program == Program::Roce {
+            self.draft.remark("-q: with PFC at the inputs outputs have no limit");
+        }
+        Ok(given.unwrap_or(default))
     }
 
     fn packet(&mut self, default: u64) -> Result<Packet, Problem> {

@@ -4,11 +4,11 @@ use netloom_scenario::Problem;
 use netloom_units::names::{shorten, suggest};
 
 use super::flags::Program;
-use super::{Converter, Tree, quoted, table};
+use super::{Converter, Packet, Tree, quoted, table};
 
 impl Converter {
     /// Who chooses paths: `-strat`.
-    pub(super) fn balancer(&mut self, tree: Option<Tree>) -> Result<(), Problem> {
+    pub(super) fn balancer(&mut self, packet: Packet, tree: Option<Tree>) -> Result<(), Problem> {
         const NAMES: [&str; 12] = [
             "perm",
             "rand",
@@ -81,7 +81,7 @@ impl Converter {
                 None
             }
             "ecmp_ar" => {
-                self.adaptive()?;
+                self.adaptive(packet)?;
                 None
             }
             "ecmp_host_ar" => {
@@ -109,7 +109,7 @@ impl Converter {
     }
 
     /// `ecmp_ar`: by load, per packet or for a while.
-    fn adaptive(&mut self) -> Result<(), Problem> {
+    fn adaptive(&mut self, packet: Packet) -> Result<(), Problem> {
         let gap = self.flags.number::<f64>("-ar_sticky_delta")?.unwrap_or(10.0);
         let per_packet =
             self.flags.word("-ar_granularity", if self.program == Program::Roce { "flow" } else { "packet" })
@@ -118,6 +118,11 @@ impl Converter {
         if method != "queue" {
             self.draft.remark(format!("-ar_method {method}: ports are compared by their queues"));
         }
+        // Queues in levels of 5, 10 and 20%, as they were up to 100 ns ago.
+        let bytes = self.queue.saturating_mul(packet.mtu);
+        let levels = [5, 10, 20].map(|share| quoted(&format!("{}B", bytes / 100 * share)));
+        let levels = format!("[{}]", levels.join(", "));
+        let fields = [("kind", quoted(&"least-loaded")), ("levels", levels), ("refresh", quoted(&"100ns"))];
         if per_packet {
             self.draft.text("routing.preset", "adaptive");
         } else {
@@ -125,6 +130,7 @@ impl Converter {
             self.draft.text("routing.granularity.gap", format!("{gap}us"));
             self.draft.remark("-ar_granularity flow: a flowlet takes the least loaded port, not another one with a probability of 1/2 if that is better");
         }
+        self.draft.set("routing.selector", table(&fields));
         Ok(())
     }
 }

@@ -3,13 +3,12 @@
 use netloom_scenario::Problem;
 use netloom_units::names::shorten;
 
-use super::{Converter, HEADER, Packet, Tree, no_tree, quoted, table};
+use super::{Converter, HEADER, Packet, no_tree, quoted, table};
 
 impl Converter {
     /// A queue of `-q` packets by `-mtu`, the one that is being sent counted in: what may wait beside it.
-    fn waiting(&mut self, packet: Packet, default: u64) -> Result<(u64, u64), Problem> {
-        let queue = self.flags.number::<u64>("-q")?.unwrap_or(default);
-        let bytes = queue.saturating_mul(packet.mtu);
+    fn waiting(&self, packet: Packet) -> Result<(u64, u64), Problem> {
+        let bytes = self.queue.saturating_mul(packet.mtu);
         match (bytes / packet.wire()).checked_sub(1) {
             Some(packets) if packets > 0 => Ok((bytes, packets * packet.wire())),
             _ => Err(Problem::new(
@@ -20,13 +19,13 @@ impl Converter {
     }
 
     /// Queues that trim, headers before data.
-    fn trimming(&mut self, packet: Packet, default: u64) -> Result<(), Problem> {
+    fn trimming(&mut self, packet: Packet) -> Result<(), Problem> {
         let kind = self.flags.word("-queue_type", "composite");
         if kind != "composite" {
             let message = format!("expected composite (queues that trim), found \"{}\"", shorten(&kind));
             return Err(Problem::new("-queue_type", message));
         }
-        let (bytes, waiting) = self.waiting(packet, default)?;
+        let (bytes, waiting) = self.waiting(packet)?;
         self.draft.text("fabric.buffer", format!("{waiting}B"));
         let fields = [
             ("kind", quoted(&"trimming")),
@@ -47,18 +46,9 @@ impl Converter {
     }
 
     pub(super) fn ndp(&mut self, packet: Packet) -> Result<(), Problem> {
-        self.trimming(packet, 15)?;
-        self.sizes("ndp", packet, HEADER);
-        let window = self.flags.number::<u64>("-cwnd")?.unwrap_or(15);
-        self.draft.set(
-            "transport.congestion",
-            table(&[("kind", quoted(&"pulls")), ("initial_window", window.to_string())]),
-        );
+        let asks = self.flags.has("-rts");
+        self.pulled(packet, 15, "0.99", asks)?;
         self.draft.remark("sizes of the matrix: htsim_ndp rounds them up to whole packets");
-        if self.flags.has("-oversubscribed_cc") {
-            self.draft
-                .remark("-oversubscribed_cc: receivers ask for a packet per packet, whatever is trimmed");
-        }
         // Only for strategies and queues that have no counterpart.
         for unused in ["-ecn_thresh", "-pfc_thresholds", "-ar_sticky_delta", "-ar_method", "-ar_granularity"]
         {
@@ -68,19 +58,42 @@ impl Converter {
     }
 
     pub(super) fn eqds(&mut self, packet: Packet) -> Result<(), Problem> {
-        self.trimming(packet, 35)?;
-        self.sizes("ndp", packet, HEADER);
-        let window = self.flags.number::<u64>("-cwnd")?.unwrap_or(50);
-        self.draft.set(
-            "transport.congestion",
-            table(&[("kind", quoted(&"pulls")), ("initial_window", window.to_string())]),
+        // A pull gives 4096 bytes, every 0.99 times of 4198 bytes.
+        self.pulled(packet, 50, "0.9856", false)?;
+        self.draft.remark(
+            "EQDS: receivers ask for packets as NDP's do; there they give credit by bytes, and one ACK answers up to 16,384 bytes",
         );
-        self.draft.remark("EQDS: receivers ask for packets as NDP's do; there they give credit by bytes, and one ACK answers up to 16,384 bytes");
+        Ok(())
+    }
+
+    /// Receivers that ask for packets, at a share of their link's rate.
+    fn pulled(&mut self, packet: Packet, window: u64, pace: &str, asks: bool) -> Result<(), Problem> {
+        self.trimming(packet)?;
+        self.sizes("ndp", packet, HEADER);
+        let window = self.flags.number::<u64>("-cwnd")?.unwrap_or(window);
+        let mut fields = vec![
+            ("kind", quoted(&"pulls")),
+            ("initial_window", window.to_string()),
+            ("pace", pace.to_owned()),
+        ];
+        if asks {
+            fields.push(("request_to_send", "true".to_owned()));
+        }
+        self.draft.set("transport.congestion", table(&fields));
         if self.flags.has("-oversubscribed_cc") {
             self.draft
                 .remark("-oversubscribed_cc: receivers ask for a packet per packet, whatever is trimmed");
         }
         Ok(())
+    }
+
+    /// Queues for data and ACKs together that drop a tenth of what comes into their last three packets.
+    fn dropping(&mut self, waiting: u64) {
+        self.draft.text("fabric.buffer", format!("{waiting}B"));
+        self.draft.set("fabric.control_priority", false);
+        let random = table(&[("probability", "0.1".to_owned()), ("packets", "3".to_owned())]);
+        self.draft.set("fabric.queue", table(&[("kind", quoted(&"tail-drop")), ("random", random)]));
+        self.draft.set("transport.reliability.sack", false);
     }
 
     pub(super) fn roce(&mut self, packet: Packet) -> Result<(), Problem> {
@@ -118,23 +131,24 @@ impl Converter {
         self.draft.set("fabric.flow_control", table(&fields));
         self.sizes("roce", packet, HEADER);
         self.draft.text("transport.congestion", "none");
-        if self.flags.take("-q").is_some() {
-            self.draft.remark("-q: with PFC at the inputs outputs have no limit");
-        }
         Ok(())
     }
 
     pub(super) fn swift(&mut self, packet: Packet) -> Result<(), Problem> {
-        let (_, waiting) = self.waiting(packet, 8)?;
-        self.draft.text("fabric.buffer", format!("{waiting}B"));
-        self.draft.remark("queues drop their tail; there a packet in ten of those that meet the last three places is dropped, too");
+        let (_, waiting) = self.waiting(packet)?;
         self.sizes("tcp", packet, 40);
+        self.dropping(waiting);
         self.draft.text("transport.rto_min", "100us");
+        self.draft.text("transport.rto_initial", "1ms");
         let window = self.flags.number::<u64>("-cwnd")?.unwrap_or(15);
-        self.draft.set(
-            "transport.congestion",
-            table(&[("kind", quoted(&"swift")), ("initial_window", window.to_string())]),
-        );
+        // Its copies of a route count no hops, and its windows of less than two packets count as one.
+        let fields = [
+            ("kind", quoted(&"swift")),
+            ("initial_window", window.to_string()),
+            ("hop_delay", quoted(&"0ps")),
+            ("fs_whole_packets", "true".to_owned()),
+        ];
+        self.draft.set("transport.congestion", table(&fields));
         if let Some(subflows) = self.flags.number::<u64>("-subflows")? {
             self.draft.set("transport.subflows", subflows);
         }
@@ -172,10 +186,11 @@ impl Converter {
         self.draft.set("workload", table(&[("kind", quoted(&"permutation")), ("size", quoted(&"1000GB"))]));
         self.draft.text("measure.until", "4s");
         self.draft.text("routing.preset", "ecmp");
-        let packet = Packet { mtu: 1500, payload: 1500, header: 0 };
-        self.draft.text("fabric.buffer", format!("{}B", 7 * packet.wire()));
-        self.draft.remark("queues drop their tail; there a packet in ten of those that meet the last three places is dropped, too");
+        // A SYN has a byte, and is a header here.
+        let packet = Packet { mtu: 1500, payload: 1499, header: 1 };
         self.sizes("tcp", packet, 40);
+        self.dropping(7 * packet.wire());
+        self.draft.set("transport.congestion.initial_ssthresh", 100);
         self.draft.set("transport.handshake", true);
         self.draft.text("transport.rto_min", "250ms");
         self.draft.text("transport.rto_initial", "3s");
@@ -200,7 +215,7 @@ impl Converter {
         Ok(())
     }
 
-    pub(super) fn uec(&mut self, packet: Packet, tree: Option<Tree>) -> Result<(), Problem> {
+    pub(super) fn uec(&mut self, packet: Packet) -> Result<(), Problem> {
         if self.flags.has("-disable_trim") {
             return Err(Problem::new(
                 "-disable_trim",
@@ -216,11 +231,7 @@ impl Converter {
             );
             return Err(Problem::new("-sender_cc_algo", message));
         }
-        let products =
-            self.flags.number::<u64>("-queue_size_bdp_factor")?.filter(|&factor| factor > 0).unwrap_or(1);
-        // Of a tree in a file only the program knows the round-trip time.
-        let queue = tree.map_or(0, |tree| products * tree.product(packet));
-        self.trimming(packet, queue)?;
+        self.trimming(packet)?;
         self.sizes("ndp", packet, HEADER);
         let window = self.flags.number::<u64>("-cwnd")?.filter(|&window| window > 0);
         let congestion = match (receiver_only, window) {
