@@ -145,11 +145,11 @@ impl ChannelFaults {
     }
 }
 
-/// The same spells in order of time, those that overlap or touch as one.
-pub fn apart(mut spells: Vec<(Time, Time)>) -> Vec<(Time, Time)> {
-    spells.sort_unstable();
+/// The same intervals in order of time, those that overlap or touch as one.
+pub fn apart(mut intervals: Vec<(Time, Time)>) -> Vec<(Time, Time)> {
+    intervals.sort_unstable();
     let mut apart: Vec<(Time, Time)> = Vec::new();
-    for (from, until) in spells {
+    for (from, until) in intervals {
         match apart.last_mut() {
             Some(last) if from <= last.1 => last.1 = last.1.max(until),
             _ => apart.push((from, until)),

@@ -301,7 +301,7 @@ impl Faults {
         self.is_losing || self.has_error_rates
     }
 
-    /// Refuses what the rest of the run cannot bear: a cut for good in a run without an end, in which flows that nobody can serve would be repeated
+    /// Refuses what the rest of the run cannot bear: a cut for good in a run without an end, in which flows that no link can serve would be repeated
     /// for ever.
     pub(crate) fn check(&self, until: Option<Time>) -> Result<(), Invalid> {
         if let Some(index) = self.endless.filter(|_| until.is_none()) {
@@ -362,8 +362,8 @@ impl Faults {
     ) -> impl Iterator<Item = (PortId, Time, Time)> {
         let ports = (0..).zip(if self.cuts.is_empty() { &[] } else { network.ports(node) });
         ports.flat_map(|(port, &channel)| {
-            let spells = apart(of(&self.cuts, channel).to_vec());
-            spells.into_iter().map(move |(from, until)| (port, from, until))
+            let cuts = apart(of(&self.cuts, channel).to_vec());
+            cuts.into_iter().map(move |(from, until)| (port, from, until))
         })
     }
 
@@ -375,7 +375,7 @@ impl Faults {
     /// From when on nothing about the network changes any more, as far as that is before the end of time.
     pub(crate) fn last_change(&self) -> Time {
         let cuts = self.cuts.values().flatten().flat_map(|&(from, until)| [from, until]);
-        let routes = self.withdrawals.iter().flat_map(|spell| [spell.from, spell.until]);
+        let routes = self.withdrawals.iter().flat_map(|withdrawal| [withdrawal.from, withdrawal.until]);
         cuts.chain(routes).filter(|&instant| instant < END_OF_TIME).max().unwrap_or(Time::ZERO)
     }
 

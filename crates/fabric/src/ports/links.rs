@@ -1,15 +1,15 @@
 //! Links that are cut and repaired, and lose packets, under flow control.
 //!
 //! A link that goes down takes what its two ends know of each other with it, as a real one does: PAUSE frames and credits on their way, pauses
-//! that hold, credits that are left. When it comes up again, an input buffer that still has its neighbour paused says so once more
-//! (a switch's buffer manager asks for a pause as long as the buffer is above its threshold, whatever the link does), and a sender
+//! that hold, credits that are left. When it comes up again, an input buffer that still has its neighbour paused sends another PAUSE frame
+//! (a switch's buffer manager requests a pause as long as the buffer is above its threshold, whatever the link does), and a sender
 //! under credits gets credit for the room that the buffer at the other end then has (InfiniBand's counters of what was sent and received begin
 //! at zero when a link is initialised, and the first flow control packet says how much more may come: IBTA Specification 1.2.1, 7.9.4).
 //!
 //! A packet that is lost at random on a link under credits gives its room back when it would have arrived: InfiniBand's receivers learn from
 //! the sender how much it has sent, and count what they have not got as received (there, too).
 //!
-//! Both ends are told of cuts and repairs by their nodes, which set timers for them: what is thrown away leaves input buffers of other
+//! The nodes at both ends set timers for cuts and repairs, and call the functions below: what is thrown away leaves input buffers of other
 //! ports at that moment.
 
 use netloom_units::Time;

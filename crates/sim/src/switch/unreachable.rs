@@ -48,7 +48,7 @@ impl Told {
         })
     }
 
-    /// Whether sources are told of what waits at a port whose link is cut from this instant on.
+    /// Whether what waits at a port whose link is cut from this instant on goes back to its sources.
     fn begins(&self, port: PortId, cut: Time) -> bool {
         self.cuts.iter().any(|&(of, from, _)| (of, from) == (port, cut))
     }
