@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::flow_control::FlowControl;
 use crate::qcn::Qcn;
 use crate::queue::Queue;
+use crate::queue::trimming::Trimming;
 
 /// What a switch does: queues, classes, marking, and how a full buffer holds its upstream neighbour back.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -156,6 +157,12 @@ impl Fabric {
     /// How the channels of a rate mark, where that is not how all others do.
     pub fn ecn_at(&self, rate: Rate) -> Option<Ecn> {
         self.options.ecn_by_rate.iter().find(|own| own.rate == rate).map(EcnAtRate::ecn)
+    }
+
+    /// Data bytes that may wait in one output queue where `packet` is the largest packet on the wire; absent: as many as come.
+    pub fn queue_room(&self, packet: Bytes) -> Option<Bytes> {
+        let packets = self.queue.trims().then_some(Bytes(Trimming::PACKETS * packet.0));
+        self.options.buffer.or(packets)
     }
 
     /// Number of traffic classes.
