@@ -1,6 +1,7 @@
 """The Python package as its users meet it: the built wheel, installed."""
 
 import copy
+import importlib.metadata
 import json
 import pickle
 import signal
@@ -77,10 +78,61 @@ def test_scenarios_come_from_files_text_and_dicts(tmp_path):
     from_file["name"] = "scenario"
     assert from_file.explain() == from_text.explain() == from_dict.explain()
     again = pickle.loads(pickle.dumps(from_dict))
-    assert again.explain() == from_dict.explain()
+    assert again == from_dict and again.to_dict() == {"topology": {"kind": "fat-tree", "k": 4}}
+    assert from_dict != from_text.copy() and from_dict == netloom.Scenario(from_dict.to_dict())
     changed = from_dict.copy()
     changed["seed"] = 2
     assert from_dict["seed"] == 1
+
+
+def test_pickles_hold_what_was_written(tmp_path):
+    (tmp_path / "flows.csv").write_text("src,dst,bytes,start_ps\n0,1,1000,0\n")
+    file = tmp_path / "s.toml"
+    file.write_text(
+        'workload = { kind = "flow-list", file = "flows.csv" }\ntopology = { k = 4, rate = "9Gbps" }\n'
+    )
+    s = netloom.Scenario.from_file(file)
+    s["topology.kind"] = "crossbar"
+    again = pickle.loads(pickle.dumps(s))
+    assert again.to_dict() == {
+        "name": "s",
+        "workload": {"kind": "flow-list", "file": str(tmp_path / "flows.csv")},
+        "topology": {"rate": "9Gbps", "kind": "crossbar"},
+    }
+    assert again.explain() == s.explain()
+    # What is wrong can be passed on, too.
+    s["sede"] = 1
+    assert pickle.loads(pickle.dumps(s))["sede"] == 1
+
+
+def test_another_kind_keeps_what_was_set():
+    for path, value in [
+        ("topology.kind", "slim-fly"),
+        ("topology", "slim-fly"),
+        ("topology", {"kind": "slim-fly"}),
+    ]:
+        s = netloom.Scenario({"topology": {"kind": "fat-tree", "k": 4, "rate": "100Gbps"}})
+        s["workload.size"] = "1KB"
+        s[path] = value
+        assert s["topology.rate"] == "100Gbps"
+        warnings = netloom.run(s).summary["warnings"]
+        assert warnings == [
+            'topology.k: left out, as topology.kind = "slim-fly" was chosen after it and has no such field'
+        ]
+
+
+def test_what_contains_itself_is_refused():
+    fields = {"topology": {"kind": "fat-tree"}}
+    fields["topology"]["k"] = fields
+    items = []
+    items.append(items)
+    for value in (fields, {"faults": items}):
+        with pytest.raises(netloom.ScenarioError, match="as if one contained itself"):
+            netloom.run(value)
+
+
+def test_the_package_knows_its_version():
+    assert netloom.__version__ == importlib.metadata.version("netloom")
 
 
 def test_errors_name_file_line_and_field(tmp_path):

@@ -67,6 +67,22 @@ def test_a_frame_has_a_row_per_cell(here):
     assert json.loads(written.schema.metadata[b"units"])["fct.p99"] == "us"
 
 
+def test_what_a_study_leaves_out_is_warned_of(tmp_path):
+    scenario = {"topology": {"kind": "fat-tree", "k": 4, "rate": "100Gbps"}, "workload": {"size": "1KB"}}
+    study = netloom.Study("t", scenario, axes={"network": ("topology.kind", ["fat-tree", "crossbar"])})
+    assert study.warnings == [
+        (
+            'topology.k: left out, as topology.kind = "crossbar" was chosen after it and has no such field '
+            "(1 of 2 points: network=crossbar)"
+        )
+    ]
+    with pytest.warns(UserWarning, match="topology.k: left out"):
+        study.run(tmp_path / "out")
+    for row in pl.DataFrame(study.frame()).iter_rows(named=True):
+        text = netloom.Outcome.read(study.folder / row["folder"]).scenario
+        assert 'rate = "100Gbps"' in text
+
+
 def test_flows_carry_their_labels(here):
     flows = pl.DataFrame(here.flows())
     assert flows.columns[:3] == ["scheme", "size", "seed"] and flows.height == CELLS * 16

@@ -13,7 +13,7 @@ number of its own; sizes are in bytes, rates in bit/s.
 from netloom._driven import Completion, Simulation
 from netloom._error import Problem, ScenarioError, SimulationError
 from netloom._inputs import flow_list, network, sizes, traffic_matrix
-from netloom._netloom import Scenario, Table
+from netloom._netloom import Scenario, Table, __version__
 from netloom._outcome import Outcome, Summary
 from netloom._route import Route
 from netloom._run import run
@@ -48,6 +48,7 @@ __all__ = [
     "Summary",
     "Table",
     "Topology",
+    "__version__",
     "flow_list",
     "network",
     "run",

@@ -8,6 +8,8 @@ import numpy as np
 
 from netloom._route import Route
 
+__version__: str
+
 class Scenario:
     """What is run. Fields are read and set by their dotted paths; what is not set has its default."""
 

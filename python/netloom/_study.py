@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,14 @@ class Study:
         return self._inner.axes
 
     @property
+    def warnings(self) -> list[str]:
+        """What is probably a mistake, each in one sentence with the points that it is about.
+
+        These are fields that a point's kinds do not have, and what runs would warn of before they begin; :meth:`run` warns of them.
+        """
+        return self._inner.warnings
+
+    @property
     def folder(self) -> Path | None:
         """Where the results lie, once the study was run or opened."""
         return self._folder
@@ -140,6 +149,8 @@ class Study:
             )
         if self._folder is None or out is not None:
             self.open(out)
+        for warning in self.warnings:
+            warnings.warn(warning, stacklevel=2)
         count = len(self)
         shown = bar(desc=self.title, total=count, unit=" cells") if wanted(progress) else None
         done = 0

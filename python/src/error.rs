@@ -2,7 +2,7 @@
 
 use netloom_record::OutcomeError;
 use netloom_scenario::{Problem, Problems, RunError};
-use pyo3::exceptions::{PyFileExistsError, PyOSError};
+use pyo3::exceptions::{PyFileExistsError, PyMemoryError, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -50,6 +50,7 @@ pub(crate) fn run_error(py: Python<'_>, error: &RunError) -> PyErr {
     match error {
         RunError::Scenario(problems) => scenario_error(py, problems),
         RunError::Outcome(error) => outcome_error(error),
+        RunError::Memory(_) => PyMemoryError::new_err(error.to_string()),
         RunError::Simulation(error) => {
             new_error(py, "SimulationError", (error.to_string(),)).unwrap_or_else(|error| error)
         }

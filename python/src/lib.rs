@@ -20,6 +20,13 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 /// The native half of the package `netloom`.
 #[pymodule]
 mod _netloom {
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn version(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+
     #[pymodule_export]
     use crate::driven::Simulation;
     #[pymodule_export]

@@ -22,9 +22,16 @@ use crate::value::{place, steps, to_node, to_python};
 /// >>> s["transport.mtu"]
 /// '4KiB'
 #[pyclass(module = "netloom", eq)]
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Scenario {
     pub(crate) document: Node,
+}
+
+/// Two scenarios are the same if the same was set in them.
+impl PartialEq for Scenario {
+    fn eq(&self, other: &Self) -> bool {
+        self.document.means(&other.document)
+    }
 }
 
 impl Scenario {
@@ -98,7 +105,8 @@ impl Scenario {
         }
     }
 
-    /// Sets the field at a dotted path. Setting the `kind` of a table, or `routing.preset`, starts that table anew.
+    /// Sets the field at a dotted path. A dict is laid over the table that is there: what it does not name stays, also where it chooses
+    /// another `kind` or `preset`. What that one does not have is left out, and the summary's warnings name it.
     fn __setitem__(&mut self, py: Python<'_>, path: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
         self.set(py, path, to_node(value, path)?)
     }
@@ -139,11 +147,13 @@ impl Scenario {
         self.clone()
     }
 
-    /// Pickles carry what the scenario means: every default filled in, file names absolute.
+    /// Pickles carry what was set, less what a kind chosen later does not have; file names are absolute.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        let text = self.read(py)?.to_toml().map_err(|problem| scenario_error(py, &problem.into()))?;
-        let from_toml = py.get_type::<Scenario>().getattr("from_toml")?;
-        Ok((from_toml, PyTuple::new(py, [text])?))
+        let settled = netloom_scenario::Scenario::settle(&self.document).map(|settled| settled.document);
+        let document =
+            netloom_scenario::with_absolute_files(settled.unwrap_or_else(|_| self.document.clone()));
+        let from_dict = py.get_type::<Scenario>().getattr("from_dict")?;
+        Ok((from_dict, PyTuple::new(py, [to_python(py, &document)?])?))
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

@@ -119,6 +119,12 @@ fn label(cell: &Cell, axis: &str) -> Option<String> {
 
 #[pymethods]
 impl Study {
+    /// What is probably a mistake, each in one sentence.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.plan.warnings.clone()
+    }
+
     #[staticmethod]
     fn from_file(py: Python<'_>, file: PathBuf, small: bool, full: bool) -> PyResult<Self> {
         let form = match (small, full) {

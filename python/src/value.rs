@@ -13,10 +13,26 @@ pub(crate) fn place() -> Place {
     Place { source: Source::new(PYTHON, ""), span: 0..0 }
 }
 
+/// Tables and lists in each other, more than any document has: what contains itself has no end.
+const DEEPEST: u32 = 64;
+
 /// A Python value as a document's node. `field` is its dotted path, for errors.
 pub(crate) fn to_node(value: &Bound<'_, PyAny>, field: &str) -> PyResult<Node> {
+    node_within(value, field, DEEPEST)
+}
+
+/// The same, of a value that may hold others `depth` deep.
+fn node_within(value: &Bound<'_, PyAny>, field: &str, depth: u32) -> PyResult<Node> {
     let py = value.py();
     let refuse = |message: String| scenario_error(py, &Problem::new(field, message).at(&place()).into());
+    let Some(depth) = depth.checked_sub(1) else {
+        let steps: Vec<&str> = field.split('.').take(4).collect();
+        let message = format!(
+            "expected at most {DEEPEST} tables and lists in each other, found more, as if one contained itself"
+        );
+        let problem = Problem::new(format!("{}.…", steps.join(".")), message).at(&place());
+        return Err(scenario_error(py, &problem.into()));
+    };
     let below = |step: &str| if field.is_empty() { step.to_owned() } else { format!("{field}.{step}") };
     if let Ok(scenario) = value.cast::<Scenario>() {
         return Ok(scenario.borrow().document.clone());
@@ -27,14 +43,14 @@ pub(crate) fn to_node(value: &Bound<'_, PyAny>, field: &str) -> PyResult<Node> {
         Value::Boolean(truth.is_true())
     } else if value.hasattr("dtype")? && value.hasattr("item")? && !value.hasattr("__len__")? {
         // NumPy's numbers and truth values.
-        return to_node(&value.call_method0("item")?, field);
+        return node_within(&value.call_method0("item")?, field, depth);
     } else if let Ok(table) = value.cast::<PyDict>() {
         let mut entries = Vec::with_capacity(table.len());
         for (key, value) in table {
             let key: String =
                 key.extract().map_err(|_| refuse(format!("expected names as keys, found {key}")))?;
-            let node = to_node(&value, &below(&key))?;
-            entries.push(Entry { key, key_place: place(), node });
+            let node = node_within(&value, &below(&key), depth)?;
+            entries.push(Entry::new(key, place(), node));
         }
         Value::Table(Table(entries))
     } else if value.hasattr("__fspath__")? {
@@ -49,7 +65,8 @@ pub(crate) fn to_node(value: &Bound<'_, PyAny>, field: &str) -> PyResult<Node> {
     } else if value.hasattr("__float__")? && !value.hasattr("__len__")? {
         finite(&value.call_method0("__float__")?, &refuse)?
     } else if let Ok(items) = value.try_iter() {
-        let items = items.enumerate().map(|(index, item)| to_node(&item?, &below(&index.to_string())));
+        let items =
+            items.enumerate().map(|(index, item)| node_within(&item?, &below(&index.to_string()), depth));
         Value::Array(items.collect::<PyResult<_>>()?)
     } else {
         let kind = value.get_type().qualname()?;

@@ -1,12 +1,12 @@
 //! libnetloom: driven runs for programs in C and whatever can call C. `include/netloom.h` documents every function.
 //!
 //! Everything that can go wrong is said by a return value and [`netloom_error`]; a panic does not cross into C. This is the only crate
-//! with unsafe code besides the Python package: C hands over pointers, and only the header's promises say what they point to. Each `unsafe`
-//! block below rests on one of three: a string is NULL or ends with a zero byte; a simulation is NULL or came from `netloom_open` and was not
-//! closed; a completion is NULL or may be written to.
+//! with unsafe code besides the Python package: C hands over pointers, and only the header's promises say what they point to. So every
+//! function that takes one is `unsafe`, and its caller promises what holds of them: a string is NULL or ends with a zero byte; a simulation is
+//! NULL or came from `netloom_open` or `netloom_open_file`, was not closed, and is used by one thread at a time; a completion is NULL or may
+//! be written to.
 
 #![allow(unsafe_code)]
-#![allow(clippy::not_unsafe_ptr_arg_deref, reason = "they are called from C, where no function is marked")]
 
 mod simulation;
 
@@ -36,18 +36,24 @@ fn guarded<T>(failed: T, what: impl FnOnce() -> Result<T, String>) -> T {
 }
 
 /// A string of C's.
-fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a str, String> {
+///
+/// # Safety
+/// It is NULL, or ends with a zero byte and lasts until the call returns.
+unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a str, String> {
     if pointer.is_null() {
         return Err(format!("{name}: expected a text, found NULL"));
     }
-    // SAFETY: it is not NULL, so it is a string that ends with a zero byte and lasts until the call returns.
+    // SAFETY: it is not NULL, and the caller promises the rest.
     let text = unsafe { CStr::from_ptr(pointer) };
     text.to_str().map_err(|error| format!("{name}: expected UTF-8: {error}"))
 }
 
 /// A simulation of C's.
-fn simulation<'a>(pointer: *mut Simulation) -> Result<&'a mut Simulation, String> {
-    // SAFETY: NULL, or from `open` and not closed; no other thread uses it during the call.
+///
+/// # Safety
+/// It is NULL, or came from [`open`] and was not closed; no other thread uses it during the call.
+unsafe fn simulation<'a>(pointer: *mut Simulation) -> Result<&'a mut Simulation, String> {
+    // SAFETY: the caller promises so.
     unsafe { pointer.as_mut() }.ok_or_else(|| "sim: expected a simulation, found NULL".to_owned())
 }
 
@@ -68,42 +74,72 @@ fn open(source: impl FnOnce() -> Result<Source, String>) -> *mut Simulation {
 }
 
 /// See `netloom.h`.
+///
+/// # Safety
+/// `toml` is NULL, or a string that ends with a zero byte.
 #[unsafe(no_mangle)]
-pub extern "C" fn netloom_open(toml: *const c_char) -> *mut Simulation {
-    open(|| Ok(Source::new("scenario", text(toml, "toml")?)))
+pub unsafe extern "C" fn netloom_open(toml: *const c_char) -> *mut Simulation {
+    // SAFETY: the caller promises what is asked of a string.
+    open(|| Ok(Source::new("scenario", unsafe { text(toml, "toml") }?)))
 }
 
 /// See `netloom.h`.
+///
+/// # Safety
+/// `path` is NULL, or a string that ends with a zero byte.
 #[unsafe(no_mangle)]
-pub extern "C" fn netloom_open_file(path: *const c_char) -> *mut Simulation {
-    open(|| Source::read(Path::new(text(path, "path")?)).map_err(|problem| problem.to_string()))
+pub unsafe extern "C" fn netloom_open_file(path: *const c_char) -> *mut Simulation {
+    // SAFETY: the caller promises what is asked of a string.
+    let path = || unsafe { text(path, "path") };
+    open(|| Source::read(Path::new(path()?)).map_err(|problem| problem.to_string()))
 }
 
 /// See `netloom.h`.
+///
+/// # Safety
+/// `sim` is NULL, or came from [`netloom_open`] or [`netloom_open_file`], was not closed, and is used by no other thread during the call.
 #[unsafe(no_mangle)]
-pub extern "C" fn netloom_hosts(sim: *mut Simulation) -> u32 {
-    guarded(0, || Ok(simulation(sim)?.hosts()))
+pub unsafe extern "C" fn netloom_hosts(sim: *mut Simulation) -> u32 {
+    // SAFETY: the caller promises what is asked of a simulation.
+    guarded(0, || Ok(unsafe { simulation(sim) }?.hosts()))
 }
 
 /// See `netloom.h`.
+///
+/// # Safety
+/// `sim` is NULL, or came from [`netloom_open`] or [`netloom_open_file`], was not closed, and is used by no other thread during the call.
 #[unsafe(no_mangle)]
-pub extern "C" fn netloom_now(sim: *mut Simulation) -> u64 {
-    guarded(0, || Ok(simulation(sim)?.now().0))
+pub unsafe extern "C" fn netloom_now(sim: *mut Simulation) -> u64 {
+    // SAFETY: the caller promises what is asked of a simulation.
+    guarded(0, || Ok(unsafe { simulation(sim) }?.now().0))
 }
 
 /// See `netloom.h`.
+///
+/// # Safety
+/// `sim` is NULL, or came from [`netloom_open`] or [`netloom_open_file`], was not closed, and is used by no other thread during the call.
 #[unsafe(no_mangle)]
-pub extern "C" fn netloom_start(sim: *mut Simulation, src: u32, dst: u32, size: u64, tag: u64) -> c_int {
+pub unsafe extern "C" fn netloom_start(
+    sim: *mut Simulation,
+    src: u32,
+    dst: u32,
+    size: u64,
+    tag: u64,
+) -> c_int {
     guarded(-1, || {
-        let sim = simulation(sim)?;
+        // SAFETY: the caller promises what is asked of a simulation.
+        let sim = unsafe { simulation(sim) }?;
         let now = sim.now();
         sim.start(src, dst, size, tag, now, 0).map(|()| 0)
     })
 }
 
 /// See `netloom.h`.
+///
+/// # Safety
+/// `sim` is NULL, or came from [`netloom_open`] or [`netloom_open_file`], was not closed, and is used by no other thread during the call.
 #[unsafe(no_mangle)]
-pub extern "C" fn netloom_start_at(
+pub unsafe extern "C" fn netloom_start_at(
     sim: *mut Simulation,
     src: u32,
     dst: u32,
@@ -112,18 +148,30 @@ pub extern "C" fn netloom_start_at(
     time_ps: u64,
     traffic_class: u8,
 ) -> c_int {
-    guarded(-1, || simulation(sim)?.start(src, dst, size, tag, Time(time_ps), traffic_class).map(|()| 0))
+    guarded(-1, || {
+        // SAFETY: the caller promises what is asked of a simulation.
+        let sim = unsafe { simulation(sim) }?;
+        sim.start(src, dst, size, tag, Time(time_ps), traffic_class).map(|()| 0)
+    })
 }
 
 /// See `netloom.h`.
+///
+/// # Safety
+/// `sim` is NULL, or came from [`netloom_open`] or [`netloom_open_file`], was not closed, and is used by no other thread during the call.
 #[unsafe(no_mangle)]
-pub extern "C" fn netloom_run_until(sim: *mut Simulation, time_ps: u64) -> c_int {
-    guarded(-1, || simulation(sim)?.run_until(Time(time_ps)).map(|()| 0))
+pub unsafe extern "C" fn netloom_run_until(sim: *mut Simulation, time_ps: u64) -> c_int {
+    // SAFETY: the caller promises what is asked of a simulation.
+    guarded(-1, || unsafe { simulation(sim) }?.run_until(Time(time_ps)).map(|()| 0))
 }
 
 /// See `netloom.h`.
+///
+/// # Safety
+/// `sim` is NULL, or came from [`netloom_open`] or [`netloom_open_file`], was not closed, and is used by no other thread during the call.
+/// `completion` is NULL, or may be written to.
 #[unsafe(no_mangle)]
-pub extern "C" fn netloom_next_completion(
+pub unsafe extern "C" fn netloom_next_completion(
     sim: *mut Simulation,
     until_ps: u64,
     completion: *mut Completion,
@@ -133,7 +181,8 @@ pub extern "C" fn netloom_next_completion(
         let Some(completion) = (unsafe { completion.as_mut() }) else {
             return Err("completion: expected a place for it, found NULL".to_owned());
         };
-        match simulation(sim)?.next_completion(Time(until_ps))? {
+        // SAFETY: the caller promises what is asked of a simulation.
+        match unsafe { simulation(sim) }?.next_completion(Time(until_ps))? {
             None => Ok(0),
             Some(found) => {
                 *completion = found;
@@ -144,17 +193,27 @@ pub extern "C" fn netloom_next_completion(
 }
 
 /// See `netloom.h`.
+///
+/// # Safety
+/// `sim` is NULL, or came from [`netloom_open`] or [`netloom_open_file`], was not closed, and is used by no other thread during the call.
+/// `folder` is NULL, or a string that ends with a zero byte.
 #[unsafe(no_mangle)]
-pub extern "C" fn netloom_finish(sim: *mut Simulation, folder: *const c_char) -> c_int {
+pub unsafe extern "C" fn netloom_finish(sim: *mut Simulation, folder: *const c_char) -> c_int {
     guarded(-1, || {
-        let folder = if folder.is_null() { None } else { Some(Path::new(text(folder, "folder")?)) };
-        simulation(sim)?.finish(folder).map(|()| 0)
+        // SAFETY: the caller promises what is asked of a string and of a simulation.
+        let folder =
+            if folder.is_null() { None } else { Some(Path::new(unsafe { text(folder, "folder") }?)) };
+        unsafe { simulation(sim) }?.finish(folder).map(|()| 0)
     })
 }
 
 /// See `netloom.h`.
+///
+/// # Safety
+/// `sim` is NULL, or came from [`netloom_open`] or [`netloom_open_file`], was not closed, and is used by no other thread during the call.
+/// It is used by nothing afterwards.
 #[unsafe(no_mangle)]
-pub extern "C" fn netloom_close(sim: *mut Simulation) {
+pub unsafe extern "C" fn netloom_close(sim: *mut Simulation) {
     if !sim.is_null() {
         guarded((), || {
             // SAFETY: it came from `Box::into_raw` in `open` and is closed once.

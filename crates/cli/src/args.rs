@@ -125,12 +125,16 @@ pub(crate) struct StudyArgs {
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
     /// Run the cells on the Dask cluster of this scheduler, e.g. tcp://host:8786: by the Python package, which has to be installed.
-    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["set", "workers", "shard", "clean", "json", "quiet"])]
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["set", "workers", "shard", "clean", "strict", "json", "quiet"])]
     pub(crate) dask: Option<String>,
     /// Remove the folders of cells that the study has no use for any more: those of another build of netloom, or of another text of the
     /// study or its scenario.
     #[arg(long, conflicts_with = "shard")]
     pub(crate) clean: bool,
+    /// Treat what the plan warns of as wrong, and run nothing: fields that a point's kinds do not have, and what `run --strict` refuses before
+    /// a run.
+    #[arg(long)]
+    pub(crate) strict: bool,
     /// Print claims and results as JSON instead of tables.
     #[arg(long)]
     pub(crate) json: bool,

@@ -7,6 +7,8 @@ use annotate_snippets::{AnnotationKind, Element, Level, Renderer, Snippet};
 use netloom_record::OutcomeError;
 use netloom_scenario::{Problem, Problems, RunError};
 
+use crate::show;
+
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// What the user wrote is wrong; nothing was run.
@@ -37,9 +39,9 @@ impl Failure {
             }
             Failure::Gate => ExitCode::from(1),
             Failure::Bug(message) => {
-                eprintln!(
-                    "error: {message}\nThis is a bug in netloom. Please report it together with the scenario."
-                );
+                complain(&format!(
+                    "error: {message}\nThis is a bug in netloom. Please report it together with the scenario.\n"
+                ));
                 ExitCode::from(70)
             }
             Failure::Interrupted => ExitCode::from(crate::interrupt::INTERRUPTED),
@@ -48,9 +50,14 @@ impl Failure {
     }
 }
 
-/// Prints to standard error. If nobody can hear it, the exit code still says it.
+/// What `--strict` makes of warnings.
+pub(crate) fn strictly(warnings: &[String]) -> Failure {
+    Problems(warnings.iter().map(|warning| Problem::new("--strict", warning)).collect()).into()
+}
+
+/// Prints to standard error. If nothing reads it, the exit code still says it.
 pub(crate) fn complain(text: &str) {
-    let _ = io::stderr().write_all(text.as_bytes());
+    let _ = io::stderr().write_all(show::visible(text).as_bytes());
 }
 
 fn report_problems(problems: &Problems) {
@@ -58,7 +65,8 @@ fn report_problems(problems: &Problems) {
     let is_coloured = is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let renderer = if is_coloured { Renderer::styled() } else { Renderer::plain() };
     for problem in &problems.0 {
-        complain(&format!("{}\n", render(problem, &renderer)));
+        // The renderer's own colours are control characters, too.
+        let _ = writeln!(io::stderr(), "{}", render(problem, &renderer));
     }
     if problems.0.len() > 1 {
         complain(&format!("{} problems found; nothing was run.\n", problems.0.len()));
@@ -74,10 +82,13 @@ fn render(problem: &Problem, renderer: &Renderer) -> String {
         let end =
             (place.span.start..=place.span.end).take(LONGEST).filter(|&at| text.is_char_boundary(at)).last();
         let here = AnnotationKind::Primary.span(place.span.start..end.unwrap_or(place.span.end));
-        Element::from(Snippet::source(place.source.text()).path(place.source.name()).annotation(here))
+        let name = show::visible(place.source.name());
+        Element::from(Snippet::source(place.source.text()).path(name).annotation(here))
     });
-    let help = problem.help.as_ref().map(|help| Element::from(Level::HELP.message(help)));
-    let report = Level::ERROR.primary_title(problem.to_string()).elements(lines.into_iter().chain(help));
+    let help = problem.help.as_ref().map(|help| Element::from(Level::HELP.message(show::visible(help))));
+    let report = Level::ERROR
+        .primary_title(show::visible(&problem.to_string()).into_owned())
+        .elements(lines.into_iter().chain(help));
     renderer.render(&[report])
 }
 
@@ -107,6 +118,7 @@ impl From<RunError> for Failure {
             RunError::Simulation(netloom_sim::RunError::Conservation(error)) => {
                 Failure::Bug(error.to_string())
             }
+            RunError::Memory(_) => Failure::Output(error.to_string()),
             RunError::Simulation(error) => Failure::Output(error.to_string()),
         }
     }

@@ -11,6 +11,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use netloom_record::partial;
+use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
 
@@ -50,9 +51,9 @@ fn replace(path: &Path, content: &[u8], former: Option<&Metadata>) -> io::Result
     let fresh = fs::Permissions::from_mode(0o666);
     partial::remove_abandoned(folder, partial::PREFIX);
     let mut builder = tempfile::Builder::new();
-    let file = builder.prefix(partial::PREFIX).permissions(fresh).tempfile_in(folder);
-    let mut file = file.map_err(|error| partial::plain(&error))?;
-    let _claim = partial::claim(file.path());
+    builder.prefix(partial::PREFIX).permissions(fresh);
+    let made = partial::make(folder, || builder.tempfile_in(folder), NamedTempFile::path);
+    let (mut file, _claim) = made.map_err(|error| partial::plain(&error))?;
     file.write_all(content).map_err(|error| partial::plain(&error))?;
     if let Some(former) = former {
         file.as_file().set_permissions(former.permissions())?;

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use netloom_scenario::{
-    Node, Problems, Scenario, apply_option, load_network as read_network, one_word, read,
+    Node, Problems, Scenario, apply_option, left_out, load_network as read_network, one_word, read,
 };
 use netloom_units::kind::Kind;
 
 use crate::args::Changes;
-use crate::failure::Failure;
+use crate::failure::{Failure, complain};
 
 /// A checked scenario with the document that says where each field was written.
 #[derive(Debug)]
@@ -21,6 +21,12 @@ impl Loaded {
     fn read(document: Node) -> Result<Self, Failure> {
         let scenario = Scenario::read(&document)?;
         Ok(Loaded { document, scenario })
+    }
+
+    /// Names the fields that were left out, where no summary will.
+    pub(crate) fn warn(self) -> Self {
+        left_out(&self.document).iter().for_each(|field| complain(&format!("warning: {field}\n")));
+        self
     }
 }
 
@@ -37,7 +43,7 @@ pub(crate) fn load_network(spec: &str, seed: Option<&str>) -> Result<Loaded, Fai
 
 /// The same with overrides.
 pub(crate) fn load_spec(spec: &str, changes: &Changes) -> Result<Loaded, Failure> {
-    with_seed(read_network(spec, &changes.set)?, changes.seed.as_deref())
+    with_seed(read_network(spec, &changes.set)?, changes.seed.as_deref()).map(Loaded::warn)
 }
 
 fn with_seed(mut document: Node, seed: Option<&str>) -> Result<Loaded, Failure> {

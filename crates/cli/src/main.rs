@@ -25,15 +25,21 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use mimalloc::MiMalloc;
+use netloom_scenario::Problem;
 
 use crate::args::{Args, Command};
+use crate::failure::Failure;
 
 /// Asks for huge pages, which the nodes of a large network need: they are scattered over more memory than small pages let a processor find at once.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    let result = match Args::parse().command {
+    let command = Args::parse().command;
+    if let Err(error) = netloom_units::memory::limit() {
+        return Failure::from(Problem::new("", error.to_string())).report();
+    }
+    let result = match command {
         Command::Run(args) => commands::run::run(&args),
         Command::Study(args) => commands::study::study(&args),
         Command::Show(args) => commands::show::show(&args),

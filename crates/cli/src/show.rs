@@ -1,5 +1,9 @@
 //! Tables and numbers as people read them.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
 use console::Term;
 use netloom_study::significant;
 use tabled::builder::Builder;
@@ -7,12 +11,53 @@ use tabled::settings::object::Columns;
 use tabled::settings::peaker::Priority;
 use tabled::settings::{Alignment, Style, Width};
 
+/// A text without what a terminal would obey: control characters of names, say, as `\x1b`; lines and tabulators stay.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    let is_obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.contains(is_obeyed) {
+        return text.into();
+    }
+    let mut visible = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_obeyed(c) {
+            let _ = write!(visible, "\\x{:02x}", u32::from(c));
+        } else {
+            visible.push(c);
+        }
+    }
+    visible.into()
+}
+
+/// Standard output for people: whatever is printed is [`visible`].
+pub(crate) fn out() -> Visible<io::StdoutLock<'static>> {
+    Visible(io::stdout().lock())
+}
+
+/// What is written to it is written on as text that no terminal obeys.
+pub(crate) struct Visible<W>(W);
+
+impl<W: Write> Write for Visible<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // A character may be cut in two here; both of its parts are written on.
+        match std::str::from_utf8(bytes) {
+            Ok(text) => self.0.write_all(visible(text).as_bytes())?,
+            Err(_) => self.0.write_all(bytes)?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
 /// Rows as a table whose first row is the header; all columns but the first are numbers. Where it would be wider than the terminal, it
 /// becomes several tables, one below the other.
 pub(crate) fn table(rows: Vec<Vec<String>>) -> String {
     let of_block = |columns: Vec<usize>| {
         let row = |row: &Vec<String>| {
-            columns.iter().map(|&column| row.get(column).cloned().unwrap_or_default()).collect::<Vec<_>>()
+            let cell = |&column: &usize| row.get(column).map_or("", String::as_str);
+            columns.iter().map(|column| visible(cell(column)).into_owned()).collect::<Vec<_>>()
         };
         let mut table = Builder::from_iter(rows.iter().map(row)).build();
         table.with(Style::rounded()).modify(Columns::new(1..), Alignment::right());
@@ -50,7 +95,8 @@ pub(crate) fn text_table(rows: Vec<Vec<String>>) -> String {
 }
 
 fn text_table_within(rows: Vec<Vec<String>>, width: Option<usize>) -> String {
-    let mut table = Builder::from_iter(rows).build();
+    let visible = |row: Vec<String>| row.iter().map(|cell| visible(cell).into_owned()).collect::<Vec<_>>();
+    let mut table = Builder::from_iter(rows.into_iter().map(visible)).build();
     table.with(Style::rounded());
     if let Some(width) = width {
         table.with(Width::wrap(width).priority(Priority::max(true)).keep_words(true));
@@ -106,6 +152,19 @@ pub(crate) fn percent(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_shown_instead() {
+        let name = "a\x1b[31mred\u{9b}2J\r\u{7}\tü\n";
+        let expected = "a\\x1b[31mred\\x9b2J\\x0d\\x07\tü\n";
+        assert_eq!(visible(name), expected);
+        assert!(matches!(visible("plain │ text\n"), Cow::Borrowed(_)));
+        let mut written = Visible(Vec::new());
+        write!(written, "{name}").unwrap();
+        assert_eq!(written.0, expected.as_bytes());
+        let rows = || vec![vec![name.to_owned()], vec![name.to_owned()]];
+        assert!(![table(rows()), text_table(rows())].concat().contains('\x1b'));
+    }
 
     #[test]
     fn columns_that_do_not_fit_stand_in_another_table() {

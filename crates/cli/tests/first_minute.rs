@@ -66,9 +66,98 @@ fn tables_fit_the_terminal() {
 }
 
 #[test]
-fn an_override_that_comes_to_nothing_is_refused() {
-    let message = refused(SMALL, &["--set", "transport.mtu=1KB", "--set", "transport.preset=tcp"]);
-    assert_says(&message, &["transport.mtu: comes to nothing", "--set", "give it after that one"]);
+fn another_kind_keeps_what_both_have_and_names_what_it_lacks() {
+    let folder = folder_with(
+        "topology = { kind = \"fat-tree\", k = 4, rate = \"100Gbps\" }\nworkload = { size = \"1KB\" }\n",
+    );
+    let with = |command: &str, more: &[&str]| {
+        let set = [
+            "--set",
+            "topology.kind=slim-fly",
+            "--set",
+            "transport.mtu=1KB",
+            "--set",
+            "transport.preset=tcp",
+        ];
+        netloom(folder.path(), &[&[command, "s.toml"], &set[..], more].concat())
+    };
+    let left_out =
+        "topology.k: left out, as topology.kind = \"slim-fly\" was chosen after it and has no such field";
+    let explained = with("explain", &[]);
+    assert_says(&stdout(&explained), &["rate = \"100Gbps\"", "mtu = \"1KB\"", "header = \"40B\""]);
+    assert_says(&stderr(&explained), &[&format!("warning: {left_out}")]);
+    assert_says(&stdout(&with("run", &["--out", "out"])), &[left_out]);
+    let strict = with("run", &["--strict", "--out", "strict"]);
+    assert_eq!(strict.status.code(), Some(2));
+    assert_says(&stderr(&strict), &[left_out]);
+    assert!(!folder.path().join("strict").exists());
+    assert_says(&stderr(&with("topology", &[])), &[left_out]);
+}
+
+/// What a file calls things is data for a terminal, never a command to it.
+#[test]
+fn names_are_printed_without_what_a_terminal_obeys() {
+    let folder = folder_with(
+        "name = \"x\\u001B[31m\"\ntopology = { kind = \"edge-list\", path = \"net\" }\nworkload = { size = \"1KB\" }\n",
+    );
+    std::fs::write(folder.path().join("net"), "a\x1b[31mred s\nb s\n").unwrap();
+    for args in [
+        &["run", "s.toml"][..],
+        &["route", "s.toml", "0", "1"],
+        &["topology", "s.toml"],
+        &["run", "s.toml", "--out", "s\x1b[31m.toml"],
+        &["run", "no\x1b[31m.toml"],
+        &["run", "s.toml", "--set", "workload.size=\x1b[31m"],
+        &["run", "s.toml", "--set", "workload.si\x1b[31mze=1"],
+    ] {
+        let output = netloom(folder.path(), args);
+        let printed = stdout(&output) + &stderr(&output);
+        assert!(!printed.is_empty() && !printed.contains('\x1b'), "{args:?}: {printed:?}");
+    }
+}
+
+#[test]
+fn an_outcome_inside_an_outcome_is_refused() {
+    let folder = folder_with(SMALL);
+    assert!(netloom(folder.path(), &["run", "s.toml", "--out", "out"]).status.success());
+    std::fs::write(folder.path().join("study.toml"), "title = \"t\"\nscenario = \"s.toml\"\n").unwrap();
+    for args in [["run", "s.toml", "--out", "out/deep/er"], ["study", "study.toml", "--out", "out/study"]] {
+        let inside = netloom(folder.path(), &args);
+        assert_eq!(inside.status.code(), Some(1));
+        assert_says(&stderr(&inside), &["is inside the outcome", "out; choose a folder beside it"]);
+    }
+    assert!(netloom(folder.path(), &["run", "s.toml", "--out", "out", "--force"]).status.success());
+}
+
+/// A run that is killed leaves the hidden folder in which it wrote; the next one removes it, however soon it comes.
+#[test]
+fn what_a_killed_run_leaves_goes_at_the_next_run() {
+    let folder = folder_with(SMALL);
+    let hidden = |name: &str| folder.path().join(name);
+    let listed = || -> Vec<String> {
+        let entries = std::fs::read_dir(folder.path()).unwrap();
+        entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name.contains("partial"))
+            .collect()
+    };
+    // Many small flows, the first of which are done and written at once.
+    let work = "workload={kind=\"uniform\",size=\"1KB\",messages_per_host=1000000}";
+    let mut child = Command::new(env!("CARGO_BIN_EXE_netloom"))
+        .args(["run", "s.toml", "--out", "out", "--quiet", "--set", work])
+        .current_dir(folder.path())
+        .spawn()
+        .unwrap();
+    while listed().iter().all(|name| !hidden(name).join("flows.parquet").exists()) {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(netloom(folder.path(), &["run", "s.toml", "--out", "out", "--force"]).status.success());
+    assert_eq!(listed().len(), 1, "another process is writing it");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(netloom(folder.path(), &["run", "s.toml", "--out", "out", "--force"]).status.success());
+    assert_eq!(listed(), Vec::<String>::new());
 }
 
 #[track_caller]
@@ -341,7 +430,10 @@ fn shells_manuals_and_editors_are_served() {
     }
     assert_says(&stdout(&netloom(folder.path(), &["man"])), &[".TH netloom 1", "study"]);
     assert!(netloom(folder.path(), &["man", "--out", "man1"]).status.success());
-    assert!(folder.path().join("man1/netloom-run.1").is_file());
+    for page in ["netloom", "netloom-run", "netloom-study"] {
+        let page = folder.path().join(format!("man1/{page}.1"));
+        assert_says(&std::fs::read_to_string(page).unwrap(), &[".TH", "NAME", "SYNOPSIS"]);
+    }
     let schema: serde_json::Value =
         serde_json::from_slice(&netloom(folder.path(), &["schema"]).stdout).unwrap();
     assert_eq!(schema["properties"]["seed"]["type"], "integer");
@@ -430,6 +522,19 @@ fn a_full_disk_leaves_nothing_that_looks_like_an_outcome() {
     let output = output.unwrap();
     assert_says(&stderr(&output), &["error: cannot write", "No space left on device"]);
     assert_eq!(stdout(&output), "code 1\n", "nothing is left in the folder");
+    // Nor is any page of the manual there in part.
+    let script = format!(
+        "mkdir tiny2 && mount -t tmpfs -o size=16k tmpfs tiny2 && {} man --out tiny2; echo code $?; for page in tiny2/*; do tail -n 1 $page; done; ls -A tiny2 | grep -v '^netloom'",
+        env!("CARGO_BIN_EXE_netloom")
+    );
+    let output =
+        Command::new("unshare").args(["-rm", "sh", "-c", &script]).current_dir(folder.path()).output();
+    let output = output.unwrap();
+    assert_says(&stderr(&output), &["error: cannot write tiny2/netloom", "No space left on device"]);
+    let lines = stdout(&output);
+    let mut lines = lines.lines();
+    assert_eq!(lines.next(), Some("code 1"));
+    assert!(lines.all(|last| last.starts_with('v') || !last.is_empty()));
 }
 
 #[test]

@@ -105,6 +105,44 @@ fn a_long_list_is_refused_where_memory_ends() {
     }
 }
 
+#[test]
+fn a_limit_that_is_no_size_is_refused() {
+    let folder = folder_with(SMALL);
+    for wrong in ["lots", "4 GB of it", "-1"] {
+        let message = refused(folder.path(), wrong, &[]);
+        assert!(message.contains("NETLOOM_MEMORY: expected a size such as 4GiB, found"), "{message}");
+    }
+    let list = Command::new(env!("CARGO_BIN_EXE_netloom")).arg("list").env("NETLOOM_MEMORY", "x").output();
+    assert_eq!(list.unwrap().status.code(), Some(2), "whatever the command");
+}
+
+/// A run of some 200 MiB, of which that is not known before it.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_that_was_set_is_kept() {
+    let folder =
+        folder_with("topology = { kind = \"fat-tree\", k = 32 }\nworkload = { size = \"256KiB\" }\n");
+    let run = |limit: &str, memory: &str| {
+        let script = format!("{limit} exec {} run s.toml --out out --quiet", env!("CARGO_BIN_EXE_netloom"));
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).current_dir(folder.path()).env("NETLOOM_MEMORY", memory);
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, message) = run("", "40MiB");
+    assert_eq!(code, Some(1), "{message}");
+    assert!(
+        message.contains("error: the run was stopped: it needs at least 4")
+            && message.contains("40.0 MiB are available"),
+        "{message}"
+    );
+    // As batch systems limit a process.
+    let (code, message) = run("ulimit -v 150000;", "");
+    assert!([Some(1), Some(2)].contains(&code), "{code:?} {message}");
+    assert!(message.contains("MiB are available"), "{message}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left behind");
+}
+
 /// Every field that can be written, with values that make no sense: an answer, and no panic.
 #[test]
 fn no_value_of_any_field_brings_netloom_down() {

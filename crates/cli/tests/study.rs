@@ -112,6 +112,69 @@ fn the_result_does_not_depend_on_the_number_of_workers() {
     assert_eq!(one, results("3"));
 }
 
+/// Runs the command so many times at the same moment, with what the number of the process says.
+fn at_once(folder: &Path, processes: usize, args: impl Fn(usize) -> Vec<String>) -> Vec<Output> {
+    let start = |number| {
+        Command::new(env!("CARGO_BIN_EXE_netloom"))
+            .args(args(number))
+            .current_dir(folder)
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let running: Vec<_> = (1..=processes).map(start).collect();
+    running.into_iter().map(|child| child.wait_with_output().unwrap()).collect()
+}
+
+/// Sixteen processes begin in one folder at the same time, each with a part of the cells or each with all of them.
+#[test]
+fn processes_that_begin_at_the_same_time_do_each_other_no_harm() {
+    const PROCESSES: usize = 16;
+    let many = STUDY.replace("repetitions = 2", "repetitions = 8");
+    let study = ["study", "study.toml", "--out", "out", "--workers", "1", "--set", "workload.size=1KiB"];
+    let study = study.map(str::to_owned);
+    for shares in [true, false] {
+        let folder = folder_with(&many);
+        let outputs = at_once(folder.path(), PROCESSES, |number| {
+            let shard = shares.then(|| vec!["--shard".to_owned(), format!("{number}/{PROCESSES}")]);
+            [&study[..], &shard.unwrap_or_default()[..]].concat()
+        });
+        for output in outputs {
+            assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+        }
+        assert_eq!(finished(folder.path()).len(), 16);
+        let before = written(folder.path());
+        let args: Vec<&str> = study.iter().map(String::as_str).collect();
+        assert!(netloom(folder.path(), &args).status.success());
+        assert_eq!(written(folder.path()), before, "nothing was left to do");
+        let hidden = std::fs::read_dir(folder.path().join("out/cells")).unwrap();
+        assert_eq!(hidden.count(), 16, "nothing is left over");
+    }
+}
+
+#[test]
+fn fields_that_a_kind_does_not_have_are_named_and_refused_if_asked() {
+    let axis =
+        "[[axis]]\nname = \"network\"\nfield = \"topology.kind\"\nvalues = [\"fat-tree\", \"crossbar\"]\n";
+    let folder = folder_with(&format!("title = \"t\"\nscenario = \"base.toml\"\n{axis}"));
+    let left_out = "topology.k: left out, as topology.kind = \"crossbar\" was chosen after it and has no such field (1 of 2 points: network=crossbar)";
+    let args =
+        ["study", "study.toml", "--out", "out", "--set", "workload.size=1KiB", "--set", "workload.ranks=4"];
+    let strict = netloom(folder.path(), &[&args[..], &["--strict"]].concat());
+    assert_eq!(strict.status.code(), Some(2));
+    assert!(
+        text(&strict.stderr).contains(&format!("--strict: {left_out}"))
+            && !folder.path().join("out").exists()
+    );
+    let output = netloom(folder.path(), &args);
+    assert!(
+        output.status.success() && text(&output.stderr).contains(&format!("warning: {left_out}")),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
 #[test]
 fn a_cluster_needs_the_python_package() {
     let folder = folder_with(STUDY);

@@ -54,7 +54,7 @@ pub struct Sides {
 ///
 /// Instants up to twice as late can be written, so that what a node adds to an instant that it sees (a transmission, a cable, a
 /// timeout) does not wrap around.
-pub const END_OF_TIME: Time = Time(1 << 63);
+pub const END_OF_TIME: Time = Time::END;
 
 impl Setup {
     /// One thread, no time limit.

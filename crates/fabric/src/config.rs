@@ -9,6 +9,7 @@ use crate::flow_control::FlowControl;
 use crate::qcn::Qcn;
 use crate::queue::Queue;
 use crate::queue::tail_drop::TailDrop;
+use crate::queue::trimming::Trimming;
 
 /// What a switch does: queues, classes, marking, and how a full buffer holds its upstream neighbour back.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -173,6 +174,12 @@ impl Fabric {
     pub fn ecn_at(&self, rate: Rate) -> Option<Ecn> {
         let mark = self.options.ecn.as_ref().map_or_else(Mark::default, |ecn| ecn.mark);
         self.options.ecn_by_rate.iter().find(|own| own.rate == rate).map(|own| own.ecn(mark))
+    }
+
+    /// Data bytes that may wait in one output queue where `packet` is the largest packet on the wire; absent: as many as come.
+    pub fn queue_room(&self, packet: Bytes) -> Option<Bytes> {
+        let packets = self.queue.trims().then_some(Bytes(Trimming::PACKETS * packet.0));
+        self.options.buffer.or(packets)
     }
 
     /// Number of traffic classes.

@@ -8,7 +8,6 @@ use crate::flow_control::FlowControl;
 use crate::packet::{Packet, PacketKind};
 use crate::queue::Queue;
 use crate::queue::tail_drop::TailDrop;
-use crate::queue::trimming::Trimming;
 
 /// The lane of PAUSE frames, before everything else.
 pub(crate) const LINK: usize = 0;
@@ -121,9 +120,9 @@ impl Rules {
         for kind in [PacketKind::Pause, PacketKind::Credit, PacketKind::Missed, PacketKind::Report] {
             lane_of_kind[kind as usize] = LINK as u8;
         }
-        let (mut buffer, mut trims) = (options.buffer.map_or(u64::MAX, |buffer| buffer.0), None);
+        let buffer = fabric.queue_room(packet).map_or(u64::MAX, |room| room.0);
+        let mut trims = None;
         if let Queue::Trimming(config) = &fabric.queue {
-            buffer = options.buffer.map_or(Trimming::PACKETS * packet.0, |buffer| buffer.0);
             trims = Some(Trims {
                 control_weight: config.control_weight,
                 control_buffer: config.control_buffer.map_or(buffer.saturating_mul(2), |buffer| buffer.0),

@@ -62,7 +62,7 @@ pub mod whole;
 pub use breakdown::{ChannelSummary, ChannelWindowSummary, GroupSummary, WindowGroupSummary, WindowSummary};
 pub use estimate::Estimate;
 pub use halves::{PacketHalf, Passage, ReceiverHalf, SenderHalf, SwitchHalf, WindowHalf};
-pub use outcome::{Draft, Existing, Outcome, OutcomeError, OutcomeWriter};
+pub use outcome::{Draft, Existing, Outcome, OutcomeError, OutcomeWriter, outcome_around};
 pub use packets::{
     FlowPacketRecord, LatencyRecord, LatencySummary, PacketPathSummary, PacketStatistics, TraceRecord,
 };

@@ -44,26 +44,34 @@ pub fn temporary_in(parent: &Path, dir: &Path) -> io::Result<(TempDir, Option<Fi
     // As readable as any folder its user makes, not private like a temporary one.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
-    let folder = builder.tempdir_in(parent).map_err(|error| plain(&error))?;
-    let claim = partial::claim(folder.path());
-    Ok((folder, claim))
+    partial::make(parent, || builder.tempdir_in(parent), TempDir::path).map_err(|error| plain(&error))
 }
 
-/// Gives a folder its place: that of one that `is_there`, which is removed, or where none is or an empty one.
+/// Gives a folder its place, where none is or an empty one. With `replaces` it takes the place of one that is there, which is removed, also
+/// if that has appeared this moment.
 ///
 /// # Errors
 /// If the system refuses; what was there stays.
-pub fn put_in_place(folder: TempDir, dir: &Path, is_there: bool) -> io::Result<()> {
-    if is_there {
-        // The former folder takes the hidden name, and is removed with it. If that fails, the new one is in place all the same.
-        exchange(folder.path(), dir)?;
-        let _ = folder.close();
-    } else {
-        // Renaming a folder onto another succeeds only if that is empty, so nothing that appeared since is lost.
-        fs::rename(folder.path(), dir)?;
-        let _ = folder.keep();
+pub fn put_in_place(folder: TempDir, dir: &Path, replaces: bool) -> io::Result<()> {
+    // Renaming a folder onto another succeeds only if that is empty, so nothing that appeared since is lost.
+    match fs::rename(folder.path(), dir) {
+        Ok(()) => {
+            let _ = folder.keep();
+            Ok(())
+        }
+        Err(error) if replaces && is_taken(&error) => {
+            // The former folder takes the hidden name, and is removed with it. If that fails, the new one is in place all the same.
+            exchange(folder.path(), dir)?;
+            let _ = folder.close();
+            Ok(())
+        }
+        Err(error) => Err(error),
     }
-    Ok(())
+}
+
+/// Whether a folder could not be renamed because another one is there.
+fn is_taken(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists)
 }
 
 /// Swaps two folders in one step where the file system can, in two where not.

@@ -88,7 +88,7 @@ const FLOW: Granularity = Granularity::Flow(flow::Flow {});
 const PACKET: Granularity = Granularity::Packet(packet::Packet { control: false });
 
 /// Every preset, in the order in which `netloom list` shows them.
-pub const PRESETS: &[Preset] = &[
+pub static PRESETS: &[Preset] = &[
     Preset {
         name: "ecmp",
         doc: "Equal-cost multi-path: every switch hashes the header (RFC 2992).",

@@ -3,6 +3,8 @@
 //! A scenario is put together from several texts (the file, overrides on the command line, presets), so each word
 //! carries its own [`Source`].
 
+use std::sync::Arc;
+
 use netloom_units::names::shorten;
 use toml::de::{DeTable, DeValue};
 
@@ -43,6 +45,9 @@ pub struct Entry {
     pub key_place: Place,
     /// The value.
     pub node: Node,
+    /// The choice of a kind or preset for its table that was made after it was written, e.g. `topology.kind = "slim-fly"`. Where what was
+    /// chosen has no such field, the field is left out ([`settle`](crate::settle)).
+    pub outlived: Option<Arc<str>>,
 }
 
 /// The entries of a table in the order in which they were written.
@@ -74,8 +79,56 @@ impl Table {
         }
     }
 
-    fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
-        self.0.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.node)
+    pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
+        self.entry_mut(key).map(|entry| &mut entry.node)
+    }
+
+    fn entry_mut(&mut self, key: &str) -> Option<&mut Entry> {
+        self.0.iter_mut().find(|entry| entry.key == key)
+    }
+
+    /// Sets the field at `path`, the last step of which is its key here.
+    fn set(&mut self, path: &[&str], key_place: Place, value: Node) {
+        let Some(key) = path.last() else { return };
+        match self.entry_mut(key) {
+            Some(entry) => {
+                (entry.key_place, entry.outlived) = (key_place, None);
+                entry.node.lay(path, value);
+            }
+            None => self.insert(Entry::new(*key, key_place, value)),
+        }
+    }
+
+    /// Notes on all fields but the choice itself that another kind or preset, `name`, is chosen at `path` now. Fields of the same text of
+    /// overrides are meant for it.
+    fn choose(&mut self, path: &[&str], place: &Place, name: &Node) {
+        let Some(key) = path.last() else { return };
+        if self.get(key).is_some_and(|old| old.value == name.value) {
+            return;
+        }
+        let name = match &name.value {
+            Value::String(name) => format!("{:?}", shorten(name)),
+            _ => name.describe(),
+        };
+        let choice: Arc<str> = format!("{} = {name}", path.join(".")).into();
+        for entry in self.0.iter_mut().filter(|entry| entry.key != *key) {
+            entry.outlive(place, &choice);
+        }
+    }
+}
+
+impl Entry {
+    /// A field that nothing was chosen after.
+    pub fn new(key: impl Into<String>, key_place: Place, node: Node) -> Self {
+        Entry { key: key.into(), key_place, node, outlived: None }
+    }
+
+    fn outlive(&mut self, place: &Place, choice: &Arc<str>) {
+        let both_are_overrides = [&self.key_place, place].iter().all(|of| of.source.name() == OVERRIDE);
+        if !both_are_overrides {
+            self.outlived = Some(Arc::clone(choice));
+        }
+        self.node.outlive(place, choice);
     }
 }
 
@@ -234,9 +287,51 @@ impl Node {
         table.remove(first).is_some()
     }
 
-    /// Lays `over` onto this node: tables are merged key by key, except that a table with a `kind`
-    /// starts anew; everything else is replaced.
-    pub fn merge(&mut self, over: Node) {
+    /// The entry at a path of keys and list positions.
+    pub(crate) fn entry_at(&self, path: &[&str]) -> Option<&Entry> {
+        let (key, above) = path.split_last()?;
+        self.at(above.iter().copied())?.as_table()?.entry(key)
+    }
+
+    fn outlive(&mut self, place: &Place, choice: &Arc<str>) {
+        match &mut self.value {
+            Value::Table(table) => table.0.iter_mut().for_each(|entry| entry.outlive(place, choice)),
+            Value::Array(items) => items.iter_mut().for_each(|item| item.outlive(place, choice)),
+            _ => {}
+        }
+    }
+
+    /// Whether a kind or preset was chosen after some field of its table.
+    pub(crate) fn has_outlived(&self) -> bool {
+        match &self.value {
+            Value::Table(table) => {
+                table.0.iter().any(|entry| entry.outlived.is_some() || entry.node.has_outlived())
+            }
+            Value::Array(items) => items.iter().any(Node::has_outlived),
+            _ => false,
+        }
+    }
+
+    /// Whether the values are the same, wherever they were written and in whatever order.
+    pub fn means(&self, other: &Node) -> bool {
+        match (&self.value, &other.value) {
+            (Value::Table(one), Value::Table(other)) => {
+                one.0.len() == other.0.len()
+                    && one
+                        .0
+                        .iter()
+                        .all(|entry| other.get(&entry.key).is_some_and(|other| entry.node.means(other)))
+            }
+            (Value::Array(one), Value::Array(other)) => {
+                one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.means(other))
+            }
+            (one, other) => one == other,
+        }
+    }
+
+    /// Lays `over`, which a user wrote, onto what the program supplies (defaults, or what a preset stands for): tables are merged key by
+    /// key, except that a table with a `kind` starts anew; everything else is replaced.
+    pub(crate) fn merge(&mut self, over: Node) {
         match (&mut self.value, over.value) {
             (Value::Table(under), Value::Table(table)) if table.get("kind").is_none() => {
                 for entry in table.0 {
@@ -251,8 +346,42 @@ impl Node {
         }
     }
 
-    /// Sets the value at a path, creating tables on the way. Setting the `kind` of a table (or the `preset` of routing or transport)
-    /// starts that table anew, because the fields of another kind mean nothing to it.
+    /// Lays a value over what a user wrote before at `path`: the fields of a table are set one by one and all others stay, those of
+    /// another kind or preset too; everything else is replaced.
+    fn lay(&mut self, path: &[&str], mut over: Node) {
+        // `selector = "hash"` is short for `selector = { kind = "hash" }`; a size is no kind.
+        let has_kind = |node: &Node| node.as_table().is_some() || node.as_str().is_some();
+        let one_is_table = self.as_table().is_some() || over.as_table().is_some();
+        if one_is_table && has_kind(self) && has_kind(&over) && path.last() != Some(&"size") {
+            self.spell_out(path);
+            over.spell_out(path);
+        }
+        let key = choice(path);
+        match (&mut self.value, over.value) {
+            (Value::Table(under), Value::Table(table)) => {
+                if let Some(name) = table.entry(key) {
+                    under.choose(&[path, &[key]].concat(), &name.key_place, &name.node);
+                }
+                for entry in table.0 {
+                    under.set(&[path, &[entry.key.as_str()]].concat(), entry.key_place, entry.node);
+                }
+                self.place = over.place;
+            }
+            (_, value) => *self = Node { value, place: over.place },
+        }
+    }
+
+    /// Turns the name of a kind or preset into the table that it is short for.
+    fn spell_out(&mut self, path: &[&str]) {
+        if let Value::String(name) = &self.value {
+            let node = Node { value: Value::String(name.clone()), place: self.place.clone() };
+            self.value = Value::Table(Table(vec![Entry::new(choice(path), self.place.clone(), node)]));
+        }
+    }
+
+    /// Sets the value at a path, creating tables on the way. A table is laid over the one that is there: what it does not name stays. So
+    /// does everything else in a table of which another `kind` is chosen (or another `preset` of routing or transport), as if that one
+    /// word had been written in the place of the old one; [`settle`](crate::settle) leaves out what the new kind does not have.
     ///
     /// # Errors
     /// A step that goes through a value which is neither a table nor a list, or beyond a list's end.
@@ -261,31 +390,23 @@ impl Node {
         let mut node = self;
         for (depth, step) in path.iter().enumerate() {
             let last = depth + 1 == path.len();
-            // `selector = "hash"` is short for `selector = { kind = "hash" }`, also when a parameter is set later.
-            if let Value::String(kind) = &node.value {
-                let key_place = node.place.clone();
-                let kind = Node { value: Value::String(kind.clone()), place: node.place.clone() };
-                let key = if depth == 1 && has_presets(path[0]) { "preset" } else { "kind" };
-                node.value = Value::Table(Table(vec![Entry { key: key.to_owned(), key_place, node: kind }]));
-            }
+            // A parameter may be set later of a kind that was given by its name alone.
+            node.spell_out(&path[..depth]);
             let found = node.describe();
             match &mut node.value {
-                Value::Table(table) => {
-                    if last && names_start(path) {
-                        table.0.clear();
+                Value::Table(table) if last => {
+                    if *step == choice(&path[..depth]) {
+                        table.choose(path, path_place, &value);
                         // What the table lacks now, it lacks because of this.
                         node.place = path_place.clone();
                     }
+                    table.set(path, path_place.clone(), value);
+                    return Ok(());
+                }
+                Value::Table(table) => {
                     if table.get(step).is_none() {
                         let empty = Node { value: Value::Table(Table::default()), place: path_place.clone() };
-                        let key = (*step).to_owned();
-                        table.insert(Entry { key, key_place: path_place.clone(), node: empty });
-                    }
-                    if last {
-                        let entry =
-                            Entry { key: (*step).to_owned(), key_place: path_place.clone(), node: value };
-                        table.insert(entry);
-                        return Ok(());
+                        table.insert(Entry::new(*step, path_place.clone(), empty));
                     }
                     let Some(next) = table.get_mut(step) else {
                         return fail(format!("`{step}` cannot be set"));
@@ -301,7 +422,7 @@ impl Node {
                             ));
                         }
                         Some(item) if last => {
-                            *item = value;
+                            item.lay(path, value);
                             return Ok(());
                         }
                         Some(item) => node = item,
@@ -336,7 +457,7 @@ impl Node {
 /// Text without `=`, an empty field name, or a path through something that is no table; the place is the
 /// override's own text.
 pub fn apply_override(document: &mut Node, text: &str) -> Result<(), Problem> {
-    let source = Source::new("--set", text);
+    let source = Source::new(OVERRIDE, text);
     let whole = Place { source: source.clone(), span: 0..text.len() };
     let Some((path, value)) = text.split_once('=') else {
         return Err(Problem::new("", "expected an override of the form FIELD=VALUE")
@@ -355,29 +476,15 @@ pub fn apply_override(document: &mut Node, text: &str) -> Result<(), Problem> {
     document.set(&steps, &path_place, node)
 }
 
-/// Whether a table of the scenario may name a preset.
-fn has_presets(table: &str) -> bool {
-    matches!(table, "routing" | "transport")
-}
+/// What errors call the text of an override.
+const OVERRIDE: &str = "--set";
 
-/// The steps to the table that setting the field at a path starts anew, if it names a kind or preset; else to the field itself.
-pub(crate) fn start_of<'a, 'p>(path: &'a [&'p str]) -> &'a [&'p str] {
-    if names_start(path) { &path[..path.len() - 1] } else { path }
-}
-
-/// Whether setting the field at a `later` path takes away what was set at an `earlier` one within the same table.
-pub fn undoes(later: &[&str], earlier: &[&str]) -> bool {
-    let start = start_of(later);
-    earlier.len() > start.len() && earlier.starts_with(start) && earlier != later
-}
-
-/// Whether setting the field at a path starts its table anew.
-fn names_start(path: &[&str]) -> bool {
-    path.last() == Some(&"kind") || names_preset(path)
-}
-
-fn names_preset(path: &[&str]) -> bool {
-    matches!(path, [table, "preset"] if has_presets(table))
+/// The key by which the table at a path says what it is.
+fn choice(path: &[&str]) -> &'static str {
+    match path {
+        ["routing" | "transport"] => "preset",
+        _ => "kind",
+    }
 }
 
 /// Sets a field to the value of an option of the command line, e.g. `--seed 7`, so that problems point at the option.
@@ -404,7 +511,7 @@ fn read_table(table: &DeTable<'_>, source: &Source) -> Result<Table, Problems> {
     for (key, value) in table {
         let key_place = Place { source: source.clone(), span: key.span() };
         let node = read_value(value.get_ref(), value.span(), source)?;
-        entries.push(Entry { key: key.get_ref().to_string(), key_place, node });
+        entries.push(Entry::new(key.get_ref().to_string(), key_place, node));
     }
     // The parser sorts by name; people read top to bottom.
     entries.sort_by_key(|entry| entry.key_place.span.start);
@@ -491,17 +598,54 @@ mod tests {
     }
 
     #[test]
-    fn a_new_kind_starts_its_table_anew() {
-        let mut root = document("[selector]\nkind = \"drill\"\nd = 2\n");
-        apply_override(&mut root, "selector.kind=hash").unwrap();
-        assert_eq!(root.at(["selector"]).unwrap().as_table().unwrap().0.len(), 1);
-
+    fn a_users_kind_starts_the_table_of_a_default_anew() {
         let mut under = document("[selector]\nkind = \"drill\"\nd = 2\nm = 1\n");
         under.merge(document("[selector]\nd = 4\n"));
         assert_eq!(under.at(["selector", "m"]).unwrap().value, Value::Integer(1));
         assert_eq!(under.at(["selector", "d"]).unwrap().value, Value::Integer(4));
         under.merge(document("[selector]\nkind = \"random\"\n"));
         assert!(under.at(["selector", "d"]).is_none());
+    }
+
+    /// Whichever way another kind is chosen, the others of the user's fields stay.
+    #[test]
+    fn a_later_kind_leaves_the_fields_of_its_table() {
+        let texts = [
+            "[topology]\nkind = \"fat-tree\"\nk = 4\nrate = \"100Gbps\"\n",
+            "[topology]\nk = 4\nrate = \"100Gbps\"\n",
+        ];
+        let overrides = ["topology.kind=slim-fly", "topology=slim-fly", "topology={kind=\"slim-fly\"}"];
+        for (text, change) in texts.iter().flat_map(|text| overrides.map(|change| (text, change))) {
+            let mut root = document(text);
+            apply_override(&mut root, change).unwrap();
+            assert_eq!(root.at(["topology", "rate"]).unwrap().as_str(), Some("100Gbps"), "{change}");
+            assert_eq!(root.at(["topology", "kind"]).unwrap().as_str(), Some("slim-fly"), "{change}");
+            let outlived = root.entry_at(&["topology", "k"]).unwrap().outlived.as_deref();
+            assert_eq!(outlived, Some("topology.kind = \"slim-fly\""), "{change}");
+            // What is set afterwards is meant for the new kind.
+            apply_override(&mut root, "topology.k=6").unwrap();
+            assert_eq!(root.entry_at(&["topology", "k"]).unwrap().outlived, None, "{change}");
+        }
+        // The same kind once more is no other choice, and overrides beside each other are meant together.
+        for changes in [&["topology.kind=fat-tree"][..], &["topology.k=8", "topology.kind=crossbar"]] {
+            let mut root = document("[topology]\nkind = \"fat-tree\"\nk = 4\n");
+            changes.iter().for_each(|change| apply_override(&mut root, change).unwrap());
+            assert_eq!(root.entry_at(&["topology", "k"]).unwrap().outlived, None, "{changes:?}");
+        }
+    }
+
+    #[test]
+    fn a_table_is_laid_over_what_is_there() {
+        let mut root = document(
+            "[fabric]\nbuffer = \"1MB\"\necn = { kmin = 1, kmax = 2 }\n[workload]\nsize = { file = \"a\" }\n",
+        );
+        for change in ["fabric={ecn={kmin=3}}", "workload.size=1MiB"] {
+            apply_override(&mut root, change).unwrap();
+        }
+        assert_eq!(root.at(["fabric", "buffer"]).unwrap().as_str(), Some("1MB"));
+        assert_eq!(root.at(["fabric", "ecn", "kmin"]).unwrap().value, Value::Integer(3));
+        assert_eq!(root.at(["fabric", "ecn", "kmax"]).unwrap().value, Value::Integer(2));
+        assert_eq!(root.at(["workload", "size"]).unwrap().as_str(), Some("1MiB"), "a size is no kind");
     }
 
     #[test]

@@ -30,18 +30,22 @@ mod run;
 mod scenario;
 mod schema;
 mod section;
+mod settle;
 mod source;
 mod transport;
 mod warnings;
 
-pub use document::{Entry, Node, Table, Value, apply_option, apply_override, undoes};
+pub use document::{Entry, Node, Table, Value, apply_option, apply_override};
 pub use driven::{DrivenResult, DrivenRun};
 pub use load::{apply_overrides, load, load_network, one_word};
 pub use netloom_units::names::suggest;
 pub use read::read;
 pub use reference::{Chapter, reference};
-pub use run::{Checked, Ran, Ready, RunError, build_network, check, finish, prepare, run, simulate};
-pub use scenario::Scenario;
+pub use run::{
+    Checked, Ran, Ready, RunError, build_network, check, finish, left_out, prepare, run, simulate,
+};
+pub use scenario::{Scenario, with_absolute_files};
 pub use schema::{bound_integers, properties as schema_properties, schema};
 pub use section::Section;
+pub use settle::{Settled, settle};
 pub use source::{Place, Problem, Problems, Source};

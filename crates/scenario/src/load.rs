@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use netloom_units::names::shorten;
-
-use crate::document::{Node, Table, Value, apply_override, start_of, undoes};
+use crate::document::{Node, Table, Value, apply_override};
 use crate::source::{Place, Problem, Problems, Source};
 
 /// Reads a scenario file and applies overrides such as `routing.granularity.gap=50us`. A scenario without a name takes
@@ -43,27 +41,9 @@ pub fn load_network(spec: &str, overrides: &[String]) -> Result<Node, Problems> 
 /// Applies overrides in the order given.
 ///
 /// # Errors
-/// As [`apply_override`], and one that comes to nothing because a later one starts the table that it is in anew.
+/// As [`apply_override`].
 pub fn apply_overrides(document: &mut Node, overrides: &[String]) -> Result<(), Problem> {
-    for (i, text) in overrides.iter().enumerate() {
-        apply_override(document, text)?;
-        let later = overrides[i + 1..].iter().find(|later| undoes(&path(later), &path(text)));
-        if let Some(later) = later {
-            let whole = Place { source: Source::new("--set", text.as_str()), span: 0..text.len() };
-            let table = start_of(&path(later)).join(".");
-            let message =
-                format!("comes to nothing, because `{}` starts `{table}` anew after it", shorten(later));
-            return Err(Problem::new(path(text).join("."), message)
-                .at(&whole)
-                .help("give it after that one"));
-        }
-    }
-    Ok(())
-}
-
-/// The steps of an override's field.
-fn path(text: &str) -> Vec<&str> {
-    text.split_once('=').map_or(text, |(path, _)| path).split('.').map(str::trim).collect()
+    overrides.iter().try_for_each(|text| apply_override(document, text))
 }
 
 /// `kind:field=value,…` as the table of a kind; every word of it is placed in `text`, which errors call `name`.
@@ -124,23 +104,5 @@ mod tests {
     fn a_network_in_one_word_may_hold_lists() {
         assert_eq!(split_fields("m=[4,4],w=[1,4],k=2"), ["m=[4,4]", "w=[1,4]", "k=2"]);
         assert!(split_fields("").is_empty());
-    }
-
-    #[test]
-    fn an_override_that_a_later_one_undoes_is_refused() {
-        let refused = |overrides: &[&str]| {
-            let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
-            let mut document = Node::parse(&Source::new("s.toml", "")).unwrap();
-            apply_overrides(&mut document, &overrides).map_err(|problem| problem.to_string()).err()
-        };
-        let undone = refused(&["transport.mtu=1KB", "transport.preset=tcp"]).unwrap();
-        assert!(undone.contains("transport.mtu: comes to nothing"), "{undone}");
-        assert!(undone.contains("`transport.preset=tcp` starts `transport` anew after it"), "{undone}");
-        assert!(refused(&["topology.k=4", "topology.kind=fat-tree"]).is_some());
-        assert!(refused(&["workload.size=1KB", "workload={kind=\"incast\"}"]).is_some());
-        // The other way round, twice the same field, and tables beside each other are fine.
-        assert_eq!(refused(&["transport.preset=tcp", "transport.mtu=1KB", "transport.mtu=2KB"]), None);
-        assert_eq!(refused(&["routing.preset=ecmp", "routing.preset=spray"]), None);
-        assert_eq!(refused(&["transport.mtu=1KB", "transport.congestion.kind=dctcp"]), None);
     }
 }

@@ -73,7 +73,7 @@ pub(crate) fn outline(scenario: &Scenario, network: &Network, groups: &[String])
 
 /// Packets over every number of channels that is likely.
 fn packets() -> PacketStatistics {
-    const MOST_HOPS: u8 = 64;
+    const MOST_HOPS: u16 = 64;
     let mut packets = PacketStatistics::default();
     (1..=MOST_HOPS).for_each(|hops| packets.add(Time(1), hops));
     packets

@@ -3,7 +3,7 @@
 use netloom_units::names::{shorten, suggest};
 use serde::Serialize;
 
-use crate::document::Node;
+use crate::document::{Entry, Node, Table};
 use crate::source::Problem;
 
 /// A table that may name a preset, under the fields of which the others are laid.
@@ -14,6 +14,8 @@ pub(crate) struct Presets<T: 'static> {
     pub(crate) names: Vec<&'static str>,
     /// What a name stands for.
     pub(crate) expand: fn(&str) -> Option<T>,
+    /// The axes of the product of which a name stands for a point.
+    pub(crate) axes: [&'static str; 3],
 }
 
 impl<T: Serialize> Presets<T> {
@@ -60,5 +62,36 @@ impl<T: Serialize> Presets<T> {
             problems.push(problem.at(&name.place).help(suggest(text, self.names.iter().copied())));
         }
         found
+    }
+
+    /// Takes out what was chosen on an axis of the product before a preset was: a preset is a point, and chooses on all of them. Fields of a
+    /// choice stay, for what the preset chooses to take or leave. Returns what was taken out but what the preset chooses, too.
+    pub(crate) fn give_way(&self, document: &mut Node) -> Vec<Problem> {
+        let Some(table) = document.at_mut(&[self.path]).and_then(Node::as_table_mut) else {
+            return Vec::new();
+        };
+        let preset = table.get("preset").and_then(Node::as_str);
+        let point = preset.and_then(self.expand).and_then(|point| Node::from_value("preset", &point).ok());
+        let Some(point) = point else { return Vec::new() };
+        self.axes.iter().filter_map(|axis| self.give_way_on(axis, table, &point)).collect()
+    }
+
+    fn give_way_on(&self, axis: &str, table: &mut Table, point: &Node) -> Option<Problem> {
+        let of_preset = format!("{}.preset = ", self.path);
+        let is_former = |entry: &Entry| entry.outlived.as_ref().is_some_and(|by| by.starts_with(&of_preset));
+        let entry = table.entry(axis).filter(|entry| is_former(entry))?;
+        let (place, choice) = (entry.key_place.clone(), entry.outlived.clone()?);
+        let taken = match entry.node.as_table() {
+            None => table.remove(axis)?.node,
+            Some(inner) => {
+                inner.entry("kind").filter(|kind| is_former(kind))?;
+                table.get_mut(axis)?.as_table_mut()?.remove("kind")?.node
+            }
+        };
+        let own = point.at([axis, "kind"]).or_else(|| point.at([axis]))?;
+        let field = format!("{}.{axis}", self.path);
+        let message =
+            format!("{} is left out, as {choice} was chosen after it and brings its own", taken.describe());
+        (own.as_str() != taken.as_str()).then(|| Problem::new(field, message).at(&place))
     }
 }

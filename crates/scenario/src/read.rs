@@ -212,7 +212,8 @@ impl Error {
             What::Other(message) => (message.clone(), None),
         };
         let place = place.unwrap_or_else(|| root.nearest_place(path.iter().map(String::as_str)));
-        Problem { message, field: field.join("."), help, place: Some(place) }
+        let is_unknown_field = matches!(what, What::UnknownField { .. });
+        Problem { message, field: field.join("."), help, place: Some(place), is_unknown_field }
     }
 }
 

@@ -32,14 +32,19 @@ pub(crate) struct RoutingFields {
     entries: Option<u32>,
 }
 
-/// Reads `[routing]`: the preset is expanded and the other fields are laid over it.
-pub(crate) fn read_routing(node: Option<&Node>, problems: &mut Vec<Problem>) -> Option<Routing> {
-    let presets = Presets {
+/// The presets of `[routing]`.
+pub(crate) fn presets() -> Presets<Routing> {
+    Presets {
         path: "routing",
         names: preset::PRESETS.iter().map(|preset| preset.name).collect(),
         expand: |name| preset::find(name).map(|preset| preset.routing()),
-    };
-    let complete = presets.complete(node, problems)?;
+        axes: ["placement", "granularity", "selector"],
+    }
+}
+
+/// Reads `[routing]`: the preset is expanded and the other fields are laid over it.
+pub(crate) fn read_routing(node: Option<&Node>, problems: &mut Vec<Problem>) -> Option<Routing> {
+    let complete = presets().complete(node, problems)?;
     let mut section = Section::new(&complete, "routing", problems)?;
     section.name("preset");
     let granularity = section.required("granularity");

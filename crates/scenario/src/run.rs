@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use netloom_record::{
     ChannelRecord, FlowRecord, OutcomeError, OutcomeWriter, Performance, Records, SeriesError, Sink, Status,
@@ -13,7 +13,8 @@ use netloom_record::{
 use netloom_sim::{ChannelEnds, Cut, Fault, RunProgress, SimConfig, SimError, Simulation};
 use netloom_topology::{BuildContext, Network, NetworkError, NodeId};
 use netloom_transport::Congestion;
-use netloom_units::{Bytes, Invalid, Time, memory};
+use netloom_units::memory::{self, TooLarge};
+use netloom_units::{Bytes, Invalid, Time};
 use netloom_workload::{Plan, PlanContext, WorkloadError};
 
 use crate::document::Node;
@@ -31,6 +32,9 @@ pub enum RunError {
     /// The outcome cannot be written.
     #[error(transparent)]
     Outcome(#[from] OutcomeError),
+    /// The run needs more memory than it may have.
+    #[error("the run was stopped: {0}")]
+    Memory(#[from] TooLarge),
     /// The run came to no good end: a deadlock, a lossless fabric that loses packets, or a bug in netloom.
     #[error("{0}")]
     Simulation(#[from] netloom_sim::RunError),
@@ -90,7 +94,9 @@ pub struct Ready {
 pub fn prepare(scenario: &Scenario, document: &Node) -> Result<Ready, Problems> {
     let Laid { network, config, plan, outline } = lay(scenario, document)?;
     let total_messages = plan.total_messages;
-    let (warnings, switches) = (warnings::before(scenario, &network), network.switches());
+    let mut warnings = left_out(document);
+    warnings.extend(warnings::before(scenario, &network, &plan));
+    let switches = network.switches();
     let simulation = Simulation::new(network, config, plan).map_err(|error| sim_problem(&error, document))?;
     Ok(Ready { simulation, total_messages, outline, warnings, switches })
 }
@@ -104,6 +110,8 @@ pub struct Checked {
     pub total_messages: Option<u64>,
     /// As in [`Ready`].
     pub outline: Summary,
+    /// As in [`Ready`].
+    pub warnings: Vec<String>,
 }
 
 /// Refuses what [`prepare`] refuses. Routes are laid only where something depends on which they are, so that many scenarios can be checked
@@ -114,8 +122,19 @@ pub struct Checked {
 pub fn check(scenario: &Scenario, document: &Node) -> Result<Checked, Problems> {
     let Laid { network, config, plan, outline } = lay(scenario, document)?;
     let (hosts, total_messages) = (network.hosts(), plan.total_messages);
+    let mut warnings = left_out(document);
+    warnings.extend(warnings::before(scenario, &network, &plan));
     Simulation::check(network, config, plan).map_err(|error| sim_problem(&error, document))?;
-    Ok(Checked { hosts, total_messages, outline })
+    Ok(Checked { hosts, total_messages, outline, warnings })
+}
+
+/// The fields that a kind or preset chosen after them does not have, each in one sentence.
+pub fn left_out(document: &Node) -> Vec<String> {
+    if !document.has_outlived() {
+        return Vec::new();
+    }
+    let settled = Scenario::settle(document).map(|settled| settled.left_out).unwrap_or_default();
+    settled.iter().map(Problem::to_string).collect()
 }
 
 /// A network and what is to be done on it.
@@ -127,6 +146,9 @@ struct Laid {
 }
 
 fn lay(scenario: &Scenario, document: &Node) -> Result<Laid, Problems> {
+    // Messages are counted in packets, and memory is asked for: what is wrong with these is not the fault of a message or a network.
+    scenario.transport.check().map_err(|invalid| invalid_problem(&invalid, "transport", document))?;
+    memory::limit().map_err(|error| Problem::new("", error.to_string()))?;
     let network = build_network(scenario, document)?;
     check_memory(scenario, &network, document)?;
     let rails = scenario.servers.as_ref().map(|servers| servers.lay(&network, scenario.seed)).transpose();
@@ -291,14 +313,17 @@ fn simulate_streamed(
     scenario: &Scenario,
     ready: Ready,
     threads: usize,
-    observe: impl FnMut(RunProgress) -> ControlFlow<()>,
+    mut observe: impl FnMut(RunProgress) -> ControlFlow<()>,
     sink: &mut dyn Sink,
 ) -> Result<(Ran, Records), RunError> {
     let Ready { simulation, warnings, switches, .. } = ready;
     let tally = Tally::new(&summary_options(scenario), simulation.named_channels());
     let mut counted = Counted { tally, sink };
     let started = Instant::now();
-    let finished = simulation.run_streamed(threads, observe, &mut counted)?;
+    let mut memory = MemoryWatch::new()?;
+    let watched = |progress| if memory.holds() { observe(progress) } else { ControlFlow::Break(()) };
+    let finished = simulation.run_streamed(threads, watched, &mut counted)?;
+    memory.result?;
     let wall_s = started.elapsed().as_secs_f64();
 
     let status = if finished.interrupted { Status::Interrupted } else { Status::Complete };
@@ -307,6 +332,30 @@ fn simulate_streamed(
     let hops = finished.records.totals.packet_hops;
     let performance = Performance::new(env!("CARGO_PKG_VERSION"), threads as u32, wall_s, hops);
     Ok((Ran { summary, performance }, finished.records))
+}
+
+/// Looks now and then whether the process keeps to the memory that it may have: what a run needs is not known before it.
+struct MemoryWatch {
+    last: Instant,
+    result: Result<(), TooLarge>,
+}
+
+impl MemoryWatch {
+    /// Often enough that not much is taken between two looks, and so seldom that they cost nothing.
+    const PERIOD: Duration = Duration::from_millis(10);
+
+    fn new() -> Result<Self, TooLarge> {
+        memory::check_use()?;
+        Ok(MemoryWatch { last: Instant::now(), result: Ok(()) })
+    }
+
+    fn holds(&mut self) -> bool {
+        if self.last.elapsed() >= Self::PERIOD && self.result.is_ok() {
+            self.last = Instant::now();
+            self.result = memory::check_use();
+        }
+        self.result.is_ok()
+    }
 }
 
 /// Counts the records that it hands on.
@@ -557,6 +606,7 @@ mod tests {
                 "servers.nics = 2\ntransport = { reliability = \"none\", congestion = \"none\" }\n",
                 "transport.reliability: expected a reliability with ACKs where servers have several NICs",
             ),
+            ("transport = { mtu = \"0B\" }\n", "s.toml:1:21: transport.mtu: expected at least 1B, found 0B"),
             ("[transport]\nack_every = 0\n", "s.toml:2:13: transport.ack_every: expected at least 1"),
             ("[fabric]\nbuffer = \"100B\"\n", "s.toml:2:10: fabric.buffer: expected room for a packet"),
             (
@@ -570,6 +620,10 @@ mod tests {
             (
                 "[[faults]]\nkind = \"cut\"\n",
                 "faults.0.links: expected one of `links`, `share`, `channels` or `switches`",
+            ),
+            (
+                "[[faults]]\nkind = \"cut\"\nlinks = 1\nfrom = \"0ps\"\nreroute_after = \"1us\"\n",
+                "faults.0.reroute_after: expected none where a cut lasts for the whole run, of which routing knows; or a `from` above 0, found 1us",
             ),
             (
                 "[workload]\nsize = \"1000000GB\"\n",

@@ -12,10 +12,11 @@ use serde::Serialize;
 
 use crate::document::{Node, Value};
 use crate::read::read as read_value;
-use crate::routing::read_routing;
+use crate::routing::{self, read_routing};
 use crate::section::{Section, report};
+use crate::settle::{Settled, settle};
 use crate::source::{Problem, Problems};
-use crate::transport::read_transport;
+use crate::transport::{self, read_transport};
 
 /// A scenario whose every field is known, in range by itself, and spelt right.
 ///
@@ -80,11 +81,30 @@ struct Written<'a> {
 }
 
 impl Scenario {
-    /// Reads and checks a scenario. What is not written is as in [`Scenario::default`].
+    /// Reads and checks a scenario. What is not written is as in [`Scenario::default`]; a field that a kind or preset chosen after it does
+    /// not have is left out.
     ///
     /// # Errors
     /// Everything that is wrong with it, as far as it can be told field by field.
     pub fn read(document: &Node) -> Result<Self, Problems> {
+        Self::settle(document).map(|settled| settled.value)
+    }
+
+    /// The same; also says what was left out.
+    ///
+    /// # Errors
+    /// As [`Scenario::read`].
+    pub fn settle(document: &Node) -> Result<Settled<Self>, Problems> {
+        let mut document = document.clone();
+        let mut left_out = routing::presets().give_way(&mut document);
+        left_out.extend(transport::presets().give_way(&mut document));
+        let settled = settle(&document, Self::read_all)?;
+        left_out.extend(settled.left_out);
+        Ok(Settled { left_out, ..settled })
+    }
+
+    /// Reads every field of a document.
+    fn read_all(document: &Node) -> Result<Self, Problems> {
         if let Some(field) =
             ["scenario", "analysis"].into_iter().find(|field| document.at([*field]).is_some())
         {
@@ -99,7 +119,7 @@ impl Scenario {
             table.remove("transport");
         }
         complete.merge(document.clone());
-        resolve_files(&mut complete);
+        let complete = with_absolute_files(complete);
         let mut problems = Vec::new();
         match read(&complete, &mut problems) {
             Some(scenario) if problems.is_empty() => Ok(scenario),
@@ -206,9 +226,10 @@ fn read_faults(node: &Node, problems: &mut Vec<Problem>) -> Option<Vec<Fault>> {
     faults.into_iter().collect()
 }
 
-/// Makes file names absolute, so that a scenario means the same wherever it is read again.
-fn resolve_files(document: &mut Node) {
-    each_file(document, &mut Node::make_absolute);
+/// A document whose file names are absolute, so that it means the same wherever it is read again.
+pub fn with_absolute_files(mut document: Node) -> Node {
+    each_file(&mut document, &mut Node::make_absolute);
+    document
 }
 
 /// Visits the fields that hold the name of a file.

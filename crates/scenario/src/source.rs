@@ -110,12 +110,20 @@ pub struct Problem {
     pub help: Option<String>,
     /// Where it is written.
     pub place: Option<Place>,
+    /// Whether nothing is wrong but that there is no such field.
+    pub is_unknown_field: bool,
 }
 
 impl Problem {
     /// A problem without a place.
     pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
-        Problem { message: message.into(), field: field.into(), help: None, place: None }
+        Problem {
+            message: message.into(),
+            field: field.into(),
+            help: None,
+            place: None,
+            is_unknown_field: false,
+        }
     }
 
     /// The same problem at a place.

@@ -7,14 +7,19 @@ use crate::preset::Presets;
 use crate::section::Section;
 use crate::source::Problem;
 
-/// Reads `[transport]`: the preset is expanded and the other fields are laid over it.
-pub(crate) fn read_transport(node: Option<&Node>, problems: &mut Vec<Problem>) -> Option<Transport> {
-    let presets = Presets {
+/// The presets of `[transport]`.
+pub(crate) fn presets() -> Presets<Transport> {
+    Presets {
         path: "transport",
         names: preset::PRESETS.iter().map(|preset| preset.name).collect(),
         expand: |name| preset::find(name).map(|preset| preset.transport()),
-    };
-    let complete = presets.complete(node, problems)?;
+        axes: ["reliability", "congestion", "shaping"],
+    }
+}
+
+/// Reads `[transport]`: the preset is expanded and the other fields are laid over it.
+pub(crate) fn read_transport(node: Option<&Node>, problems: &mut Vec<Problem>) -> Option<Transport> {
+    let complete = presets().complete(node, problems)?;
     let mut section = Section::new(&complete, "transport", problems)?;
     section.name("preset");
     let reliability = section.required("reliability");

@@ -10,27 +10,34 @@ use netloom_fabric::{FlowControl, Queue};
 use netloom_record::Summary;
 use netloom_routing::selector::estimator::Estimator;
 use netloom_routing::{Granularity, Placement, Selector};
+use netloom_sim::Fault;
 use netloom_topology::{Network, NodeId};
 use netloom_transport::shaping::paced::Paced;
 use netloom_transport::{Congestion, Reliability, Shaping};
+use netloom_units::kind::Kind;
 use netloom_units::{Bytes, Rate, Time};
+use netloom_workload::{Overlap, Pattern, Plan};
 
 use crate::scenario::Scenario;
 
 /// What is suspicious before anything has run.
-pub(crate) fn before(scenario: &Scenario, network: &Network) -> Vec<String> {
+pub(crate) fn before(scenario: &Scenario, network: &Network, plan: &Plan) -> Vec<String> {
     let farthest = Farthest::of(scenario, network);
     let mut found = Vec::new();
     found.extend(dctcp_without_ecn(scenario));
     found.extend(conweave_without_ecn(scenario));
     found.extend(trimmed_without_trimming(scenario));
     found.extend(scattered_go_back_n(scenario, network));
-    found.extend(early_timeouts(scenario, &farthest));
+    found.extend(impossible_marks(scenario));
+    found.extend(unslowed_go_back_n(scenario));
+    found.extend(early_timeouts(scenario, network, &farthest));
     found.extend(windows::below_the_product(scenario, &farthest));
     found.extend(windows::swift_below_idle(scenario, &farthest));
     found.extend(windows::faster_than_one_path(scenario, network));
     found.extend(small_pause_buffers(scenario, &farthest));
     found.extend(overload::warning(scenario, network));
+    found.extend(no_messages(scenario, plan));
+    found.extend(plan.overlaps.iter().map(shared_hosts));
     found.extend(unread(scenario, network));
     found.extend(high_ceiling(scenario, network));
     found
@@ -163,9 +170,75 @@ fn dctcp_without_ecn(scenario: &Scenario) -> Option<String> {
     })
 }
 
+/// The thresholds of marking that no queue exceeds, each with the room of a queue.
+fn unreachable_thresholds(scenario: &Scenario) -> (Vec<(String, Bytes)>, Option<Bytes>) {
+    let options = &scenario.fabric.options;
+    let room = scenario.fabric.queue_room(scenario.transport.clone().on_the_wire().packet_size());
+    let own = options.ecn_by_rate.iter().enumerate();
+    let own = own.map(|(i, ecn)| (format!("fabric.ecn_by_rate.{i}.kmin"), ecn.kmin));
+    let usual = options.ecn.iter().map(|ecn| ("fabric.ecn.kmin".to_owned(), ecn.kmin));
+    let unreachable = usual.chain(own).filter(|(_, kmin)| room.is_some_and(|room| *kmin >= room));
+    (unreachable.collect(), room)
+}
+
+/// A queue marks when more than `kmin` wait, and no more wait than there is room for.
+fn impossible_marks(scenario: &Scenario) -> Option<String> {
+    let (unreachable, room) = unreachable_thresholds(scenario);
+    let (room, (_, kmin)) = (room?, unreachable.first()?);
+    let fields: Vec<&str> = unreachable.iter().map(|(field, _)| field.as_str()).collect();
+    Some(format!(
+        "{}: {kmin} is as much as a queue holds ({room}), or more: no packet is ever marked there",
+        fields.join(", ")
+    ))
+}
+
+/// With go-back-N every trimmed packet is sent again with all that follow. If only marks slow a flow down, and none come, it may go on so
+/// for ever.
+fn unslowed_go_back_n(scenario: &Scenario) -> Option<String> {
+    let Scenario { fabric, transport, .. } = scenario;
+    let thresholds = usize::from(fabric.options.ecn.is_some()) + fabric.options.ecn_by_rate.len();
+    let never_marks = unreachable_thresholds(scenario).0.len() == thresholds;
+    let slows_down = match &transport.congestion {
+        Congestion::None(_) | Congestion::FixedWindow(_) => false,
+        Congestion::Dcqcn(_) => !never_marks,
+        _ => true,
+    };
+    let is_stuck =
+        fabric.queue.trims() && matches!(transport.reliability, Reliability::GoBackN(_)) && !slows_down;
+    is_stuck.then(|| {
+        format!(
+            "transport.reliability: \"go-back-n\" sends every trimmed packet again with all that follow, and \"{}\" slows no flow down for that{}, so \
+             that flows may make no progress; set `transport.reliability = \"trimmed\"`, or `fabric.queue = \"tail-drop\"`",
+            transport.congestion.name(),
+            if matches!(transport.congestion, Congestion::Dcqcn(_)) { " without marks" } else { "" }
+        )
+    })
+}
+
+/// A list that holds nothing, say.
+fn no_messages(scenario: &Scenario, plan: &Plan) -> Option<String> {
+    let is_meant = matches!(scenario.workload.pattern, Pattern::Idle(_));
+    (plan.total_messages == Some(0) && !is_meant).then(|| {
+        format!("workload: nothing is sent, as \"{}\" has no message", scenario.workload.pattern.name())
+    })
+}
+
+/// Parts of a mix are not laid beside each other.
+fn shared_hosts(overlap: &Overlap) -> String {
+    let fields = overlap.parts.each_ref().map(|part| format!("workload.{part}"));
+    format!(
+        "{}: their ranks are on the same {}, as a placement is the same for all parts of a mix",
+        fields.join(", "),
+        overlap.shared
+    )
+}
+
 /// A timeout below the round trip of an idle network sends again what has not been lost.
-fn early_timeouts(scenario: &Scenario, farthest: &Farthest) -> Option<String> {
-    let is_armed = scenario.fabric.is_lossy() || scenario.transport.refuses();
+fn early_timeouts(scenario: &Scenario, network: &Network, farthest: &Farthest) -> Option<String> {
+    let is_armed = scenario.fabric.is_lossy()
+        || scenario.transport.refuses()
+        || scenario.faults.iter().any(Fault::loses_packets)
+        || !network.error_rates().is_empty();
     let options = &scenario.transport.options;
     let (field, timeout) = [("rto_min", options.rto_min), ("rto_initial", options.rto_initial)]
         .into_iter()
@@ -489,6 +562,88 @@ mod tests {
             &with("10us"),
             &with("1ms"),
             "transport.rto_min: 10us is below the idle round trip from h0 to h15",
+        );
+    }
+
+    #[test]
+    fn timeouts_below_the_round_trip_are_named_where_faults_lose_packets() {
+        let with = |rto: &str, fault: &str| {
+            format!(
+                "{TREE}workload = {{ kind = \"permutation\", size = \"64KiB\" }}\ntransport = {{ rto_min = \"{rto}\" }}\nfaults = [{fault}]\n"
+            )
+        };
+        let expected = "transport.rto_min: 10us is below the idle round trip";
+        for fault in [
+            "{ kind = \"loss\", share = 1.0, probability = 1e-9 }",
+            "{ kind = \"cut\", links = 1, from = \"1s\", until = \"2s\" }",
+        ] {
+            check(&with("10us", fault), &with("1ms", fault), expected);
+        }
+        // Nothing is lost by these, and no timer runs.
+        for fault in ["", "{ kind = \"cut\", links = 1 }", "{ kind = \"degrade\", links = 1 }"] {
+            assert_eq!(warnings(&with("10us", fault)), Vec::<String>::new(), "{fault}");
+        }
+    }
+
+    #[test]
+    fn marks_that_can_never_come_are_named() {
+        let with = |fabric: &str, kmin: &str| {
+            format!(
+                "{TREE}{INCAST}transport = \"tcp\"\nfabric = {{ {fabric}, ecn = {{ kmin = \"{kmin}\", kmax = \"1MB\" }} }}\n"
+            )
+        };
+        let buffer = "buffer = \"100KB\"";
+        check(
+            &with(buffer, "100KB"),
+            &with(buffer, "90KB"),
+            "fabric.ecn.kmin: 100KB is as much as a queue holds",
+        );
+        // Eight of the largest packets.
+        let trimming = "queue = \"trimming\"";
+        check(&with(trimming, "12KB"), &with(trimming, "11KB"), "as a queue holds (12KB)");
+        let by_rate =
+            "ecn_by_rate = [{ rate = \"1Gbps\", kmin = \"1MB\", kmax = \"2MB\" }], buffer = \"100KB\"";
+        let found = warnings(&with(by_rate, "30KB"));
+        assert!(found[0].starts_with("fabric.ecn_by_rate.0.kmin: 1MB"), "{found:?}");
+    }
+
+    #[test]
+    fn trimming_before_go_back_n_that_nothing_slows_down_is_named() {
+        let with = |kmin: &str, congestion: &str| {
+            format!(
+                "{TREE}{INCAST}transport = {{ preset = \"roce\", congestion = \"{congestion}\" }}\n\
+                 fabric = {{ queue = \"trimming\", buffer = \"100KB\", ecn = {{ kmin = \"{kmin}\", kmax = \"2MB\" }} }}\nmeasure = {{ until = \"100us\" }}\n"
+            )
+        };
+        let expected = "\"go-back-n\" sends every trimmed packet again with all that follow";
+        let has = |text: &str| warnings(text).iter().any(|warning| warning.contains(expected));
+        assert!(has(&with("1MB", "dcqcn")) && has(&with("1KB", "none")));
+        assert!(!has(&with("1KB", "dcqcn")) && !has(&with("1MB", "swift")));
+        assert!(!has(&with("1MB", "dcqcn").replace("trimming", "tail-drop")));
+    }
+
+    #[test]
+    fn a_list_without_flows_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let with = |flows: &str| {
+            let file = folder.path().join(format!("{}.csv", flows.len()));
+            std::fs::write(&file, format!("src,dst,bytes,start_ps\n{flows}")).unwrap();
+            format!("{TREE}workload = {{ kind = \"flow-list\", file = \"{}\" }}\n", file.display())
+        };
+        check(&with(""), &with("0,1,1000,0\n"), "workload: nothing is sent, as \"flow-list\" has no message");
+        assert_eq!(warnings(&format!("{TREE}workload = \"idle\"\n")), Vec::<String>::new());
+    }
+
+    #[test]
+    fn parts_of_a_mix_on_the_same_hosts_are_named() {
+        let part = |name: &str| {
+            format!("{{ kind = \"collective\", ranks = 8, name = \"{name}\", placement = \"random\" }}")
+        };
+        let with = |parts: &str| format!("{TREE}workload = {{ kind = \"mix\", parts = [{parts}] }}\n");
+        check(
+            &with(&format!("{}, {}", part("a"), part("b"))),
+            &with(&part("a")),
+            "workload.parts.0, workload.parts.1: their ranks are on the same 8 hosts",
         );
     }
 

@@ -23,6 +23,17 @@ kinds! {
     }
 }
 
+impl Fault {
+    /// Whether packets are lost by it: a cut of the whole run has none under way.
+    pub fn loses_packets(&self) -> bool {
+        match self {
+            Fault::Degrade(_) => false,
+            Fault::Cut(cut) => cut.from > Time::ZERO || cut.until.is_some(),
+            Fault::Loss(_) => true,
+        }
+    }
+}
+
 /// Links that run at a fraction of their rate for a while, in both directions, or single channels of them. Routing is not told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -201,12 +212,12 @@ impl Faults {
         let channels = choice.channels(network, seed, index, true)?;
         if cut.from == Time::ZERO && cut.until.is_none() {
             if let Some(after) = cut.reroute_after {
-                let expected = "none where a cut lasts for the whole run, of which routing knows; or `from`";
+                let expected =
+                    "none where a cut lasts for the whole run, of which routing knows; or a `from` above 0";
                 return Err(Invalid::new("reroute_after", expected, after));
             }
             if cut.unreachable == Unreachable::Signal {
-                let expected =
-                    "\"silence\" where a cut lasts for the whole run, of which routing knows; or `from`";
+                let expected = "\"silence\" where a cut lasts for the whole run, of which routing knows; or a `from` above 0";
                 return Err(Invalid::new("unreachable", expected, "\"signal\""));
             }
             for channel in channels {

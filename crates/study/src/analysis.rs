@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use netloom_scenario::{Node, Place, Problem, Problems, Section};
+use netloom_scenario::{Node, Place, Problem, Problems, Section, Settled, settle};
 use netloom_topology::{BuildContext, Network, NetworkError, RouterGraph, Topology};
 use serde::Serialize;
 
@@ -28,6 +28,19 @@ impl Analysis {
     /// # Errors
     /// Everything that is wrong with it, as far as it can be told field by field.
     pub fn read(document: &Node) -> Result<Self, Problems> {
+        Self::settle(document).map(|settled| settled.value)
+    }
+
+    /// The same; also says which fields were left out, as kinds chosen after them do not have them.
+    ///
+    /// # Errors
+    /// As [`Analysis::read`].
+    pub fn settle(document: &Node) -> Result<Settled<Self>, Problems> {
+        settle(document, Self::read_all)
+    }
+
+    /// Reads every field of a document.
+    fn read_all(document: &Node) -> Result<Self, Problems> {
         let mut document = document.clone();
         for path in FILES {
             if let Some(node) = document.at_mut(path) {

@@ -11,6 +11,8 @@ pub struct Point {
     pub labels: Vec<(String, String)>,
     /// What is done, with the first seed.
     pub work: Work,
+    /// Fields that the kinds chosen after them do not have, each in one sentence.
+    pub left_out: Vec<String>,
 }
 
 impl Point {
@@ -69,6 +71,6 @@ pub(crate) mod testing {
         let scenario = Scenario { seed, ..Scenario::default() };
         let labels = labels.iter().map(|(axis, label)| ((*axis).to_owned(), (*label).to_owned())).collect();
         let work = Work::Run(Box::new(scenario), document);
-        Cell { point: Arc::new(Point { labels, work }), repetition: 0 }
+        Cell { point: Arc::new(Point { labels, work, left_out: Vec::new() }), repetition: 0 }
     }
 }

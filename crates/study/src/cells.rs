@@ -201,10 +201,15 @@ fn perform_cells(
 
 fn run_one(cell: &Cell, folder: &Path, running: &Running<'_>, way: &dyn Perform) -> CellReport {
     let work = cell.work();
+    // Another process may have done it since this one began.
+    if let Some(numbers) = way.finished(&work, folder) {
+        return CellReport { folder: folder.to_owned(), reused: true, result: Some(Ok(numbers)) };
+    }
     let performed = way.perform(&work, folder, running.stop).and_then(|()| {
-        // What counts is what lies in the folder: a study that goes on reads the same.
-        way.finished(&work, folder)
-            .ok_or_else(|| WorkError::Failed("its result cannot be read back".to_owned()))
+        // What counts is what lies in the folder: a study that goes on reads the same. Another process that did the same cell may put its
+        // result in the place of this one at this moment.
+        let read = || way.finished(&work, folder);
+        read().or_else(read).ok_or_else(|| WorkError::Failed("its result cannot be read back".to_owned()))
     });
     let result = match performed {
         Err(WorkError::Stopped) => None,
@@ -305,6 +310,24 @@ mod tests {
         let reports = perform_cells(&cells_with_seeds(&[1, 2]), &folders, &running, &way, &|_| {}).unwrap();
         assert_eq!(way.runs.into_inner(), 0);
         assert!(reports.iter().all(|report| report.result.is_none()));
+    }
+
+    #[test]
+    fn what_another_process_has_done_meanwhile_is_not_done_again() {
+        let (study, stop) = (Study::new(), AtomicBool::new(false));
+        let (way, dir) = (Counter::default(), study.dir.path().join("cells"));
+        let folders = CellFolders::open(&dir).unwrap();
+        let running = Running { program: "", workers: 1, shard: None, stop: &stop };
+        let other = Counter::default();
+        let done = |event: CellEvent<'_>| {
+            if let CellEvent::Started(_) = event {
+                let others = CellFolders::open(&dir).unwrap();
+                perform_cells(&cells_with_seeds(&[1]), &others, &running, &other, &|_| {}).unwrap();
+            }
+        };
+        let reports = perform_cells(&cells_with_seeds(&[1]), &folders, &running, &way, &done).unwrap();
+        assert_eq!((way.runs.into_inner(), other.runs.into_inner()), (0, 1));
+        assert!(reports[0].reused && reports[0].numbers().is_some());
     }
 
     #[test]

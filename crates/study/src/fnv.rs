@@ -1,7 +1,6 @@
 // A hash for names; the build script has it too.
 
-/// FNV-1a with 128 bits (Fowler, Noll, Vo), eight bytes at a time: enough that cells of a lifetime do not collide by
-/// accident.
+/// FNV-1a with 128 bits (Fowler, Noll, Vo; RFC 9923), a byte at a time: enough that cells of a lifetime do not collide by accident.
 pub(crate) struct Fnv(pub(crate) u128);
 
 impl Fnv {
@@ -9,19 +8,16 @@ impl Fnv {
         Fnv(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d)
     }
 
-    /// Adds a part and its length, so that parts cannot be confused with their concatenation.
-    pub(crate) fn add(&mut self, part: &[u8]) {
-        for chunk in part.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.add_word(u64::from_le_bytes(word));
+    /// Adds bytes.
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
         }
-        self.add_word(part.len() as u64);
     }
 
-    fn add_word(&mut self, word: u64) {
-        self.0 = (self.0 ^ u128::from(word)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
-        // Multiplication moves bits up only; this brings the upper ones back down.
-        self.0 ^= self.0 >> 64;
+    /// Adds a part and its length, so that parts cannot be confused with their concatenation.
+    pub(crate) fn add(&mut self, part: &[u8]) {
+        self.write(part);
+        self.write(&(part.len() as u64).to_le_bytes());
     }
 }

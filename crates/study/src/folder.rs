@@ -14,7 +14,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use netloom_record::partial;
+use netloom_record::{outcome_around, partial, whole};
 
 /// Part of the names of what is being written.
 const PARTIAL: &str = ".partial-";
@@ -41,15 +41,21 @@ impl CellFolders {
     /// # Errors
     /// If the folder cannot be read or written; a full disk is noticed here and not after the first cell.
     pub fn open(dir: &Path) -> io::Result<Self> {
+        if let Some(outcome) = outcome_around(dir) {
+            let message =
+                format!("it is inside the outcome {}; choose a folder beside it", outcome.display());
+            return Err(io::Error::other(message));
+        }
         fs::create_dir_all(dir)?;
         let name = format!(".{}.lock", dir.file_name().unwrap_or_default().to_string_lossy());
         let lock = File::options().create(true).truncate(false).write(true).open(dir.with_file_name(name))?;
+        // Others that begin wait here until nothing is removed any more, and while one is at work nothing is.
         if is_alone(&lock)? {
             remove_partial(dir)?;
             remove_partial_files(dir.parent().unwrap_or(dir))?;
         }
-        probe(dir).map_err(|error| partial::plain(&error))?;
         lock.lock_shared().or_else(without_locks)?;
+        probe(dir).map_err(|error| partial::plain(&error))?;
         let mut found = BTreeMap::new();
         for entry in fs::read_dir(dir)? {
             let name = entry?.file_name().to_string_lossy().into_owned();
@@ -87,19 +93,21 @@ impl CellFolders {
     /// If another process works here, or a folder cannot be removed.
     pub fn remove(&self, stale: &[PathBuf]) -> io::Result<()> {
         self.lock.unlock().or_else(without_locks)?;
-        let alone = is_alone(&self.lock)?;
+        let removed = match is_alone(&self.lock) {
+            Ok(true) => stale.iter().try_for_each(fs::remove_dir_all),
+            Ok(false) => Err(io::Error::other("another process runs a study in this folder")),
+            Err(error) => Err(error),
+        };
         self.lock.lock_shared().or_else(without_locks)?;
-        if !alone {
-            return Err(io::Error::other("another process runs a study in this folder"));
-        }
-        stale.iter().try_for_each(fs::remove_dir_all)
+        removed
     }
 }
 
-/// Whether nobody else holds the lock; it is not held afterwards. Where the file system has no locks, nobody can tell.
+/// Whether no other process holds the lock. If so, it is held for this one alone, until it is shared or given back. Where the file
+/// system has no locks, it cannot be told.
 fn is_alone(lock: &File) -> io::Result<bool> {
     match lock.try_lock() {
-        Ok(()) => lock.unlock().map(|()| true),
+        Ok(()) => Ok(true),
         Err(TryLockError::WouldBlock) => Ok(false),
         Err(TryLockError::Error(error)) => without_locks(error).map(|()| false),
     }
@@ -174,28 +182,16 @@ fn plain(text: &str) -> String {
 
 /// Writes a folder of files, as a whole or not at all; one of that name is replaced.
 pub(crate) fn write_folder(folder: &Path, files: &[(&str, &[u8])]) -> io::Result<()> {
-    let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) else {
+    let Some(parent) = folder.parent() else {
         return Err(io::Error::other("it has no name"));
     };
-    let prefix = format!(".{}{PARTIAL}", name.to_string_lossy());
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(&prefix);
-    // A result is as readable as any folder its user makes, not private like a temporary one.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
-    let partial = builder.tempdir_in(parent)?;
+    let (partial, _claim) = whole::temporary_in(parent, folder)?;
     for (name, content) in files {
         let mut file = File::create_new(partial.path().join(name))?;
         file.write_all(content)?;
         file.sync_all()?;
     }
-    if folder.exists() {
-        fs::remove_dir_all(folder)?;
-    }
-    fs::rename(partial.path(), folder)?;
-    // It is in place: there is nothing to remove any more.
-    let _ = partial.keep();
-    Ok(())
+    whole::put_in_place(partial, folder, true)
 }
 
 /// Writes a file, as a whole or not at all.
@@ -253,6 +249,35 @@ mod tests {
         drop((first, second));
         drop(CellFolders::open(&dir).unwrap());
         assert!(!partial.exists() && !result.exists() && foreign.exists() && other.exists());
+    }
+
+    /// Sixteen that begin in one folder, each with something left behind there: one of them removes it, and none what others write.
+    #[test]
+    fn those_that_begin_together_do_each_other_no_harm() {
+        let root = tempfile::tempdir().unwrap();
+        for round in 0..8 {
+            let dir = root.path().join(round.to_string()).join("cells");
+            fs::create_dir_all(dir.join(format!(".old.{PRINT}.partial-1"))).unwrap();
+            std::thread::scope(|scope| {
+                for number in 0..16 {
+                    let dir = &dir;
+                    scope.spawn(move || {
+                        let folders = CellFolders::open(dir).unwrap();
+                        // Each its own cell, and one that is everybody's.
+                        for cell in [format!("{number:016x}"), PRINT.to_owned()] {
+                            let folder = folders.of("a", &cell);
+                            write_folder(&folder, &[("result", cell.as_bytes())]).unwrap();
+                        }
+                    });
+                }
+            });
+            let mut names: Vec<String> = fs::read_dir(&dir)
+                .unwrap()
+                .map(|it| it.unwrap().file_name().into_string().unwrap())
+                .collect();
+            names.sort();
+            assert!(names.len() == 17 && names.iter().all(|name| !name.starts_with('.')), "{names:?}");
+        }
     }
 
     #[test]

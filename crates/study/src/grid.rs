@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use netloom_scenario::{Problem, Problems, Scenario, undoes};
+use netloom_scenario::{Place, Problem, Problems, Scenario, Settled};
 
 use crate::analysis::Analysis;
 use crate::cell::{Cell, Point};
-use crate::file::{Axis, Base, Case, Setting, Study, apply};
+use crate::file::{Axis, Base, Case, Study, apply};
 use crate::results::Results;
 use crate::work::Work;
 
@@ -18,6 +18,9 @@ pub struct Plan {
     pub cells: Vec<Cell>,
     /// About how much work each cell is: an estimate that tells which should start first.
     pub costs: Vec<f64>,
+    /// What is probably a mistake, each in one sentence with the points that it is about: fields that a point's kinds do not have, and what
+    /// a run of the point would warn of before it begins.
+    pub warnings: Vec<String>,
     /// The numbers that each point will have, by name; they have no values yet.
     pub(crate) outline: Results,
 }
@@ -37,11 +40,14 @@ impl Study {
         let mut problems = Vec::new();
         let mut outlines = Vec::with_capacity(points.len());
         let mut costs = Vec::new();
+        let mut warnings = Warnings::default();
         for point in &points {
+            warnings.add(&point.left_out, point);
             match point.work.check() {
-                Ok((names, cost)) => {
-                    outlines.push((Arc::clone(point), names));
-                    costs.extend(std::iter::repeat_n(cost, self.repetitions as usize));
+                Ok(checked) => {
+                    warnings.add(&checked.warnings, point);
+                    outlines.push((Arc::clone(point), checked.names));
+                    costs.extend(std::iter::repeat_n(checked.cost, self.repetitions as usize));
                 }
                 Err(found) => problems.extend(found.0),
             }
@@ -55,11 +61,14 @@ impl Study {
         let cells = points.iter().flat_map(|point| {
             repetitions.clone().map(|repetition| Cell { point: Arc::clone(point), repetition })
         });
-        Ok(Plan { cells: cells.collect(), costs, outline })
+        Ok(Plan { cells: cells.collect(), costs, warnings: warnings.of_points(points.len()), outline })
     }
 
     /// Refuses more cells than anybody waits for, before any of them takes up room.
     fn check_count(&self) -> Result<(), Problem> {
+        if self.max_cells == 0 {
+            return Err(Problem::new("max_cells", "expected at least 1, found 0").at(&self.max_cells_place));
+        }
         let factors: Vec<String> =
             self.axes.iter().map(|axis| format!("{} {}", axis.cases.len(), axis.name)).collect();
         let points =
@@ -110,35 +119,37 @@ impl Study {
         let (Base::Scenario(base) | Base::Analysis(base)) = &self.base;
         let mut document = base.clone();
         let mut problems = Vec::new();
-        for (place, (axis, case)) in chosen.iter().enumerate() {
+        for (_, case) in chosen {
             apply(&mut document, &case.set, &mut problems);
-            problems.extend(undone(axis, case, &chosen[place + 1..]));
         }
         let document_place = document.nearest_place(["seed"]);
         let work = match &self.base {
-            Base::Scenario(_) => {
-                Scenario::read(&document).map(|scenario| Work::Run(Box::new(scenario), document))
-            }
-            Base::Analysis(_) => {
-                Analysis::read(&document).map(|analysis| Work::Measure(Box::new(analysis), document))
-            }
+            Base::Scenario(_) => Scenario::settle(&document).map(|Settled { value, document, left_out }| {
+                (Work::Run(Box::new(value), document), left_out)
+            }),
+            Base::Analysis(_) => Analysis::settle(&document).map(|Settled { value, document, left_out }| {
+                (Work::Measure(Box::new(value), document), left_out)
+            }),
         };
         match work {
-            Ok(work) if work.seed() > MAX_SEED - u64::from(self.repetitions - 1) => {
+            Ok((work, left_out)) => {
                 let most = MAX_SEED - u64::from(self.repetitions - 1);
-                let message = format!(
-                    "expected at most {most}, so that the seeds of all {} repetitions fit, found {}",
-                    self.repetitions,
-                    work.seed()
-                );
-                problems.push(Problem::new("seed", message).at(&document_place));
-                Err(Problems(problems))
-            }
-            Ok(work) if problems.is_empty() => {
+                if work.seed() > most {
+                    let message = format!(
+                        "expected at most {most}, so that the seeds of all {} repetitions fit, found {}",
+                        self.repetitions,
+                        work.seed()
+                    );
+                    problems.push(Problem::new("seed", message).at(&document_place));
+                }
+                problems.extend(chosen.iter().filter_map(|(axis, case)| undone(axis, case, &left_out)));
+                if !problems.is_empty() {
+                    return Err(Problems(problems));
+                }
                 let labels = chosen.iter().map(|(axis, case)| (axis.name.clone(), case.label.clone()));
-                Ok(Point { labels: labels.collect(), work })
+                let left_out = left_out.iter().map(Problem::to_string).collect();
+                Ok(Point { labels: labels.collect(), work, left_out })
             }
-            Ok(_) => Err(Problems(problems)),
             Err(found) => {
                 problems.extend(found.0);
                 Err(Problems(problems))
@@ -164,31 +175,48 @@ impl Study {
     }
 }
 
-/// A case of which nothing is left, because later axes start anew the tables that it has set fields of: its label would say what does not
-/// hold. A case that means something else, too, may lose a field.
-fn undone(axis: &Axis, case: &Case, later: &[(&Axis, &Case)]) -> Option<Problem> {
-    fn path(setting: &Setting) -> Vec<&str> {
-        setting.path.iter().map(String::as_str).collect()
-    }
-    let undoing = |setting: &Setting| {
-        let mut others =
-            later.iter().flat_map(|(axis, case)| case.set.iter().map(move |other| (axis, other)));
-        others.find(|(_, other)| undoes(&path(other), &path(setting)))
-    };
-    let first = case.set.first()?;
-    let (other_axis, other) = undoing(first)?;
-    if !case.set.iter().all(|setting| undoing(setting).is_some()) {
-        return None;
-    }
-    let message = format!(
-        "{} = {} comes to nothing, because the later axis {} sets {}, which starts its table anew",
-        axis.name,
-        case.label,
-        other_axis.name,
-        other.path.join(".")
+/// A case of which nothing is left, because kinds that later axes choose have none of its fields: its label would say what does not hold. A
+/// case that means something else, too, may lose a field.
+fn undone(axis: &Axis, case: &Case, left_out: &[Problem]) -> Option<Problem> {
+    let note_at = |place: &Place| left_out.iter().find(|note| note.place.as_ref() == Some(place));
+    let notes: Vec<&Problem> =
+        case.set.iter().map(|setting| note_at(&setting.path_place)).collect::<Option<_>>()?;
+    let note = notes.first()?;
+    let message = format!("{} = {} comes to nothing: it is {}", axis.name, case.label, note.message);
+    let help = format!(
+        "write the axis {} after the one that chooses, with an `only` of the labels that have the field",
+        axis.name
     );
-    let help = format!("write the axis {} before the axis {}", other_axis.name, axis.name);
-    Some(Problem::new(first.path.join("."), message).at(&first.path_place).help(help))
+    Some(Problem { message, help: Some(help), ..(*note).clone() })
+}
+
+/// What is to be told once for all points that it is about.
+#[derive(Default)]
+struct Warnings(Vec<(String, Vec<String>)>);
+
+impl Warnings {
+    fn add(&mut self, warnings: &[String], point: &Point) {
+        for warning in warnings {
+            match self.0.iter_mut().find(|(known, _)| known == warning) {
+                Some((_, points)) => points.push(point.name()),
+                None => self.0.push((warning.clone(), vec![point.name()])),
+            }
+        }
+    }
+
+    /// Each with those of `all` points that it is about.
+    fn of_points(self, all: usize) -> Vec<String> {
+        /// As many names as a message can bear.
+        const MOST: usize = 3;
+        let told = self.0.into_iter().map(|(warning, points)| match points.len() {
+            count if count == all => warning,
+            count => {
+                let more = if count > MOST { "; …" } else { "" };
+                format!("{warning} ({count} of {all} points: {}{more})", points[..count.min(MOST)].join("; "))
+            }
+        });
+        told.collect()
+    }
 }
 
 #[cfg(test)]
@@ -285,6 +313,17 @@ published = 1.5
     }
 
     #[test]
+    fn what_a_form_sets_as_a_whole_takes_the_place_of_the_cases_own() {
+        let text = "title = 't'\nscenario = { topology = { rate = '9Gbps' } }\n[[axis]]\nname = 'a'\ncases = [{ label = 'x', \
+                    set = { topology = { kind = 'fat-tree', k = 4, latency = '7ns' }, 'topology.cores' = 2 }, \
+                    small = { topology = { kind = 'fat-tree', k = 8 } } }]\n";
+        let cells = study_in(Form::Small, text).unwrap().plan().unwrap().cells;
+        let found = scenario(&cells[0]).to_toml().unwrap();
+        assert!(found.contains("k = 8") && found.contains("rate = \"9Gbps\""), "{found}");
+        assert!(!found.contains("7ns") && !found.contains("cores"), "{found}");
+    }
+
+    #[test]
     fn a_study_without_a_full_form_is_not_run_in_one() {
         let text = "title = 't'\nscenario = { topology = { kind = 'fat-tree', k = 4 } }\n[[axis]]\nname = 'a'\n\
                     cases = [{ label = 'x', set = { 'workload.size' = '1KiB' } }]\n";
@@ -322,18 +361,64 @@ published = 1.5
         assert_eq!(cells.iter().map(has_qcn).collect::<Vec<_>>(), [false, true, true]);
     }
 
+    /// Whether an axis is over kinds, over tables or over cases, and whether an axis over fields comes before it or after it.
     #[test]
-    fn a_value_that_a_later_axis_undoes_is_refused() {
-        let text = TEXT
-            .replace("workload.ranks", "transport.mtu")
-            .replace("topology.k\" = 4", "transport.mtu\" = \"1KiB\"");
-        let text = text.replace("workload.start_jitter", "transport.preset");
-        let text = text.replace("only = \"cross\"\n", "").replace("\"0us\", \"1us\"", "\"tcp\", \"dctcp\"");
-        let problems = study(&text.replace("jitter=1us", "tcp")).unwrap().plan().unwrap_err().to_string();
-        let expected = "transport.mtu: size = small tree comes to nothing, because the later axis jitter sets transport.preset";
-        assert!(problems.contains(expected), "{problems}");
-        assert!(problems.contains("write the axis jitter before the axis size"), "{problems}");
-        assert!(!problems.contains("size = cross"), "{problems}");
+    fn networks_side_by_side_keep_what_both_have() {
+        let axes = [
+            "field = 'topology.kind'\nvalues = ['fat-tree', 'slim-fly']",
+            "field = 'topology'\nvalues = ['fat-tree', 'slim-fly']",
+            "field = 'topology'\nvalues = [{ kind = 'fat-tree' }, { kind = 'slim-fly' }]",
+            "cases = [{ label = 'fat-tree', set = { 'topology.kind' = 'fat-tree' } }, { label = 'slim-fly', set = { topology = { kind = 'slim-fly' } } }]",
+        ];
+        for axis in axes {
+            let text = format!(
+                "title = 't'\n[scenario]\ntopology = {{ kind = 'fat-tree', k = 4, rate = '100Gbps' }}\nrouting = {{ preset = 'ecmp', ageing = '9us' }}\n\
+                 [[axis]]\nname = 'latency'\nfield = 'topology.latency'\nvalues = ['1us', '2us']\n\
+                 [[axis]]\nname = 'network'\n{axis}\n\
+                 [[axis]]\nname = 'scheme'\nfield = 'routing.preset'\nvalues = ['ecmp', 'flowcut']\n"
+            );
+            let plan = study(&text).unwrap().plan().unwrap();
+            assert_eq!(plan.cells.len(), 8);
+            for cell in &plan.cells {
+                let text = scenario(cell).to_toml().unwrap();
+                let latency = cell.point.labels[0].1.as_str();
+                for kept in ["rate = \"100Gbps\"", &format!("latency = \"{latency}\""), "ageing = \"9us\""] {
+                    assert!(text.contains(kept), "{axis}\n{kept}\n{text}");
+                }
+            }
+            let expected = "topology.k: left out, as topology.kind = \"slim-fly\" was chosen after it and has no such field (4 of 8 points: \
+                            latency=1us network=slim-fly scheme=ecmp; ";
+            assert!(plan.warnings.iter().any(|it| it.starts_with(expected)), "{axis}\n{:#?}", plan.warnings);
+        }
+    }
+
+    #[test]
+    fn a_value_of_which_later_kinds_leave_nothing_is_refused() {
+        let text = "title = 't'\n[scenario]\ntopology = { kind = 'fat-tree' }\n\
+                    [[axis]]\nname = 'size'\ncases = [{ label = 'small', set = { 'topology.k' = 4 } }]\n\
+                    [[axis]]\nname = 'network'\nfield = 'topology.kind'\nvalues = ['fat-tree', 'crossbar']\n";
+        let problems = study(text).unwrap().plan().unwrap_err().to_string();
+        let expected = "study.toml:6:36: topology.k: size = small comes to nothing: it is left out, as topology.kind = \"crossbar\" was chosen after it";
+        assert!(problems.starts_with(expected), "{problems}");
+        // What means something else, too, may lose a field; it is named.
+        let text = text.replace("'topology.k' = 4", "'topology.k' = 4, 'workload.size' = '1KiB'");
+        let plan = study(&text).unwrap().plan().unwrap();
+        assert!(
+            plan.warnings[0].ends_with("(1 of 2 points: size=small network=crossbar)"),
+            "{:?}",
+            plan.warnings
+        );
+    }
+
+    #[test]
+    fn what_runs_would_warn_of_is_told_once() {
+        let text = "title = 't'\n[scenario]\ntopology = { kind = 'fat-tree', k = 4 }\ntransport = 'dctcp'\n\
+                    [[axis]]\nname = 'size'\nfield = 'workload.size'\nvalues = ['1KiB', '2KiB']\n";
+        let warnings = study(text).unwrap().plan().unwrap().warnings;
+        assert_eq!(
+            warnings,
+            ["transport.congestion: DCTCP reacts to ECN marks, and no switch marks; set `fabric.ecn`"]
+        );
     }
 
     #[test]
@@ -431,6 +516,8 @@ published = 1.5
             refused(&text).contains("found up to 8"),
             "six, but not known to be fewer before they are counted"
         );
+        let none = refused(&text.replace("max_cells = 5", "max_cells = 0"));
+        assert!(none.starts_with("study.toml:4:13: max_cells: expected at least 1, found 0"), "{none}");
         study(&text.replace("max_cells = 5", "max_cells = 6")).unwrap().plan().unwrap();
     }
 

@@ -39,6 +39,16 @@ pub enum Work {
     Measure(Box<Analysis>, Node),
 }
 
+/// What is known of work that can be done.
+pub(crate) struct CheckedWork {
+    /// The names of its numbers.
+    pub(crate) names: Vec<String>,
+    /// About how much work it is.
+    pub(crate) cost: f64,
+    /// What is probably a mistake.
+    pub(crate) warnings: Vec<String>,
+}
+
 /// Files of a measurement's folder.
 const ANALYSIS: &str = "analysis.toml";
 const QUANTITIES: &str = "quantities.json";
@@ -83,16 +93,18 @@ impl Work {
     ///
     /// # Errors
     /// What does not fit, placed where it is written.
-    pub(crate) fn check(&self) -> Result<(Vec<String>, f64), Problems> {
+    pub(crate) fn check(&self) -> Result<CheckedWork, Problems> {
         match self {
             Work::Run(scenario, document) => {
                 let checked = check(scenario, document)?;
                 let cost = bytes(scenario, checked.hosts, checked.total_messages);
-                Ok((numbers(&checked.outline).into_keys().collect(), cost))
+                let names = numbers(&checked.outline).into_keys().collect();
+                Ok(CheckedWork { names, cost, warnings: checked.warnings })
             }
             Work::Measure(analysis, document) => {
                 analysis.check(document)?;
-                Ok((analysis.measurement.quantities(), 1.0))
+                let names = analysis.measurement.quantities();
+                Ok(CheckedWork { names, cost: 1.0, warnings: Vec::new() })
             }
         }
     }

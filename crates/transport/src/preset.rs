@@ -96,7 +96,7 @@ fn ndp(reliability: Trimmed, initial_window: u32) -> Transport {
 }
 
 /// Every preset, in the order in which `netloom list` shows them. The first holds where none is named.
-pub const PRESETS: &[Preset] = &[
+pub static PRESETS: &[Preset] = &[
     Preset {
         name: "flowcut-evaluation",
         doc: "4 KiB packets, an ideal reorder buffer, a fixed window of 1.2 bandwidth-delay products: the transport of the Flowcut \

@@ -3,25 +3,47 @@
 //! What a user writes can ask for any amount of memory: a network of a billion hosts in one line, a list of flows of a
 //! terabyte, a compressed schedule that never ends, `/dev/zero`. Readers and builders ask here first, and refuse with an estimate.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::OnceLock;
 
 use crate::Bytes;
+use crate::names::shorten;
 
 /// The variable by which a user sets how much memory there is, e.g. `NETLOOM_MEMORY=4GiB`.
 pub const VARIABLE: &str = "NETLOOM_MEMORY";
 
 /// What the user or the program has set, once that was asked for.
-static SET: OnceLock<Option<Bytes>> = OnceLock::new();
+static SET: OnceLock<Result<Option<Bytes>, Unreadable>> = OnceLock::new();
+
+/// The variable [`VARIABLE`] holds no size.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the variable NETLOOM_MEMORY: expected a size such as 4GiB, found {0:?}")]
+pub struct Unreadable(String);
 
 /// Sets how much memory may be used from now on, unless that was asked for already.
 ///
 /// # Errors
 /// What was set before.
 pub fn set_available(bytes: Bytes) -> Result<(), Option<Bytes>> {
-    SET.set(Some(bytes)).map_err(|_| *SET.get_or_init(|| None))
+    SET.set(Ok(Some(bytes))).map_err(|_| limit().unwrap_or(Some(Bytes(0))))
+}
+
+/// The limit that was set, if any.
+///
+/// # Errors
+/// If the variable [`VARIABLE`] holds no size.
+pub fn limit() -> Result<Option<Bytes>, Unreadable> {
+    SET.get_or_init(|| read_limit(std::env::var_os(VARIABLE).as_deref())).clone()
+}
+
+fn read_limit(variable: Option<&OsStr>) -> Result<Option<Bytes>, Unreadable> {
+    let Some(text) = variable.map(OsStr::to_string_lossy).filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    text.trim().parse().map(Some).map_err(|_| Unreadable(shorten(&text).into_owned()))
 }
 
 /// Adds an item to a list of which there are many, most of them with one item: a new list gets room for that one only.
@@ -32,18 +54,64 @@ pub fn push_few<T>(list: &mut Vec<T>, item: T) {
     list.push(item);
 }
 
-/// Memory that may be used, in bytes: what the variable [`VARIABLE`] says; otherwise what can be had without swapping, in the
-/// machine and in the control group of this process; 8 GiB where the system does not say.
+/// Memory that may be used, in bytes: what the variable [`VARIABLE`] says (nothing, if it cannot be read); otherwise what can be had without
+/// swapping, in the machine, in the control group of this process and below its own limits (`ulimit -v`, `-d`); 8 GiB where the system does
+/// not say.
 pub fn available() -> u64 {
-    let set = SET.get_or_init(|| std::env::var(VARIABLE).ok()?.parse().ok());
-    set.map(|Bytes(set)| set)
-        .unwrap_or_else(|| of_machine().unwrap_or(8 << 30).min(of_group().unwrap_or(u64::MAX)))
+    match limit() {
+        Ok(Some(Bytes(set))) => set,
+        Err(_) => 0,
+        Ok(None) => {
+            let limits = [of_group(), room_of_process()];
+            limits.into_iter().flatten().fold(of_machine().unwrap_or(8 << 30), u64::min)
+        }
+    }
+}
+
+/// Refuses to go on once the process has more memory than was set, or nearly as much as the system lets it have.
+///
+/// # Errors
+/// If so.
+pub fn check_use() -> Result<(), TooLarge> {
+    if let Ok(Some(Bytes(available))) = limit() {
+        let needed = of_status("VmRSS:").unwrap_or(0);
+        if needed > available {
+            return Err(TooLarge { needed, available });
+        }
+    }
+    // What is asked for at once may be as large as this.
+    const LAST_ROOM: u64 = 32 << 20;
+    match room_of_process() {
+        Some(available) if available < LAST_ROOM => Err(TooLarge { needed: LAST_ROOM, available }),
+        _ => Ok(()),
+    }
+}
+
+/// What the limits of this process leave of its addresses and of its data.
+fn room_of_process() -> Option<u64> {
+    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
+    let room = |limit: &str, used: &str| {
+        let limit = limits.lines().find_map(|line| line.strip_prefix(limit))?;
+        let limit: u64 = limit.split_whitespace().next()?.parse().ok()?;
+        Some(limit.saturating_sub(of_status(used)?))
+    };
+    let rooms = [room("Max address space", "VmSize:"), room("Max data size", "VmData:")];
+    rooms.into_iter().flatten().min()
+}
+
+/// A line of what the system says of this process.
+fn of_status(name: &str) -> Option<u64> {
+    in_bytes(&std::fs::read_to_string("/proc/self/status").ok()?, name)
+}
+
+/// The number behind a name in a list whose numbers are in kilobytes.
+fn in_bytes(list: &str, name: &str) -> Option<u64> {
+    let line = list.lines().find_map(|line| line.strip_prefix(name))?;
+    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 fn of_machine() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    in_bytes(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")
 }
 
 /// What batch systems and containers leave: the limit of the control group less what is in use.
@@ -154,6 +222,23 @@ mod tests {
     #[test]
     fn sizes_are_told_in_the_unit_that_suits_them() {
         assert_eq!([500, 3 << 19, 5 << 30].map(in_words), ["0.5 KiB", "1.5 MiB", "5.0 GiB"]);
+    }
+
+    #[test]
+    fn a_limit_is_a_size_or_refused() {
+        let read = |text: &str| read_limit(Some(OsStr::new(text)));
+        assert_eq!(
+            (read("4GiB"), read(" 1MB "), read("")),
+            (Ok(Some(Bytes(4 << 30))), Ok(Some(Bytes(1_000_000))), Ok(None))
+        );
+        assert_eq!(read_limit(None), Ok(None));
+        for wrong in ["lots", "4 GB of it", "-1", "4GiB,"] {
+            let message = read(wrong).unwrap_err().to_string();
+            assert!(
+                message.ends_with(&format!("expected a size such as 4GiB, found {wrong:?}")),
+                "{message}"
+            );
+        }
     }
 
     #[test]

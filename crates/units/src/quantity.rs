@@ -37,6 +37,8 @@ impl Time {
     pub const ZERO: Time = Time(0);
     /// Later than everything.
     pub const MAX: Time = Time(u64::MAX);
+    /// Where simulated time ends: nothing happens at it or after it.
+    pub const END: Time = Time(1 << 63);
 
     /// The longest time that can be read from text: 20 hours.
     pub const LONGEST: Time = Time(72_000 * PS_PER_S);

@@ -58,7 +58,7 @@ pub use pattern::{
     Permutation, Poisson, Scale, ScaleTable, Severity, Shuffle, Skeleton, StartUnit, Stencil, Uniform,
     Victim, WorstCase,
 };
-pub use plan::{HostWork, Message, Plan, PlanContext, Workload};
+pub use plan::{HostWork, Message, Overlap, Plan, PlanContext, Workload};
 pub use program::Action;
 pub use servers::{Rails, Servers, Spread, Wiring};
 pub use size::{Sampling, Size, SizeDistribution, Table};

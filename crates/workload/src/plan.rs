@@ -131,12 +131,30 @@ pub struct Plan {
     pub cuts: Vec<(NodeId, NodeId)>,
     /// The NICs of servers that have several.
     pub rails: Option<Arc<Rails>>,
+    /// Parts of a mix whose ranks share hosts.
+    pub overlaps: Vec<Overlap>,
+}
+
+/// Two parts of a mix that have ranks of their own, on the same hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Overlap {
+    /// The fields of the two, e.g. `parts.0`.
+    pub parts: [String; 2],
+    /// How many hosts they share, in words, e.g. `16 hosts`.
+    pub shared: String,
 }
 
 impl Plan {
     /// A plan whose messages are all of one group.
     pub(crate) fn of_hosts(hosts: Vec<HostWork>, total_messages: Option<u64>) -> Self {
-        Plan { hosts, total_messages, groups: vec!["all".to_owned()], cuts: Vec::new(), rails: None }
+        Plan {
+            hosts,
+            total_messages,
+            groups: vec!["all".to_owned()],
+            cuts: Vec::new(),
+            rails: None,
+            overlaps: Vec::new(),
+        }
     }
 
     /// How many numbers its programs give to messages of one host, at most.

@@ -30,7 +30,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     };
     text += &differences(&a.found, &b.found);
     text += &claims(&a.found, &b.found);
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::show::out();
     write!(out, "A  {}\nB  {}\n{text}", args.first.display(), args.second.display())?;
     Ok(())
 }

@@ -24,7 +24,7 @@ fn flowcut(args: &FlowcutCostArgs) -> Result<(), Failure> {
     let packets: Vec<Bytes> = list("--packet", &args.packet)?;
     let fleets = fleets(args, &packets)?;
     let memory = memory(&fleets);
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::show::out();
     let shown = show::table(memory.cells());
     writeln!(out, "Memory for flowcuts (Flowcut Switching, equation 1)\n{shown}")?;
     let shown = show::table(overheads(&packets).cells());

@@ -10,7 +10,7 @@ use crate::input::load;
 
 /// Prints a scenario that gives the same run as the one read, after checking that it can be run.
 pub(crate) fn explain(args: &ScenarioArgs) -> Result<(), Failure> {
-    let loaded = load(&args.scenario, &args.changes)?;
+    let loaded = load(&args.scenario, &args.changes)?.warn();
     prepare(&loaded.scenario, &loaded.document)?;
     std::io::stdout().write_all(loaded.scenario.to_toml()?.as_bytes())?;
     Ok(())

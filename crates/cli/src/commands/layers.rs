@@ -36,7 +36,7 @@ pub(crate) fn layers(args: &LayersArgs) -> Result<(), Failure> {
     let reach = tables.validate(&graph).map_err(|error| Problem::new("", error.to_string()))?;
     tables.save(&args.out).map_err(|error| unwritable(&args.out, &error))?;
 
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::show::out();
     writeln!(out, "{}", network.name())?;
     writeln!(out, "{:>5} {:>10} {:>8} {:>16}", "layer", "links", "longest", "pairs not joined")?;
     for (layer, reach) in reach.iter().enumerate() {

@@ -131,7 +131,7 @@ fn unknown(name: &str, chapters: &[Chapter], places: &[Place]) -> Problem {
 
 /// Shows fields in full, those that are alike (the same field of several kinds) once.
 fn print_fields(fields: &[&Place], name: &str) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::show::out();
     let mut alike: Vec<(&FieldInfo, Vec<String>)> = Vec::new();
     for place in fields {
         let kind = match place.chapter.choice {
@@ -211,12 +211,12 @@ fn field_json(field: &FieldInfo) -> serde_json::Value {
 
 fn print(json: &[serde_json::Value]) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(json).map_err(std::io::Error::from)?;
-    writeln!(std::io::stdout(), "{text}")?;
+    writeln!(crate::show::out(), "{text}")?;
     Ok(())
 }
 
 fn print_overview(chapters: &[Chapter]) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::show::out();
     let mut file = "scenario";
     for chapter in chapters {
         if chapter.file == "study" && file != "study" {
@@ -253,7 +253,7 @@ fn print_overview(chapters: &[Chapter]) -> Result<(), Failure> {
 }
 
 fn print_full(entries: &[Entry]) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::show::out();
     for (chapter, entry) in entries {
         match (chapter.choice, chapter.path) {
             (Some(choice), path) => writeln!(out, "[{path}] {choice} = {:?}", entry.name)?,

@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::io::Write;
+use std::path::Path;
 
 use clap::CommandFactory;
 
 use crate::args::{Args, CompletionsArgs, ManArgs};
 use crate::failure::Failure;
-use crate::files::unwritable;
+use crate::files::{unwritable, write_file};
 
 /// Prints a shell's completion script.
 pub(crate) fn completions(args: &CompletionsArgs) -> Result<(), Failure> {
@@ -26,8 +27,22 @@ pub(crate) fn man(args: &ManArgs) -> Result<(), Failure> {
         std::io::stdout().write_all(&page)?;
         return Ok(());
     };
-    let written = fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(Args::command(), folder));
-    written.map_err(|error| unwritable(folder, &error))?;
-    writeln!(std::io::stdout(), "manual pages in {}", folder.display())?;
+    fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
+    let mut command = Args::command().disable_help_subcommand(true);
+    // Options and names of subcommands are complete only then.
+    command.build();
+    write_pages(&command, folder)?;
+    writeln!(crate::show::out(), "manual pages in {}", folder.display())?;
     Ok(())
+}
+
+/// Writes the page of a command and those of its subcommands, each as a whole.
+fn write_pages(command: &clap::Command, folder: &Path) -> Result<(), Failure> {
+    for command in command.get_subcommands().filter(|command| !command.is_hide_set()) {
+        write_pages(command, folder)?;
+    }
+    let page = clap_mangen::Man::new(command.clone());
+    let mut text = Vec::new();
+    page.render(&mut text)?;
+    write_file(&folder.join(page.get_filename()), &text)
 }

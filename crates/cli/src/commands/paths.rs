@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use netloom_paths::columns::ReportTable;
 use netloom_paths::{PathsConfig, PathsReport, ReportError, report};
-use netloom_record::{partial, whole};
+use netloom_record::{outcome_around, partial, whole};
 use netloom_scenario::{Problem, build_network};
 
 use crate::args::PathsArgs;
@@ -35,7 +35,7 @@ pub(crate) fn paths(args: &PathsArgs) -> Result<(), Failure> {
     })?;
 
     let tables = report.tables();
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::show::out();
     writeln!(out, "{}", network.name())?;
     for table in &tables {
         writeln!(out, "\n{}\n{}", table.name, show::table(table.cells()))?;
@@ -65,6 +65,10 @@ impl Tables {
                 dir,
                 &"it is the working directory or above it; the tables need a folder of their own",
             ));
+        }
+        if let Some(outcome) = outcome_around(&tables.dir) {
+            let reason = format!("it is inside the outcome {}; choose a folder beside it", outcome.display());
+            return Err(unwritable(dir, &reason));
         }
         tables.is_there()?;
         Ok(tables)

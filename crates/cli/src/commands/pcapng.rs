@@ -41,7 +41,7 @@ pub(crate) fn pcapng(args: &PcapngArgs) -> Result<(), Failure> {
     let out = args.out.clone().unwrap_or_else(|| args.dir.with_extension("pcapng"));
     let bytes = capture(&trace, &names).map_err(|error| unwritable(&out, &error))?;
     write_file(&out, &bytes)?;
-    writeln!(std::io::stdout(), "{} packets in {}", trace.len(), out.display())?;
+    writeln!(crate::show::out(), "{} packets in {}", trace.len(), out.display())?;
     Ok(())
 }
 

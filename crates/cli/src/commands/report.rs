@@ -19,7 +19,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     })?;
     let file = args.out.clone().unwrap_or_else(|| default_file(&args.dirs));
     write_file(&file, report.html().as_bytes())?;
-    writeln!(std::io::stdout(), "report in {}", file.display())?;
+    writeln!(crate::show::out(), "report in {}", file.display())?;
     Ok(())
 }
 

@@ -39,7 +39,7 @@ struct Hop<'a> {
 
 /// Follows the first packet of a flow through the idle fabric.
 pub(crate) fn route(args: &RouteArgs) -> Result<(), Failure> {
-    let loaded = load(&args.scenario, &args.changes)?;
+    let loaded = load(&args.scenario, &args.changes)?.warn();
     let ready = prepare(&loaded.scenario, &loaded.document)?;
     let network = ready.simulation.network();
     let (src, dst) = (host("SRC", &args.src, network)?, host("DST", &args.dst, network)?);
@@ -91,12 +91,12 @@ fn print_json(args: &RouteArgs, routing: &Routing, network: &Network, trace: &Tr
         hops,
     };
     let text = serde_json::to_string_pretty(&route).map_err(std::io::Error::from)?;
-    writeln!(std::io::stdout(), "{text}")?;
+    writeln!(crate::show::out(), "{text}")?;
     Ok(())
 }
 
 fn print_table(args: &RouteArgs, routing: &Routing, network: &Network, trace: &Trace) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::show::out();
     writeln!(
         out,
         "{} to {} on {}, scheme ({}, {}, {}), flow {}, entropy value {}, idle fabric",

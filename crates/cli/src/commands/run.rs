@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use netloom_record::{Existing, OutcomeWriter, Status};
-use netloom_scenario::{Problem, Problems, finish, prepare};
+use netloom_scenario::{finish, prepare};
 
 use crate::args::RunArgs;
-use crate::failure::Failure;
+use crate::failure::{Failure, strictly};
 use crate::input::load;
 use crate::progress::RunLine;
 use crate::{interrupt, summary};
@@ -22,10 +22,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let ready = prepare(scenario, &loaded.document)?;
     if args.strict && !ready.warnings.is_empty() {
-        return Err(Problems(
-            ready.warnings.iter().map(|warning| Problem::new("--strict", warning)).collect(),
-        )
-        .into());
+        return Err(strictly(&ready.warnings));
     }
     OutcomeWriter::tidy(&folder);
     let writer = OutcomeWriter::prepare(&folder, existing).map_err(|error| {
@@ -47,7 +44,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     line.finish();
     let ran = result?;
 
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::show::out();
     if args.json {
         let text = serde_json::to_string_pretty(&ran.summary).map_err(std::io::Error::from)?;
         writeln!(out, "{text}")?;

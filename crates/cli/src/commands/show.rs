@@ -52,7 +52,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<(), Failure> {
         (Shown::Run(outcome), true) => json(&outcome.summary)?,
         (Shown::Run(outcome), false) => summary::show(&outcome.summary, &outcome.performance),
     };
-    write!(std::io::stdout().lock(), "{text}")?;
+    write!(crate::show::out(), "{text}")?;
     Ok(())
 }
 

@@ -15,9 +15,9 @@ use netloom_study::{
 };
 
 use crate::args::StudyArgs;
-use crate::failure::{Failure, complain};
+use crate::failure::{Failure, complain, strictly};
 use crate::files::unwritable;
-use crate::{findings, interrupt};
+use crate::{findings, interrupt, show};
 
 /// Reads the study, checks all of it, runs what is not done yet, judges the claims, writes and shows the results.
 pub(crate) fn study(args: &StudyArgs) -> Result<(), Failure> {
@@ -28,6 +28,12 @@ pub(crate) fn study(args: &StudyArgs) -> Result<(), Failure> {
     let mut study = Study::read(&document, args.form())?;
     study.set(&args.set)?;
     let plan = study.plan()?;
+    if args.strict && !plan.warnings.is_empty() {
+        return Err(strictly(&plan.warnings));
+    }
+    if !args.quiet {
+        plan.warnings.iter().for_each(|warning| complain(&format!("warning: {warning}\n")));
+    }
     let cells = &plan.cells;
 
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&args.study, args.form()));
@@ -45,7 +51,7 @@ pub(crate) fn study(args: &StudyArgs) -> Result<(), Failure> {
     if args.shard.is_some() && ending.done < ending.all && !ending.stopped && ending.failures.is_empty() {
         if !args.quiet {
             let (done, all) = (ending.done, ending.all);
-            writeln!(std::io::stdout().lock(), "{done} of {all} cells are done, this part among them")?;
+            writeln!(crate::show::out(), "{done} of {all} cells are done, this part among them")?;
         }
         return Ok(());
     }
@@ -116,7 +122,7 @@ fn run(
     // A cell may take minutes; the clock shows that it goes on.
     bar.enable_steady_tick(Duration::from_millis(200));
     let news = |event: CellEvent<'_>| match event {
-        CellEvent::Started(i) => bar.set_message(cells[i].point.name()),
+        CellEvent::Started(i) => bar.set_message(show::visible(&cells[i].point.name()).into_owned()),
         CellEvent::Ended(..) => bar.inc(1),
     };
     let running = Running { program: PROGRAM, workers, shard: args.shard, stop };
@@ -164,7 +170,7 @@ impl<'a> Ending<'a> {
 
 /// Prints tables, or JSON.
 fn print(args: &StudyArgs, found: &Findings, folder: &Path) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::show::out();
     if args.json {
         writeln!(out, "{}", serde_json::to_string_pretty(found).map_err(std::io::Error::from)?)?;
     } else if !args.quiet {
@@ -181,7 +187,7 @@ fn care_for_stale(args: &StudyArgs, folders: &CellFolders, reports: &[CellReport
     if stale.is_empty() {
         return Ok(());
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::show::out();
     let is_silent = args.quiet || args.json;
     if args.clean {
         let failed = |error| Failure::Output(format!("cannot remove stale cells: {error}"));

@@ -37,7 +37,7 @@ pub(crate) fn throughput(args: &ThroughputArgs) -> Result<(), Failure> {
         true => format!("{} to {}", significant(bounds.lower), significant(bounds.upper)),
         false => significant(bounds.value()),
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::show::out();
     writeln!(out, "{}", network.name())?;
     writeln!(
         out,

@@ -72,7 +72,7 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<(), Failure> {
         tree: tree(&network),
         cost: CostModel::published().price(&network),
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::show::out();
     if args.json {
         let text = serde_json::to_string_pretty(&description).map_err(std::io::Error::from)?;
         writeln!(out, "{text}")?;

@@ -8,7 +8,7 @@ mod reader;
 mod writer;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use reader::Outcome;
 pub use writer::{Draft, Existing, OutcomeWriter};
@@ -52,6 +52,13 @@ const FILES: [&str; 17] = [
     FCT,
 ];
 
+/// The outcome that a path is inside, if it is inside one: what is written there would make it no outcome any more.
+pub fn outcome_around(path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    let is_outcome = |folder: &&Path| [SUMMARY, SCENARIO].iter().all(|file| folder.join(file).is_file());
+    path.ancestors().skip(1).find(is_outcome).map(Path::to_owned)
+}
+
 /// Why an outcome cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum OutcomeError {
@@ -73,6 +80,14 @@ pub enum OutcomeError {
         path: PathBuf,
         /// What it is.
         is: &'static str,
+    },
+    /// The path is inside an outcome, which holds nothing but what belongs to it.
+    #[error("{} is inside the outcome {}; choose a folder beside it", path.display(), outcome.display())]
+    Inside {
+        /// The path.
+        path: PathBuf,
+        /// The outcome.
+        outcome: PathBuf,
     },
     /// The system refused to write.
     #[error("cannot write {}: {source}", path.display())]

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::{
     FILES, FLOW_SERIES, FLOWLETS, FLOWS, GAPS, LATENCY, LINKS, OutcomeError, PACKETS, PARTS, PERFORMANCE,
-    SCENARIO, SERIES, SUMMARY, SWITCH_GAPS, TRACE, WINDOWS,
+    SCENARIO, SERIES, SUMMARY, SWITCH_GAPS, TRACE, WINDOWS, outcome_around,
 };
 use crate::partial;
 use crate::performance::Performance;
@@ -65,6 +65,9 @@ impl OutcomeWriter {
         })?;
         if whole::holds_working_directory(&dir) {
             return Err(OutcomeError::NoFolder { path: dir, is: "the working directory or above it" });
+        }
+        if let Some(outcome) = outcome_around(&dir) {
+            return Err(OutcomeError::Inside { path: dir, outcome });
         }
         let writer = OutcomeWriter { dir, existing, create: |path| File::create_new(path) };
         writer.inspect()?;
@@ -242,8 +245,9 @@ impl OutcomeWriter {
     }
 
     fn put_in_place(&self, folder: TempDir) -> Result<(), OutcomeError> {
-        let is_there = self.inspect()?;
-        whole::put_in_place(folder, &self.dir, is_there).map_err(|source| self.write_error(source))
+        self.inspect()?;
+        let replaces = self.existing == Existing::Replace;
+        whole::put_in_place(folder, &self.dir, replaces).map_err(|source| self.write_error(source))
     }
 }
 

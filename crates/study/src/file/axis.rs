@@ -114,7 +114,10 @@ fn read_case(node: &Node, path: &str, form: Form, problems: &mut Vec<Problem>) -
     let mut set = read_settings(set, &format!("{path}.set"), problems);
     let small = read_settings(small, &format!("{path}.small"), problems);
     let full = read_settings(full, &format!("{path}.full"), problems);
-    set.extend(form.choose(small, full));
+    let of_form = form.choose(small, full);
+    // What a form sets as a whole takes the place of what the case sets there, and is not laid over it.
+    set.retain(|setting| !of_form.iter().any(|other| setting.path.starts_with(&other.path)));
+    set.extend(of_form);
     Some(Case { label: label?, only: only?, set })
 }
 

@@ -34,6 +34,8 @@ pub struct Study {
     pub claims: Vec<Claim>,
     /// Where the axes are written, for errors.
     pub(crate) place: Place,
+    /// Where `max_cells` is.
+    pub(crate) max_cells_place: Place,
 }
 
 /// How large a study is run.
@@ -196,8 +198,17 @@ fn read(document: &Node, form: Form, problems: &mut Vec<Problem>) -> Option<Stud
     claims.extend(list(tables, "tables", problems, read_table).into_iter().flatten());
     check_names(&axes, &claims, document, problems);
     axis::check_only(&axes, problems);
-    let place = document.nearest_place(["axis"]);
-    Some(Study { title: title?, base: base?, repetitions, max_cells: max_cells?, axes, claims, place })
+    let (place, max_cells_place) = (document.nearest_place(["axis"]), document.nearest_place(["max_cells"]));
+    Some(Study {
+        title: title?,
+        base: base?,
+        repetitions,
+        max_cells: max_cells?,
+        axes,
+        claims,
+        place,
+        max_cells_place,
+    })
 }
 
 /// Whether something is said of the full form: at the root, in an axis, or in a case.

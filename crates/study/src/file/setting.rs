@@ -29,7 +29,7 @@ pub(super) fn read_settings(node: Option<Node>, path: &str, problems: &mut Vec<P
         }
         flatten(&node, &[], &mut settings);
     }
-    // A kind or preset starts its table anew, so it comes before the parameters written with it.
+    // A kind or preset comes before the parameters written with it, which it must have.
     settings
         .sort_by_key(|setting| !matches!(setting.path.last().map(String::as_str), Some("kind" | "preset")));
     settings

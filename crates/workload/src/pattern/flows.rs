@@ -124,9 +124,10 @@ impl<'a> Flows<'a> {
         let (src, dst) = self.check(line, src, dst, bytes)?;
         let fail = |problem: String| WorkloadError::line(self.file, line, problem);
         let (src_host, dst) = (self.setting.placed[src as usize], self.setting.placed[dst as usize]);
-        let shifted = start.0.checked_add(self.setting.first_start(src_host).0);
-        let start =
-            shifted.map(Time).ok_or_else(|| fail(format!("start: {start} is beyond the end of time")))?;
+        let shifted = start.0.checked_add(self.setting.first_start(src_host).0).map(Time);
+        let start = shifted.filter(|&shifted| shifted < Time::END).ok_or_else(|| {
+            fail(format!("start: {start} is beyond the end of simulated time, {}", Time::END))
+        })?;
         self.hosts[src_host as usize].push(Message::new(dst, bytes, start));
         self.count += 1;
         Ok(())

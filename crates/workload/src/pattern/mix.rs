@@ -1,13 +1,15 @@
 //! Several workloads in one run.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
+use netloom_topology::HostId;
 use netloom_units::kind::{self, Beside, Kind};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, MapAccess};
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{HostWork, Plan, Setting, lay};
+use crate::plan::{HostWork, Overlap, Plan, Setting, lay};
 use crate::random::Work;
 use crate::{Options, Pattern, PlanContext, WorkloadError};
 
@@ -53,7 +55,8 @@ impl Mix {
         }
         let mut works: Vec<Vec<(u16, HostWork)>> = vec![Vec::new(); setting.endpoints.count() as usize];
         let mut groups: Vec<String> = Vec::new();
-        let mut cuts = Vec::new();
+        let (mut cuts, mut overlaps) = (Vec::new(), Vec::new());
+        let mut occupied: Vec<BTreeSet<HostId>> = Vec::new();
         let mut total_messages = Some(0u64);
         let count = self.parts.len() as u32;
         for (i, part) in (0..).zip(&self.parts) {
@@ -81,17 +84,45 @@ impl Mix {
                 return Err(WorkloadError::parameter("parts", "at most 65536 groups", groups.len()));
             }
             cuts.append(&mut plan.cuts);
+            let within = |part: &String| format!("parts.{i}.{part}");
+            overlaps.extend(
+                plan.overlaps
+                    .drain(..)
+                    .map(|inner| Overlap { parts: inner.parts.each_ref().map(within), ..inner }),
+            );
+            let hosts = part.occupies(setting, &plan)?;
+            for (earlier, of_earlier) in occupied.iter().enumerate() {
+                let shared = of_earlier.intersection(&hosts).count();
+                if shared > 0 {
+                    let parts = [format!("parts.{earlier}"), format!("parts.{i}")];
+                    overlaps
+                        .push(Overlap { parts, shared: format!("{shared} {}", setting.endpoints.word()) });
+                }
+            }
+            occupied.push(hosts);
             for (of_host, work) in works.iter_mut().zip(plan.hosts) {
                 of_host.push((first as u16, work));
             }
             total_messages = total_messages.zip(plan.total_messages).and_then(|(sum, n)| sum.checked_add(n));
         }
         let hosts = works.into_iter().map(HostWork::merge).collect();
-        Ok(Plan { hosts, total_messages, groups, cuts, rails: None })
+        Ok(Plan { hosts, total_messages, groups, cuts, rails: None, overlaps })
     }
 }
 
 impl Part {
+    /// The hosts that this part has for its ranks: those of a program, and those of a pattern among some of the network. Traffic between all
+    /// hosts is a background for others.
+    fn occupies(&self, setting: &Setting, plan: &Plan) -> Result<BTreeSet<HostId>, WorkloadError> {
+        let of_programs: BTreeSet<HostId> =
+            (0..).zip(&plan.hosts).filter(|(_, work)| work.is_program()).map(|(host, _)| host).collect();
+        if !of_programs.is_empty() || self.options.ranks.is_none() {
+            return Ok(of_programs);
+        }
+        let placed = self.options.place(&setting.endpoints, setting.placement_seed)?;
+        Ok(placed.into_iter().collect())
+    }
+
     fn lay(&self, setting: &Setting, index: u32) -> Result<Plan, WorkloadError> {
         let seed = Work::Part.seed(setting.context.seed, index);
         let context = PlanContext { seed, ..setting.context.clone() };
@@ -220,6 +251,41 @@ mod tests {
             [(1, Time::ZERO), (2, Time::ZERO)]
         );
         assert_eq!((host.next_closed(now, 1), host.next_closed(now, 2)), (None, None));
+    }
+
+    #[test]
+    fn parts_with_ranks_on_the_same_hosts_are_told() {
+        let overlaps = |parts: Vec<Part>| -> Vec<(String, String)> {
+            let plan = mix(parts).unwrap();
+            plan.overlaps.into_iter().map(|it| (it.parts.join("+"), it.shared)).collect()
+        };
+        let ranked = |mut part: Part, ranks, placement| {
+            part.options = Options { ranks, placement, ..Options::default() };
+            part
+        };
+        let program = |name| part(name, Pattern::Collective(Collective::default()));
+        let both = |a: &str, hosts: &str| vec![(a.to_owned(), hosts.to_owned())];
+        for placement in [Placement::Linear, Placement::Random] {
+            let two = ["a", "b"].map(|name| ranked(program(name), Some(8), placement));
+            assert_eq!(overlaps(two.to_vec()), both("parts.0+parts.1", "8 hosts"), "{placement:?}");
+        }
+        assert_eq!(
+            overlaps(vec![
+                part("all", bernoulli()),
+                program("a"),
+                ranked(part("some", uniform(10, 1)), Some(4), Placement::Linear)
+            ]),
+            both("parts.1+parts.2", "4 hosts")
+        );
+        let inner = Mix { parts: ["a", "b"].map(program).to_vec() };
+        assert_eq!(
+            overlaps(vec![part("all", bernoulli()), part("x", Pattern::Mix(inner))]),
+            both("parts.1.parts.0+parts.1.parts.1", "16 hosts")
+        );
+        // Background traffic shares hosts with all others.
+        assert!(
+            overlaps(vec![part("all", bernoulli()), program("a"), part("more", uniform(10, 1))]).is_empty()
+        );
     }
 
     #[test]
