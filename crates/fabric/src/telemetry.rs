@@ -147,6 +147,7 @@ impl Records {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::Trail;
     use crate::packet::PacketKind;
 
     fn packet(flow: u32, sent: u64) -> Packet {
