@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 pub struct GoBackN {
     /// Least time between two NACKs that ask for the same packet: the first packet that comes out of order after this time asks again. 4 us, as
     /// in ConWeave's public simulator, of which the presets `roce`, `left` and `roce-conweave` are; HPCC's (preset `hpcc`) has 500 us. As long as the
-    /// run: once per missing packet, and a sender whose repeated packet is overtaken waits for its timeout.
+    /// run: once per missing packet, and a sender whose repeated packet is overtaken waits for its timeout. It does so in any case where the last
+    /// packets of a flow have been discarded, as nothing comes after them.
     pub nack_interval: Time,
     /// Whether a NACK is a notification of congestion as well, as a marked packet causes one, within `cnp_interval` if there is one. For DCQCN, in
     /// ConWeave's public simulator (preset `roce-conweave`).
