@@ -320,7 +320,7 @@ fn mistakes_in_commands_are_named() {
         ("htsim_ndp -strat perm -tm b.cm -nodes 16", "-tm: there is no file b.cm"),
         ("htsim_ndp -strat perm -nodes 16", "-tm: expected a connection matrix in a file, found none"),
         ("htsim_ndp -strat perm -tm a.cm -nodes 17", "-nodes: expected as many hosts as a tree"),
-        ("htsim_ndp -strat perm -tm a.cm -nodes", "-nodes: expected 1 words behind it, found 0"),
+        ("htsim_ndp -strat perm -tm a.cm -nodes", "-nodes: expected 1 values behind it, found 0"),
         ("htsim_ndp -strat perm -tm a.cm -nodes many", "-nodes: expected a number, found \"many\""),
         ("htsim_ndp -tm a.cm -nodes 16", "-strat: expected perm, rand"),
         ("htsim_ndp -strat prem -tm a.cm -nodes 16", "did you mean `perm`?"),
@@ -343,7 +343,7 @@ fn mistakes_in_commands_are_named() {
     }
 }
 
-/// Host 5's connection starts when all of host 0's has arrived at 9: it hears of that by a message of one byte, whatever the number of threads.
+/// Host 5's connection starts when all of host 0's has arrived at 9: a message of one byte carries the firing, whatever the number of threads.
 #[test]
 fn triggers_reach_other_hosts_by_messages() {
     let folder = tempfile::tempdir().unwrap();

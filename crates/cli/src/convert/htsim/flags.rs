@@ -223,7 +223,7 @@ impl Flags {
             if values.len() < count {
                 return Err(Problem::new(
                     flag,
-                    format!("expected {count} words behind it, found {}", values.len()),
+                    format!("expected {count} values behind it, found {}", values.len()),
                 ));
             }
             if OUTPUTS.iter().any(|(output, _)| *output == flag) {

@@ -227,7 +227,7 @@ impl Converter {
         if !receiver_only && algorithm != "constant" {
             let message = format!(
                 "expected -receiver_cc_only, or -sender_cc_algo constant: {} has no counterpart here",
-                if algorithm == "dctcp" { "a DCTCP that is told of trimmed packets" } else { "NSCC" }
+                if algorithm == "dctcp" { "DCTCP with trimmed packets" } else { "NSCC" }
             );
             return Err(Problem::new("-sender_cc_algo", message));
         }

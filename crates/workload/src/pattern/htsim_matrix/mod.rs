@@ -22,9 +22,9 @@ use crate::plan::{Plan, PlanContext, Setting};
 /// connections with `send_done_trigger K` (all is acknowledged) or `recv_done_trigger K` (all has arrived) fire; `Triggers T` and lines such as
 /// `trigger id 1 oneshot` name them. A `oneshot` trigger is fired by one connection and starts all of its own, `barrier count N` by N, when the last of
 /// them is done; each firing of a `multishot` trigger starts the next of its connections in the order of the file, and nothing when all have been
-/// started. A connection that starts where its trigger is fired starts in that instant. Otherwise the firing is told by a message of one byte, by the
-/// network and the transport as any other (a flow of the group `trigger`): htsim starts it without delay. Where several hosts fire a trigger, they tell
-/// the source of its first connection, and that the sources of others. `Failures F` and lines such as `failure switch_type AGG switch_id 3 link_id 0` cut
+/// started. A connection that starts where its trigger is fired starts in that instant. Otherwise a message of one byte carries the firing, by the
+/// network and the transport as any other (a flow of the group `trigger`): htsim starts it without delay. Where several hosts fire a trigger, their
+/// messages go to the source of its first connection, and from there to the sources of the others. `Failures F` and lines such as `failure switch_type AGG switch_id 3 link_id 0` cut
 /// links of a three-level fat tree for the whole run, beside the scenario's `faults`: from aggregation switch 3, counted over all pods, to its first
 /// core. `id` and `prio` are read and not used.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -323,7 +323,7 @@ trigger id 2 barrier count 2
     }
 
     #[test]
-    fn a_trigger_that_is_fired_elsewhere_is_told_by_messages() {
+    fn a_trigger_that_is_fired_elsewhere_sends_messages() {
         // Host 7 is started when 0's connection is done; the messages of the network below take any time.
         let once = "Nodes 8\nConnections 2\nTriggers 1\n0->1 id 1 start 0 size 5 recv_done_trigger 1\n7->2 id 2 trigger 1 size 5\ntrigger id 1 oneshot\n";
         // Three hosts fire, two start.
