@@ -602,7 +602,7 @@ mod tests {
         let trimming = "queue = \"trimming\"";
         check(&with(trimming, "12KB"), &with(trimming, "11KB"), "as a queue holds (12KB)");
         let by_rate =
-            "ecn_by_rate = [{ rate = \"1Gbps\", kmin = \"1MB\", kmax = \"2MB\" }], buffer = \"100KB\"";
+            "ecn_by_rate = [{ rate = \"10Gbps\", kmin = \"1MB\", kmax = \"2MB\" }], buffer = \"100KB\"";
         let found = warnings(&with(by_rate, "30KB"));
         assert!(found[0].starts_with("fabric.ecn_by_rate.0.kmin: 1MB"), "{found:?}");
     }

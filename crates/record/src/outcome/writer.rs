@@ -66,11 +66,11 @@ impl OutcomeWriter {
         if whole::holds_working_directory(&dir) {
             return Err(OutcomeError::NoFolder { path: dir, is: "the working directory or above it" });
         }
-        if let Some(outcome) = outcome_around(&dir) {
-            return Err(OutcomeError::Inside { path: dir, outcome });
-        }
         let writer = OutcomeWriter { dir, existing, create: |path| File::create_new(path) };
         writer.inspect()?;
+        if let Some(outcome) = outcome_around(&writer.dir) {
+            return Err(OutcomeError::Inside { path: writer.dir, outcome });
+        }
         let parent = writer.dir.ancestors().skip(1).find(|path| path.exists()).unwrap_or(Path::new("/"));
         let (probe, _claim) = writer.temporary_in(parent)?;
         fs::write(probe.path().join("room"), [0; ROOM]).map_err(write_error)?;
@@ -522,6 +522,8 @@ mod tests {
         let dir = root.path().join("home");
         fs::create_dir(&dir).unwrap();
         write(&dir, Existing::Refuse, &records()).unwrap();
+        let error = write(&dir.join("a/b"), Existing::Refuse, &records()).unwrap_err().to_string();
+        assert!(error.contains("is inside the outcome") && !dir.join("a").exists(), "{error}");
         fs::write(dir.join("thesis.tex"), "").unwrap();
         let error = write(&dir, Existing::Replace, &records()).unwrap_err().to_string();
         assert!(error.contains("thesis.tex"), "{error}");
