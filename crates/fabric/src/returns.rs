@@ -150,6 +150,23 @@ mod tests {
         assert_eq!((returns.owed(0, 0), returns.owed(1, 0)), (0, 400));
     }
 
+    #[test]
+    fn a_cut_keeps_all_that_has_room_until_the_repair() {
+        let mut returns = Returns::new(2, 1, 500);
+        let nothing = |_, _, _, _| panic!("nothing goes back over a link that is cut");
+        returns.note(1, 0, Time(10), 400);
+        returns.give_back(Time(20), nothing);
+        // At the very moment of the cut; the buffer then has room for 1000 bytes, these included.
+        returns.note(1, 0, Time(20), 100);
+        returns.cut(1, [1000].into_iter());
+        assert_eq!(returns.owed(1, 0), 1000);
+        returns.note(1, 0, Time(30), 600);
+        returns.give_back(Time(40), nothing);
+        assert_eq!((returns.take(1, 0, 300), returns.owed(1, 0)), (None, 1900));
+        assert_eq!((returns.restore(1), returns.owed(1, 0)), (vec![1900], 0));
+        assert_eq!(returns.take(1, 0, 500), Some(500));
+    }
+
     proptest! {
         #[test]
         fn neither_the_order_of_notes_nor_the_times_of_giving_back_matter(
