@@ -23,7 +23,8 @@ const PACKET: u64 = 166_400;
 /// All send to the first host, which marks and notifies early.
 fn congested(congestion: Congestion) -> SimConfig {
     let mut config = scheme("ecmp");
-    config.fabric.options.ecn = Some(Ecn { kmin: Bytes(5_000), kmax: Bytes(50_000), pmax: 0.5, mark: Default::default() });
+    config.fabric.options.ecn =
+        Some(Ecn { kmin: Bytes(5_000), kmax: Bytes(50_000), pmax: 0.5, mark: Default::default() });
     if matches!(congestion, Congestion::Qcn(_)) {
         let eager = Qcn { q_eq: Some(Bytes(8_000)), sample_base: Bytes(16_000), ..Qcn::default() };
         config.fabric.options.qcn = Some(eager);
