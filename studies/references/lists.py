@@ -1,7 +1,8 @@
 """The flow lists of studies/references, as the csg-htsim runs had them: `python3 lists.py` writes them anew.
 
 A permutation shuffles sources and destinations with Python's `random`; where a host would send to itself, its destination and the next one change
-places. Sizes are whole packets, as htsim's NDP rounds them up.
+places. NDP's sizes are whole packets, as htsim rounds them up; Swift sends one packet more than asked; TCP's packets have one byte of header here, so
+that 223 packets of 8999 B are what it sends.
 """
 
 import random
@@ -42,3 +43,7 @@ if __name__ == "__main__":
         write(f"permutation-128-{payload}", permutation(128, 1), size)
         for senders in (8, 32, 100):
             write(f"incast-{senders}-{payload}", incast(senders, 1), -(-450_000 // payload) * payload)
+    write("permutation-128-swift-4000", permutation(128, 1), 501 * 4000)
+    write("permutation-128-swift-9000", permutation(128, 1), 224 * 9000)
+    write("permutation-128-tcp", permutation(128, 1), 223 * 8999)
+    write("permutation-128-tcp-long", permutation(128, 1), 90_000_000)
