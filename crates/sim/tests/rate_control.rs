@@ -77,7 +77,8 @@ fn a_flow_is_notified_once_per_interval_while_it_meets_marks_and_others_never() 
         assert!(u64::from(flow.cnps) <= 1 + age.0 / Time::from_us(50).0, "{flow:?}");
         assert!(u64::from(flow.cnps) <= flow.ecn_marks);
     }
-    assert!(notified > 20, "{notified}");
+    // More than once for each of the four: a flow that is cut is notified again while marks go on.
+    assert!(notified > 8, "{notified}");
     // Without a queue there is no mark.
     let alone = into_one(1, config);
     assert_eq!((alone.flows[0].cnps, alone.flows[0].ecn_marks), (0, 0));
