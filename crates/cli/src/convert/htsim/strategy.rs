@@ -125,6 +125,7 @@ impl Converter {
         let fields = [("kind", quoted(&"least-loaded")), ("levels", levels), ("refresh", quoted(&"100ns"))];
         if per_packet {
             self.draft.text("routing.preset", "adaptive");
+            self.draft.set("routing.granularity.control", "true");
         } else {
             self.draft.text("routing.preset", "flowlet-adaptive");
             self.draft.text("routing.granularity.gap", format!("{gap}us"));
