@@ -67,13 +67,15 @@ pub(crate) fn outline(scenario: &Scenario, network: &Network, groups: &[String])
         ..Records::default()
     };
     records.totals.simulated = Time(options.warm_up.0.saturating_add(1));
+    (records.totals.makespan, records.totals.active_from) =
+        (Some(records.totals.simulated), Some(options.warm_up));
     records.totals.decisions.insert(scenario.routing.selector_name().to_owned(), DecisionCount::default());
     Summary::new(&records, &options, Status::Complete).expect("so few flows stay in memory")
 }
 
 /// Packets over every number of channels that is likely.
 fn packets() -> PacketStatistics {
-    const MOST_HOPS: u8 = 64;
+    const MOST_HOPS: u16 = 64;
     let mut packets = PacketStatistics::default();
     (1..=MOST_HOPS).for_each(|hops| packets.add(Time(1), hops));
     packets
