@@ -67,6 +67,8 @@ pub(crate) fn outline(scenario: &Scenario, network: &Network, groups: &[String])
         ..Records::default()
     };
     records.totals.simulated = Time(options.warm_up.0.saturating_add(1));
+    (records.totals.makespan, records.totals.active_from) =
+        (Some(records.totals.simulated), Some(options.warm_up));
     records.totals.decisions.insert(scenario.routing.selector_name().to_owned(), DecisionCount::default());
     Summary::new(&records, &options, Status::Complete).expect("so few flows stay in memory")
 }
