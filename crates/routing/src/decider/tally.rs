@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::header::{Decisions, FlowKey};
 
-/// Who is told how many decisions switches have taken on flows. Of a flow that is told of more than once the counts add up.
+/// Receives how many decisions switches have taken on flows. Counts of a flow that come more than once add up.
 pub trait Decided: Debug + Send + Sync {
     /// So many decisions on so many flows, in no order.
     fn add(&self, flows: &mut dyn Iterator<Item = (FlowKey, Decisions)>);

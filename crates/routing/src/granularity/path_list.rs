@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_paths_suffer_is_nobodys_fault() {
+    fn what_all_paths_suffer_is_no_penalty() {
         let mut flow = Flow::new(4);
         for cause in [Cause::Trim, Cause::Ack].repeat(50) {
             let tag = flow.send();
