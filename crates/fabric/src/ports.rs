@@ -639,7 +639,8 @@ impl Ports {
 
     /// A packet of so many bytes is about to join a port's queue, and counts in the estimate of its rate from now on, where what is routed counts.
     pub fn count_routed(&mut self, port: u16, now: Time, bytes: u16) {
-        let estimator = self.ports[usize::from(port)].own_special_mut().and_then(|special| special.estimator.as_mut());
+        let estimator =
+            self.ports[usize::from(port)].own_special_mut().and_then(|special| special.estimator.as_mut());
         if let Some(estimator) = estimator {
             estimator.count_routed(now, bytes);
         }

@@ -252,7 +252,10 @@ impl Routing {
             let decides = self.placement == Placement::Switch
                 && matches!(
                     selector,
-                    Selector::Random(_) | Selector::RoundRobin(_) | Selector::LeastLoaded(_) | Selector::Drill(_)
+                    Selector::Random(_)
+                        | Selector::RoundRobin(_)
+                        | Selector::LeastLoaded(_)
+                        | Selector::Drill(_)
                 );
             let expected = "false, or placement \"switch\" with \"random\", \"round-robin\", \"least-loaded\" or \"drill\": others decide on data only;";
             Invalid::unless(decides || !packet.control, "granularity.control", expected, "true")?;

@@ -71,11 +71,8 @@ struct ByFlow {
 
 impl Decided for ByFlow {
     fn add(&self, flows: &mut dyn Iterator<Item = (FlowKey, Decisions)>) {
-        self.decided.extend(flows.map(|(FlowKey { src, flow }, Decisions { taken, deviating })| SwitchHalf {
-            src,
-            flow: self.numbering.flow(flow),
-            decisions: taken,
-            deviations: deviating,
+        self.decided.extend(flows.map(|(FlowKey { src, flow }, Decisions { taken, deviating })| {
+            SwitchHalf { src, flow: self.numbering.flow(flow), decisions: taken, deviations: deviating }
         }));
     }
 }
@@ -119,7 +116,9 @@ impl World {
             ports.tell(telemetry);
         }
         let mut decider = Decider::of_switch(routing, stride, has_hosts, self.is_lossy, &mut draws);
-        decider.count_flows(|| Arc::new(ByFlow { numbering: self.numbering, decided: self.watch.decided.clone() }));
+        decider.count_flows(|| {
+            Arc::new(ByFlow { numbering: self.numbering, decided: self.watch.decided.clone() })
+        });
         Switch {
             points: CongestionPoints::new(self, ports.len()),
             ports,

@@ -3,8 +3,8 @@
 use netloom_routing::RouteTable;
 use netloom_topology::{Channel, ChannelId, HostId, Network, PortId};
 use netloom_units::{Bytes, Rate, Time};
-use rand::{Rng, RngExt};
 use rand::seq::SliceRandom;
+use rand::{Rng, RngExt};
 use rustc_hash::FxHashSet;
 
 use crate::model::World;

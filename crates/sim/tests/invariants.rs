@@ -396,15 +396,17 @@ fn fabrics(lossy: bool) -> impl Strategy<Value = Fabric> {
 fn flowcuts() -> impl Strategy<Value = Flowcut> {
     let averages = (1.0..8.0f64, 0.03..1.0f64, prop::option::of(0.01..1.0f64));
     (averages, any::<[bool; 3]>(), 0..100_000u64).prop_map(
-        |((threshold, alpha, trend_threshold), [reset, rtt_min_per_flow, keep_idle], min_remaining)| Flowcut {
-            threshold,
-            alpha,
-            reset,
-            rtt_min_per_flow,
-            keep_idle,
-            trend_threshold,
-            min_remaining: Bytes(min_remaining),
-            ..Flowcut::default()
+        |((threshold, alpha, trend_threshold), [reset, rtt_min_per_flow, keep_idle], min_remaining)| {
+            Flowcut {
+                threshold,
+                alpha,
+                reset,
+                rtt_min_per_flow,
+                keep_idle,
+                trend_threshold,
+                min_remaining: Bytes(min_remaining),
+                ..Flowcut::default()
+            }
         },
     )
 }

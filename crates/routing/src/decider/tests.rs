@@ -412,9 +412,8 @@ fn control_packets_take_turns_with_data_where_that_is_asked_for_and_count_as_no_
         let mut random = Pcg64Mcg::new(5);
         switch.decider = Decider::of_switch(&switch.scheme, 1, true, false, &mut random);
         let ack = Header { carries: Carries::Control, ..header(9, 0) };
-        let taken: Vec<_> = (0..4)
-            .map(|_| (switch.route(&header(3, 0), Time(0)), switch.route(&ack, Time(0))))
-            .collect();
+        let taken: Vec<_> =
+            (0..4).map(|_| (switch.route(&header(3, 0), Time(0)), switch.route(&ack, Time(0)))).collect();
         assert_eq!(switch.decider.decisions.taken, 4);
         taken
     };

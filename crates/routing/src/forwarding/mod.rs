@@ -136,7 +136,8 @@ impl TagSpace<'_> {
     /// different paths depends on the network.
     pub fn list(&self, most: u32, random: &mut impl Rng) -> Vec<Tag> {
         let mut numbered = |all: u32| {
-            let mut chosen = rand::seq::index::sample(random, all as usize, most.min(all) as usize).into_vec();
+            let mut chosen =
+                rand::seq::index::sample(random, all as usize, most.min(all) as usize).into_vec();
             chosen.sort_unstable();
             chosen.into_iter().map(|number| number as u32)
         };

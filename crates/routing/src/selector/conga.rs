@@ -385,9 +385,8 @@ mod tests {
     fn a_flow_draws_among_the_best_paths_where_it_does_not_keep_its_own() {
         let leaf = Leaf::new(&Conga { keeps: false, ..Conga::default() });
         let mut random = Pcg64Mcg::new(1);
-        let left = (0..1000)
-            .filter(|_| leaf.choose(OTHER, 4, Some(2), |_| 0, Time(0), &mut random) != 2)
-            .count();
+        let left =
+            (0..1000).filter(|_| leaf.choose(OTHER, 4, Some(2), |_| 0, Time(0), &mut random) != 2).count();
         assert!((670..830).contains(&left), "{left}");
     }
 

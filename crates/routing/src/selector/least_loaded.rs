@@ -136,8 +136,14 @@ impl Kindred for LeastLoaded {
     }
 
     fn check(&self) -> Result<(), Invalid> {
-        let rises = self.levels.windows(2).all(|two| two[0] < two[1]) && self.levels.first() != Some(&Bytes(0));
-        Invalid::unless(rises, "levels", "sizes above 0, each above the one before", format!("{:?}", self.levels))?;
+        let rises =
+            self.levels.windows(2).all(|two| two[0] < two[1]) && self.levels.first() != Some(&Bytes(0));
+        Invalid::unless(
+            rises,
+            "levels",
+            "sizes above 0, each above the one before",
+            format!("{:?}", self.levels),
+        )?;
         let has_queues = self.by != By::Rate;
         let (levels, refresh) = (self.levels.is_empty(), self.refresh == Time::ZERO);
         let expected = "nothing with by = \"rate\", which looks at no queues";
@@ -213,7 +219,9 @@ mod tests {
         let level = |coarse: &mut Coarse, loads: [u64; 4], port: u16, now: u64| {
             Levels { coarse, view: &mut Loads(|port| loads[usize::from(port)]), now: Time(now) }.load(port)
         };
-        for (bytes, of) in [(0, 0), (3599, 0), (3600, 1), (7199, 1), (7200, 2), (14_399, 2), (14_400, 3), (99_999, 3)] {
+        for (bytes, of) in
+            [(0, 0), (3599, 0), (3600, 1), (7199, 1), (7200, 2), (14_399, 2), (14_400, 3), (99_999, 3)]
+        {
             loads[0] = bytes;
             coarse.seen.clear();
             assert_eq!(level(&mut coarse, loads, 0, 5), of, "{bytes}");
@@ -221,7 +229,11 @@ mod tests {
         loads = [0, 20_000, 0, 0];
         assert_eq!((level(&mut coarse, loads, 1, 500), level(&mut coarse, loads, 2, 520)), (3, 0));
         loads = [0, 0, 20_000, 0];
-        assert_eq!((level(&mut coarse, loads, 1, 600), level(&mut coarse, loads, 2, 600)), (3, 0), "as before");
+        assert_eq!(
+            (level(&mut coarse, loads, 1, 600), level(&mut coarse, loads, 2, 600)),
+            (3, 0),
+            "as before"
+        );
         assert_eq!((level(&mut coarse, loads, 1, 601), level(&mut coarse, loads, 2, 601)), (0, 0));
         assert_eq!(level(&mut coarse, loads, 2, 621), 3);
     }

@@ -15,11 +15,10 @@ use proptest::prelude::*;
 /// Every preset at every place where it may stand, and variants that no preset has, by the preset's name.
 pub fn all() -> Vec<(&'static str, Routing)> {
     let places = [Placement::Nic, Placement::Ingress, Placement::Switch];
-    let presets = preset::PRESETS
-        .iter()
-        .map(|preset| (preset.name, preset.routing()))
-        .chain(variants())
-        .flat_map(|(name, routing)| places.map(|placement| (name, Routing { placement, ..routing.clone() })));
+    let presets =
+        preset::PRESETS.iter().map(|preset| (preset.name, preset.routing())).chain(variants()).flat_map(
+            |(name, routing)| places.map(|placement| (name, Routing { placement, ..routing.clone() })),
+        );
     presets.filter(|(_, routing)| routing.check().is_ok()).collect()
 }
 
@@ -37,7 +36,10 @@ fn variants() -> Vec<(&'static str, Routing)> {
         selecting("spray-round-robin", Selector::RoundRobin(RoundRobin { reshuffle: None })),
         selecting("spray-round-robin", Selector::RoundRobin(RoundRobin { reshuffle: Some(1) })),
         ("spray", Routing { granularity: Granularity::Packet(Packet { control: true }), ..routing("spray") }),
-        ("adaptive", Routing { granularity: Granularity::Packet(Packet { control: true }), ..routing("adaptive") }),
+        (
+            "adaptive",
+            Routing { granularity: Granularity::Packet(Packet { control: true }), ..routing("adaptive") },
+        ),
         ("flowcut-nic", Routing { granularity: kept, ..routing("flowcut-nic") }),
     ]
 }
