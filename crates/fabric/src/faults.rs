@@ -28,6 +28,8 @@ pub struct ChannelFaults {
     pub(crate) flush: Option<Time>,
     /// When the packet that was lost last would have arrived, if the other end notices that it is missing.
     pub(crate) missed: Option<Time>,
+    /// Under flow control: the link has been cut, and the repair has not been handled yet, which may be the last thing that happens in its instant.
+    pub(crate) is_down: bool,
     /// The link came back while the input buffer of its port was still so full that its neighbour had to pause, and that has not ended yet.
     pub(crate) came_back_full: bool,
     losses: Vec<LossySpell>,
@@ -64,8 +66,16 @@ impl ChannelFaults {
         let mut cuts = apart(cuts);
         cuts.reverse();
         let has_any = !cuts.is_empty() || !losses.is_empty();
-        let (is_flushed, flush, missed, came_back_full) = (false, None, None, false);
-        has_any.then_some(ChannelFaults { cuts, is_flushed, flush, missed, came_back_full, losses, random })
+        has_any.then_some(ChannelFaults {
+            cuts,
+            is_flushed: false,
+            flush: None,
+            missed: None,
+            is_down: false,
+            came_back_full: false,
+            losses,
+            random,
+        })
     }
 
     /// Whether the channel is ever cut.
@@ -107,12 +117,12 @@ impl ChannelFaults {
 
     /// Whether the channel is cut at `now`.
     pub(crate) fn is_cut(&mut self, now: Time) -> bool {
-        self.current(now).is_some_and(|(_, until)| now < until)
+        self.current(now).is_some_and(|(_, until)| now < until) || self.is_down
     }
 
     /// The same, for those who do not send: at an instant after the last packet's start.
     pub(crate) fn is_within_a_cut(&self, now: Time) -> bool {
-        self.cuts.iter().any(|&(from, until)| (from..until).contains(&now))
+        self.is_down || self.cuts.iter().any(|&(from, until)| (from..until).contains(&now))
     }
 
     /// When the channel will be cut next, as of the last packet's start; `Time::MAX`: never.

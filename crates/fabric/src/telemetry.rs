@@ -147,8 +147,7 @@ impl Records {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::PacketKind;
-    use crate::packet::Trail;
+    use crate::packet::{PacketKind, Trail};
 
     fn packet(flow: u32, sent: u64) -> Packet {
         Packet { src: 1, dst: 0, flow, slot: 2, sent: Time(sent), trail: Trail::after(1), ..Packet::EMPTY }

@@ -166,6 +166,19 @@ fn what_overflows_a_buffer_that_was_full_at_a_repair_is_lost_by_the_fault() {
     assert_eq!(channel(&records, "s1", "s0").lost, records.totals.control.lost);
 }
 
+/// Two packets come to s0 in the instant of the repair, and would have to share credits that have not come.
+#[test]
+fn what_comes_in_the_instant_of_a_repair_is_lost() {
+    let network = two_switches();
+    let plan = flows(&[(0, 2, 1, ns(10_920)), (3, 2, 1, ns(10_920))]);
+    for flow_control in flow_controls() {
+        let records = everywhere(&network, &config(flow_control, cut(us(10), us(12))), &plan);
+        let flows = || records.flows.iter();
+        assert_eq!((records.totals.data.lost, flows().count()), (2, 2));
+        assert!(flows().all(|flow| flow.timeouts == 1 && flow.fct.is_some()));
+    }
+}
+
 fn flow_controls() -> [FlowControl; 3] {
     let buffer = Bytes(200_000);
     [

@@ -9,7 +9,7 @@
 //! A packet that is lost at random on a link under credits gives its room back when it would have arrived: InfiniBand's receivers learn from
 //! the sender how much it has sent, and count what they have not got as received (there, too).
 //!
-//! The nodes at both ends set timers for cuts and repairs, and call the functions below: what is thrown away leaves input buffers of other
+//! The nodes at both ends set timers for cuts and repairs, which come after the messages of their instant, and call the functions below: what is thrown away leaves input buffers of other
 //! ports at that moment.
 
 use netloom_units::Time;
@@ -41,7 +41,7 @@ impl Ports {
         let state = &mut ports[index];
         if let Some(faults) = state.faults_mut() {
             faults.take_flush(now);
-            faults.came_back_full = false;
+            (faults.is_down, faults.came_back_full) = (true, false);
         }
         throw_away(state, queues, now, rules, dropped, |lane, packet| {
             if lane >= DATA && !*is_host && packet.ingress != NO_INGRESS {
@@ -79,15 +79,16 @@ impl Ports {
         }
     }
 
-    /// Under flow control: the link of a port is repaired at `now`.
+    /// Under flow control: the link of a port is repaired at `now`, after everything that reaches the node in that instant.
     #[cold]
     pub fn restore_link(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) {
         self.advance(now, rules, wire);
         let index = usize::from(port);
-        if self.buffers.paused_lanes(port) != 0 {
-            if let Some(faults) = self.ports[index].faults_mut() {
-                faults.came_back_full = true;
-            }
+        let is_full = self.buffers.paused_lanes(port) != 0;
+        if let Some(faults) = self.ports[index].faults_mut() {
+            (faults.is_down, faults.came_back_full) = (false, is_full);
+        }
+        if is_full {
             self.signal(port, now);
         }
         let Ports { ports, buffers, is_host, .. } = self;
