@@ -489,13 +489,10 @@ proptest! {
             faults.push(Fault::Cut(Cut { links: Some(1), ..Cut::default() }));
         }
         let mut config = SimConfig { transport, fabric, seed, ..SimConfig::default() };
-        match lossless {
-            Some(flow_control) => {
-                config.fabric.options.buffer = None;
-                config.fabric.queue = Fabric::default().queue;
-                config.fabric.flow_control = flow_control;
-            }
-            None => {}
+        if let Some(flow_control) = lossless {
+            config.fabric.options.buffer = None;
+            config.fabric.queue = Fabric::default().queue;
+            config.fabric.flow_control = flow_control;
         }
         if network.switches() > 1 {
             faults.extend(interruptions);
