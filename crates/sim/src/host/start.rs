@@ -146,6 +146,10 @@ impl Host {
         }
         if let Some(count) = requests {
             self.rare.get_or_insert_default().requests.add(slot, number, count, now);
+            // Nothing of it is under way that could fire a timer: all of its requests can get lost.
+            if let Some(flow) = &mut self.flows[slot as usize] {
+                flow.arm(world, slot, now, out);
+            }
         }
         slot
     }
