@@ -116,7 +116,7 @@ fn losses_and_windows_are_those_of_the_configuration() {
     let (scenario, remarks) = printed(folder.path(), &["from-ns3", CONFIG]);
     for field in [
         "transport.preset = \"irn\"",
-        "window_bdp = 1.0",
+        "transport.congestion = { kind = \"fixed-window\", bdp = 1.0 }",
         "fabric.buffer = \"4608KiB\"",
         "faults = [{ kind = \"cut\", channels = [{ from = \"4\", to = \"6\" }], from = \"2000100us\", reroute_after = \"0ps\" }, { kind = \"loss\"",
     ] {
@@ -168,7 +168,7 @@ fn mistakes_in_configurations_name_their_line() {
         (("KMIN_MAP 2 100000000000", "KMIN_MAP 2 50000000000"), &["KMIN_MAP: expected a value for 100Gbps"]),
         (("config/flow.txt", "config/flows.txt"), &["FLOW_FILE: there is no file config/flows.txt"]),
         (("LINK_DOWN 0 0 0", "LINK_DOWN 5"), &["LINK_DOWN: expected microseconds and the ids of two nodes"]),
-        (("EWMA_GAIN 0.00390625", "EWMA_GAIN 7"), &["transport.congestion.g"]),
+        (("EWMA_GAIN 0.00390625", "EWMA_GAIN 7"), &["congestion.g: ", "g = 7.0"]),
         (("BUFFER_SIZE 9", "BUFFER_SIZE"), &["BUFFER_SIZE: expected a value, found none"]),
     ] {
         assert!(good.contains(change.0), "{change:?}");
@@ -273,10 +273,10 @@ fn commands_of_htsim_become_scenarios_that_run() {
     );
     let (scenario, _) = printed(
         at,
-        &["from-htsim", "htsim_ndp", "-strat", "perm", "-tm", "a.cm", "-nodes", "8", "-tiers", "2"],
+        &["from-htsim", "htsim_ndp", "-strat", "perm", "-tm", "a.cm", "-nodes", "18", "-tiers", "2"],
     );
     assert!(
-        scenario.contains("kind = \"leaf-spine\", leaves = 4, spines = 2, hosts_per_leaf = 2"),
+        scenario.contains("kind = \"leaf-spine\", leaves = 6, spines = 3, hosts_per_leaf = 3"),
         "{scenario}"
     );
 }

@@ -8,7 +8,7 @@ use std::fmt::Display;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use netloom_scenario::{Node, Problem, Scenario, Source};
+use netloom_scenario::{Node, Problem, Scenario, Source, check};
 
 use crate::failure::{Failure, complain};
 
@@ -49,7 +49,8 @@ impl Draft {
     /// A scenario that would be refused, as where the original has values that make no sense.
     pub(crate) fn print(&self) -> Result<(), Failure> {
         let text = self.toml();
-        Scenario::read(&Node::parse(&Source::new("the scenario made of it", text.clone()))?)?;
+        let document = Node::parse(&Source::new("the scenario made of it", text.clone()))?;
+        check(&Scenario::read(&document)?, &document)?;
         std::io::stdout().lock().write_all(text.as_bytes())?;
         for remark in &self.remarks {
             complain(&format!("not carried over: {remark}\n"));

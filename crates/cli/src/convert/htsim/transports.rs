@@ -191,13 +191,15 @@ impl Converter {
         self.sizes("tcp", packet, 40);
         self.dropping(7 * packet.wire());
         self.draft.set("transport.congestion.initial_ssthresh", 100);
-        self.draft.set("transport.handshake", true);
         self.draft.text("transport.rto_min", "250ms");
         self.draft.text("transport.rto_initial", "3s");
         self.draft.remark("the way of ACKs: they go by the network; there they arrive at once");
         let subflows = self.flags.number::<u64>("-sub")?.unwrap_or(1);
         if subflows > 1 {
             self.draft.set("transport.subflows", subflows);
+            self.draft.remark("the SYN of every subflow: subflows begin without");
+        } else {
+            self.draft.set("transport.handshake", true);
         }
         let couplings =
             ["COUPLED_INC", "FULLY_COUPLED", "COUPLED_TCP", "COUPLED_SCALABLE_TCP", "COUPLED_EPSILON"];

@@ -36,6 +36,19 @@ impl Converter {
         Ok(())
     }
 
+    /// DCQCN that no packet is ever marked for sends at the line's rate.
+    pub(super) fn without_marks(&mut self, window: bool) {
+        if window {
+            let fields = [("kind", quoted(&"fixed-window")), ("bdp", "1.0".to_owned())];
+            self.draft.set("transport.congestion", table(&fields));
+        } else {
+            self.draft.text("transport.congestion", "none");
+        }
+        if self.is_conweave {
+            self.draft.remark("ENABLE_QCN 0: NACKs, which count as congestion there, cut no rate");
+        }
+    }
+
     pub(super) fn hpcc(&mut self, global: bool, window: bool, var_window: bool) -> Result<(), Problem> {
         let config = &self.config;
         let eta = config.word("U_TARGET", "a number")?.unwrap_or(0.95);

@@ -39,8 +39,9 @@ pub(crate) fn convert(path: &Path) -> Result<Draft, Problem> {
     if payload == 0 {
         return Err(Problem::new("PACKET_PAYLOAD_SIZE", "expected at least 1 byte, found 0"));
     }
+    let marks = config.flag("ENABLE_QCN")?.unwrap_or(true);
     let network = files(&config, &mut draft)?;
-    let mut converter = Converter { config, draft, network, payload: Bytes(payload), is_conweave };
+    let mut converter = Converter { config, draft, network, payload: Bytes(payload), is_conweave, marks };
     converter.transport()?;
     converter.balancer()?;
     converter.switches()?;
@@ -100,6 +101,8 @@ struct Converter {
     network: Network,
     payload: Bytes,
     is_conweave: bool,
+    /// Whether switches mark packets.
+    marks: bool,
 }
 
 impl Converter {
@@ -124,7 +127,7 @@ impl Converter {
             (false, false) => "roce",
         };
         self.draft.text("transport.preset", preset);
-        if self.is_conweave && !irn && mode != 1 {
+        if self.is_conweave && !irn && (mode != 1 || !self.marks) {
             self.draft.set("transport.reliability.nack_congestion", false);
         }
         if !self.is_conweave {
@@ -149,9 +152,16 @@ impl Converter {
         // The size of the chunk that L2_BACK_TO_ZERO goes back to.
         config.take("L2_CHUNK_SIZE");
         match mode {
+            1 if !self.marks => self.without_marks(irn || window),
             1 => self.dcqcn(irn, window, var_window)?,
             3 => self.hpcc(global, window, var_window)?,
             7 => self.timely(window)?,
+            8 if !self.marks => {
+                return Err(Problem::new(
+                    "CC_MODE",
+                    "expected another one than 8 (DCTCP) with ENABLE_QCN 0, which has switches mark nothing",
+                ));
+            }
             8 => self.dctcp()?,
             10 => {
                 let entry = cc_mode.as_ref().expect("it names the mode");

@@ -72,7 +72,7 @@ impl Converter {
             Ok((rate, fields))
         });
         let mut marks: Vec<(Rate, Vec<(&str, String)>)> = marks.collect::<Result<_, Problem>>()?;
-        if self.config.flag("ENABLE_QCN")? == Some(false) {
+        if !self.marks {
             return Ok(());
         }
         // The last, the fastest, holds where nothing else is said.
