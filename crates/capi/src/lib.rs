@@ -1,7 +1,7 @@
 //! libnetloom: driven runs for programs in C and whatever can call C. `include/netloom.h` documents every function.
 //!
 //! Everything that can go wrong is said by a return value and [`netloom_error`]; a panic does not cross into C. This is the only crate
-//! with unsafe code besides the Python package: C hands over pointers, and only the header's promises say what they point to. So every
+//! with unsafe code besides the Python package and the command's allocator: C hands over pointers, and only the header's promises say what they point to. So every
 //! function that takes one is `unsafe`, and its caller promises what holds of them: a string is NULL or ends with a zero byte; a simulation is
 //! NULL or came from `netloom_open` or `netloom_open_file`, was not closed, and is used by one thread at a time; a completion is NULL or may
 //! be written to.

@@ -8,6 +8,7 @@
 //! | 70 | netloom found a mistake of its own (a packet lost track of); please report it |
 //! | 130 | interrupted (Ctrl-C, SIGTERM, SIGHUP); what was complete is written |
 
+mod allocator;
 mod args;
 mod commands;
 mod convert;
@@ -24,15 +25,14 @@ mod summary;
 use std::process::ExitCode;
 
 use clap::Parser;
-use mimalloc::MiMalloc;
 use netloom_scenario::Problem;
 
+use crate::allocator::Allocator;
 use crate::args::{Args, Command};
 use crate::failure::Failure;
 
-/// Asks for huge pages, which the nodes of a large network need: they are scattered over more memory than small pages let a processor find at once.
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: Allocator = Allocator;
 
 fn main() -> ExitCode {
     let command = Args::parse().command;

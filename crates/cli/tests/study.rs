@@ -132,7 +132,7 @@ fn at_once(folder: &Path, processes: usize, args: impl Fn(usize) -> Vec<String>)
 fn processes_that_begin_at_the_same_time_do_each_other_no_harm() {
     const PROCESSES: usize = 16;
     let many = STUDY.replace("repetitions = 2", "repetitions = 8");
-    let study = ["study", "study.toml", "--out", "out", "--workers", "1", "--set", "workload.size=1KiB"];
+    let study = ["study", "study.toml", "--out", "out", "--workers", "1", "--set", "workload.size=32KiB"];
     let study = study.map(str::to_owned);
     for shares in [true, false] {
         let folder = folder_with(&many);
