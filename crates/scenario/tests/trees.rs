@@ -31,7 +31,8 @@ fn flows(text: &str) -> Vec<FlowRecord> {
 fn refusal(text: &str) -> String {
     let document = document(text);
     let scenario = Scenario::read(&document).unwrap();
-    prepare(&scenario, &document).err().expect("a refusal").to_string()
+    let Err(problems) = prepare(&scenario, &document) else { panic!("not refused: {text}") };
+    problems.to_string()
 }
 
 fn written(topology: &str, format: ExportFormat, folder: &Path) -> String {
