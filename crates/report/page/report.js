@@ -477,7 +477,7 @@ addEventListener("error", ({ message, lineno }) => {
     }
     figure(box, {
       id: "over-time-throughput", title: "Throughput",
-      describe: () => curves().map((i) => `${names[i]}: at most ${number(Math.max(...of(i).gbps))} Gbit/s, until ${number(points[i].series.time_us.at(-1))} us`).join("; ") + ".",
+      describe: () => curves().map((i) => `${names[i]}: at most ${number(largest(of(i).gbps))} Gbit/s, until ${number(points[i].series.time_us.at(-1))} us`).join("; ") + ".",
       numbers: () => [["", "time [us]", "Gbit/s"], curves().flatMap((i) => of(i).gbps.map((value, k) => [named(i), number(points[i].series.time_us[k]), number(value)]))],
       option: () => curves().length && ({
         option: {

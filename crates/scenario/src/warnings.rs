@@ -446,7 +446,7 @@ mod tests {
             let ecn = "ecn = { kmin = \"30KB\", kmax = \"30KB\" }";
             format!("{TREE}{INCAST}transport = {{ {dcqcn} }}\nfabric = {{ {ecn} }}\n")
         };
-        check(&with("1600Gbps"), &with("1Gbps"), "transport.congestion.max_rate: changes nothing, as");
+        check(&with("1600Gbps"), &with("5Gbps"), "transport.congestion.max_rate: changes nothing, as");
     }
 
     #[test]
@@ -589,7 +589,7 @@ mod tests {
     fn marks_that_can_never_come_are_named() {
         let with = |fabric: &str, kmin: &str| {
             format!(
-                "{TREE}{INCAST}transport = \"tcp\"\nfabric = {{ {fabric}, ecn = {{ kmin = \"{kmin}\", kmax = \"1MB\" }} }}\n"
+                "{TREE}{INCAST}transport = {{ preset = \"tcp\", congestion = {{ initial_window = 30 }} }}\nfabric = {{ {fabric}, ecn = {{ kmin = \"{kmin}\", kmax = \"1MB\" }} }}\n"
             )
         };
         let buffer = "buffer = \"100KB\"";

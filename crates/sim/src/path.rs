@@ -49,22 +49,23 @@ pub(crate) fn distinct_labels(
     labels
 }
 
-/// A number that all labels of different paths are below.
+/// A number that all labels of different paths are below. While routes lead to no path, as a cut leaves none, one label is as good as another.
 fn labels_below(network: &Network, table: &RouteTable, (src, dst): (HostId, HostId)) -> u32 {
     let (mut below, mut here) = (1u32, network.edge_switch(src));
     while !network.is_host(here) {
         let (ports, level) = (table.candidates(here, dst).ports, network.level(here));
+        let Some(&first) = ports.first() else { return 1 };
         if ports.len() > 1 {
             let digits = network.up_stride(level).max(1).saturating_mul(ports.len() as u32);
             // Another switch of the level may have lost fewer links than this one.
             below = below.max(digits).max(network.up_stride(level + 1));
         }
-        here = network.channel(network.ports(here)[usize::from(ports[0])]).to;
+        here = network.channel(network.ports(here)[usize::from(first)]).to;
     }
     below
 }
 
-/// The ports along the path of a label.
+/// The ports along the path of a label, as far as routes lead.
 fn ports_by_label(
     network: &Network,
     table: &RouteTable,
@@ -74,6 +75,9 @@ fn ports_by_label(
     let (mut path, mut here) = (Vec::new(), network.edge_switch(src));
     while !network.is_host(here) {
         let ports = table.candidates(here, dst).ports;
+        if ports.is_empty() {
+            break;
+        }
         let stride = network.up_stride(network.level(here)).max(1);
         let port = ports[(label / stride) as usize % ports.len()];
         path.push(port);

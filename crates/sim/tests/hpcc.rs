@@ -62,8 +62,8 @@ fn flows_of_different_age_keep_their_link_near_eta_and_its_queue_near_empty() {
         println!("{senders}: {used:.4} of the line, Jain {fairness:.4}, at most {queue} B waiting");
         assert!((used - 0.95).abs() < 0.01, "{senders}: {used}");
         assert!(fairness >= 0.95, "{senders}: {fairness}");
-        // A full window holds 45 packets.
-        assert!(queue <= 4 * PACKET, "{senders}: {queue}");
+        // A full window holds 45 packets. While less than its window is under way a sender may begin a packet that ends beyond: half a packet on average.
+        assert!(queue <= 4 * PACKET + u64::from(senders) * PACKET / 2, "{senders}: {queue}");
         assert_eq!((shares.len() as u32, records.totals.data.dropped), (senders, 0));
     }
 }
