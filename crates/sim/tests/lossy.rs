@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use netloom_fabric::Ecn;
+use netloom_fabric::{Ecn, Mark};
 use netloom_record::Records;
 use netloom_sim::{ChannelName, Measure, SimConfig};
 use netloom_topology::{Crossbar, LeafSpine, Network, Topology};
@@ -155,7 +155,11 @@ fn alpha(star: f64) -> f64 {
 #[test]
 fn dctcps_marks_tend_to_the_fixed_point_of_alpha() {
     for threshold in [30.0, 65.0, 130.0] {
-        let config = transport("dctcp", 2_000_000, Some((threshold * PACKET) as u64));
+        let mut config = transport("dctcp", 2_000_000, Some((threshold * PACKET) as u64));
+        // The analysis marks what arrives: what a window's packets find, they learn a round trip later, the queue included.
+        if let Some(ecn) = &mut config.fabric.options.ecn {
+            ecn.mark = Mark::Arrival;
+        }
         let latency = Time::from_us(1);
         let flow = &bottleneck(config, latency).flows[0];
         let expected = alpha(threshold + pipe(latency) / PACKET);

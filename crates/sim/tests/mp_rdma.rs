@@ -119,7 +119,11 @@ fn around_a_cut(first_until: Option<Time>, seed: u64) -> (Vec<f64>, Records) {
 fn a_cut_path_is_given_up_without_a_timeout() {
     for seed in 1..6 {
         let (parts, records) = around_a_cut(None, seed);
-        assert!(parts[20..30].iter().all(|&part| part > 1.95), "both paths are full before");
+        assert!(
+            parts[20..30].iter().all(|&part| part > 1.95),
+            "both paths are full before: {:?}",
+            &parts[20..30]
+        );
         // The first 50 us in which the path that is left is full.
         let recovered = (30..).find(|&at| parts[at..at + 5].iter().all(|&part| part > 0.88)).unwrap();
         assert!(recovered <= 30 + 15, "{recovered}: {:?}", &parts[30..50]);

@@ -412,7 +412,7 @@ published = 1.5
 
     #[test]
     fn what_runs_would_warn_of_is_told_once() {
-        let text = "title = 't'\n[scenario]\ntopology = { kind = 'fat-tree', k = 4 }\ntransport = 'dctcp'\n\
+        let text = "title = 't'\n[scenario]\ntopology = { kind = 'fat-tree', k = 4 }\ntransport = { preset = 'dctcp', congestion = { initial_window = 300 } }\n\
                     [[axis]]\nname = 'size'\nfield = 'workload.size'\nvalues = ['1KiB', '2KiB']\n";
         let warnings = study(text).unwrap().plan().unwrap().warnings;
         assert_eq!(

@@ -79,10 +79,13 @@ pub(crate) fn node_attributes(network: &Network, node: NodeId) -> Vec<(&'static 
         return vec![("kind", "host".to_owned())];
     }
     let mut attributes = vec![("kind", "switch".to_owned())];
-    if network.level(node) > 0 {
-        attributes.push(("level", network.level(node).to_string()));
+    // What was found by the structure is found again.
+    if !network.has_found_levels() {
+        if network.level(node) > 0 {
+            attributes.push(("level", network.level(node).to_string()));
+        }
+        attributes.push(("pod", network.pod(node).to_string()));
     }
-    attributes.push(("pod", network.pod(node).to_string()));
     attributes
 }
 
