@@ -58,8 +58,8 @@ lint: $(VENV)/installed
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
 	RUSTFLAGS="--cfg loom" cargo clippy --release --package netloom-engine --lib --tests --target-dir target/loom --quiet -- -D warnings
-	$(VENV)/bin/ruff check tests python examples docs benches
-	$(VENV)/bin/ruff format --check tests python examples docs benches
+	$(VENV)/bin/ruff check tests python examples docs benches studies
+	$(VENV)/bin/ruff format --check tests python examples docs benches studies
 
 # The documentation as a small book in target/book.
 book: $(VENV)/installed

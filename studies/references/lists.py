@@ -32,6 +32,7 @@ def incast(senders, seed):
 
 
 def write(name, pairs, size):
+    """Writes flows of one size as a list that all start at once."""
     rows = [f"{source},{destination},{size}\n" for source, destination in pairs]
     (HERE / f"{name}.csv").write_text("src,dst,bytes\n" + "".join(rows))
 

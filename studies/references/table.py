@@ -17,6 +17,7 @@ def rows(folder):
 
 
 def ratio(ours, theirs):
+    """Ours over theirs, where both are numbers."""
     try:
         return f"{float(ours) / float(theirs):.3f}"
     except (ValueError, ZeroDivisionError):
@@ -24,6 +25,7 @@ def ratio(ours, theirs):
 
 
 def table(folder):
+    """Prints the claims of a study that have a published number and a tolerance."""
     print(f"## {json.loads((folder / 'study.json').read_text())['title']}\n")
     print("| claim | netloom | reference | ratio | tolerance |\n| --- | --- | --- | --- | --- |")
     for name, ours, theirs, tolerance, gate, holds in rows(folder):
