@@ -37,7 +37,9 @@ def test_the_tutorial_runs(tmp_path):
             [NETLOOM, *arguments], cwd=tmp_path, check=True, capture_output=True, text=True
         ).stdout
 
-    assert "warning" not in run("run", "mine.toml")
+    # The one that the page explains.
+    shown = run("run", "mine.toml")
+    assert shown.count("warning") == 1 and "transport.congestion.initial_window: a first window" in shown
     assert run("report", "runs/mine") == "report in runs/mine/report.html\n"
     assert "A gap of 20 us" in run("study", "mine-study.toml", "--out", "out")
 

@@ -79,7 +79,7 @@ def test_scenarios_come_from_files_text_and_dicts(tmp_path):
     assert from_file.explain() == from_text.explain() == from_dict.explain()
     again = pickle.loads(pickle.dumps(from_dict))
     assert again == from_dict and again.to_dict() == {"topology": {"kind": "fat-tree", "k": 4}}
-    assert from_dict != from_text.copy() and from_dict == netloom.Scenario(from_dict.to_dict())
+    assert from_dict == from_text.copy() == netloom.Scenario(from_dict.to_dict()) and from_dict != from_file
     changed = from_dict.copy()
     changed["seed"] = 2
     assert from_dict["seed"] == 1

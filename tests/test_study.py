@@ -79,8 +79,8 @@ def test_what_a_study_leaves_out_is_warned_of(tmp_path):
     with pytest.warns(UserWarning, match="topology.k: left out"):
         study.run(tmp_path / "out")
     for row in pl.DataFrame(study.frame()).iter_rows(named=True):
-        text = netloom.Outcome.read(study.folder / row["folder"]).scenario
-        assert 'rate = "100Gbps"' in text
+        scenario = netloom.Outcome.read(study.folder / row["folder"]).scenario
+        assert scenario["topology.rate"] == "100Gbps"
 
 
 def test_flows_carry_their_labels(here):
