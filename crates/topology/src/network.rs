@@ -450,18 +450,23 @@ impl Network {
         }
     }
 
-    /// Calls the tiers of links as those of generated trees.
+    /// Calls the tiers of links as those of generated trees, in the order of their first links, as where a file names them.
     fn name_tiers(&mut self) {
         let top = self.top();
         let name = |lower: u8| match (lower, top) {
             (1, 2) => "leaf-spine".to_owned(),
             _ => xgft::tier_name(usize::from(lower)),
         };
-        self.tiers = (0..top).map(name).collect();
         let (hosts, levels) = (self.hosts, &self.levels);
+        let (mut tiers, mut numbers) = (Vec::new(), vec![None; usize::from(top)]);
         for link in &mut self.links {
-            link.tier = if link.a < hosts { 0 } else { levels[(link.a - hosts) as usize] };
+            let lower = if link.a < hosts { 0 } else { levels[(link.a - hosts) as usize] };
+            link.tier = *numbers[usize::from(lower)].get_or_insert_with(|| {
+                tiers.push(name(lower));
+                tiers.len() as u8 - 1
+            });
         }
+        self.tiers = tiers;
     }
 
     fn derive_strides(&mut self) {
