@@ -112,7 +112,7 @@ fn the_result_does_not_depend_on_the_number_of_workers() {
     assert_eq!(one, results("3"));
 }
 
-/// Runs the command so many times at the same moment, with what the number of the process says.
+/// Starts `processes` copies of the command at the same time, each with the arguments for its number.
 fn at_once(folder: &Path, processes: usize, args: impl Fn(usize) -> Vec<String>) -> Vec<Output> {
     let start = |number| {
         Command::new(env!("CARGO_BIN_EXE_netloom"))

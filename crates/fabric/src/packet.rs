@@ -157,7 +157,7 @@ impl Trail {
     /// Where a packet begins: no channel crossed, no virtual channel used.
     pub const START: Trail = Trail::after(0);
 
-    /// That of a packet that has crossed so many channels.
+    /// The trail of a packet that has crossed this number of channels.
     #[must_use]
     pub const fn after(hops: u16) -> Self {
         Trail(hops << Trail::VC_BITS | Trail::VC)

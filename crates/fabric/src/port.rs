@@ -548,7 +548,7 @@ impl Port {
         self.stats.waiting = self.stats.waiting.wrapping_add(weight);
     }
 
-    /// Marks a data packet that arrives and finds so many bytes in its queue, if that is when packets are marked, and it must be.
+    /// Decides on arrival whether a data packet that finds `queued` bytes in its queue is marked, where packets are marked on arrival.
     #[inline(always)]
     pub(crate) fn mark_arrival(
         &mut self,
@@ -565,7 +565,7 @@ impl Port {
         }
     }
 
-    /// Marks a data packet whose transmission starts and that leaves so many bytes behind in its queue, if it must be.
+    /// Decides whether a data packet is marked as its transmission starts and leaves `left` bytes behind in its queue.
     ///
     /// Ports are advanced in whatever order is convenient, so each draws from a stream of its own.
     #[cold]

@@ -922,7 +922,7 @@ fn start_next_lossless(
     depart_lossless(state, index, lane, packet, left, buffers, dropped, is_host, rules, wire)
 }
 
-/// Sends a packet that leaves so many bytes behind in its lane at the port's `free_at`, pays for it downstream and gives back its input buffer.
+/// Sends a packet that leaves `left` bytes behind in its lane at the port's `free_at`, pays for it downstream and gives back its input buffer.
 /// Returns what follows from that at another port: nothing while ports are not ordered.
 #[expect(clippy::too_many_arguments, reason = "the parts of one departure")]
 #[inline(always)]

@@ -30,7 +30,7 @@ kinds! {
 
 /// Most virtual channels of a link under credits.
 const MOST_VCS: u8 = 24;
-/// IEEE 802.1Qbb knows so many priorities.
+/// Number of priorities of IEEE 802.1Qbb.
 const MOST_PRIORITIES: u8 = 8;
 
 impl FlowControl {

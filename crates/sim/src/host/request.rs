@@ -18,7 +18,7 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// A flow begins that asks for so many packets.
+    /// A flow begins that asks for `count` packets.
     pub(super) fn add(&mut self, slot: u32, flow: u32, count: u32, now: Time) {
         self.waiting.push((slot, flow, count));
         self.at = now;

@@ -60,7 +60,7 @@ impl Converter {
             fields.push(("base_rtt", format!("\"{longest}ns\"")));
         }
         if let Some((step, _)) = config.rate("RATE_AI")? {
-            // There a step is a rate, here one of so many parts of what the target leaves of the line's rate.
+            // There a step is a rate; here it is the number of steps that what the target leaves of the line's rate is divided into.
             let line =
                 (0..self.network.hosts()).map(|host| self.network.host_rate(host)).max().unwrap_or(Rate(0));
             let flows = (1.0 - eta) * line.0 as f64 / step;
