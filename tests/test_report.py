@@ -140,7 +140,12 @@ def test_every_chart_is_drawn(page):
         "event",
         "map",
     }
-    assert expected | {"tiers-max_utilisation", "over-time-throughput", "series-throughput", "series-queue"} == set(drawn)
+    assert expected | {
+        "tiers-max_utilisation",
+        "over-time-throughput",
+        "series-throughput",
+        "series-queue",
+    } == set(drawn)
     assert all(count > 10 for count in drawn.values()), drawn
 
 
