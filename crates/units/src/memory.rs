@@ -68,7 +68,8 @@ pub fn available() -> u64 {
     }
 }
 
-/// Refuses to go on once the process has more memory than was set, or nearly as much as the system lets it have.
+/// Refuses to go on once the process has more memory than was set, or nearly as much as the system lets it have. Where neither limits it,
+/// that costs nothing.
 ///
 /// # Errors
 /// If so.
@@ -87,16 +88,26 @@ pub fn check_use() -> Result<(), TooLarge> {
     }
 }
 
-/// What the limits of this process leave of its addresses and of its data.
+/// What the limits of this process leave of its addresses and of its data, where there are any.
 fn room_of_process() -> Option<u64> {
-    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
-    let room = |limit: &str, used: &str| {
-        let limit = limits.lines().find_map(|line| line.strip_prefix(limit))?;
-        let limit: u64 = limit.split_whitespace().next()?.parse().ok()?;
-        Some(limit.saturating_sub(of_status(used)?))
-    };
-    let rooms = [room("Max address space", "VmSize:"), room("Max data size", "VmData:")];
+    let rooms = process_limits().map(|(limit, used)| Some(limit?.saturating_sub(of_status(used)?)));
     rooms.into_iter().flatten().min()
+}
+
+/// The limits with which the process began, each with the name of what counts against it.
+fn process_limits() -> [(Option<u64>, &'static str); 2] {
+    static LIMITS: OnceLock<[Option<u64>; 2]> = OnceLock::new();
+    let [addresses, data] = *LIMITS.get_or_init(|| {
+        let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+        ["Max address space", "Max data size"].map(|name| soft_limit(&limits, name))
+    });
+    [(addresses, "VmSize:"), (data, "VmData:")]
+}
+
+/// The number behind a name in the system's list of limits; `unlimited` is none.
+fn soft_limit(limits: &str, name: &str) -> Option<u64> {
+    let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse().ok()
 }
 
 /// A line of what the system says of this process.
@@ -239,6 +250,17 @@ mod tests {
                 "{message}"
             );
         }
+    }
+
+    #[test]
+    fn limits_of_the_process_are_read() {
+        let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
+                      Max data size             unlimited            unlimited            bytes     \n\
+                      Max address space         153600000            unlimited            bytes     \n";
+        assert_eq!(soft_limit(limits, "Max address space"), Some(153_600_000));
+        assert_eq!(soft_limit(limits, "Max data size"), None);
+        let status = "VmSize:\t  103788 kB\nVmRSS:\t   9216 kB\n";
+        assert_eq!((in_bytes(status, "VmSize:"), in_bytes(status, "VmData:")), (Some(103_788 << 10), None));
     }
 
     #[test]
