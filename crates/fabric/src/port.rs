@@ -489,10 +489,10 @@ impl Port {
         arrival.map(|arrival| self.departure(packet, arrival))
     }
 
-    /// Forgets those of the packets handed on early that have begun by an instant.
-    fn forget_early_until(&mut self, now: Time) {
+    /// Forgets those of the packets handed on early that begin before an instant.
+    fn forget_early_before(&mut self, now: Time) {
         let duration = u64::from(self.pace.take_whole(self.sending));
-        while self.early > 0 && self.free_at - Time(duration * u64::from(self.early)) <= now {
+        while self.early > 0 && self.free_at - Time(duration * u64::from(self.early)) < now {
             self.early -= 1;
             self.queued -= u64::from(self.sending);
         }
@@ -526,7 +526,7 @@ impl Port {
     #[cold]
     #[inline(never)]
     fn note_longest(&mut self, now: Time) {
-        self.forget_early_until(now);
+        self.forget_early_before(now);
         self.stats.note_queue(self.queued);
     }
 

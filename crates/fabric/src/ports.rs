@@ -19,8 +19,8 @@ use crate::round_robin::RoundRobin;
 use crate::rules::{CONTROL, DATA, LINK, Rules, Step};
 use crate::telemetry::Telemetry;
 
-/// Before when everything must have started that a message of `now` finds started: what begins at an instant begins before the messages of
-/// that instant are handled, as the transmission before it is over by then.
+/// Before when a transmission must begin that leaves its room to a packet which arrives at `now`: the transmission before it is over by then, so it
+/// begins at `now` at the latest. Only a packet that would find no room otherwise makes its port choose so early; see [`Ports::enqueue`].
 #[inline(always)]
 fn after(now: Time) -> Time {
     now + Time(1)
@@ -85,8 +85,9 @@ impl Ports {
 
     /// Puts a packet into its lane's queue, marking, dropping or trimming it as configured and charging the input buffer by which it came.
     ///
-    /// What waits for the end of a transmission that has come by `now` starts first, so that the packet finds its room free; the packet itself
-    /// starts at once if the port is idle.
+    /// The packet starts at once if the port is idle. Where a transmission ends at `now` and others wait, all that arrives at `now` takes part in
+    /// the choice of what starts then, and counts in its mark; but if there is no room for the packet, the choice comes first, so that it
+    /// finds the room of what starts free.
     #[inline(always)]
     pub fn enqueue(
         &mut self,
@@ -117,7 +118,7 @@ impl Ports {
         let (index, lane) = (usize::from(exit.port), usize::from(exit.lane));
         let Ports { ports, queues, turns, waiting, dropped, .. } = self;
         let state = &mut ports[index];
-        while state.occupied != 0 && state.free_at <= now {
+        while state.occupied != 0 && state.free_at < now {
             start_next(state, index, queues, turns, rules, dropped, wire);
         }
         let is_idle = state.occupied == 0;
@@ -144,7 +145,12 @@ impl Ports {
                 return Fate::Dropped;
             }
             if packet.kind.is_data() {
-                let queued = queues.bytes(state.lane(lane));
+                let mut queued = queues.bytes(state.lane(lane));
+                let is_next = state.free_at == now && queued > 0 && state.occupied & ((1 << DATA) - 1) == 0;
+                if queued + u64::from(packet.size) > rules.safe && is_next {
+                    start_next(state, index, queues, turns, rules, dropped, wire);
+                    queued = queues.bytes(state.lane(lane));
+                }
                 let bytes = queued + u64::from(packet.size);
                 if bytes > rules.safe && rules.drops(bytes, random) {
                     state.losses().drops += 1;
@@ -194,7 +200,7 @@ impl Ports {
         let (index, lane) = (usize::from(exit.port), usize::from(exit.lane));
         let Ports { ports, queues, waiting, turns, buffers, dropped, .. } = self;
         let state = &mut ports[index];
-        while state.ready() != 0 && state.free_at <= now {
+        while state.ready() != 0 && state.free_at < now {
             let effect =
                 start_next_lossless(state, index, queues, turns, buffers, dropped, false, rules, wire);
             debug_assert_eq!(effect, Effect::None);
@@ -243,7 +249,7 @@ impl Ports {
         wire: &mut impl Wire,
     ) -> Fate {
         let index = usize::from(port);
-        self.advance_port(port, after(now), rules, wire);
+        self.advance_port(port, now, rules, wire);
         let lane = self.lane_out(index, packet, rules);
         if self.has_cuts && self.is_lost_to_cut(port, packet, now, rules, wire) {
             return Fate::Dropped;
@@ -299,15 +305,20 @@ impl Ports {
             return false;
         }
         let from = rules.lane_in(packet);
-        let queued = self.queues.bytes(self.ports[index].lane(lane));
+        let place = self.ports[index].lane(lane);
+        if !inputs.must_wait(packet.ingress, from, packet.size, self.queues.bytes(place)) {
+            return false;
+        }
+        // From now on departures have consequences, so none of those before may be left out. They may also have made the room that is missing.
+        self.advance(after(now), rules, wire);
+        let queued = self.queues.bytes(place);
+        let Some(inputs) = &self.inputs else { return false };
         if !inputs.must_wait(packet.ingress, from, packet.size, queued) {
             return false;
         }
         if packet.kind == PacketKind::Data {
             self.ports[index].mark_arrival(packet, queued, rules, random);
         }
-        // From now on departures have consequences, so none of those before may be left out.
-        self.advance(after(now), rules, wire);
         if let Some(inputs) = &mut self.inputs {
             inputs.push(now, from, (index, lane), *packet);
         }
@@ -410,10 +421,15 @@ impl Ports {
         self.is_ordered = self.has_cuts || self.buffers.is_ordered() || waits;
     }
 
-    /// Ports are advanced one by one, so the account may still hold packets that have left by now. Brings all ports here, then looks again.
+    /// Ports are advanced one by one, so the account may still hold packets that have left by now. Brings all ports here and looks again; if there is
+    /// no room even then, what begins at this instant makes room, too.
     #[inline(never)]
     fn charge_exactly(&mut self, packet: &Packet, now: Time, rules: &Rules, wire: &mut impl Wire) -> Fate {
         let (ingress, lane) = (packet.ingress, rules.lane_in(packet));
+        self.advance(now, rules, wire);
+        if self.buffers.charge(ingress, lane, packet.size) == Charge::Fits {
+            return Fate::Queued;
+        }
         self.advance(after(now), rules, wire);
         let admission = self.buffers.charge_settled(ingress, lane, packet.size);
         if admission.is_lost {
@@ -452,7 +468,7 @@ impl Ports {
     #[inline(never)]
     pub fn on_pause(&mut self, frame: &Packet, now: Time, rules: &Rules, wire: &mut impl Wire) {
         let port = frame.ingress;
-        self.advance_port(port, after(now), rules, wire);
+        self.advance_port(port, now, rules, wire);
         let (paused, closed) = (frame.aux << DATA, self.ports[usize::from(port)].closed);
         self.ports[usize::from(port)].close(paused & !closed, now, self.is_host);
         self.open(port, closed & !paused, now);
@@ -461,7 +477,7 @@ impl Ports {
     /// A credit has come back to a port.
     #[inline(never)]
     pub fn on_credit(&mut self, credit: Credit, now: Time, rules: &Rules, wire: &mut impl Wire) {
-        self.advance_port(credit.port, after(now), rules, wire);
+        self.advance_port(credit.port, now, rules, wire);
         if self.buffers.earn(credit, rules) {
             self.open(credit.port, 1 << (usize::from(credit.lane) + DATA), now);
         }
@@ -571,11 +587,11 @@ impl Ports {
         }
     }
 
-    /// Brings all ports to the end of `now`, if what one of them does could concern another.
+    /// Brings all ports to `now`, if what one of them does could concern another.
     #[inline]
     pub fn settle_if_ordered(&mut self, now: Time, rules: &Rules, wire: &mut impl Wire) {
         if self.is_ordered {
-            self.advance_in_order(after(now), rules, wire);
+            self.advance_in_order(now, rules, wire);
         }
     }
 
@@ -606,7 +622,7 @@ impl Ports {
     /// Bytes waiting at a port or being sent there at `now`.
     #[inline]
     pub fn load(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) -> u64 {
-        self.advance_port(port, after(now), rules, wire);
+        self.advance_port(port, now, rules, wire);
         let state = &self.ports[usize::from(port)];
         let sending = if state.free_at > now { u64::from(state.sending) } else { 0 };
         state.waiting() + sending
@@ -621,7 +637,7 @@ impl Ports {
 
     /// How much of its channel's rate a port has used lately, in 65,536ths, by what started before `now`; 0 unless rates are estimated.
     pub fn utilisation(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) -> u64 {
-        self.advance_port(port, after(now), rules, wire);
+        self.advance_port(port, now, rules, wire);
         let state = &mut self.ports[usize::from(port)];
         state.change_rate(now);
         let rate = state.rate();
@@ -658,9 +674,9 @@ impl Ports {
         self.ports[usize::from(port)].faults().is_some_and(|faults| faults.is_within_a_cut(now))
     }
 
-    /// Bytes that a port has sent by `now` and for which no credit has come back; 0 without credits.
+    /// Bytes that a port has begun to send before `now` and for which no credit has come back; 0 without credits.
     pub fn unreturned(&mut self, port: u16, now: Time, rules: &Rules, wire: &mut impl Wire) -> u64 {
-        self.advance_port(port, after(now), rules, wire);
+        self.advance_port(port, now, rules, wire);
         self.buffers.unreturned(port)
     }
 
@@ -674,7 +690,7 @@ impl Ports {
         rules: &Rules,
         wire: &mut impl Wire,
     ) -> u64 {
-        self.advance_port(port, after(now), rules, wire);
+        self.advance_port(port, now, rules, wire);
         let lane = self.lane_out(usize::from(port), packet, rules);
         self.queues.bytes(self.ports[usize::from(port)].lane(lane))
     }

@@ -24,7 +24,7 @@ impl Ports {
         wire: &mut impl Wire,
     ) -> Fate {
         let index = usize::from(port);
-        self.advance_port(port, after(now), rules, wire);
+        self.advance_port(port, now, rules, wire);
         let lane = rules.trimming_lane(packet);
         let state = &mut self.ports[index];
         let is_alone = state.occupied == 0 && state.free_at <= now;
@@ -37,6 +37,9 @@ impl Ports {
             && is_taken(state, packet, now, &mut self.queues, rules, &mut self.dropped)
         {
             return Fate::Dropped;
+        }
+        if !self.has_room(index, lane, packet, rules, trims) {
+            self.advance_port(port, after(now), rules, wire);
         }
         if self.has_room(index, lane, packet, rules, trims) {
             if packet.is_data() {
