@@ -105,23 +105,40 @@ impl Study {
     fn points(&self) -> Result<Vec<Arc<Point>>, Problems> {
         let mut points = Vec::new();
         let mut problems: Vec<Problem> = Vec::new();
+        let mut without_effect = self.overridden.clone();
         let _ = self.each_combination(&mut |chosen| {
-            match self.point(chosen) {
+            match self.point(chosen, &mut without_effect) {
                 Ok(point) => points.push(Arc::new(point)),
                 Err(found) => problems.extend(found.0),
             }
             ControlFlow::Continue(())
         });
+        problems.extend(without_effect.iter().map(|(path, place)| {
+            Problem::new(
+                path.join("."),
+                "the axes of this study set it in every cell, so that this value would not be used",
+            )
+            .at(place)
+            .help("leave it out, or change the values of the axis in the study's file")
+        }));
         if problems.is_empty() { Ok(points) } else { Err(Problems::in_order(problems)) }
     }
 
-    fn point(&self, chosen: &[(&Axis, &Case)]) -> Result<Point, Problems> {
+    /// The point of some cases. Of `without_effect`, takes out the fields set from outside that keep their values there.
+    fn point(
+        &self,
+        chosen: &[(&Axis, &Case)],
+        without_effect: &mut Vec<(Vec<String>, Place)>,
+    ) -> Result<Point, Problems> {
         let (Base::Scenario(base) | Base::Analysis(base)) = &self.base;
         let mut document = base.clone();
         let mut problems = Vec::new();
         for (_, case) in chosen {
             apply(&mut document, &case.set, &mut problems);
         }
+        without_effect.retain(|(path, place)| {
+            document.at(path.iter().map(String::as_str)).is_none_or(|node| node.place != *place)
+        });
         let document_place = document.nearest_place(["seed"]);
         let work = match &self.base {
             Base::Scenario(_) => Scenario::settle(&document).map(|Settled { value, document, left_out }| {
@@ -310,6 +327,26 @@ published = 1.5
         assert_eq!(cells.len(), 3);
         assert!(cells.iter().all(|cell| scenario(cell).to_toml().unwrap().contains("size = \"1KiB\"")));
         assert_eq!(scenario(&cells[1]).workload.options.ranks, Some(4));
+    }
+
+    #[test]
+    fn a_field_that_every_case_sets_is_not_set_from_outside() {
+        let set = |changes: &[&str]| {
+            let mut study = study(TEXT).unwrap();
+            study.set(&changes.iter().map(|&change| change.to_owned()).collect::<Vec<_>>()).unwrap();
+            study.plan()
+        };
+        // Each is used in some cells, by those cases that do not set it.
+        set(&["topology.rate=9Gbps", "workload.start_jitter=3us", "topology.kind=fat-tree"]).unwrap();
+        let text =
+            TEXT.replace("set = { topology = { kind = \"crossbar\" } }", "set = { \"topology.k\" = 8 }");
+        let mut study = study(&text).unwrap();
+        study.set(&["topology.k=2".to_owned()]).unwrap();
+        let problem = study.plan().unwrap_err().to_string();
+        assert!(
+            problem.starts_with("--set:1:12: topology.k: the axes of this study set it in every cell"),
+            "{problem}"
+        );
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub struct Study {
     pub(crate) place: Place,
     /// Where `max_cells` is.
     pub(crate) max_cells_place: Place,
+    /// The fields that [`set`](Study::set) has set, and where their values are.
+    pub(crate) overridden: Vec<(Vec<String>, Place)>,
 }
 
 /// How large a study is run.
@@ -111,7 +113,14 @@ impl Study {
     /// # Errors
     /// As [`apply_overrides`].
     pub fn set(&mut self, changes: &[String]) -> Result<(), Problem> {
-        apply_overrides(self.base.document_mut(), changes)
+        apply_overrides(self.base.document_mut(), changes)?;
+        for (path, _) in changes.iter().filter_map(|change| change.split_once('=')) {
+            let path = setting::steps(path);
+            if let Some(node) = self.base.document_mut().at(path.iter().map(String::as_str)) {
+                self.overridden.push((path, node.place.clone()));
+            }
+        }
+        Ok(())
     }
 
     /// Visits every combination of cases in the order in which they are run and shown, until `visit` has seen enough.
@@ -208,6 +217,7 @@ fn read(document: &Node, form: Form, problems: &mut Vec<Problem>) -> Option<Stud
         claims,
         place,
         max_cells_place,
+        overridden: Vec::new(),
     })
 }
 
