@@ -27,6 +27,8 @@ pub struct Dctcp {
     pub min_window: f64,
     /// Largest window; absent: no limit.
     pub max_window: Option<Bytes>,
+    /// When the window is cut.
+    pub cut: Cut,
     /// Whether the windows of a flow's subflows grow together beyond slow start, as with `newreno`'s `coupled`: LIA for increases, DCTCP for
     /// decreases.
     pub coupled: bool,
@@ -41,9 +43,21 @@ impl Default for Dctcp {
             initial_ssthresh: None,
             min_window: 1.0,
             max_window: None,
+            cut: Cut::default(),
             coupled: false,
         }
     }
+}
+
+/// When DCTCP cuts its window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cut {
+    /// At a mark, at most once per window (RFC 8257).
+    #[default]
+    Marked,
+    /// At the end of each window as long as alpha is above 0, whether one of its packets was marked or not; a mark ends slow start. The window changes at once, and grows with each ACK, as csg-htsim's code does.
+    EveryWindow,
 }
 
 /// The window of one flow.
@@ -105,7 +119,18 @@ impl State {
         if feedback.cause != Cause::Ack {
             return self.reno.on_loss(feedback);
         }
-        self.observe(config, feedback);
+        let share_is_new = self.observe(config, feedback);
+        if config.cut == Cut::EveryWindow {
+            if feedback.marked {
+                self.reno.end_slow_start();
+            }
+            let is_cut = share_is_new && self.alpha > 0.0;
+            if is_cut {
+                self.reno.scale_at_once(1.0 - self.alpha / 2.0);
+            }
+            self.reno.on_ack(feedback, false);
+            return is_cut;
+        }
         let is_cut = feedback.marked && self.reno.is_after_cut(feedback);
         match is_cut {
             true => self.reno.scale(1.0 - self.alpha / 2.0, feedback),
@@ -114,13 +139,13 @@ impl State {
         is_cut
     }
 
-    /// Counts marks; at the end of a window they move alpha.
-    fn observe(&mut self, config: &Dctcp, feedback: &Feedback) {
+    /// Counts marks; at the end of a window they move alpha. Returns whether it is one.
+    fn observe(&mut self, config: &Dctcp, feedback: &Feedback) -> bool {
         self.acked += feedback.bytes;
         self.marked += if feedback.marked { feedback.bytes } else { 0 };
         self.left = self.left.saturating_sub(feedback.bytes);
         if self.left > 0 || self.acked == 0 {
-            return;
+            return false;
         }
         let share = self.marked as f64 / self.acked as f64;
         self.alpha += config.g * (share - self.alpha);
@@ -128,6 +153,7 @@ impl State {
         let packet = feedback.bytes / u64::from(feedback.packets.max(1));
         self.left = u64::from(feedback.in_flight) * packet;
         (self.acked, self.marked) = (0, 0);
+        true
     }
 }
 
@@ -194,6 +220,23 @@ mod tests {
             })
             .collect();
         assert_eq!((cuts, state.alpha), (vec![100, 201, 302], 1.0));
+    }
+
+    #[test]
+    fn each_window_is_cut_while_alpha_decays_if_asked() {
+        let config =
+            Dctcp { initial_window: 100, initial_alpha: 0.5, cut: Cut::EveryWindow, ..Dctcp::default() };
+        let mut state = config.begin(Bytes(PACKET));
+        // A mark ends slow start. The ACK is a window of its own, all of it marked: alpha becomes (1 − 1/16) / 2 + 1/16.
+        assert!(state.on_feedback(&config, &ack(true, 100)));
+        let alpha = 0.5 * 0.9375 + 1.0 / 16.0;
+        let window = 100.0 * (1.0 - alpha / 2.0);
+        assert!((state.window() as f64 / PACKET as f64 - window).abs() < 0.02);
+        // No mark in the next one, at the end of which it is cut all the same; each ACK before has added its part of a packet.
+        let cuts = (0..100).filter(|_| state.on_feedback(&config, &ack(false, 100))).count();
+        assert_eq!((cuts, state.alpha), (1, alpha * 0.9375));
+        let grown = window + 100.0 / window;
+        assert!((state.window() as f64 / PACKET as f64 - grown * (1.0 - state.alpha / 2.0)).abs() < 0.05);
     }
 
     #[test]

@@ -121,6 +121,17 @@ impl Reno {
         self.cut_to(self.cwnd * factor, feedback);
     }
 
+    /// Multiplies the window without a glide; it may grow again with the same ACK.
+    pub(crate) fn scale_at_once(&mut self, factor: f64) {
+        self.cwnd = (self.cwnd * factor).max(self.least);
+        (self.ssthresh, self.glide) = (self.cwnd, 0.0);
+    }
+
+    /// The window is beyond slow start from now on.
+    pub(crate) fn end_slow_start(&mut self) {
+        self.ssthresh = self.ssthresh.min(self.cwnd);
+    }
+
     fn cut_to(&mut self, target: f64, feedback: &Feedback) {
         self.ssthresh = target.max(self.least);
         self.cwnd = (f64::from(feedback.in_flight) * self.packet).max(self.packet.min(self.ssthresh));
