@@ -154,6 +154,10 @@ fn transports() -> impl Strategy<Value = Transport> {
         Just(Congestion::Cubic(Default::default())),
         // Windows below one packet.
         Just(Congestion::Dctcp(congestion::dctcp::Dctcp { min_window: 0.1, ..Default::default() })),
+        Just(Congestion::Dctcp(congestion::dctcp::Dctcp {
+            cut: congestion::dctcp::Cut::EveryWindow,
+            ..Default::default()
+        })),
         dcqcn(),
         (0..6u32, 0.5..1.0f64, prop::option::of(1..40u64)).prop_map(|(max_stage, eta, us)| {
             let base_rtt = us.map(Time::from_us);
