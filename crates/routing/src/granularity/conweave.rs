@@ -38,6 +38,8 @@ pub struct ConWeave {
     pub path_pause: Time,
     /// Paths drawn at random among which one that is not busy is looked for. If there is none, the flow stays.
     pub samples: u32,
+    /// What a flow does whose probe is late.
+    pub late: Late,
     /// Re-routed packets wait for their tail until the time at which it is expected and this.
     pub flush_slack: Time,
     /// How long they wait, besides, where no packet of the same epoch has told how long the old path takes.
@@ -52,11 +54,24 @@ impl Default for ConWeave {
             reply_slack: Time::from_us(4),
             path_pause: Time::from_us(16),
             samples: 2,
+            late: Late::default(),
             flush_slack: Time::from_us(16),
             flush_default: Time::from_us(200),
             inactive: Time::from_us(300),
         }
     }
+}
+
+/// What a flow does whose probe is late.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Late {
+    /// It looks for any path, so that it may draw its own; whether it moves or not, its next packet is a tail, and it asks again only when that is
+    /// confirmed. ConWeave's public code does this.
+    #[default]
+    AnyPath,
+    /// It looks for a path other than its own. If it finds none, it begins another epoch on its own path.
+    OtherPath,
 }
 
 /// What the first switch writes on a data packet.
@@ -150,7 +165,7 @@ pub struct Between {
 pub struct WeaveCounts {
     /// Epochs that ended with a late reply.
     pub late: u64,
-    /// Of these, those in which the flow took another path.
+    /// Of these, those in which the flow took another path than its own.
     pub reroutes: u64,
     /// Queues of held packets that were released by their timer.
     pub flushes: u64,
@@ -281,14 +296,14 @@ impl Weaving {
             Phase::Probing(_) => {
                 counts.late += 1;
                 let between = between();
-                match pick(config, busy, between, Some(label), now, random) {
-                    Some(other) => {
-                        counts.reroutes += 1;
-                        (entry.label, entry.phase) = (other, Phase::Waiting);
-                        Stamp { label, epoch, is_tail: true, ..Stamp::default() }
-                    }
-                    None => entry.begin(deadline(between)),
+                let present = (config.late == Late::OtherPath).then_some(label);
+                let picked = pick(config, busy, between, present, now, random);
+                if picked.is_none() && config.late == Late::OtherPath {
+                    return entry.begin(deadline(between));
                 }
+                counts.reroutes += u64::from(picked.is_some_and(|picked| picked != label));
+                (entry.label, entry.phase) = (picked.unwrap_or(label), Phase::Waiting);
+                Stamp { label, epoch, is_tail: true, ..Stamp::default() }
             }
             Phase::Answered => entry.begin(deadline(between())),
         }
@@ -386,7 +401,7 @@ impl Outgoing {
     }
 }
 
-/// One of a few random paths that is neither the present one nor busy.
+/// One of a few random paths that is neither busy nor the `present` one, if that is given.
 fn pick(
     config: &ConWeave,
     busy: &FxHashMap<(u32, u16), Time>,
@@ -428,7 +443,12 @@ mod tests {
     const BETWEEN: Between = Between { last: 9, paths: 2, base_rtt: Time(1000) };
 
     fn weaving() -> (Weaving, Pcg64Mcg) {
+        weaving_when(Late::OtherPath)
+    }
+
+    fn weaving_when(late: Late) -> (Weaving, Pcg64Mcg) {
         let config = ConWeave {
+            late,
             reply_slack: Time(500),
             path_pause: Time(2000),
             samples: 50,
@@ -493,6 +513,28 @@ mod tests {
         let tail = weaving.stamp(FLOW, Time(4501), || BETWEEN, &mut random);
         assert!(tail.is_tail);
         assert_eq!(weaving.counts, WeaveCounts { late: 2, reroutes: 1, flushes: 0 });
+    }
+
+    /// As in the public code: a late flow sends a tail and waits until that is confirmed also where all paths are busy, and its own may be drawn.
+    #[test]
+    fn a_late_flow_that_may_draw_any_path_waits_even_if_it_stays() {
+        let (mut weaving, mut random) = weaving_when(Late::AnyPath);
+        let first = weaving.stamp(FLOW, Time(0), || BETWEEN, &mut random);
+        for label in 0..2 {
+            weaving.hear(FLOW, 9, Word::Busy.bits(Stamp { label, ..first }), Time(1000));
+        }
+        assert!(weaving.stamp(FLOW, Time(2000), || BETWEEN, &mut random).is_tail);
+        let behind = weaving.stamp(FLOW, Time(2001), || BETWEEN, &mut random);
+        assert!(behind.is_rerouted && behind.label == first.label);
+        assert_eq!(weaving.counts, WeaveCounts { late: 1, reroutes: 0, flushes: 0 });
+        // Its own path is the only one that is not busy any more.
+        weaving.hear(FLOW, 9, Word::Clear.bits(first), Time(2500));
+        let next = weaving.stamp(FLOW, Time(2600), || BETWEEN, &mut random);
+        assert!(next.asks && next.epoch == 1);
+        weaving.hear(FLOW, 9, Word::Busy.bits(Stamp { label: 1 - first.label, ..first }), Time(4000));
+        assert!(weaving.stamp(FLOW, Time(4500), || BETWEEN, &mut random).is_tail);
+        assert_eq!(weaving.stamp(FLOW, Time(4501), || BETWEEN, &mut random).label, first.label);
+        assert_eq!(weaving.counts.reroutes, 0);
     }
 
     #[test]
