@@ -561,7 +561,7 @@ mod tests {
         };
         check(
             &with("1us"),
-            &with("1ms"),
+            &with("50us"),
             "routing.granularity.target: PLB's target over 6 hops, 1us, is below",
         );
     }

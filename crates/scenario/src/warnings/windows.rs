@@ -52,7 +52,7 @@ pub(super) fn plb_below_idle(scenario: &Scenario, farthest: &Farthest) -> Option
     let target = plb.target.saturating_add(Time(plb.hop_delay.0.saturating_mul(hops)));
     (target < farthest.round_trip).then(|| {
         format!(
-            "routing.granularity.target: PLB's target over {hops} hops, {target}, is below the idle round trip from h0 to h{}, {}: no path is ever good, and a flow changes it \
+            "routing.granularity.target: PLB's target over {hops} hops, {target}, is below the idle round trip from h0 to h{}, {}: a flow there never sees a good path, and changes it \
              every {} (`first`)",
             farthest.host, farthest.round_trip, plb.first
         )
