@@ -236,6 +236,21 @@ fn commands_of_htsim_become_scenarios_that_run() {
             ],
         ),
         (
+            format!("htsim_swift {tm} -q 100 -plb on"),
+            &["routing.preset = \"plb-htsim\"", "kind = \"swift\", initial_window = 15"],
+        ),
+        (
+            format!("htsim_swift {tm} -q 100 -plb on -subflows 4"),
+            &["routing.preset = \"plb-htsim\"", "transport.subflows = 4"],
+        ),
+        (
+            format!("htsim_swift {tm} -q 100 -plb off -subflows 4"),
+            &[
+                "routing = { preset = \"path-list\", granularity = \"flow\" }",
+                "transport.subflows = 4",
+            ],
+        ),
+        (
             format!("htsim_uec {tm} -sender_cc_algo constant -load_balancing_algo oblivious"),
             // A round trip of 12 us, 6 links for 4150 and 64 bytes at 100 Gb/s: 43 packets of 4150 bytes, one of which is being sent.
             &["kind = \"fixed-window\", bdp = 1.5", "fabric.buffer = \"174300B\""],
@@ -308,6 +323,9 @@ fn what_is_left_out_of_a_command_is_listed() {
         assert!(remarks.contains(&format!("not carried over: {remark}")), "{remarks}");
         assert!(scenario.contains(&format!("# not carried over: {remark}")), "{scenario}");
     }
+    let (_, remarks) =
+        printed(folder.path(), &["from-htsim", "htsim_swift", "-tm", "a.cm", "-nodes", "16", "-plb", "on"]);
+    assert!(remarks.contains("-plb on: a flow takes its paths in turn"), "{remarks}");
 }
 
 #[test]
@@ -317,6 +335,8 @@ fn mistakes_in_commands_are_named() {
         ("htsim_dnp -tm a.cm", "did you mean `htsim_ndp`?"),
         ("htsim_ndp -strat perm -tm a.cm -node 16", "did you mean `-nodes`?"),
         ("htsim_ndp -strat perm -tm a.cm -subflows 2", "expected a flag of the program, found \"-subflows\""),
+        ("htsim_swift -tm a.cm -nodes 16 -plb yes", "-plb: expected on or off, found \"yes\""),
+        ("htsim_swift -tm a.cm -nodes 16 -strat perm", "expected a flag of the program, found \"-strat\""),
         ("htsim_ndp -strat perm -tm b.cm -nodes 16", "-tm: there is no file b.cm"),
         ("htsim_ndp -strat perm -nodes 16", "-tm: expected a connection matrix in a file, found none"),
         ("htsim_ndp -strat perm -tm a.cm -nodes 17", "-nodes: expected as many hosts as a tree"),

@@ -3,7 +3,9 @@
 use netloom_paths::routes::RandomLayers;
 use netloom_units::{Bytes, Time};
 
-use crate::granularity::{conweave, flow, flowbender, flowcell, flowcut, flowlet, packet, path_list, reps};
+use crate::granularity::{
+    conweave, flow, flowbender, flowcell, flowcut, flowlet, packet, path_list, plb, plb_delay, reps,
+};
 use crate::hash::HashFunction;
 use crate::scheme::{Placement, Routing};
 use crate::selector::{
@@ -53,6 +55,11 @@ fn letflow(gap: Time) -> Routing {
 
 fn flowcut_nic(config: flowcut::Flowcut) -> Routing {
     scheme(Placement::Nic, Granularity::Flowcut(config), Selector::Random(random::Random {}))
+}
+
+fn plb(config: plb::Plb) -> Routing {
+    let selector = Selector::Random(random::Random {});
+    Routing { entropy_values: 1 << 16, ..scheme(Placement::Nic, Granularity::Plb(config), selector) }
 }
 
 fn conweave(config: conweave::ConWeave) -> Routing {
@@ -274,6 +281,25 @@ pub static PRESETS: &[Preset] = &[
             let granularity = Granularity::FlowBender(flowbender::FlowBender::default());
             let selector = Selector::NextEntropy(next_entropy::NextEntropy {});
             Routing { entropy_values: 8, ..scheme(Placement::Nic, granularity, selector) }
+        },
+    },
+    Preset {
+        name: "plb",
+        doc: "PLB with the defaults of Linux: another flow label when half of the packets of each of 12 round trips in a row were marked, or of 3 when nothing is in flight, \
+              or after a timeout (Qureshi et al., SIGCOMM'22). Needs ECN.",
+        expand: || plb(plb::Plb::default()),
+    },
+    Preset {
+        name: "plb-reps-artefact",
+        doc: "PLB as the REPS authors' public simulator has it: another entropy value after two idle round-trip times in a row with any mark, or after a timeout. Needs ECN.",
+        expand: || plb(plb::Plb::REPS_ARTEFACT),
+    },
+    Preset {
+        name: "plb-htsim",
+        doc: "PLB of csg-htsim's Swift (-plb on): the next path when no ACK has come within the target delay for five to seven round-trip times. Path labels of a tree.",
+        expand: || {
+            let granularity = Granularity::PlbDelay(plb_delay::PlbDelay::default());
+            scheme(Placement::Nic, granularity, Selector::RoundRobin(round_robin::RoundRobin::default()))
         },
     },
     Preset {

@@ -110,12 +110,12 @@ impl Routing {
 
     /// Whether NICs choose paths by what ACKs bring back, so that receivers must acknowledge.
     pub fn heeds_acks(&self) -> bool {
-        self.heeds_marks() || matches!(self.granularity, Granularity::PathList(_))
+        self.heeds_marks() || matches!(self.granularity, Granularity::PathList(_) | Granularity::PlbDelay(_))
     }
 
     /// Whether NICs choose paths by the marks that ACKs bring back, so that the fabric must mark.
     pub fn heeds_marks(&self) -> bool {
-        matches!(self.granularity, Granularity::FlowBender(_) | Granularity::Reps(_))
+        matches!(self.granularity, Granularity::FlowBender(_) | Granularity::Plb(_) | Granularity::Reps(_))
     }
 
     /// Whether packets that lose their payload tell such NICs enough, so that a fabric that trims need not mark.

@@ -33,6 +33,7 @@ pub(crate) fn before(scenario: &Scenario, network: &Network, plan: &Plan) -> Vec
     found.extend(early_timeouts(scenario, network, &farthest));
     found.extend(windows::below_the_product(scenario, &farthest));
     found.extend(windows::swift_below_idle(scenario, &farthest));
+    found.extend(windows::plb_below_idle(scenario, &farthest));
     found.extend(windows::faster_than_one_path(scenario, network));
     found.extend(small_pause_buffers(scenario, &farthest));
     found.extend(overload::warning(scenario, network));
@@ -549,6 +550,20 @@ mod tests {
         check(&with("left", "roce"), &with("left", "left"), expected);
         check(&with("reps", "roce"), &with("reps", "irn"), expected);
         assert_eq!(warnings(&with("letflow", "roce")), Vec::<String>::new());
+    }
+
+    #[test]
+    fn targets_of_plb_that_no_path_meets_are_named() {
+        let with = |target: &str| {
+            format!(
+                "{TREE}{INCAST}routing = {{ preset = \"plb-htsim\", granularity = {{ target = \"{target}\" }} }}\n"
+            )
+        };
+        check(
+            &with("1us"),
+            &with("50us"),
+            "routing.granularity.target: PLB's target over 6 hops, 1us, is below",
+        );
     }
 
     #[test]

@@ -13,6 +13,8 @@ use netloom_fabric::queue::trimming::Trimming;
 use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Mark, Qcn, Queue, flow_control};
 use netloom_record::{DecisionCount, FlowRecord, Records};
 use netloom_routing::granularity::flowcut::Flowcut;
+use netloom_routing::granularity::plb::Plb;
+use netloom_routing::granularity::plb_delay::PlbDelay;
 use netloom_routing::{Granularity, Selector, preset};
 use netloom_sim::{Cut, Degrade, Fault, SimConfig, SimError, Simulation};
 use netloom_topology::{FatTree, Network, Topology};
@@ -717,6 +719,12 @@ fn decisions(network: &Network) -> BTreeMap<(&'static str, &'static str), Decisi
         if let Granularity::Flowlet(flowlet) = &mut config.routing.granularity {
             // Less than from one packet to the next.
             flowlet.gap = Time::from_ns(1);
+        }
+        if let Granularity::Plb(plb) = &mut config.routing.granularity {
+            *plb = Plb { threshold: 0.0, rounds: 1, idle_rounds: 1, ..plb.clone() };
+        }
+        if let Granularity::PlbDelay(plb) = &mut config.routing.granularity {
+            *plb = PlbDelay { target: Time(1), first: Time::from_us(1), ..plb.clone() };
         }
         suit(&mut config);
         let place = config.routing.placement.name();

@@ -1,4 +1,4 @@
-//! FlowBender and REPS: senders that leave marked paths.
+//! FlowBender, PLB and REPS: senders that leave marked or slow paths.
 
 mod common;
 
@@ -38,17 +38,51 @@ fn on_a_slow_link(name: &str, seed: u64, change: impl Fn(&mut SimConfig)) -> Rec
 }
 
 #[test]
-fn flowbender_leaves_a_slow_path_and_keeps_a_good_one() {
-    let (mut began_slow, mut stayed) = (0, 0);
-    for seed in 0..24 {
-        let records = beside_a_slow_link("flowbender", seed);
-        let ((all, slow), flow) = (uplinks(&records), &records.flows[0]);
-        // A round trip there takes two windows of a dozen packets, again for each of the eight values that leads there.
-        assert!(slow * 10 < all, "seed {seed}: {slow} of {all}");
-        began_slow += u32::from(slow > 0);
-        stayed += u32::from(slow == 0 && flow.decisions == 0);
+fn they_leave_a_slow_path_and_keep_a_good_one() {
+    for name in ["flowbender", "plb", "plb-reps-artefact", "plb-htsim"] {
+        let (mut began_slow, mut stayed) = (0, 0);
+        for seed in 0..24 {
+            let records = beside_a_slow_link(name, seed);
+            let ((all, slow), flow) = (uplinks(&records), &records.flows[0]);
+            // A round trip there takes two windows of a dozen packets, again for each of the eight values that leads there; PLB stays for twelve.
+            assert!(slow * 10 < all, "{name}, seed {seed}: {slow} of {all}");
+            began_slow += u32::from(slow > 0);
+            stayed += u32::from(slow == 0 && flow.decisions == 0);
+        }
+        assert!(began_slow > 2 && stayed > 10, "{name}: {began_slow} {stayed}");
     }
-    assert!(began_slow > 2 && stayed > 10, "{began_slow} {stayed}");
+}
+
+/// By the delay that congestion control goes by, too, and without a mark.
+#[test]
+fn plb_by_delay_works_with_swift_and_without_marks() {
+    for seed in 0..12 {
+        let swift = |sim: &mut SimConfig| sim.transport.congestion = Congestion::Swift(Default::default());
+        let (all, slow) = uplinks(&on_a_slow_link("plb-htsim", seed, swift));
+        assert!(slow * 10 < all, "seed {seed}: {slow} of {all}");
+    }
+}
+
+/// Nothing comes back from a dead path, so that only a timeout tells.
+#[test]
+fn plb_leaves_a_dead_path_by_a_timeout() {
+    let mut had_timeouts = 0;
+    for seed in 0..12 {
+        let channels = vec![ChannelEnds { from: "s0".into(), to: "s2".into(), parallel: 0 }];
+        let repair = Time::from_ms(50);
+        let cut =
+            Fault::Cut(Cut { channels, from: Time::from_us(100), until: Some(repair), ..Cut::default() });
+        let mut sim = SimConfig { faults: vec![cut], seed, ..scheme("plb") };
+        sim.transport.options.rto_min = Time::from_us(100);
+        sim.transport.options.rto_initial = Time::from_us(100);
+        sim.fabric.options.ecn = schemes::ecn_for(&sim.routing);
+        let plan = Plan::of_messages(2, [(0, Message::new(1, Bytes(10_000_000), Time(0)))]);
+        let records = run(leaf_spine(2, 4, 1), sim, plan);
+        let fct = records.flows[0].fct.unwrap();
+        assert!(fct < repair, "seed {seed}: {fct}");
+        had_timeouts += u32::from(records.flows[0].timeouts > 0);
+    }
+    assert!((1..12).contains(&had_timeouts), "{had_timeouts}");
 }
 
 #[test]
@@ -114,11 +148,13 @@ fn reps_freezes_on_the_paths_that_work_while_a_link_is_gone() {
 #[test]
 fn they_need_marks_acks_and_a_sender() {
     let network = leaf_spine(2, 2, 1);
-    for name in ["flowbender", "reps"] {
-        let refusal =
-            |sim: SimConfig| Simulation::new(network.clone(), sim, permutation(1, &network, 1)).unwrap_err();
-        let SimError::Routing(error) = refusal(scheme(name)) else { panic!("another error") };
-        assert_eq!(error.field, "granularity");
+    for name in ["flowbender", "plb", "plb-htsim", "reps"] {
+        let simulation = |sim: SimConfig| Simulation::new(network.clone(), sim, permutation(1, &network, 1));
+        let refusal = |sim: SimConfig| simulation(sim).unwrap_err();
+        match simulation(scheme(name)) {
+            Err(SimError::Routing(error)) => assert_eq!(error.field, "granularity"),
+            other => assert!(other.is_ok() && name == "plb-htsim", "{name}: delays need no marks"),
+        }
         let mut sim = scheme(name);
         sim.fabric.options.ecn = schemes::ecn_for(&sim.routing);
         sim.transport = unlimited();

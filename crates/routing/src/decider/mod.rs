@@ -867,7 +867,7 @@ impl Decider {
             let another = |current| tags().another(current, random);
             each!(&mut self.flows, table => table.redraw(flow, another), ());
         }
-        each!(&mut self.flows, table => table.on_feedback(flow, feedback), (Advice::Continue, None))
+        each!(&mut self.flows, table => table.on_feedback(flow, feedback, random), (Advice::Continue, None))
     }
 
     /// A packet of a flow met a cut link, its sender learnt: the flow leaves the packet's path, unless it has left it before.
@@ -880,7 +880,7 @@ impl Decider {
     ) {
         let dead = Tag::from_bits(feedback.tag);
         each!(&mut self.flows, table => table.leave(flow, dead, |dead| tags().another(dead, random)), ());
-        each!(&mut self.flows, table => { table.on_feedback(flow, feedback); }, ());
+        each!(&mut self.flows, table => { table.on_feedback(flow, feedback, random); }, ());
     }
 
     /// A pause may have lasted long enough; one that began later goes on.

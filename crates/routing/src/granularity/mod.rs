@@ -13,6 +13,8 @@ pub mod flowlet;
 pub mod packet;
 pub(crate) mod passing;
 pub mod path_list;
+pub mod plb;
+pub mod plb_delay;
 pub mod reps;
 mod runs;
 mod table;
@@ -85,6 +87,8 @@ granularities! {
     "flowcut" => Flowcut(flowcut::Flowcut),
     "conweave" => ConWeave(conweave::ConWeave),
     "flowbender" => FlowBender(flowbender::FlowBender),
+    "plb" => Plb(plb::Plb),
+    "plb-delay" => PlbDelay(plb_delay::PlbDelay),
     "reps" => Reps(reps::Reps),
     "path-list" => PathList(path_list::PathList),
 }

@@ -69,6 +69,9 @@ pub(crate) trait Runs: Clone {
         Advice::Continue
     }
 
+    /// After feedback: draws what that left to chance.
+    fn draw(&self, _: &mut Self::Run, _: &mut impl Rng) {}
+
     /// A pause has lasted until now.
     fn on_deadline(&self, _: &mut Self::Run, _now: Time) {}
 

@@ -121,10 +121,16 @@ impl<G: Runs> Table<G> {
 
     /// What a sender should do that learnt something, and what is [settled](Self::settled) after it.
     #[inline]
-    pub(crate) fn on_feedback(&mut self, flow: FlowRef, feedback: &Feedback) -> (Advice, Option<Tag>) {
+    pub(crate) fn on_feedback(
+        &mut self,
+        flow: FlowRef,
+        feedback: &Feedback,
+        random: &mut impl Rng,
+    ) -> (Advice, Option<Tag>) {
         let Table { granularity, flows, shared } = self;
         let Some(kept) = flows.get_mut(flow) else { return (Advice::Continue, None) };
         let advice = granularity.on_feedback(&mut kept.run, shared, feedback);
+        granularity.draw(&mut kept.run, random);
         let is_settled = granularity.is_settled(&kept.run, feedback.oldest);
         (advice, is_settled.then_some(kept.hop.tag))
     }

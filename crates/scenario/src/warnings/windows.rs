@@ -45,6 +45,20 @@ pub(super) fn swift_below_idle(scenario: &Scenario, farthest: &Farthest) -> Opti
     })
 }
 
+/// A path that is never good enough for PLB, however idle it is.
+pub(super) fn plb_below_idle(scenario: &Scenario, farthest: &Farthest) -> Option<String> {
+    let Granularity::PlbDelay(plb) = &scenario.routing.granularity else { return None };
+    let hops = u64::from(farthest.hops);
+    let target = plb.target.saturating_add(Time(plb.hop_delay.0.saturating_mul(hops)));
+    (target < farthest.round_trip).then(|| {
+        format!(
+            "routing.granularity.target: PLB's target over {hops} hops, {target}, is below the idle round trip from h0 to h{}, {}: a flow there never sees a good path, and changes it \
+             every {} (`first`)",
+            farthest.host, farthest.round_trip, plb.first
+        )
+    })
+}
+
 /// A flow that is spread over several slow paths is done before one of them could carry it.
 pub(super) fn faster_than_one_path(scenario: &Scenario, network: &Network) -> Option<String> {
     let keeps_its_path =

@@ -4,6 +4,8 @@
 use netloom_fabric::{Ecn, Qcn};
 use netloom_routing::granularity::flowcut::Flowcut;
 use netloom_routing::granularity::packet::Packet;
+use netloom_routing::granularity::plb::Plb;
+use netloom_routing::granularity::plb_delay::PlbDelay;
 use netloom_routing::selector::drill::{Drill, Load, Per};
 use netloom_routing::selector::least_loaded::LeastLoaded;
 use netloom_routing::selector::round_robin::RoundRobin;
@@ -29,6 +31,15 @@ fn variants() -> Vec<(&'static str, Routing)> {
     let drill = Drill { samples: 3, memory: 2, per: Per::Candidates, load: Load::Queued };
     let levels = [2000, 8000, 30_000].map(Bytes).to_vec();
     let coarse = LeastLoaded { levels, refresh: Time::from_ns(300), ..LeastLoaded::default() };
+    // In short runs PLB has no time to move.
+    let plb = Plb { threshold: 0.1, rounds: 2, idle_rounds: 1, pause: Time::from_us(20), ..Plb::default() };
+    let delay = PlbDelay {
+        target: Time::from_us(3),
+        least: 1,
+        most: 2,
+        first: Time::from_us(1),
+        ..PlbDelay::default()
+    };
     let kept = Granularity::Flowcut(Flowcut { keep_idle: true, ..Flowcut::default() });
     vec![
         selecting("drill", Selector::Drill(drill)),
@@ -40,6 +51,8 @@ fn variants() -> Vec<(&'static str, Routing)> {
             "adaptive",
             Routing { granularity: Granularity::Packet(Packet { control: true }), ..routing("adaptive") },
         ),
+        ("plb", Routing { granularity: Granularity::Plb(plb), ..routing("plb") }),
+        ("plb-htsim", Routing { granularity: Granularity::PlbDelay(delay), ..routing("plb-htsim") }),
         ("flowcut-nic", Routing { granularity: kept, ..routing("flowcut-nic") }),
     ]
 }

@@ -23,9 +23,10 @@ impl Converter {
             "rr_ecmp",
             "reactive_ecn",
         ];
-        // Swift draws a path for every flow.
+        if self.program == Program::Swift {
+            return self.paths_of_swift();
+        }
         let default = match self.program {
-            Program::Swift => "single",
             Program::Eqds | Program::Uec => "ecmp_host",
             _ => "",
         };

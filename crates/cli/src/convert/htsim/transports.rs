@@ -134,6 +134,32 @@ impl Converter {
         Ok(())
     }
 
+    /// A path that is drawn for every flow, or paths that differ for its subflows, and whether they leave it.
+    pub(super) fn paths_of_swift(&mut self) -> Result<(), Problem> {
+        let subflows = self.flags.number::<u64>("-subflows")?;
+        if let Some(subflows) = subflows {
+            self.draft.set("transport.subflows", subflows);
+        }
+        let plb = self.flags.word("-plb", "off");
+        match plb.as_str() {
+            "off" if subflows.is_some_and(|subflows| subflows > 1) => {
+                let labels = [("preset", quoted(&"path-list")), ("granularity", quoted(&"flow"))];
+                self.draft.set("routing", table(&labels));
+            }
+            "off" => self.draft.text("routing.preset", "ecmp"),
+            "on" => {
+                self.draft.text("routing.preset", "plb-htsim");
+                self.draft.remark(
+                    "-plb on: a flow takes its paths in turn; there in random order, and one that has taken all of them stops the program",
+                );
+            }
+            _ => {
+                return Err(Problem::new("-plb", format!("expected on or off, found \"{}\"", shorten(&plb))));
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn swift(&mut self, packet: Packet) -> Result<(), Problem> {
         let (_, waiting) = self.waiting(packet)?;
         self.sizes("tcp", packet, 40);
@@ -149,22 +175,11 @@ impl Converter {
             ("fs_whole_packets", "true".to_owned()),
         ];
         self.draft.set("transport.congestion", table(&fields));
-        if let Some(subflows) = self.flags.number::<u64>("-subflows")? {
-            self.draft.set("transport.subflows", subflows);
-        }
         if let Some(packets) = self.flags.number::<u64>("-flowsize")? {
             let bytes = (packets + 1) * packet.payload;
             self.draft.remark(format!(
                 "-flowsize {packets}: sizes are those of the matrix; htsim_swift sends {bytes} bytes for each"
             ));
-        }
-        let plb = self.flags.word("-plb", "off");
-        match plb.as_str() {
-            "off" => {}
-            "on" => self.draft.remark("-plb on: a flow keeps its path"),
-            _ => {
-                return Err(Problem::new("-plb", format!("expected on or off, found \"{}\"", shorten(&plb))));
-            }
         }
         Ok(())
     }
