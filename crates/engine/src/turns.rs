@@ -5,6 +5,7 @@
 //! neighbours follow each other, each of the odd side soon behind the last one that sends to it, and two windows are run in one sweep. What waits for nodes of other threads comes behind all that.
 
 use crate::model::{Model, NodeIndex};
+use netloom_units::narrow;
 
 /// After so many nodes of the even side those of the odd side follow that can: nodes of one kind after each other have their code in the cache, and what hundreds of them send still is, too.
 const SWEPT: u32 = 128;
@@ -28,7 +29,7 @@ impl Sequence {
     ) -> Self {
         let all: Vec<u32> = match order {
             Some(order) => order.iter().filter_map(|&id| local(id)).collect(),
-            None => (0..ids.len() as u32).collect(),
+            None => (0..narrow::<u32>(ids.len())).collect(),
         };
         let Some(sides) = sides else { return Sequence { nodes: all, early: 0 } };
         let (odd, even): (Vec<u32>, Vec<u32>) =
@@ -65,7 +66,7 @@ impl Sequence {
                 );
             }
         }
-        let early = nodes.len() as u32;
+        let early = narrow::<u32>(nodes.len());
         nodes.append(&mut late);
         Sequence { nodes, early }
     }

@@ -10,6 +10,7 @@
 //! upper bound of the number of disjoint bounded paths and equals it for small limits only: a cross-check, not the truth.
 
 use netloom_topology::RouterGraph;
+use netloom_units::narrow;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -57,7 +58,7 @@ fn rank(mut rows: Vec<Vec<u64>>) -> u32 {
         }
         rank += 1;
     }
-    rank as u32
+    narrow::<u32>(rank)
 }
 
 /// The state of the edge version (eq. 12) for one source: a vector per directed edge after a number of hops.

@@ -14,7 +14,7 @@ use netloom_sim::{ChannelEnds, Cut, Fault, RunProgress, SimConfig, SimError, Sim
 use netloom_topology::{BuildContext, Network, NetworkError, NodeId};
 use netloom_transport::Congestion;
 use netloom_units::memory::{self, TooLarge};
-use netloom_units::{Bytes, Invalid, Time};
+use netloom_units::{Bytes, Invalid, Time, narrow};
 use netloom_workload::{Plan, PlanContext, WorkloadError};
 
 use crate::document::Node;
@@ -330,7 +330,7 @@ fn simulate_streamed(
     let summary = Summary::of(counted.tally, &finished.records, status)?;
     let summary = warned(scenario, warnings, switches, summary, &finished.records);
     let hops = finished.records.totals.packet_hops;
-    let performance = Performance::new(env!("CARGO_PKG_VERSION"), threads as u32, wall_s, hops);
+    let performance = Performance::new(env!("CARGO_PKG_VERSION"), narrow::<u32>(threads), wall_s, hops);
     Ok((Ran { summary, performance }, finished.records))
 }
 

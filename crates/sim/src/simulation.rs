@@ -12,7 +12,7 @@ use netloom_fabric::{Fabric, FlowControl, Rules, Telemetry};
 use netloom_record::{NamedChannel, Records, Sink};
 use netloom_routing::{Forwarding, ForwardingError, Layers};
 use netloom_topology::{Network, NodeId};
-use netloom_units::{Bytes, Time};
+use netloom_units::{Bytes, Time, narrow};
 use netloom_units::{Invalid, random};
 use netloom_workload::{HostWork, Plan};
 use rand::Rng;
@@ -337,7 +337,7 @@ impl Simulation {
         });
         let is_sampled = interval.is_some() || has_windows;
         let ports: Vec<_> =
-            ports.filter(|_| is_sampled).map(|(port, &channel)| (port as u16, channel)).collect();
+            ports.filter(|_| is_sampled).map(|(port, &channel)| (narrow::<u16>(port), channel)).collect();
         let windows = if has_windows { windows.as_slice() } else { &[] };
         let series = self.world.watch.series.clone();
         let is_needed = !ports.is_empty() || tracer.is_some();

@@ -6,6 +6,7 @@
 //! a fat tree stand in the most central racks, as many in each as a pod has; where there are no pods, racks hold
 //! ⌈√(2·switches)⌉ consecutive switches, which is what a rack of a Slim Fly of that size holds.
 
+use netloom_units::narrow;
 use serde::{Deserialize, Serialize};
 
 use crate::network::Network;
@@ -137,7 +138,7 @@ impl CostModel {
             electric_cables: electric,
             optical_cables: optical,
             watts,
-            racks: racks.cells.len() as u32,
+            racks: narrow::<u32>(racks.cells.len()),
             dollars,
             dollars_per_host: dollars / hosts,
             watts_per_host: watts / hosts,
@@ -158,7 +159,7 @@ impl Racks {
         let switches = network.switches();
         let pods: Vec<u32> = (network.hosts()..network.nodes()).map(|switch| network.pod(switch)).collect();
         let pod_count = pods.iter().filter(|&&pod| pod != u32::MAX).max().map_or(0, |&pod| pod + 1);
-        let cores = pods.iter().filter(|&&pod| pod == u32::MAX).count() as u32;
+        let cores = narrow::<u32>(pods.iter().filter(|&&pod| pod == u32::MAX).count());
         let mut rack: Vec<u32> = pods;
         let mut core_racks = 0;
         if pod_count <= 1 {

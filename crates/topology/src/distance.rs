@@ -1,6 +1,7 @@
 //! Distances between routers, from a few sources and from many at a time.
 
 use crate::router_graph::RouterGraph;
+use netloom_units::narrow;
 
 /// The distance of a router that no path reaches.
 pub const UNREACHABLE: u16 = u16::MAX;
@@ -47,7 +48,7 @@ pub struct DistanceHistogram {
 impl DistanceHistogram {
     /// Largest distance seen.
     pub fn diameter(&self) -> u32 {
-        self.pairs.len() as u32 - 1
+        narrow::<u32>(self.pairs.len()) - 1
     }
 
     /// Mean distance of the pairs that have a path; `None` if there are no pairs.
@@ -77,7 +78,7 @@ impl RouterGraph {
                 let mut advanced = false;
                 for router in 0..routers {
                     let mut reached = Lanes::default();
-                    for &other in self.neighbours(router as u32) {
+                    for &other in self.neighbours(narrow::<u32>(router)) {
                         for (bits, from) in reached.iter_mut().zip(&frontier[other as usize]) {
                             *bits |= from;
                         }

@@ -1,6 +1,6 @@
 //! The network itself: an immutable graph of hosts, switches and full-duplex links.
 
-use netloom_units::{Rate, Time};
+use netloom_units::{Rate, Time, narrow};
 
 use crate::error::NetworkError;
 use crate::families::xgft;
@@ -107,7 +107,7 @@ impl Network {
 
     /// Number of channels, two per link.
     pub fn channels(&self) -> u32 {
-        2 * self.links.len() as u32
+        2 * narrow::<u32>(self.links.len())
     }
 
     /// All links in the order of creation.
@@ -276,7 +276,7 @@ impl NetworkBuilder {
     pub fn add_switch(&mut self, level: u8, pod: u32) -> NodeId {
         self.levels.push(level);
         self.pods.push(pod);
-        self.hosts + self.levels.len() as u32 - 1
+        self.hosts + narrow::<u32>(self.levels.len()) - 1
     }
 
     /// Makes the network an XGFT and sets [`Network::up_stride`] for levels 1, 2, ….
@@ -292,16 +292,16 @@ impl NetworkBuilder {
     /// The id of the tier of that name, made on first use.
     pub fn tier(&mut self, name: &str) -> TierId {
         let found = self.tiers.iter().position(|t| t == name);
-        found.unwrap_or_else(|| {
+        narrow::<TierId>(found.unwrap_or_else(|| {
             self.tiers.push(name.to_owned());
             self.tiers.len() - 1
-        }) as TierId
+        }))
     }
 
     /// Adds a full-duplex link; on trees `a` is the lower end.
     pub fn link(&mut self, a: NodeId, b: NodeId, rate: Rate, latency: Time, tier: TierId) -> LinkId {
         self.links.push(Link { a, b, rate, latency, tier });
-        self.links.len() as LinkId - 1
+        narrow::<LinkId>(self.links.len()) - 1
     }
 
     /// Lets the link that was added last lose packets at random, with this probability above 0 and below 1 in each direction.
@@ -310,7 +310,7 @@ impl NetworkBuilder {
     /// If there is no link yet.
     pub fn error_rate(&mut self, probability: f64) {
         let last = self.links.len().checked_sub(1).expect("a link to lose packets");
-        self.error_rates.push((last as LinkId, probability));
+        self.error_rates.push((narrow::<LinkId>(last), probability));
     }
 
     /// Checks the network and freezes it.
@@ -329,20 +329,20 @@ impl NetworkBuilder {
                 return Err(NetworkError::SelfLoop(link.a));
             }
             if link.rate == Rate(0) {
-                return Err(NetworkError::ZeroRate(index as LinkId));
+                return Err(NetworkError::ZeroRate(narrow::<LinkId>(index)));
             }
             if link.latency > LONGEST_LATENCY {
-                return Err(NetworkError::Latency { link: index as LinkId, latency: link.latency });
+                return Err(NetworkError::Latency { link: narrow::<LinkId>(index), latency: link.latency });
             }
             port_start[link.a as usize + 1] += 1;
             port_start[link.b as usize + 1] += 1;
         }
         for (node, &degree) in port_start[1..].iter().enumerate() {
             if node < self.hosts as usize && degree != 1 {
-                return Err(NetworkError::HostLinks { host: node as HostId, links: degree as usize });
+                return Err(NetworkError::HostLinks { host: narrow::<HostId>(node), links: degree as usize });
             }
             if degree > u32::from(PortId::MAX) {
-                return Err(NetworkError::TooManyPorts(node as NodeId));
+                return Err(NetworkError::TooManyPorts(narrow::<NodeId>(node)));
             }
         }
         for node in 0..nodes {
@@ -352,14 +352,14 @@ impl NetworkBuilder {
         let mut ports = vec![0; 2 * self.links.len()];
         for (index, link) in self.links.iter().enumerate() {
             for (end, channel) in [(link.a, 2 * index), (link.b, 2 * index + 1)] {
-                ports[next[end as usize] as usize] = channel as ChannelId;
+                ports[next[end as usize] as usize] = narrow::<ChannelId>(channel);
                 next[end as usize] += 1;
             }
         }
         let mut network = Network {
             name: self.name,
             hosts: self.hosts,
-            switches: self.levels.len() as u32,
+            switches: narrow::<u32>(self.levels.len()),
             links: self.links,
             tiers: self.tiers,
             levels: self.levels,
@@ -463,7 +463,7 @@ impl Network {
             let lower = if link.a < hosts { 0 } else { levels[(link.a - hosts) as usize] };
             link.tier = *numbers[usize::from(lower)].get_or_insert_with(|| {
                 tiers.push(name(lower));
-                tiers.len() as u8 - 1
+                narrow::<u8>(tiers.len()) - 1
             });
         }
         self.tiers = tiers;
@@ -474,7 +474,7 @@ impl Network {
         for switch in self.hosts..self.nodes() {
             let level = self.level(switch);
             let ends = self.ports(switch).iter().map(|&channel| self.channel(channel).to);
-            let ups = ends.filter(|&end| self.level(end) > level).count() as u32;
+            let ups = narrow::<u32>(ends.filter(|&end| self.level(end) > level).count());
             if let Some(most) = usize::from(level).checked_sub(1).map(|place| &mut most[place]) {
                 *most = (*most).max(ups);
             }
@@ -497,7 +497,7 @@ impl Network {
             queue.extend(self.ports(node).iter().map(|&channel| self.channel(channel).to));
         }
         match seen.iter().position(|&reached| !reached) {
-            Some(node) => Err(NetworkError::Disconnected(node as NodeId)),
+            Some(node) => Err(NetworkError::Disconnected(narrow::<NodeId>(node))),
             None => Ok(()),
         }
     }

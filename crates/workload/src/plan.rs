@@ -7,7 +7,7 @@ use std::vec;
 
 use netloom_topology::{HostId, Network, NodeId};
 use netloom_units::kind;
-use netloom_units::{Bytes, Time};
+use netloom_units::{Bytes, Time, narrow};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -427,7 +427,7 @@ pub(crate) struct Setting<'a> {
 impl Setting<'_> {
     /// Number of ranks.
     pub(crate) fn ranks(&self) -> u32 {
-        self.placed.len() as u32
+        narrow::<u32>(self.placed.len())
     }
 
     /// One work per host from one per rank.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use netloom_topology::{HostId, Network, NodeId};
 use netloom_units::random::mix;
-use netloom_units::{Bytes, Invalid, Rate};
+use netloom_units::{Bytes, Invalid, Rate, narrow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -127,7 +127,7 @@ pub struct Rails {
 impl Rails {
     /// Number of servers.
     pub fn servers(&self) -> u32 {
-        self.order.len() as u32 / self.nics
+        narrow::<u32>(self.order.len()) / self.nics
     }
 
     /// NICs of each.

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use netloom_topology::{HostId, Network};
-use netloom_units::{Bytes, Rate};
+use netloom_units::{Bytes, Rate, narrow};
 
 /// What is known of the way between two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Way {
 
 /// The time in whole nanoseconds that bytes take at a rate.
 fn nanoseconds(bytes: Bytes, rate: Rate) -> u64 {
-    (u128::from(bytes.0) * 8_000_000_000 / u128::from(rate.0)) as u64
+    narrow::<u64>(u128::from(bytes.0) * 8_000_000_000 / u128::from(rate.0))
 }
 
 /// The ways from a host to all others, by host; `None` where there is none.

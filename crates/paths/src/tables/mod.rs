@@ -10,6 +10,7 @@ mod rises;
 mod trees;
 mod validate;
 
+use netloom_units::narrow;
 use std::sync::atomic::{AtomicU8, AtomicU16, Ordering};
 
 use netloom_topology::RouterGraph;
@@ -144,7 +145,7 @@ impl ForwardingTables {
 
     /// Number of layers.
     pub fn layers(&self) -> u32 {
-        self.links.len() as u32
+        narrow::<u32>(self.links.len())
     }
 
     /// The links that a layer may use.

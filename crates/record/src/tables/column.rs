@@ -1,5 +1,6 @@
 //! Columns: what a record's field looks like in a table, and how it comes back.
 
+use netloom_units::narrow;
 use std::io::Write;
 
 use netloom_parquet::{Cell, Error, Field, GroupWriter, RowGroup};
@@ -117,6 +118,6 @@ impl Column<u16> for Name {
             return group.column::<String>(self.0)?.into_iter().map(number).collect();
         }
         let places = group.places(self.0, (self.1)(names))?;
-        Ok(places.into_iter().map(|place| place as u16).collect())
+        Ok(places.into_iter().map(|place| narrow::<u16>(place)).collect())
     }
 }

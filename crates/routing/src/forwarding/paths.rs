@@ -6,7 +6,7 @@ use netloom_paths::distance::{UNREACHABLE, distances_from};
 use netloom_paths::routes::{KShortest, KShortestPaths};
 use netloom_paths::{Routes, SchemeError};
 use netloom_topology::{ChannelId, Network, NodeId, PortId, RouterGraph};
-use netloom_units::Invalid;
+use netloom_units::{Invalid, narrow};
 
 use super::layers::{LIMIT, disconnected, live_graph};
 use super::minimal::RouteTable;
@@ -92,7 +92,7 @@ impl Paths {
         };
         let routers: Vec<u32> =
             (0..table.edges()).map(|edge| table.edge_switch(edge) - network.hosts()).collect();
-        let steps = (0..2 * links.len() as u32).map(step).collect();
+        let steps = (0..2 * narrow::<u32>(links.len())).map(step).collect();
         let towards = routers.iter().map(|_| OnceLock::new()).collect();
         Ok(Paths { graph, routes, routers, steps, towards })
     }
@@ -140,7 +140,7 @@ impl Paths {
             for from in 0..self.edges() {
                 if !self.routes.are_within(&self.graph, &distances, self.routers[from as usize], longest) {
                     let paths = self.search(&distances, from, to);
-                    longest = paths.iter().map(|path| path.len() as u32).fold(longest, u32::max);
+                    longest = paths.iter().map(|path| narrow::<u32>(path.len())).fold(longest, u32::max);
                 }
             }
         }
@@ -189,7 +189,7 @@ impl Paths {
             let (mut ends, mut steps) = (Vec::new(), Vec::new());
             for path in self.search(&toward.distances, from, to) {
                 steps.extend(self.along(&path));
-                ends.push(steps.len() as u32);
+                ends.push(narrow::<u32>(steps.len()));
             }
             Pair { ends: ends.into(), steps: steps.into() }
         })

@@ -1,5 +1,6 @@
 //! Several workloads in one run.
 
+use netloom_units::narrow;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -58,7 +59,7 @@ impl Mix {
         let (mut cuts, mut overlaps) = (Vec::new(), Vec::new());
         let mut occupied: Vec<BTreeSet<HostId>> = Vec::new();
         let mut total_messages = Some(0u64);
-        let count = self.parts.len() as u32;
+        let count = narrow::<u32>(self.parts.len());
         for (i, part) in (0..).zip(&self.parts) {
             let mut plan = part.lay(setting, i).map_err(|error| error.within(&format!("parts.{i}")))?;
             for program in plan.hosts.iter().flat_map(HostWork::programs) {

@@ -1,6 +1,6 @@
 //! What patterns with given partners share: every rank sends to its partners, once or again and again.
 
-use netloom_units::Time;
+use netloom_units::{Time, narrow};
 
 use crate::closed::{Closed, Partners};
 use crate::plan::{HostWork, Message, Plan, Setting};
@@ -18,7 +18,7 @@ pub(super) fn at_offsets(
         let expected = format!("distances that are no multiples of the {ranks} ranks");
         return Err(WorkloadError::parameter(field, expected, format!("{offsets:?}")));
     }
-    let target = |rank: i64, offset: i64| (rank + offset.rem_euclid(ranks)).rem_euclid(ranks) as u32;
+    let target = |rank: i64, offset: i64| narrow::<u32>((rank + offset.rem_euclid(ranks)).rem_euclid(ranks));
     Ok((0..ranks).map(|rank| offsets.iter().map(|&offset| target(rank, offset)).collect()).collect())
 }
 
@@ -49,7 +49,7 @@ pub(super) fn send_to_partners(
             rng,
             size: size.clone(),
             left: hosts.len() as u64 * u64::from(repeat),
-            window: hosts.len() as u32,
+            window: narrow::<u32>(hosts.len()),
             until: Time::MAX,
             partners: Partners::cycle(hosts),
         };

@@ -1,6 +1,6 @@
 //! Messages arrive at random times, whatever the network does.
 
-use netloom_units::Time;
+use netloom_units::{Time, narrow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -58,7 +58,7 @@ impl Poisson {
         }
         let targets = self.traffic.targets(self.destination, setting)?;
         let senders = (0..setting.ranks()).filter(|&rank| targets.of(rank, setting).is_some()).count();
-        let total = super::total(self.messages_per_host, self.duration, senders as u32)?;
+        let total = super::total(self.messages_per_host, self.duration, narrow::<u32>(senders))?;
         let size = self.size.sampler(setting.context)?;
         Ok(setting.plan(total, |rank, host| {
             let Some(partners) = targets.of(rank, setting) else { return HostWork::default() };
