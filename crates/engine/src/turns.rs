@@ -56,7 +56,7 @@ impl Sequence {
         behind.sort_by_key(|&(place, _)| place);
         let mut behind = behind.into_iter().peekable();
         let mut nodes = Vec::with_capacity(ids.len());
-        let last = (even.len() as u32).saturating_sub(1);
+        let last = narrow::<u32>(even.len()).saturating_sub(1);
         for (place, node) in (0..).zip(even) {
             nodes.push(node);
             if place % SWEPT == SWEPT - 1 || place == last {
@@ -116,6 +116,7 @@ impl Turns {
     }
 
     /// Takes all places before `end` out of a set.
+    #[expect(clippy::cast_possible_truncation, reason = "at most `end`, which has 32 bits")]
     pub(crate) fn remove_before(&mut self, set: usize, end: u32) {
         let Turns { bits, busy, words, busy_words, are_empty } = self;
         if are_empty[set] {
@@ -158,6 +159,7 @@ impl Turns {
 
     /// The next place on a walk through a set; `u32::MAX` if there is none.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "places have 32 bits")]
     pub(crate) fn next(&self, set: usize, walk: &mut Walk) -> u32 {
         if walk.left == 0 {
             self.go_on(set, walk);
