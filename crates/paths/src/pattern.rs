@@ -113,6 +113,7 @@ impl Pattern {
     }
 
     /// Pairs of different hosts, given the router of each host.
+    #[expect(clippy::cast_possible_truncation, reason = "at most 32 bits: hosts have numbers of 32")]
     fn host_flows(&self, router_of: &[u32], rng: &mut Pcg64Mcg) -> Vec<(u32, u32)> {
         let hosts = narrow::<u32>(router_of.len());
         if hosts < 2 {

@@ -22,6 +22,10 @@ fn add(a: u64, b: u64) -> u64 {
     if sum >= PRIME { sum - PRIME } else { sum }
 }
 
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the lower 61 bits, and the upper ones of a product of two numbers below 2⁶¹"
+)]
 fn multiply(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     add(product as u64 & PRIME, (product >> 61) as u64)

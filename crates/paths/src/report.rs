@@ -254,6 +254,11 @@ impl PathsReport {
 
     /// All tables by columns, for Parquet files and for printing: `network`, `distances`, `minimal_paths`,
     /// `diversity`. Counts of disjoint paths are given as fractions of k'.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a count, from 0 on; beyond 2⁶⁴ it saturates"
+    )]
     pub fn tables(&self) -> Vec<ReportTable> {
         let radix = f64::from(self.radix);
         let network = [

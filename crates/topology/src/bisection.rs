@@ -37,6 +37,11 @@ pub struct Bisection {
 }
 
 /// Bounds the bisection bandwidth; `None` if fewer than two switches have hosts or the network is too large.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a lower and an upper bound; what is negative or no number bounds nothing, and becomes 0"
+)]
 pub(crate) fn bisection(network: &Network, graph: &RouterGraph) -> Option<Bisection> {
     let hosts: Vec<f64> = (0..graph.routers()).map(|router| f64::from(graph.hosts(router))).collect();
     if hosts.iter().filter(|&&h| h > 0.0).count() < 2 || graph.routers() > MOST_ROUTERS {

@@ -113,7 +113,7 @@ impl<'a> Construction<'a> {
         Construction {
             config,
             graph,
-            diameter: narrow::<u16>(diameter.hops),
+            diameter: u16::try_from(diameter.hops).unwrap_or(u16::MAX),
             distances,
             weight: vec![0; graph.edges().len()],
             given: Given { ends: narrow::<u32>(ends.len()), paths: BTreeMap::new() },
@@ -379,7 +379,7 @@ impl Search {
         bounds: &Bounds<'_>,
     ) -> Option<Vec<(u32, u32)>> {
         self.round += 1;
-        let longest = (*bounds.hops.end()).min(narrow::<u16>(graph.routers()));
+        let longest = (*bounds.hops.end()).min(u16::try_from(graph.routers()).unwrap_or(u16::MAX));
         let unknown = Arrival { round: 0, rank: 0, weight: 0, from: 0, edge: 0 };
         self.arrivals.resize(self.arrivals.len().max((usize::from(longest) + 1) * self.routers), unknown);
         self.arrivals[from as usize] = Arrival { round: self.round, ..unknown };

@@ -136,6 +136,7 @@ struct Retries {
 }
 
 impl Retries {
+    #[expect(clippy::cast_possible_truncation, reason = "`nth` is below `count`")]
     fn new(most: Option<usize>) -> Self {
         let most = narrow::<u32>(most.unwrap_or(0).max(1));
         // So many that few have one.

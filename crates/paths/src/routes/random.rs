@@ -76,6 +76,11 @@ impl RandomLayers {
         Ok(layers)
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "from 0 to `count`, as rho is from 0 to 1"
+    )]
     fn draw(&self, graph: &RouterGraph, rng: &mut Pcg64Mcg) -> LinkSet {
         let mut links = LinkSet::empty(graph);
         let count = narrow::<u32>(graph.edges().len());

@@ -221,7 +221,7 @@ impl Search {
                     let new: Bits = std::array::from_fn(|word| row[word] & !before[word]);
                     tell(router, hops, &new);
                     if self.is_end[router] && new.iter().zip(&ends).any(|(new, ends)| new & ends != 0) {
-                        farthest[router] = narrow::<u16>(hops);
+                        farthest[router] = u16::try_from(hops).unwrap_or(u16::MAX);
                     }
                 }
                 after.push(row);

@@ -127,6 +127,10 @@ impl Entries {
     }
 
     /// Writes a port, or that there is none.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "entries are narrow where no router has more than 254 ports; NO_PORT becomes 0"
+    )]
     fn set(&self, place: usize, port: u16) {
         match self {
             Entries::Narrow(entries) => {

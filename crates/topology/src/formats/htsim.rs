@@ -219,7 +219,7 @@ impl Network {
             return Err(refuse(self.name()));
         }
         let first_at = |level: u8| (0..self.nodes()).find(|&node| self.level(node) == level).unwrap_or(0);
-        let mut below = 1;
+        let mut below = 1u32;
         let mut sections = String::new();
         let mut pod_size = self.hosts();
         for level in 1..=levels {
@@ -231,7 +231,7 @@ impl Network {
             children.sort_unstable();
             children.dedup();
             let bundle = radix_down / narrow::<u32>(children.len().max(1));
-            below *= narrow::<u32>(children.len());
+            below = below.saturating_mul(narrow::<u32>(children.len()));
             if level == 2 && levels == 3 {
                 pod_size = below;
             }
