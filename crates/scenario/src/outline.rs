@@ -51,7 +51,7 @@ pub(crate) fn outline(scenario: &Scenario, network: &Network, groups: &[String])
             .map(|named| NamedChannel { name: named.name.clone(), channel: 0 })
             .collect(),
         flows: (1..)
-            .zip((0..narrow::<u16>(groups.len())).flat_map(|group| {
+            .zip((0..=u16::MAX).take(groups.len()).flat_map(|group| {
                 // Two of each.
                 sizes.iter().flat_map(move |&size| [(group, size); 2])
             }))
@@ -60,7 +60,8 @@ pub(crate) fn outline(scenario: &Scenario, network: &Network, groups: &[String])
         gaps: measure.gaps.then(Series::default),
         switch_gaps: measure.switch_gaps.then(Series::default),
         channels: (0..).zip(network.tiers()).map(channel).collect(),
-        packets: (0..if measure.packets { narrow::<u16>(groups.len()) } else { 0 })
+        packets: (0..=u16::MAX)
+            .take(if measure.packets { groups.len() } else { 0 })
             .flat_map(|group| (0..classes).map(move |class| ((group, class), packets())))
             .collect(),
         window_channels: (0..narrow::<u16>(measure.windows.len())).map(window_channel).collect(),

@@ -422,6 +422,11 @@ impl Faults {
 }
 
 /// A spell in which each packet is lost with a probability.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "from 0 to 2³²; saturates, as said above"
+)]
 fn lossy_spell(from: Time, until: Option<Time>, probability: f64) -> LossySpell {
     LossySpell {
         from,
@@ -510,6 +515,11 @@ impl Choice<'_> {
     }
 }
 
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "from 0 to the number of links, as the share is from 0 to 1"
+)]
 fn choose_links(
     network: &Network,
     seed: u64,

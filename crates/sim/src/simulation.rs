@@ -59,6 +59,9 @@ pub enum SimError {
     /// Routes may be longer than packets can count.
     #[error("topology: {0}")]
     TooFar(String),
+    /// There are more channels than messages can say that they came by.
+    #[error("topology: {0}")]
+    TooLarge(String),
     /// What to measure makes no sense.
     #[error("measure.{0}")]
     Measure(Invalid),

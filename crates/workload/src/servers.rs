@@ -152,6 +152,7 @@ impl Rails {
     }
 
     /// The rail of a message by [`Spread::Hash`]; `number` is that of the message at its sender.
+    #[expect(clippy::cast_possible_truncation, reason = "below `nics`")]
     pub fn hashed(&self, src: u32, dst: u32, number: u32) -> u32 {
         let ends = u64::from(src) << 32 | u64::from(dst);
         let hash = mix(mix(self.seed ^ mix(ends)) ^ u64::from(number));

@@ -224,6 +224,7 @@ impl Layers {
     /// One of the layers that connect two routers, all alike probable; [`Tag::NO_LAYER`] if none does.
     ///
     /// Where a layer does not connect the two, FatPaths' sender learns so from the network and takes another one.
+    #[expect(clippy::cast_possible_truncation, reason = "below a number of 32 bits")]
     pub(crate) fn draw(&self, from: u32, to: u32, random: &mut impl Rng) -> Tag {
         let layers = self.tables.layers();
         let layer = below(layers as usize, random) as u32;

@@ -289,7 +289,7 @@ impl RouteTable {
 
     /// Number of switches that have hosts, the edge switches.
     pub fn edges(&self) -> u32 {
-        self.edges as u32
+        narrow::<u32>(self.edges)
     }
 
     /// An edge switch by its index; they are in the order of their first hosts.

@@ -260,6 +260,7 @@ fn transpose(square: &mut [u64; 64]) {
 }
 
 /// Both halves of what a product makes of every word count: the lower one alone says little of the ports at the end of a word.
+#[expect(clippy::cast_possible_truncation, reason = "both halves are mixed, and the lower one is kept")]
 fn hash(set: &[u64]) -> u32 {
     // 2⁶⁴ over the golden ratio (Knuth's multiplicative hashing).
     const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;

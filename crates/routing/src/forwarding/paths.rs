@@ -98,6 +98,10 @@ impl Paths {
     }
 
     /// How many paths lead from one switch with hosts to another: none from one to itself.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "what ends a path is numbered in 32 bits: Paths::pair"
+    )]
     pub(crate) fn count(&self, from: u32, to: u32) -> u32 {
         self.pair(from, to).ends.len() as u32
     }
@@ -120,6 +124,7 @@ impl Paths {
     }
 
     /// Number of switches with hosts.
+    #[expect(clippy::cast_possible_truncation, reason = "nodes have numbers of 32 bits")]
     pub(crate) fn edges(&self) -> u32 {
         self.routers.len() as u32
     }

@@ -108,6 +108,7 @@ impl Intermediates {
 }
 
 /// A uniform number below `count` other than two different ones; none if there is none.
+#[expect(clippy::cast_possible_truncation, reason = "below a number of nodes or groups, which has 32 bits")]
 fn below_but(count: usize, a: u32, b: u32, random: &mut impl Rng) -> Option<u32> {
     let others = count.checked_sub(2).filter(|&others| others > 0)?;
     let drawn = below(others, random) as u32;

@@ -70,6 +70,7 @@ mod tests {
             Incast { senders: Some(8), ..Default::default() },
             Incast { senders: Some(0), ..Default::default() },
             Incast { repeat: 0, ..Default::default() },
+            Incast { repeat: (1 << 31) + 1, ..Default::default() },
             Incast { size: Bytes(0).into(), ..Default::default() },
         ] {
             assert!(plan(Workload::new(Pattern::Incast(incast)), &network(8, 2), 1).is_err());

@@ -69,7 +69,7 @@ impl Mix {
                 }
             }
             plan.hosts.iter_mut().for_each(|work| work.share_numbers(i, count));
-            let first = groups.len();
+            let first = narrow::<u16>(groups.len().min(usize::from(u16::MAX)));
             for name in part.groups(&plan.groups) {
                 if name.is_empty() || groups.contains(&name) {
                     let expected = "a name that no other part has";
@@ -102,7 +102,7 @@ impl Mix {
             }
             occupied.push(hosts);
             for (of_host, work) in works.iter_mut().zip(plan.hosts) {
-                of_host.push((first as u16, work));
+                of_host.push((first, work));
             }
             total_messages = total_messages.zip(plan.total_messages).and_then(|(sum, n)| sum.checked_add(n));
         }

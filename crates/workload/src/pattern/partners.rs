@@ -3,7 +3,7 @@
 use netloom_units::{Time, narrow};
 
 use crate::closed::{Closed, Partners};
-use crate::plan::{HostWork, Message, Plan, Setting};
+use crate::plan::{HostWork, MOST_MESSAGES, Message, Plan, Setting};
 use crate::random::Work;
 use crate::{Size, WorkloadError};
 
@@ -32,6 +32,11 @@ pub(super) fn send_to_partners(
 ) -> Result<Plan, WorkloadError> {
     if repeat == 0 {
         return Err(WorkloadError::parameter("repeat", "at least 1", repeat));
+    }
+    let most = partners.iter().map(|p| p.len() as u64).max().unwrap_or(0);
+    if most * u64::from(repeat) > MOST_MESSAGES {
+        let expected = format!("at most {} messages to each of {most} partners", MOST_MESSAGES / most);
+        return Err(WorkloadError::parameter("repeat", expected, repeat));
     }
     let size = size.sampler(setting.context)?;
     let messages = partners.iter().map(|p| p.len() as u64 * u64::from(repeat)).sum();

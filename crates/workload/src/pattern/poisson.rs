@@ -143,5 +143,12 @@ mod tests {
         }
         let error = lay(Poisson::default()).unwrap_err().to_string();
         assert!(error.contains("duration"), "{error}");
+        let many = Poisson { messages_per_host: Some((1 << 31) + 1), ..some };
+        let error = lay(many.clone()).unwrap_err().to_string();
+        assert!(
+            error.starts_with("messages_per_host: expected at most 2147483648, or a `duration`"),
+            "{error}"
+        );
+        assert!(lay(Poisson { duration: Some(Time::from_us(1)), ..many }).is_ok());
     }
 }

@@ -186,12 +186,11 @@ pub(super) mod tests {
     }
 
     fn part(ops: &[Operation]) -> Vec<u8> {
-        let waits = |op: u32| {
-            narrow::<u32>(ops.iter().flat_map(|o| o.later.concat()).filter(|&later| later == op).count())
-        };
-        let free: Vec<u32> = (0..narrow::<u32>(ops.len())).filter(|&op| waits(op) == 0).collect();
+        let waits =
+            |op: u32| ops.iter().flat_map(|o| o.later.concat()).filter(|&later| later == op).count() as u32;
+        let free: Vec<u32> = (0..ops.len() as u32).filter(|&op| waits(op) == 0).collect();
         let (mut part, mut dependents) = (Vec::new(), Vec::new());
-        part.extend([narrow::<u32>(ops.len()), narrow::<u32>(free.len())].map(u32::to_le_bytes).concat());
+        part.extend([ops.len() as u32, free.len() as u32].map(u32::to_le_bytes).concat());
         part.extend(free.iter().flat_map(|op| op.to_le_bytes()));
         for (index, op) in (0..).zip(ops) {
             part.extend(waits(index).to_le_bytes());
@@ -201,11 +200,7 @@ pub(super) mod tests {
             part.extend(op.tag.to_le_bytes());
             part.extend([op.cpu, 0]);
             for later in op.later {
-                part.extend(
-                    [narrow::<u32>(later.len()), narrow::<u32>(dependents.len())]
-                        .map(u32::to_le_bytes)
-                        .concat(),
-                );
+                part.extend([later.len() as u32, dependents.len() as u32].map(u32::to_le_bytes).concat());
                 dependents.extend_from_slice(later);
             }
         }
