@@ -99,6 +99,11 @@ impl LinkSums {
     }
 
     /// Means over the runs.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "about 0 to 1,000; saturates"
+    )]
     pub(crate) fn link_use(&self) -> LinkUse {
         let runs = f64::from(self.runs.max(1));
         let mut order: Vec<usize> = (0..self.channels.len()).collect();

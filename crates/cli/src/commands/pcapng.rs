@@ -100,6 +100,10 @@ const KINDS: [&str; 17] = [
 ];
 
 /// A packet's headers, and what netloom knows of it.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "cut to the 16 bits that the header has; ports are below 2¹⁶"
+)]
 fn frame(record: &TraceRecord) -> Vec<u8> {
     if record.kind == "pause" {
         return pause(record.seq);
@@ -132,6 +136,10 @@ fn frame(record: &TraceRecord) -> Vec<u8> {
 }
 
 /// The header of RFC 791 for UDP.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "cut to 16 bits, or wraps around as identifications do; a folded sum has 16"
+)]
 fn ipv4(record: &TraceRecord) -> [u8; 20] {
     let mut header = [0; 20];
     header[0] = 0x45;

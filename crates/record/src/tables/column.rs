@@ -1,6 +1,5 @@
 //! Columns: what a record's field looks like in a table, and how it comes back.
 
-use netloom_units::narrow;
 use std::io::Write;
 
 use netloom_parquet::{Cell, Error, Field, GroupWriter, RowGroup};
@@ -118,6 +117,10 @@ impl Column<u16> for Name {
             return group.column::<String>(self.0)?.into_iter().map(number).collect();
         }
         let places = group.places(self.0, (self.1)(names))?;
-        Ok(places.into_iter().map(|place| narrow::<u16>(place)).collect())
+        let narrow = |place: usize| {
+            let name = || (self.1)(names).get(place).cloned().unwrap_or_default();
+            u16::try_from(place).map_err(|_| Error::Unknown { column: self.0.to_owned(), name: name() })
+        };
+        places.into_iter().map(narrow).collect()
     }
 }
