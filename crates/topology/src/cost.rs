@@ -212,6 +212,7 @@ fn grid(racks: u32, central: u32) -> Vec<(u32, u32)> {
 mod tests {
     use super::*;
     use crate::families::{Dragonfly, FatTree, HyperX, SlimFly, Xpander};
+    use netloom_units::{Rate, Time};
 
     /// Switch dollars, links and watts, per host; they do not depend on the layout.
     fn per_host(network: &Network) -> (f64, f64, f64) {

@@ -251,6 +251,6 @@ mod tests {
         let frame = Bytes(4096 << 32);
         let large = workload(Bernoulli { frame, ..Default::default() });
         let error = large.plan(&network(12, 4), &context).unwrap_err().to_string();
-        assert!(error.starts_with("frame: expected at most 17592186040320B"), "{error}");
+        assert!(error.starts_with("frame: expected at most 17179869180KiB"), "{error}");
     }
 }
