@@ -157,7 +157,8 @@ fn more_messages_than_leave_bits_for_subflows_are_refused() {
         let messages_per_host = Some(1 << 26);
         let pattern = Pattern::Poisson(Poisson { messages_per_host, ..Poisson::default() });
         let plan = plan(pattern, &network, 1);
-        let config = on_both(subflows(count, preset::find("mptcp").unwrap().transport()));
+        let transport = subflows(count, preset::find("mptcp").unwrap().transport());
+        let config = SimConfig { transport, ..scheme("k-shortest") };
         match Simulation::new(network, config, plan) {
             Ok(_) => assert!(fits, "{count} subflows"),
             Err(SimError::Transport(error)) => assert!(!fits && error.field == "subflows", "{error}"),
