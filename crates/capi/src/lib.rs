@@ -6,6 +6,10 @@
 //! NULL or came from `netloom_open` or `netloom_open_file`, was not closed, and is used by one thread at a time; a completion is NULL or may
 //! be written to.
 
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
 #![allow(unsafe_code)]
 
 mod simulation;

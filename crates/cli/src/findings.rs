@@ -37,8 +37,9 @@ pub(crate) fn number(estimate: Option<Estimate>) -> String {
 }
 
 /// An interval needs no more digits.
+#[expect(clippy::cast_possible_truncation, reason = "−324 to 308, as the number is finite and not zero")]
 fn two_digits(number: f64) -> String {
-    if !number.is_finite() {
+    if number == 0.0 || !number.is_finite() {
         return number.to_string();
     }
     let scale = 10f64.powi(number.abs().log10().floor() as i32 - 1);

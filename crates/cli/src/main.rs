@@ -8,6 +8,11 @@
 //! | 70 | netloom found a mistake of its own (a packet lost track of); please report it |
 //! | 130 | interrupted (Ctrl-C, SIGTERM, SIGHUP); what was complete is written |
 
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
+
 mod allocator;
 mod args;
 mod commands;

@@ -130,6 +130,11 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
 }
 
 /// What reordering cost the hosts, if it cost anything.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a mean of bytes: from 0 on; saturates"
+)]
 fn reordering(cost: &ReorderingCount) -> String {
     let mut text = String::new();
     if cost.nacks + cost.duplicates + cost.refused > 0 {
@@ -258,6 +263,11 @@ struct GroupRow<'a> {
 }
 
 /// Channels that were given a name; nothing if there are none.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "means of bytes: from 0 on; saturate"
+)]
 fn channels(summary: &Summary) -> String {
     if summary.channels.is_empty() {
         return String::new();

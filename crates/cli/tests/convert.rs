@@ -166,6 +166,10 @@ fn mistakes_in_configurations_name_their_line() {
         (("ENABLE_PFC 1", "ENABLE_PFC yes"), &["ENABLE_PFC: expected 0 or 1, found \"yes\""]),
         (("KMAX_MAP 2", "KMAX_MAP 3"), &["KMAX_MAP: expected 3 rates with their values, found 4 words"]),
         (("KMIN_MAP 2 100000000000", "KMIN_MAP 2 50000000000"), &["KMIN_MAP: expected a value for 100Gbps"]),
+        (
+            ("KMIN_MAP 2 100000000000 100", "KMIN_MAP 2 100000000000 -100"),
+            &["expected a number of at least 0, found \"-100\""],
+        ),
         (("config/flow.txt", "config/flows.txt"), &["FLOW_FILE: there is no file config/flows.txt"]),
         (("LINK_DOWN 0 0 0", "LINK_DOWN 5"), &["LINK_DOWN: expected microseconds and the ids of two nodes"]),
         (("EWMA_GAIN 0.00390625", "EWMA_GAIN 7"), &["congestion.g: ", "g = 7.0"]),

@@ -347,6 +347,7 @@ impl<M: Model> Worker<'_, M> {
         self.handled.wrapping_sub(self.outbox.timers)
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "nodes have indices of 32 bits: Team::place")]
     fn start_nodes(&mut self) {
         for local in 0..self.nodes.len() {
             self.outbox.running = Running { local: local as u32, window_end: Time::ZERO };
@@ -436,6 +437,10 @@ impl<M: Model> Worker<'_, M> {
 
     /// One node's turn: its events of the window in order, then everything that happens inside it until the end.
     #[inline(always)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "fewer than 2³² messages are under way: Inboxes::another"
+    )]
     fn take_turn(&mut self, local: u32, &Span { end, is_whole, .. }: &Span) {
         self.outbox.running = Running { local, window_end: end };
         self.outbox.now = self.start;
@@ -486,12 +491,16 @@ impl<M: Model> Worker<'_, M> {
 
     /// The same for windows that are crowded, or cut by the run's limit.
     #[cold]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "fewer than 2³² messages are under way: Inboxes::another"
+    )]
     fn handle_in_long_order(&mut self, local: u32, end: Time) {
         let Worker { model, nodes, ids, outbox, events, long_order, late, is_cut, handled, start, .. } = self;
         long_order.clear();
         for (index, event) in events.iter().enumerate() {
             if event.at < end {
-                // A place in a window fits 32 bits.
+                // A place in a window fits 32 bits: Windows::LONGEST.
                 let key = (event.at - *start).0 << u32::BITS | u64::from(event.source);
                 long_order.push((key, index as u32));
                 continue;

@@ -136,6 +136,7 @@ impl<P: Copy + Default> Inboxes<P> {
     /// A new chunk.
     #[cold]
     #[inline(never)]
+    #[expect(clippy::cast_possible_truncation, reason = "has just been looked at")]
     fn another(&mut self) -> u32 {
         let chunk = self.next.len();
         assert!(chunk < (u32::MAX / CHUNK) as usize, "over four thousand million messages are under way");
@@ -159,6 +160,7 @@ impl<P: Copy + Default> Inboxes<P> {
     }
 
     /// How many nodes have inboxes.
+    #[expect(clippy::cast_possible_truncation, reason = "nodes have indices of 32 bits: Team::place")]
     pub(crate) fn nodes(&self) -> u32 {
         self.nodes as u32
     }

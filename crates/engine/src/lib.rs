@@ -47,6 +47,11 @@
 //! assert_eq!(run.nodes, [5, 5]);
 //! ```
 
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
+
 mod barrier;
 mod engine;
 mod exchange;

@@ -132,6 +132,7 @@ impl Order {
 
 /// In which of so many equal stretches of a window, a power of two, an event is: they are the first bits of its place.
 #[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "below STRETCHES")]
 fn stretch<const STRETCHES: usize>(key: Key) -> usize {
     (key >> (u64::BITS - STRETCHES.ilog2())) as usize
 }
@@ -205,6 +206,7 @@ fn add_up<const STRETCHES: usize>(counts: &mut [u8; STRETCHES]) {
 }
 
 /// The same with two bytes for each, and at most 65,535 together: four at a time.
+#[expect(clippy::cast_possible_truncation, reason = "the four parts of a word")]
 fn add_up_many(counts: &mut [u16]) {
     const EACH: u64 = 0x0001_0001_0001_0001;
     let mut before = 0u64;

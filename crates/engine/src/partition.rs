@@ -1,6 +1,7 @@
 //! Which thread runs which node.
 
 use crate::{Model, NodeIndex};
+use netloom_units::narrow;
 
 /// Cuts nodes, as they come in `order`, into `parts` contiguous runs of nearly equal weight and returns each node's part: those that are [late], if there are any, apart from the others, so that all threads
 /// have as much to do before they meet, of whichever kind it is.
@@ -29,7 +30,7 @@ pub fn contiguous(
         // The middle of the node's own share decides, so that no part is systematically the lighter one.
         let middle = 2 * *before + weight(node);
         let part = (middle * parts as u64).checked_div(2 * total).unwrap_or(0);
-        part_of[node as usize] = part.min(parts as u64 - 1) as u16;
+        part_of[node as usize] = narrow::<u16>(part.min(parts as u64 - 1));
         *before += weight(node);
     }
     assert!(part_of.iter().all(|&part| part != u16::MAX), "order must name every node once");
@@ -51,7 +52,7 @@ pub fn late<M: Model>(model: &M, order: &[NodeIndex], sides: &[bool], parts: usi
             (first, last) = (first.min(place), last.max(place));
         };
         is_odd
-            && (!model.senders(node as NodeIndex, see)
+            && (!model.senders(narrow::<NodeIndex>(node), see)
                 || first > last
                 || (last - first) * parts > order.len())
     };

@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use netloom_units::Time;
+use netloom_units::{Time, narrow};
 
 use crate::model::{Model, NodeIndex, Scheduler, TIMER};
 
@@ -33,8 +33,8 @@ impl<M: Model> Steps<M> {
     pub fn new(model: &M, mut nodes: Vec<M::Node>) -> Self {
         let mut agenda = Agenda { now: Time::ZERO, node: 0, heap: BinaryHeap::new(), sequence: 0 };
         for (id, node) in nodes.iter_mut().enumerate() {
-            agenda.node = id as NodeIndex;
-            model.start(node, id as NodeIndex, &mut agenda);
+            agenda.node = narrow::<NodeIndex>(id);
+            model.start(node, narrow::<NodeIndex>(id), &mut agenda);
         }
         let advance_at = vec![Time::MAX; nodes.len()];
         Steps { nodes, agenda, advance_at, messages: 0 }

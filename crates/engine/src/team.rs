@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use netloom_units::Time;
+use netloom_units::{Time, narrow};
 
 use crate::engine::{Grid, Home, Outbox, P, Progress, Run, Running, Setup, Worker};
 use crate::exchange::{Exchange, Letters};
@@ -106,8 +106,8 @@ impl<'e, M: Model> Team<'e, M> {
             (0..threads).map(|_| Default::default()).collect();
         for (id, (node, &part)) in nodes.into_iter().zip(parts).enumerate() {
             let (ids, nodes) = &mut members[usize::from(part)];
-            homes.push(Home { part: u32::from(part), local: ids.len() as u32 });
-            ids.push(id as NodeIndex);
+            homes.push(Home { part: u32::from(part), local: narrow::<u32>(ids.len()) });
+            ids.push(narrow::<NodeIndex>(id));
             nodes.push(node);
         }
         self.homes = homes.into();
@@ -118,14 +118,14 @@ impl<'e, M: Model> Team<'e, M> {
         let worker = |(part, (ids, nodes)): (usize, (Vec<NodeIndex>, Vec<_>))| {
             let local = |id: NodeIndex| {
                 let home = homes[id as usize];
-                (home.part == part as u32).then_some(home.local)
+                (home.part == narrow::<u32>(part)).then_some(home.local)
             };
             let sequence = Sequence::new(model, setup.order.as_deref(), sides, &ids, local);
             Worker {
                 model,
                 loads: vec![0; if counts { ids.len() } else { 0 }],
                 outbox: Outbox {
-                    part: part as u32,
+                    part: narrow::<u32>(part),
                     homes: (threads > 1).then(|| Arc::clone(homes)),
                     wheel: Wheel::new(
                         places(&sequence.nodes),
@@ -205,7 +205,7 @@ impl<'e, M: Model> Team<'e, M> {
                 .for_each(|(&id, &load)| loads[id as usize] = u64::from(load));
         }
         let threads = workers.len();
-        let order = setup.order.clone().unwrap_or_else(|| (0..homes.len() as NodeIndex).collect());
+        let order = setup.order.clone().unwrap_or_else(|| (0..narrow::<NodeIndex>(homes.len())).collect());
         let late = workers[0].sides.map(|sides| late(model, &order, sides, threads));
         // One more each, so that idle nodes are shared, too.
         let parts = contiguous(&order, late.as_deref(), |node| loads[node as usize] + 1, threads);

@@ -5,6 +5,7 @@
 //! neighbours follow each other, each of the odd side soon behind the last one that sends to it, and two windows are run in one sweep. What waits for nodes of other threads comes behind all that.
 
 use crate::model::{Model, NodeIndex};
+use netloom_units::narrow;
 
 /// After so many nodes of the even side those of the odd side follow that can: nodes of one kind after each other have their code in the cache, and what hundreds of them send still is, too.
 const SWEPT: u32 = 128;
@@ -28,7 +29,7 @@ impl Sequence {
     ) -> Self {
         let all: Vec<u32> = match order {
             Some(order) => order.iter().filter_map(|&id| local(id)).collect(),
-            None => (0..ids.len() as u32).collect(),
+            None => (0..narrow::<u32>(ids.len())).collect(),
         };
         let Some(sides) = sides else { return Sequence { nodes: all, early: 0 } };
         let (odd, even): (Vec<u32>, Vec<u32>) =
@@ -55,7 +56,7 @@ impl Sequence {
         behind.sort_by_key(|&(place, _)| place);
         let mut behind = behind.into_iter().peekable();
         let mut nodes = Vec::with_capacity(ids.len());
-        let last = (even.len() as u32).saturating_sub(1);
+        let last = narrow::<u32>(even.len()).saturating_sub(1);
         for (place, node) in (0..).zip(even) {
             nodes.push(node);
             if place % SWEPT == SWEPT - 1 || place == last {
@@ -65,7 +66,7 @@ impl Sequence {
                 );
             }
         }
-        let early = nodes.len() as u32;
+        let early = narrow::<u32>(nodes.len());
         nodes.append(&mut late);
         Sequence { nodes, early }
     }
@@ -115,6 +116,7 @@ impl Turns {
     }
 
     /// Takes all places before `end` out of a set.
+    #[expect(clippy::cast_possible_truncation, reason = "at most `end`, which has 32 bits")]
     pub(crate) fn remove_before(&mut self, set: usize, end: u32) {
         let Turns { bits, busy, words, busy_words, are_empty } = self;
         if are_empty[set] {
@@ -157,6 +159,7 @@ impl Turns {
 
     /// The next place on a walk through a set; `u32::MAX` if there is none.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "places have 32 bits")]
     pub(crate) fn next(&self, set: usize, walk: &mut Walk) -> u32 {
         if walk.left == 0 {
             self.go_on(set, walk);

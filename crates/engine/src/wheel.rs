@@ -237,6 +237,7 @@ impl<P: Copy + Default> Wheel<P> {
     }
 
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "the mask is that of a few slots")]
     fn slot(&self, window: u64) -> usize {
         (window & self.mask) as usize
     }

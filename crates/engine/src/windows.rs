@@ -42,6 +42,7 @@ impl Windows {
 
     /// Which side's window this is; 0 if there are no sides.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "0 or 1")]
     pub(crate) fn side(self, window: u64) -> usize {
         (window & (self.step() - 1)) as usize
     }

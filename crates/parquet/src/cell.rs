@@ -35,9 +35,15 @@ macro_rules! integers {
                 fn meaning() -> Option<LogicalType> {
                     Some(LogicalType::integer($bits, $signed))
                 }
+                #[allow(clippy::cast_possible_wrap, reason = "the same bits, as the format says")]
                 fn store(self) -> $Bits {
                     self as $Bits
                 }
+                #[allow(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "the bits as they were stored; a file from elsewhere may hold more than its type says"
+                )]
                 fn load(stored: &$Bits) -> Result<Self, Error> {
                     Ok(*stored as $Value)
                 }

@@ -22,6 +22,11 @@
 //! assert_eq!(groups, [[None, Some(7)]]);
 //! ```
 
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
+
 mod cell;
 mod error;
 mod reader;

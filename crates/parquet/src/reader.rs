@@ -106,6 +106,10 @@ impl RowGroup<'_> {
     ///
     /// # Errors
     /// If there is no such column, it has another type, or a value is missing or negative.
+    #[expect(
+        clippy::cast_sign_loss,
+        reason = "unsigned integers are stored in the bits of signed ones; what is signed and negative is refused"
+    )]
     pub fn integers(&self, name: &str) -> Result<Vec<u64>, Error> {
         let (index, column) = self.find(name)?;
         let signed = match (column.logical_type_ref(), column.converted_type()) {

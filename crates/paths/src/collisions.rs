@@ -1,5 +1,6 @@
 //! How many flows share a router pair, and how many share a link (FatPaths sec. IV-A, Fig. 4).
 
+use netloom_units::narrow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use netloom_topology::RouterGraph;
@@ -21,8 +22,8 @@ impl CollisionHistogram {
         let per_pair = flows_per_pair(flows);
         let mut pairs = vec![ends * ends.saturating_sub(1) - per_pair.len() as u64];
         for (_, count) in per_pair {
-            pairs.resize(pairs.len().max(count as usize + 1), 0);
-            pairs[count as usize] += 1;
+            pairs.resize(pairs.len().max(narrow::<usize>(count) + 1), 0);
+            pairs[narrow::<usize>(count)] += 1;
         }
         CollisionHistogram { pairs }
     }

@@ -1,6 +1,7 @@
 //! Counting walks by matrix products (FatPaths App. B).
 
 use netloom_topology::RouterGraph;
+use netloom_units::narrow;
 use rayon::prelude::*;
 
 /// Numbers of walks between all pairs of routers, as powers of the adjacency matrix.
@@ -31,7 +32,8 @@ impl WalkCounts {
         counts.par_chunks_mut(self.routers.max(1)).enumerate().for_each(|(source, row)| {
             let before = &self.counts[source * self.routers..][..self.routers];
             for (target, count) in row.iter_mut().enumerate() {
-                let arriving = graph.neighbours(target as u32).iter().map(|&via| before[via as usize]);
+                let arriving =
+                    graph.neighbours(narrow::<u32>(target)).iter().map(|&via| before[via as usize]);
                 *count = arriving.fold(0, u64::saturating_add);
             }
         });
@@ -59,7 +61,7 @@ pub fn first_hops(graph: &RouterGraph, source: u32, length: u32) -> Vec<Vec<u32>
         return sets;
     }
     for (position, &neighbour) in graph.neighbours(source).iter().enumerate() {
-        sets[neighbour as usize].push(position as u32);
+        sets[neighbour as usize].push(narrow::<u32>(position));
     }
     for _ in 1..length {
         let next = (0..graph.routers()).map(|target| {

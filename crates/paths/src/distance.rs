@@ -2,6 +2,7 @@
 
 use netloom_topology::RouterGraph;
 pub use netloom_topology::{UNREACHABLE, distances_from};
+use netloom_units::narrow;
 use rayon::prelude::*;
 
 /// Hop distances from one router and the number of minimal paths to every router, parallel links counted apart.
@@ -74,7 +75,7 @@ impl DistanceDistribution {
 
     /// The longest minimal path in hops.
     pub fn diameter(&self) -> u16 {
-        self.pairs.len().saturating_sub(1) as u16
+        narrow::<u16>(self.pairs.len().saturating_sub(1))
     }
 
     /// Mean length of minimal paths in hops, over connected pairs; 0 if there are none.

@@ -1,5 +1,7 @@
 //! Maximum flow with integer capacities (Dinic's algorithm), the workhorse behind exact cuts and edge connectivity.
 
+use netloom_units::narrow;
+
 /// A directed flow network whose arcs come in opposite pairs: arc `a` and its reverse `a ^ 1`.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowNetwork {
@@ -35,7 +37,7 @@ impl FlowNetwork {
     pub(crate) fn add(&mut self, from: u32, to: u32, forth: u32, back: u32) {
         for (tail, head, capacity) in [(from, to, forth), (to, from, back)] {
             self.next.push(self.first[tail as usize]);
-            self.first[tail as usize] = self.head.len() as u32;
+            self.first[tail as usize] = narrow::<u32>(self.head.len());
             self.head.push(head);
             self.residual.push(capacity);
             self.capacity.push(capacity);

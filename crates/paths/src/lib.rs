@@ -24,6 +24,11 @@
 //! assert_eq!(length_bounded_cut(&ring, &[0], &[2], 3), Some(2));
 //! ```
 
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
+
 pub mod collisions;
 pub mod columns;
 pub mod connectivity;

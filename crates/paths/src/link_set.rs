@@ -1,6 +1,7 @@
 //! A subset of the links of a network.
 
 use netloom_topology::RouterGraph;
+use netloom_units::narrow;
 
 /// A set of edges of a router graph: the links that a layer may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +20,7 @@ impl LinkSet {
     /// All links of a graph.
     pub fn full(graph: &RouterGraph) -> Self {
         let mut set = LinkSet::empty(graph);
-        (0..graph.edges().len() as u32).for_each(|edge| set.insert(edge));
+        (0..narrow::<u32>(graph.edges().len())).for_each(|edge| set.insert(edge));
         set
     }
 
@@ -64,7 +65,7 @@ impl LinkSet {
 
     /// Edges in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.edges as u32).filter(|&edge| self.contains(edge))
+        (0..narrow::<u32>(self.edges)).filter(|&edge| self.contains(edge))
     }
 
     /// Whether the links of the set join all routers.

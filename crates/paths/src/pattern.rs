@@ -1,6 +1,6 @@
 //! Which host sends to which: the fixed patterns of FatPaths sec. II-C and VII.
 
-use netloom_units::random::Analysis;
+use netloom_units::{narrow, random::Analysis};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
@@ -113,13 +113,14 @@ impl Pattern {
     }
 
     /// Pairs of different hosts, given the router of each host.
+    #[expect(clippy::cast_possible_truncation, reason = "at most 32 bits: hosts have numbers of 32")]
     fn host_flows(&self, router_of: &[u32], rng: &mut Pcg64Mcg) -> Vec<(u32, u32)> {
-        let hosts = router_of.len() as u32;
+        let hosts = narrow::<u32>(router_of.len());
         if hosts < 2 {
             return Vec::new();
         }
         let shifted = |offset: u32| {
-            (0..hosts).map(move |s| (s, ((u64::from(s) + u64::from(offset)) % u64::from(hosts)) as u32))
+            (0..hosts).map(move |s| (s, narrow::<u32>((u64::from(s) + u64::from(offset)) % u64::from(hosts))))
         };
         let flows: Vec<(u32, u32)> = match self {
             Pattern::Permutation(config) => (0..config.count).flat_map(|_| derangement(hosts, rng)).collect(),
@@ -144,7 +145,7 @@ impl Pattern {
                     .chunk_by(|a, b| a == b)
                     .scan(0, |first, group| {
                         let start = *first;
-                        *first += group.len() as u32;
+                        *first += narrow::<u32>(group.len());
                         Some(start..*first)
                     })
                     .collect();
@@ -167,7 +168,7 @@ fn derangement(hosts: u32, rng: &mut Pcg64Mcg) -> Vec<(u32, u32)> {
     let mut to: Vec<u32> = (0..hosts).collect();
     to.shuffle(rng);
     for s in 0..hosts as usize {
-        if to[s] == s as u32 {
+        if to[s] == narrow::<u32>(s) {
             to.swap(s, (s + 1) % hosts as usize);
         }
     }

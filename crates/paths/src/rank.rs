@@ -10,6 +10,7 @@
 //! upper bound of the number of disjoint bounded paths and equals it for small limits only: a cross-check, not the truth.
 
 use netloom_topology::RouterGraph;
+use netloom_units::narrow;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -21,6 +22,10 @@ fn add(a: u64, b: u64) -> u64 {
     if sum >= PRIME { sum - PRIME } else { sum }
 }
 
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the lower 61 bits, and the upper ones of a product of two numbers below 2⁶¹"
+)]
 fn multiply(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     add(product as u64 & PRIME, (product >> 61) as u64)
@@ -57,7 +62,7 @@ fn rank(mut rows: Vec<Vec<u64>>) -> u32 {
         }
         rank += 1;
     }
-    rank as u32
+    narrow::<u32>(rank)
 }
 
 /// The state of the edge version (eq. 12) for one source: a vector per directed edge after a number of hops.

@@ -1,6 +1,6 @@
 //! The whole path-diversity report of one network.
 
-use netloom_units::Invalid;
+use netloom_units::{Invalid, narrow};
 use std::collections::BTreeMap;
 
 use netloom_topology::RouterGraph;
@@ -129,8 +129,8 @@ pub fn report(graph: &RouterGraph, config: &PathsConfig) -> Result<PathsReport, 
     let groups = quadruples(&ends, config.samples as usize, config.seed.wrapping_add(1));
     let mut report = PathsReport {
         routers: graph.routers(),
-        endpoints: ends.len() as u32,
-        radix: ends.iter().map(|&r| graph.neighbours(r).len() as u32).max().unwrap_or(0),
+        endpoints: narrow::<u32>(ends.len()),
+        radix: ends.iter().map(|&r| narrow::<u32>(graph.neighbours(r).len())).max().unwrap_or(0),
         hosts: (0..graph.routers()).map(|r| u64::from(graph.hosts(r))).sum(),
         links: graph.edges().len() as u64,
         total_network_load: total_network_load(graph, distances.mean()),
@@ -254,6 +254,11 @@ impl PathsReport {
 
     /// All tables by columns, for Parquet files and for printing: `network`, `distances`, `minimal_paths`,
     /// `diversity`. Counts of disjoint paths are given as fractions of k'.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a count, from 0 on; beyond 2⁶⁴ it saturates"
+    )]
     pub fn tables(&self) -> Vec<ReportTable> {
         let radix = f64::from(self.radix);
         let network = [

@@ -94,6 +94,11 @@ impl Distribution {
 
     /// The value that a share `q` of all values does not exceed (nearest rank), with the interval between the order
     /// statistics that a binomial rank makes likely; NaN without values.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "from 1 on; saturates, and is cut to the number of values"
+    )]
     pub fn quantile(&self, q: f64) -> Estimate {
         let n = self.sorted.len() as f64;
         let at = |rank: f64| {

@@ -79,6 +79,7 @@ pub struct ReceiverHalf {
 
 impl SenderHalf {
     /// The record of the flow, without what its receiver knows.
+    #[expect(clippy::cast_possible_truncation, reason = "groups have numbers of 16 bits: Mix::lay")]
     pub fn record(self) -> FlowRecord {
         let SenderHalf { src, dst, flow, group, class, stream, bytes, start, sender_fct, idle_fct, .. } =
             self;
@@ -199,6 +200,7 @@ pub struct Passage {
 
 impl WindowHalf {
     /// The record, of a flow of that kind of traffic.
+    #[expect(clippy::cast_possible_truncation, reason = "at most 1,000 windows: Measure::check_windows")]
     pub fn record(self, group: u16) -> WindowRecord {
         let WindowHalf { src, dst, flow, window, bytes } = self;
         WindowRecord { window: window as u16, src, dst, flow, group, bytes }

@@ -40,6 +40,11 @@
 //! assert_eq!(outcome.summary.slowdown.unwrap().p99, 3.0);
 //! ```
 
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
+
 mod breakdown;
 mod channel_tally;
 mod estimate;

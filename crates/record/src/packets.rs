@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use netloom_units::{Histogram, Time};
+use netloom_units::{Histogram, Time, narrow};
 use serde::{Deserialize, Serialize};
 
 use crate::halves::PacketHalf;
@@ -54,6 +54,7 @@ impl PacketStatistics {
     }
 
     /// All of it as rows of a flow.
+    #[expect(clippy::cast_possible_truncation, reason = "the two words of a number")]
     pub fn halves(&self, src: u32, flow: u32) -> impl Iterator<Item = PacketHalf> + '_ {
         let counts = |quantity: Quantity, counts| (quantity as u8, counts);
         let latencies = self.latencies.counts().map(|(bin, packets)| (u32::from(bin), packets));
@@ -69,6 +70,10 @@ impl PacketStatistics {
     }
 
     /// Adds a row of a flow.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a bin of latencies, which has 16 bits, as it was written"
+    )]
     pub fn add_half(&mut self, row: &PacketHalf) {
         let &PacketHalf { quantity, place, value, .. } = row;
         match quantity {
@@ -101,7 +106,7 @@ impl PacketStatistics {
     }
 
     fn most_hops(&self) -> u32 {
-        self.hops.iter().rposition(|&packets| packets > 0).unwrap_or(0) as u32
+        narrow::<u32>(self.hops.iter().rposition(|&packets| packets > 0).unwrap_or(0))
     }
 
     /// The histogram as rows, for a kind and a class of traffic.

@@ -104,6 +104,11 @@ struct Percentile {
 
 impl Percentile {
     /// That of so many values.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "from 0 to `count`, as percentages are from 0 to 100"
+    )]
     fn new(count: u64, percent: f64) -> Self {
         let position = count.saturating_sub(1) as f64 * (percent / 100.0);
         Percentile { below: position.floor() as u64, share: position - position.floor(), value: 0.0 }

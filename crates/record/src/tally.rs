@@ -94,12 +94,17 @@ struct Counts {
 
 impl FlowTally {
     /// No flow yet.
+    ///
+    /// # Panics
+    /// If there are more bins than 16 bits can number; scenarios have at most 1,000.
     pub(crate) fn new(options: &SummaryOptions) -> Self {
         let SummaryOptions { warm_up, size_bins } = options.clone();
+        assert!(size_bins.len() < usize::from(u16::MAX), "flow-size bins have numbers of 16 bits");
         FlowTally { counted: Counted { warm_up, size_bins, ..Counted::default() }, values: Values::default() }
     }
 
     /// Counts a flow.
+    #[expect(clippy::cast_possible_truncation, reason = "bins have numbers of 16 bits: FlowTally::new")]
     pub(crate) fn add(&mut self, flow: &FlowRecord) {
         let FlowTally { counted, values } = self;
         // A stream lasts, whenever it started.
@@ -174,6 +179,7 @@ impl Counted {
     }
 
     /// Completed flows by size; bins without any are left out.
+    #[expect(clippy::cast_possible_truncation, reason = "bins have numbers of 16 bits: FlowTally::new")]
     pub(crate) fn by_size(&self) -> Vec<SizeBin> {
         let ends = &self.size_bins;
         let summarise = |index: usize| {

@@ -80,6 +80,7 @@ impl Values {
     ///
     /// # Errors
     /// If they were too many, or could not be kept.
+    #[expect(clippy::cast_possible_truncation, reason = "the halves of a word")]
     pub(crate) fn finish(self) -> Result<Spreads, SeriesError> {
         let mut spreads = Spreads {
             fct: Spread::new(&self.completed),

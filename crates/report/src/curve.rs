@@ -36,6 +36,11 @@ impl Curve {
 }
 
 /// Ranks, from 0, that are evenly spread, and ever closer towards the tail.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "from 0 to `count`, as shares are from 0 to 1"
+)]
 fn ranks(count: usize) -> Vec<usize> {
     const EVEN: usize = 120;
     let at = |share: f64| (((count as f64 * share).ceil() as usize).max(1) - 1).min(count - 1);
@@ -52,6 +57,7 @@ fn ranks(count: usize) -> Vec<usize> {
 }
 
 /// Six digits: more than a chart or its table shows.
+#[expect(clippy::cast_possible_truncation, reason = "−324 to 308, as the number is finite and not zero")]
 pub(crate) fn round(number: f64) -> f64 {
     if number == 0.0 || !number.is_finite() {
         return number;

@@ -19,6 +19,11 @@
 //! assert!(svg.starts_with("<svg") && svg.contains("<title>s0</title>"));
 //! ```
 
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
+
 mod curve;
 mod differences;
 mod folders;

@@ -3,7 +3,7 @@
 use netloom_record::{ChannelRecord, Totals};
 use netloom_scenario::{Node, Scenario, Source, build_network};
 use netloom_topology::{Network, NetworkBuilder};
-use netloom_units::Time;
+use netloom_units::{Time, narrow};
 use serde::Serialize;
 
 use crate::curve::round;
@@ -99,6 +99,11 @@ impl LinkSums {
     }
 
     /// Means over the runs.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "about 0 to 1,000; saturates"
+    )]
     pub(crate) fn link_use(&self) -> LinkUse {
         let runs = f64::from(self.runs.max(1));
         let mut order: Vec<usize> = (0..self.channels.len()).collect();
@@ -154,7 +159,7 @@ pub(crate) fn map(scenario: &str, channels: &[ChannelRecord]) -> Option<Map> {
     }
     let links = network.links().iter().enumerate().filter_map(|(number, link)| {
         let (a, b) = (places[link.a as usize], places[link.b as usize]);
-        (a != usize::MAX && b != usize::MAX).then_some((a, b, link.tier, 2 * number as u32))
+        (a != usize::MAX && b != usize::MAX).then_some((a, b, link.tier, 2 * narrow::<u32>(number)))
     });
     Some(Map {
         name: network.name().to_owned(),
@@ -177,7 +182,7 @@ fn network_of(scenario: &str) -> Option<Network> {
 fn is_that(network: &Network, channels: &[ChannelRecord]) -> bool {
     network.channels() as usize == channels.len()
         && channels.iter().enumerate().all(|(number, record)| {
-            let channel = network.channel(number as u32);
+            let channel = network.channel(narrow::<u32>(number));
             *network.node_name(channel.from) == *record.from && *network.node_name(channel.to) == *record.to
         })
 }

@@ -18,6 +18,11 @@
 //! flowcut.check().unwrap();
 //! ```
 
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
+
 pub mod cost;
 mod decider;
 mod forwarding;

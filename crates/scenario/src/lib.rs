@@ -18,6 +18,11 @@
 //! assert!(problems.contains("did you mean `gap`?"));
 //! ```
 
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
+
 mod document;
 mod driven;
 mod load;

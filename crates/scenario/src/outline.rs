@@ -5,7 +5,7 @@ use netloom_record::{
     Series, Status, Summary, Window,
 };
 use netloom_topology::Network;
-use netloom_units::Time;
+use netloom_units::{Time, narrow};
 
 use crate::run::summary_options;
 use crate::scenario::Scenario;
@@ -37,7 +37,7 @@ pub(crate) fn outline(scenario: &Scenario, network: &Network, groups: &[String])
         ..ChannelRecord::default()
     };
     let window_channel = |window: u16| ChannelWindowRecord { window, ..ChannelWindowRecord::default() };
-    let classes = scenario.fabric.options.classes.len().max(1) as u8;
+    let classes = narrow::<u8>(scenario.fabric.options.classes.len().max(1));
     let mut records = Records {
         groups: groups.to_vec(),
         windows: measure
@@ -51,7 +51,7 @@ pub(crate) fn outline(scenario: &Scenario, network: &Network, groups: &[String])
             .map(|named| NamedChannel { name: named.name.clone(), channel: 0 })
             .collect(),
         flows: (1..)
-            .zip((0..groups.len() as u16).flat_map(|group| {
+            .zip((0..=u16::MAX).take(groups.len()).flat_map(|group| {
                 // Two of each.
                 sizes.iter().flat_map(move |&size| [(group, size); 2])
             }))
@@ -60,10 +60,11 @@ pub(crate) fn outline(scenario: &Scenario, network: &Network, groups: &[String])
         gaps: measure.gaps.then(Series::default),
         switch_gaps: measure.switch_gaps.then(Series::default),
         channels: (0..).zip(network.tiers()).map(channel).collect(),
-        packets: (0..if measure.packets { groups.len() as u16 } else { 0 })
+        packets: (0..=u16::MAX)
+            .take(if measure.packets { groups.len() } else { 0 })
             .flat_map(|group| (0..classes).map(move |class| ((group, class), packets())))
             .collect(),
-        window_channels: (0..measure.windows.len() as u16).map(window_channel).collect(),
+        window_channels: (0..narrow::<u16>(measure.windows.len())).map(window_channel).collect(),
         ..Records::default()
     };
     records.totals.simulated = Time(options.warm_up.0.saturating_add(1));

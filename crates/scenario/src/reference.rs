@@ -129,6 +129,11 @@ fn presets(
 }
 
 /// The published distributions of message sizes.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "positive, and less than the largest message"
+)]
 fn sizes() -> Chapter {
     let entry = |table: &Table| {
         let mean = Size::from(*table).mean(&PlanContext::new(0)).unwrap_or_default();

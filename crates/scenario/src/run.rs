@@ -14,7 +14,7 @@ use netloom_sim::{ChannelEnds, Cut, Fault, RunProgress, SimConfig, SimError, Sim
 use netloom_topology::{BuildContext, Network, NetworkError, NodeId};
 use netloom_transport::Congestion;
 use netloom_units::memory::{self, TooLarge};
-use netloom_units::{Bytes, Invalid, Time};
+use netloom_units::{Invalid, Time, narrow};
 use netloom_workload::{Plan, PlanContext, WorkloadError};
 
 use crate::document::Node;
@@ -153,7 +153,7 @@ fn lay(scenario: &Scenario, document: &Node) -> Result<Laid, Problems> {
     check_memory(scenario, &network, document)?;
     let rails = scenario.servers.as_ref().map(|servers| servers.lay(&network, scenario.seed)).transpose();
     let rails = rails.map_err(|invalid| invalid_problem(&invalid, "servers", document))?;
-    let largest_message = largest_message(scenario);
+    let largest_message = scenario.transport.largest_message();
     let (rails, until) = (rails.map(Arc::new), scenario.measure.until);
     let context = PlanContext { largest_message, until, rails, ..PlanContext::new(scenario.seed) };
     let plan =
@@ -189,12 +189,6 @@ fn lay(scenario: &Scenario, document: &Node) -> Result<Laid, Problems> {
 fn cut_between(network: &Network, (a, b): (NodeId, NodeId)) -> Fault {
     let ends = ChannelEnds { from: network.node_name(a), to: network.node_name(b), parallel: 0 };
     Fault::Cut(Cut { channels: vec![ends], ..Default::default() })
-}
-
-/// The largest message whose packets have numbers of their own, of 32 bits.
-fn largest_message(scenario: &Scenario) -> Bytes {
-    let options = &scenario.transport.options;
-    Bytes(options.mtu.0.saturating_mul(u64::from(u32::MAX - u32::from(options.handshake))))
 }
 
 /// Refuses what surely does not fit into memory, before the nodes are made. The terms are the large ones of a run, a little below
@@ -330,7 +324,7 @@ fn simulate_streamed(
     let summary = Summary::of(counted.tally, &finished.records, status)?;
     let summary = warned(scenario, warnings, switches, summary, &finished.records);
     let hops = finished.records.totals.packet_hops;
-    let performance = Performance::new(env!("CARGO_PKG_VERSION"), threads as u32, wall_s, hops);
+    let performance = Performance::new(env!("CARGO_PKG_VERSION"), narrow::<u32>(threads), wall_s, hops);
     Ok((Ran { summary, performance }, finished.records))
 }
 
@@ -422,7 +416,7 @@ fn sim_problem(error: &SimError, document: &Node) -> Problem {
         SimError::Fault(error) => invalid_problem(error, "faults", document),
         SimError::Measure(error) => invalid_problem(error, "measure", document),
         SimError::Unreachable(reason) => located(document, "faults", "", reason),
-        SimError::TooFar(reason) => located(document, "topology", "", reason),
+        SimError::TooFar(reason) | SimError::TooLarge(reason) => located(document, "topology", "", reason),
     }
 }
 

@@ -11,7 +11,7 @@ use netloom_record::{SeriesWriter, SwitchHalf};
 use netloom_routing::selector::conga::Counts;
 use netloom_routing::{Decided, Decider, Decisions, FlowKey, Placement, channels};
 use netloom_topology::{ChannelId, Network, NodeId, PortId};
-use netloom_units::{Invalid, Rate, Time, random};
+use netloom_units::{Invalid, Rate, Time, narrow, random};
 use netloom_workload::HostWork;
 
 use crate::fault::Faults;
@@ -40,7 +40,7 @@ impl Blueprint {
         let mut port_of = vec![0; network.links().len() * 2];
         for node in 0..network.nodes() {
             for (port, &channel) in network.ports(node).iter().enumerate() {
-                port_of[channel as usize] = port as PortId;
+                port_of[channel as usize] = narrow::<PortId>(port);
             }
         }
         let fastest = (network.hosts()..network.nodes()).map(|switch| {

@@ -11,7 +11,7 @@ use netloom_record::{
     join_parts,
 };
 use netloom_routing::{Decisions, FlowKey, Placement};
-use netloom_units::Time;
+use netloom_units::{Time, narrow};
 use rustc_hash::FxHashMap;
 
 use crate::halves::{Known, join};
@@ -473,7 +473,7 @@ fn check_losses(world: &World, nodes: &[Node]) -> Result<(), RunError> {
         return Ok(());
     }
     for ports in nodes.iter().filter_map(Node::ports) {
-        for port in 0..ports.len() as u16 {
+        for port in 0..narrow::<u16>(ports.len()) {
             let packets = ports.stats_of(port, Time::ZERO).drops;
             if packets > 0 {
                 let channel = channel_name(&world.network, ports.channel(port) ^ 1);
@@ -499,14 +499,14 @@ fn check_credits(world: &World, nodes: &[Node], until: Time) -> Result<(), RunEr
                 *held.entry(account).or_default() += u64::from(packet.size);
             }
         }
-        for port in 0..ports.len() as u16 {
+        for port in 0..narrow::<u16>(ports.len()) {
             for lane in 0..world.rules.data_lanes() {
                 *held.entry((ports.channel(port) ^ 1, lane)).or_default() += ports.owed(port, lane);
             }
         }
     }
     for ports in nodes.iter().filter_map(Node::ports) {
-        for port in 0..ports.len() as u16 {
+        for port in 0..narrow::<u16>(ports.len()) {
             for lane in 0..world.rules.data_lanes() {
                 let channel = ports.channel(port);
                 let held = held.get(&(channel, lane)).copied().unwrap_or(0);
@@ -588,7 +588,7 @@ fn hand_on_channels(world: &World, nodes: &[Node], totals: &Totals, sink: &mut d
     // The ports and numbers of a link's two channels. What nothing has reached has no ports, and has done nothing.
     let channels = |link: usize| {
         let ends = links.get(link).map(|ends| [ends.a, ends.b]).into_iter().flatten();
-        ends.map(|node| nodes[node as usize].ports()).zip(2 * link as u32..)
+        ends.map(|node| nodes[node as usize].ports()).zip(2 * narrow::<u32>(link)..)
     };
     let mut sent = 0;
     for (number, link) in links.iter().enumerate() {

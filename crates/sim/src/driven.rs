@@ -118,7 +118,8 @@ impl Driven {
     /// Starts a flow.
     ///
     /// # Errors
-    /// If there is no such host or class, a host would send to itself or nothing, or the time has passed.
+    /// If there is no such host or class, a host would send to itself or nothing, or more than the transport can number packet by packet, the time has
+    /// passed, or 2³² − 1 flows have been started.
     pub fn start(&mut self, order: Order) -> Result<Ticket, Invalid> {
         let Order { src, dst, bytes, at, class } = order;
         let (hosts, classes) = (self.hosts(), self.world.fabric.classes());
@@ -127,10 +128,14 @@ impl Driven {
         }
         Invalid::unless(src != dst, "dst", "another host than src", dst)?;
         Invalid::unless(bytes > Bytes(0), "size", "at least 1 byte", "0")?;
+        let most = self.world.transport.largest_message();
+        let expected = format!("at most {most}, whose packets the transport can number");
+        Invalid::unless(bytes <= most, "size", expected, bytes)?;
         let is_class = usize::from(class) < classes;
         Invalid::unless(is_class, "traffic_class", format!("a class from 0 to {}", classes - 1), class)?;
         Invalid::unless(at < END_OF_TIME, "at", format!("a time before {END_OF_TIME}"), at)?;
         Invalid::unless(at >= self.now, "at", format!("{} or later", self.now), at)?;
+        Invalid::unless(self.orders < u32::MAX, "flows", format!("at most {} of a run", u32::MAX), "more")?;
         let ticket = Ticket(self.orders);
         self.orders += 1;
         let node = self.world.servers.as_ref().map_or(src, |servers| servers.rails.nic(src, 0));

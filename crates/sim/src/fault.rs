@@ -6,7 +6,7 @@ use netloom_routing::{RouteTable, Routing};
 use netloom_topology::{ChannelId, LinkId, Network, NodeId, PortId};
 use netloom_transport::Transport;
 use netloom_units::random;
-use netloom_units::{Invalid, Rate, Time, kinds};
+use netloom_units::{Invalid, Rate, Time, kinds, narrow};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -422,6 +422,11 @@ impl Faults {
 }
 
 /// A spell in which each packet is lost with a probability.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "from 0 to 2³²; saturates, as said above"
+)]
 fn lossy_spell(from: Time, until: Option<Time>, probability: f64) -> LossySpell {
     LossySpell {
         from,
@@ -510,6 +515,11 @@ impl Choice<'_> {
     }
 }
 
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "from 0 to the number of links, as the share is from 0 to 1"
+)]
 fn choose_links(
     network: &Network,
     seed: u64,
@@ -531,7 +541,7 @@ fn choose_links(
         }
     };
     let mut pool: Vec<LinkId> =
-        (0..network.links().len() as LinkId).filter(|&link| is_wanted(link)).collect();
+        (0..narrow::<LinkId>(network.links().len())).filter(|&link| is_wanted(link)).collect();
     let count = match (count, share) {
         (Some(count), None) => count as usize,
         (None, Some(share)) if (0.0..=1.0).contains(&share) => (share * pool.len() as f64).ceil() as usize,
@@ -547,8 +557,8 @@ fn choose_links(
     let mut random = random::Node::Faults.stream(seed, index as u64);
     // The first `count` places of a Fisher-Yates shuffle.
     for place in 0..count {
-        let other =
-            place + ((u128::from(random_u64(&mut random)) * (pool.len() - place) as u128) >> 64) as usize;
+        let other = place
+            + narrow::<usize>((u128::from(random_u64(&mut random)) * (pool.len() - place) as u128) >> 64);
         pool.swap(place, other);
     }
     pool.truncate(count);

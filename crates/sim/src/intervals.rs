@@ -68,6 +68,7 @@ impl Bins {
 
 impl Counts {
     #[cold]
+    #[expect(clippy::cast_possible_truncation, reason = "saturates, as documented")]
     fn add_long(&mut self, gap: Time, base_rtt: Time) {
         let rtts = (gap.0 / base_rtt.0.max(1)).min(u64::from(u32::MAX)) as u32;
         let at = self.long.binary_search_by_key(&rtts, |&(rtts, _)| rtts).unwrap_or_else(|at| {

@@ -18,6 +18,11 @@
 //! assert!(outcome.records.flows.iter().all(|flow| flow.fct.is_some()));
 //! ```
 
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
+
 mod blueprint;
 mod calculations;
 mod channel;

@@ -2,7 +2,7 @@
 
 use netloom_routing::RouteTable;
 use netloom_topology::{Channel, ChannelId, HostId, Network, PortId};
-use netloom_units::{Bytes, Rate, Time};
+use netloom_units::{Bytes, Rate, Time, narrow};
 use rand::seq::SliceRandom;
 use rand::{Rng, RngExt};
 use rustc_hash::FxHashSet;
@@ -14,7 +14,7 @@ pub(crate) fn labels(network: &Network, table: &RouteTable, src: HostId, dst: Ho
     let (mut labels, mut here) = (1u32, network.edge_switch(src));
     while !network.is_host(here) {
         let ports = table.candidates(here, dst).ports;
-        labels = labels.saturating_mul(ports.len() as u32);
+        labels = labels.saturating_mul(narrow::<u32>(ports.len()));
         here = network.channel(network.ports(here)[usize::from(ports[0])]).to;
     }
     labels
@@ -56,7 +56,7 @@ fn labels_below(network: &Network, table: &RouteTable, (src, dst): (HostId, Host
         let (ports, level) = (table.candidates(here, dst).ports, network.level(here));
         let Some(&first) = ports.first() else { return 1 };
         if ports.len() > 1 {
-            let digits = network.up_stride(level).max(1).saturating_mul(ports.len() as u32);
+            let digits = network.up_stride(level).max(1).saturating_mul(narrow::<u32>(ports.len()));
             // Another switch of the level may have lost fewer links than this one.
             below = below.max(digits).max(network.up_stride(level + 1));
         }

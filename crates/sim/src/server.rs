@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use netloom_engine::{NodeIndex, Scheduler};
 use netloom_routing::FlowKey;
 use netloom_topology::HostId;
-use netloom_units::{Bytes, Time};
+use netloom_units::{Bytes, Time, narrow};
 use netloom_workload::{Action, HostWork, Message as Job, Rails, Spread};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -293,7 +293,7 @@ impl Server {
             Message::Start => self.start_messages(world, now, engine),
             Message::Wake => self.end_calculation(world, now, engine),
             Message::Order { dst, bytes, ticket, class } => {
-                let number = self.number();
+                let number = self.number(world);
                 let job = Job { class: *class, ..Job::new(*dst, *bytes, now) };
                 let parts = self.begin(world, now, job, number, engine);
                 self.heard.push(Heard::Started { ticket: *ticket, flow: number, parts });
@@ -323,9 +323,8 @@ impl Server {
         }
     }
 
-    fn number(&mut self) -> u32 {
-        self.next_message += 1;
-        self.next_message - 1
+    fn number(&mut self, world: &World) -> u32 {
+        world.numbering.next(&mut self.next_message, || format!("server {}", self.number))
     }
 
     fn start_messages(&mut self, world: &World, now: Time, engine: &mut dyn Engine) {
@@ -340,7 +339,7 @@ impl Server {
             if job.stream {
                 self.feed(world, now, job, engine);
             } else {
-                let number = self.number();
+                let number = self.number(world);
                 self.begin(world, now, job, number, engine);
             }
             self.upcoming = self.work.next_timed();
@@ -351,7 +350,7 @@ impl Server {
     fn begin(&mut self, world: &World, now: Time, job: Job, number: u32, engine: &mut dyn Engine) -> u32 {
         let servers = world.servers();
         let parts = self.spread(world, &job, number);
-        let count = parts.len() as u32;
+        let count = narrow::<u32>(parts.len());
         let is_of_program = number < FIRST_OWN && self.work.is_program();
         if is_of_program && servers.rails.spread() == Spread::Stripe && count < servers.rails.nics() {
             servers.note(job.dst, (self.number, number), count);
@@ -375,7 +374,7 @@ impl Server {
         for (rail, bytes) in parts {
             let Job { group, class, .. } = job;
             let is_new = self.streams.insert((rail, job.dst, group, class));
-            let number = if is_new { self.number() } else { 0 };
+            let number = if is_new { self.number(world) } else { 0 };
             let dst = world.servers().rails.nic(job.dst, rail);
             let part = Message::Part { dst, bytes, number, group, class, is_stream: true };
             self.at_nic(world, rail, now, &part, engine);
@@ -392,7 +391,7 @@ impl Server {
                 let rail = |part: u32| (self.turn + part) % nics;
                 let parts = rails.stripe(job.bytes, world.transport.options.mtu);
                 let parts: Vec<_> = (0..).zip(parts).map(|(part, bytes)| (rail(part), bytes)).collect();
-                self.turn = rail(parts.len() as u32);
+                self.turn = rail(narrow::<u32>(parts.len()));
                 parts
             }
             Spread::RoundRobin => {
@@ -424,7 +423,7 @@ impl Server {
         if self.work.is_program() && number < FIRST_OWN {
             self.follow_program(world, now, |work, actions| work.on_sent(now, number, actions), engine);
         } else if let Some(job) = self.work.next_closed(now, group) {
-            let number = self.number();
+            let number = self.number(world);
             self.begin(world, now, job, number, engine);
         }
     }

@@ -12,7 +12,7 @@ use netloom_fabric::{Fabric, FlowControl, Rules, Telemetry};
 use netloom_record::{NamedChannel, Records, Sink};
 use netloom_routing::{Forwarding, ForwardingError, Layers};
 use netloom_topology::{Network, NodeId};
-use netloom_units::{Bytes, Time};
+use netloom_units::{Bytes, Time, narrow};
 use netloom_units::{Invalid, random};
 use netloom_workload::{HostWork, Plan};
 use rand::Rng;
@@ -59,6 +59,9 @@ pub enum SimError {
     /// Routes may be longer than packets can count.
     #[error("topology: {0}")]
     TooFar(String),
+    /// There are more channels than messages can say that they came by.
+    #[error("topology: {0}")]
+    TooLarge(String),
     /// What to measure makes no sense.
     #[error("measure.{0}")]
     Measure(Invalid),
@@ -337,7 +340,7 @@ impl Simulation {
         });
         let is_sampled = interval.is_some() || has_windows;
         let ports: Vec<_> =
-            ports.filter(|_| is_sampled).map(|(port, &channel)| (port as u16, channel)).collect();
+            ports.filter(|_| is_sampled).map(|(port, &channel)| (narrow::<u16>(port), channel)).collect();
         let windows = if has_windows { windows.as_slice() } else { &[] };
         let series = self.world.watch.series.clone();
         let is_needed = !ports.is_empty() || tracer.is_some();

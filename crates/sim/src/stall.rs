@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use netloom_fabric::Ports;
 use netloom_topology::{ChannelId, Network};
-use netloom_units::Time;
+use netloom_units::{Time, narrow};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::model::{Node, World};
@@ -66,7 +66,7 @@ pub(crate) fn find_deadlock(world: &World, nodes: &[Node]) -> Option<Vec<String>
     // Per lane: the lanes in which the packets wait that hold its input buffer.
     let mut held_by: FxHashMap<Lane, Vec<Lane>> = FxHashMap::default();
     for ports in nodes.iter().filter_map(Node::ports) {
-        for port in 0..ports.len() as u16 {
+        for port in 0..narrow::<u16>(ports.len()) {
             for lane in (0..world.rules.data_lanes()).filter(|&lane| !ports.is_open(port, lane)) {
                 stopped.insert((ports.channel(port), lane));
             }

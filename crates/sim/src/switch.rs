@@ -452,6 +452,7 @@ impl Switch {
     /// goes first where both take the same port.
     #[expect(clippy::too_many_arguments, reason = "the parts of one notification")]
     #[inline(never)]
+    #[expect(clippy::cast_possible_truncation, reason = "Qcn::check bounds notifications by 65,535 bytes")]
     fn notify(
         &mut self,
         world: &World,
@@ -487,6 +488,7 @@ impl Switch {
     }
 
     /// Notes what a congestion notification says about the way to its destination through a port.
+    #[expect(clippy::cast_possible_truncation, reason = "has been written from a byte")]
     fn learn(&mut self, world: &World, now: Time, notification: &Packet, port: PortId, is_local: bool) {
         let destination = notification.src;
         let table = world.epochs.forwarding(self.epoch, &world.forwarding).table();
@@ -698,6 +700,7 @@ fn is_edge_of(world: &World, id: u32, host: u32) -> bool {
 
 /// What routing reads of a packet.
 #[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "Transport::check bounds packets by 65,535 bytes")]
 fn header(world: &World, packet: &Packet) -> Header {
     let (carries, payload) = match packet.kind {
         PacketKind::Data => (Carries::Data, u32::from(packet.size) - world.transport.options.header.0 as u32),

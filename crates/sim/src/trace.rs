@@ -2,8 +2,8 @@
 
 use netloom_routing::{Carries, Decider, Header, Tag, View};
 use netloom_topology::{HostId, Network, NodeId, PortId};
-use netloom_units::Time;
 use netloom_units::random;
+use netloom_units::{Time, narrow};
 
 use crate::simulation::Simulation;
 
@@ -38,7 +38,8 @@ impl Simulation {
     pub fn trace(&self, src: HostId, dst: HostId, flow: u32, tag: u32) -> Trace {
         let world = &self.world;
         let (network, forwarding) = (&world.network, &world.forwarding);
-        let (bytes, payload) = (world.transport.packet_size().0 as u32, world.transport.options.mtu.0 as u32);
+        let (bytes, payload) =
+            (narrow::<u32>(world.transport.packet_size().0), narrow::<u32>(world.transport.options.mtu.0));
         let (tag, carries) = (Tag::from_bits(tag), Carries::Data);
         let mut header = Header { src, dst, flow, tag, bytes, payload, hops: 1, carries };
         let mut here = network.edge_switch(src);

@@ -115,6 +115,24 @@ fn data_of_the_other_way_tell_without_any_ack() {
 }
 
 #[test]
+fn labels_tell_all_paths_between_two_leaves_apart_or_it_is_refused() {
+    // Of 10 bits, one label says that there is none.
+    for (spines, fits) in [(1023, true), (1024, false)] {
+        let network = leaf_spine(2, spines, 1);
+        let plan = permutation(1, &network, 1);
+        let config = conga(Time::from_us(500), Conga { capped: false, ..Conga::default() });
+        match Simulation::new(network, config, plan) {
+            Ok(_) => assert!(fits),
+            Err(SimError::Routing(error)) => {
+                assert!(!fits && error.field == "selector", "{error}");
+                assert!(error.expected.starts_with("another one where more than 1023 paths"), "{error}");
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
 fn it_needs_leaf_switches_first_switches_and_runs_that_labels_can_keep_to() {
     let network = build(Topology::SlimFly(SlimFly { q: Some(5), ..SlimFly::default() }));
     let plan = permutation(1, &network, 1);

@@ -149,5 +149,9 @@ fn orders_that_make_no_sense_are_refused() {
         "at: expected 5us or later, found 4us"
     );
     assert!(refused(&mut run, Order { class: 1, ..order }).starts_with("traffic_class: expected"));
+    // Its packets would have the numbers of a flow of one packet.
+    let mtu = scheme("ecmp").transport.options.mtu.0;
+    let refusal = refused(&mut run, Order { bytes: Bytes(mtu << 32 | 1), ..order });
+    assert!(refusal.starts_with("size: expected at most"), "{refusal}");
     assert!(run.start(order).is_ok());
 }

@@ -6,13 +6,13 @@ use common::*;
 use netloom_fabric::Queue;
 use netloom_fabric::queue::trimming::Trimming;
 use netloom_record::Records;
-use netloom_sim::{ChannelEnds, Cut, Degrade, Fault, Measure, SimConfig};
+use netloom_sim::{ChannelEnds, Cut, Degrade, Fault, Measure, SimConfig, SimError, Simulation};
 use netloom_topology::{Crossbar, FatTree, LeafSpine, Network, SlimFly, Topology};
 use netloom_transport::congestion::fixed_window::FixedWindow;
 use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
 use netloom_transport::{Congestion, Reliability, Transport, preset};
 use netloom_units::{Bytes, Rate, Time};
-use netloom_workload::{Bernoulli, Message, Pattern, Permutation, Plan, Traffic};
+use netloom_workload::{Bernoulli, Message, Pattern, Permutation, Plan, Poisson, Traffic};
 
 fn subflows(count: u32, mut transport: Transport) -> Transport {
     transport.options.subflows = count;
@@ -147,6 +147,23 @@ fn a_stream_goes_over_its_subflows_too() {
     assert_eq!(records.flows.len(), 2);
     for flow in &records.flows {
         assert!(flow.stream && flow.bytes > 100_000 && flow.delivered == flow.bytes, "{flow:?}");
+    }
+}
+
+#[test]
+fn more_messages_than_leave_bits_for_subflows_are_refused() {
+    for (count, fits) in [(8, true), (64, false)] {
+        let network = two_paths();
+        let messages_per_host = Some(1 << 26);
+        let pattern = Pattern::Poisson(Poisson { messages_per_host, ..Poisson::default() });
+        let plan = plan(pattern, &network, 1);
+        let transport = subflows(count, preset::find("mptcp").unwrap().transport());
+        let config = SimConfig { transport, ..scheme("k-shortest") };
+        match Simulation::new(network, config, plan) {
+            Ok(_) => assert!(fits, "{count} subflows"),
+            Err(SimError::Transport(error)) => assert!(!fits && error.field == "subflows", "{error}"),
+            Err(error) => panic!("{error}"),
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use crate::fnv::Fnv;
 ///
 /// # Errors
 /// A file that cannot be read.
+#[expect(clippy::cast_possible_truncation, reason = "the two words of a number")]
 pub(crate) fn fingerprint(work: &str, files: &[PathBuf], program: &str) -> Result<String, Problem> {
     let mut hash = Fnv::new();
     hash.add(program.as_bytes());

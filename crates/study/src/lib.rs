@@ -63,6 +63,11 @@
 //! assert_eq!(verdicts[0].holds, Some(true));
 //! ```
 
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
+
 mod analysis;
 mod cell;
 mod cells;

@@ -27,6 +27,11 @@
 //! assert!((report.throughput.value() - 1.25).abs() < 1e-6);
 //! ```
 
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
+
 pub mod arc_form;
 pub mod concurrent_flow;
 pub mod demand;

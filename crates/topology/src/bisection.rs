@@ -15,7 +15,7 @@
 //!
 //! *Upper bound.* Split at the median of that eigenvector, then improved by exchanges (Kernighan and Lin 1970).
 
-use netloom_units::Rate;
+use netloom_units::{Rate, narrow};
 
 use crate::network::Network;
 use crate::router_graph::RouterGraph;
@@ -37,13 +37,18 @@ pub struct Bisection {
 }
 
 /// Bounds the bisection bandwidth; `None` if fewer than two switches have hosts or the network is too large.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a lower and an upper bound; what is negative or no number bounds nothing, and becomes 0"
+)]
 pub(crate) fn bisection(network: &Network, graph: &RouterGraph) -> Option<Bisection> {
     let hosts: Vec<f64> = (0..graph.routers()).map(|router| f64::from(graph.hosts(router))).collect();
     if hosts.iter().filter(|&&h| h > 0.0).count() < 2 || graph.routers() > MOST_ROUTERS {
         return None;
     }
-    let rates =
-        (0..graph.edges().len()).map(|edge| network.links()[graph.link(edge as u32) as usize].rate.0 as f64);
+    let rates = (0..graph.edges().len())
+        .map(|edge| network.links()[graph.link(narrow::<u32>(edge)) as usize].rate.0 as f64);
     let laplacian = Laplacian::new(graph, rates.collect());
     let root: Vec<f64> = hosts.iter().map(|h| h.sqrt()).collect();
     let converged = std::cell::Cell::new(true);
@@ -193,7 +198,9 @@ impl<'a> Cut<'a> {
         self.side[router] = -self.side[router];
         self.gain[router] = -self.gain[router];
         let graph = self.laplacian.graph;
-        for (&other, &edge) in graph.neighbours(router as u32).iter().zip(graph.edge_ids(router as u32)) {
+        for (&other, &edge) in
+            graph.neighbours(narrow::<u32>(router)).iter().zip(graph.edge_ids(narrow::<u32>(router)))
+        {
             let change =
                 2.0 * self.side[router] * self.side[other as usize] * self.laplacian.rates[edge as usize];
             self.gain[other as usize] -= change;

@@ -6,6 +6,7 @@
 //! a fat tree stand in the most central racks, as many in each as a pod has; where there are no pods, racks hold
 //! ⌈√(2·switches)⌉ consecutive switches, which is what a rack of a Slim Fly of that size holds.
 
+use netloom_units::narrow;
 use serde::{Deserialize, Serialize};
 
 use crate::network::Network;
@@ -137,7 +138,7 @@ impl CostModel {
             electric_cables: electric,
             optical_cables: optical,
             watts,
-            racks: racks.cells.len() as u32,
+            racks: narrow::<u32>(racks.cells.len()),
             dollars,
             dollars_per_host: dollars / hosts,
             watts_per_host: watts / hosts,
@@ -154,11 +155,18 @@ struct Racks {
 }
 
 impl Racks {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below 2¹⁷")]
     fn place(network: &Network) -> Racks {
         let switches = network.switches();
         let pods: Vec<u32> = (network.hosts()..network.nodes()).map(|switch| network.pod(switch)).collect();
-        let pod_count = pods.iter().filter(|&&pod| pod != u32::MAX).max().map_or(0, |&pod| pod + 1);
-        let cores = pods.iter().filter(|&&pod| pod == u32::MAX).count() as u32;
+        // A file may number them as it likes.
+        let mut numbers: Vec<u32> = pods.iter().copied().filter(|&pod| pod != u32::MAX).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let pod_count = narrow::<u32>(numbers.len());
+        let pods: Vec<u32> =
+            pods.iter().map(|pod| numbers.binary_search(pod).map_or(u32::MAX, narrow::<u32>)).collect();
+        let cores = narrow::<u32>(pods.iter().filter(|&&pod| pod == u32::MAX).count());
         let mut rack: Vec<u32> = pods;
         let mut core_racks = 0;
         if pod_count <= 1 {
@@ -183,6 +191,7 @@ impl Racks {
 }
 
 /// Cells of a near-square grid, row by row, for the racks; the last `central` racks get the cells nearest to its middle.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 2¹⁶")]
 fn grid(racks: u32, central: u32) -> Vec<(u32, u32)> {
     let columns = f64::from(racks).sqrt().ceil() as u32;
     let mut cells: Vec<(u32, u32)> = (0..racks).map(|i| (i % columns, i / columns)).collect();
@@ -203,6 +212,7 @@ fn grid(racks: u32, central: u32) -> Vec<(u32, u32)> {
 mod tests {
     use super::*;
     use crate::families::{Dragonfly, FatTree, HyperX, SlimFly, Xpander};
+    use netloom_units::{Rate, Time};
 
     /// Switch dollars, links and watts, per host; they do not depend on the layout.
     fn per_host(network: &Network) -> (f64, f64, f64) {
@@ -230,6 +240,22 @@ mod tests {
             assert!((found.1 - cables).abs() < 0.01, "{}: {found:?}", network.name());
             assert!((found.2 - watts).abs() < 0.06, "{}: {found:?}", network.name());
         }
+    }
+
+    #[test]
+    fn pods_of_any_numbers_are_racks_one_after_the_other() {
+        let priced = |number: fn(u32) -> u32| {
+            let mut builder = crate::NetworkBuilder::new("pods");
+            let (rate, latency) = (Rate::from_gbps(100), Time::ZERO);
+            let (hosts, tier) = (builder.add_hosts(4), builder.tier("link"));
+            let pods: Vec<u32> = (0..4).map(|pod| builder.add_switch(0, number(pod))).collect();
+            hosts.zip(&pods).for_each(|(host, &pod)| _ = builder.link(host, pod, rate, latency, tier));
+            pods.windows(2).for_each(|pair| _ = builder.link(pair[0], pair[1], rate, latency, tier));
+            CostModel::published().price(&builder.build().unwrap())
+        };
+        let usual = priced(|pod| pod);
+        assert_eq!(usual.racks, 4);
+        assert_eq!(priced(|pod| u32::MAX - 9 + pod), usual);
     }
 
     #[test]

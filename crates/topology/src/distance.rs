@@ -1,26 +1,28 @@
 //! Distances between routers, from a few sources and from many at a time.
 
 use crate::router_graph::RouterGraph;
+use netloom_units::narrow;
 
 /// The distance of a router that no path reaches.
 pub const UNREACHABLE: u16 = u16::MAX;
 
 /// Hop distances from a set of routers, [`UNREACHABLE`] where no path leads; a search that stops at `max_length`
-/// hops leaves farther routers unreachable.
+/// hops leaves farther routers unreachable, as it does those more than 65,534 hops away.
 pub fn distances_from(graph: &RouterGraph, sources: &[u32], max_length: u16) -> Vec<u16> {
     let mut distance = vec![UNREACHABLE; graph.routers() as usize];
     let mut queue = sources.to_vec();
     for &source in sources {
         distance[source as usize] = 0;
     }
+    let farthest = max_length.min(UNREACHABLE - 1);
     let mut taken = 0;
     while taken < queue.len() {
         let router = queue[taken];
         taken += 1;
-        let next = distance[router as usize] + 1;
-        if next > max_length {
+        if distance[router as usize] >= farthest {
             break;
         }
+        let next = distance[router as usize] + 1;
         for &neighbour in graph.neighbours(router) {
             if distance[neighbour as usize] == UNREACHABLE {
                 distance[neighbour as usize] = next;
@@ -47,7 +49,7 @@ pub struct DistanceHistogram {
 impl DistanceHistogram {
     /// Largest distance seen.
     pub fn diameter(&self) -> u32 {
-        self.pairs.len() as u32 - 1
+        narrow::<u32>(self.pairs.len()) - 1
     }
 
     /// Mean distance of the pairs that have a path; `None` if there are no pairs.
@@ -77,7 +79,7 @@ impl RouterGraph {
                 let mut advanced = false;
                 for router in 0..routers {
                     let mut reached = Lanes::default();
-                    for &other in self.neighbours(router as u32) {
+                    for &other in self.neighbours(narrow::<u32>(router)) {
                         for (bits, from) in reached.iter_mut().zip(&frontier[other as usize]) {
                             *bits |= from;
                         }
@@ -126,6 +128,15 @@ mod tests {
             }
         }
         distance
+    }
+
+    #[test]
+    fn what_is_farther_than_can_be_counted_is_out_of_reach() {
+        let routers = 65_540;
+        let line = RouterGraph::new(vec![0; routers as usize], (1..routers).map(|to| (to - 1, to)).collect());
+        let found = distances_from(&line, &[0], UNREACHABLE);
+        assert!(found[..65_535].iter().copied().eq(0..65_535));
+        assert_eq!(found[65_535..], [UNREACHABLE; 5]);
     }
 
     proptest! {

@@ -32,6 +32,9 @@ pub enum NetworkError {
     /// A switch has more ports than [`PortId`](crate::PortId) can number.
     #[error("switch {0} has more than 65,535 ports")]
     TooManyPorts(NodeId),
+    /// Links have more tiers than [`TierId`](crate::TierId) can number.
+    #[error("expected at most 256 tiers of links, found {0}")]
+    TooManyTiers(usize),
     /// A link's rate is zero.
     #[error("link {0} has rate 0")]
     ZeroRate(LinkId),

@@ -5,13 +5,15 @@
 //! root). That ξ has order exactly q − 1 is what the search checks, and it proves the polynomial irreducible as well:
 //! q − 1 distinct powers are all non-zero residues, so each of these has an inverse.
 
+use netloom_units::narrow;
+
 /// The prime p and the exponent m with pᵐ = q, if q is a prime power.
 pub(crate) fn prime_power(q: u32) -> Option<(u32, u32)> {
     if q < 2 {
         return None;
     }
     let p = (2..).take_while(|d| d * d <= u64::from(q)).find(|&d| u64::from(q).is_multiple_of(d));
-    let p = p.map_or(q, |p| p as u32);
+    let p = p.map_or(q, |p| narrow::<u32>(p));
     let (mut rest, mut m) = (q, 0);
     while rest.is_multiple_of(p) {
         rest /= p;
@@ -39,7 +41,7 @@ impl Field {
             // For m = 1 the candidate is ξ itself, otherwise it is xᵐ written with lower powers of x.
             let times_xi = |e: u32| {
                 if m == 1 {
-                    (u64::from(e) * u64::from(candidate) % u64::from(p)) as u32
+                    narrow::<u32>(u64::from(e) * u64::from(candidate) % u64::from(p))
                 } else {
                     let place = q / p;
                     let overflow = scale(candidate, e / place, p);
@@ -82,9 +84,9 @@ fn all_powers(q: u32, times_xi: impl Fn(u32) -> u32) -> Option<Vec<u32>> {
     loop {
         let next = times_xi(*powers.last()?);
         if next == 1 {
-            return (powers.len() as u32 == q - 1).then_some(powers);
+            return (narrow::<u32>(powers.len()) == q - 1).then_some(powers);
         }
-        if next == 0 || powers.len() as u32 == q - 1 {
+        if next == 0 || narrow::<u32>(powers.len()) == q - 1 {
             return None;
         }
         powers.push(next);

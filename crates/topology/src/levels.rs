@@ -5,6 +5,7 @@
 //! trees, also such that lack some links. A network of switches without any cycle is a tree as well, wherever its hosts are: its
 //! root is the middle of a longest path.
 
+use netloom_units::narrow;
 use std::collections::VecDeque;
 
 use crate::network::{Network, NodeId};
@@ -47,7 +48,7 @@ pub(crate) fn find(network: &Network) -> Result<Vec<u8>, NoTree> {
 /// The switches next to a switch, once per link.
 fn next_to(network: &Network, switch: usize) -> impl Iterator<Item = usize> {
     let hosts = network.hosts();
-    let ends = network.ports(hosts + switch as NodeId).iter().map(|&port| network.channel(port).to);
+    let ends = network.ports(hosts + narrow::<NodeId>(switch)).iter().map(|&port| network.channel(port).to);
     ends.filter_map(move |end| end.checked_sub(hosts)).map(|end| end as usize)
 }
 
@@ -83,7 +84,7 @@ fn by_distance(network: &Network) -> Result<Vec<u8>, NoTree> {
     let links: Vec<Vec<usize>> = (0..levels.len()).map(|switch| next_to(network, switch).collect()).collect();
     for roots in edges.chunks(BLOCK) {
         if let Some(valley) = valley(&links, &levels, roots) {
-            return Err(NoTree::Valley(network.hosts() + valley as NodeId));
+            return Err(NoTree::Valley(network.hosts() + narrow::<NodeId>(valley)));
         }
     }
     Ok(levels)

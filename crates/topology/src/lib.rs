@@ -34,6 +34,11 @@
 //! assert_eq!(network.ports(switch).len(), 2);
 //! ```
 
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
+
 mod bisection;
 mod cable;
 mod cost;

@@ -30,6 +30,11 @@ pub struct Matching {
 /// Many matchings are equally long. Which of them is found depends on the order of the routers: `draw` 0 shuffles them by the seed; 1
 /// leaves them as they are numbered, as other implementations do, so that on regular networks the matching is regular too, and
 /// hard to carry; further draws shuffle them anew.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "saturates; no more than all are selected"
+)]
 pub fn longest_matching(graph: &RouterGraph, intensity: f64, seed: u64, draw: u32) -> Matching {
     let mut ends: Vec<u32> = (0..graph.routers()).filter(|&r| graph.hosts(r) > 0).collect();
     match draw {

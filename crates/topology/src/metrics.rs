@@ -2,6 +2,7 @@
 
 use crate::bisection::{Bisection, bisection};
 use crate::network::Network;
+use netloom_units::narrow;
 
 /// Breadth-first work, in sources × links, up to which all distances are computed.
 const EXACT_WORK: u64 = 200_000_000_000;
@@ -55,7 +56,7 @@ impl Network {
         let switch_links = graph.edges().len() as u64;
         let distances_sampled = with_hosts.len() as u64 * switch_links > EXACT_WORK;
         let step = if distances_sampled { (with_hosts.len() as u64 / SAMPLED_SOURCES).max(1) } else { 1 };
-        let sources: Vec<u32> = with_hosts.iter().copied().step_by(step as usize).collect();
+        let sources: Vec<u32> = with_hosts.iter().copied().step_by(narrow::<usize>(step)).collect();
         let distances = graph.distance_histogram(&sources, |router| graph.hosts(router) > 0);
         let mean_distance = distances.mean();
         let injection: u64 =
@@ -67,10 +68,10 @@ impl Network {
             links: self.links().len() as u64,
             switch_links,
             radix: (self.hosts()..self.nodes())
-                .map(|switch| self.ports(switch).len() as u32)
+                .map(|switch| narrow::<u32>(self.ports(switch).len()))
                 .max()
                 .unwrap_or(0),
-            degree: range(&|router| graph.neighbours(router).len() as u32),
+            degree: range(&|router| narrow::<u32>(graph.neighbours(router).len())),
             hosts_per_switch: range(&|router| graph.hosts(router)),
             diameter: distances.diameter(),
             mean_distance,

@@ -1,7 +1,7 @@
 //! What nodes are called: by the file that the network comes from, or by number.
 
-use netloom_units::Invalid;
 use netloom_units::names::{shorten, suggest};
+use netloom_units::{Invalid, narrow};
 
 use crate::network::{Network, NodeId};
 
@@ -19,7 +19,7 @@ impl Names {
         if (0..).zip(&of_node).all(|(node, name)| *name == by_number(node, hosts)) {
             return None;
         }
-        let mut by_name: Vec<NodeId> = (0..of_node.len() as NodeId).collect();
+        let mut by_name: Vec<NodeId> = (0..narrow::<NodeId>(of_node.len())).collect();
         by_name.sort_by(|&a, &b| of_node[a as usize].cmp(&of_node[b as usize]));
         Some(Names { of_node: of_node.into(), by_name: by_name.into() })
     }
@@ -86,7 +86,7 @@ impl Network {
         let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
         let nearest = kind.and_then(|kind| {
             let number = digits.parse::<u64>().ok()?.min(u64::from(count(kind).checked_sub(1)?));
-            Some(number as u32 + if kind == 's' { hosts } else { 0 })
+            Some(narrow::<u32>(number) + if kind == 's' { hosts } else { 0 })
         });
         match nearest.filter(|&node| by_number(node, hosts) == name) {
             Some(node) => Ok(node),

@@ -1,6 +1,6 @@
 //! The network itself: an immutable graph of hosts, switches and full-duplex links.
 
-use netloom_units::{Rate, Time};
+use netloom_units::{Rate, Time, narrow};
 
 use crate::error::NetworkError;
 use crate::families::xgft;
@@ -55,6 +55,9 @@ pub struct Channel {
 /// run would wait for hours of simulated time with nothing to show.
 const LONGEST_LATENCY: Time = Time::from_ms(16_000);
 
+/// As many tiers as [`TierId`] can number.
+const MOST_TIERS: usize = 1 << TierId::BITS;
+
 /// A checked, immutable network.
 ///
 /// Every host has exactly one link, the graph is connected, and ports of a node are numbered in the order in which
@@ -107,7 +110,7 @@ impl Network {
 
     /// Number of channels, two per link.
     pub fn channels(&self) -> u32 {
-        2 * self.links.len() as u32
+        2 * narrow::<u32>(self.links.len())
     }
 
     /// All links in the order of creation.
@@ -264,19 +267,22 @@ impl NetworkBuilder {
     /// Adds hosts and returns their ids.
     ///
     /// # Panics
-    /// If switches were added already: hosts are numbered first.
+    /// If switches were added already, as hosts are numbered first; or if nodes have more numbers than fit 32 bits.
     pub fn add_hosts(&mut self, count: u32) -> std::ops::Range<HostId> {
         assert!(self.levels.is_empty(), "hosts are added before switches");
         let first = self.hosts;
-        self.hosts += count;
+        self.hosts = first.checked_add(count).expect("nodes are numbered in 32 bits");
         first..self.hosts
     }
 
     /// Adds a switch of a tree level (0 where the network is no tree) and a pod, and returns its node id.
+    ///
+    /// # Panics
+    /// If there are more nodes than 32 bits can number.
     pub fn add_switch(&mut self, level: u8, pod: u32) -> NodeId {
         self.levels.push(level);
         self.pods.push(pod);
-        self.hosts + self.levels.len() as u32 - 1
+        narrow::<NodeId>(self.hosts as usize + self.levels.len()) - 1
     }
 
     /// Makes the network an XGFT and sets [`Network::up_stride`] for levels 1, 2, ….
@@ -289,19 +295,24 @@ impl NetworkBuilder {
         self.global_tier = Some(tier);
     }
 
-    /// The id of the tier of that name, made on first use.
+    /// The id of the tier of that name, made on first use. There may be 256; with more of them, [`Self::build`] refuses the network.
     pub fn tier(&mut self, name: &str) -> TierId {
         let found = self.tiers.iter().position(|t| t == name);
-        found.unwrap_or_else(|| {
+        let tier = found.unwrap_or_else(|| {
             self.tiers.push(name.to_owned());
             self.tiers.len() - 1
-        }) as TierId
+        });
+        TierId::try_from(tier).unwrap_or(TierId::MAX)
     }
 
     /// Adds a full-duplex link; on trees `a` is the lower end.
+    ///
+    /// # Panics
+    /// If there are more channels than 32 bits can number.
     pub fn link(&mut self, a: NodeId, b: NodeId, rate: Rate, latency: Time, tier: TierId) -> LinkId {
         self.links.push(Link { a, b, rate, latency, tier });
-        self.links.len() as LinkId - 1
+        // So that both of its channels have numbers.
+        narrow::<LinkId>(2 * self.links.len()) / 2 - 1
     }
 
     /// Lets the link that was added last lose packets at random, with this probability above 0 and below 1 in each direction.
@@ -310,17 +321,20 @@ impl NetworkBuilder {
     /// If there is no link yet.
     pub fn error_rate(&mut self, probability: f64) {
         let last = self.links.len().checked_sub(1).expect("a link to lose packets");
-        self.error_rates.push((last as LinkId, probability));
+        self.error_rates.push((narrow::<LinkId>(last), probability));
     }
 
     /// Checks the network and freezes it.
     ///
     /// # Errors
     /// If there are fewer than two hosts, a link is a self-loop or has no rate, a host does not have exactly one link, a switch has too many
-    /// ports, or the graph is not connected.
+    /// ports, links have too many tiers, or the graph is not connected.
     pub fn build(self) -> Result<Network, NetworkError> {
         if self.hosts < 2 {
             return Err(NetworkError::TooFewHosts(self.hosts));
+        }
+        if self.tiers.len() > MOST_TIERS {
+            return Err(NetworkError::TooManyTiers(self.tiers.len()));
         }
         let nodes = self.hosts as usize + self.levels.len();
         let mut port_start = vec![0u32; nodes + 1];
@@ -329,20 +343,20 @@ impl NetworkBuilder {
                 return Err(NetworkError::SelfLoop(link.a));
             }
             if link.rate == Rate(0) {
-                return Err(NetworkError::ZeroRate(index as LinkId));
+                return Err(NetworkError::ZeroRate(narrow::<LinkId>(index)));
             }
             if link.latency > LONGEST_LATENCY {
-                return Err(NetworkError::Latency { link: index as LinkId, latency: link.latency });
+                return Err(NetworkError::Latency { link: narrow::<LinkId>(index), latency: link.latency });
             }
             port_start[link.a as usize + 1] += 1;
             port_start[link.b as usize + 1] += 1;
         }
         for (node, &degree) in port_start[1..].iter().enumerate() {
             if node < self.hosts as usize && degree != 1 {
-                return Err(NetworkError::HostLinks { host: node as HostId, links: degree as usize });
+                return Err(NetworkError::HostLinks { host: narrow::<HostId>(node), links: degree as usize });
             }
             if degree > u32::from(PortId::MAX) {
-                return Err(NetworkError::TooManyPorts(node as NodeId));
+                return Err(NetworkError::TooManyPorts(narrow::<NodeId>(node)));
             }
         }
         for node in 0..nodes {
@@ -352,14 +366,14 @@ impl NetworkBuilder {
         let mut ports = vec![0; 2 * self.links.len()];
         for (index, link) in self.links.iter().enumerate() {
             for (end, channel) in [(link.a, 2 * index), (link.b, 2 * index + 1)] {
-                ports[next[end as usize] as usize] = channel as ChannelId;
+                ports[next[end as usize] as usize] = narrow::<ChannelId>(channel);
                 next[end as usize] += 1;
             }
         }
         let mut network = Network {
             name: self.name,
             hosts: self.hosts,
-            switches: self.levels.len() as u32,
+            switches: narrow::<u32>(self.levels.len()),
             links: self.links,
             tiers: self.tiers,
             levels: self.levels,
@@ -463,7 +477,7 @@ impl Network {
             let lower = if link.a < hosts { 0 } else { levels[(link.a - hosts) as usize] };
             link.tier = *numbers[usize::from(lower)].get_or_insert_with(|| {
                 tiers.push(name(lower));
-                tiers.len() as u8 - 1
+                narrow::<u8>(tiers.len()) - 1
             });
         }
         self.tiers = tiers;
@@ -474,7 +488,7 @@ impl Network {
         for switch in self.hosts..self.nodes() {
             let level = self.level(switch);
             let ends = self.ports(switch).iter().map(|&channel| self.channel(channel).to);
-            let ups = ends.filter(|&end| self.level(end) > level).count() as u32;
+            let ups = narrow::<u32>(ends.filter(|&end| self.level(end) > level).count());
             if let Some(most) = usize::from(level).checked_sub(1).map(|place| &mut most[place]) {
                 *most = (*most).max(ups);
             }
@@ -497,7 +511,7 @@ impl Network {
             queue.extend(self.ports(node).iter().map(|&channel| self.channel(channel).to));
         }
         match seen.iter().position(|&reached| !reached) {
-            Some(node) => Err(NetworkError::Disconnected(node as NodeId)),
+            Some(node) => Err(NetworkError::Disconnected(narrow::<NodeId>(node))),
             None => Ok(()),
         }
     }
@@ -544,5 +558,16 @@ mod tests {
         let mut looped = star(2);
         looped.link(2, 2, Rate::from_gbps(1), Time::ZERO, 0);
         assert_eq!(looped.build().unwrap_err(), NetworkError::SelfLoop(2));
+    }
+
+    #[test]
+    fn tiers_beyond_those_that_have_numbers_are_refused() {
+        let mut builder = star(2);
+        let tiers: Vec<TierId> = (1..256).map(|tier| builder.tier(&tier.to_string())).collect();
+        assert!(tiers.into_iter().eq(1..=255));
+        assert!(builder.clone().build().is_ok());
+        // The first tier's number would follow on the last one's.
+        assert_ne!(builder.tier("one more"), builder.tier("host"));
+        assert_eq!(builder.build().unwrap_err(), NetworkError::TooManyTiers(257));
     }
 }

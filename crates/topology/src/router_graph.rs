@@ -1,6 +1,7 @@
 //! The switches alone, as path analysis sees them.
 
 use crate::network::{LinkId, Network};
+use netloom_units::narrow;
 
 /// The graph of the switches of a network ("routers" in path analysis), in compressed sparse rows.
 ///
@@ -36,7 +37,7 @@ impl RouterGraph {
     /// # Panics
     /// If an edge names a router that does not exist.
     pub fn new(hosts: Vec<u32>, edges: Vec<(u32, u32)>) -> Self {
-        let links = (0..edges.len() as LinkId).collect();
+        let links = (0..narrow::<LinkId>(edges.len())).collect();
         RouterGraph::with_links(hosts, edges, links)
     }
 
@@ -53,7 +54,7 @@ impl RouterGraph {
         let mut rows = vec![(0u32, 0u32); 2 * edges.len()];
         for (edge, &(a, b)) in edges.iter().enumerate() {
             for (from, to) in [(a, b), (b, a)] {
-                rows[next[from as usize] as usize] = (to, edge as u32);
+                rows[next[from as usize] as usize] = (to, narrow::<u32>(edge));
                 next[from as usize] += 1;
             }
         }
@@ -66,7 +67,7 @@ impl RouterGraph {
 
     /// Number of routers.
     pub fn routers(&self) -> u32 {
-        self.hosts.len() as u32
+        narrow::<u32>(self.hosts.len())
     }
 
     /// Neighbours of a router in ascending order, once per parallel link.
@@ -109,7 +110,7 @@ impl Network {
             match (self.is_host(link.a), self.is_host(link.b)) {
                 (false, false) => {
                     edges.push((link.a - self.hosts(), link.b - self.hosts()));
-                    links.push(index as LinkId);
+                    links.push(narrow::<LinkId>(index));
                 }
                 (true, false) => hosts[(link.b - self.hosts()) as usize] += 1,
                 (false, true) => hosts[(link.a - self.hosts()) as usize] += 1,

@@ -1,5 +1,6 @@
 //! Whether a tree is an extended generalised fat tree, and which of a switch's up ports is which digit.
 
+use netloom_units::narrow;
 use std::collections::BTreeMap;
 
 use crate::network::{Network, NodeId};
@@ -53,7 +54,7 @@ pub(crate) fn lowest_roots(network: &Network) -> Option<Vec<NodeId>> {
             if key.len() != parts || below.iter().any(|&child| network.level(child) != level - 1) {
                 return None;
             }
-            let next = classes.len() as u32;
+            let next = narrow::<u32>(classes.len());
             let number = *classes.entry(key.clone()).or_insert(next);
             class[switch as usize] = number;
             if key.into_iter().any(|part| *above.entry(part).or_insert(number) != number) {

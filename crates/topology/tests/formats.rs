@@ -361,6 +361,10 @@ fn malformed_files_are_named() {
 
     let many_tiers: String = (0..300).map(|i| format!("s -- h{i} [tier=t{i}];")).collect();
     assert!(error(dot(), &format!("graph {{ {many_tiers} }}")).contains("at most 255 tiers"));
+    let many_tiers: String = (0..255).map(|i| format!("s -- t{i} [tier=t{i}];")).collect();
+    let one_more = Topology::Dot(Dot { hosts_per_switch: 1, ..Dot::new("net") });
+    let found = error(one_more, &format!("graph {{ global_tier = other; {many_tiers} }}"));
+    assert!(found.contains("at most 256 tiers of links, found 257"), "{found}");
     assert!(
         error(dot(), "graph { up_strides = \"1 0\"; a -- s; b -- s }")
             .contains("up_strides: expected positive")

@@ -149,6 +149,12 @@ impl Transport {
         Bytes(self.options.mtu.0 + self.options.header.0)
     }
 
+    /// The largest message whose packets have numbers of their own, of 32 bits. A SYN takes one of these.
+    pub fn largest_message(&self) -> Bytes {
+        let packets = u32::MAX - u32::from(self.options.handshake);
+        Bytes(self.options.mtu.0.saturating_mul(packets.into()))
+    }
+
     /// Whether receivers acknowledge what they get.
     #[inline]
     pub fn has_acks(&self) -> bool {

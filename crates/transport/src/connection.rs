@@ -97,6 +97,10 @@ impl Connection {
     }
 
     /// A subflow sends what its sender has counted; returns what that is in the data sequence.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "at most the MTU, which TransportOptions::check bounds by 65,535 bytes"
+    )]
     pub fn take(&mut self, transport: &Transport, subflow: u32, counted: Outgoing) -> Outgoing {
         let Subflow { base, sent, .. } = &self.subflows[subflow as usize];
         let known = counted.seq.checked_sub(*base).and_then(|index| sent.get(index as usize).copied());
@@ -124,6 +128,10 @@ impl Connection {
     }
 
     /// What came back to a subflow, in its own numbers; `None` if it can be of none of its packets.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "packets of a flow have numbers of 32 bits: Transport::largest_message"
+    )]
     pub fn on_answer(&mut self, subflow: u32, answer: Ack, has_arrived: bool) -> Option<Ack> {
         while self.arrived.base() < answer.cumulative {
             self.arrived.insert(self.arrived.base());

@@ -17,6 +17,10 @@ pub(crate) struct Content {
 
 impl Content {
     /// So many bytes, in full packets and one of what remains.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "Transport::largest_message, by which workloads and Driven::start are checked"
+    )]
     pub(crate) fn new(bytes: u64, mtu: u64) -> Self {
         Content { syn: 0, bytes, count: bytes.div_ceil(mtu) as u32, stream: None }
     }
@@ -32,12 +36,16 @@ impl Content {
     }
 
     /// Appends bytes to an open stream; packets below `oldest` are wanted no more. Returns whether there are any new ones.
+    ///
+    /// # Panics
+    /// If the stream has more packets than 32 bits can number.
     #[inline]
     pub(crate) fn extend(&mut self, bytes: u64, mtu: u64, oldest: u32) -> bool {
         let Some(stream) = self.stream.as_mut().filter(|stream| stream.is_open && bytes > 0) else {
             return false;
         };
-        self.count += stream.extend(bytes, mtu, self.count, oldest);
+        let more = stream.extend(bytes, mtu, self.count, oldest);
+        self.count = self.count.checked_add(more).expect("a stream of fewer than 2³² packets");
         true
     }
 

@@ -120,7 +120,7 @@ impl Gate {
 
     /// The packet after the one that leaves now follows no sooner than `gap` later.
     pub(crate) fn space(&mut self, now: Time, gap: Time) {
-        self.opens = self.opens.max(now) + gap;
+        self.opens = self.opens.max(now).saturating_add(gap);
     }
 }
 
@@ -195,6 +195,13 @@ mod tests {
         assert_eq!([0, 1, 2].map(|in_flight| gate.admits(in_flight, 1000)), [true, true, false]);
         gate.set_window(10);
         assert_eq!([0, 1].map(|in_flight| gate.admits(in_flight, 1000)), [true, false]);
+    }
+
+    #[test]
+    fn what_waits_longer_than_there_is_time_never_leaves() {
+        let mut gate = Gate::new(Time(7));
+        gate.space(Time(8), Time::MAX);
+        assert_eq!(gate.opens_at(), Time::MAX);
     }
 
     #[test]

@@ -15,6 +15,11 @@
 //! assert_eq!((first.seq, first.payload, first.last), (0, 4096, false));
 //! ```
 
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
+
 mod config;
 pub mod congestion;
 mod connection;

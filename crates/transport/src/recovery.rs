@@ -164,6 +164,7 @@ impl Recovery {
 
     /// A packet departs: a new one, or one that is to be sent again.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "goes round")]
     pub(crate) fn on_sent(&mut self, seq: u32, now: Time) {
         let departure = self.first.wrapping_add(self.departures.len() as u32);
         self.departures.push_back(Departure { at: now, seq, state: State::UnderWay });
@@ -259,6 +260,10 @@ impl Recovery {
     }
 
     /// A retransmission was needless: wait longer, but not more than a step per round trip.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "packets of a flow have numbers of 32 bits: Transport::largest_message"
+    )]
     fn widen(&mut self) {
         self.reorders = true;
         self.persistence = PERSISTENCE;
@@ -384,6 +389,10 @@ impl Recovery {
     }
 
     /// A loss is to be repaired.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "packets of a flow have numbers of 32 bits: Transport::largest_message"
+    )]
     fn enter(&mut self) {
         if !self.is_recovering() && self.persistence > 0 {
             self.persistence -= 1;
@@ -475,6 +484,10 @@ impl Recovery {
     }
 
     /// Sends a probe: something new if there `is_new`, else the last packet again. Returns how many packets are in flight no more.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "packets of a flow have numbers of 32 bits: Transport::largest_message"
+    )]
     pub(crate) fn begin_probe(&mut self, is_new: bool) -> u32 {
         let next = self.base + self.packets.len() as u32;
         self.probed = Some(next + u32::from(is_new));

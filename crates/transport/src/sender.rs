@@ -195,6 +195,10 @@ impl Sender {
 
     /// Takes the next packet to send at `now`; `None` if there is none.
     #[inline(always)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "at most the MTU, which TransportOptions::check bounds by 65,535 bytes"
+    )]
     pub fn take(&mut self, transport: &Transport, now: Time) -> Option<Outgoing> {
         let lost = self.recovery.as_mut().and_then(|recovery| recovery.next_lost());
         let (seq, again) = match lost {
@@ -233,7 +237,7 @@ impl Sender {
         } else if matches!(transport.shaping, Shaping::Paced(_)) || window < transport.packet_size().0 {
             let rtt = self.rtt.smoothed().unwrap_or(self.base_rtt);
             let gap = u128::from(rtt.0) * u128::from(size) / u128::from(window.max(1));
-            self.gate.space(now, Time(gap as u64));
+            self.gate.space(now, u64::try_from(gap).map_or(Time::END, Time));
         }
         Some(Outgoing { seq, payload: payload as u16, last, is_urgent: again && transport.hurries() })
     }

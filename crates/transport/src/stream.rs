@@ -33,6 +33,10 @@ impl Stream {
 
     /// Adds an extension whose packets are numbered from `first`; those below `oldest` are wanted no more. Returns how many packets
     /// it makes.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "Transport::largest_message, by which frames are checked"
+    )]
     pub(crate) fn extend(&mut self, bytes: u64, mtu: u64, first: u32, oldest: u32) -> u32 {
         self.unsent += bytes;
         if let Some(run) = self.runs.back().filter(|run| run.bytes == bytes) {

@@ -21,6 +21,9 @@ pub struct Histogram<const KEPT: u32> {
 }
 
 impl<const KEPT: u32> Histogram<KEPT> {
+    /// Bins have numbers of 16 bits.
+    const FITS: () = assert!(KEPT <= 10, "more bins than have numbers");
+
     /// Counts a value.
     pub fn add(&mut self, value: u64) {
         self.add_to(Self::bin(value), 1);
@@ -29,6 +32,7 @@ impl<const KEPT: u32> Histogram<KEPT> {
     /// The number of the bin of a value.
     #[inline]
     pub fn bin(value: u64) -> u16 {
+        const { Self::FITS };
         bin(value, KEPT)
     }
 
@@ -81,6 +85,10 @@ impl<const KEPT: u32> Histogram<KEPT> {
 }
 
 /// The bin of a value.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "at most 64 − KEPT octaves of 2^KEPT bins: below 2¹⁶ where KEPT is at most 10"
+)]
 fn bin(value: u64, kept: u32) -> u16 {
     let shift = (u64::BITS - value.leading_zeros()).saturating_sub(kept + 1);
     ((u64::from(shift) << kept) + (value >> shift)) as u16

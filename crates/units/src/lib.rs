@@ -11,7 +11,7 @@
 //!
 //! The [`kind`] module lets a closed set of named alternatives (routing selectors, traffic patterns, …) carry
 //! their parameters, defaults, reader and documentation in one place. [`Invalid`] is the error of every check of a
-//! parameter, [`Histogram`] counts values of many magnitudes, [`memory`] says how much of that there is, [`names`] finds the nearest valid word, and [`random`] lists every stream of random numbers.
+//! parameter, [`Histogram`] counts values of many magnitudes, [`memory`] says how much of that there is, [`names`] finds the nearest valid word, [`narrow()`] makes numbers smaller, and [`random`] lists every stream of random numbers.
 //!
 //! ```
 //! use netloom_units::{Bytes, Rate, Time};
@@ -20,16 +20,23 @@
 //! assert_eq!("1us".parse::<Time>().unwrap().to_string(), "1us");
 //! ```
 
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
+
 mod fetch;
 mod histogram;
 mod invalid;
 pub mod kind;
 pub mod memory;
 pub mod names;
+mod narrow;
 mod quantity;
 pub mod random;
 
 pub use fetch::{fetch, fetch_next, fetch_whole};
 pub use histogram::Histogram;
 pub use invalid::Invalid;
+pub use narrow::narrow;
 pub use quantity::{Bytes, ParseQuantityError, Rate, Time};

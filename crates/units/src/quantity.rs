@@ -58,7 +58,8 @@ impl Time {
         Time(ms * 1_000_000_000)
     }
 
-    /// The nearest picosecond to a number of seconds; negative numbers give zero.
+    /// The nearest picosecond to a number of seconds; negative numbers and NaN give zero, those beyond [`Time::MAX`] that.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, as documented")]
     pub fn from_secs_f64(s: f64) -> Self {
         Time((s * PS_PER_S as f64).round() as u64)
     }
@@ -91,6 +92,8 @@ impl Rate {
 
     /// Time that `size` occupies a channel of this rate, rounded up to a whole picosecond.
     ///
+    /// At most [`Time::END`]: what would take longer never ends.
+    ///
     /// Rounding up is the one rule used everywhere, so a rate that does not divide evenly behaves alike in the
     /// switch, the NIC and the analytic formulas.
     ///
@@ -101,16 +104,21 @@ impl Rate {
         // 8 × 10¹² × bytes fits 64 bits up to 2.3 MB, which covers every packet.
         match size.0.checked_mul(8 * PS_PER_S) {
             Some(work) => Time(work.div_ceil(self.0)),
-            None => Time((u128::from(size.0) * u128::from(8 * PS_PER_S)).div_ceil(u128::from(self.0)) as u64),
+            None => {
+                let took = (u128::from(size.0) * u128::from(8 * PS_PER_S)).div_ceil(u128::from(self.0));
+                u64::try_from(took).map_or(Time::END, |took| Time(took).min(Time::END))
+            }
         }
     }
 
-    /// Bytes that this rate carries in `time`, rounded down.
+    /// Bytes that this rate carries in `time`, rounded down; `u64::MAX` if they are more, which no [`Rate::HIGHEST`] carries in a run.
     pub fn bytes_in(self, time: Time) -> Bytes {
-        Bytes((u128::from(self.0) * u128::from(time.0) / u128::from(8 * PS_PER_S)) as u64)
+        let bytes = u128::from(self.0) * u128::from(time.0) / u128::from(8 * PS_PER_S);
+        Bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 
-    /// This rate times a fraction, rounded to the nearest bit per second.
+    /// This rate times a fraction, rounded to the nearest bit per second; zero if that is negative or no number.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, as documented")]
     pub fn scale(self, fraction: f64) -> Rate {
         Rate((self.0 as f64 * fraction).round() as u64)
     }
@@ -216,7 +224,7 @@ fn parse(text: &str, units: &[Unit], expected: &'static str) -> Result<u64, Pars
         return Err(fail());
     }
     let digits: u128 = format!("0{whole}{fraction}").parse().map_err(|_| fail())?;
-    let divisor = 10u128.pow(fraction.len() as u32);
+    let divisor = 10u128.pow(crate::narrow(fraction.len()));
     let scaled = digits.checked_mul(u128::from(scale)).ok_or_else(fail)?;
     if scaled % divisor != 0 {
         return Err(fail());
@@ -403,6 +411,17 @@ mod tests {
         assert!(error.starts_with("expected a size of at most 8PiB"), "{error}");
         assert!(serde_json::from_str::<Bytes>("9007199254740993").is_err());
         assert_eq!(serde_json::from_str::<Bytes>("1500").unwrap(), Bytes(1500));
+    }
+
+    #[test]
+    fn what_takes_longer_than_there_is_time_never_ends() {
+        // 2⁶⁴ ps and a little more, of which the lower 64 bits would be 44 s.
+        let size = Bytes(2_305_848_500_000);
+        assert!(u128::from(size.0) * 8_000_000_000_000 / 1_000_000 > u128::from(u64::MAX));
+        assert_eq!(Rate(1_000_000).serialize(size), Time::END);
+        assert_eq!(Rate(1).serialize(Bytes::LARGEST), Time::END);
+        assert_eq!(Rate(u64::MAX).bytes_in(Time::MAX), Bytes(u64::MAX));
+        assert_eq!((Time::from_secs_f64(f64::MAX), Time::from_secs_f64(-1.0)), (Time::MAX, Time::ZERO));
     }
 
     proptest! {

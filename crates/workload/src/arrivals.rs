@@ -24,6 +24,11 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "an exponential draw, from 0 on; saturates"
+    )]
     pub(crate) fn next(&mut self) -> Option<Message> {
         self.left = self.left.checked_sub(1)?;
         // The logarithm is a portable one: the system's differ in the last digit, and so would the runs.

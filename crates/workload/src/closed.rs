@@ -38,6 +38,7 @@ pub(crate) enum Partners {
 
 impl Closed {
     /// Messages that are in flight at first.
+    #[expect(clippy::cast_possible_truncation, reason = "at most the window")]
     pub(crate) fn outstanding(&self) -> u32 {
         self.left.min(u64::from(self.window)) as u32
     }
@@ -58,6 +59,7 @@ impl Partners {
         Partners::Cycle { hosts: hosts.into(), next: 0 }
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "hosts have numbers of 32 bits")]
     pub(crate) fn next(&mut self, rng: &mut Stream) -> HostId {
         match self {
             Partners::Cycle { hosts, next } => {
@@ -89,6 +91,7 @@ impl Tour {
         Tour { hosts, rank, step: 0, key }
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "hosts have numbers of 32 bits")]
     fn next(&mut self) -> HostId {
         let others = self.hosts.len() as u32 - 1;
         let step = self.key.map_or(self.step, |key| permuted(self.step, others, key));
@@ -99,6 +102,7 @@ impl Tour {
 
 /// The image of `x` under a keyed bijection on `0..count`: a Feistel network on the next even number of bits, walked
 /// until it is back below `count` (Black and Rogaway, Ciphers with Arbitrary Finite Domains, CT-RSA 2002).
+#[expect(clippy::cast_possible_truncation, reason = "below `count`")]
 fn permuted(x: u32, count: u32, key: u64) -> u32 {
     let half_bits = (u32::BITS - (count - 1).leading_zeros()).div_ceil(2).max(1);
     let mask = (1u64 << half_bits) - 1;

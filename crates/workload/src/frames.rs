@@ -10,7 +10,7 @@ use netloom_topology::HostId;
 use netloom_units::{Bytes, Time};
 
 use crate::closed::Partners;
-use crate::plan::{HostWork, Setting};
+use crate::plan::{HostWork, PlanContext, Setting};
 use crate::random::{RngExt, Stream, Work};
 use crate::{Message, WorkloadError};
 
@@ -29,7 +29,11 @@ pub(crate) struct Injection {
 
 impl Injection {
     /// Refuses what is no injection; `load` is what the user calls the load.
-    pub(crate) fn check(&self, load: impl Into<Cow<'static, str>>) -> Result<(), WorkloadError> {
+    pub(crate) fn check(
+        &self,
+        load: impl Into<Cow<'static, str>>,
+        context: &PlanContext,
+    ) -> Result<(), WorkloadError> {
         if !(self.load > 0.0 && self.load <= 1.0) {
             return Err(WorkloadError::parameter(load, "a number above 0, at most 1", self.load));
         }
@@ -39,6 +43,9 @@ impl Injection {
         if self.frame == Bytes(0) {
             return Err(WorkloadError::parameter("frame", "at least one byte", 0));
         }
+        context
+            .check_message(self.frame)
+            .map_err(|expected| WorkloadError::parameter("frame", expected, self.frame))?;
         if self.from >= self.until {
             let expected = format!("a time after `from`, {}", self.from);
             return Err(WorkloadError::parameter("until", expected, self.until));
@@ -139,6 +146,7 @@ impl Geometric {
         Geometric { ln_failure: libm::log1p(-p) }
     }
 
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 on; saturates")]
     fn draw(&self, rng: &mut Stream) -> u64 {
         if self.ln_failure == f64::NEG_INFINITY {
             return 0;

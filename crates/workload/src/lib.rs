@@ -34,6 +34,11 @@
 //! assert_ne!(message.dst, 0);
 //! ```
 
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
+
 mod arrivals;
 mod closed;
 mod error;

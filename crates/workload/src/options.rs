@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use netloom_topology::HostId;
-use netloom_units::Time;
 use netloom_units::kind::Beside;
+use netloom_units::{Time, narrow};
 use schemars::JsonSchema;
 use serde::de::{self, MapAccess};
 use serde::{Deserialize, Serialize};
@@ -125,7 +125,7 @@ impl Destinations {
             Destination::OtherRack => endpoints.edge_switch(placed[rank as usize]),
             Destination::OtherPod => endpoints.network.pod(endpoints.edge_switch(placed[rank as usize])),
         };
-        let ranks = placed.len() as u32;
+        let ranks = narrow::<u32>(placed.len());
         let mut sorted: Vec<u32> = (0..ranks).collect();
         sorted.sort_by_key(|&rank| key(rank));
         let mut range: HashMap<u32, (u32, u32)> = HashMap::new();
@@ -158,7 +158,7 @@ impl Destinations {
     /// A uniform draw among the hosts outside of the rank's class.
     pub(crate) fn draw(&self, rank: u32, rng: &mut Stream) -> HostId {
         let (first, end) = self.class[rank as usize];
-        let index = rng.random_range(0..self.order.len() as u32 - (end - first));
+        let index = rng.random_range(0..narrow::<u32>(self.order.len()) - (end - first));
         self.order[(if index < first { index } else { index + (end - first) }) as usize]
     }
 }

@@ -7,7 +7,7 @@ use std::vec;
 
 use netloom_topology::{HostId, Network, NodeId};
 use netloom_units::kind;
-use netloom_units::{Bytes, Time};
+use netloom_units::{Bytes, Time, narrow};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -48,6 +48,9 @@ impl JsonSchema for Workload {
         kind::schema_beside::<Pattern>(generator, &[options])
     }
 }
+
+/// Messages of a host that have numbers of their own, at most.
+pub(crate) const MOST_MESSAGES: u64 = 1 << 31;
 
 /// Where a plan's randomness and files come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -160,6 +163,11 @@ impl Plan {
     /// How many numbers its programs give to messages of one host, at most.
     pub fn numbers(&self) -> u64 {
         self.hosts.iter().flat_map(HostWork::programs).map(Runner::numbers).max().unwrap_or(0)
+    }
+
+    /// How many messages a host sends beside those of programs, at most, as far as that is known beforehand.
+    pub fn own_messages(&self) -> u64 {
+        self.hosts.iter().map(HostWork::own_messages).max().unwrap_or(0)
     }
 
     /// Whether some source sends frames of streams, which have no end.
@@ -302,6 +310,17 @@ impl HostWork {
         (until < Time::MAX).then_some(until)
     }
 
+    /// The messages that it sends if nothing but their number ends them.
+    fn own_messages(&self) -> u64 {
+        match &self.source {
+            Source::List(messages) => messages.len() as u64,
+            Source::Arrivals(arrivals) if arrivals.until == Time::MAX => arrivals.left,
+            Source::Closed { work, .. } if work.until == Time::MAX => work.left,
+            Source::Merge(works) => works.works().map(HostWork::own_messages).fold(0, u64::saturating_add),
+            _ => 0,
+        }
+    }
+
     fn has_streams(&self) -> bool {
         match &self.source {
             Source::Frames(_) => true,
@@ -427,7 +446,7 @@ pub(crate) struct Setting<'a> {
 impl Setting<'_> {
     /// Number of ranks.
     pub(crate) fn ranks(&self) -> u32 {
-        self.placed.len() as u32
+        narrow::<u32>(self.placed.len())
     }
 
     /// One work per host from one per rank.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use netloom_topology::{HostId, Network, NodeId};
 use netloom_units::random::mix;
-use netloom_units::{Bytes, Invalid, Rate};
+use netloom_units::{Bytes, Invalid, Rate, narrow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -127,7 +127,7 @@ pub struct Rails {
 impl Rails {
     /// Number of servers.
     pub fn servers(&self) -> u32 {
-        self.order.len() as u32 / self.nics
+        narrow::<u32>(self.order.len()) / self.nics
     }
 
     /// NICs of each.
@@ -152,6 +152,7 @@ impl Rails {
     }
 
     /// The rail of a message by [`Spread::Hash`]; `number` is that of the message at its sender.
+    #[expect(clippy::cast_possible_truncation, reason = "below `nics`")]
     pub fn hashed(&self, src: u32, dst: u32, number: u32) -> u32 {
         let ends = u64::from(src) << 32 | u64::from(dst);
         let hash = mix(mix(self.seed ^ mix(ends)) ^ u64::from(number));

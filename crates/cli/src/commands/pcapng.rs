@@ -5,6 +5,7 @@
 //! the letters `nl`, what the packet is (its place in `KINDS`), hops (8 bits each), flow and packet number
 //! (32 bits each), and when it left its NIC in picoseconds (64 bits). PAUSE frames are those of IEEE 802.1Qbb.
 
+use netloom_units::narrow;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -61,7 +62,7 @@ fn capture(trace: &[TraceRecord], names: &BTreeMap<u32, String>) -> Result<Vec<u
                     InterfaceDescriptionOption::IfTsResol(12),
                 ],
             })?;
-            interfaces.insert(record.channel, interfaces.len() as u32);
+            interfaces.insert(record.channel, narrow::<u32>(interfaces.len()));
         }
         let mut data = frame(record);
         data.truncate(record.size as usize);
@@ -99,11 +100,15 @@ const KINDS: [&str; 17] = [
 ];
 
 /// A packet's headers, and what netloom knows of it.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "cut to the 16 bits that the header has; ports are below 2¹⁶"
+)]
 fn frame(record: &TraceRecord) -> Vec<u8> {
     if record.kind == "pause" {
         return pause(record.seq);
     }
-    let kind = KINDS.iter().position(|kind| *kind == record.kind).map_or(u8::MAX, |kind| kind as u8);
+    let kind = KINDS.iter().position(|kind| *kind == record.kind).map_or(u8::MAX, |kind| narrow::<u8>(kind));
     let mut bytes = Vec::new();
     for host in [record.dst, record.src] {
         // Locally administered.
@@ -131,6 +136,10 @@ fn frame(record: &TraceRecord) -> Vec<u8> {
 }
 
 /// The header of RFC 791 for UDP.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "cut to 16 bits, or wraps around as identifications do; a folded sum has 16"
+)]
 fn ipv4(record: &TraceRecord) -> [u8; 20] {
     let mut header = [0; 20];
     header[0] = 0x45;

@@ -27,13 +27,13 @@ impl Way {
     /// What a flow takes alone, in nanoseconds: as many bytes on the wire as `payload` and `header` per packet make of its size.
     pub(crate) fn standalone_fct(&self, size: Bytes, payload: Bytes, header: Bytes) -> u64 {
         let packets = size.0.saturating_sub(1) / payload.0 + 1;
-        self.base_rtt() + nanoseconds(Bytes(size.0 + packets * header.0), self.rate)
+        self.base_rtt().saturating_add(nanoseconds(Bytes(size.0 + packets * header.0), self.rate))
     }
 }
 
-/// The time in whole nanoseconds that bytes take at a rate.
+/// The time in whole nanoseconds that bytes take at a rate; it saturates.
 fn nanoseconds(bytes: Bytes, rate: Rate) -> u64 {
-    (u128::from(bytes.0) * 8_000_000_000 / u128::from(rate.0)) as u64
+    u64::try_from(u128::from(bytes.0) * 8_000_000_000 / u128::from(rate.0)).unwrap_or(u64::MAX)
 }
 
 /// The ways from a host to all others, by host; `None` where there is none.

@@ -1,6 +1,7 @@
 //! Disjoint paths counted exactly: the length-bounded minimum edge cut, for up to three hops.
 
 use netloom_topology::RouterGraph;
+use netloom_units::narrow;
 
 use crate::flow::FlowNetwork;
 
@@ -21,9 +22,9 @@ pub fn length_bounded_cut(graph: &RouterGraph, from: &[u32], to: &[u32], max_len
     if max_length > MAX_EXACT_LENGTH {
         return None;
     }
-    let direct =
-        from.iter().flat_map(|&a| graph.neighbours(a)).filter(|neighbour| to.contains(neighbour)).count()
-            as u32;
+    let direct = narrow::<u32>(
+        from.iter().flat_map(|&a| graph.neighbours(a)).filter(|neighbour| to.contains(neighbour)).count(),
+    );
     if max_length < 2 {
         return Some(if max_length == 0 { 0 } else { direct });
     }
@@ -41,8 +42,8 @@ pub fn length_bounded_cut(graph: &RouterGraph, from: &[u32], to: &[u32], max_len
     let (first, second) = (counted(&beside(from)), counted(&beside(to)));
     const SOURCE: u32 = 0;
     const SINK: u32 = 1;
-    let first_copy = |index: usize| 2 + index as u32;
-    let second_copy = |index: usize| 2 + (first.len() + index) as u32;
+    let first_copy = |index: usize| 2 + narrow::<u32>(index);
+    let second_copy = |index: usize| 2 + narrow::<u32>(first.len() + index);
     let position = |router: u32| second.binary_search_by_key(&router, |&(r, _)| r).ok().map(second_copy);
     let mut network = FlowNetwork::new(2 + first.len() + second.len());
     for (index, &(router, edges)) in first.iter().enumerate() {
@@ -66,7 +67,7 @@ pub fn length_bounded_cut(graph: &RouterGraph, from: &[u32], to: &[u32], max_len
 
 /// Distinct values of a sorted list with their multiplicity.
 fn counted(sorted: &[u32]) -> Vec<(u32, u32)> {
-    sorted.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32)).collect()
+    sorted.chunk_by(|a, b| a == b).map(|run| (run[0], narrow::<u32>(run.len()))).collect()
 }
 
 #[cfg(test)]

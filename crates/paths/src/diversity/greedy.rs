@@ -77,16 +77,16 @@ impl<'g> GreedyDisjointPaths<'g> {
         while taken < self.queue.len() {
             let router = self.queue[taken];
             taken += 1;
-            let depth = self.depth[router as usize] + 1;
-            if depth > max_length {
+            if self.depth[router as usize] >= max_length {
                 return None;
             }
+            let depth = self.depth[router as usize] + 1;
             let edges = self.graph.edge_ids(router);
             for (&neighbour, &edge) in self.graph.neighbours(router).iter().zip(edges) {
                 let remaining = to_target[neighbour as usize];
                 if self.seen[neighbour as usize] == self.search
                     || remaining == UNREACHABLE
-                    || depth + remaining > max_length
+                    || remaining > max_length - depth
                     || self.removed[edge as usize] == self.sample
                 {
                     continue;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use netloom_topology::RouterGraph;
-use netloom_units::random::Analysis;
+use netloom_units::{narrow, random::Analysis};
 use rand::Rng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
@@ -113,10 +113,10 @@ impl<'a> Construction<'a> {
         Construction {
             config,
             graph,
-            diameter: diameter.hops as u16,
+            diameter: u16::try_from(diameter.hops).unwrap_or(u16::MAX),
             distances,
             weight: vec![0; graph.edges().len()],
-            given: Given { ends: ends.len() as u32, paths: BTreeMap::new() },
+            given: Given { ends: narrow::<u32>(ends.len()), paths: BTreeMap::new() },
             search: Search::new(graph),
             ends,
         }
@@ -379,7 +379,7 @@ impl Search {
         bounds: &Bounds<'_>,
     ) -> Option<Vec<(u32, u32)>> {
         self.round += 1;
-        let longest = (*bounds.hops.end()).min(graph.routers() as u16);
+        let longest = (*bounds.hops.end()).min(u16::try_from(graph.routers()).unwrap_or(u16::MAX));
         let unknown = Arrival { round: 0, rank: 0, weight: 0, from: 0, edge: 0 };
         self.arrivals.resize(self.arrivals.len().max((usize::from(longest) + 1) * self.routers), unknown);
         self.arrivals[from as usize] = Arrival { round: self.round, ..unknown };
@@ -435,7 +435,7 @@ impl Search {
                 let weight = so_far + hop.bounds.weight[edge as usize];
                 let (round, mut rank) = (self.round, arrival.rank);
                 if arrival.round != self.round {
-                    rank = next.len() as u32;
+                    rank = narrow::<u32>(next.len());
                     next.push(neighbour);
                 } else if arrival.weight <= weight {
                     continue;

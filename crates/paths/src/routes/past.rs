@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use netloom_topology::RouterGraph;
-use netloom_units::random::Analysis;
+use netloom_units::{narrow, random::Analysis};
 use rand::seq::SliceRandom;
 use rand::{Rng, RngExt};
 use rand_pcg::Pcg64Mcg;
@@ -60,7 +60,7 @@ impl Past {
     fn trees(&self, graph: &RouterGraph, seed: u64) -> Trees {
         let routers = graph.routers() as usize;
         let count = self.layers as usize * routers;
-        let destination = move |tree: usize| (tree % routers) as u32;
+        let destination = move |tree: usize| narrow::<u32>(tree % routers);
         let mut rng = Analysis::PastTrees.stream(seed);
         let own = Arc::new(graph.clone());
         let minimal = Paths::minimal(Arc::clone(&own));
@@ -136,8 +136,9 @@ struct Retries {
 }
 
 impl Retries {
+    #[expect(clippy::cast_possible_truncation, reason = "`nth` is below `count`")]
     fn new(most: Option<usize>) -> Self {
-        let most = most.unwrap_or(0).max(1) as u32;
+        let most = narrow::<u32>(most.unwrap_or(0).max(1));
         // So many that few have one.
         let bits = (2 * most.ilog2() + 8).min(26);
         let mut retries = Retries { most, stretches: vec![0; 1 << (bits - 6)], shift: u32::BITS - bits };
@@ -235,7 +236,7 @@ fn reroot(graph: &RouterGraph, tree: &mut [u16], destination: u32) {
         let parent = graph.neighbours(here)[usize::from(port)];
         let edge = graph.edge_ids(here)[usize::from(port)];
         let back = graph.edge_ids(parent).iter().position(|&e| e == edge);
-        turned = back.expect("a link has two ends") as u16;
+        turned = narrow::<u16>(back.expect("a link has two ends"));
         here = parent;
     }
 }

@@ -1,8 +1,8 @@
 //! FatPaths' first construction: each sparse layer keeps a random share of the links.
 
 use netloom_topology::RouterGraph;
-use netloom_units::Invalid;
 use netloom_units::random::Analysis;
+use netloom_units::{Invalid, narrow};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
@@ -76,9 +76,14 @@ impl RandomLayers {
         Ok(layers)
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "from 0 to `count`, as rho is from 0 to 1"
+    )]
     fn draw(&self, graph: &RouterGraph, rng: &mut Pcg64Mcg) -> LinkSet {
         let mut links = LinkSet::empty(graph);
-        let count = graph.edges().len() as u32;
+        let count = narrow::<u32>(graph.edges().len());
         match self.sampling {
             Sampling::Exact => {
                 let mut edges: Vec<u32> = (0..count).collect();

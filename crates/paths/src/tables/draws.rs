@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
 use netloom_topology::RouterGraph;
-use netloom_units::random::Analysis;
+use netloom_units::{narrow, random::Analysis};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use rayon::prelude::*;
@@ -119,7 +119,7 @@ impl Draws {
             if hops > bound.hops {
                 (bound.hops, bound.is_used) = (hops, false);
             }
-            let reaches = |(from, to)| reaches(&self.graph, (layer as u32, from, to), hops);
+            let reaches = |(from, to)| reaches(&self.graph, (narrow::<u32>(layer), from, to), hops);
             bound.is_used = bound.is_used || hops == bound.hops && between.into_iter().any(reaches);
         }
         bound
@@ -138,7 +138,7 @@ impl Draws {
         let mut pairs = Vec::new();
         for layer in (0..self.layers.len()).filter(|&layer| links[layer] != full) {
             let hops = hops(layer);
-            let longer = hops.longer_than(&whole, &ends).map(|(from, to)| (layer as u32, from, to));
+            let longer = hops.longer_than(&whole, &ends).map(|(from, to)| (narrow::<u32>(layer), from, to));
             pairs.extend(longer.take(most - pairs.len()));
         }
         pairs
@@ -165,7 +165,7 @@ impl Draws {
             let (layer, here) = (row / routers, row % routers);
             let drawn = &self.layers[layer];
             let hops = drawn.measured(&self.graph, &links[layer]);
-            let ports = draw(&self.graph, &links[layer], &hops, here as u32, drawn.seed);
+            let ports = draw(&self.graph, &links[layer], &hops, narrow::<u32>(here), drawn.seed);
             (row * routers..).zip(ports).for_each(|(place, port)| entries.set(place, port));
             if drawn.left.fetch_sub(1, Ordering::Relaxed) == 1 {
                 *drawn.distances() = Distances::GivenUp;

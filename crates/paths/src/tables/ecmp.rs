@@ -1,6 +1,7 @@
 //! All minimal ports inside a layer, for schemes that spread over them ("ECMP within a layer").
 
 use netloom_topology::RouterGraph;
+use netloom_units::narrow;
 use rayon::prelude::*;
 
 use super::hops::{Diameter, Hops};
@@ -36,11 +37,11 @@ impl LayerDistances {
             row[source] = 0;
             let mut at = Vec::new();
             for distance in 1..=measured.reach().longest.min(u32::from(FAR) - 1) {
-                measured.at(source as u32, distance, &mut at);
+                measured.at(narrow::<u32>(source), distance, &mut at);
                 for (index, &word) in at.iter().enumerate() {
                     let mut word = word;
                     while word != 0 {
-                        row[index * 64 + word.trailing_zeros() as usize] = distance as u8;
+                        row[index * 64 + word.trailing_zeros() as usize] = narrow::<u8>(distance);
                         word &= word - 1;
                     }
                 }
@@ -57,7 +58,7 @@ impl LayerDistances {
     /// Says of routers whether they are at most so many hops from one.
     pub(crate) fn within(&self, from: u32, hops: u16) -> impl Fn(u32) -> bool {
         let row = &self.hops[from as usize * self.routers..][..self.routers];
-        let most = hops.min(u16::from(FAR) - 1) as u8;
+        let most = narrow::<u8>(hops.min(u16::from(FAR) - 1));
         move |to| row[to as usize] <= most
     }
 

@@ -3,6 +3,7 @@
 //! The file is little-endian: the magic bytes, then version, fingerprint of the graph, routers, edges, layers and
 //! bytes per entry, then each layer's link set as 64-bit words, then the entries by layer, router and destination.
 
+use netloom_units::narrow;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
@@ -68,7 +69,7 @@ impl ForwardingTables {
         out.write_all(&MAGIC)?;
         out.write_all(&VERSION.to_le_bytes())?;
         out.write_all(&self.graph.to_le_bytes())?;
-        let edges = self.links.first().map_or(0, LinkSet::universe) as u32;
+        let edges = narrow::<u32>(self.links.first().map_or(0, LinkSet::universe));
         let width: u32 = if matches!(self.entries, Entries::Narrow(_)) { 1 } else { 2 };
         for number in [self.routers, edges, self.layers(), width] {
             out.write_all(&number.to_le_bytes())?;
@@ -109,7 +110,7 @@ impl ForwardingTables {
         input.read_exact(&mut print)?;
         let [routers, edges, layers, width] = [(); 4].map(|()| read_u32(&mut input));
         let (routers, edges, layers, width) = (routers?, edges?, layers?, width?);
-        let own = (graph.routers(), graph.edges().len() as u32);
+        let own = (graph.routers(), narrow::<u32>(graph.edges().len()));
         if u64::from_le_bytes(print) != fingerprint(graph) || (routers, edges) != own {
             let (own_routers, own_edges) = own;
             return Err(TableFileError::OtherNetwork { routers, edges, own_routers, own_edges });

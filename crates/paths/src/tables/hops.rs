@@ -3,6 +3,7 @@
 //! A search that spreads from one router looks at every link. Here one look serves 1024 of them: what a router knows is a row of words with a bit
 //! per search, and a link passes the whole row on (multi-source breadth-first search; Then et al., VLDB'14).
 
+use netloom_units::narrow;
 use std::ops::Range;
 
 use netloom_topology::RouterGraph;
@@ -87,7 +88,7 @@ impl Hops {
     pub(super) fn at(&self, router: u32, hops: u32, found: &mut Vec<u64>) {
         found.clear();
         for Block { planes, words, .. } in &self.blocks {
-            let is_beyond = hops.checked_shr(planes.len() as u32).is_some_and(|beyond| beyond != 0);
+            let is_beyond = hops.checked_shr(narrow::<u32>(planes.len())).is_some_and(|beyond| beyond != 0);
             let first = found.len();
             found.resize(first + words, if is_beyond { 0 } else { u64::MAX });
             for (place, plane) in planes.iter().enumerate() {
@@ -126,7 +127,10 @@ impl Block {
             let found: Bits = std::array::from_fn(|word| known[word] & differs[word] & targets[word]);
             let targets = (0..TARGETS).filter(move |place| found[place / 64] >> (place % 64) & 1 == 1);
             let is_any = found != [0; WORDS];
-            is_any.then(|| targets.map(move |place| (router, (first + place) as u32))).into_iter().flatten()
+            is_any
+                .then(|| targets.map(move |place| (router, narrow::<u32>(first + place))))
+                .into_iter()
+                .flatten()
         };
         routers.iter().flat_map(of_router)
     }
@@ -217,7 +221,7 @@ impl Search {
                     let new: Bits = std::array::from_fn(|word| row[word] & !before[word]);
                     tell(router, hops, &new);
                     if self.is_end[router] && new.iter().zip(&ends).any(|(new, ends)| new & ends != 0) {
-                        farthest[router] = hops as u16;
+                        farthest[router] = u16::try_from(hops).unwrap_or(u16::MAX);
                     }
                 }
                 after.push(row);

@@ -10,6 +10,7 @@ mod rises;
 mod trees;
 mod validate;
 
+use netloom_units::narrow;
 use std::sync::atomic::{AtomicU8, AtomicU16, Ordering};
 
 use netloom_topology::RouterGraph;
@@ -126,6 +127,10 @@ impl Entries {
     }
 
     /// Writes a port, or that there is none.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "entries are narrow where no router has more than 254 ports; NO_PORT becomes 0"
+    )]
     fn set(&self, place: usize, port: u16) {
         match self {
             Entries::Narrow(entries) => {
@@ -144,7 +149,7 @@ impl ForwardingTables {
 
     /// Number of layers.
     pub fn layers(&self) -> u32 {
-        self.links.len() as u32
+        narrow::<u32>(self.links.len())
     }
 
     /// The links that a layer may use.

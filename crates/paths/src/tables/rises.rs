@@ -3,6 +3,7 @@
 //! That is how many virtual channels a packet uses where links have ranks. Which of several shortest paths a table takes is not asked, so that this bounds all
 //! tables of a layer. As in [`super::hops`] one look at a link serves many targets, a bit each.
 
+use netloom_units::narrow;
 use std::collections::{BTreeMap, HashMap};
 
 use netloom_topology::RouterGraph;
@@ -47,7 +48,7 @@ impl Counted {
             let mut counted = Counted::default();
             spread(&kept, targets, Way::There, |hops, router, ways| {
                 if let Some((free, place)) = ways.fewest(router).filter(|_| begins[router]) {
-                    counted.note(hops - free, (router as u32, targets[place]));
+                    counted.note(hops - free, (narrow::<u32>(router), targets[place]));
                 }
             });
             counted
@@ -128,7 +129,7 @@ impl OverRoots {
                         for place in
                             (0..targets.len()).filter(|place| found[place / 64] >> (place % 64) & 1 == 1)
                         {
-                            on.entry((root as u32, targets[place])).or_default()[rank] = hops - free;
+                            on.entry((narrow::<u32>(root), targets[place])).or_default()[rank] = hops - free;
                         }
                     }
                 }
@@ -308,7 +309,7 @@ impl Ways {
             let fewer = free.checked_sub(1).map_or(&[0; WORDS], |fewer| self.of(router, is_high, fewer));
             let row = self.of(router, is_high, free);
             let found: Bits = std::array::from_fn(|word| row[word] & !fewer[word] & targets[word]);
-            (found != [0; WORDS]).then_some((free as u32, found))
+            (found != [0; WORDS]).then_some((narrow::<u32>(free), found))
         })
     }
 
@@ -319,7 +320,7 @@ impl Ways {
         let (low, high) = (self.of(router, false, free), self.of(router, true, free));
         let (word, found) =
             (0..WORDS).map(|word| (word, low[word] | high[word])).find(|&(_, found)| found != 0)?;
-        Some((free as u32, word * 64 + found.trailing_zeros() as usize))
+        Some((narrow::<u32>(free), word * 64 + found.trailing_zeros() as usize))
     }
 }
 

@@ -1,5 +1,6 @@
 //! A tree per layer and destination, grown when somebody first asks for a way to the destination.
 
+use netloom_units::narrow;
 use std::cmp::Reverse;
 use std::fmt;
 use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
@@ -115,7 +116,7 @@ impl Trees {
         let first_trees = (0..roots.len()).step_by(routers);
         let trees = first_trees.flat_map(|first| ends.iter().map(move |&end| first + end as usize));
         let trees: Vec<(usize, u32, u32)> =
-            trees.map(|tree| (tree, roots[tree], (tree % routers) as u32)).collect();
+            trees.map(|tree| (tree, roots[tree], narrow::<u32>(tree % routers))).collect();
         let pairs = trees.iter().map(|&(_, root, destination)| (root, destination));
         let over = OverRoots::measure(graph, &ends, pairs, is_high);
         let mut by_most: Vec<(u32, usize)> =
@@ -181,8 +182,8 @@ fn longest(
         let mut here = end as usize;
         while known[here].is_none() {
             let port = usize::from(entries.get(tree * routers + here) - 1);
-            way.push((here, !is_high(here as u32, port)));
-            here = graph.neighbours(here as u32)[port] as usize;
+            way.push((here, !is_high(narrow::<u32>(here), port)));
+            here = graph.neighbours(narrow::<u32>(here))[port] as usize;
         }
         while let Some((router, is_low)) = way.pop() {
             let (hops, is_next_low) = known[here].expect("it is nearer to the destination");

@@ -1,6 +1,7 @@
 //! Checking tables: every entry that exists leads to its destination, inside its layer, without a loop.
 
 use netloom_topology::RouterGraph;
+use netloom_units::narrow;
 use rayon::prelude::*;
 
 use super::ForwardingTables;
@@ -83,7 +84,7 @@ impl LayerReach {
 
     /// Hops of the longest path.
     pub fn longest(&self) -> u32 {
-        self.pairs.len().saturating_sub(1) as u32
+        narrow::<u32>(self.pairs.len().saturating_sub(1))
     }
 }
 
@@ -142,7 +143,7 @@ impl ForwardingTables {
                     hops[here as usize] = UNREACHED;
                     break;
                 };
-                let ports = graph.neighbours(here).len() as u32;
+                let ports = narrow::<u32>(graph.neighbours(here).len());
                 if u32::from(port) >= ports {
                     return Err(TableError::Port { layer, router: here, destination, port, ports });
                 }

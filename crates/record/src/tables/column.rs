@@ -117,6 +117,10 @@ impl Column<u16> for Name {
             return group.column::<String>(self.0)?.into_iter().map(number).collect();
         }
         let places = group.places(self.0, (self.1)(names))?;
-        Ok(places.into_iter().map(|place| place as u16).collect())
+        let narrow = |place: usize| {
+            let name = || (self.1)(names).get(place).cloned().unwrap_or_default();
+            u16::try_from(place).map_err(|_| Error::Unknown { column: self.0.to_owned(), name: name() })
+        };
+        places.into_iter().map(narrow).collect()
     }
 }

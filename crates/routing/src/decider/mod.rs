@@ -305,6 +305,10 @@ impl Decider {
     /// The port of a data packet among several, where ports are [drawn](Foresight::Drawn). What [a hash sees](Header::seen_by_hash) of it says only whether it is another one
     /// than its.
     #[inline(always)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "of either word, the lower half: Header::seen_by_hash"
+    )]
     pub fn draw(&mut self, seen: [u64; 2], ports: &[PortId], random: &mut impl Rng) -> PortId {
         debug_assert_eq!(self.quick, Quick::Spray);
         let home = region(mix_seen(seen, self.salt), ports.len());
@@ -602,6 +606,7 @@ impl Decider {
 
     /// What a flow's first switch writes on a data packet under CONGA. `last`: index of the packet's last switch, to which `paths` lead.
     #[expect(clippy::too_many_arguments, reason = "a packet, its place and what is known there")]
+    #[expect(clippy::cast_possible_truncation, reason = "labels are below Layout::none, 16 bits")]
     pub fn mark(
         &mut self,
         header: &Header,
@@ -620,7 +625,7 @@ impl Decider {
         if let Some(hop) = each!(&mut self.flows, table => table.kept(flow, now, payload), None) {
             return marking(hop.tag.bits() as u16);
         }
-        let paths = paths();
+        let paths = leaf.labels(paths());
         let home = region(self.hash.apply(header, self.salt), paths as usize) as u16;
         if !each!(&mut self.flows, table => table.has_room(flow, now), true) {
             return marking(home);

@@ -1,7 +1,7 @@
 //! The ways among which UGAL chooses: minimal ones, and ways over an intermediate switch, each with its hops.
 
 use netloom_topology::{Channel, ChannelId, Network, NodeId, PortId};
-use netloom_units::Invalid;
+use netloom_units::{Invalid, narrow};
 use rand::Rng;
 
 use super::layers::disconnected;
@@ -314,7 +314,7 @@ impl Groups {
         let joined = joined.collect();
         let mut groups = Groups { count, links, joined, row: Vec::new(), ports: Vec::new() };
         for switch in hosts..network.nodes() {
-            groups.row.push(groups.ports.len() as u32);
+            groups.row.push(narrow::<u32>(groups.ports.len()));
             let group = via.group_of_switch(switch) as usize;
             let Some(of_group) = groups.links.get(group * count..(group + 1) * count) else { continue };
             let mut of_group: Vec<GlobalLink> = of_group.iter().flatten().copied().collect();

@@ -28,6 +28,7 @@ mod enough;
 mod origins;
 mod rising;
 
+use netloom_units::narrow;
 use std::collections::VecDeque;
 
 use netloom_paths::LinkSet;
@@ -217,7 +218,7 @@ impl VcSet {
         (0..4u8).flat_map(move |word| {
             let mut bits = self.0[usize::from(word)];
             std::iter::from_fn(move || {
-                let bit = (bits != 0).then(|| bits.trailing_zeros() as u8)?;
+                let bit = (bits != 0).then(|| narrow::<u8>(bits.trailing_zeros()))?;
                 bits &= bits - 1;
                 Some(word * 64 + bit)
             })
@@ -396,7 +397,7 @@ impl<'a> Dependencies<'a> {
 
     fn channel(&self, node: usize) -> (ChannelId, u8) {
         let vcs = usize::from(self.vcs);
-        ((node / vcs) as ChannelId, (node % vcs) as u8)
+        (narrow::<ChannelId>(node / vcs), narrow::<u8>(node % vcs))
     }
 
     /// The first virtual channel, from the `skip`-th port on, that a virtual channel depends on, and its port.

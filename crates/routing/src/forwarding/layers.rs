@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use netloom_paths::tables::LayerDistances;
 use netloom_paths::{ForwardingTables, LinkSet, SchemeError};
 use netloom_topology::{ChannelId, HostId, LinkId, Network, NodeId, PortId, RouterGraph};
-use netloom_units::{Invalid, memory};
+use netloom_units::{Invalid, memory, narrow};
 use rand::Rng;
 
 use crate::header::{Carries, Header};
@@ -224,6 +224,7 @@ impl Layers {
     /// One of the layers that connect two routers, all alike probable; [`Tag::NO_LAYER`] if none does.
     ///
     /// Where a layer does not connect the two, FatPaths' sender learns so from the network and takes another one.
+    #[expect(clippy::cast_possible_truncation, reason = "below a number of 32 bits")]
     pub(crate) fn draw(&self, from: u32, to: u32, random: &mut impl Rng) -> Tag {
         let layers = self.tables.layers();
         let layer = below(layers as usize, random) as u32;
@@ -327,12 +328,12 @@ fn ports_to_neighbours(network: &Network, graph: &RouterGraph, links: &[LinkId])
     let mut port_of: Vec<PortId> = vec![0; network.channels() as usize];
     for switch in network.hosts()..network.nodes() {
         for (port, &channel) in network.ports(switch).iter().enumerate() {
-            port_of[channel as usize] = port as PortId;
+            port_of[channel as usize] = narrow::<PortId>(port);
         }
     }
     let (mut row, mut ports) = (Vec::new(), Vec::new());
     for router in 0..graph.routers() {
-        row.push(ports.len() as u32);
+        row.push(narrow::<u32>(ports.len()));
         for &edge in graph.edge_ids(router) {
             // A link's two channels lead away from either end.
             let forth = 2 * links[edge as usize];

@@ -1,5 +1,6 @@
 //! The candidate ports of every switch towards every host.
 
+use netloom_units::narrow;
 use std::ops::Range;
 
 use netloom_topology::{ChannelId, HostId, Network, NodeId, PortId};
@@ -212,11 +213,11 @@ impl RouteTable {
             let switch = network.channel(up).to;
             let slot = &mut edge_index[(switch - hosts) as usize];
             if *slot == u32::MAX {
-                *slot = edge_switch.len() as u32;
+                *slot = narrow::<u32>(edge_switch.len());
                 edge_switch.push(switch);
             }
             let port = network.ports(switch).iter().position(|&channel| channel == (up ^ 1));
-            let port = port.expect("a link has two ends") as PortId;
+            let port = narrow::<PortId>(port.expect("a link has two ends"));
             edge_of_host.push(*slot);
             last_port.push(port);
         }
@@ -255,7 +256,7 @@ impl RouteTable {
         let edge_of = Edges::new(edge_of_host, edges);
         let unreachable = lost.and_then(|(edge, switch)| {
             let host = (0..hosts).find(|&host| edge_of.of(host) as usize == edge)?;
-            Some(Unreachable { switch: hosts + switch as NodeId, host })
+            Some(Unreachable { switch: hosts + narrow::<NodeId>(switch), host })
         });
         RouteTable { hosts, edge_switch, edges, edge_index, edge_of, last_port, rows, reach, unreachable }
     }
@@ -288,7 +289,7 @@ impl RouteTable {
 
     /// Number of switches that have hosts, the edge switches.
     pub fn edges(&self) -> u32 {
-        self.edges as u32
+        narrow::<u32>(self.edges)
     }
 
     /// An edge switch by its index; they are in the order of their first hosts.
@@ -487,7 +488,7 @@ impl Hops {
                 });
                 for (from, &edge) in edges.iter().enumerate() {
                     // All links lead both ways.
-                    bits(at[edge]).for_each(|root| rows[root * table.edges + from] = place as u32);
+                    bits(at[edge]).for_each(|root| rows[root * table.edges + from] = narrow::<u32>(place));
                 }
             }
             between.extend(&rows);

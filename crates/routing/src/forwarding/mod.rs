@@ -20,7 +20,7 @@ mod via;
 
 use netloom_paths::LinkSet;
 use netloom_topology::{ChannelId, HostId, Network, NodeId, PortId};
-use netloom_units::Invalid;
+use netloom_units::{Invalid, narrow};
 use rand::Rng;
 
 use alternatives::Alternatives;
@@ -139,7 +139,7 @@ impl TagSpace<'_> {
             let mut chosen =
                 rand::seq::index::sample(random, all as usize, most.min(all) as usize).into_vec();
             chosen.sort_unstable();
-            chosen.into_iter().map(|number| number as u32)
+            chosen.into_iter().map(narrow::<u32>)
         };
         match *self {
             TagSpace::None => vec![Tag::default()],
@@ -150,13 +150,14 @@ impl TagSpace<'_> {
             TagSpace::Paths(paths) => numbered(paths).map(Tag::path).collect(),
             TagSpace::Layers { layers, from, to } => {
                 let connecting = layers.connecting(from, to);
-                numbered(connecting.len() as u32).map(|place| connecting[place as usize]).collect()
+                numbered(narrow::<u32>(connecting.len())).map(|place| connecting[place as usize]).collect()
             }
             TagSpace::Via { .. } => vec![Tag::DIRECT],
         }
     }
 
     /// A tag chosen anew: the next label, or a uniform draw among all.
+    #[expect(clippy::cast_possible_truncation, reason = "below numbers of 32 bits")]
     pub fn another(&self, current: Tag, random: &mut impl Rng) -> Tag {
         match *self {
             TagSpace::None => current,

@@ -1,7 +1,7 @@
 //! Sets of ports by their numbers, as a route table is made.
 
 use netloom_topology::PortId;
-use netloom_units::fetch;
+use netloom_units::{fetch, narrow};
 
 use super::distances::{Distances, Links, ROOTS, bits};
 use super::port_sets::PortSets;
@@ -44,7 +44,7 @@ impl Numbering {
             Numbering { words, sets, numbers, slots: vec![EMPTY; 4 * ROOTS], alone: vec![NONE; ports] };
         for ports in known {
             numbering.make_room();
-            numbering.numbers.push(numbering.numbers.len() as u32);
+            numbering.numbers.push(narrow::<u32>(numbering.numbers.len()));
             numbering.place_of(ports);
         }
         numbering
@@ -85,7 +85,7 @@ impl Numbering {
         loop {
             let slot = self.slots[at];
             if slot.place == NONE {
-                let place = self.found() as u32;
+                let place = narrow::<u32>(self.found());
                 self.slots[at] = Slot { hash, place };
                 self.sets.extend_from_slice(set);
                 return place;
@@ -139,7 +139,7 @@ impl Numbering {
         let mut order: Vec<(u64, usize)> = firsts.into_iter().zip(known..).collect();
         order.sort_unstable_by_key(|&(first, _)| first);
         self.numbers.resize(known + order.len(), 0);
-        (known..).zip(order).for_each(|(number, (_, place))| self.numbers[place] = number as u32);
+        (known..).zip(order).for_each(|(number, (_, place))| self.numbers[place] = narrow::<u32>(number));
         for (_, place) in all.iter_mut().flatten() {
             *place = self.numbers[*place as usize];
         }
@@ -185,7 +185,7 @@ impl Numbering {
         for place in places {
             ports.clear();
             for (word, &set) in set(place).iter().enumerate() {
-                ports.extend(bits(set).map(|bit| (word * 64 + bit) as PortId));
+                ports.extend(bits(set).map(|bit| narrow::<PortId>(word * 64 + bit)));
             }
             all.push(&ports);
         }
@@ -260,6 +260,7 @@ fn transpose(square: &mut [u64; 64]) {
 }
 
 /// Both halves of what a product makes of every word count: the lower one alone says little of the ports at the end of a word.
+#[expect(clippy::cast_possible_truncation, reason = "both halves are mixed, and the lower one is kept")]
 fn hash(set: &[u64]) -> u32 {
     // 2⁶⁴ over the golden ratio (Knuth's multiplicative hashing).
     const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;

@@ -6,7 +6,7 @@ use netloom_paths::distance::{UNREACHABLE, distances_from};
 use netloom_paths::routes::{KShortest, KShortestPaths};
 use netloom_paths::{Routes, SchemeError};
 use netloom_topology::{ChannelId, Network, NodeId, PortId, RouterGraph};
-use netloom_units::Invalid;
+use netloom_units::{Invalid, narrow};
 
 use super::layers::{LIMIT, disconnected, live_graph};
 use super::minimal::RouteTable;
@@ -92,12 +92,16 @@ impl Paths {
         };
         let routers: Vec<u32> =
             (0..table.edges()).map(|edge| table.edge_switch(edge) - network.hosts()).collect();
-        let steps = (0..2 * links.len() as u32).map(step).collect();
+        let steps = (0..2 * narrow::<u32>(links.len())).map(step).collect();
         let towards = routers.iter().map(|_| OnceLock::new()).collect();
         Ok(Paths { graph, routes, routers, steps, towards })
     }
 
     /// How many paths lead from one switch with hosts to another: none from one to itself.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "what ends a path is numbered in 32 bits: Paths::pair"
+    )]
     pub(crate) fn count(&self, from: u32, to: u32) -> u32 {
         self.pair(from, to).ends.len() as u32
     }
@@ -120,6 +124,7 @@ impl Paths {
     }
 
     /// Number of switches with hosts.
+    #[expect(clippy::cast_possible_truncation, reason = "nodes have numbers of 32 bits")]
     pub(crate) fn edges(&self) -> u32 {
         self.routers.len() as u32
     }
@@ -140,7 +145,7 @@ impl Paths {
             for from in 0..self.edges() {
                 if !self.routes.are_within(&self.graph, &distances, self.routers[from as usize], longest) {
                     let paths = self.search(&distances, from, to);
-                    longest = paths.iter().map(|path| path.len() as u32).fold(longest, u32::max);
+                    longest = paths.iter().map(|path| narrow::<u32>(path.len())).fold(longest, u32::max);
                 }
             }
         }
@@ -189,7 +194,7 @@ impl Paths {
             let (mut ends, mut steps) = (Vec::new(), Vec::new());
             for path in self.search(&toward.distances, from, to) {
                 steps.extend(self.along(&path));
-                ends.push(steps.len() as u32);
+                ends.push(narrow::<u32>(steps.len()));
             }
             Pair { ends: ends.into(), steps: steps.into() }
         })

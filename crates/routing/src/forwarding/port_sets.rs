@@ -1,6 +1,7 @@
 //! Sets of ports by their numbers, as packets look them up.
 
 use netloom_topology::PortId;
+use netloom_units::narrow;
 
 /// Sets of ports.
 #[derive(Clone, Debug, Default)]
@@ -28,20 +29,20 @@ impl PortSets {
 
     /// Adds one, its ports in ascending order.
     pub(super) fn push(&mut self, set: &[PortId]) {
-        let start = self.ports.len() as u32;
+        let start = narrow::<u32>(self.ports.len());
         if set.len() > 1 {
             self.ports.extend_from_slice(set);
         }
         self.sets.push(Set {
             start,
-            count: set.len() as u16,
+            count: narrow::<u16>(set.len()),
             first: set.first().copied().unwrap_or_default(),
         });
     }
 
     /// All of them in their order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &[PortId]> {
-        (0..self.sets.len() as u32).map(|set| self.at(set))
+        (0..narrow::<u32>(self.sets.len())).map(|set| self.at(set))
     }
 
     /// The ports of one, in ascending order.

@@ -1,5 +1,6 @@
 //! The rows of a [`RouteTable`](super::RouteTable) as they are made, and how they are kept.
 
+use netloom_units::narrow;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
@@ -72,8 +73,8 @@ impl Numbers {
             *self = wider;
         }
         match self {
-            Numbers::Bytes(all) => all.extend(more.iter().map(|&number| number as u8)),
-            Numbers::Halves(all) => all.extend(more.iter().map(|&number| number as u16)),
+            Numbers::Bytes(all) => all.extend(more.iter().map(|&number| narrow::<u8>(number))),
+            Numbers::Halves(all) => all.extend(more.iter().map(|&number| narrow::<u16>(number))),
             Numbers::Words(all) => all.extend(more),
         }
     }
@@ -85,9 +86,10 @@ impl Numbers {
                 all[to..][..range.len()].copy_from_slice(&others[range])
             }
             (Numbers::Bytes(_), _) => unreachable!("there is room"),
-            (Numbers::Halves(all), others) => {
-                all[to..].iter_mut().zip(range).for_each(|(one, place)| *one = others.at(place) as u16)
-            }
+            (Numbers::Halves(all), others) => all[to..]
+                .iter_mut()
+                .zip(range)
+                .for_each(|(one, place)| *one = narrow::<u16>(others.at(place))),
             (Numbers::Words(all), others) => {
                 all[to..].iter_mut().zip(range).for_each(|(one, place)| *one = others.at(place))
             }
@@ -131,7 +133,7 @@ impl Rows {
             }
             let number = known.get(&part).copied().unwrap_or_else(|| {
                 parts.extend(&part);
-                let number = known.len() as u32;
+                let number = narrow::<u32>(known.len());
                 known.insert(part.clone(), number);
                 number
             });
@@ -148,7 +150,7 @@ impl Rows {
             let parts = self.blocks.iter().map(|block| block.part_of[switch]).collect();
             row_of.push(*known.entry(parts).or_insert_with(|| {
                 firsts.push(switch);
-                firsts.len() as u32 - 1
+                narrow::<u32>(firsts.len()) - 1
             }));
         }
         // Blocks are given up as the rows grow, from left to right: nothing is held twice.

@@ -1,7 +1,7 @@
 //! Over an intermediate switch: minimal paths on both sides of it.
 
 use netloom_topology::{Network, NodeId};
-use netloom_units::Invalid;
+use netloom_units::{Invalid, narrow};
 use rand::Rng;
 
 use super::minimal::RouteTable;
@@ -44,7 +44,7 @@ impl Intermediates {
             return Err(Invalid::new("selector.intermediate", expected, "\"group\""));
         }
         // A group without hosts is none.
-        let group = |name| names.binary_search(&name).map_or(u32::MAX, |group| group as u32);
+        let group = |name| names.binary_search(&name).map_or(u32::MAX, |group| narrow::<u32>(group));
         let group_of_switch = (network.hosts()..network.nodes()).map(|switch| group(name(switch))).collect();
         let group_of: Vec<u32> = edges().map(group).collect();
         let mut members = vec![Vec::new(); names.len()];
@@ -80,7 +80,7 @@ impl Intermediates {
         let (here, there) = (self.group(from), self.group(to));
         if here == there {
             let members = self.members(here);
-            let place = |edge| members.binary_search(&edge).expect("a switch is in its group") as u32;
+            let place = |edge| narrow::<u32>(members.binary_search(&edge).expect("a switch is in its group"));
             let drawn = below_but(members.len(), place(from), place(to), random)?;
             return Some(members[drawn as usize]);
         }
@@ -108,6 +108,7 @@ impl Intermediates {
 }
 
 /// A uniform number below `count` other than two different ones; none if there is none.
+#[expect(clippy::cast_possible_truncation, reason = "below a number of nodes or groups, which has 32 bits")]
 fn below_but(count: usize, a: u32, b: u32, random: &mut impl Rng) -> Option<u32> {
     let others = count.checked_sub(2).filter(|&others| others > 0)?;
     let drawn = below(others, random) as u32;

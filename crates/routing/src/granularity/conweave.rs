@@ -105,6 +105,7 @@ impl Stamp {
     }
 
     /// As it is read from a packet.
+    #[expect(clippy::cast_possible_truncation, reason = "fields of a word")]
     pub fn from_bits(bits: u32) -> Self {
         Stamp {
             label: bits as u16,
@@ -139,6 +140,7 @@ impl Word {
     }
 
     /// As it is read from a signal: the word, the epoch, the label.
+    #[expect(clippy::cast_possible_truncation, reason = "fields of a word")]
     pub fn from_bits(bits: u32) -> (Word, u8, u16) {
         let word = match bits >> 30 {
             0 => Word::Reply,
@@ -260,6 +262,7 @@ impl Weaving {
     }
 
     /// A data packet of a flow passes its first switch.
+    #[expect(clippy::cast_possible_truncation, reason = "below the number of paths, at most 2¹⁶")]
     pub(crate) fn stamp(
         &mut self,
         flow: FlowKey,
@@ -326,6 +329,7 @@ impl Weaving {
     }
 
     /// A data packet of a flow, which left its host at `sent`, reaches its last switch.
+    #[expect(clippy::cast_possible_wrap, reason = "what is more than half a turn ahead is behind")]
     pub(crate) fn receive(&mut self, flow: FlowKey, stamp: Stamp, sent: Time, now: Time) -> Verdict {
         let flow = FlowRef::passing(flow);
         if self.incoming.see(flow, now).is_none() {
@@ -402,6 +406,7 @@ impl Outgoing {
 }
 
 /// One of a few random paths that is neither busy nor the `present` one, if that is given.
+#[expect(clippy::cast_possible_truncation, reason = "below the number of paths, at most 2¹⁶")]
 fn pick(
     config: &ConWeave,
     busy: &FxHashMap<(u32, u16), Time>,

@@ -37,7 +37,7 @@ pub struct Conga {
     /// Which packets ports count.
     pub counts: Counts,
     /// Whether a link's congestion is at most 2^bits − 1, which a link in full use has. If not, it is at most 63: where packets count as they join the
-    /// queue, a port to which more is sent than it can carry is told from one in full use. Then networks may have 1,023 paths between two leaves.
+    /// queue, a port to which more is sent than it can carry is told from one in full use. Then networks may have 1,023 paths between two leaves, otherwise 4,095.
     pub capped: bool,
     /// Which packets carry what leaves tell each other.
     pub feedback: Feedback,
@@ -112,7 +112,13 @@ impl Layout {
         (1 << self.label_bits) - 1
     }
 
+    /// The most paths between two leaves that labels tell apart.
+    pub fn most_paths(self) -> u32 {
+        self.none().into()
+    }
+
     /// The greatest congestion.
+    #[expect(clippy::cast_possible_truncation, reason = "a label has at least 10 of the 16 bits")]
     const fn most(self) -> u8 {
         ((1u32 << (u16::BITS - self.label_bits)) - 1) as u8
     }
@@ -157,6 +163,7 @@ impl Marking {
     }
 
     /// As it is read from a packet.
+    #[expect(clippy::cast_possible_truncation, reason = "fields of a word")]
     pub fn from_bits(bits: u32, layout: Layout) -> Self {
         let half = |bits: u32| (bits as u16 & layout.none(), ((bits as u16) >> layout.label_bits) as u8);
         let ((label, congestion), (told, how)) = (half(bits), half(bits >> 16));
@@ -196,6 +203,10 @@ struct Path {
 
 impl Seen {
     /// The next path in turn, and those first that have changed since they were told.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "labels that have been read from packets have at most 12 bits"
+    )]
     fn next_changed(&mut self) -> Option<Report> {
         let Seen { paths, untold, turn } = self;
         let is_next = |place: &usize| paths[*place].is_some_and(|path| *untold == 0 || !path.is_told);
@@ -229,6 +240,7 @@ impl Leaf {
 
     /// The label of the path to leaf `last` that a run of packets takes; there are `paths` of them. `before` is that of the flow's packets
     /// before, `local` the congestion of the port by which a path begins.
+    #[expect(clippy::cast_possible_truncation, reason = "below Layout::none, 16 bits")]
     pub(crate) fn choose(
         &self,
         last: u32,
@@ -240,7 +252,7 @@ impl Leaf {
     ) -> u16 {
         let told = self.to.get(&last);
         let (mut best, mut least, mut ties) = (0, u8::MAX, 0);
-        let paths = paths.clamp(1, u32::from(self.config.layout().none()));
+        let paths = self.labels(paths);
         let compared = self.config.candidates.map_or(paths, |candidates| candidates.min(paths));
         let first = if compared < paths { below((paths - compared) as usize + 1, random) as u32 } else { 0 };
         let before = before.filter(|_| self.config.keeps);
@@ -261,7 +273,13 @@ impl Leaf {
         best
     }
 
+    /// How many labels there are for so many paths: one for each, as networks with more than [`Layout::most_paths`] are refused. Only routes around faults may be more.
+    pub(crate) fn labels(&self, paths: u32) -> u32 {
+        paths.clamp(1, self.config.layout().most_paths())
+    }
+
     /// The congestion of a link, rounded down, from its utilisation in 65,536ths.
+    #[expect(clippy::cast_possible_truncation, reason = "at most `most`")]
     pub(crate) fn rounded(&self, utilisation: u64) -> u8 {
         let most = if self.config.capped { (1 << self.config.bits) - 1 } else { self.config.layout().most() };
         (utilisation >> (16 - self.config.bits)).min(u64::from(most)) as u8

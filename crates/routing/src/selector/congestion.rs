@@ -140,6 +140,10 @@ impl<T> PerDestination<T> {
         self.rows.get_mut((row as usize).wrapping_sub(1))
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "at most one row for each host, and hosts have numbers of 32 bits"
+    )]
     pub(crate) fn get_or_insert_with(&mut self, destination: HostId, new: impl FnOnce() -> T) -> &mut T {
         let place = destination as usize;
         if self.row_of.len() <= place {

@@ -92,6 +92,10 @@ impl Kindred for Drill {
 
 impl State {
     /// The position of the port to take to a destination.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a node has at most 65,535 ports (NetworkBuilder::build), and at most MAX_MEMORY are found"
+    )]
     fn best(
         &mut self,
         destination: u32,

@@ -1,6 +1,7 @@
 //! D-mod-k and S-mod-k: the digits of the destination or source pick the up ports of a tree.
 
 use netloom_topology::Network;
+use netloom_units::narrow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +41,7 @@ pub enum By {
 /// Hosts at the first leaf switch.
 pub(crate) fn hosts_per_leaf(network: &Network) -> u32 {
     let same = (0..network.hosts()).take_while(|&host| network.edge_switch(host) == network.edge_switch(0));
-    (same.count() as u32).max(1)
+    narrow::<u32>(same.count()).max(1)
 }
 
 /// Whether host h is at leaf switch ⌊h / hosts per leaf⌋, as in every XGFT.

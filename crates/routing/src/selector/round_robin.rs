@@ -51,6 +51,10 @@ impl Kindred for RoundRobin {
 
 impl Choose for Turn {
     #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a node has at most 65,535 ports: NetworkBuilder::build"
+    )]
     fn pick(&mut self, question: Question<'_>, _: &mut impl View, random: &mut impl Rng) -> usize {
         let (ports, set) = (question.candidates.ports.len(), question.candidates.set);
         let Some(rounds) = self.reshuffle else {

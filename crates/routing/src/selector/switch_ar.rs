@@ -76,6 +76,10 @@ impl SwitchAr {
     }
 
     /// The position of the port to take; `home` is that of the packet's uncongested choice.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a node has at most 65,535 ports: NetworkBuilder::build"
+    )]
     fn pick(&self, marks: &mut Marks, home: usize, now: Time) -> usize {
         match self.tie {
             Tie::Current => {

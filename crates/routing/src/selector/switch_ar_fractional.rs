@@ -101,6 +101,11 @@ impl Kindred for SwitchArFractional {
 
 impl SwitchArFractional {
     /// A notification about the port at `place`.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "at most WHOLE: check bounds the gain by 1"
+    )]
     fn add(&self, shares: &mut Shares, place: usize, feedback: u8, now: Time) {
         self.recover(shares, now);
         let gain = (self.gain * WHOLE as f64) as u64;
@@ -116,6 +121,7 @@ impl SwitchArFractional {
 
     /// The position of the port for a packet of `bytes`: the one furthest behind its share, the first of several. `home` is that of
     /// the packet's uncongested choice.
+    #[expect(clippy::cast_possible_wrap, reason = "shares are at most WHOLE, 2²⁰, and packets 65,535 bytes")]
     fn pick(&self, shares: &mut Shares, home: usize, bytes: u32, now: Time) -> usize {
         self.recover(shares, now);
         if shares.ports.iter().all(|share| share.now == share.home) {

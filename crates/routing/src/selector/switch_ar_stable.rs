@@ -81,6 +81,10 @@ impl SwitchArStable {
     }
 
     /// The position of the port to take; `home` is that of the packet's uncongested choice.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a node has at most 65,535 ports: NetworkBuilder::build"
+    )]
     fn pick(&self, held: &mut Held, home: usize, now: Time) -> usize {
         let Held { marks, until } = held;
         let current = marks.moved_to.map_or(home, usize::from);

@@ -1,5 +1,6 @@
 //! Offered load beyond what a network carries.
 
+use netloom_units::narrow;
 use std::collections::BTreeMap;
 
 use netloom_topology::{Network, NodeId};
@@ -148,7 +149,7 @@ fn of_first_switches(network: &Network, loops: &[OpenLoop]) -> Option<Excess> {
         }
     }
     let (share, last) = worst?;
-    let name = |switch: usize| network.node_name(network.hosts() + switch as NodeId);
+    let name = |switch: usize| network.node_name(network.hosts() + narrow::<NodeId>(switch));
     let first = if last == 0 { name(0) } else { format!("{} to {}", name(0), name(last)) };
     Some((share, (format!("the links between {first} and the other switches"), "they carry".to_owned())))
 }

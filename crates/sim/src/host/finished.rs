@@ -6,6 +6,7 @@
 //! runs can be read from its beginning; the first flow of each is known.
 
 use netloom_routing::FlowKey;
+use netloom_units::narrow;
 
 /// Runs in a block.
 const BLOCK: usize = 16;
@@ -80,6 +81,7 @@ impl Finished {
     }
 
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "has been written as a number of 32 bits")]
     fn block(&self, block: usize) -> impl Iterator<Item = Run> + '_ {
         let end = self.starts.get(block + 1).map_or(self.runs.len(), |&end| end as usize);
         let mut left = &self.runs[self.starts[block] as usize..end];
@@ -129,6 +131,7 @@ impl Packed {
 
     /// Adds a run behind all others.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "flows of which memory is kept")]
     fn push(&mut self, run: Run) {
         self.set.len += run.len as usize;
         let last = &mut self.last;
@@ -150,7 +153,7 @@ impl Packed {
         let is_too_far = run.from - self.end > u64::MAX >> 2;
         if self.in_block == BLOCK || is_too_far {
             self.set.blocks.push(run.from);
-            self.set.starts.push(self.set.runs.len() as u32);
+            self.set.starts.push(narrow::<u32>(self.set.runs.len()));
             (self.in_block, self.end, self.packets) = (0, run.from, 1);
         }
         let flag = |is_set: bool, flag: u64| if is_set { flag } else { 0 };
@@ -179,6 +182,7 @@ impl Packed {
 
 /// Writes a number, seven bits to a byte, the lowest first; the eighth says that more follow.
 #[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the lowest seven bits")]
 fn write(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);

@@ -78,6 +78,10 @@ impl Host {
     }
 
     /// A congestion notification about packets to [`Packet::src`] arrived.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a severity of 6 bits: Switch::notify writes it from a byte"
+    )]
     pub(super) fn on_notification(
         &mut self,
         world: &World,

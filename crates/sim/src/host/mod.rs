@@ -620,6 +620,10 @@ impl Host {
 
     /// The next packet of the flow whose turn it is, and whether that concerns the other subflows of its connection.
     #[inline(always)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "TransportOptions::check bounds MTU and header together by 65,535 bytes"
+    )]
     fn make_packet(
         &mut self,
         world: &World,

@@ -137,6 +137,7 @@ impl Host {
     }
 
     /// Sends the PULL whose time has come, and has itself called for the next one.
+    #[expect(clippy::cast_possible_truncation, reason = "Transport::check bounds ACKs by 65,535 bytes")]
     fn pull(&mut self, world: &World, id: u32, now: Time, out: &mut impl Scheduler<Message>) {
         let (Some(pulls), Congestion::Pulls(config)) = (&mut self.pulls, &world.transport.congestion) else {
             return;

@@ -30,6 +30,7 @@ impl Host {
 
     /// The transport gets a data packet.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "Transport::check bounds packets by 65,535 bytes")]
     pub(super) fn take(
         &mut self,
         world: &World,
@@ -94,6 +95,7 @@ impl Host {
     /// A packet brought nothing new.
     #[cold]
     #[inline(never)]
+    #[expect(clippy::cast_possible_truncation, reason = "Transport::check bounds packets by 65,535 bytes")]
     fn note_useless(&mut self, world: &World, slot: u32, packet: &Packet, reply: Reply) {
         // A SYN brings no payload.
         if packet.size <= world.transport.options.header.0 as u16 {
@@ -181,6 +183,7 @@ impl Host {
 
     #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "the parts of one packet")]
+    #[expect(clippy::cast_possible_truncation, reason = "Transport::check bounds ACKs by 65,535 bytes")]
     fn answer_at_once(
         &mut self,
         world: &World,

@@ -6,7 +6,7 @@ use netloom_record::{ReceiverHalf, SeriesWriter};
 use netloom_routing::FlowKey;
 use netloom_transport::{Receiver, Seen};
 use netloom_units::memory::push_few;
-use netloom_units::{Time, fetch_whole};
+use netloom_units::{Time, fetch_whole, narrow};
 use rustc_hash::FxHashMap;
 
 use super::finished::Finished;
@@ -29,6 +29,13 @@ pub(crate) struct Receivers {
 }
 
 const DONE: u32 = 1 << 31;
+
+/// The place of a flow that is done.
+fn done_place(index: usize) -> u32 {
+    let place = narrow::<u32>(index);
+    assert!(place < DONE, "a host receives fewer than 2³¹ flows that are kept in mind");
+    place | DONE
+}
 
 /// How many flows are handed in at a time.
 pub(super) const HANDED_IN: usize = 8;
@@ -235,7 +242,7 @@ impl Receivers {
             if let Some(count) = finished.as_ref().and_then(|finished| finished.packets(key)) {
                 // What comes now makes a row of its own.
                 done.push(Done::new(key, count, &Seen::default(), Rare::default()));
-                return (handed_in.len() + done.len() - 1) as u32 | DONE;
+                return done_place(handed_in.len() + done.len() - 1);
             }
             let meter = is_metered.then(Box::default);
             let new = Active { key, receiver: Receiver::default(), drained: 0, meter };
@@ -246,7 +253,7 @@ impl Receivers {
                 }
                 None => {
                     push_few(active, new);
-                    active.len() as u32 - 1
+                    narrow::<u32>(active.len()) - 1
                 }
             }
         });
@@ -271,7 +278,7 @@ impl Receivers {
         }
         let rare = Rare { drained, before_warm_up, ..Rare::default() };
         self.done.push(Done::new(key, count, &seen, rare));
-        let place = (self.handed_in.len() + self.done.len() - 1) as u32 | DONE;
+        let place = done_place(self.handed_in.len() + self.done.len() - 1);
         self.places.insert(key, place);
         self.last = Some((key, place));
         self.free.push(slot);

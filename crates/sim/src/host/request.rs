@@ -33,6 +33,7 @@ impl Requests {
 impl Host {
     /// Sends the requests that wait, each on a path of its own where packets have one.
     #[cold]
+    #[expect(clippy::cast_possible_truncation, reason = "Transport::check bounds ACKs by 65,535 bytes")]
     pub(super) fn request(&mut self, world: &World, id: u32, now: Time, out: &mut impl Scheduler<Message>) {
         let Some(rare) = &mut self.rare else { return };
         for (slot, number, count) in std::mem::take(&mut rare.requests.waiting) {

@@ -6,7 +6,7 @@ use netloom_routing::{FlowKey, FlowRef, Tag, TagSpace};
 use netloom_transport::{PathFacts, Sender};
 use netloom_units::memory::push_few;
 use netloom_units::random::Stream;
-use netloom_units::{Bytes, Time};
+use netloom_units::{Bytes, Time, narrow};
 use netloom_workload::{Action, HostWork, Message as Job};
 
 use super::departures::{Departed, Departures};
@@ -34,16 +34,16 @@ impl Host {
             if job.stream {
                 self.feed_stream(world, id, now, job, None, out);
             } else {
-                let number = self.number();
+                let number = self.number(world, id);
                 self.begin(world, id, now, job, number, out);
             }
             self.upcoming = self.work.next_timed().map(Box::new);
         }
     }
 
-    pub(super) fn number(&mut self) -> u32 {
-        self.next_flow += 1;
-        self.next_flow - 1
+    /// The number of a flow that begins.
+    pub(super) fn number(&mut self, world: &World, id: u32) -> u32 {
+        world.numbering.next(&mut self.next_flow, || format!("host {id}"))
     }
 
     /// Begins a flow that was ordered from outside.
@@ -56,7 +56,7 @@ impl Host {
         ticket: u32,
         out: &mut impl Scheduler<Message>,
     ) {
-        let flow = self.number();
+        let flow = self.number(world, id);
         self.begin(world, id, now, job, flow, out);
         self.rare.get_or_insert_default().heard.push(Heard::Started { ticket, flow, parts: 1 });
     }
@@ -81,7 +81,7 @@ impl Host {
         let slot = match known {
             Some(&slot) => slot,
             None => {
-                let number = number.unwrap_or_else(|| self.number());
+                let number = number.unwrap_or_else(|| self.number(world, id));
                 let slot = self.begin(world, id, now, job, number, out);
                 self.rare.get_or_insert_default().streams.insert(key, slot);
                 slot
@@ -157,6 +157,7 @@ impl Host {
     /// Gives a flow, or a subflow, its slot and its path: another one than the subflow's `before` it, if there is one. Returns both.
     #[expect(clippy::too_many_arguments, reason = "the parts of one flow")]
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "a port has at most 31 lanes: FlowControl::most_vcs")]
     pub(super) fn place(
         &mut self,
         world: &World,
@@ -181,7 +182,7 @@ impl Host {
         let lane = world.rules.first_lane(class) as u8;
         let slot = self.free_slots.pop().unwrap_or_else(|| {
             push_few(&mut self.flows, None);
-            self.flows.len() as u32 - 1
+            narrow::<u32>(self.flows.len()) - 1
         });
         let at = FlowRef { key: FlowKey { src: id, flow: number }, slot };
         let tags = || world.routes(now).tags(id, dst);
@@ -305,7 +306,7 @@ impl Host {
         if self.work.is_program() && flow < FIRST_OWN {
             self.follow_program(world, id, now, |work, actions| work.on_sent(now, flow, actions), out);
         } else if let Some(job) = self.work.next_closed(now, group) {
-            let number = self.number();
+            let number = self.number(world, id);
             self.begin(world, id, now, job, number, out);
         }
     }

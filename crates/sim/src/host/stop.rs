@@ -4,7 +4,7 @@
 
 use netloom_engine::Scheduler;
 use netloom_fabric::Packet;
-use netloom_units::Time;
+use netloom_units::{Time, narrow};
 
 use super::{Host, flow_in};
 use crate::model::{Message, World};
@@ -168,7 +168,7 @@ impl Host {
         rare.classes.retain(|stopped| stopped.class != class || !is_gone(stopped));
         if rare.classes.iter().all(|stopped| stopped.class != class) {
             self.stopped &= !(1 << class);
-            for slot in 0..self.flows.len() as u32 {
+            for slot in 0..narrow::<u32>(self.flows.len()) {
                 self.take_turns(world, slot);
             }
         }

@@ -10,7 +10,7 @@ use netloom_transport::{Ack, Cause, Connection, Feedback, Outgoing, PathFacts, S
 use netloom_units::Time;
 use netloom_workload::Message as Job;
 
-use super::{Flow, Host, answer, flow_in};
+use super::{FIRST_OWN, Flow, Host, answer, flow_in};
 use crate::model::{Message, World};
 
 /// How packets say of which subflow they are: by some bits of their flow's number, below the highest.
@@ -36,6 +36,20 @@ impl Numbering {
     /// How many numbers there are for flows of one origin.
     pub(crate) fn flows(self) -> u64 {
         if self.bits == 0 { 1 << 31 } else { 1 << self.bits.trailing_zeros() }
+    }
+
+    /// The number of a flow that begins, of which `next` is that of the next one. It is looked at here because nobody knows beforehand how many flows
+    /// begin while a load lasts.
+    ///
+    /// # Panics
+    /// If there are no numbers left. `who` is the host or server that has taken them.
+    pub(crate) fn next(self, next: &mut u32, who: impl FnOnce() -> String) -> u32 {
+        let number = *next;
+        // Those of programs come before FIRST_OWN, and are not given here.
+        let is_left = u64::from(number & (FIRST_OWN - 1)) < self.flows() && number < u32::MAX;
+        assert!(is_left, "{} begins more flows than have numbers: {} of its own", who(), self.flows());
+        *next += 1;
+        number
     }
 
     /// The number of the flow as a whole.
@@ -296,7 +310,22 @@ mod tests {
             }
         }
         let none = Numbering::new(1);
+        assert_eq!(none.next(&mut 5, String::new), 5);
         assert!(!none.has_subflows() && none.flow(u32::MAX) == u32::MAX);
         assert_eq!(Numbering::new(64).flows(), 1 << 25);
+    }
+
+    #[test]
+    fn the_last_number_is_not_that_of_a_subflow() {
+        let numbering = Numbering::new(64);
+        for first in [0, FIRST_OWN] {
+            let mut next = first + (1 << 25) - 1;
+            assert_eq!(numbering.next(&mut next, String::new), first + (1 << 25) - 1);
+            let none_left =
+                std::panic::catch_unwind(move || numbering.next(&mut next, || "host 3".to_owned()));
+            let message = none_left.unwrap_err();
+            let message = message.downcast_ref::<String>().unwrap();
+            assert_eq!(message, "host 3 begins more flows than have numbers: 33554432 of its own");
+        }
     }
 }

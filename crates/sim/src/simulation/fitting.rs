@@ -5,14 +5,14 @@ use std::sync::Arc;
 use netloom_fabric::{Fabric, FlowControl};
 use netloom_record::NamedChannel;
 use netloom_routing::{Granularity, Placement, Routing, Selector};
-use netloom_topology::Network;
+use netloom_topology::{Network, NodeId};
 use netloom_transport::{Congestion, Reorder, Shaping, Transport};
 use netloom_units::kind::Kind;
-use netloom_units::{Bytes, Invalid, Rate};
+use netloom_units::{Bytes, Invalid, Rate, narrow};
 use netloom_workload::{Plan, Spread};
 
 use super::SimError;
-use super::lengths::check_lengths;
+use super::lengths::{check_channels, check_lengths};
 use crate::config::SimConfig;
 use crate::fault::Faults;
 use crate::host::Numbering;
@@ -47,6 +47,7 @@ impl Fitting {
         fabric.check(largest).map_err(SimError::Fabric)?;
         routing.check().map_err(SimError::Routing)?;
         check_lengths(network)?;
+        check_channels(network.channels())?;
         if let Shaping::Hf2t(hf2t) = &mut transport.shaping {
             let gap = match &routing.granularity {
                 Granularity::Flowlet(flowlet) => Some(flowlet.longest_kept()),
@@ -176,6 +177,21 @@ impl Fitting {
             let expected = "as many as leave the messages of the workload's programs their numbers";
             return Err(SimError::Transport(Invalid::new("subflows", expected, transport.options.subflows)));
         }
+        if plan.own_messages() > numbering.flows() {
+            let most = numbering.flows();
+            let expected = format!(
+                "fewer: a host that sends more than {most} messages needs the bits that tell subflows apart"
+            );
+            return Err(SimError::Transport(Invalid::new("subflows", expected, transport.options.subflows)));
+        }
+        if let Selector::Conga(conga) = &routing.selector {
+            let (most, paths) = (conga.layout().most_paths(), most_paths(network));
+            let expected = format!(
+                "another one where more than {most} paths join two leaves, which its labels cannot tell apart"
+            );
+            let found = format!("\"{}\" and up to {paths} paths", routing.selector_name());
+            Invalid::unless(paths <= most, "selector", expected, found).map_err(SimError::Routing)?;
+        }
         Ok(Fitting {
             fabric,
             routing,
@@ -190,6 +206,24 @@ impl Fitting {
             largest,
         })
     }
+}
+
+/// How many paths may join two leaves of a tree, at most: those of different up ports, times those of different links down to the same switch.
+fn most_paths(network: &Network) -> u32 {
+    let switches = || network.hosts()..network.nodes();
+    let top = switches().map(|switch| network.level(switch)).max().unwrap_or(0);
+    let mut bundles = vec![1u32; usize::from(top) + 1];
+    for switch in switches() {
+        let level = network.level(switch);
+        let ends = network.ports(switch).iter().map(|&channel| network.channel(channel).to);
+        let mut children: Vec<NodeId> =
+            ends.filter(|&end| !network.is_host(end) && network.level(end) < level).collect();
+        children.sort_unstable();
+        let most = children.chunk_by(|a, b| a == b).map(|links| narrow::<u32>(links.len())).max();
+        let bundle = &mut bundles[usize::from(level)];
+        *bundle = most.unwrap_or(1).max(*bundle);
+    }
+    bundles.into_iter().fold(network.up_stride(top), u32::saturating_mul)
 }
 
 /// The largest packet that may enter a buffer: a full one, unless something that answers it is larger.

@@ -1,5 +1,6 @@
-//! Whether packets can count the channels that they cross.
+//! Whether packets can count the channels that they cross, and messages name them.
 
+use netloom_engine::TIMER;
 use netloom_fabric::Trail;
 use netloom_topology::{Network, NodeId};
 
@@ -24,6 +25,14 @@ pub(super) fn check_lengths(network: &Network) -> Result<(), SimError> {
     let expected =
         format!("expected switches so near to each other that no route crosses more than {most} channels");
     Err(SimError::TooFar(format!("{expected}, found ones between which routes may cross up to {bound}")))
+}
+
+/// Refuses networks with more channels than messages of the engine can say that they came by.
+pub(super) fn check_channels(channels: u32) -> Result<(), SimError> {
+    if channels <= TIMER {
+        return Ok(());
+    }
+    Err(SimError::TooLarge(format!("expected at most {TIMER} channels, two for each link, found {channels}")))
 }
 
 /// How many channels the farthest switch is away from the first one of its part of the network.
@@ -73,6 +82,17 @@ mod tests {
             builder.link(nodes[to(switch) as usize], nodes[switch as usize], rate, latency, tier);
         }
         builder.build().unwrap()
+    }
+
+    #[test]
+    fn channels_have_names_of_thirty_bits_and_timers_one_of_these() {
+        let most = (1 << 30) - 1;
+        assert_eq!(check_channels(most), Ok(()));
+        let refused = check_channels(most + 1).unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "topology: expected at most 1073741823 channels, two for each link, found 1073741824"
+        );
     }
 
     #[test]

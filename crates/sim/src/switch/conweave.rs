@@ -153,6 +153,7 @@ impl Switch {
 
     /// Tells a packet's first switch something.
     #[expect(clippy::too_many_arguments, reason = "the parts of one signal")]
+    #[expect(clippy::cast_possible_truncation, reason = "WORD is small")]
     fn say(
         &mut self,
         world: &World,

@@ -44,6 +44,7 @@ impl Switch {
     }
 
     /// Tells the switches before this one that a packet has come so far: all of them along its way, or the first one along any.
+    #[expect(clippy::cast_possible_truncation, reason = "Flowcut::check bounds ACKs by 65,535 bytes")]
     fn acknowledge(
         &mut self,
         world: &World,
@@ -150,6 +151,7 @@ impl Switch {
     /// Stops the source of a flow, or lets it go on: by a frame that says how far from the source the switch is, through the port to which
     /// the source is connected or, where it is not, along any way.
     #[expect(clippy::too_many_arguments, reason = "the parts of one frame")]
+    #[expect(clippy::cast_possible_truncation, reason = "Flowcut::check bounds frames by 65,535 bytes")]
     fn tell(
         &mut self,
         world: &World,

@@ -183,6 +183,7 @@ impl Way {
     }
 
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "the port is in the lower 16 bits")]
     fn port(self) -> PortId {
         self.0 as PortId
     }

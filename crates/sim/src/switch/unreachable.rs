@@ -127,6 +127,7 @@ impl Switch {
 
     /// Sends what is left of a packet back from a port whose link is cut.
     #[expect(clippy::too_many_arguments, reason = "the parts of one signal")]
+    #[expect(clippy::cast_possible_truncation, reason = "Transport::check bounds ACKs by 65,535 bytes")]
     pub(super) fn turn_back(
         &mut self,
         world: &World,

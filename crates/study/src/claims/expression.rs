@@ -86,6 +86,11 @@ impl fmt::Display for Outcome {
 }
 
 /// A number with four significant digits, as tables show it.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "−4 to 5, so that 0 to 7 are left"
+)]
 pub fn significant(number: f64) -> String {
     if number == 0.0 || !number.is_finite() {
         return number.to_string();

@@ -5,6 +5,7 @@ use crate::error::NetworkError;
 use crate::families::at_least;
 use crate::network::{Network, NetworkBuilder, TierId};
 use crate::size::Size;
+use netloom_units::narrow;
 
 /// A direct network being wired: switches are numbered from 0 here, and switch s has hosts `s·p..(s + 1)·p` at its
 /// first ports.
@@ -27,12 +28,12 @@ impl DirectBuilder {
         let hosts = switches.saturating_mul(hosts_per_switch.into());
         Size { hosts, switches, links: hosts.saturating_add(edges) }.check()?;
         let mut builder = NetworkBuilder::new(format!("{name}: {hosts} hosts"));
-        let first_switch = builder.add_hosts(hosts as u32).end;
+        let first_switch = builder.add_hosts(narrow::<u32>(hosts)).end;
         let tier = builder.tier("host");
-        for switch in 0..switches as u32 {
+        for switch in 0..narrow::<u32>(switches) {
             builder.add_switch(0, pod(switch));
         }
-        for host in 0..hosts as u32 {
+        for host in 0..narrow::<u32>(hosts) {
             let switch = first_switch + host / hosts_per_switch;
             builder.link(host, switch, host_cable.rate, host_cable.latency, tier);
         }

@@ -1,6 +1,6 @@
 //! Dragonfly: groups of fully linked switches, fully linked in turn.
 
-use netloom_units::{Rate, Time};
+use netloom_units::{Rate, Time, narrow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -195,17 +195,18 @@ impl Arrangement {
     fn peer(self, group: u32, offset: u32, g: u32) -> u32 {
         match self {
             Arrangement::Absolute => offset + u32::from(offset >= group),
-            Arrangement::Relative => ((u64::from(group) + u64::from(offset) + 1) % u64::from(g)) as u32,
+            Arrangement::Relative => narrow::<u32>((u64::from(group) + u64::from(offset) + 1) % u64::from(g)),
             Arrangement::Palmtree => {
-                ((u64::from(group) + u64::from(g) - u64::from(offset) - 1) % u64::from(g)) as u32
+                narrow::<u32>((u64::from(group) + u64::from(g) - u64::from(offset) - 1) % u64::from(g))
             }
         }
     }
 
     /// The offset that leads from `group` to `peer`.
     fn offset_to(self, group: u32, peer: u32, g: u32) -> u32 {
-        let ahead =
-            |from: u32, to: u32| ((u64::from(to) + u64::from(g) - u64::from(from)) % u64::from(g)) as u32;
+        let ahead = |from: u32, to: u32| {
+            narrow::<u32>((u64::from(to) + u64::from(g) - u64::from(from)) % u64::from(g))
+        };
         match self {
             Arrangement::Absolute => peer - u32::from(peer > group),
             Arrangement::Relative => ahead(group, peer) - 1,

@@ -1,6 +1,6 @@
 //! The Jellyfish that is built from the same equipment as another network.
 
-use netloom_units::{Rate, Time};
+use netloom_units::{Rate, Time, narrow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -75,7 +75,7 @@ impl EquivalentJellyfish {
     /// Hosts per switch and degree.
     fn split_ports(&self, other: &Network) -> (u32, u32) {
         let graph = other.router_graph();
-        let ports = |router| (graph.hosts(router), graph.neighbours(router).len() as u32);
+        let ports = |router| (graph.hosts(router), narrow::<u32>(graph.neighbours(router).len()));
         let all_alike = (0..graph.routers()).all(|router| ports(router) == ports(0));
         let radix = (0..graph.routers()).map(|router| ports(router).0 + ports(router).1).max().unwrap_or(0);
         let hosts = match self.hosts_per_switch {

@@ -162,6 +162,7 @@ impl FatTree {
 }
 
 /// Up links per switch: the explicit count, or down links over the taper.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1 to 10⁹")]
 fn up_links(
     field: &'static str,
     count: Option<u32>,

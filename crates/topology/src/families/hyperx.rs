@@ -1,6 +1,6 @@
 //! HyperX: cliques along every dimension of a grid.
 
-use netloom_units::{Rate, Time};
+use netloom_units::{Rate, Time, narrow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -81,7 +81,7 @@ impl HyperX {
         let mut stride = 1u32;
         for (dimension, (&size, &parallel)) in sizes.iter().zip(&parallel).enumerate() {
             let tier = direct.tier(&format!("dimension{}", dimension + 1));
-            for switch in 0..switches as u32 {
+            for switch in 0..narrow::<u32>(switches) {
                 let coordinate = switch / stride % size;
                 for step in 1..size - coordinate {
                     let pair = (switch, switch + step * stride);

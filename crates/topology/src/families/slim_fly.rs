@@ -6,7 +6,7 @@
 //! - (1, m, c) – (1, m, c′) iff c − c′ ∈ X′,
 //! - (0, x, y) – (1, m, c) iff y = m·x + c.
 
-use netloom_units::{Rate, Time};
+use netloom_units::{Rate, Time, narrow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -76,7 +76,7 @@ impl SlimFly {
         let local = direct.tier("local");
         for (s, set) in generators(&field, q).iter().enumerate() {
             for group in 0..q {
-                let first = (s as u32 * q + group) * q;
+                let first = (narrow::<u32>(s) * q + group) * q;
                 for y in 0..q {
                     // The sets are closed under negation: every pair is met from both ends, and taken once.
                     let neighbours = set.iter().map(|&g| field.add(y, g)).filter(|&other| other > y);
@@ -130,11 +130,11 @@ fn not_a_slim_fly(q: u32) -> NetworkError {
 /// k′ = (3q − δ)/2.
 fn degree(q: u32) -> u32 {
     let tripled = 3 * u64::from(q);
-    (match q % 4 {
+    narrow::<u32>(match q % 4 {
         1 => (tripled - 1) / 2,
         3 => tripled.div_ceil(2),
         _ => tripled / 2,
-    }) as u32
+    })
 }
 
 /// ⌈k′/2⌉, which balances host and network bandwidth at diameter 2.

@@ -9,7 +9,7 @@
 //! last digit least significant. Hosts under one edge switch are therefore consecutive, the cores above one
 //! aggregation position are consecutive, down port j leads to child digit j and up port j to parent digit j.
 
-use netloom_units::{Rate, Time};
+use netloom_units::{Rate, Time, narrow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -142,8 +142,8 @@ pub(crate) fn build(name: &str, tiers: &[Tier]) -> Result<Network, NetworkError>
     size.check()?;
 
     let mut builder = NetworkBuilder::new(format!("{name}: {} hosts", nodes_at[0]));
-    let mut first = builder.add_hosts(nodes_at[0] as u32).start;
-    let mut first_above = first + nodes_at[0] as u32;
+    let mut first = builder.add_hosts(narrow::<u32>(nodes_at[0])).start;
+    let mut first_above = first + narrow::<u32>(nodes_at[0]);
     let mut stride = 1u32;
     let mut strides = Vec::new();
     for (level, tier) in tiers.iter().enumerate() {
@@ -155,14 +155,14 @@ pub(crate) fn build(name: &str, tiers: &[Tier]) -> Result<Network, NetworkError>
             let pod = match (is_root, tiers.len()) {
                 (_, 1 | 2) => 0,
                 (true, _) => u32::MAX,
-                (false, _) => (upper / per_pod) as u32,
+                (false, _) => narrow::<u32>(upper / per_pod),
             };
-            builder.add_switch(level as u8 + 1, pod);
+            builder.add_switch(narrow::<u8>(level) + 1, pod);
         }
         let id = builder.tier(&tier.name);
         // All nodes of a level below have the same number of up-paths B.
         let paths: u32 = tiers[..level].iter().map(|tier| tier.parents).product();
-        for child in 0..nodes_at[level] as u32 {
+        for child in 0..narrow::<u32>(nodes_at[level]) {
             let (a, b) = (child / paths, child % paths);
             for digit in 0..tier.parents {
                 let parent = (a / tier.children * paths + b) * tier.parents + digit;
@@ -178,7 +178,7 @@ pub(crate) fn build(name: &str, tiers: &[Tier]) -> Result<Network, NetworkError>
             }
         }
         first = first_above;
-        first_above += nodes_at[level + 1] as u32;
+        first_above += narrow::<u32>(nodes_at[level + 1]);
     }
     builder.up_strides(strides);
     builder.build()

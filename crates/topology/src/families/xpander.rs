@@ -1,7 +1,7 @@
 //! Xpander: random lifts of a complete graph.
 
 use netloom_units::random::{Stream, network};
-use netloom_units::{Rate, Time};
+use netloom_units::{Rate, Time, narrow};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use schemars::JsonSchema;
@@ -102,7 +102,7 @@ impl Xpander {
                 Lifting::Single => single_lift(degree, lift, &mut rng),
                 Lifting::RepeatedTwo => repeated_two_lifts(degree, lift, &mut rng),
             };
-            self.is_accepted(switches as u32, degree, &edges).then_some(edges)
+            self.is_accepted(narrow::<u32>(switches), degree, &edges).then_some(edges)
         });
         let Some(edges) = draw else {
             let wanted = if self.ramanujan { "connected and Ramanujan" } else { "connected" };

@@ -1,5 +1,6 @@
 //! The named graph that a file describes, and how it becomes a network.
 
+use netloom_units::narrow;
 use std::collections::{HashMap, HashSet};
 
 use crate::cable::Cable;
@@ -221,7 +222,7 @@ impl GraphFile {
 
         let name = self.name.clone().unwrap_or_else(|| format!("{}: {hosts} hosts", reader.file_name()));
         let mut builder = NetworkBuilder::new(name);
-        let mut next_host = builder.add_hosts(hosts as u32).start;
+        let mut next_host = builder.add_hosts(narrow::<u32>(hosts)).start;
         let mut ids: Vec<NodeId> = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
             if node.is_host == Some(true) {
@@ -257,7 +258,7 @@ impl GraphFile {
                 builder.error_rate(link.error_rate);
             }
         }
-        builder.names(self.names(&ids, hosts as u32 + switches as u32));
+        builder.names(self.names(&ids, narrow::<u32>(hosts) + narrow::<u32>(switches)));
         builder.up_strides(std::mem::take(&mut self.up_strides));
         if let Some(name) = &self.global_tier {
             let tier = builder.tier(name);

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use netloom_units::{Invalid, Rate, Time};
+use netloom_units::{Invalid, Rate, Time, narrow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -219,7 +219,7 @@ impl Network {
             return Err(refuse(self.name()));
         }
         let first_at = |level: u8| (0..self.nodes()).find(|&node| self.level(node) == level).unwrap_or(0);
-        let mut below = 1;
+        let mut below = 1u32;
         let mut sections = String::new();
         let mut pod_size = self.hosts();
         for level in 1..=levels {
@@ -227,11 +227,11 @@ impl Network {
             let neighbours: Vec<_> =
                 self.ports(switch).iter().map(|&channel| self.channel(channel).to).collect();
             let mut children: Vec<_> = neighbours.iter().filter(|&&node| self.level(node) < level).collect();
-            let radix_down = children.len() as u32;
+            let radix_down = narrow::<u32>(children.len());
             children.sort_unstable();
             children.dedup();
-            let bundle = radix_down / children.len().max(1) as u32;
-            below *= children.len() as u32;
+            let bundle = radix_down / narrow::<u32>(children.len().max(1));
+            below = below.saturating_mul(narrow::<u32>(children.len()));
             if level == 2 && levels == 3 {
                 pod_size = below;
             }
@@ -253,7 +253,8 @@ impl Network {
                 .expect("a string");
             writeln!(sections, "Radix_Down {radix_down}").expect("a string");
             if level < levels {
-                writeln!(sections, "Radix_Up {}", neighbours.len() as u32 - radix_down).expect("a string");
+                writeln!(sections, "Radix_Up {}", narrow::<u32>(neighbours.len()) - radix_down)
+                    .expect("a string");
             }
             writeln!(sections, "Bundle {bundle}\nDownlink_Latency_ns {}", latency.0 / 1000)
                 .expect("a string");

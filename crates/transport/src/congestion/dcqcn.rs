@@ -116,6 +116,14 @@ impl Dcqcn {
                 Invalid::unless(time <= DAY, field, "at most a day", time)?;
             }
         }
+        if let Some(bytes) = self.byte_counter {
+            Invalid::unless(
+                bytes <= Bytes::LARGEST,
+                "byte_counter",
+                format!("at most {}", Bytes::LARGEST),
+                bytes,
+            )?;
+        }
         if let Some(cycles) = self.fast_recovery {
             Invalid::at_least("fast_recovery", cycles, 1)?;
         }
@@ -210,6 +218,7 @@ pub(crate) struct State {
 
 impl State {
     /// A flow on a line whose rate must not be zero: it starts as fast as it may.
+    #[expect(clippy::cast_possible_wrap, reason = "Dcqcn::check bounds the counter by 2⁵³ bytes")]
     pub(crate) fn new(config: &Dcqcn, line: Rate) -> Self {
         let line = config.max_rate.map_or(line, |most| most.min(line));
         let settings = config.settings(line);
@@ -283,6 +292,10 @@ impl State {
 
     /// A packet of so many bytes (on the wire) leaves. Returns whether that ends a cycle of the byte counter, so that the rate rises.
     #[inline]
+    #[expect(
+        clippy::cast_possible_wrap,
+        reason = "a packet of at most 65,535 bytes; Dcqcn::check bounds the counter by 2⁵³ bytes"
+    )]
     pub(crate) fn on_sent(&mut self, bytes: u64) -> bool {
         if self.settings.byte_counter == Bytes(0) || self.increase_due.is_none() {
             return false;
@@ -314,6 +327,12 @@ impl State {
         self.alpha_since = Some(since + self.settings.alpha_timer * intervals);
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_possible_wrap,
+        reason = "from 0 to the rate before; Dcqcn::check bounds the counter by 2⁵³ bytes"
+    )]
     fn cut(&mut self, now: Time) {
         if self.settings.clamp_target || self.time_stage > 0 || self.increase_due.is_none() {
             self.target = self.current;
@@ -519,6 +538,7 @@ mod tests {
             (Dcqcn { cnp_interval: Some(Time::MAX), ..config() }, "cnp_interval"),
             (Dcqcn { cut_timer: Some(Time::MAX), ..config() }, "cut_timer"),
             (Dcqcn { fast_recovery: Some(0), ..config() }, "fast_recovery"),
+            (Dcqcn { byte_counter: Some(Bytes(u64::MAX)), ..config() }, "byte_counter"),
             (Dcqcn { min_rate: Some(Rate(0)), ..config() }, "min_rate"),
             (Dcqcn { r_ai: Some(Rate(u64::MAX)), ..config() }, "r_ai"),
             (Dcqcn { r_hai: Some(Rate(u64::MAX)), ..config() }, "r_hai"),

@@ -114,11 +114,21 @@ impl State {
         }
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "from 0 to the first window; saturates"
+    )]
     pub(crate) fn window(&self) -> u64 {
         self.window as u64
     }
 
     /// What spreads the window over a round trip.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "from 0 to the rate of the line; saturates"
+    )]
     pub(crate) fn rate(&self) -> Rate {
         Rate(((self.window * BITS / self.base_rtt) as u64).max(1))
     }

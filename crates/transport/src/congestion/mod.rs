@@ -40,6 +40,11 @@ pub(crate) enum Control {
 
 impl Control {
     /// The control of a flow that begins at `now`, and its gate.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the first window, which came from 32 bits"
+    )]
     pub(crate) fn begin(transport: &Transport, path: PathFacts, now: Time) -> (Self, Gate) {
         let packet = transport.packet_size();
         let mut gate = Gate::new(now);
@@ -298,6 +303,7 @@ fn open(gate: &mut Gate, state: &hpcc::State, packet: Bytes, now: Time) {
 
 /// A window of so many bandwidth-delay products. Only whole packets can be under way, and a window of one product or more holds at least as many as one product takes; a smaller
 /// one as many as it takes itself. Otherwise a flow of few large packets would be slower than its window says: two packets of which 2.4 are a product.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; saturates")]
 fn products(times: f64, bdp: Bytes, packet: Bytes) -> Bytes {
     let bytes = |times: f64| bdp.0 as f64 * times;
     let least = (bytes(times.min(1.0)) / packet.0 as f64).ceil() as u64;

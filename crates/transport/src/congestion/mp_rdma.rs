@@ -18,7 +18,7 @@
 
 use std::collections::VecDeque;
 
-use netloom_units::{Bytes, Invalid, Time};
+use netloom_units::{Bytes, Invalid, Time, narrow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -74,7 +74,8 @@ impl MpRdma {
     }
 
     pub(crate) fn begin(&self, bdp: Bytes, packet: Bytes, base_rtt: Time, now: Time) -> State {
-        let window = self.initial_window.unwrap_or_else(|| bdp.0.div_ceil(packet.0).clamp(1, 1 << 30) as u32);
+        let window =
+            self.initial_window.unwrap_or_else(|| narrow(bdp.0.div_ceil(packet.0).clamp(1, 1 << 30)));
         State {
             window: f64::from(window),
             paths: VecDeque::new(),
@@ -166,6 +167,11 @@ impl State {
     }
 
     /// What the window allows beyond what is in flight or released.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "from 1 on, and cut to 32 bits; saturates"
+    )]
     fn reckon(&mut self, in_flight: u32, gate: &Gate) {
         let used = u64::from(in_flight) + u64::from(gate.credit());
         self.allowed = (self.window as u64).saturating_sub(used).min(u64::from(u32::MAX)) as u32;
@@ -178,8 +184,10 @@ impl State {
     }
 
     /// When what the window allows is released whatever comes back.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; saturates")]
     pub(crate) fn due(&self, config: &MpRdma) -> Option<Time> {
-        (self.allowed > 0).then(|| self.quiet + Time((self.rtt.0 as f64 * config.burst) as u64).max(Time(1)))
+        (self.allowed > 0)
+            .then(|| self.quiet.saturating_add(Time((self.rtt.0 as f64 * config.burst) as u64).max(Time(1))))
     }
 
     /// That time has come, perhaps.
@@ -204,6 +212,7 @@ impl State {
     }
 
     /// How long the next message waits after the last packet of the one before.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; saturates")]
     pub(crate) fn between_messages(&self, config: &MpRdma) -> Option<Time> {
         let delta = f64::from(config.delta);
         Some(Time((config.synchronise? * delta * self.rtt.0 as f64 / self.window) as u64))
@@ -284,6 +293,7 @@ mod tests {
         assert_eq!((state.window, gate.credit()), (window - 1.0, 1));
         // What it would have let out is released by the burst timer, half a round trip after the last release.
         assert_eq!(state.due(&config), Some(Time(500) + RTT / 2));
+        assert_eq!(state.due(&MpRdma { burst: 1e300, ..config.clone() }), Some(Time::MAX));
         state.on_timer(&config, Time(999), &mut gate);
         assert_eq!(gate.credit(), 1);
         state.on_timer(&config, Time(1000), &mut gate);

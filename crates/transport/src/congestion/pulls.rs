@@ -35,7 +35,7 @@ pub struct Pulls {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Adaptive {
-    /// Packets by which the window grows while as many come as it holds, none trimmed. It stays as it is while PULLs of the flow wait for their turn: then the receiver's own
+    /// Packets by which the window grows while as many come as it holds, none trimmed; at most 65,536. It stays as it is while PULLs of the flow wait for their turn: then the receiver's own
     /// link is full.
     pub increase: f64,
     /// Packets by which a trimmed packet shrinks it, down to one packet.
@@ -55,6 +55,9 @@ impl Default for Pulls {
     }
 }
 
+/// Packets of the largest step of an adaptive window: what one arrival is worth can be counted.
+const MOST_INCREASE: f64 = 65_536.0;
+
 impl Pulls {
     pub(crate) fn check(&self) -> Result<(), Invalid> {
         Invalid::at_least("initial_window", self.initial_window, 1)?;
@@ -65,7 +68,9 @@ impl Pulls {
         let is_known = self.initial_bdp.is_none();
         let expected = "none with initial_bdp, a first window that receivers do not know";
         Invalid::unless(is_known, "adaptive", expected, "a table")?;
-        Invalid::positive("increase", adaptive.increase)
+        let is_step = adaptive.increase > 0.0 && adaptive.increase <= MOST_INCREASE;
+        let expected = format!("a number above 0, at most {MOST_INCREASE}");
+        Invalid::unless(is_step, "increase", expected, adaptive.increase)
             .and_then(|()| {
                 let fits = adaptive.decrease > 0.0 && adaptive.decrease <= 1.0;
                 Invalid::unless(fits, "decrease", "more than 0, at most 1", adaptive.decrease)
@@ -73,15 +78,21 @@ impl Pulls {
             .map_err(|error| error.within("adaptive"))
     }
 
-    /// How long a PULL waits for the one before it where a full packet takes so long on the receiver's link.
+    /// How long a PULL waits for the one before it where a full packet takes so long on the receiver's link; at most [`Time::END`].
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; saturates")]
     pub fn interval(&self, packet: Time) -> Time {
         match self.pace {
             1.0 => packet,
-            pace => Time((packet.0 as f64 / pace).round() as u64),
+            pace => Time((packet.0 as f64 / pace).round() as u64).min(Time::END),
         }
     }
 
     /// The first window of a path, in packets.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "positive, and cut to 32 bits"
+    )]
     pub(crate) fn window(&self, bdp: Bytes, packet: Bytes) -> u32 {
         let of_path =
             |times: f64| (bdp.0 as f64 * times / packet.0 as f64).ceil().min(f64::from(u32::MAX)) as u32;
@@ -110,6 +121,11 @@ impl PullWindow {
 
     /// A packet has come, whole or as a header, of a flow of which so many are missing, while PULLs of the flow wait for their turn or do not. Returns how many
     /// PULLs it is worth.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "steps of at most 2¹⁶ packets (Pulls::check) and a window of at least one make at most 2¹⁶ + 1 PULLs of an arrival"
+    )]
     pub fn on_arrival(&mut self, adaptive: &Adaptive, is_whole: bool, missing: u32, waits: bool) -> u32 {
         let packet = PACKET as f64;
         if is_whole {
@@ -255,6 +271,10 @@ mod tests {
             ..Pulls::default()
         };
         assert!(refusal(with(0.0, 1.0)).starts_with("adaptive.increase"));
+        assert!(
+            refusal(with(1e10, 1.0))
+                .starts_with("adaptive.increase: expected a number above 0, at most 65536")
+        );
         assert!(refusal(with(1.0, 0.0)).starts_with("adaptive.decrease: expected more than 0, at most 1"));
         assert!(refusal(with(1.0, 1.5)).starts_with("adaptive.decrease"));
         assert!(refusal(with(1.0, f64::NAN)).starts_with("adaptive.decrease"));
@@ -263,11 +283,19 @@ mod tests {
     }
 
     #[test]
+    fn the_largest_step_of_the_smallest_window_can_be_counted() {
+        let adaptive = Adaptive { increase: MOST_INCREASE, decrease: 1.0 };
+        let mut window = PullWindow::new(&Pulls { initial_window: 1, ..Pulls::default() });
+        assert_eq!(window.on_arrival(&adaptive, true, 1, false), 1 + (1 << 16));
+    }
+
+    #[test]
     fn a_pace_below_one_spaces_pulls_out() {
         let with = |pace| Pulls { pace, ..Pulls::default() };
         // 9064 B at 10 Gb/s.
         assert_eq!(with(1.0).interval(Time(7_251_200)), Time(7_251_200));
         assert_eq!(with(0.99).interval(Time(7_251_200)), Time(7_324_444));
+        assert_eq!(with(1e-30).interval(Time(7_251_200)), Time::END);
         for pace in [0.0, 1.01, f64::NAN] {
             assert_eq!(with(pace).check().unwrap_err().field, "pace");
         }

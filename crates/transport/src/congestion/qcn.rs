@@ -114,6 +114,11 @@ impl Qcn {
     }
 
     /// What a notification multiplies the rate by, in units of 2⁻³².
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "shares of ONE, from 0 to 1: Qcn::check"
+    )]
     fn cut(&self, severity: u8) -> u64 {
         let fixed = |fraction: f64| (fraction * ONE as f64).round() as u64;
         let severity = u64::from(severity.min(FULL_SCALE));
@@ -121,6 +126,10 @@ impl Qcn {
     }
 
     /// Bytes of the next cycle of a byte counter that has counted so many.
+    #[expect(
+        clippy::cast_possible_wrap,
+        reason = "below 2⁴¹: Qcn::check bounds the limit by 2⁴⁰ and the jitter by 1"
+    )]
     fn next_bytes(&self, stage: u32, random: &mut impl Rng) -> i64 {
         let halved = u64::from(stage > self.fr_threshold);
         jittered(self.byte_limit.0 >> halved, self.jitter, random) as i64
@@ -134,6 +143,11 @@ impl Qcn {
 }
 
 /// A whole number from (1 − jitter) to (1 + jitter) times the nominal one, uniformly.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "less than `nominal`; the upper half of a product is less than `choices`"
+)]
 fn jittered(nominal: u64, jitter: f64, random: &mut impl Rng) -> u64 {
     let spread = (nominal as f64 * jitter) as u64;
     let choices = u128::from(2 * spread + 1);
@@ -159,6 +173,7 @@ pub struct ReactionPoint {
 
 impl ReactionPoint {
     /// A limiter at the line's rate, which must not be zero. It limits nothing until the notification that it is made for.
+    #[expect(clippy::cast_possible_wrap, reason = "Qcn::check bounds the limit by 2⁴⁰")]
     pub fn new(config: &Qcn, line: Rate) -> Self {
         ReactionPoint {
             line: line.0,
@@ -173,6 +188,7 @@ impl ReactionPoint {
     }
 
     /// A notification of severity 1 to 63 arrived; one of severity 0 says nothing.
+    #[expect(clippy::cast_possible_truncation, reason = "at most the rate before")]
     pub fn on_cnm(&mut self, config: &Qcn, now: Time, severity: u8, random: &mut impl Rng) {
         if severity == 0 {
             return;
@@ -190,6 +206,7 @@ impl ReactionPoint {
     }
 
     /// A packet of so many bytes (on the wire) leaves; not before [`ready_at`](Self::ready_at).
+    #[expect(clippy::cast_possible_wrap, reason = "a packet of at most 65,535 bytes")]
     pub fn on_sent(&mut self, config: &Qcn, now: Time, bytes: u64, random: &mut impl Rng) {
         self.limit.on_sent(now, bytes);
         self.bytes_left -= bytes as i64;

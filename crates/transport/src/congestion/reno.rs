@@ -50,6 +50,7 @@ impl Reno {
     }
 
     #[inline]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; saturates")]
     pub(crate) fn window(&self) -> u64 {
         self.cwnd as u64
     }

@@ -116,6 +116,7 @@ impl State {
     }
 
     #[inline]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; saturates")]
     pub(crate) fn window(&self) -> u64 {
         (self.window * self.packet) as u64
     }

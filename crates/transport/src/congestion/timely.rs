@@ -115,6 +115,7 @@ impl State {
         self.rate = self.rate.saturating_add(config.step.0 * steps).min(self.line);
     }
 
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to the rate before")]
     fn decrease(&mut self, config: &Timely, factor: f64) {
         self.increases = 0;
         let rate = (self.rate as f64 * factor.max(0.0)).round() as u64;

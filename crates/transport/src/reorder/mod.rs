@@ -184,6 +184,7 @@ impl<P> Waiting<P> {
 }
 
 /// Whether a label comes after another one, in a turn that goes round.
+#[expect(clippy::cast_possible_wrap, reason = "what is more than half a turn ahead is behind")]
 fn is_after(label: u32, other: u32) -> bool {
     label.wrapping_sub(other) as i32 > 0
 }

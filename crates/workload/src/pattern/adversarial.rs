@@ -1,6 +1,6 @@
 //! All hosts of a switch send to all hosts of one other switch.
 
-use netloom_units::Bytes;
+use netloom_units::{Bytes, narrow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,9 +29,9 @@ impl Default for Adversarial {
 impl Adversarial {
     pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
         let ends = setting.endpoints;
-        let per_switch = (0..ends.count())
-            .take_while(|&host| ends.edge_switch(host) == ends.edge_switch(0))
-            .count() as u32;
+        let per_switch = narrow::<u32>(
+            (0..ends.count()).take_while(|&host| ends.edge_switch(host) == ends.edge_switch(0)).count(),
+        );
         let switches = setting.ranks() / per_switch;
         let regular = (0..ends.count())
             .all(|host| ends.edge_switch(host) == ends.edge_switch(host / per_switch * per_switch));

@@ -70,7 +70,7 @@ pub(super) fn inject(
     traffic: Traffic,
     destination: Destination,
 ) -> Result<Plan, WorkloadError> {
-    injection.check("load")?;
+    injection.check("load", setting.context)?;
     let targets = traffic.targets(destination, setting)?;
     Ok(setting.plan(None, |rank, host| match targets.of(rank, setting) {
         Some(partners) => injection.at(setting, host, 0, partners),
@@ -82,7 +82,7 @@ pub(super) fn inject(
 mod tests {
     use super::*;
     use crate::pattern::tests::{network, plan, timed};
-    use crate::{Message, Options, Pattern, Placement, Workload};
+    use crate::{Message, Options, Pattern, Placement, PlanContext, Workload};
     use proptest::prelude::*;
 
     fn workload(bernoulli: Bernoulli) -> Workload {
@@ -246,5 +246,11 @@ mod tests {
             let error = plan(workload(wrong), &network(12, 4), 1).unwrap_err().to_string();
             assert!(error.starts_with(field), "{error}");
         }
+        // A frame of 2³² packets would be one of none.
+        let context = PlanContext { largest_message: Bytes(4096 * 0xffff_ffff), ..PlanContext::new(1) };
+        let frame = Bytes(4096 << 32);
+        let large = workload(Bernoulli { frame, ..Default::default() });
+        let error = large.plan(&network(12, 4), &context).unwrap_err().to_string();
+        assert!(error.starts_with("frame: expected at most 17179869180KiB"), "{error}");
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use netloom_topology::HostId;
 use netloom_units::memory::Meter;
 use netloom_units::names::shorten;
-use netloom_units::{Bytes, Invalid, Time};
+use netloom_units::{Bytes, Invalid, Time, narrow};
 
 use crate::WorkloadError;
 use crate::plan::{HostWork, Message, Plan, Setting};
@@ -109,7 +109,7 @@ impl<'a> Flows<'a> {
             .check_message(bytes)
             .map_err(|expected| fail(format!("bytes: expected {expected}, found {bytes}")))?;
         self.memory.take(BYTES_PER_FLOW).map_err(|error| fail(error.to_string()))?;
-        Ok((src as u32, dst as u32))
+        Ok((narrow::<u32>(src), narrow::<u32>(dst)))
     }
 
     /// Adds the flow that stands in a line of the file.

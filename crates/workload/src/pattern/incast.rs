@@ -1,6 +1,6 @@
 //! Many hosts send to one.
 
-use netloom_units::Bytes;
+use netloom_units::{Bytes, narrow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,8 @@ impl Incast {
         }
         let mut partners = vec![Vec::new(); ranks as usize];
         for step in 1..=u64::from(senders) {
-            partners[((u64::from(self.receiver) + step) % u64::from(ranks)) as usize].push(self.receiver);
+            partners[narrow::<usize>((u64::from(self.receiver) + step) % u64::from(ranks))]
+                .push(self.receiver);
         }
         send_to_partners(setting, &self.size, self.repeat, &partners)
     }
@@ -69,6 +70,7 @@ mod tests {
             Incast { senders: Some(8), ..Default::default() },
             Incast { senders: Some(0), ..Default::default() },
             Incast { repeat: 0, ..Default::default() },
+            Incast { repeat: (1 << 31) + 1, ..Default::default() },
             Incast { size: Bytes(0).into(), ..Default::default() },
         ] {
             assert!(plan(Workload::new(Pattern::Incast(incast)), &network(8, 2), 1).is_err());

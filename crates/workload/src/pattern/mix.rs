@@ -1,5 +1,6 @@
 //! Several workloads in one run.
 
+use netloom_units::narrow;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -58,7 +59,7 @@ impl Mix {
         let (mut cuts, mut overlaps) = (Vec::new(), Vec::new());
         let mut occupied: Vec<BTreeSet<HostId>> = Vec::new();
         let mut total_messages = Some(0u64);
-        let count = self.parts.len() as u32;
+        let count = narrow::<u32>(self.parts.len());
         for (i, part) in (0..).zip(&self.parts) {
             let mut plan = part.lay(setting, i).map_err(|error| error.within(&format!("parts.{i}")))?;
             for program in plan.hosts.iter().flat_map(HostWork::programs) {
@@ -68,7 +69,7 @@ impl Mix {
                 }
             }
             plan.hosts.iter_mut().for_each(|work| work.share_numbers(i, count));
-            let first = groups.len();
+            let first = narrow::<u16>(groups.len().min(usize::from(u16::MAX)));
             for name in part.groups(&plan.groups) {
                 if name.is_empty() || groups.contains(&name) {
                     let expected = "a name that no other part has";
@@ -101,7 +102,7 @@ impl Mix {
             }
             occupied.push(hosts);
             for (of_host, work) in works.iter_mut().zip(plan.hosts) {
-                of_host.push((first as u16, work));
+                of_host.push((first, work));
             }
             total_messages = total_messages.zip(plan.total_messages).and_then(|(sum, n)| sum.checked_add(n));
         }

@@ -52,7 +52,7 @@ pub use worst_case::WorstCase;
 use netloom_units::{Time, kinds};
 
 use crate::WorkloadError;
-use crate::plan::{Plan, Setting};
+use crate::plan::{MOST_MESSAGES, Plan, Setting};
 
 kinds! {
     /// Which host sends to which, and by what rule.
@@ -112,6 +112,9 @@ impl Pattern {
 }
 
 /// How many messages there are in all, if that is known; an error if nothing limits them.
+///
+/// # Errors
+/// If neither is given, or more messages than have numbers.
 fn total(
     messages_per_host: Option<u64>,
     duration: Option<Time>,
@@ -120,6 +123,10 @@ fn total(
     match (messages_per_host, duration) {
         (None, None) => {
             Err(WorkloadError::parameter("messages_per_host", "a number, or a `duration`", "neither"))
+        }
+        (Some(messages), None) if messages > MOST_MESSAGES => {
+            let expected = format!("at most {MOST_MESSAGES}, or a `duration` beside it");
+            Err(WorkloadError::parameter("messages_per_host", expected, messages))
         }
         (Some(messages), None) => Ok(messages.checked_mul(ranks.into())),
         (_, Some(_)) => Ok(None),

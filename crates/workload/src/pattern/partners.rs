@@ -1,9 +1,9 @@
 //! What patterns with given partners share: every rank sends to its partners, once or again and again.
 
-use netloom_units::Time;
+use netloom_units::{Time, narrow};
 
 use crate::closed::{Closed, Partners};
-use crate::plan::{HostWork, Message, Plan, Setting};
+use crate::plan::{HostWork, MOST_MESSAGES, Message, Plan, Setting};
 use crate::random::Work;
 use crate::{Size, WorkloadError};
 
@@ -18,7 +18,7 @@ pub(super) fn at_offsets(
         let expected = format!("distances that are no multiples of the {ranks} ranks");
         return Err(WorkloadError::parameter(field, expected, format!("{offsets:?}")));
     }
-    let target = |rank: i64, offset: i64| (rank + offset.rem_euclid(ranks)).rem_euclid(ranks) as u32;
+    let target = |rank: i64, offset: i64| narrow::<u32>((rank + offset.rem_euclid(ranks)).rem_euclid(ranks));
     Ok((0..ranks).map(|rank| offsets.iter().map(|&offset| target(rank, offset)).collect()).collect())
 }
 
@@ -32,6 +32,11 @@ pub(super) fn send_to_partners(
 ) -> Result<Plan, WorkloadError> {
     if repeat == 0 {
         return Err(WorkloadError::parameter("repeat", "at least 1", repeat));
+    }
+    let most = partners.iter().map(|p| p.len() as u64).max().unwrap_or(0);
+    if most * u64::from(repeat) > MOST_MESSAGES {
+        let expected = format!("at most {} messages to each of {most} partners", MOST_MESSAGES / most);
+        return Err(WorkloadError::parameter("repeat", expected, repeat));
     }
     let size = size.sampler(setting.context)?;
     let messages = partners.iter().map(|p| p.len() as u64 * u64::from(repeat)).sum();
@@ -49,7 +54,7 @@ pub(super) fn send_to_partners(
             rng,
             size: size.clone(),
             left: hosts.len() as u64 * u64::from(repeat),
-            window: hosts.len() as u32,
+            window: narrow::<u32>(hosts.len()),
             until: Time::MAX,
             partners: Partners::cycle(hosts),
         };

@@ -1,6 +1,6 @@
 //! Messages arrive at random times, whatever the network does.
 
-use netloom_units::Time;
+use netloom_units::{Time, narrow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -58,7 +58,7 @@ impl Poisson {
         }
         let targets = self.traffic.targets(self.destination, setting)?;
         let senders = (0..setting.ranks()).filter(|&rank| targets.of(rank, setting).is_some()).count();
-        let total = super::total(self.messages_per_host, self.duration, senders as u32)?;
+        let total = super::total(self.messages_per_host, self.duration, narrow::<u32>(senders))?;
         let size = self.size.sampler(setting.context)?;
         Ok(setting.plan(total, |rank, host| {
             let Some(partners) = targets.of(rank, setting) else { return HostWork::default() };
@@ -143,5 +143,12 @@ mod tests {
         }
         let error = lay(Poisson::default()).unwrap_err().to_string();
         assert!(error.contains("duration"), "{error}");
+        let many = Poisson { messages_per_host: Some((1 << 31) + 1), ..some };
+        let error = lay(many.clone()).unwrap_err().to_string();
+        assert!(
+            error.starts_with("messages_per_host: expected at most 2147483648, or a `duration`"),
+            "{error}"
+        );
+        assert!(lay(Poisson { duration: Some(Time::from_us(1)), ..many }).is_ok());
     }
 }

@@ -1,6 +1,6 @@
 //! Every host sends to the one whose number is its own with the bits rotated.
 
-use netloom_units::Bytes;
+use netloom_units::{Bytes, narrow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,9 @@ impl Shuffle {
         let bits = ranks.next_power_of_two().trailing_zeros();
         let target = |rank: u64| (((rank << 1) | (rank >> (bits - 1))) & ((1 << bits) - 1)) % ranks;
         let partners: Vec<Vec<u32>> = (0..ranks)
-            .map(|rank| Some(target(rank)).filter(|&to| to != rank).map(|to| to as u32).into_iter().collect())
+            .map(|rank| {
+                Some(target(rank)).filter(|&to| to != rank).map(|to| narrow::<u32>(to)).into_iter().collect()
+            })
             .collect();
         if partners.iter().all(Vec::is_empty) {
             return Err(WorkloadError::parameter("ranks", "at least 3 for a shuffle", ranks));

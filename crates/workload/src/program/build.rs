@@ -1,7 +1,7 @@
 //! How programs are made: operation by operation, rank by rank, then checked as a whole.
 
 use netloom_units::memory::Meter;
-use netloom_units::{Bytes, Time};
+use netloom_units::{Bytes, Time, narrow};
 
 use super::{ANY, ON_START, Op, OpKind, Outbound, Program, RankProgram};
 
@@ -98,7 +98,7 @@ impl RankBuilder {
     fn push(&mut self, kind: OpKind, value: u64, peer: u32, tag: u32) -> u32 {
         assert!(self.ops.len() < MAX_OPS, "more operations than an index has room for");
         self.ops.push(Op { value, peer, tag, channel: ANY, cpu: 0, kind, group: 0 });
-        self.ops.len() as u32 - 1
+        narrow::<u32>(self.ops.len()) - 1
     }
 
     /// Sorts dependencies and messages.
@@ -154,7 +154,7 @@ fn in_a_cycle(first: &[u32], dependents: &[u32]) -> Option<u32> {
         let range = first[op as usize] as usize..first[op as usize + 1] as usize;
         dependents[range].iter().map(|d| d & !ON_START)
     };
-    let ops = first.len() as u32 - 1;
+    let ops = narrow::<u32>(first.len()) - 1;
     // Operations listed after all they wait for need no search.
     if (0..ops).all(|op| of(op).all(|later| later > op)) {
         return None;
@@ -192,9 +192,9 @@ fn outbound(ops: &mut [Op]) -> (Box<[Outbound]>, u32) {
         if channels.last().is_none_or(|last| (last.dst, last.tag) != (dst, tag)) {
             channels.push(Outbound { dst, tag, first, inbound: ANY });
         }
-        ops[op as usize].channel = channels.len() as u32 - 1;
+        ops[op as usize].channel = narrow::<u32>(channels.len()) - 1;
     }
-    (channels.into(), sends.len() as u32)
+    (channels.into(), narrow::<u32>(sends.len()))
 }
 
 /// Joins the ranks to a program that runs `rounds` times.
@@ -203,7 +203,7 @@ fn outbound(ops: &mut [Op]) -> (Box<[Outbound]>, u32) {
 /// If a rank sends what is never received, receives what is never sent, or names a rank that does not exist.
 pub(crate) fn check(ranks: Vec<CheckedRank>, rounds: u32, overhead: Time) -> Result<Program, String> {
     let mut ranks: Box<[RankProgram]> = ranks.into_iter().map(|rank| rank.0).collect();
-    let count = ranks.len() as u32;
+    let count = narrow::<u32>(ranks.len());
     let mut inbound = vec![Vec::new(); ranks.len()];
     // Messages of every inbound channel, then those that no receive has been found for.
     let mut unclaimed = vec![Vec::new(); ranks.len()];
@@ -211,13 +211,13 @@ pub(crate) fn check(ranks: Vec<CheckedRank>, rounds: u32, overhead: Time) -> Res
         if u64::from(rank.sends) * u64::from(rounds) > u64::from(u32::MAX) {
             return Err(format!("rank {src} sends more than {} messages", u32::MAX));
         }
-        for channel in 0..rank.outbound.len() as u32 {
+        for channel in 0..narrow::<u32>(rank.outbound.len()) {
             let (messages, out) = (rank.messages(channel), &mut rank.outbound[channel as usize]);
             if out.dst >= count {
                 return Err(format!("rank {src} sends to rank {}, but there are {count} ranks", out.dst));
             }
             let at = &mut inbound[out.dst as usize];
-            out.inbound = at.len() as u32;
+            out.inbound = narrow::<u32>(at.len());
             at.push((src, out.tag));
             unclaimed[out.dst as usize].push(u64::from(messages));
         }
@@ -248,7 +248,7 @@ fn claim(dst: u32, count: u32, rank: &mut RankProgram, unclaimed: &mut [u64]) ->
                 op.peer, op.tag
             ));
         };
-        (op.channel, unclaimed[channel]) = (channel as u32, left);
+        (op.channel, unclaimed[channel]) = (narrow::<u32>(channel), left);
     }
     let left: u64 = unclaimed.iter().sum();
     if let Some(channel) = unclaimed.iter().position(|&left| left > 0)

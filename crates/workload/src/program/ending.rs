@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use netloom_units::Time;
+use netloom_units::{Time, narrow};
 
 use super::{Action, Placed, Program, Runner};
 
@@ -23,8 +23,8 @@ impl Program {
     /// # Errors
     /// The first operation that never finishes, in words.
     pub(crate) fn ending(self) -> Result<Program, String> {
-        let ranks: Vec<u32> = (0..self.ranks.len() as u32).collect();
-        let placed = Placed::new(self, &ranks, ranks.len() as u32);
+        let ranks: Vec<u32> = (0..narrow::<u32>(self.ranks.len())).collect();
+        let placed = Placed::new(self, &ranks, narrow::<u32>(ranks.len()));
         let mut runners: Vec<Runner> =
             ranks.iter().map(|&rank| Runner::new(placed.clone(), rank, Time::ZERO)).collect();
         let (mut calls, mut actions) = (VecDeque::new(), Vec::new());

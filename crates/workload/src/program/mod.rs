@@ -35,7 +35,7 @@ pub(crate) use runner::Runner;
 use std::sync::Arc;
 
 use netloom_topology::HostId;
-use netloom_units::{Bytes, Time};
+use netloom_units::{Bytes, Time, narrow};
 
 /// What a program wants of its simulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +150,7 @@ pub(crate) struct Program {
 impl Program {
     /// How many ranks there are.
     pub(crate) fn ranks(&self) -> u32 {
-        self.ranks.len() as u32
+        narrow::<u32>(self.ranks.len())
     }
 
     /// How many messages cross the network in all.

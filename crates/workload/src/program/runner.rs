@@ -99,6 +99,7 @@ impl Runner {
         sends.max(program.ops.len() as u64 + 1) * u64::from(self.names.count)
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "at most MAX_OPS operations: RankBuilder::push")]
     pub(crate) fn begin(&mut self, now: Time, actions: &mut Vec<Action>) {
         if self.start > now {
             // No operation has this index.
@@ -123,6 +124,7 @@ impl Runner {
         self.advance(now, actions);
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "at most MAX_OPS operations: RankBuilder::push")]
     pub(crate) fn on_sent(&mut self, now: Time, number: u32, actions: &mut Vec<Action>) {
         let Some(number) = self.names.inside(number) else { return };
         let (program, rounds) = (self.program(), self.placed.program.rounds);
@@ -200,6 +202,7 @@ impl Runner {
         }
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "at most MAX_OPS operations: RankBuilder::push")]
     fn begin_round(&mut self) {
         let program = &self.placed.program.ranks[self.rank as usize];
         self.left = program.ops.len() as u32;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use netloom_topology::HostId;
-use netloom_units::{Bytes, Time};
+use netloom_units::{Bytes, Time, narrow};
 
 use super::{Action, OpKind};
 use crate::random::{RngExt, Work};
@@ -49,7 +49,7 @@ pub(crate) fn execute(
     let hosts = plan.hosts.len() as u64;
     // Keyed by time, then by order of scheduling.
     let mut calls: BTreeMap<(Time, u64), (HostId, Call)> =
-        (0..hosts).map(|host| ((Time::ZERO, host), (host as HostId, Call::Begin))).collect();
+        (0..hosts).map(|host| ((Time::ZERO, host), (narrow::<HostId>(host), Call::Begin))).collect();
     let (mut scheduled, mut actions, mut end) = (hosts, Vec::new(), Time::ZERO);
     while let Some(((now, _), (host, call))) = calls.pop_first() {
         end = now;

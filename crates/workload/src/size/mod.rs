@@ -131,6 +131,11 @@ impl JsonSchema for Size {
 
 impl Size {
     /// Checks the size and reads the file, if there is one.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "positive; saturates, and check_message refuses that"
+    )]
     pub(crate) fn sampler(&self, context: &PlanContext) -> Result<Sampler, WorkloadError> {
         match self {
             Size::Fixed(Bytes(0)) => Err(WorkloadError::parameter("size", "at least one byte", 0)),
@@ -140,7 +145,7 @@ impl Size {
             },
             Size::Distribution(distribution) => {
                 let cdf = distribution.cdf(context)?;
-                let largest = Bytes(cdf.largest() as u64);
+                let largest = Bytes(cdf.largest().ceil() as u64);
                 match context.check_message(largest) {
                     Ok(()) => Ok(Sampler::Cdf(Arc::new(cdf))),
                     Err(expected) => Err(WorkloadError::parameter(
@@ -196,6 +201,11 @@ pub(crate) enum Sampler {
 }
 
 impl Sampler {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "positive, and at most the largest size, which Size::sampler checks"
+    )]
     pub(crate) fn draw(&self, rng: &mut Stream) -> Bytes {
         match self {
             Sampler::Fixed(size) => *size,

@@ -113,6 +113,11 @@ impl Converter {
         Ok(())
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a rate, which is not negative; saturates, in a remark"
+    )]
     pub(super) fn dctcp(&mut self) -> Result<(), Problem> {
         let mut fields = vec![("kind", quoted(&"dctcp"))];
         let gain = self.config.word::<f64>("EWMA_GAIN", "a number")?;

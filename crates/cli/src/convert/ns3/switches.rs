@@ -49,6 +49,11 @@ impl Converter {
     }
 
     /// Marking thresholds of the rates that links have.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "by_rate refuses what is negative or no number, and Bytes what is too large"
+    )]
     fn marks(&mut self) -> Result<(), Problem> {
         let maps = ["KMIN_MAP", "KMAX_MAP", "PMAX_MAP"].map(|key| self.by_rate(key));
         let [kmin, kmax, pmax] = maps;
@@ -94,7 +99,7 @@ impl Converter {
     fn by_rate(&self, key: &str) -> Result<Vec<(Rate, f64)>, Problem> {
         let Some(entry) = self.config.take(key) else { return Ok(Vec::new()) };
         let found = entry.words.len();
-        let wrong = |word: &str| entry.wrong(format!("expected a number, found \"{word}\""));
+        let wrong = |word: &str| entry.wrong(format!("expected a number of at least 0, found \"{word}\""));
         let count: usize = entry.words[0].parse().map_err(|_| wrong(&entry.words[0]))?;
         if Some(found - 1) != count.checked_mul(2) {
             return Err(
@@ -103,7 +108,8 @@ impl Converter {
         }
         let pair = |pair: &[String]| {
             let rate = pair[0].parse().map_err(|_| wrong(&pair[0]))?;
-            Ok((Rate(rate), pair[1].parse().map_err(|_| wrong(&pair[1]))?))
+            let value = pair[1].parse().ok().filter(|value: &f64| *value >= 0.0 && value.is_finite());
+            Ok((Rate(rate), value.ok_or_else(|| wrong(&pair[1]))?))
         };
         entry.words[1..].chunks(2).map(pair).collect()
     }

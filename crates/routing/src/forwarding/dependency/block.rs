@@ -1,5 +1,6 @@
 //! Traffic to 64 targets at a time, a bit each: most of it goes the same ways.
 
+use netloom_units::narrow;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -21,7 +22,7 @@ pub(super) fn bit(block: &Range<u32>, target: u32) -> u64 {
 
 /// The bits of all targets of a block.
 pub(super) fn all(block: &Range<u32>) -> u64 {
-    u64::MAX >> (u64::BITS - block.len() as u32)
+    u64::MAX >> (u64::BITS - narrow::<u32>(block.len()))
 }
 
 /// The traffic to some targets, as far as it was followed.
@@ -153,7 +154,7 @@ impl<'a> Block<'a> {
 
     /// Follows the traffic until nothing new happens.
     pub(super) fn spread(&mut self) {
-        let vcs = self.vcs as u8;
+        let vcs = narrow::<u8>(self.vcs);
         // By the rank of the link on which packets leave, and by virtual channel.
         let mut leaving = [vec![0; self.vcs], vec![0; self.vcs]];
         while let Some(here) = self.queue.pop_front() {

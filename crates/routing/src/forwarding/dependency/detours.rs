@@ -1,5 +1,6 @@
 //! The traffic that goes over intermediate switches: followed to these, then from there.
 
+use netloom_units::narrow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -101,7 +102,7 @@ pub(super) fn late(
     for block in blocks(table.edges()) {
         traffic.aim_minimally(table, block.clone());
         let targets = Targets::new(block, via);
-        for group in 0..via.groups() as u32 {
+        for group in 0..narrow::<u32>(via.groups()) {
             traffic.clear();
             let others = targets.all & !targets.of_group[group as usize];
             via.members(group).iter().for_each(|&from| traffic.start(table.edge_switch(from), others));

@@ -4,6 +4,7 @@
 //! cycle (Dally and Seitz, IEEE Trans. Computers 1987), and nothing needs to be followed. A route uses one virtual channel per hop, but none for
 //! a global hop behind a local one.
 
+use netloom_units::narrow;
 use std::collections::BTreeMap;
 
 use netloom_topology::{Network, NodeId, PortId};
@@ -109,7 +110,7 @@ impl Probe<'_> {
     fn all(&self) -> impl Iterator<Item = u32> {
         let edges = u64::from(self.table.edges().max(1));
         // Large primes lead all over the network.
-        let draw = move |probe: u64, prime: u64| ((probe * prime) % edges) as u32;
+        let draw = move |probe: u64, prime: u64| narrow::<u32>((probe * prime) % edges);
         (1..=PROBES).map(move |probe| {
             let [from, to, over] = [999_983, 611_953, 104_729].map(|prime| draw(probe, prime));
             let ends = self.longest(from, to, over).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! Where packets come from, as far as it matters: from nowhere, from one place, or from several.
 
+use netloom_units::narrow;
 use std::ops::Range;
 
 use netloom_topology::{Channel, ChannelId, Network, NodeId, PortId};
@@ -126,7 +127,7 @@ impl<'a> Origins<'a> {
                 }
                 self.missing[index] -= 1;
                 if self.missing[index] == 0 {
-                    ready.push(self.network.hosts() + index as u32);
+                    ready.push(self.network.hosts() + narrow::<u32>(index));
                 }
             }
         }
@@ -143,12 +144,12 @@ impl<'a> Origins<'a> {
         while let Some(&here) = self.reached.get(place) {
             place += 1;
             let (ports, channels, index) = (ports(here), network.ports(here), self.index(here));
-            self.hops_from[index] = (self.hops.len() as u32, ports.len() as u32);
+            self.hops_from[index] = (narrow::<u32>(self.hops.len()), narrow::<u32>(ports.len()));
             for &port in ports {
                 let channel = channels[usize::from(port)];
                 let Channel { to, .. } = network.channel(channel);
                 let index = self.index(to);
-                self.hops.push(Hop { channel, index: index as u32, rank: rank(network, channel) });
+                self.hops.push(Hop { channel, index: narrow::<u32>(index), rank: rank(network, channel) });
                 self.missing[index] += 1;
                 self.reach(to);
             }
@@ -172,13 +173,13 @@ impl<'a> Origins<'a> {
         let mut highest = 0;
         for from in 0..2u8 {
             let first = self.first(index, from);
-            for vc in 0..self.used as u8 {
+            for vc in 0..narrow::<u8>(self.used) {
                 let origin = std::mem::replace(&mut self.came[first + usize::from(vc)], NOWHERE);
                 if origin == NOWHERE {
                     continue;
                 }
                 for (to, leaving) in (0..).zip(&mut *leaving) {
-                    let vc = next(vc, from, to, self.vcs as u8);
+                    let vc = next(vc, from, to, narrow::<u8>(self.vcs));
                     merge(&mut leaving[usize::from(vc)], origin);
                     highest = highest.max(vc);
                 }

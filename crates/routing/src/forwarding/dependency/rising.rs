@@ -9,6 +9,7 @@
 //! the one and the other together there is none. If one does, each of its steps is held against the routes: either they close it, or what
 //! none of them does is left out and the next cycle looked for.
 
+use netloom_units::narrow;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
@@ -127,7 +128,7 @@ fn all_that_rise_first(network: &Network) -> Dependencies<'_> {
         if network.is_host(from) || network.is_host(here) {
             continue;
         }
-        for port in 0..network.ports(here).len() as u16 {
+        for port in 0..narrow::<u16>(network.ports(here).len()) {
             let next = network.neighbour(here, port);
             if next != from && !network.is_host(next) && (has_risen(from, here) || !has_risen(here, next)) {
                 dependencies.add_port(number, port);
@@ -210,7 +211,7 @@ enum Link {
 /// Per switch and port, where the link leads; nowhere if to a host. None if some switches of one level are linked.
 fn links(network: &Network) -> Option<Vec<Vec<Option<Link>>>> {
     let link = |here, port: usize| {
-        let to = network.neighbour(here, port as u16);
+        let to = network.neighbour(here, narrow::<u16>(port));
         match network.level(to).cmp(&network.level(here)) {
             _ if network.is_host(to) => Ok(None),
             Ordering::Greater => Ok(Some(Link::Up)),

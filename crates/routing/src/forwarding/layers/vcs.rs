@@ -2,6 +2,7 @@
 //! local one.
 
 use netloom_topology::Network;
+use netloom_units::narrow;
 
 use super::Layers;
 use crate::forwarding::channels::rank;
@@ -51,7 +52,7 @@ impl Layers {
         let neighbours = self.neighbours(network);
         let mut most = 0;
         for targets in ends.chunks(u64::BITS as usize) {
-            let all = u64::MAX >> (u64::BITS - targets.len() as u32);
+            let all = u64::MAX >> (u64::BITS - narrow::<u32>(targets.len()));
             // Per end, the targets with which a layer connects it.
             let mut connected = vec![0u64; ends.len()];
             for layer in 0..self.tables.layers() {
@@ -95,7 +96,7 @@ impl Layers {
 
     /// The router behind each of the ports between routers, and the rank of the link.
     fn neighbours(&self, network: &Network) -> Vec<(u32, u8)> {
-        let ends = self.row[1..].iter().copied().chain([self.ports.len() as u32]);
+        let ends = self.row[1..].iter().copied().chain([narrow::<u32>(self.ports.len())]);
         let rows = self.row.iter().zip(ends).map(|(&begin, end)| begin as usize..end as usize);
         let switches = self.hosts..network.nodes();
         let behind = |(switch, row): (u32, std::ops::Range<usize>)| {
@@ -157,7 +158,7 @@ fn spread(onward: &Onward, targets: &[u32], ends: &[u32]) -> Option<(u32, Vec<u6
     let globals = globals(onward);
     let (mut most, mut vcs) = (0, 0);
     // The routers that miss some targets to which they have routes.
-    let mut open: Vec<u32> = (0..routers as u32).collect();
+    let mut open: Vec<u32> = (0..narrow::<u32>(routers)).collect();
     let mut is_end = vec![false; routers];
     ends.iter().for_each(|&end| is_end[end as usize] = true);
     loop {

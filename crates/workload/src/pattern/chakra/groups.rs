@@ -1,5 +1,6 @@
 //! Who takes part in a collective operation, and in which ones: process groups.
 
+use netloom_units::narrow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -79,7 +80,7 @@ impl Groups {
                 |problem: &dyn std::fmt::Display| fail(format!("group \"{}\": {problem}", shorten(&name)));
             let list = ranks.as_array().ok_or_else(|| wrong(&"expected a list of ranks"))?;
             let rank = |rank: &serde_json::Value| match rank.as_u64() {
-                Some(rank) if rank < count => Ok(rank as u32),
+                Some(rank) if rank < count => Ok(narrow::<u32>(rank)),
                 _ => {
                     let found = rank.to_string();
                     Err(wrong(&format!("expected a rank from 0 to {}, found {}", count - 1, shorten(&found))))
@@ -143,7 +144,7 @@ impl Groups {
             _ => return Err(format!("{} is not that of rank {first}: {SAME}", group.collective(group.seen))),
         };
         group.seen += 1;
-        Ok(Part { ranks: &group.ranks, place: place as u32, tag })
+        Ok(Part { ranks: &group.ranks, place: narrow::<u32>(place), tag })
     }
 
     /// Ends the reading of a rank: it has come to all collectives of its groups.

@@ -6,8 +6,8 @@ mod rank;
 
 use std::path::PathBuf;
 
-use netloom_units::Time;
 use netloom_units::memory::Meter;
+use netloom_units::{Time, narrow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ impl Chakra {
             let expected = format!("1 to {most} files, one for each rank");
             return Err(WorkloadError::parameter("files", expected, ranks));
         }
-        let ranks = ranks as u32;
+        let ranks = narrow::<u32>(ranks);
         let mut memory = Meter::default();
         let mut built = Vec::with_capacity(self.files.len());
         let mut groups = Groups::all(ranks);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use netloom_units::memory::{self, Meter};
-use netloom_units::{Bytes, Time};
+use netloom_units::{Bytes, Time, narrow};
 use prost::Message;
 
 use super::groups::{Collective, Groups, Part};
@@ -127,12 +127,12 @@ impl<'a> Trace<'a> {
             other if other == u64::from(self.rank) => {
                 Err(self.fail(node, format!("{name}: the rank itself")))
             }
-            other if other < u64::from(self.ranks) => Ok(other as u32),
+            other if other < u64::from(self.ranks) => Ok(narrow::<u32>(other)),
             other => Err(self
                 .fail(node, format!("{name}: expected a rank from 0 to {}, found {other}", self.ranks - 1))),
         };
         let tag = || match number("comm_tag").unwrap_or(0) {
-            tag if tag < u64::from(FIRST_COLLECTIVE) => Ok(tag as u32),
+            tag if tag < u64::from(FIRST_COLLECTIVE) => Ok(narrow::<u32>(tag)),
             tag => {
                 Err(self.fail(node, format!("comm_tag: expected less than {FIRST_COLLECTIVE}, found {tag}")))
             }
@@ -200,7 +200,7 @@ impl<'a> Trace<'a> {
         if ranks.len() < 2 {
             return Ok(Ends { first: begin, last: vec![begin] });
         }
-        let count = ranks.len() as u32;
+        let count = narrow::<u32>(ranks.len());
         let Collective { kind, size } = collective;
         let of = |algorithm, size: u64| Operation::new(algorithm, count, Bytes(size.max(1)), tag);
         let half = count - 1;

@@ -7,7 +7,7 @@ pub use algorithm::Algorithm;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use netloom_units::{Bytes, Time};
+use netloom_units::{Bytes, Time, narrow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -154,7 +154,7 @@ impl Operation {
     /// The size of some blocks.
     fn bytes(&self, blocks: &[u32]) -> Bytes {
         let parts = self.algorithm.parts(self.ranks);
-        let end = |block: u64| (u128::from(self.size.0) * u128::from(block) / u128::from(parts)) as u64;
+        let end = |block: u64| narrow::<u64>(u128::from(self.size.0) * u128::from(block) / u128::from(parts));
         let bytes = |&block: &u32| match parts {
             1 => self.size.0,
             _ => end(u64::from(block) + 1) - end(u64::from(block)),

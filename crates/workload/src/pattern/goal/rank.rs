@@ -5,7 +5,7 @@ use std::io::BufRead;
 use std::path::Path;
 
 use netloom_units::memory::Meter;
-use netloom_units::{Bytes, Time};
+use netloom_units::{Bytes, Time, narrow};
 
 use super::text::Statements;
 use crate::WorkloadError;
@@ -127,7 +127,7 @@ impl Block {
         if let Some(&id) = self.labels.get(label) {
             return id;
         }
-        let id = self.labelled.len() as u32;
+        let id = narrow::<u32>(self.labelled.len());
         self.labels.insert(label.into(), id);
         self.labelled.push((None, line));
         id
@@ -179,7 +179,7 @@ impl Block {
                 "cpu" => {
                     let cpu = value.parse().map_err(|_| expected("the number of a CPU", value))?;
                     let next = self.cpus.len();
-                    let known = *self.cpus.entry(cpu).or_insert(next as u16);
+                    let known = *self.cpus.entry(cpu).or_insert(narrow::<u16>(next));
                     if next > usize::from(u16::MAX) - 1 {
                         return Err("expected fewer CPUs than 65535".to_owned());
                     }

@@ -122,15 +122,16 @@ impl Hotspot {
             until,
         };
         let hot = injection(self.hot_share, self.from, self.until);
-        hot.check("hot_share")?;
+        hot.check("hot_share", setting.context)?;
         let cold = injection(self.background, Time::ZERO, self.duration);
         let destinations =
             Arc::new(Destinations::new(Destination::Any, &setting.endpoints, &setting.placed)?);
         if self.background != 0.0 {
-            cold.check("background")?;
+            cold.check("background", setting.context)?;
         }
         for (i, victim) in self.victims.iter().enumerate() {
-            injection(victim.load, Time::ZERO, self.duration).check(format!("victims.{i}.load"))?;
+            injection(victim.load, Time::ZERO, self.duration)
+                .check(format!("victims.{i}.load"), setting.context)?;
         }
         self.check_links(&sources, setting.ranks())?;
         let to = |rank: u32| Partners::cycle([setting.placed[rank as usize]]);

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use netloom_units::memory::Meter;
-use netloom_units::{Bytes, Time};
+use netloom_units::{Bytes, Time, narrow};
 
 use super::{Begin, Connection};
 use crate::program::{Accept, Program, RankBuilder, check};
@@ -36,7 +36,7 @@ pub(super) fn program(
     triggers: &BTreeMap<u64, Trigger>,
 ) -> Result<(Program, bool), (Option<u64>, String)> {
     let builders = (0..ranks).map(|_| RankBuilder::default()).collect();
-    let mut ranks = Ranks { builders, next_tag: connections.len() as u32, sends_messages: false };
+    let mut ranks = Ranks { builders, next_tag: narrow::<u32>(connections.len()), sends_messages: false };
     let mut sends = Vec::with_capacity(connections.len());
     // By trigger: where and by which operation it is fired.
     let mut firing: BTreeMap<u64, Vec<Place>> = BTreeMap::new();

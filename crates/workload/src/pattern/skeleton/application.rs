@@ -143,6 +143,7 @@ fn conjugate_gradient(ranks: u32, rank: u32, script: &mut Script) {
     along_row(script, 8);
 }
 
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to some hundreds")]
 fn integer_sort(ranks: u32, rank: u32, script: &mut Script) {
     let sizes = Operation::new(Algorithm::Rabenseifner, ranks, Bytes(4_116), 0);
     script.collective(sizes, rank, |member| member);

@@ -1,5 +1,7 @@
 //! Ranks as the cells of a grid.
 
+use netloom_units::narrow;
+
 /// A grid of D dimensions whose cells are all the ranks, as close to a cube as their number allows; the last dimension
 /// is the longest, and neighbours in it have consecutive numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +14,7 @@ impl<const D: usize> Grid<D> {
         let (mut sides, mut left) = ([1; D], ranks);
         for (dimension, side) in sides.iter_mut().enumerate() {
             // The largest divisor that leaves at least as much to each of the others.
-            let others = (D - dimension) as u32;
+            let others = narrow::<u32>(D - dimension);
             *side = (1..=left)
                 .take_while(|side| side.checked_pow(others).is_some_and(|cells| cells <= left))
                 .filter(|side| left.is_multiple_of(*side))
@@ -46,7 +48,7 @@ impl<const D: usize> Grid<D> {
     pub(super) fn around(&self, rank: u32, distance: [i64; D]) -> u32 {
         let mut cell = self.cell(rank);
         for ((place, side), distance) in cell.iter_mut().zip(self.sides).zip(distance) {
-            *place = (i64::from(*place) + distance).rem_euclid(i64::from(side)) as u32;
+            *place = narrow::<u32>((i64::from(*place) + distance).rem_euclid(i64::from(side)));
         }
         self.rank(cell)
     }

@@ -72,6 +72,11 @@ impl Script {
         announcement
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "from 0 on; saturates, and plan.rs refuses messages that the transport cannot number"
+    )]
     fn send(&mut self, dst: u32, bytes: Bytes, tag: u32) -> u32 {
         let bytes = Bytes((bytes.0 as f64 * self.factor).round() as u64);
         self.sent = Bytes(self.sent.0.saturating_add(bytes.0));
