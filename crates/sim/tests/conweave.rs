@@ -7,7 +7,7 @@ use netloom_fabric::flow_control::pfc::Pfc;
 use netloom_fabric::queue::trimming::Trimming;
 use netloom_fabric::{Ecn, Fabric, FabricOptions, FlowControl, Queue};
 use netloom_routing::Granularity;
-use netloom_routing::granularity::conweave::ConWeave;
+use netloom_routing::granularity::conweave::{ConWeave, Late};
 use netloom_sim::{ChannelEnds, Cut, Degrade, Fault, SimConfig, Simulation};
 use netloom_topology::Network;
 use netloom_transport::preset;
@@ -143,8 +143,10 @@ fn patterns() -> impl Strategy<Value = Pattern> {
 }
 
 fn schemes() -> impl Strategy<Value = ConWeave> {
-    (0..8_000u64, 0..20_000u64, 1..9u32, 0..20u64, 1..200u64, 20..400u64).prop_map(
-        |(reply, pause, samples, flush, default, inactive)| ConWeave {
+    let late = prop_oneof![Just(Late::AnyPath), Just(Late::OtherPath)];
+    (0..8_000u64, 0..20_000u64, 1..9u32, late, 0..20u64, 1..200u64, 20..400u64).prop_map(
+        |(reply, pause, samples, late, flush, default, inactive)| ConWeave {
+            late,
             reply_slack: Time::from_ns(reply),
             path_pause: Time::from_ns(pause),
             samples,

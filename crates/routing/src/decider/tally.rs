@@ -66,6 +66,7 @@ impl Tally {
 
     /// A flow's place in the table.
     #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "below the table's length")]
     fn place(&self, flow: FlowKey) -> usize {
         // The golden ratio's bits; the best ones of a product are the first.
         (flow.name().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
