@@ -19,7 +19,7 @@ pub(crate) struct Known {
     pub(crate) packets: Option<PacketStatistics>,
 }
 
-/// Goes through all flows that have been sent in a run that was over at `end`: `add` gets what is known of each at its two ends.
+/// Goes through all flows that have been sent in a run that was over at `end`, of which switches have told what they decided: `add` gets what is known of each at its two ends.
 pub(crate) fn join(
     world: &World,
     nodes: &mut [Node],
@@ -27,14 +27,10 @@ pub(crate) fn join(
     mut add: impl FnMut(SenderHalf, Known) -> Result<(), RunError>,
 ) -> Result<(), RunError> {
     for (id, node) in (0..).zip(nodes.iter_mut()) {
-        match node {
-            Node::Host(host) => {
-                host.hand_in(world, id);
-                host.sent = Vec::new();
-                host.receivers.hand_in_all(&world.watch, end, id);
-            }
-            Node::Switch(switch) => switch.decider.tell_flows(),
-            _ => {}
+        if let Node::Host(host) = node {
+            host.hand_in(world, id);
+            host.sent = Vec::new();
+            host.receivers.hand_in_all(&world.watch, end, id);
         }
     }
     let watch = &world.watch;

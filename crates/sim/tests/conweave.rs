@@ -48,7 +48,8 @@ fn a_reply_is_late_after_the_idle_round_trip_and_the_slack() {
     // The first uplink takes twice as long for a packet: the reply is late by the rest of a packet time.
     let late = PACKET;
     for (slack, expected) in [(late - 1, 1), (late, 0)] {
-        let config = ConWeave { reply_slack: Time(slack), samples: 64, ..ConWeave::default() };
+        let config =
+            ConWeave { reply_slack: Time(slack), samples: 64, late: Late::OtherPath, ..ConWeave::default() };
         let sim = SimConfig { faults: vec![slow(0.5, 0)], ..weave(config) };
         let plan = frames(&network, [0, base + slack + 1, base + slack + 20 * US]);
         let records = run(network.clone(), sim, plan);
@@ -67,7 +68,10 @@ fn the_last_switch_holds_what_overtakes_the_tail() {
         let channels = vec![ChannelEnds { from: "s0".into(), to: uplink.into(), parallel: 0 }];
         let fault = Fault::Degrade(Degrade { channels, fraction: 0.01, ..Degrade::default() });
         let starts = (0..40).map(|n| n * US);
-        let sim = SimConfig { faults: vec![fault], ..weave(ConWeave { samples: 64, ..ConWeave::default() }) };
+        let sim = SimConfig {
+            faults: vec![fault],
+            ..weave(ConWeave { samples: 64, late: Late::OtherPath, ..ConWeave::default() })
+        };
         let records = run(network.clone(), sim, frames(&network, starts));
         let weaving = records.totals.weaving.unwrap();
         held = held.max(weaving.held_bytes_peak);
@@ -94,7 +98,7 @@ fn a_lost_tail_is_waited_for_no_longer_than_the_timer_says() {
             until: Some(Time(2000 * US)),
             ..Cut::default()
         });
-        let mut sim = weave(ConWeave { samples: 64, ..ConWeave::default() });
+        let mut sim = weave(ConWeave { samples: 64, late: Late::OtherPath, ..ConWeave::default() });
         sim.faults = vec![slow, lost];
         sim.transport.options.rto_min = Time::from_us(100);
         sim.transport.options.rto_initial = Time::from_us(500);
@@ -113,8 +117,10 @@ fn a_release_overflows_no_input_buffer() {
     for uplink in ["s2", "s3"] {
         let channels = vec![ChannelEnds { from: "s0".into(), to: uplink.into(), parallel: 0 }];
         let fault = Fault::Degrade(Degrade { channels, fraction: 0.01, ..Degrade::default() });
-        let mut sim =
-            SimConfig { faults: vec![fault], ..weave(ConWeave { samples: 64, ..ConWeave::default() }) };
+        let mut sim = SimConfig {
+            faults: vec![fault],
+            ..weave(ConWeave { samples: 64, late: Late::OtherPath, ..ConWeave::default() })
+        };
         sim.fabric.flow_control = FlowControl::Pfc(Pfc { buffer: Bytes(500_000), ..Pfc::default() });
         // A packet per 0.2 us while the tail takes more than 100.
         let records = run(network.clone(), sim, frames(&network, (0..400).map(|n| n * US / 5)));

@@ -66,7 +66,7 @@ pub struct Decider {
     heeds: bool,
     /// How many flowlets it has seen of which flow, at a switch that tells flowlets apart.
     flowlets: Option<Box<Passersby<Begun>>>,
-    /// What it decided so far.
+    /// What it decided so far; where decisions are counted by flow, once [all are told of](Self::tell_flows).
     pub decisions: Decisions,
     /// The same by flow, at a switch that decides, where somebody asks.
     tally: Option<Box<Tally>>,
@@ -274,19 +274,26 @@ impl Decider {
         self.tally = decides.then(|| Box::new(Tally::new(told())));
     }
 
-    /// Tells of the decisions on all flows that have not been told of.
+    /// Tells of the decisions on all flows that have not been told of, and adds all to [`Self::decisions`].
     pub fn tell_flows(&mut self) {
         if let Some(tally) = self.tally.take() {
-            tally.tell_all();
+            self.decisions.add(tally.tell_all());
         }
     }
 
     /// A decision on a packet of a flow.
     #[inline(always)]
     fn count(&mut self, flow: FlowKey, deviates: bool) {
-        self.decisions.count(deviates);
-        if let Some(tally) = &mut self.tally {
-            tally.count(flow, deviates);
+        // The golden ratio's bits; the best ones of a product are the first.
+        self.count_hashed(flow, flow.name().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32, deviates);
+    }
+
+    /// The same where the flow's hash is known.
+    #[inline(always)]
+    fn count_hashed(&mut self, flow: FlowKey, hash: u64, deviates: bool) {
+        match &mut self.tally {
+            Some(tally) => tally.count(flow, hash, deviates),
+            None => self.decisions.count(deviates),
         }
     }
 
@@ -311,10 +318,11 @@ impl Decider {
     )]
     pub fn draw(&mut self, seen: [u64; 2], ports: &[PortId], random: &mut impl Rng) -> PortId {
         debug_assert_eq!(self.quick, Quick::Spray);
-        let home = region(mix_seen(seen, self.salt), ports.len());
+        let hash = mix_seen(seen, self.salt);
+        let home = region(hash, ports.len());
         let place = below(ports.len(), random);
         let key = FlowKey { src: seen[0] as u32, flow: seen[1] as u32 };
-        self.count(key, place != home);
+        self.count_hashed(key, u64::from(hash), place != home);
         ports[place]
     }
 

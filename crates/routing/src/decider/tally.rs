@@ -18,111 +18,87 @@ pub trait Decided: Debug + Send + Sync {
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
     /// A power of two of them. Without decisions there is no flow.
-    recent: Box<[Recent]>,
-    /// The hash of a flow without so many of its bits is its place there.
-    shift: u32,
+    recent: Box<[(FlowKey, Decisions)]>,
     /// Flows that have left it since it last grew.
     displaced: usize,
     before: FxHashMap<FlowKey, Decisions>,
+    /// What has been told of.
+    total: Decisions,
     told: Arc<dyn Decided>,
 }
 
-/// A flow's decisions in the table: those taken in the low 32 bits, those deviating above them.
-#[derive(Clone, Copy, Debug)]
-struct Recent {
-    flow: FlowKey,
-    counts: u64,
-}
+/// No flow.
+const NONE: (FlowKey, Decisions) =
+    (FlowKey { src: u32::MAX, flow: u32::MAX }, Decisions { taken: 0, deviating: 0 });
 
-impl Recent {
-    const NONE: Recent = Recent { flow: FlowKey { src: u32::MAX, flow: u32::MAX }, counts: 0 };
-
-    /// One decision.
-    #[inline(always)]
-    fn one(deviates: bool) -> u64 {
-        1 | u64::from(deviates) << 32
-    }
-
-    fn decisions(self) -> Decisions {
-        Decisions { taken: self.counts & u64::from(u32::MAX), deviating: self.counts >> 32 }
-    }
-}
-
-/// How many flows stand in the table at first, and at most: of 16 bytes each.
+/// How many flows stand in the table at first, and at most: of 24 bytes each.
 const FEWEST: usize = 1 << 6;
-const MOST: usize = 1 << 11;
+const MOST: usize = 1 << 10;
 
 /// How many flows are kept besides.
 const KEPT: usize = 4096;
 
-/// Decisions on a flow after which it leaves the table, long before they would not fit.
-const MANY: u64 = 1 << 31;
-
 impl Tally {
     pub(crate) fn new(told: Arc<dyn Decided>) -> Self {
-        let recent = vec![Recent::NONE; FEWEST].into_boxed_slice();
-        Tally { shift: u64::BITS - FEWEST.ilog2(), recent, displaced: 0, before: FxHashMap::default(), told }
+        Tally {
+            recent: vec![NONE; FEWEST].into_boxed_slice(),
+            displaced: 0,
+            before: FxHashMap::default(),
+            total: Decisions::default(),
+            told,
+        }
     }
 
-    /// A flow's place in the table.
+    /// One more decision on a packet of a flow. `hash`: of the flow, evenly in its lower bits; for another one it may stand in the table a second time.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "below the table's length")]
-    fn place(&self, flow: FlowKey) -> usize {
-        // The golden ratio's bits; the best ones of a product are the first.
-        (flow.name().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
-    }
-
-    /// One more decision on a packet of a flow.
-    #[inline(always)]
-    pub(crate) fn count(&mut self, flow: FlowKey, deviates: bool) {
-        let place = self.place(flow);
-        let recent = &mut self.recent[place];
-        if recent.flow == flow && recent.counts & MANY == 0 {
-            recent.counts += Recent::one(deviates);
+    #[expect(clippy::cast_possible_truncation, reason = "more bits than the table has places")]
+    pub(crate) fn count(&mut self, flow: FlowKey, hash: u64, deviates: bool) {
+        let place = hash as usize & (self.recent.len() - 1);
+        let (of, decisions) = &mut self.recent[place];
+        if of.name() == flow.name() {
+            decisions.count(deviates);
         } else {
-            self.count_another(flow, deviates);
+            self.count_another(place, flow, deviates);
         }
     }
 
-    /// A flow takes the place of another one in the table, or begins there anew.
+    /// Another flow takes the place of one in the table.
     #[inline(never)]
-    fn count_another(&mut self, flow: FlowKey, deviates: bool) {
+    fn count_another(&mut self, place: usize, flow: FlowKey, deviates: bool) {
+        let mut decisions = Decisions::default();
+        decisions.count(deviates);
+        let left = std::mem::replace(&mut self.recent[place], (flow, decisions));
+        if left.1.taken > 0 {
+            self.displaced += 1;
+            self.keep(left);
+        }
         if self.displaced > self.recent.len() / 2 && self.recent.len() < MOST {
-            self.grow();
+            // Who comes again finds a place in one that is twice as large.
+            self.displaced = 0;
+            let larger = vec![NONE; 2 * self.recent.len()].into_boxed_slice();
+            let smaller = std::mem::replace(&mut self.recent, larger);
+            smaller.into_iter().filter(|(_, decisions)| decisions.taken > 0).for_each(|left| self.keep(left));
         }
-        self.displaced += self.put(Recent { flow, counts: Recent::one(deviates) });
         if self.before.len() >= KEPT {
-            self.told.add(&mut self.before.drain());
+            self.tell_of_before();
         }
     }
 
-    /// Twice as many flows find a place.
-    fn grow(&mut self) {
-        let larger = vec![Recent::NONE; 2 * self.recent.len()].into_boxed_slice();
-        let smaller = std::mem::replace(&mut self.recent, larger);
-        self.shift -= 1;
-        self.displaced = 0;
-        for recent in smaller {
-            if recent.counts > 0 {
-                self.put(recent);
-            }
-        }
+    fn keep(&mut self, (flow, decisions): (FlowKey, Decisions)) {
+        self.before.entry(flow).or_default().add(decisions);
     }
 
-    /// Puts a flow into its place; what stood there is kept besides. Returns whether there was something.
-    fn put(&mut self, recent: Recent) -> usize {
-        let place = self.place(recent.flow);
-        let left = std::mem::replace(&mut self.recent[place], recent);
-        if left.counts > 0 {
-            self.before.entry(left.flow).or_default().add(left.decisions());
-        }
-        usize::from(left.counts > 0)
+    fn tell_of_before(&mut self) {
+        self.before.values().for_each(|&decisions| self.total.add(decisions));
+        self.told.add(&mut self.before.drain());
     }
 
-    /// Tells of all flows that have not been told of.
-    pub(crate) fn tell_all(self) {
-        let recent = self.recent.into_iter().filter(|recent| recent.counts > 0);
-        self.told.add(&mut recent.map(|recent| (recent.flow, recent.decisions())).chain(self.before));
+    /// Tells of all flows that have not been told of. Returns the decisions on all flows ever.
+    pub(crate) fn tell_all(mut self) -> Decisions {
+        let recent = std::mem::take(&mut self.recent);
+        recent.into_iter().filter(|(_, decisions)| decisions.taken > 0).for_each(|left| self.keep(left));
+        self.tell_of_before();
+        self.total
     }
 }
 
@@ -151,25 +127,12 @@ mod tests {
         // Some flows come again and again, some once.
         for packet in 0..60_000u32 {
             let flow = FlowKey { src: packet % 3, flow: if packet % 2 == 0 { packet } else { packet % 301 } };
-            tally.count(flow, packet % 5 == 0);
+            tally.count(flow, u64::from(flow.flow / 2), packet % 5 == 0);
             counted.entry(flow).or_default().count(packet % 5 == 0);
         }
         assert!(tally.before.len() <= KEPT && tally.recent.len() == MOST);
-        tally.tell_all();
+        let total = tally.tell_all();
         assert_eq!(*sum.0.lock().unwrap(), counted);
-    }
-
-    #[test]
-    fn counts_leave_the_table_before_they_run_over() {
-        let sum = Arc::new(Sum::default());
-        let mut tally = Tally::new(sum.clone());
-        let flow = FlowKey { src: 1, flow: 2 };
-        tally.count(flow, true);
-        let place = tally.place(flow);
-        tally.recent[place].counts += MANY - 2;
-        (0..3).for_each(|_| tally.count(flow, true));
-        tally.tell_all();
-        let all = Decisions { taken: MANY + 2, deviating: 4 };
-        assert_eq!(*sum.0.lock().unwrap(), BTreeMap::from([(flow, all)]));
+        assert_eq!((total.taken, total.deviating), (60_000, 12_000));
     }
 }
