@@ -141,7 +141,7 @@ fn what_a_killed_run_leaves_goes_at_the_next_run() {
             .filter(|name| name.contains("partial"))
             .collect()
     };
-    // So many flows that writing them takes a while, at which it is stopped.
+    // With this many flows writing the outcome takes a while, and the run is stopped during it.
     let work = "workload={kind=\"uniform\",size=\"1KB\",messages_per_host=40000}";
     let mut child = Command::new(env!("CARGO_BIN_EXE_netloom"))
         .args(["run", "s.toml", "--out", "out", "--quiet", "--set", work])

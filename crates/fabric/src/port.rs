@@ -289,7 +289,7 @@ pub(crate) struct Special {
     odd: Option<Box<OddRate>>,
     /// Where it says how it stands, if packets carry that.
     pub(crate) telemetry: Option<Arc<Telemetry>>,
-    /// How fast it has sent lately, where somebody asks.
+    /// Its rate estimator, if the routing scheme uses one.
     pub(crate) estimator: Option<RateEstimator>,
 }
 
@@ -319,7 +319,7 @@ impl Drain {
         if self.before.is_some() { Time::MAX } else { self.from.saturating_sub(longest) }
     }
 
-    /// Of so many bytes sent in so much time, those sent in the drain and the time in it.
+    /// The part of a total of bytes sent, and of the time spent sending them, that belongs to the drain.
     pub(crate) fn part_of(&self, bytes: u64, busy: Time) -> (u64, Time) {
         match self.before {
             Some((before, took)) => (bytes - before, busy.saturating_sub(took)),

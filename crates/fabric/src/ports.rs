@@ -653,7 +653,7 @@ impl Ports {
         }
     }
 
-    /// A packet of so many bytes is about to join a port's queue, and counts in the estimate of its rate from now on, where what is routed counts.
+    /// Counts a packet of `bytes` that is about to join a port's queue in the estimate of the port's rate, if estimates count packets when they are routed.
     pub fn count_routed(&mut self, port: u16, now: Time, bytes: u16) {
         let estimator =
             self.ports[usize::from(port)].own_special_mut().and_then(|special| special.estimator.as_mut());

@@ -2,7 +2,7 @@
 //!
 //! Whoever writes holds a lock on the file or folder, which the system drops when the process ends, however it ends. So what can be locked
 //! was left behind. In the moment between making it and locking it, its maker shares a lock on the folder that it lies in: what is to be
-//! removed is looked for by whoever has that lock alone. If another program has it, the moment is bridged by age.
+//! removed is looked for only by a process that holds that lock exclusively. If another program holds it, only what is old enough is removed.
 
 use std::fs::{self, File};
 use std::io;
@@ -99,7 +99,10 @@ mod tests {
         assert_eq!(left, [".a.partial-1", ".a.partial-2", ".b.partial-1", "a"], "written, young, of others");
         drop((writing, making));
         remove_abandoned(folder.path(), ".a.partial-");
-        assert!(!at(".a.partial-1").exists() && !at(".a.partial-2").exists(), "young, but nobody makes it");
+        assert!(
+            !at(".a.partial-1").exists() && !at(".a.partial-2").exists(),
+            "young, but no process is writing it"
+        );
         let path = at(".a.partial-5");
         let (path, claim) =
             make(folder.path(), || fs::create_dir(&path).map(|()| path.clone()), |path| path).unwrap();

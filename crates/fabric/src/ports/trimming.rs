@@ -38,10 +38,12 @@ impl Ports {
         {
             return Fate::Dropped;
         }
-        if !self.has_room(index, lane, packet, rules, trims) {
+        let mut has_room = self.has_room(index, lane, packet, rules, trims);
+        if !has_room {
             self.advance_port(port, after(now), rules, wire);
+            has_room = self.has_room(index, lane, packet, rules, trims);
         }
-        if self.has_room(index, lane, packet, rules, trims) {
+        if has_room {
             if packet.is_data() {
                 let state = &mut self.ports[index];
                 state.mark_arrival(packet, self.queues.bytes(state.lane(lane)), rules, random);

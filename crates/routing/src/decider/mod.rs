@@ -66,9 +66,9 @@ pub struct Decider {
     heeds: bool,
     /// How many flowlets it has seen of which flow, at a switch that tells flowlets apart.
     flowlets: Option<Box<Passersby<Begun>>>,
-    /// What it decided so far; where decisions are counted by flow, once [all are told of](Self::tell_flows).
+    /// What it decided so far; where decisions are counted by flow, complete only after [`Self::tell_flows`].
     pub decisions: Decisions,
-    /// The same by flow, at a switch that decides, where somebody asks.
+    /// The decisions by flow, at a switch that takes any. None at NICs, whose flows count their own.
     tally: Option<Box<Tally>>,
 }
 

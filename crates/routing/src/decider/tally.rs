@@ -9,7 +9,7 @@ use crate::header::{Decisions, FlowKey};
 
 /// Receives how many decisions switches have taken on flows. Counts of a flow that come more than once add up.
 pub trait Decided: Debug + Send + Sync {
-    /// So many decisions on so many flows, in no order.
+    /// Adds the numbers of decisions on some flows, in no order.
     fn add(&self, flows: &mut dyn Iterator<Item = (FlowKey, Decisions)>);
 }
 
@@ -68,24 +68,25 @@ impl Tally {
         let mut decisions = Decisions::default();
         decisions.count(deviates);
         let left = std::mem::replace(&mut self.recent[place], (flow, decisions));
-        if left.1.taken > 0 {
-            self.displaced += 1;
-            self.keep(left);
-        }
+        self.displaced += usize::from(left.1.taken > 0);
+        self.keep(left);
         if self.displaced > self.recent.len() / 2 && self.recent.len() < MOST {
             // Who comes again finds a place in one that is twice as large.
             self.displaced = 0;
             let larger = vec![NONE; 2 * self.recent.len()].into_boxed_slice();
             let smaller = std::mem::replace(&mut self.recent, larger);
-            smaller.into_iter().filter(|(_, decisions)| decisions.taken > 0).for_each(|left| self.keep(left));
+            smaller.into_iter().for_each(|left| self.keep(left));
         }
         if self.before.len() >= KEPT {
             self.tell_of_before();
         }
     }
 
+    /// Keeps what stood in a place of the table, if there was a flow.
     fn keep(&mut self, (flow, decisions): (FlowKey, Decisions)) {
-        self.before.entry(flow).or_default().add(decisions);
+        if decisions.taken > 0 {
+            self.before.entry(flow).or_default().add(decisions);
+        }
     }
 
     fn tell_of_before(&mut self) {
@@ -96,7 +97,7 @@ impl Tally {
     /// Tells of all flows that have not been told of. Returns the decisions on all flows ever.
     pub(crate) fn tell_all(mut self) -> Decisions {
         let recent = std::mem::take(&mut self.recent);
-        recent.into_iter().filter(|(_, decisions)| decisions.taken > 0).for_each(|left| self.keep(left));
+        recent.into_iter().for_each(|left| self.keep(left));
         self.tell_of_before();
         self.total
     }

@@ -16,7 +16,7 @@ use crate::header::Advice;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Plb {
-    /// The share of a round's acknowledged packets from which on it counts as congested if so many were marked. With 0 a single mark suffices.
+    /// A round is congested if at least this share of the packets acknowledged in it was marked. With 0 a single mark suffices.
     pub threshold: f64,
     /// Congested rounds in a row after which the flow takes another path.
     pub rounds: u32,

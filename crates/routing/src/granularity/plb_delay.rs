@@ -21,7 +21,7 @@ pub struct PlbDelay {
     pub hop_delay: Time,
     /// Least number of round-trip times without a good one after which the flow takes another path.
     pub least: u32,
-    /// From so many on it does so in any case.
+    /// Number of round-trip times without a good one after which the flow always takes another path. The limit of each flow is drawn between `least` and this.
     pub most: u32,
     /// How long a flow waits that has never had a good one, and from then on between two changes.
     pub first: Time,

@@ -43,7 +43,7 @@ pub struct Conga {
     pub feedback: Feedback,
     /// Which path a packet tells of.
     pub order: Order,
-    /// So many paths that follow each other are compared, from a random one on; absent, or where there are fewer: all. ConWeave's public code has 4.
+    /// Number of consecutive paths that are compared, starting at a random one. Absent, or where there are fewer paths: all. ConWeave's public code compares 4.
     pub candidates: Option<u32>,
     /// Whether a flow whose path is among the least congested keeps it. If not, one of these is drawn.
     pub keeps: bool,

@@ -7,8 +7,8 @@ use std::str::FromStr;
 use netloom_scenario::{Place, Problem, Source};
 use netloom_units::names::{shorten, suggest};
 
-/// Keys that say something of the experiment.
-const KEYS: [&str; 51] = [
+/// Keys that say something of the experiment, whatever its congestion control.
+const KEYS: [&str; 33] = [
     "TOPOLOGY_FILE",
     "FLOW_FILE",
     "PACKET_PAYLOAD_SIZE",
@@ -25,16 +25,6 @@ const KEYS: [&str; 51] = [
     "CONWEAVE_PATH_PAUSE_TIME",
     "CONWEAVE_EXTRA_VOQ_FLUSH_TIME",
     "CONWEAVE_DEFAULT_VOQ_WAITING_TIME",
-    "ALPHA_RESUME_INTERVAL",
-    "RATE_DECREASE_INTERVAL",
-    "CLAMP_TARGET_RATE",
-    "RP_TIMER",
-    "EWMA_GAIN",
-    "FAST_RECOVERY_TIMES",
-    "RATE_AI",
-    "RATE_HAI",
-    "MIN_RATE",
-    "DCTCP_RATE_AI",
     "ERROR_RATE_PER_LINK",
     "L2_CHUNK_SIZE",
     "L2_ACK_INTERVAL",
@@ -42,14 +32,6 @@ const KEYS: [&str; 51] = [
     "HAS_WIN",
     "GLOBAL_T",
     "VAR_WIN",
-    "FAST_REACT",
-    "U_TARGET",
-    "MI_THRESH",
-    "INT_MULTI",
-    "MULTI_RATE",
-    "SAMPLE_FEEDBACK",
-    "PINT_LOG_BASE",
-    "PINT_PROB",
     "RATE_BOUND",
     "ACK_HIGH_PRIO",
     "LINK_DOWN",
@@ -60,6 +42,28 @@ const KEYS: [&str; 51] = [
     "FLOWGEN_START_TIME",
     "FLOWGEN_STOP_TIME",
     "RANDOM_SEED",
+];
+
+/// Keys of single congestion controls, which have no effect under the others.
+pub(super) const KEYS_OF_CONTROLS: [&str; 18] = [
+    "ALPHA_RESUME_INTERVAL",
+    "RATE_DECREASE_INTERVAL",
+    "CLAMP_TARGET_RATE",
+    "RP_TIMER",
+    "EWMA_GAIN",
+    "FAST_RECOVERY_TIMES",
+    "RATE_AI",
+    "RATE_HAI",
+    "MIN_RATE",
+    "DCTCP_RATE_AI",
+    "FAST_REACT",
+    "U_TARGET",
+    "MI_THRESH",
+    "INT_MULTI",
+    "MULTI_RATE",
+    "SAMPLE_FEEDBACK",
+    "PINT_LOG_BASE",
+    "PINT_PROB",
 ];
 
 /// Keys that change nothing that is simulated: what is written, and where; numbers that are only printed.
@@ -116,7 +120,7 @@ impl Config {
             let mut words = line.split_whitespace().map(str::to_owned);
             let Some(key) = words.next().filter(|key| !key.starts_with('#')) else { continue };
             let place = Place { source: source.clone(), span: start..start + line.trim().len() };
-            let known = || KEYS.into_iter().chain(OUTPUTS);
+            let known = || KEYS.into_iter().chain(KEYS_OF_CONTROLS).chain(OUTPUTS);
             if !known().any(|known| known == key) {
                 let help = suggest(&key, known());
                 if help.starts_with("did you mean") {

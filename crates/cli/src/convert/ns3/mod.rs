@@ -13,7 +13,7 @@ use netloom_scenario::{Problem, Source};
 use netloom_topology::{BuildContext, Network, Ns3, Topology};
 use netloom_units::Bytes;
 
-use self::config::Config;
+use self::config::{Config, KEYS_OF_CONTROLS};
 use super::{Draft, find_file, quoted, table};
 
 /// Keys that only ConWeave's simulator reads.
@@ -178,26 +178,7 @@ impl Converter {
             self.draft.remark("RATE_BOUND 0: rates bound what is sent");
         }
         // What belongs to other modes has no effect there either.
-        for key in [
-            "ALPHA_RESUME_INTERVAL",
-            "RATE_DECREASE_INTERVAL",
-            "CLAMP_TARGET_RATE",
-            "RP_TIMER",
-            "EWMA_GAIN",
-            "FAST_RECOVERY_TIMES",
-            "RATE_AI",
-            "RATE_HAI",
-            "MIN_RATE",
-            "DCTCP_RATE_AI",
-            "FAST_REACT",
-            "U_TARGET",
-            "MI_THRESH",
-            "INT_MULTI",
-            "MULTI_RATE",
-            "SAMPLE_FEEDBACK",
-            "PINT_LOG_BASE",
-            "PINT_PROB",
-        ] {
+        for key in KEYS_OF_CONTROLS {
             config.take(key);
         }
         Ok(())
