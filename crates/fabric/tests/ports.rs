@@ -641,8 +641,13 @@ fn a_packet_is_marked_by_what_it_leaves_behind_as_it_starts() {
 fn marked_by_lists(packets: &[(u64, u16, u8)], threshold: u64) -> Vec<u32> {
     let (mut queues, mut free, mut next, mut marked) = ([vec![], vec![]], 0, 0, vec![]);
     loop {
-        while next < packets.len() && packets[next].0 * 10 + 5 <= free {
-            queues[usize::from(packets[next].2)].push(next);
+        while let Some(&(at, _, class)) = packets.get(next) {
+            // A port at which nothing waits is idle from the instant on at which its transmission ends.
+            let waits = queues.iter().any(|queue| !queue.is_empty());
+            if at * 10 + 5 > free || at * 10 + 5 == free && !waits {
+                break;
+            }
+            queues[usize::from(class)].push(next);
             next += 1;
         }
         let Some(class) = queues.iter().position(|queue: &Vec<usize>| !queue.is_empty()) else {
