@@ -746,11 +746,6 @@ impl<P: Copy + Default> Scheduler<P> for Outbox<P> {
         if self.next_timer < before { self.take_timer() } else { None }
     }
 
-    #[inline(always)]
-    fn turn_end(&self) -> Time {
-        self.running.window_end
-    }
-
     fn tally(&mut self, amount: u64) {
         self.tally += amount;
     }

@@ -165,12 +165,6 @@ pub trait Scheduler<P> {
     /// before that message; it takes them out by this, and handles them, on its way.
     fn due_timer(&mut self, before: Time) -> Option<(Time, P)>;
 
-    /// The end of the node's running turn: [`Model::advance`] will be called with it, and nobody looks at the node before. Zero if the executor knows of none.
-    #[inline(always)]
-    fn turn_end(&self) -> Time {
-        Time::ZERO
-    }
-
     /// Adds to the run's progress count (finished flows, say), which [`Progress`](crate::Progress) reports.
     fn tally(&mut self, amount: u64);
 }

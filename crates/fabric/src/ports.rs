@@ -115,6 +115,33 @@ impl Ports {
         random: &mut impl Rng,
         wire: &mut impl Wire,
     ) -> Fate {
+        self.enqueue_tail_drop::<false>(exit, packet, now, rules, random, wire)
+    }
+
+    /// [`Self::enqueue_or_drop`] at a node of which nobody ever asks how much waits at its ports before the run is over: what waits may be [handed on early](Port::start_early).
+    #[inline(always)]
+    pub fn enqueue_unobserved(
+        &mut self,
+        exit: Exit,
+        packet: &mut Packet,
+        now: Time,
+        rules: &Rules,
+        random: &mut impl Rng,
+        wire: &mut impl Wire,
+    ) -> Fate {
+        self.enqueue_tail_drop::<true>(exit, packet, now, rules, random, wire)
+    }
+
+    #[inline(always)]
+    fn enqueue_tail_drop<const UNOBSERVED: bool>(
+        &mut self,
+        exit: Exit,
+        packet: &mut Packet,
+        now: Time,
+        rules: &Rules,
+        random: &mut impl Rng,
+        wire: &mut impl Wire,
+    ) -> Fate {
         let (index, lane) = (usize::from(exit.port), usize::from(exit.lane));
         let Ports { ports, queues, turns, waiting, dropped, .. } = self;
         let state = &mut ports[index];
@@ -130,9 +157,10 @@ impl Ports {
             }
             // Nothing waited, so the port was idle from its last transmission until now.
             state.free_at = now;
-        } else if lane <= rules.top
+        } else if UNOBSERVED
+            && lane == CONTROL
             && state.occupied >> lane & 1 == 0
-            && let Some(departure) = state.start_early(packet, now, wire)
+            && let Some(departure) = state.start_early(packet, now)
         {
             wire.depart(departure);
             return Fate::Queued;

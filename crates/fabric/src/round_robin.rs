@@ -57,6 +57,17 @@ mod tests {
         assert_eq!(serve(&[1500, 3000, 4500], &[1500; 3], 0b101, 60_000), [15_000, 0, 45_000]);
     }
 
+    /// A lane that was idle does not send what it could have sent: its next turn is worth one quantum.
+    #[test]
+    fn what_an_idle_lane_leaves_of_its_turn_is_lost() {
+        let mut robin = RoundRobin::new(2);
+        let mut pick = |ready| robin.pick(ready, &[1500, 1500], |_| 500);
+        // Lane 0 sends one of the three packets of its turn and is idle; lane 1 has two turns meanwhile.
+        assert_eq!([(); 4].map(|()| pick(0b11)), [1, 1, 1, 0]);
+        assert_eq!([(); 6].map(|()| pick(0b10)), [1; 6]);
+        assert_eq!([(); 4].map(|()| pick(0b11)), [0, 0, 0, 1]);
+    }
+
     proptest! {
         #[test]
         fn shares_hold_within_a_quantum_whatever_the_packets(

@@ -51,8 +51,6 @@ pub struct Rules {
     lane_of_class: [u8; MOST_CLASSES],
     /// Virtual channels per class.
     vcs: u8,
-    /// The lane up to which a packet certainly goes before everything that may come while it waits.
-    pub(crate) top: usize,
     /// Most bytes in an output lane.
     pub(crate) buffer: u64,
     /// Bytes in an output lane up to which nothing is dropped: the same, or less where some packets are dropped before it is full, each with the probability, in units of 2⁻³².
@@ -136,7 +134,6 @@ impl Rules {
             safe = buffer.saturating_sub(u64::from(random.packets).saturating_mul(packet.0));
             early_drop = (random.probability * (1u64 << 32) as f64) as u64;
         }
-        let pauses = matches!(fabric.flow_control, FlowControl::Pfc(_) | FlowControl::PfcShared(_));
         Rules {
             lanes,
             has_one_data_lane: lanes == DATA + 1,
@@ -146,7 +143,6 @@ impl Rules {
             lane_of_kind,
             lane_of_class,
             vcs,
-            top: if options.control_priority && !pauses { CONTROL } else { LINK },
             buffer,
             safe,
             early_drop,

@@ -49,6 +49,24 @@ fn a_cut_takes_what_waits_what_is_sent_and_what_is_on_the_wire() {
     assert_eq!(stats.queue_integral(), (100 * 40 + 64 * 30) * 1000);
 }
 
+/// What waits at a cut has waited until then, whether or not something comes later.
+#[test]
+fn what_a_cut_takes_has_waited_until_the_cut() {
+    for later in [None, Some(2000), Some(4000)] {
+        let mut node = node(faulty(vec![(ns(1250), ns(3000))], vec![]));
+        node.put(ns(1200), 0, data(0, 400));
+        node.put(ns(1210), 0, data(1, 100));
+        node.put(ns(1220), 0, ack(2));
+        if let Some(later) = later {
+            node.put(ns(later), 0, data(3, 100));
+        }
+        node.advance(ns(9000));
+        let stats = node.ports.stats_of(0, ns(9000));
+        assert_eq!(stats.queue_integral(), (100 * 40 + 64 * 30) * 1000);
+        assert_eq!(stats.busy, ns(if later == Some(4000) { 150 } else { 50 }));
+    }
+}
+
 #[test]
 fn a_cut_ends_a_transmission_also_where_nothing_follows() {
     for is_looked_at in [false, true] {

@@ -57,18 +57,17 @@ fn a_packet_arriving_when_a_transmission_would_start_takes_part_in_the_choice() 
     assert_eq!(node.left.at(10), [(0, 1200), (7, 1264), (1, 1464)]);
 }
 
-/// An ACK that comes at 100 ns waits for the data packet until 200 ns; the next one, which is as large, until 264 ns, and a larger one until 328 ns.
+/// The longest queue, and its integral over time, count what waits and not what is being sent, and so do those of a port that hands on early what goes first.
 #[test]
-fn what_goes_first_is_handed_on_early_if_nobody_looks_before_it_begins() {
-    for (until, early) in [(0, 1), (200, 1), (201, 2), (265, 3), (1000, 3)] {
-        let mut node = one_port(options());
-        node.left.unwatched_until = ns(until);
+fn queues_are_measured_without_the_packet_that_is_sent() {
+    for (is_unobserved, handed_on) in [(false, 1), (true, 3)] {
+        let mut node = one_port(options()).unobserved(is_unobserved);
         node.put(ns(0), 0, data(0, 200));
         node.put(ns(100), 0, ack(7));
         node.put(ns(100), 0, ack(8));
         node.put(ns(110), 0, Packet { size: 100, ..ack(9) });
         node.put(ns(120), 0, data(1, 200));
-        assert_eq!(node.left.packets.len(), early);
+        assert_eq!(node.left.packets.len(), handed_on);
         assert_eq!(node.advance(ns(1000)), None);
         assert_eq!(node.left.at(10), [(0, 1200), (7, 1264), (8, 1328), (9, 1428), (1, 1628)]);
         let stats = node.ports.stats_of(0, ns(1000));
@@ -78,26 +77,23 @@ fn what_goes_first_is_handed_on_early_if_nobody_looks_before_it_begins() {
     }
 }
 
-/// What has been handed on early counts as waiting for as long as it would, in the longest queue, too.
+/// What a port that hands packets on early says of itself at any instant is what one says that does not.
 #[test]
-fn what_is_handed_on_early_waits_until_it_begins() {
-    for until in [0, 10_000] {
-        let mut node = one_port(options());
-        node.left.unwatched_until = ns(until);
-        node.put(ns(0), 0, data(0, 200));
-        node.put(ns(1), 0, ack(1));
-        node.put(ns(2), 0, ack(2));
-        // The first ACK begins at 200 ns; what comes at that instant finds it waiting.
-        node.put(ns(200), 0, data(3, 100));
-        node.put(ns(201), 0, data(4, 100));
-        node.advance(ns(5000));
-        assert_eq!(node.ports.stats_of(0, ns(5000)).max_queue, 264);
-        // Nothing is left of it after the port has been idle.
-        node.put(ns(6000), 0, data(5, 300));
-        node.put(ns(6001), 0, data(6, 1));
-        node.advance(ns(9000));
-        assert_eq!(node.ports.stats_of(0, ns(9000)).max_queue, 300);
-    }
+fn statistics_do_not_tell_what_was_handed_on_early() {
+    let packets = prop::collection::vec((0..400u64, 1..60u16, any::<bool>()), 1..60);
+    proptest!(|(mut packets in packets, end in 0..4000u64)| {
+        packets.sort_by_key(|packet| packet.0);
+        let stats = [false, true].map(|is_unobserved| {
+            let mut node = one_port(options()).unobserved(is_unobserved);
+            for &(at, size, is_data) in packets.iter().take_while(|packet| packet.0 * 10 < end) {
+                let packet = if is_data { data(0, size * 10) } else { ack(0) };
+                node.put(ns(at * 10), 0, packet);
+            }
+            node.advance(ns(end));
+            node.ports.stats_of(0, ns(end))
+        });
+        prop_assert_eq!(stats[0], stats[1]);
+    });
 }
 
 #[test]
@@ -394,13 +390,21 @@ struct Seen {
 }
 
 /// Runs the arrivals, looking at all ports every `window` ns and at `looks`. Under credits, what leaves comes back as a credit
-/// 1500 ns after its transmission began, at the earliest. If it `is_eager`, ports know when they are advanced next.
-fn run(fabric: &Fabric, vcs: u8, arrivals: &[Arrival], window: u64, looks: &[u64], is_eager: bool) -> Seen {
+/// 1500 ns after its transmission began, at the earliest.
+/// If it `is_unobserved`, nobody asks ports for their loads.
+fn run(
+    fabric: &Fabric,
+    vcs: u8,
+    arrivals: &[Arrival],
+    window: u64,
+    looks: &[u64],
+    is_unobserved: bool,
+) -> Seen {
     let is_pfc = matches!(fabric.flow_control, FlowControl::Pfc(_) | FlowControl::PfcShared(_));
     let has_credits = matches!(fabric.flow_control, FlowControl::Credits(_));
     let mut specs: Vec<_> = (0..PORTS).map(spec).collect();
     specs[0].changes = vec![(ns(777), Rate::from_gbps(1)), (ns(4000), Rate::from_gbps(3))];
-    let mut node = Node::new(fabric, vcs, specs);
+    let mut node = Node::new(fabric, vcs, specs).unobserved(is_unobserved);
     // (time, packets before looks, number): what happens next.
     let mut agenda: BTreeMap<(u64, u8, u64), Option<Arrival>> = BTreeMap::new();
     for (number, arrival) in arrivals.iter().enumerate() {
@@ -431,8 +435,6 @@ fn run(fabric: &Fabric, vcs: u8, arrivals: &[Arrival], window: u64, looks: &[u64
         let at = Time(key.0);
         if let Some(arrival) = event {
             came += usize::from(!matches!(arrival.packet.kind, PacketKind::Pause | PacketKind::Credit));
-            let look = agenda.keys().find(|next| next.1 >= 2).filter(|_| is_eager);
-            node.left.unwatched_until = look.map_or(Time::ZERO, |look| Time(look.0));
             let fate = node.put(at, arrival.port, arrival.packet);
             fates.push((arrival.packet.seq, fate != Fate::Queued));
         } else {
@@ -539,10 +541,11 @@ proptest! {
         fabric.options.ecn = mark.map(|mark| Ecn { kmin: Bytes(200), kmax: Bytes(200 + more), pmax, mark });
         // Lossless: packets wait at their inputs.
         fabric.options.buffer = (!fabric.is_lossless() || is_bounded).then_some(Bytes(buffer));
+        let is_unobserved = !fabric.is_lossless() && matches!(fabric.queue, Queue::TailDrop(_));
         let expected = run(&fabric, vcs, &arrivals, 1000, &[], false);
         prop_assert_eq!(&expected, &run(&fabric, vcs, &arrivals, 1000, &looks, false));
-        prop_assert_eq!(&expected, &run(&fabric, vcs, &arrivals, 999, &[], true));
-        prop_assert_eq!(&expected, &run(&fabric, vcs, &arrivals, 73, &looks, true));
+        prop_assert_eq!(&expected, &run(&fabric, vcs, &arrivals, 999, &[], is_unobserved));
+        prop_assert_eq!(&expected, &run(&fabric, vcs, &arrivals, 73, &looks, is_unobserved));
     }
 }
 

@@ -229,36 +229,6 @@ impl<S: Scheduler<Message>> Wire for Channels<'_, S> {
     }
 }
 
-/// The same where nobody asks about ports before the end of the running turn.
-pub(crate) struct UnwatchedChannels<'a, S>(pub(crate) &'a mut S);
-
-impl<S: Scheduler<Message>> Wire for UnwatchedChannels<'_, S> {
-    #[inline(always)]
-    fn depart(&mut self, departure: Departure<'_>) {
-        Channels(&mut *self.0).depart(departure);
-    }
-
-    #[inline(always)]
-    fn credit(&mut self, to: u32, channel: u32, arrival: Time, credit: Credit) {
-        Channels(&mut *self.0).credit(to, channel, arrival, credit);
-    }
-
-    #[cold]
-    fn miss(&mut self, to: u32, channel: u32, arrival: Time, room: Credit) {
-        Channels(&mut *self.0).miss(to, channel, arrival, room);
-    }
-
-    #[cold]
-    fn grant(&mut self, to: u32, channel: u32, arrival: Time, credit: Credit) {
-        Channels(&mut *self.0).grant(to, channel, arrival, credit);
-    }
-
-    #[inline(always)]
-    fn unwatched_until(&self) -> Time {
-        self.0.turn_end()
-    }
-}
-
 impl Model for World {
     type Node = Node;
     type Payload = Message;

@@ -15,7 +15,7 @@ use netloom_topology::{ChannelId, PortId};
 use netloom_units::random::Stream;
 use netloom_units::{Bytes, Time, fetch};
 
-use crate::model::{Channels, Message, UnwatchedChannels, World};
+use crate::model::{Channels, Message, World};
 use crate::reports::Reports;
 use crate::sampler::Sampler;
 pub(crate) use conweave::Held;
@@ -128,7 +128,7 @@ impl Switch {
         };
         let Switch { ports, random, .. } = self;
         // Where ways are foreseen nobody asks how long queues are.
-        ports.enqueue_or_drop(exit, packet, now, &world.rules, random, &mut UnwatchedChannels(out));
+        ports.enqueue_unobserved(exit, packet, now, &world.rules, random, &mut Channels(out));
     }
 
     /// [`Self::forward`] of a packet whose way has not been foreseen, as it may depend on how long queues are.

@@ -69,8 +69,6 @@ pub struct Left {
     /// The same for packets that are missing, and for credits of links that are repaired.
     pub missed: Vec<(u32, Time, Credit)>,
     pub granted: Vec<(u32, Time, Credit)>,
-    /// When somebody looks next, if that is known.
-    pub unwatched_until: Time,
 }
 
 impl Wire for Left {
@@ -85,9 +83,6 @@ impl Wire for Left {
     }
     fn grant(&mut self, _: u32, channel: u32, arrival: Time, credit: Credit) {
         self.granted.push((channel, arrival, credit));
-    }
-    fn unwatched_until(&self) -> Time {
-        self.unwatched_until
     }
 }
 
@@ -104,6 +99,7 @@ pub struct Node {
     pub ports: Ports,
     pub rules: Rules,
     pub left: Left,
+    is_unobserved: bool,
     random: Pcg64Mcg,
 }
 
@@ -117,16 +113,25 @@ impl Node {
         fabric.check(Bytes(packet)).unwrap();
         let rules = Rules::new(fabric, Bytes(packet), vcs);
         let ports = Ports::new(specs, &rules, false);
-        Node { ports, rules, left: Left::default(), random: Pcg64Mcg::new(1) }
+        Node { ports, rules, left: Left::default(), is_unobserved: false, random: Pcg64Mcg::new(1) }
+    }
+
+    /// Nobody asks how much waits before the run is over. The fabric must be one that drops from the tail.
+    pub fn unobserved(self, is_unobserved: bool) -> Self {
+        Node { is_unobserved, ..self }
     }
 
     /// A packet, PAUSE frame or credit arrives.
     pub fn put(&mut self, at: Time, port: u16, mut packet: Packet) -> Fate {
-        let Node { ports, rules, left, random } = self;
+        let Node { ports, rules, left, random, is_unobserved } = self;
         ports.settle_if_ordered(at, rules, left);
         match packet.kind {
             PacketKind::Pause => ports.on_pause(&packet, at, rules, left),
             PacketKind::Credit => ports.on_credit(Credit::from_packet(&packet), at, rules, left),
+            _ if *is_unobserved => {
+                let exit = ports.exit(port, &packet, rules);
+                return ports.enqueue_unobserved(exit, &mut packet, at, rules, random, left);
+            }
             _ => return ports.enqueue(port, &mut packet, at, rules, random, left),
         }
         Fate::Queued

@@ -1,5 +1,9 @@
 //! One output port: its transmitter, and what it has seen.
 
+mod early;
+mod stats;
+mod wire;
+
 use std::sync::Arc;
 
 use netloom_units::random::{Node, Stream};
@@ -10,254 +14,13 @@ use crate::config::{Ecn, Mark};
 use crate::estimator::RateEstimator;
 use crate::faults::{ChannelFaults, Start};
 use crate::pace::{OddRate, Pace};
-use crate::packet::{Packet, PacketKind, Trail};
+use crate::packet::Packet;
 use crate::rules::Rules;
 use crate::telemetry::{Stamp, Telemetry};
-
-/// What a port is wired to.
-#[derive(Clone, Debug)]
-pub struct PortSpec {
-    /// The channel it feeds.
-    pub channel: u32,
-    /// The node at the other end.
-    pub to: u32,
-    /// That node's port, which feeds the opposite channel.
-    pub peer: u16,
-    /// Delay from the end of a transmission to the arrival.
-    pub latency: Time,
-    /// Rate from time zero on.
-    pub rate: Rate,
-    /// Changes of the rate, ascending: from each instant on, the new rate holds for packets that start then.
-    pub changes: Vec<(Time, Rate)>,
-    /// What goes wrong on the channel.
-    pub faults: Option<Box<ChannelFaults>>,
-    /// Cut-through: a packet sent at this rate or above is forwarded by the other end while it arrives. `None`: it is stored first.
-    pub cut_through_from: Option<Rate>,
-    /// How it marks, if not as the fabric says for all.
-    pub ecn: Option<Ecn>,
-    /// The opposite channel's delay, and its highest rate; what comes through it fills this port's input buffer.
-    pub inward: (Time, Rate),
-    /// A packet that comes by a channel of lower rank than the one on which it leaves keeps its virtual channel; others take the next one, and
-    /// all take the first one on a channel of [`LAST_RANK`].
-    pub rank: u8,
-}
-
-/// The rank of a channel to a host. Nothing waits behind a host, so one virtual channel does there, and packets of a flow that came by ways of
-/// different lengths, and so in different virtual channels, stay in the order in which they came to their last switch.
-pub const LAST_RANK: u8 = u8::MAX;
-
-/// A packet that has left a port.
-#[derive(Clone, Copy, Debug)]
-pub struct Departure<'p> {
-    /// The channel it crosses.
-    pub channel: u32,
-    /// The node it reaches.
-    pub to: u32,
-    /// When its last bit reaches that node; with cut-through, when enough of it has.
-    pub arrival: Time,
-    /// The packet.
-    pub packet: &'p Packet,
-}
-
-/// Room in an input buffer, on its way back to the port that fills it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Credit {
-    /// The output port at the node that the credit goes to.
-    pub port: u16,
-    /// Its data lane, from 0.
-    pub lane: u8,
-    /// Bytes.
-    pub bytes: u32,
-}
-
-impl Credit {
-    /// A credit as something that crosses a channel.
-    pub fn to_packet(self) -> Packet {
-        let Credit { port, lane, bytes } = self;
-        let trail = Trail::START.by(lane);
-        Packet { kind: PacketKind::Credit, ingress: port, trail, aux: bytes, ..Packet::EMPTY }
-    }
-
-    /// Room of a packet that does not arrive, as something that crosses a channel: of the input buffer of this port and lane.
-    pub fn to_missed(self) -> Packet {
-        Packet { kind: PacketKind::Missed, ..self.to_packet() }
-    }
-
-    /// The credit in a packet of kind [`PacketKind::Credit`] or [`PacketKind::Missed`].
-    pub fn from_packet(packet: &Packet) -> Credit {
-        Credit { port: packet.ingress, lane: packet.trail.vc().unwrap_or(0), bytes: packet.aux }
-    }
-}
-
-/// Takes the packets and credits that leave ports.
-pub trait Wire {
-    /// A packet has left.
-    fn depart(&mut self, departure: Departure<'_>);
-    /// A credit goes back to node `to` beside channel `channel`.
-    fn credit(&mut self, to: u32, channel: u32, arrival: Time, credit: Credit);
-    /// Beside channel `channel` node `to` notices that a packet is missing, which would have filled this room.
-    fn miss(&mut self, to: u32, channel: u32, arrival: Time, room: Credit);
-    /// The link of channel `channel` is up again: node `to` gets credit for all the room that there is at this end.
-    fn grant(&mut self, to: u32, channel: u32, arrival: Time, credit: Credit);
-    /// Nobody looks at a port before this instant, and then all ports have come to it: what certainly begins by then may be handed on at once. Zero if that is not known.
-    #[inline(always)]
-    fn unwatched_until(&self) -> Time {
-        Time::ZERO
-    }
-}
-
-/// How a packet leaves a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exit {
-    /// By which port.
-    pub port: u16,
-    /// In which of its lanes.
-    pub lane: u16,
-}
-
-impl Exit {
-    /// Both in one number, which is not the greatest: no port has so many lanes.
-    #[inline(always)]
-    pub fn to_bits(self) -> u32 {
-        u32::from(self.lane) << u16::BITS | u32::from(self.port)
-    }
-
-    /// The exit of which [`Self::to_bits`] made a number.
-    #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "either half")]
-    pub fn from_bits(bits: u32) -> Self {
-        Exit { port: bits as u16, lane: (bits >> u16::BITS) as u16 }
-    }
-}
-
-/// What a port did with a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It waits, or is being sent.
-    Queued,
-    /// There was no room for it.
-    Dropped,
-    /// There was no room for a header. The packet is now one that goes back to its sender, and still has to be sent on its way.
-    Returned,
-}
-
-/// What a port has seen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PortStats {
-    /// Bytes sent.
-    pub bytes: u64,
-    /// Packets sent.
-    pub packets: u64,
-    /// Time spent sending, as far as it has passed.
-    pub busy: Time,
-    /// Most bytes that waited at once.
-    pub max_queue: u64,
-    /// Packets dropped: at the output queue or, in a lossless fabric, at the input buffer of this port.
-    pub drops: u64,
-    /// Packets lost on the channel because it was cut, or at random; in a lossless fabric also at the input buffer of this port, if it was
-    /// still too full when its link was repaired.
-    pub lost: u64,
-    /// Packets marked.
-    pub marks: u64,
-    /// Packets that lost their payload.
-    pub trims: u64,
-    /// Headers sent back to their source, for want of room or because the channel was cut.
-    pub returns: u64,
-    /// Time during which flow control held back data that waited; at a NIC, which keeps no queue, during which it held back a lane.
-    pub paused: Time,
-    /// How often flow control stopped a lane.
-    pub pauses: u64,
-    /// Σ size × (start of transmission − arrival at the queue), in byte-picoseconds. Wraps below zero while packets wait, so that
-    /// arrivals and starts are each one multiplication.
-    pub(crate) waiting: u128,
-}
-
-/// What a port has sent and kept waiting. No two sums that every packet adds to lie side by side: two words would be put together, added to at once, and cost more than apart.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C, packed(8))]
-pub(crate) struct Traffic {
-    pub(crate) bytes: u64,
-    pub(crate) waiting: u128,
-    pub(crate) packets: u64,
-    pub(crate) max_queue: u64,
-    pub(crate) busy: Time,
-}
-
-impl Traffic {
-    /// So many bytes wait.
-    #[inline(always)]
-    pub(crate) fn note_queue(&mut self, bytes: u64) {
-        if bytes > self.max_queue {
-            self.raise(bytes);
-        }
-    }
-
-    // A call, so that what is rare is jumped over.
-    #[cold]
-    #[inline(never)]
-    fn raise(&mut self, bytes: u64) {
-        self.max_queue = bytes;
-    }
-}
-
-/// What happened to packets at a port; few have anything of it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Losses {
-    pub(crate) drops: u64,
-    pub(crate) lost: u64,
-    pub(crate) marks: u64,
-    pub(crate) trims: u64,
-    pub(crate) returns: u64,
-}
-
-/// What flow control has held back at a port.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Hold {
-    /// Since when it holds data back; `Time::MAX` while it does not.
-    pub(crate) since: Time,
-    pub(crate) paused: Time,
-    pub(crate) pauses: u64,
-}
-
-impl Default for Hold {
-    fn default() -> Self {
-        Hold { since: Time::MAX, paused: Time::ZERO, pauses: 0 }
-    }
-}
-
-impl PortStats {
-    /// What a port has seen at `end`.
-    pub(crate) fn new(port: &Port, end: Time) -> Self {
-        let Traffic { bytes, packets, busy, max_queue, waiting } = port.stats;
-        let (losses, hold) =
-            port.rare.as_deref().map_or_else(Default::default, |rare| (rare.losses, rare.hold));
-        let Losses { drops, lost, marks, trims, returns } = losses;
-        PortStats {
-            bytes,
-            packets,
-            busy: busy.saturating_sub(port.sends_beyond(end)),
-            max_queue,
-            drops,
-            lost,
-            marks,
-            trims,
-            returns,
-            paused: hold.paused + end.saturating_sub(hold.since),
-            pauses: hold.pauses,
-            waiting: waiting.wrapping_add(u128::from(port.waiting()) * u128::from(end.0)),
-        }
-    }
-
-    /// Mean number of bytes waiting, over the time from zero to `end`.
-    pub fn mean_queue(&self, end: Time) -> f64 {
-        if end == Time::ZERO { 0.0 } else { self.waiting as f64 / end.0 as f64 }
-    }
-
-    /// Time integral of the bytes waiting from zero on, in byte-picoseconds.
-    pub fn queue_integral(&self) -> u128 {
-        self.waiting
-    }
-}
+pub(crate) use stats::Drain;
+pub use stats::PortStats;
+use stats::{Hold, Losses, Traffic};
+pub use wire::{Credit, Departure, Exit, Fate, LAST_RANK, PortSpec, Wire};
 
 /// How long a packet takes, and how much of that must be over for it to count as arrived.
 struct Span {
@@ -291,41 +54,6 @@ pub(crate) struct Special {
     pub(crate) telemetry: Option<Arc<Telemetry>>,
     /// Its rate estimator, if the routing scheme uses one.
     pub(crate) estimator: Option<RateEstimator>,
-}
-
-/// The drain at a port: when it begins, and what was sent before.
-#[derive(Clone, Debug)]
-pub(crate) struct Drain {
-    /// When it begins.
-    from: Time,
-    /// How much of the last transmission begun before lies in the drain.
-    over: Time,
-    /// Bytes sent before and the time that they took there, once something has been sent in the drain.
-    before: Option<(u64, Time)>,
-}
-
-impl Drain {
-    pub(crate) fn new(from: Time) -> Self {
-        Drain { from, over: Time::ZERO, before: None }
-    }
-
-    /// Something is sent from `start` to `end`; nothing takes longer than `longest`. Returns from when on a packet must be noted; `Time::MAX`: none any more.
-    fn note(&mut self, start: Time, end: Time, longest: Time, stats: &Traffic) -> Time {
-        if start < self.from {
-            self.over = end.saturating_sub(self.from);
-        } else if self.before.is_none() {
-            self.before = Some((stats.bytes, stats.busy - self.over));
-        }
-        if self.before.is_some() { Time::MAX } else { self.from.saturating_sub(longest) }
-    }
-
-    /// The part of a total of bytes sent, and of the time spent sending them, that belongs to the drain.
-    pub(crate) fn part_of(&self, bytes: u64, busy: Time) -> (u64, Time) {
-        match self.before {
-            Some((before, took)) => (bytes - before, busy.saturating_sub(took)),
-            None => (0, self.over.min(busy)),
-        }
-    }
 }
 
 /// Rates that a channel will have.
@@ -366,8 +94,8 @@ pub struct Port {
     pub(crate) rare: Option<Box<Rare>>,
     pub(crate) to: u32,
     pub(crate) rank: u8,
-    /// Packets that have been handed on early, of which it is not known yet that they have begun: all of `sending` bytes, one behind the other, the last one until `free_at`. They are among the bytes `queued`.
-    pub(crate) early: u8,
+    /// Packets [handed on early](early) of which it is not known yet that they have begun, all of `sending` bytes. They are among the bytes `queued`.
+    early: u8,
 }
 
 impl Port {
@@ -462,72 +190,12 @@ impl Port {
     #[inline(always)]
     pub(crate) fn note_arrival(&mut self, size: u16, lane: usize, now: Time) {
         self.occupied |= 1 << lane;
-        self.note_more(size, now);
-        let weight = u128::from(size) * u128::from(now.0);
-        self.stats.waiting = self.stats.waiting.wrapping_sub(weight);
-    }
-
-    /// Hands on a packet that goes first of all that wait and may still come, though it begins only when the port is free: if nobody looks before that, and nothing rare is to be looked at
-    /// then.
-    #[inline(always)]
-    pub(crate) fn start_early<'p>(
-        &mut self,
-        packet: &'p mut Packet,
-        now: Time,
-        wire: &impl Wire,
-    ) -> Option<Departure<'p>> {
-        let (start, size) = (self.free_at, packet.size);
-        let is_alike = self.early == 0 || self.sending == size && self.early < u8::MAX;
-        if !is_alike || start >= wire.unwatched_until() || self.watch_from <= start {
-            return None;
-        }
-        let arrival = self.start(packet, true);
-        self.early += 1;
-        self.note_more(size, now);
-        let weight = u128::from(size) * u128::from((start - now).0);
-        self.stats.waiting = self.stats.waiting.wrapping_add(weight);
-        arrival.map(|arrival| self.departure(packet, arrival))
-    }
-
-    /// Forgets those of the packets handed on early that begin before an instant.
-    fn forget_early_before(&mut self, now: Time) {
-        let duration = u64::from(self.pace.take_whole(self.sending));
-        while self.early > 0 && self.free_at - Time(duration * u64::from(self.early)) < now {
-            self.early -= 1;
-            self.queued -= u64::from(self.sending);
-        }
-    }
-
-    /// The port has come to where it is free: all that has been handed on early has begun.
-    #[inline(always)]
-    pub(crate) fn forget_early(&mut self) {
-        if self.early > 0 {
-            self.queued = self.waiting();
-            self.early = 0;
-        }
-    }
-
-    /// Bytes in all lanes once what has been handed on early has begun.
-    #[inline(always)]
-    pub(crate) fn waiting(&self) -> u64 {
-        self.queued - u64::from(self.early) * u64::from(self.sending)
-    }
-
-    /// So many bytes more wait.
-    #[inline(always)]
-    fn note_more(&mut self, size: u16, now: Time) {
         self.queued += u64::from(size);
         if self.queued > self.stats.max_queue {
             self.note_longest(now);
         }
-    }
-
-    // A call, so that what is rare is jumped over.
-    #[cold]
-    #[inline(never)]
-    fn note_longest(&mut self, now: Time) {
-        self.forget_early_before(now);
-        self.stats.note_queue(self.queued);
+        let weight = u128::from(size) * u128::from(now.0);
+        self.stats.waiting = self.stats.waiting.wrapping_sub(weight);
     }
 
     /// A packet of `went` bytes that waited gives its place to one of `came` bytes.
@@ -724,9 +392,8 @@ impl Port {
                 special.estimate(packet, start);
             }
             Start::Flush(cut) => {
-                // It waited until the cut only.
-                let too_long = u128::from(packet.size) * u128::from(start.0 - cut.0);
-                self.stats.waiting = self.stats.waiting.wrapping_sub(too_long);
+                // The cut ended whatever was being sent, so the next packet starts at that instant: it has waited until then.
+                debug_assert_eq!(start, cut);
                 faults.flush = Some(cut);
             }
         }

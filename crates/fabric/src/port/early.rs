@@ -1,0 +1,91 @@
+//! Control packets that are handed on before they begin.
+//!
+//! A control packet that finds its port busy and no other control packet waiting goes before everything else that waits or may still come: it begins when the port is free, whatever
+//! happens. It is handed on at once, to begin then, instead of passing through a queue, where nobody looks at the port's load meanwhile. That is a saving of time only, 16 instructions per packet-hop under packet
+//! spraying and 4 under ECMP: the port's statistics are those of a port that waits.
+
+use netloom_units::Time;
+
+use super::{Departure, Port};
+use crate::packet::Packet;
+
+/// What was handed on early and has not begun at some instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct EarlyBeyond {
+    pub(super) packets: u64,
+    pub(super) bytes: u64,
+    /// Byte-picoseconds of waiting after that instant.
+    pub(super) waiting: u128,
+}
+
+impl Port {
+    /// Hands a control packet on that begins when the port is free. `None`, if it differs in size from others of which it is not known that they have begun, or if something rare has to be looked at when it begins.
+    ///
+    /// No control packet may be waiting, and none that goes before it may come.
+    #[inline(always)]
+    pub(crate) fn start_early<'p>(&mut self, packet: &'p mut Packet, now: Time) -> Option<Departure<'p>> {
+        let (start, size) = (self.free_at, packet.size);
+        let is_alike = self.early == 0 || self.sending == size && self.early < u8::MAX;
+        if !is_alike || self.watch_from <= start {
+            return None;
+        }
+        let arrival = self.start(packet, true);
+        self.early += 1;
+        self.queued += u64::from(size);
+        if self.queued > self.stats.max_queue {
+            self.note_longest(now);
+        }
+        let weight = u128::from(size) * u128::from((start - now).0);
+        self.stats.waiting = self.stats.waiting.wrapping_add(weight);
+        arrival.map(|arrival| self.departure(packet, arrival))
+    }
+
+    /// How many of the packets handed on early have not begun before an instant: they are sent one behind the other, the last one until `free_at`.
+    fn early_from(&self, at: Time) -> u64 {
+        if self.early == 0 {
+            return 0;
+        }
+        let duration = u64::from(self.pace.take_whole(self.sending));
+        let fit = self.free_at.saturating_sub(at).0 / duration;
+        fit.min(u64::from(self.early))
+    }
+
+    /// What was handed on early and has not begun before `end`.
+    pub(super) fn early_beyond(&self, end: Time) -> EarlyBeyond {
+        let packets = self.early_from(end);
+        if packets == 0 {
+            return EarlyBeyond::default();
+        }
+        let (size, duration) = (u64::from(self.sending), u128::from(self.pace.take_whole(self.sending)));
+        let (count, ahead) = (u128::from(packets), u128::from((self.free_at - end).0));
+        // The k-th one from behind begins k durations before `free_at`.
+        let waiting = u128::from(size) * (count * ahead - duration * count * (count + 1) / 2);
+        EarlyBeyond { packets, bytes: packets * size, waiting }
+    }
+
+    // A call, so that what is rare is jumped over.
+    #[cold]
+    #[inline(never)]
+    #[expect(clippy::cast_possible_truncation, reason = "not more than there were")]
+    pub(super) fn note_longest(&mut self, now: Time) {
+        let waiting = self.early_from(now);
+        self.queued -= (u64::from(self.early) - waiting) * u64::from(self.sending);
+        self.early = waiting as u8;
+        self.stats.note_queue(self.queued);
+    }
+
+    /// The port has come to where it is free: all that has been handed on early has begun.
+    #[inline(always)]
+    pub(crate) fn forget_early(&mut self) {
+        if self.early > 0 {
+            self.queued = self.waiting();
+            self.early = 0;
+        }
+    }
+
+    /// Bytes in all lanes once what has been handed on early has begun.
+    #[inline(always)]
+    pub(crate) fn waiting(&self) -> u64 {
+        self.queued - u64::from(self.early) * u64::from(self.sending)
+    }
+}

@@ -1,0 +1,129 @@
+//! What a port is wired to, and what leaves it.
+
+use netloom_units::{Rate, Time};
+
+use crate::config::Ecn;
+use crate::faults::ChannelFaults;
+use crate::packet::{Packet, PacketKind, Trail};
+
+/// What a port is wired to.
+#[derive(Clone, Debug)]
+pub struct PortSpec {
+    /// The channel it feeds.
+    pub channel: u32,
+    /// The node at the other end.
+    pub to: u32,
+    /// That node's port, which feeds the opposite channel.
+    pub peer: u16,
+    /// Delay from the end of a transmission to the arrival.
+    pub latency: Time,
+    /// Rate from time zero on.
+    pub rate: Rate,
+    /// Changes of the rate, ascending: from each instant on, the new rate holds for packets that start then.
+    pub changes: Vec<(Time, Rate)>,
+    /// What goes wrong on the channel.
+    pub faults: Option<Box<ChannelFaults>>,
+    /// Cut-through: a packet sent at this rate or above is forwarded by the other end while it arrives. `None`: it is stored first.
+    pub cut_through_from: Option<Rate>,
+    /// How it marks, if not as the fabric says for all.
+    pub ecn: Option<Ecn>,
+    /// The opposite channel's delay, and its highest rate; what comes through it fills this port's input buffer.
+    pub inward: (Time, Rate),
+    /// A packet that comes by a channel of lower rank than the one on which it leaves keeps its virtual channel; others take the next one, and
+    /// all take the first one on a channel of [`LAST_RANK`].
+    pub rank: u8,
+}
+
+/// The rank of a channel to a host. Nothing waits behind a host, so one virtual channel does there, and packets of a flow that came by ways of
+/// different lengths, and so in different virtual channels, stay in the order in which they came to their last switch.
+pub const LAST_RANK: u8 = u8::MAX;
+
+/// A packet that has left a port.
+#[derive(Clone, Copy, Debug)]
+pub struct Departure<'p> {
+    /// The channel it crosses.
+    pub channel: u32,
+    /// The node it reaches.
+    pub to: u32,
+    /// When its last bit reaches that node; with cut-through, when enough of it has.
+    pub arrival: Time,
+    /// The packet.
+    pub packet: &'p Packet,
+}
+
+/// Room in an input buffer, on its way back to the port that fills it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Credit {
+    /// The output port at the node that the credit goes to.
+    pub port: u16,
+    /// Its data lane, from 0.
+    pub lane: u8,
+    /// Bytes.
+    pub bytes: u32,
+}
+
+impl Credit {
+    /// A credit as something that crosses a channel.
+    pub fn to_packet(self) -> Packet {
+        let Credit { port, lane, bytes } = self;
+        let trail = Trail::START.by(lane);
+        Packet { kind: PacketKind::Credit, ingress: port, trail, aux: bytes, ..Packet::EMPTY }
+    }
+
+    /// Room of a packet that does not arrive, as something that crosses a channel: of the input buffer of this port and lane.
+    pub fn to_missed(self) -> Packet {
+        Packet { kind: PacketKind::Missed, ..self.to_packet() }
+    }
+
+    /// The credit in a packet of kind [`PacketKind::Credit`] or [`PacketKind::Missed`].
+    pub fn from_packet(packet: &Packet) -> Credit {
+        Credit { port: packet.ingress, lane: packet.trail.vc().unwrap_or(0), bytes: packet.aux }
+    }
+}
+
+/// Takes the packets and credits that leave ports.
+pub trait Wire {
+    /// A packet has left.
+    fn depart(&mut self, departure: Departure<'_>);
+    /// A credit goes back to node `to` beside channel `channel`.
+    fn credit(&mut self, to: u32, channel: u32, arrival: Time, credit: Credit);
+    /// Beside channel `channel` node `to` notices that a packet is missing, which would have filled this room.
+    fn miss(&mut self, to: u32, channel: u32, arrival: Time, room: Credit);
+    /// The link of channel `channel` is up again: node `to` gets credit for all the room that there is at this end.
+    fn grant(&mut self, to: u32, channel: u32, arrival: Time, credit: Credit);
+}
+
+/// How a packet leaves a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// By which port.
+    pub port: u16,
+    /// In which of its lanes.
+    pub lane: u16,
+}
+
+impl Exit {
+    /// Both in one number, which is not the greatest: no port has so many lanes.
+    #[inline(always)]
+    pub fn to_bits(self) -> u32 {
+        u32::from(self.lane) << u16::BITS | u32::from(self.port)
+    }
+
+    /// The exit of which [`Self::to_bits`] made a number.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "either half")]
+    pub fn from_bits(bits: u32) -> Self {
+        Exit { port: bits as u16, lane: (bits >> u16::BITS) as u16 }
+    }
+}
+
+/// What a port did with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It waits, or is being sent.
+    Queued,
+    /// There was no room for it.
+    Dropped,
+    /// There was no room for a header. The packet is now one that goes back to its sender, and still has to be sent on its way.
+    Returned,
+}
