@@ -27,7 +27,7 @@ def enlarged(flows, factor, rng):
     idle = size * 40 + 8_000_000
     columns = {
         "bytes": size,
-        "idle_fct_ps": idle,
+        "ideal_fct_ps": idle,
         "fct_ps": (idle * (1 + rng.exponential(factor, FLOWS))).astype("uint64"),
     }
     for name, values in columns.items():

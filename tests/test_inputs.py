@@ -302,7 +302,7 @@ def test_a_driven_run_equals_the_listed_one():
 
 
 def test_driven_messages_of_servers_complete_with_their_last_part():
-    scenario = {"topology": TREE, "servers": {"nics": 4, "spread": "stripe"}}
+    scenario = {"topology": TREE, "servers": {"nics": 4, "nic_selection": "stripe"}}
     sim = netloom.Simulation(scenario)
     sim.start(0, 3, "64KiB", tag="a")
     with pytest.raises(netloom.ScenarioError, match="dst: expected a host from 0 to 3"):

@@ -30,7 +30,7 @@ size = "1MiB"
 [[faults]]
 kind = "degrade"
 links = 2
-fraction = 0.1
+rate_factor = 0.1
 [measure]
 sample = "10us"
 """
@@ -61,7 +61,7 @@ def test_pandas_recomputes_the_summary(outcome):
     assert len(flows) == expected["flows"]["completed"] == 16
     assert flows.fct_ps.mean() == pytest.approx(expected["fct_ps"]["mean"])
     assert flows.fct_ps.quantile(0.99) == pytest.approx(expected["fct_ps"]["p99"])
-    assert (flows.fct_ps >= flows.idle_fct_ps).all()
+    assert (flows.fct_ps >= flows.ideal_fct_ps).all()
     assert flows.ooo_packets.sum() == 0
 
 
@@ -86,7 +86,7 @@ def test_new_columns_stand_behind_the_old_ones_and_groups_go_by_name(outcome):
         "cnms",
         "cnps",
         "trims",
-        "returns",
+        "returned_to_sender",
         "flowlets",
         "stretched",
         "delivered_in_drain_bytes",
@@ -96,7 +96,7 @@ def test_new_columns_stand_behind_the_old_ones_and_groups_go_by_name(outcome):
     assert groups == [("all",)] == [(name,) for name in summary(outcome)["groups"]]
     links = pl.read_parquet(outcome / "links.parquet").columns[-8:]
     shares = ["utilisation", "active_utilisation"]
-    assert links == ["pauses", "lost", "trims", "returns", "bytes_in_drain", "busy_in_drain_ps", *shares]
+    assert links == ["pauses", "lost", "trims", "returned_to_sender", "bytes_in_drain", "busy_in_drain_ps", *shares]
     series = pd.read_parquet(outcome / "series.parquet")
     assert list(series.columns) == ["time_ps", "channel", "queue_bytes", "bytes", "paused_ps"]
     assert series.paused_ps.sum() == 0

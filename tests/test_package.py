@@ -28,7 +28,7 @@ SMALL = {
     "name": "small",
     "topology": {"kind": "fat-tree", "k": 4},
     "workload": {"kind": "permutation", "size": "256KiB"},
-    "faults": [{"kind": "degrade", "links": 2, "fraction": 0.1}],
+    "faults": [{"kind": "degrade", "links": 2, "rate_factor": 0.1}],
     "measure": {"sample": "10us"},
 }
 

@@ -74,7 +74,7 @@ def a_fault(draw):
     fault = {"kind": kind, "from": f"{start}us", "until": f"{start + draw.choice([1, 10, 100])}us"} | links
     if kind == "cut":
         fault |= draw.choice(
-            [{}, {}, {"reroute_after": "0ps"}, {"reroute_after": "7us"}, {"unreachable": "signal"}]
+            [{}, {}, {"reroute_after": "0ps"}, {"reroute_after": "7us"}, {"unreachable": "notify-source"}]
         )
     return fault | ({"probability": draw.choice([0.001, 0.05])} if kind == "loss" else {})
 

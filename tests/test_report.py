@@ -57,7 +57,7 @@ def known_flows(cell, factor):
     file = cell / "flows.parquet"
     flows = pq.read_table(file)
     order = range(1, flows.num_rows + 1)
-    known = {"fct_ps": [factor * 10_000_000 * i for i in order], "idle_fct_ps": [10_000_000 for _ in order]}
+    known = {"fct_ps": [factor * 10_000_000 * i for i in order], "ideal_fct_ps": [10_000_000 for _ in order]}
     for name, values in known.items():
         place = flows.schema.get_field_index(name)
         flows = flows.set_column(place, flows.schema.field(place), pa.array(values, pa.uint64()))

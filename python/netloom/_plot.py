@@ -32,7 +32,7 @@ def _values(flows: Table, metric: str) -> np.ndarray:
     if metric == "fct":
         return flows["fct_ps"] / 1e6
     if metric == "slowdown":
-        return flows["fct_ps"] / flows["idle_fct_ps"]
+        return flows["fct_ps"] / flows["ideal_fct_ps"]
     raise ValueError(f"metric: expected `slowdown` or `fct`, found {metric!r}")
 
 

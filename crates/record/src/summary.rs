@@ -144,7 +144,7 @@ pub struct PacketSummary {
     pub trims: u64,
     /// Data packets whose header came back to the sender.
     #[serde(default)]
-    pub returns: u64,
+    pub returned_to_sender: u64,
     /// Data packets sent again.
     pub retransmissions: u64,
     /// Retransmission timeouts.
@@ -167,7 +167,7 @@ pub struct PacketSummary {
     /// Routing decisions.
     pub decisions: u64,
     /// Routing decisions that differed from the default path.
-    pub deviations: u64,
+    pub non_default_decisions: u64,
 }
 
 /// Gaps between packets of the flows that count.

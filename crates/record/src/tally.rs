@@ -314,7 +314,7 @@ impl PacketSummary {
         self.max_ood = self.max_ood.max(flow.max_ood);
         self.max_resequencing = self.max_resequencing.max(flow.max_resequencing);
         self.trims += flow.trims;
-        self.returns += u64::from(flow.returns);
+        self.returned_to_sender += u64::from(flow.returns);
         self.retransmissions += flow.retransmissions;
         self.timeouts += u64::from(flow.timeouts);
         self.ecn_marks += flow.ecn_marks;
@@ -324,6 +324,6 @@ impl PacketSummary {
         self.stretched += u64::from(flow.stretched);
         self.path_changes += u64::from(flow.path_changes);
         self.decisions += flow.decisions;
-        self.deviations += flow.deviations;
+        self.non_default_decisions += flow.deviations;
     }
 }

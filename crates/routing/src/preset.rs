@@ -41,8 +41,8 @@ fn scheme(placement: Placement, granularity: Granularity, selector: Selector) ->
         hash: HashFunction::default(),
         salt: true,
         entropy_values: 256,
-        ageing: Time::from_ms(1000),
-        entries: None,
+        flow_timeout: Time::from_ms(1000),
+        max_flow_entries: None,
         granularity,
         selector,
     }

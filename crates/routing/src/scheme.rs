@@ -51,10 +51,10 @@ pub struct Routing {
     /// Number of entropy values a NIC uses (Flowcut's artefact: 256).
     pub entropy_values: u32,
     /// A switch that remembers flows forgets one that it has not seen for so long (a flowlet's gap does so sooner).
-    pub ageing: Time,
+    pub flow_timeout: Time,
     /// Most flows that a switch remembers; absent: as many as come. While there is no room, the packets of further flows go by their
     /// header's hash.
-    pub entries: Option<u32>,
+    pub max_flow_entries: Option<u32>,
     /// When it may decide anew.
     pub granularity: Granularity,
     /// What it decides.
@@ -187,7 +187,7 @@ impl Routing {
             && !matches!(self.granularity, Granularity::Packet(_))
     }
 
-    /// Whether switches forget flows by their [age](Self::ageing), and not sooner as flowlets do.
+    /// Whether switches forget flows by their [age](Self::flow_timeout), and not sooner as flowlets do.
     pub fn ages(&self) -> bool {
         let is_by_gap = matches!(self.granularity, Granularity::Flowlet(_)) && self.conga().is_none();
         self.remembers() && !is_by_gap
@@ -271,7 +271,7 @@ impl Routing {
             Invalid::unless(leaves_first, "selector.first", expected, "\"minimal\"")?;
         }
         if let Granularity::Flowcut(flowcut) = granularity {
-            let is_bounded = self.entries.is_some();
+            let is_bounded = self.max_flow_entries.is_some();
             flowcut
                 .check_place(self.placement, is_bounded)
                 .map_err(|invalid| invalid.within("granularity"))?;
@@ -304,13 +304,13 @@ impl Routing {
             decides(every, Placement::Switch, "switches that decide again must know when a flowcut ends")?;
         }
         Invalid::at_least("entropy_values", self.entropy_values, 1)?;
-        if let Some(entries) = self.entries {
+        if let Some(entries) = self.max_flow_entries {
             let expected = "nothing unless switches remember flows: a granularity other than \"packet\", an adaptive or random selector, and \
                             placement \"ingress\" or \"switch\";";
-            Invalid::unless(self.remembers(), "entries", expected, entries)?;
-            Invalid::at_least("entries", entries, 1)?;
+            Invalid::unless(self.remembers(), "max_flow_entries", expected, entries)?;
+            Invalid::at_least("max_flow_entries", entries, 1)?;
         }
-        Invalid::unless(self.ageing > Time::ZERO, "ageing", "more than 0", self.ageing)?;
+        Invalid::unless(self.flow_timeout > Time::ZERO, "flow_timeout", "more than 0", self.flow_timeout)?;
         granularity.check().map_err(|invalid| invalid.within("granularity"))?;
         selector.check().map_err(|invalid| invalid.within("selector"))
     }
@@ -359,12 +359,12 @@ mod tests {
         assert_eq!(scheme.check().unwrap_err().field, "granularity.max_ood");
         scheme.placement = Placement::Ingress;
         assert_eq!(scheme.check(), Ok(()));
-        scheme.entries = Some(5);
+        scheme.max_flow_entries = Some(5);
         assert_eq!(scheme.check().unwrap_err().field, "granularity.max_ood");
-        scheme.entries = None;
+        scheme.max_flow_entries = None;
         scheme.granularity =
-            Granularity::Flowcut(Flowcut { measures: Measures::Every, ..Flowcut::default() });
-        assert_eq!(scheme.check().unwrap_err().field, "granularity.measures");
+            Granularity::Flowcut(Flowcut { measured_at: Measures::Every, ..Flowcut::default() });
+        assert_eq!(scheme.check().unwrap_err().field, "granularity.measured_at");
         scheme.placement = Placement::Switch;
         scheme.granularity = Granularity::Flowcut(Flowcut { credit: 3, ..Flowcut::default() });
         assert_eq!(scheme.check(), Ok(()));

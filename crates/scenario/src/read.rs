@@ -173,7 +173,7 @@ impl Error {
                 valid.extend(others);
             }
             (What::UnknownKind { axis: named, .. }, [] | ["kind"]) if named == UNNAMED_AXIS => {
-                *named = axis.to_lowercase();
+                *named = lower_words(axis);
             }
             _ => {}
         }
@@ -215,6 +215,18 @@ impl Error {
         let is_unknown_field = matches!(what, What::UnknownField { .. });
         Problem { message, field: field.join("."), help, place: Some(place), is_unknown_field }
     }
+}
+
+/// The name of a type as words: `NicSelection` is a nic selection.
+fn lower_words(name: &str) -> String {
+    let mut words = String::new();
+    for (place, letter) in name.char_indices() {
+        if letter.is_uppercase() && place > 0 {
+            words.push(' ');
+        }
+        words.extend(letter.to_lowercase());
+    }
+    words
 }
 
 impl fmt::Display for Error {

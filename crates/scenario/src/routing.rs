@@ -25,11 +25,11 @@ pub(crate) struct RoutingFields {
     /// Number of entropy values a NIC uses.
     entropy_values: u32,
     /// A switch that remembers flows forgets one that it has not seen for so long; a flowlet's gap does so sooner.
-    ageing: Time,
+    flow_timeout: Time,
     /// Most flows that a switch remembers; absent: as many as come. While there is no room, the packets of further flows go by their
     /// header's hash.
     #[serde(default)]
-    entries: Option<u32>,
+    max_flow_entries: Option<u32>,
 }
 
 /// The presets of `[routing]`.
@@ -55,8 +55,8 @@ pub(crate) fn read_routing(node: Option<&Node>, problems: &mut Vec<Problem>) -> 
         hash: rest.hash,
         salt: rest.salt,
         entropy_values: rest.entropy_values,
-        ageing: rest.ageing,
-        entries: rest.entries,
+        flow_timeout: rest.flow_timeout,
+        max_flow_entries: rest.max_flow_entries,
         granularity: granularity?,
         selector: selector?,
     })

@@ -593,8 +593,8 @@ mod tests {
                 "s.toml:6:10: servers.wiring: expected \"side-by-side\", or a network in which the 1 switches with hosts",
             ),
             (
-                "servers.nics = 2\nservers.spread = \"least-outstanding\"\nworkload = { kind = \"bernoulli\", load = 0.1, until = \"1us\" }\n",
-                "servers.spread: expected another one for frames of open loops",
+                "servers.nics = 2\nservers.nic_selection = \"least-outstanding\"\nworkload = { kind = \"bernoulli\", load = 0.1, until = \"1us\" }\n",
+                "servers.nic_selection: expected another one for frames of open loops",
             ),
             (
                 "servers.nics = 2\ntransport = { reliability = \"none\", congestion = \"none\" }\n",
@@ -613,7 +613,7 @@ mod tests {
             ),
             (
                 "[[faults]]\nkind = \"cut\"\n",
-                "faults.0.links: expected one of `links`, `share`, `channels` or `switches`",
+                "faults.0.links: expected one of `links`, `link_fraction`, `channels` or `switches`",
             ),
             (
                 "[[faults]]\nkind = \"cut\"\nlinks = 1\nfrom = \"0ps\"\nreroute_after = \"1us\"\n",

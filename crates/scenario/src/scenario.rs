@@ -286,7 +286,7 @@ mod tests {
         for text in [
             "",
             "seed = 7\n[topology]\nkind = \"fat-tree\"\nk = 8\nrate = \"100Gbps\"\n",
-            "[[faults]]\nkind = \"degrade\"\nshare = 0.01\n[[faults]]\nkind = \"cut\"\nlinks = 1\n[measure]\nwarm_up = \"1ms\"\n",
+            "[[faults]]\nkind = \"degrade\"\nlink_fraction = 0.01\n[[faults]]\nkind = \"cut\"\nlinks = 1\n[measure]\nwarm_up = \"1ms\"\n",
             "[routing]\npreset = \"fatpaths\"\nselector = { construction = \"spain\" }\n",
             "routing = \"flowcut-nic\"\n[transport]\nmtu = 1024\ncongestion = \"dctcp\"\n[fabric]\necn = { kmin = 1000, kmax = \"9KB\" }\n",
             "transport = \"dctcp\"\n",
@@ -326,16 +326,42 @@ mod tests {
     }
 
     #[test]
+    fn old_names_are_refused_with_the_new_ones() {
+        for (text, old, new) in [
+            ("routing = { ageing = \"1ms\" }", "ageing", "flow_timeout"),
+            ("routing = { preset = \"letflow\", entries = 5 }", "entries", "max_flow_entries"),
+            (
+                "routing = { preset = \"flowcut\", granularity = { measures = \"every\" } }",
+                "measures",
+                "measured_at",
+            ),
+            ("routing = { preset = \"flowcut\", granularity = { stops = \"class\" } }", "stops", "pauses"),
+            ("servers = { nics = 2, spread = \"stripe\" }", "spread", "nic_selection"),
+            ("workload = { kind = \"worst-case\", draw = 2 }", "draw", "variant"),
+            ("faults = [{ kind = \"cut\", share = 0.1 }]", "share", "link_fraction"),
+            ("faults = [{ kind = \"loss\", share = 0.1, probability = 0.1 }]", "share", "link_fraction"),
+            ("faults = [{ kind = \"degrade\", links = 1, fraction = 0.1 }]", "fraction", "rate_factor"),
+            ("faults = [{ kind = \"cut\", links = 1, unreachable = \"signal\" }]", "signal", "notify-source"),
+        ] {
+            let problems = read(text).unwrap_err().to_string();
+            assert!(problems.contains(&format!("`{old}` is called `{new}` now")), "{problems}");
+        }
+        // Another table's field of that name stays what it is.
+        assert!(read("fabric.classes = [{}, { share = 60 }]").is_ok());
+    }
+
+    #[test]
     fn servers_are_absent_or_read_field_by_field() {
         assert_eq!(read("").unwrap().servers, None);
         let servers = read("servers = {}\n").unwrap().servers.unwrap();
-        assert_eq!((servers.nics, servers.spread), (8, netloom_workload::Spread::Stripe));
+        assert_eq!((servers.nics, servers.nic_selection), (8, netloom_workload::NicSelection::Stripe));
         let problems =
-            read("[servers]\nrails = 2\nwiring = \"planes\"\nspread = \"last-outstanding\"\n").unwrap_err();
+            read("[servers]\nrails = 2\nwiring = \"planes\"\nnic_selection = \"last-outstanding\"\n")
+                .unwrap_err();
         for expected in [
-            "s.toml:2:1: servers.rails: unknown field `rails` (valid here: nics, wiring, spread)",
+            "s.toml:2:1: servers.rails: unknown field `rails` (valid here: nics, wiring, nic_selection)",
             "s.toml:3:10: servers.wiring: there is no wiring `planes` (valid here: side-by-side, rail-optimised)",
-            "s.toml:4:10: servers.spread: there is no spread `last-outstanding` (did you mean `least-outstanding`?",
+            "s.toml:4:10: servers.nic_selection: there is no nic selection `last-outstanding` (did you mean `least-outstanding`?",
         ] {
             assert!(problems.to_string().contains(expected), "{problems}");
         }

@@ -95,9 +95,9 @@ mod tests {
             ),
             ("transport = 'roce'", "transport.preset=tcp", "transport = 'tcp'", &[]),
             (
-                "routing = { preset = 'letflow', ageing = '9us', granularity = { gap = '7us' } }",
+                "routing = { preset = 'letflow', flow_timeout = '9us', granularity = { gap = '7us' } }",
                 "routing=ecmp",
-                "routing = { preset = 'ecmp', ageing = '9us', granularity = {} }",
+                "routing = { preset = 'ecmp', flow_timeout = '9us', granularity = {} }",
                 &["routing.granularity.gap"],
             ),
             (
@@ -144,10 +144,9 @@ mod tests {
     #[test]
     fn a_later_preset_chooses_on_every_axis() {
         let file = "transport = { preset = 'roce', mtu = '1KiB', congestion = { kind = 'swift', base_delay = '9us' }, reliability = 'go-back-n' }\n\
-                    routing = { preset = 'ecmp', placement = 'ingress', selector = { kind = 'drill', samples = 3 }, ageing = '9us' }";
+                    routing = { preset = 'ecmp', placement = 'ingress', selector = { kind = 'drill', samples = 3 }, flow_timeout = '9us' }";
         let (scenario, notes) = changed(file, &["transport=tcp", "routing.preset=spray"]).unwrap();
-        let expected =
-            "transport = { preset = 'tcp', mtu = '1KiB' }\nrouting = { preset = 'spray', ageing = '9us' }";
+        let expected = "transport = { preset = 'tcp', mtu = '1KiB' }\nrouting = { preset = 'spray', flow_timeout = '9us' }";
         assert_eq!(scenario, changed(expected, &[]).unwrap().0);
         let own = |field: &str, what: &str, by: &str| {
             format!("{field}: string \"{what}\" is left out, as {by} was chosen after it and brings its own")

@@ -64,9 +64,9 @@ fn unread(scenario: &Scenario, network: &Network) -> Vec<String> {
         found.extend((is_set && !is_read).then(|| format!("{field}: changes nothing, as {why}")));
     };
     note(
-        routing.ageing != usual.routing.ageing,
+        routing.flow_timeout != usual.routing.flow_timeout,
         routing.ages(),
-        "routing.ageing",
+        "routing.flow_timeout",
         "switches remember no flows by this scheme, or no longer than the gap of a flowlet",
     );
     note(
@@ -484,10 +484,11 @@ mod tests {
         let with = |fields: &str| format!("{TREE}workload = {{ size = \"64KiB\" }}\n{fields}\n");
         let ageing = |scheme: &str, granularity: &str| {
             with(&format!(
-                "routing = {{ preset = \"{scheme}\", granularity = \"{granularity}\", ageing = \"50us\" }}"
+                "routing = {{ preset = \"{scheme}\", granularity = \"{granularity}\", flow_timeout = \"50us\" }}"
             ))
         };
-        let (flowlets, nobody) = ("no longer than the gap of a flowlet", "routing.ageing: changes nothing");
+        let (flowlets, nobody) =
+            ("no longer than the gap of a flowlet", "routing.flow_timeout: changes nothing");
         check(&ageing("letflow", "flowlet"), &ageing("flowlet-adaptive", "flowcell"), flowlets);
         check(&ageing("spray", "packet"), &ageing("spray", "flow"), nobody);
         let entropy =
@@ -589,7 +590,7 @@ mod tests {
         };
         let expected = "transport.rto_min: 10us is below the idle round trip";
         for fault in [
-            "{ kind = \"loss\", share = 1.0, probability = 1e-9 }",
+            "{ kind = \"loss\", link_fraction = 1.0, probability = 1e-9 }",
             "{ kind = \"cut\", links = 1, from = \"1s\", until = \"2s\" }",
         ] {
             check(&with("10us", fault), &with("1ms", fault), expected);

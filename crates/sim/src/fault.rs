@@ -40,15 +40,15 @@ impl Fault {
 pub struct Degrade {
     /// Link tier to choose from; absent: all links between switches.
     pub tier: Option<String>,
-    /// Number of links, chosen at random. Give this, `share` or `channels`.
+    /// Number of links, chosen at random. Give this, `link_fraction` or `channels`.
     pub links: Option<u32>,
-    /// Share of the links, 0 to 1, rounded up to whole links.
-    pub share: Option<f64>,
+    /// Fraction of the links, 0 to 1, rounded up to whole links.
+    pub link_fraction: Option<f64>,
     /// These channels, one direction of a link each: tables with the nodes `from` and `to` as in `links.parquet`; `parallel` tells parallel
     /// links apart, from 0.
     pub channels: Vec<ChannelEnds>,
-    /// The rate while degraded, as a fraction of the configured one. The Flowcut evaluation's failed links keep a tenth.
-    pub fraction: f64,
+    /// By what the configured rate is multiplied while degraded, more than 0 and at most 1. The Flowcut evaluation's failed links keep a tenth.
+    pub rate_factor: f64,
     /// From when.
     pub from: Time,
     /// Until when; absent: for ever.
@@ -60,9 +60,9 @@ impl Default for Degrade {
         Degrade {
             tier: None,
             links: None,
-            share: None,
+            link_fraction: None,
             channels: Vec::new(),
-            fraction: 0.1,
+            rate_factor: 0.1,
             from: Time::ZERO,
             until: None,
         }
@@ -78,10 +78,10 @@ impl Default for Degrade {
 pub struct Cut {
     /// Link tier to choose from; absent: all links between switches.
     pub tier: Option<String>,
-    /// Number of links, chosen at random. Give this, `share`, `channels` or `switches`.
+    /// Number of links, chosen at random. Give this, `link_fraction`, `channels` or `switches`.
     pub links: Option<u32>,
-    /// Share of the links, 0 to 1, rounded up to whole links.
-    pub share: Option<f64>,
+    /// Fraction of the links, 0 to 1, rounded up to whole links.
+    pub link_fraction: Option<f64>,
     /// The links to which these channels belong, named as in a `degrade`; both directions are cut.
     pub channels: Vec<ChannelEnds>,
     /// All links of these switches, by their names (`s0`).
@@ -107,7 +107,7 @@ pub enum Unreachable {
     /// The header of a data packet, as large as an ACK, goes back to its source, which sends it again at once, and takes another path if the packet was on the present one
     /// (FatPaths, SC 2020, section V: "an ICMP error arrives"). An ACK, NACK, PULL or CNP goes back to the receiver that sent it, which sends it again by a path drawn
     /// anew. So do those that wait for the link at the moment of the cut. What is on it then is lost in silence, and so are signals on their way back.
-    Signal,
+    NotifySource,
 }
 
 /// Links that lose packets at random for a while, in both directions, or single channels of them. Nobody is told.
@@ -116,10 +116,10 @@ pub enum Unreachable {
 pub struct Loss {
     /// Link tier to choose from; absent: all links between switches.
     pub tier: Option<String>,
-    /// Number of links, chosen at random. Give this, `share` or `channels`.
+    /// Number of links, chosen at random. Give this, `link_fraction` or `channels`.
     pub links: Option<u32>,
-    /// Share of the links, 0 to 1, rounded up to whole links.
-    pub share: Option<f64>,
+    /// Fraction of the links, 0 to 1, rounded up to whole links.
+    pub link_fraction: Option<f64>,
     /// These channels, one direction of a link each, named as in a `degrade`.
     pub channels: Vec<ChannelEnds>,
     /// Probability that a packet is lost on such a channel, data and control alike, each packet for itself. PAUSE frames and credits are not lost, and
@@ -205,7 +205,7 @@ impl Faults {
         let choice = Choice {
             tier: cut.tier.as_deref(),
             links: cut.links,
-            share: cut.share,
+            link_fraction: cut.link_fraction,
             channels: &cut.channels,
             switches: Some(&cut.switches),
         };
@@ -216,7 +216,7 @@ impl Faults {
                     "none where a cut lasts for the whole run, of which routing knows; or a `from` above 0";
                 return Err(Invalid::new("reroute_after", expected, after));
             }
-            if cut.unreachable == Unreachable::Signal {
+            if cut.unreachable == Unreachable::NotifySource {
                 let expected = "\"silence\" where a cut lasts for the whole run, of which routing knows; or a `from` above 0";
                 return Err(Invalid::new("unreachable", expected, "\"signal\""));
             }
@@ -234,7 +234,7 @@ impl Faults {
         }
         let until = cut.until.unwrap_or(Time::MAX);
         let links: Vec<LinkId> = channels.iter().map(|&channel| channel / 2).collect();
-        let is_told = cut.unreachable == Unreachable::Signal;
+        let is_told = cut.unreachable == Unreachable::NotifySource;
         for channel in channels {
             self.cuts.entry(channel).or_default().push((cut.from, until));
             if is_told {
@@ -269,20 +269,20 @@ impl Faults {
         network: &Network,
         seed: u64,
     ) -> Result<(), Invalid> {
-        let is_fraction = degrade.fraction > 0.0 && degrade.fraction <= 1.0;
+        let is_factor = degrade.rate_factor > 0.0 && degrade.rate_factor <= 1.0;
         let expected = "a number above 0 and at most 1 (to remove links use kind \"cut\")";
-        Invalid::unless(is_fraction, "fraction", expected, degrade.fraction)?;
+        Invalid::unless(is_factor, "rate_factor", expected, degrade.rate_factor)?;
         check_spell(degrade.from, degrade.until)?;
         let choice = Choice {
             tier: degrade.tier.as_deref(),
             links: degrade.links,
-            share: degrade.share,
+            link_fraction: degrade.link_fraction,
             channels: &degrade.channels,
             switches: None,
         };
         let until = degrade.until.unwrap_or(Time::MAX);
         for channel in choice.channels(network, seed, index, false)? {
-            self.spells.entry(channel).or_default().push((degrade.from, until, degrade.fraction));
+            self.spells.entry(channel).or_default().push((degrade.from, until, degrade.rate_factor));
         }
         Ok(())
     }
@@ -295,7 +295,7 @@ impl Faults {
         let choice = Choice {
             tier: loss.tier.as_deref(),
             links: loss.links,
-            share: loss.share,
+            link_fraction: loss.link_fraction,
             channels: &loss.channels,
             switches: None,
         };
@@ -449,7 +449,7 @@ fn check_spell(from: Time, until: Option<Time>) -> Result<(), Invalid> {
 struct Choice<'a> {
     tier: Option<&'a str>,
     links: Option<u32>,
-    share: Option<f64>,
+    link_fraction: Option<f64>,
     channels: &'a [ChannelEnds],
     /// `None` where switches cannot be chosen.
     switches: Option<&'a [String]>,
@@ -462,7 +462,7 @@ impl Choice<'_> {
             Choice { switches: Some([_, ..]), .. } => "switches",
             Choice { channels: [_, ..], .. } => "channels",
             Choice { tier: Some(_), .. } => "tier",
-            Choice { share: Some(_), .. } => "share",
+            Choice { link_fraction: Some(_), .. } => "link_fraction",
             _ => "links",
         }
     }
@@ -480,7 +480,7 @@ impl Choice<'_> {
             let others = [
                 ("tier", self.tier.is_some()),
                 ("links", self.links.is_some()),
-                ("share", self.share.is_some()),
+                ("link_fraction", self.link_fraction.is_some()),
                 ("channels", has_switches && !self.channels.is_empty()),
             ];
             if let Some((field, _)) = others.into_iter().find(|&(_, is_given)| is_given) {
@@ -518,7 +518,7 @@ impl Choice<'_> {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "from 0 to the number of links, as the share is from 0 to 1"
+    reason = "from 0 to the number of links, as the fraction is from 0 to 1"
 )]
 fn choose_links(
     network: &Network,
@@ -526,7 +526,7 @@ fn choose_links(
     index: usize,
     choice: &Choice<'_>,
 ) -> Result<Vec<LinkId>, Invalid> {
-    let &Choice { tier, links: count, share, switches, .. } = choice;
+    let &Choice { tier, links: count, link_fraction, switches, .. } = choice;
     let is_wanted: Box<dyn Fn(LinkId) -> bool> = match tier {
         None => Box::new(|link| {
             let link = network.links()[link as usize];
@@ -542,14 +542,16 @@ fn choose_links(
     };
     let mut pool: Vec<LinkId> =
         (0..narrow::<LinkId>(network.links().len())).filter(|&link| is_wanted(link)).collect();
-    let count = match (count, share) {
+    let count = match (count, link_fraction) {
         (Some(count), None) => count as usize,
-        (None, Some(share)) if (0.0..=1.0).contains(&share) => (share * pool.len() as f64).ceil() as usize,
-        (None, Some(share)) => return Err(Invalid::new("share", "0 to 1", share)),
+        (None, Some(fraction)) if (0.0..=1.0).contains(&fraction) => {
+            (fraction * pool.len() as f64).ceil() as usize
+        }
+        (None, Some(fraction)) => return Err(Invalid::new("link_fraction", "0 to 1", fraction)),
         (count, _) => {
             let more = if switches.is_some() { "`channels` or `switches`" } else { "or `channels`" };
-            let found = if count.is_some() { "`links` and `share`" } else { "none of them" };
-            return Err(Invalid::new("links", format!("one of `links`, `share`, {more}"), found));
+            let found = if count.is_some() { "`links` and `link_fraction`" } else { "none of them" };
+            return Err(Invalid::new("links", format!("one of `links`, `link_fraction`, {more}"), found));
         }
     };
     let expected = || format!("at most the {} links of the tier", pool.len());

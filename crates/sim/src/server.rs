@@ -15,7 +15,7 @@ use netloom_engine::{NodeIndex, Scheduler};
 use netloom_routing::FlowKey;
 use netloom_topology::HostId;
 use netloom_units::{Bytes, Time, narrow};
-use netloom_workload::{Action, HostWork, Message as Job, Rails, Spread};
+use netloom_workload::{Action, HostWork, Message as Job, NicSelection, Rails};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::calculations::Calculations;
@@ -50,7 +50,7 @@ impl Servers {
 
     /// Of how many parts a program's message is.
     fn parts(&self, dst: u32, message: (u32, u32)) -> u32 {
-        if self.rails.spread() != Spread::Stripe {
+        if self.rails.nic_selection() != NicSelection::Stripe {
             return 1;
         }
         let mut few = self.few[dst as usize].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -352,7 +352,10 @@ impl Server {
         let parts = self.spread(world, &job, number);
         let count = narrow::<u32>(parts.len());
         let is_of_program = number < FIRST_OWN && self.work.is_program();
-        if is_of_program && servers.rails.spread() == Spread::Stripe && count < servers.rails.nics() {
+        if is_of_program
+            && servers.rails.nic_selection() == NicSelection::Stripe
+            && count < servers.rails.nics()
+        {
             servers.note(job.dst, (self.number, number), count);
         }
         let (rail, bytes) = parts[0];
@@ -386,21 +389,21 @@ impl Server {
         let rails = &world.servers().rails;
         let nics = rails.nics();
         let whole = |rail: u32| vec![(rail, job.bytes)];
-        match rails.spread() {
-            Spread::Stripe => {
+        match rails.nic_selection() {
+            NicSelection::Stripe => {
                 let rail = |part: u32| (self.turn + part) % nics;
                 let parts = rails.stripe(job.bytes, world.transport.options.mtu);
                 let parts: Vec<_> = (0..).zip(parts).map(|(part, bytes)| (rail(part), bytes)).collect();
                 self.turn = rail(narrow::<u32>(parts.len()));
                 parts
             }
-            Spread::RoundRobin => {
+            NicSelection::RoundRobin => {
                 let rail = self.turn;
                 self.turn = (rail + 1) % nics;
                 whole(rail)
             }
-            Spread::Hash => whole(rails.hashed(self.number, job.dst, number)),
-            Spread::LeastOutstanding => {
+            NicSelection::Hash => whole(rails.hashed(self.number, job.dst, number)),
+            NicSelection::LeastOutstanding => {
                 let in_turn = (0..nics).map(|next| (self.turn + next) % nics);
                 let rail = in_turn.min_by_key(|&rail| self.outstanding[rail as usize]).unwrap_or(0);
                 self.turn = (rail + 1) % nics;

@@ -186,7 +186,7 @@ fn hops_are_minimal_among_the_links_that_are_left_and_while_links_come_and_go() 
     let faults = vec![
         cut(Time::ZERO, None),
         cut(Time::from_us(2), Some(Time::from_us(30))),
-        Fault::Loss(Loss { share: Some(0.3), probability: 0.02, ..Loss::default() }),
+        Fault::Loss(Loss { link_fraction: Some(0.3), probability: 0.02, ..Loss::default() }),
     ];
     for topology in families::all().into_iter().filter(|topology| topology.name() != "crossbar") {
         let network = families::build(&topology, 2);

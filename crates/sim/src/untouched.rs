@@ -34,10 +34,10 @@ fn with_all_nodes(mut simulation: Simulation) -> Simulation {
 #[test]
 fn under_every_scheme_it_makes_no_difference_when_nodes_are_made() {
     let faults = vec![
-        Fault::Loss(Loss { share: Some(0.3), probability: 0.02, ..Loss::default() }),
+        Fault::Loss(Loss { link_fraction: Some(0.3), probability: 0.02, ..Loss::default() }),
         Fault::Degrade(Degrade {
-            share: Some(0.3),
-            fraction: 0.5,
+            link_fraction: Some(0.3),
+            rate_factor: 0.5,
             from: Time::from_us(3),
             ..Degrade::default()
         }),

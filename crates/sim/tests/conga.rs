@@ -212,14 +212,14 @@ proptest! {
         let mut sim = conga(Time::ZERO, Conga { estimator, bits, ageing: Time::from_us(ageing), ..variant });
         sim.transport = Default::default();
         sim.seed = seed;
-        sim.routing.entries = entries.filter(|_| !matches!(granularity, Granularity::Packet(_)));
+        sim.routing.max_flow_entries = entries.filter(|_| !matches!(granularity, Granularity::Packet(_)));
         sim.routing.granularity = granularity;
         let buffer = Some(Bytes(60_000)).filter(|_| lossy);
         sim.fabric = Fabric { options: FabricOptions { buffer, ..FabricOptions::default() }, ..Fabric::default() };
         if !lossy {
             sim.fabric.flow_control = FlowControl::Pfc(Pfc { buffer: Bytes(300_000), ..Pfc::default() });
         }
-        let degrade = |(share, fraction)| Fault::Degrade(Degrade { share: Some(share), fraction, ..Degrade::default() });
+        let degrade = |(share, fraction)| Fault::Degrade(Degrade { link_fraction: Some(share), rate_factor: fraction, ..Degrade::default() });
         sim.faults = slow.map(degrade).into_iter().collect();
         let make = || Simulation::new(network.clone(), sim.clone(), plan(pattern.clone(), &network, seed)).unwrap();
         let records = make().run(1).unwrap().records;

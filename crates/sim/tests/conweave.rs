@@ -37,7 +37,7 @@ fn weave(config: ConWeave) -> SimConfig {
 fn slow(fraction: f64, from: u64) -> Fault {
     let ends = |to: &str| ChannelEnds { from: "s0".into(), to: to.into(), parallel: 0 };
     let channels = vec![ends("s2"), ends("s3")];
-    Fault::Degrade(Degrade { channels, fraction, from: Time(from), ..Degrade::default() })
+    Fault::Degrade(Degrade { channels, rate_factor: fraction, from: Time(from), ..Degrade::default() })
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn the_last_switch_holds_what_overtakes_the_tail() {
     let mut held = 0;
     for uplink in ["s2", "s3"] {
         let channels = vec![ChannelEnds { from: "s0".into(), to: uplink.into(), parallel: 0 }];
-        let fault = Fault::Degrade(Degrade { channels, fraction: 0.01, ..Degrade::default() });
+        let fault = Fault::Degrade(Degrade { channels, rate_factor: 0.01, ..Degrade::default() });
         let starts = (0..40).map(|n| n * US);
         let sim = SimConfig {
             faults: vec![fault],
@@ -90,7 +90,7 @@ fn a_lost_tail_is_waited_for_no_longer_than_the_timer_says() {
     let mut flushed = 0;
     for uplink in ["s2", "s3"] {
         let ends = || vec![ChannelEnds { from: "s0".into(), to: uplink.into(), parallel: 0 }];
-        let slow = Fault::Degrade(Degrade { channels: ends(), fraction: 0.01, ..Degrade::default() });
+        let slow = Fault::Degrade(Degrade { channels: ends(), rate_factor: 0.01, ..Degrade::default() });
         // Everything that leaves on this path after its first packets is lost: the tail among it.
         let lost = Fault::Cut(Cut {
             channels: ends(),
@@ -116,7 +116,7 @@ fn a_release_overflows_no_input_buffer() {
     let mut held = 0;
     for uplink in ["s2", "s3"] {
         let channels = vec![ChannelEnds { from: "s0".into(), to: uplink.into(), parallel: 0 }];
-        let fault = Fault::Degrade(Degrade { channels, fraction: 0.01, ..Degrade::default() });
+        let fault = Fault::Degrade(Degrade { channels, rate_factor: 0.01, ..Degrade::default() });
         let mut sim = SimConfig {
             faults: vec![fault],
             ..weave(ConWeave { samples: 64, late: Late::OtherPath, ..ConWeave::default() })
@@ -191,11 +191,11 @@ proptest! {
         seed in any::<u64>(),
         threads in 2..5usize,
     ) {
-        let degrade = |(share, fraction)| Fault::Degrade(Degrade { share: Some(share), fraction, ..Degrade::default() });
+        let degrade = |(share, fraction)| Fault::Degrade(Degrade { link_fraction: Some(share), rate_factor: fraction, ..Degrade::default() });
         let mut sim = SimConfig { fabric, faults: slow.map(degrade).into_iter().collect(), seed, ..weave(config.clone()) };
         sim.transport = Default::default();
-        sim.routing.entries = entries;
-        sim.routing.ageing = ageing.map_or(sim.routing.ageing, |power| Time::from_ns(1 << power));
+        sim.routing.max_flow_entries = entries;
+        sim.routing.flow_timeout = ageing.map_or(sim.routing.flow_timeout, |power| Time::from_ns(1 << power));
         let make = || Simulation::new(network.clone(), sim.clone(), plan(pattern.clone(), &network, seed)).unwrap();
         let records = make().run(1).unwrap().records;
         let weaving = records.totals.weaving.unwrap();

@@ -11,7 +11,7 @@ use netloom_workload::{Bernoulli, Pattern, Permutation, Poisson, Uniform};
 /// A run on a tapered tree some of whose links are slow, so that it drains for long, with a window over the load.
 fn drains(pattern: Pattern, warm_up: Time, load: Time) -> Records {
     let network = leaf_spine(2, 2, 4);
-    let slow = Degrade { links: Some(2), fraction: 0.05, ..Degrade::default() };
+    let slow = Degrade { links: Some(2), rate_factor: 0.05, ..Degrade::default() };
     let window = Window { name: "load".into(), from: warm_up, until: load };
     let measure = Measure {
         warm_up,

@@ -224,7 +224,7 @@ fn cut_through_stores_what_comes_more_slowly_than_it_could_leave() {
     config.fabric.options.cut_through = Some(Bytes(128));
     let (from, to) = (network.node_name(0), network.node_name(network.edge_switch(0)));
     let channels = vec![ChannelEnds { from, to, parallel: 0 }];
-    config.faults = vec![Fault::Degrade(Degrade { channels, fraction: 0.25, ..Degrade::default() })];
+    config.faults = vec![Fault::Degrade(Degrade { channels, rate_factor: 0.25, ..Degrade::default() })];
     let flow = &run(network.clone(), config, messages(&network, &[(0, 1, 4096, 0)])).flows[0];
     let expected = at_200g(4160) * 4 + at_200g(128) * 2 + at_200g(4160) + Time::from_us(4);
     assert_eq!(fct(flow), expected);

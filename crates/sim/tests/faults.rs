@@ -142,8 +142,12 @@ fn a_switch_without_hosts_may_be_missing_from_the_start() {
 #[test]
 fn random_losses_are_repaired_and_counted() {
     let network = leaf_spine(2, 2, 4);
-    let loss =
-        Loss { tier: Some("leaf-spine".into()), share: Some(1.0), probability: 0.02, ..Loss::default() };
+    let loss = Loss {
+        tier: Some("leaf-spine".into()),
+        link_fraction: Some(1.0),
+        probability: 0.02,
+        ..Loss::default()
+    };
     let records = everywhere(&network, &with(Fault::Loss(loss)), &permutation(1_000_000, &network, 3));
     assert!(records.flows.iter().all(|flow| flow.fct.is_some()));
     let (lost, sent) = (records.totals.data.lost as f64, records.totals.data.sent as f64);

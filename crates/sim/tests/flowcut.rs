@@ -215,7 +215,7 @@ fn the_first_switch_stops_a_congested_source_until_its_path_is_empty() {
     let transport = Transport::default();
     for stops in [Stops::Flow, Stops::Class] {
         for timestamps in [Timestamps::Exact, Timestamps::Nanoseconds] {
-            let flowcut = Flowcut { threshold: 1.5, stops, timestamps, ..Flowcut::default() };
+            let flowcut = Flowcut { threshold: 1.5, pauses: stops, timestamps, ..Flowcut::default() };
             let config = SimConfig { transport: transport.clone(), ..with("flowcut-ingress", flowcut) };
             let records = run(network.clone(), config, plan());
             let drains: u32 = records.flows.iter().map(|flow| flow.drains).sum();
@@ -238,7 +238,7 @@ fn where_every_switch_measures_the_rest_of_the_way_counts() {
     let network = fat_tree(4);
     let message = |src, dst| (src, Message::new(dst, Bytes(4_000_000), Time::ZERO));
     let drains = |measures, flows: &[(u32, Message)]| {
-        let flowcut = Flowcut { measures, ..Flowcut::default() };
+        let flowcut = Flowcut { measured_at: measures, ..Flowcut::default() };
         let plan = Plan::of_messages(16, flows.iter().cloned());
         let records = run(network.clone(), with("flowcut", flowcut), plan);
         assert!(records.flows.iter().all(|flow| flow.fct.is_some() && flow.ooo_packets == 0));
@@ -277,7 +277,7 @@ fn a_stopped_class_stops_the_flows_beside_it_too() {
     let message = |src, dst, bytes| (src, Message::new(dst, Bytes(bytes), Time::ZERO));
     let list = [message(0, 3, 4_000_000), message(0, 1, 1_000_000), message(2, 4, 4_000_000)];
     let neighbour = |stops| {
-        let flowcut = Flowcut { threshold: 1.3, stops, ..Flowcut::default() };
+        let flowcut = Flowcut { threshold: 1.3, pauses: stops, ..Flowcut::default() };
         let plan = Plan::of_messages(6, list);
         let records = run(network.clone(), with("flowcut-ingress", flowcut), plan);
         fct(records.flows.iter().find(|flow| flow.dst == 1).unwrap())
@@ -305,7 +305,7 @@ fn a_full_table_keeps_order_and_its_bound() {
     for name in ["flowcut", "flowcut-ingress"] {
         for entries in [1, 3, 20] {
             let mut config = with(name, Flowcut { threshold: 1.5, ..Flowcut::default() });
-            config.routing.entries = Some(entries);
+            config.routing.max_flow_entries = Some(entries);
             let pattern = Pattern::AllToAll(AllToAll { size: Bytes(40_000).into(), ..AllToAll::default() });
             let records = run(network.clone(), config, plan(pattern, &network, 3));
             assert!(records.flows.iter().all(|flow| flow.fct.is_some() && flow.ooo_packets == 0));
@@ -418,16 +418,16 @@ fn schemes() -> impl Strategy<Value = SimConfig> {
                     ..Flowcut::default()
                 };
                 if place != "flowcut-nic" {
-                    flowcut.stops = if of_class { Stops::Class } else { Stops::Flow };
+                    flowcut.pauses = if of_class { Stops::Class } else { Stops::Flow };
                     flowcut.credit = if of_class { 0 } else { credit };
                 }
                 if place == "flowcut" && every {
-                    flowcut.measures = Measures::Every;
+                    flowcut.measured_at = Measures::Every;
                 }
                 let mut config = with(place, flowcut);
                 if place != "flowcut-nic" {
                     config.routing.selector = preset::find(selector).unwrap().routing().selector;
-                    config.routing.entries = entries;
+                    config.routing.max_flow_entries = entries;
                 }
                 config
             },
@@ -503,7 +503,12 @@ fn fabrics() -> impl Strategy<Value = Fabric> {
 fn degradations() -> impl Strategy<Value = Vec<Fault>> {
     let degrade = (0.0..0.5f64, 0.05..1.0f64, 0..50u64).prop_map(|(share, fraction, from)| {
         let from = Time::from_us(from);
-        Fault::Degrade(Degrade { share: Some(share), fraction, from, ..Degrade::default() })
+        Fault::Degrade(Degrade {
+            link_fraction: Some(share),
+            rate_factor: fraction,
+            from,
+            ..Degrade::default()
+        })
     });
     prop::collection::vec(degrade, 0..2)
 }
@@ -575,9 +580,9 @@ proptest! {
         };
         let mut config = SimConfig { fabric, faults, seed, ..scheme };
         prop_assume!(config.routing.placement != Placement::Nic);
-        (config.routing.placement, config.routing.entries) = (Placement::Ingress, None);
+        (config.routing.placement, config.routing.max_flow_entries) = (Placement::Ingress, None);
         if let Granularity::Flowcut(flowcut) = &mut config.routing.granularity {
-            (flowcut.max_ood, flowcut.measures) = (most, Measures::First);
+            (flowcut.max_ood, flowcut.measured_at) = (most, Measures::First);
         }
         let make = || Simulation::new(network.clone(), config.clone(), plan(pattern.clone(), &network, seed));
         let Some(first) = unless_one_channel_deadlocks(&config, make()) else { return Ok(()) };
@@ -598,7 +603,7 @@ proptest! {
         cut in any::<bool>(),
         seed in any::<u64>(),
     ) {
-        let mut faults = vec![Fault::Loss(Loss { share: Some(0.5), probability, ..Loss::default() })];
+        let mut faults = vec![Fault::Loss(Loss { link_fraction: Some(0.5), probability, ..Loss::default() })];
         if cut {
             let (from, until) = (Time::from_us(5), Some(Time::from_us(60)));
             faults.push(Fault::Cut(Cut { links: Some(1), from, until, ..Cut::default() }));

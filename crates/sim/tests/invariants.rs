@@ -25,7 +25,7 @@ use netloom_transport::shaping::paced::Paced;
 use netloom_transport::{Congestion, Reliability, Reorder, Shaping, Transport, congestion, reliability};
 use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::{
-    AllToAll, Incast, Pattern, Permutation, Plan, PlanContext, Rails, Servers, Spread, Uniform, Wiring,
+    AllToAll, Incast, NicSelection, Pattern, Permutation, Plan, PlanContext, Rails, Servers, Uniform, Wiring,
     WorstCase,
 };
 use proptest::prelude::*;
@@ -73,7 +73,7 @@ fn patterns() -> impl Strategy<Value = Pattern> {
             Pattern::WorstCase(WorstCase {
                 size: Bytes(bytes).into(),
                 intensity,
-                draw,
+                variant: draw,
                 ..WorstCase::default()
             })
         }),
@@ -273,8 +273,8 @@ fn degradations() -> impl Strategy<Value = Vec<Fault>> {
     let degrade = (0.0..0.6f64, 0.05..1.0f64, 0..50u64, prop::option::of(51..200u64));
     let degrade = degrade.prop_map(|(share, fraction, from, until)| {
         Fault::Degrade(Degrade {
-            share: Some(share),
-            fraction,
+            link_fraction: Some(share),
+            rate_factor: fraction,
             from: Time::from_us(from),
             until: until.map(Time::from_us),
             ..Degrade::default()
@@ -438,12 +438,13 @@ fn mark(config: &mut SimConfig) {
 
 /// In a third of the cases servers with several NICs, where the network comes out even.
 fn rails(network: &Network, seed: u64) -> Option<Arc<Rails>> {
-    let spreads = [Spread::Stripe, Spread::RoundRobin, Spread::Hash, Spread::LeastOutstanding];
+    let selections =
+        [NicSelection::Stripe, NicSelection::RoundRobin, NicSelection::Hash, NicSelection::LeastOutstanding];
     let wirings = [Wiring::SideBySide, Wiring::RailOptimised];
     let servers = Servers {
         nics: 2 + (seed >> 8) as u32 % 3,
         wiring: wirings[(seed >> 16) as usize % 2],
-        spread: spreads[(seed >> 24) as usize % 4],
+        nic_selection: selections[(seed >> 24) as usize % 4],
     };
     let rails = seed.is_multiple_of(3).then(|| servers.lay(network, seed).ok());
     rails.flatten().map(Arc::new)
@@ -704,7 +705,8 @@ fn a_cut_link_is_routed_around_and_carries_nothing() {
 #[test]
 fn cutting_everything_is_refused() {
     let network = leaf_spine(2, 2, 4);
-    let fault = Fault::Cut(Cut { tier: Some("leaf-spine".into()), share: Some(1.0), ..Cut::default() });
+    let fault =
+        Fault::Cut(Cut { tier: Some("leaf-spine".into()), link_fraction: Some(1.0), ..Cut::default() });
     let config = SimConfig { faults: vec![fault], ..scheme("ecmp") };
     let plan = permutation(1000, &network, 3);
     let error = Simulation::new(network, config, plan).unwrap_err().to_string();

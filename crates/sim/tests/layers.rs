@@ -353,7 +353,7 @@ fn flows_find_a_way_around_links_that_die_while_layers_stay() {
         layer.acks = acks;
         config.fabric.options.buffer = Some(Bytes(150_000));
         config.faults = vec![Fault::Cut(Cut {
-            share: Some(0.05),
+            link_fraction: Some(0.05),
             from: Time::from_us(20),
             until: Some(repair),
             ..Cut::default()

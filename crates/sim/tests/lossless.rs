@@ -213,7 +213,7 @@ proptest! {
         let interruptions =
             if transport.has_acks() && network.switches() > 1 { interruptions } else { Vec::new() };
         let faults = degraded.map(|(share, fraction)| {
-            Fault::Degrade(Degrade { share: Some(share), fraction, ..Degrade::default() })
+            Fault::Degrade(Degrade { link_fraction: Some(share), rate_factor: fraction, ..Degrade::default() })
         });
         let is_interrupted = !interruptions.is_empty();
         let mut config = SimConfig {
@@ -454,7 +454,7 @@ fn spraying_over_four_slow_ways_runs_at_four_times_the_slowest() {
     let slow = [0.25, 0.1, 0.1, 0.5].into_iter().zip(1..).map(|(fraction, port)| {
         let to = network.node_name(network.neighbour(network.edge_switch(0), port));
         let channels = vec![ChannelEnds { from: leaf.clone(), to, parallel: 0 }];
-        Fault::Degrade(Degrade { channels, fraction, ..Degrade::default() })
+        Fault::Degrade(Degrade { channels, rate_factor: fraction, ..Degrade::default() })
     });
     let flow_control = FlowControl::Pfc(pfc::Pfc::default());
     let transport = Transport {

@@ -194,10 +194,14 @@ fn hosts_switches_and_lossy_links_under_every_flow_control() {
     let host = Cut { tier: Some("host".into()), links: Some(2), ..Cut::default() };
     let spine = Cut { switches: vec!["s3".into()], ..Cut::default() };
     let during = |cut: Cut| Cut { from: us(10), until: Some(us(120)), ..cut };
-    let told = Cut { unreachable: Unreachable::Signal, ..during(spine.clone()) };
+    let told = Cut { unreachable: Unreachable::NotifySource, ..during(spine.clone()) };
     let around = Cut { reroute_after: Some(us(5)), ..during(spine.clone()) };
-    let loss =
-        Loss { tier: Some("leaf-spine".into()), share: Some(1.0), probability: 0.01, ..Loss::default() };
+    let loss = Loss {
+        tier: Some("leaf-spine".into()),
+        link_fraction: Some(1.0),
+        probability: 0.01,
+        ..Loss::default()
+    };
     for flow_control in flow_controls() {
         for (name, fault) in [
             ("ecmp", Fault::Cut(during(host.clone()))),
@@ -215,7 +219,7 @@ fn hosts_switches_and_lossy_links_under_every_flow_control() {
             let (lost, what) = (records.totals.data.lost, format!("{name}, {fault:?}, {flow_control:?}"));
             assert!(lost > 0 && records.flows.iter().all(|flow| flow.fct.is_some()), "{what}");
             let returns: u64 = records.channels.iter().map(|channel| channel.returns).sum();
-            let is_told = matches!(&fault, Fault::Cut(cut) if cut.unreachable == Unreachable::Signal);
+            let is_told = matches!(&fault, Fault::Cut(cut) if cut.unreachable == Unreachable::NotifySource);
             assert_eq!(returns > 0, is_told, "{what}");
             let at_channels: u64 = records.channels.iter().map(|channel| channel.lost).sum();
             let all = lost + records.totals.control.lost;

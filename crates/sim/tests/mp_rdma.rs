@@ -33,7 +33,7 @@ fn one_flow(network: &Network, config: SimConfig, bytes: u64) -> Records {
 
 fn slow(from: &str, to: &str, fraction: f64) -> Fault {
     let channels = vec![ChannelEnds { from: from.into(), to: to.into(), parallel: 0 }];
-    Fault::Degrade(Degrade { channels, fraction, ..Degrade::default() })
+    Fault::Degrade(Degrade { channels, rate_factor: fraction, ..Degrade::default() })
 }
 
 /// Data bytes on the channels from the first leaf to the spines.

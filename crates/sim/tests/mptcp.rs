@@ -74,7 +74,7 @@ fn packets_of_the_fast_path_wait_in_the_reorder_buffer_for_those_of_the_slow_one
     let mut outcomes = ["s2", "s3"].map(|spine| {
         let mut config = on_both(transport.clone());
         let channels = vec![channel("s0", spine), channel(spine, "s1")];
-        config.faults = vec![Fault::Degrade(Degrade { channels, fraction: 0.1, ..Degrade::default() })];
+        config.faults = vec![Fault::Degrade(Degrade { channels, rate_factor: 0.1, ..Degrade::default() })];
         let records = one_flow(two_paths(), config, 5 * 4096);
         let flow = &records.flows[0];
         assert_eq!((flow.delivered, flow.packets), (5 * 4096, 5));

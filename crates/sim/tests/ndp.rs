@@ -279,7 +279,7 @@ fn the_permutation_of_the_evaluation() {
 fn paths_that_fare_badly_are_left_out() {
     let topology = FatTree { k: Some(8), rate: Some(Rate::from_gbps(10)), ..FatTree::default() };
     let network = build(Topology::FatTree(topology));
-    let slow = Fault::Degrade(Degrade { links: Some(4), fraction: 0.1, ..Degrade::default() });
+    let slow = Fault::Degrade(Degrade { links: Some(4), rate_factor: 0.1, ..Degrade::default() });
     let until = Some(Time::from_ms(5));
     let cut = Fault::Cut(Cut { links: Some(4), from: Time::from_us(100), until, ..Cut::default() });
     for fault in [slow, cut] {

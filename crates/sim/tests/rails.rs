@@ -14,8 +14,8 @@ use netloom_transport::reliability::selective_repeat::SelectiveRepeat;
 use netloom_transport::{Reliability, Transport};
 use netloom_units::{Bytes, Time};
 use netloom_workload::{
-    Algorithm, Bernoulli, Collective, Idle, Message, Mix, Options, Part, Pattern, Permutation, Plan,
-    PlanContext, Poisson, Rails, Servers, Spread, Uniform, Wiring, Workload,
+    Algorithm, Bernoulli, Collective, Idle, Message, Mix, NicSelection, Options, Part, Pattern, Permutation,
+    Plan, PlanContext, Poisson, Rails, Servers, Uniform, Wiring, Workload,
 };
 
 const US: u64 = 1_000_000;
@@ -23,8 +23,8 @@ const US: u64 = 1_000_000;
 /// 64 B of header on 4096 B of payload, 200 Gb/s.
 const PACKET: u64 = 166_400;
 
-fn servers(nics: u32, spread: Spread) -> Servers {
-    Servers { nics, spread, ..Servers::default() }
+fn servers(nics: u32, nic_selection: NicSelection) -> Servers {
+    Servers { nics, nic_selection, ..Servers::default() }
 }
 
 fn lay(servers: &Servers, network: &Network) -> Option<Arc<Rails>> {
@@ -66,7 +66,7 @@ fn without_window() -> SimConfig {
 fn a_striped_message_takes_a_share_of_the_serialisation() {
     for nics in [2, 4, 8] {
         let network = crossbar(2 * nics);
-        let striped = servers(nics, Spread::Stripe);
+        let striped = servers(nics, NicSelection::Stripe);
         let records =
             everywhere(&network, &without_window(), &listed(&[(0, 1, 400 * 4096, 0)], &striped, &network));
         // A packet goes over two links, one after the other; the packets behind it follow closely.
@@ -87,8 +87,11 @@ fn a_striped_message_takes_a_share_of_the_serialisation() {
 fn parts_are_whole_packets() {
     let network = crossbar(8);
     let messages = [(0, 1, 9 * 4096 + 1, 0), (0, 1, 4097, 50_000), (0, 1, 1, 100_000), (0, 1, 1, 150_000)];
-    let records =
-        everywhere(&network, &without_window(), &listed(&messages, &servers(4, Spread::Stripe), &network));
+    let records = everywhere(
+        &network,
+        &without_window(),
+        &listed(&messages, &servers(4, NicSelection::Stripe), &network),
+    );
     let bytes = |flow: u32| -> Vec<(u32, u64)> {
         let of_message = parts(&records).into_iter().filter(|part| part.flow == flow);
         of_message.map(|part| (part.rail, part.bytes)).collect()
@@ -107,8 +110,8 @@ fn parts_are_whole_packets() {
 #[test]
 fn whole_messages_are_spread_as_the_rule_says() {
     let network = crossbar(16);
-    let rails_of = |messages: &[(u32, u32, u64, u64)], spread| -> Vec<u32> {
-        let plan = listed(messages, &servers(4, spread), &network);
+    let rails_of = |messages: &[(u32, u32, u64, u64)], nic_selection| -> Vec<u32> {
+        let plan = listed(messages, &servers(4, nic_selection), &network);
         let records = everywhere(&network, &without_window(), &plan);
         assert!(records.flows.iter().all(|flow| flow.fct.is_some()));
         assert_eq!(parts(&records).len(), messages.len());
@@ -124,12 +127,12 @@ fn whole_messages_are_spread_as_the_rule_says() {
         (0, 2, 1, 20),
         (0, 1, 1, 30),
     ];
-    assert_eq!(rails_of(&six, Spread::RoundRobin), [0, 1, 2, 3, 0, 1]);
-    let hash = lay(&servers(4, Spread::Hash), &network).unwrap();
+    assert_eq!(rails_of(&six, NicSelection::RoundRobin), [0, 1, 2, 3, 0, 1]);
+    let hash = lay(&servers(4, NicSelection::Hash), &network).unwrap();
     let ends = [1, 2, 3, 1, 2, 1];
     let expected: Vec<u32> = (0..).zip(ends).map(|(number, dst)| hash.hashed(0, dst, number)).collect();
     assert!(expected.iter().any(|&rail| rail != expected[0]), "{expected:?}");
-    assert_eq!(rails_of(&six, Spread::Hash), expected);
+    assert_eq!(rails_of(&six, NicSelection::Hash), expected);
     // The large message is acknowledged after 4.2 us + 1000 packets of 166.4 ns, the small ones after some 4 us.
     let busy = [
         (0, 1, 1000 * 4096, 0),
@@ -142,8 +145,8 @@ fn whole_messages_are_spread_as_the_rule_says() {
         (0, 1, 1, 200_000),
     ];
     // In turn behind rail 3: not 0, but 1; then 2, 3, and 0 once it is free.
-    assert_eq!(rails_of(&busy, Spread::LeastOutstanding), [0, 1, 2, 3, 1, 2, 3, 0]);
-    assert_eq!(rails_of(&busy, Spread::RoundRobin), [0, 1, 2, 3, 0, 1, 2, 3]);
+    assert_eq!(rails_of(&busy, NicSelection::LeastOutstanding), [0, 1, 2, 3, 1, 2, 3, 0]);
+    assert_eq!(rails_of(&busy, NicSelection::RoundRobin), [0, 1, 2, 3, 0, 1, 2, 3]);
 }
 
 /// Each part as a message of its own, between the hosts that the NICs are.
@@ -161,14 +164,16 @@ fn a_list_of_flows_by_hand_is_the_same_run() {
     // By number and not by time: then the load ends when the list does.
     let poisson =
         Poisson { load: 0.8, messages_per_host: Some(12), size: Bytes(90_000).into(), ..Poisson::default() };
-    for spread in [Spread::Stripe, Spread::RoundRobin, Spread::Hash, Spread::LeastOutstanding] {
+    for nic_selection in
+        [NicSelection::Stripe, NicSelection::RoundRobin, NicSelection::Hash, NicSelection::LeastOutstanding]
+    {
         for wiring in [Wiring::SideBySide, Wiring::RailOptimised] {
-            let servers = Servers { nics: 2, wiring, spread };
+            let servers = Servers { nics: 2, wiring, nic_selection };
             let plan = plan_of(Pattern::Poisson(poisson.clone()), &servers, &network);
             let railed = everywhere(&network, &config, &plan);
             let hand = run(network.clone(), config.clone(), by_hand(&railed, network.hosts()));
             assert!(railed.flows.len() == 12 * 12 && railed.totals.data.dropped > 0);
-            assert!(hand.channels == railed.channels, "{spread:?}, {wiring:?}");
+            assert!(hand.channels == railed.channels, "{nic_selection:?}, {wiring:?}");
             assert_eq!(hand.totals, railed.totals);
             assert_eq!(hand.flows.len(), parts(&railed).len());
             let line = |ends: (u32, u32), start: Time, bytes: u64, times: [Option<Time>; 2]| {
@@ -195,7 +200,7 @@ fn a_list_of_flows_by_hand_is_the_same_run() {
 fn optimised_rails_keep_a_group_off_the_spines() {
     let network = leaf_spine(4, 2, 6);
     let spines = |wiring, messages: &[(u32, u32, u64, u64)]| -> u64 {
-        let servers = Servers { nics: 2, wiring, spread: Spread::Stripe };
+        let servers = Servers { nics: 2, wiring, nic_selection: NicSelection::Stripe };
         let records = run(network.clone(), scheme("ecmp"), listed(messages, &servers, &network));
         assert!(records.flows.iter().all(|flow| flow.fct.is_some()));
         records.channels.iter().filter(|channel| *channel.tier == *"leaf-spine").map(|c| c.packets).sum()
@@ -211,9 +216,11 @@ fn optimised_rails_keep_a_group_off_the_spines() {
 #[test]
 fn closed_loops_wait_for_all_parts() {
     let network = crossbar(8);
-    for spread in [Spread::Stripe, Spread::RoundRobin, Spread::Hash, Spread::LeastOutstanding] {
+    for nic_selection in
+        [NicSelection::Stripe, NicSelection::RoundRobin, NicSelection::Hash, NicSelection::LeastOutstanding]
+    {
         let loops = Uniform { size: Bytes(50_001).into(), messages_per_host: Some(20), ..Uniform::default() };
-        let plan = plan_of(Pattern::Uniform(loops), &servers(4, spread), &network);
+        let plan = plan_of(Pattern::Uniform(loops), &servers(4, nic_selection), &network);
         let records = everywhere(&network, &scheme("ecmp"), &plan);
         assert_eq!(records.flows.len(), 40);
         for pair in records.flows.windows(2).filter(|pair| pair[0].src == pair[1].src) {
@@ -225,7 +232,7 @@ fn closed_loops_wait_for_all_parts() {
         };
         for flow in &records.flows {
             let parts = last(flow.flow, flow.src);
-            assert_eq!(parts.len(), if spread == Spread::Stripe { 4 } else { 1 });
+            assert_eq!(parts.len(), if nic_selection == NicSelection::Stripe { 4 } else { 1 });
             assert_eq!(flow.fct, parts.iter().map(|part| part.0).max());
             assert_eq!(flow.sender_fct, parts.iter().map(|part| part.1).max());
         }
@@ -242,7 +249,12 @@ fn programs_wait_for_all_parts() {
         (Algorithm::PairwiseAllToAll, 9_000),
         (Algorithm::RecursiveDoublingAllreduce, 20_000),
     ] {
-        for spread in [Spread::Stripe, Spread::RoundRobin, Spread::Hash, Spread::LeastOutstanding] {
+        for nic_selection in [
+            NicSelection::Stripe,
+            NicSelection::RoundRobin,
+            NicSelection::Hash,
+            NicSelection::LeastOutstanding,
+        ] {
             let collective = Collective {
                 algorithm,
                 size: Some(Bytes(size)),
@@ -250,7 +262,7 @@ fn programs_wait_for_all_parts() {
                 compute: Time::from_us(2),
                 ..Collective::default()
             };
-            let plan = plan_of(Pattern::Collective(collective), &servers(4, spread), &network);
+            let plan = plan_of(Pattern::Collective(collective), &servers(4, nic_selection), &network);
             let total = plan.total_messages;
             let records = everywhere(&network, &scheme("spray"), &plan);
             assert_eq!(Some(records.flows.len() as u64), total);
@@ -264,7 +276,7 @@ fn programs_wait_for_all_parts() {
 fn a_ring_of_two_takes_its_steps_one_after_the_other() {
     let network = crossbar(8);
     let collective = Collective { size: Some(Bytes(2 * 40 * 4096)), ..Collective::default() };
-    let plan = plan_of(Pattern::Collective(collective), &servers(4, Spread::Stripe), &network);
+    let plan = plan_of(Pattern::Collective(collective), &servers(4, NicSelection::Stripe), &network);
     let records = everywhere(&network, &without_window(), &plan);
     // Both send half of the data twice, 40 packets over four NICs: the second half when the first has come and is acknowledged.
     let step = Time(11 * PACKET + 2 * US);
@@ -281,8 +293,10 @@ fn the_driven_run_equals_the_listed_one() {
         options: FabricOptions { buffer: Some(Bytes(40_000)), ..Default::default() },
         ..Fabric::default()
     };
-    for spread in [Spread::Stripe, Spread::RoundRobin, Spread::Hash, Spread::LeastOutstanding] {
-        let servers = Servers { nics: 4, wiring: Wiring::SideBySide, spread };
+    for nic_selection in
+        [NicSelection::Stripe, NicSelection::RoundRobin, NicSelection::Hash, NicSelection::LeastOutstanding]
+    {
+        let servers = Servers { nics: 4, wiring: Wiring::SideBySide, nic_selection };
         let config = SimConfig { fabric: shallow.clone(), ..scheme("ecmp") };
         let idle = plan_of(Pattern::Idle(Idle::default()), &servers, &network);
         let mut run = Simulation::new(network.clone(), config.clone(), idle).unwrap().drive();
@@ -318,7 +332,7 @@ fn the_driven_run_equals_the_listed_one() {
         assert_eq!(ends, completions.iter().map(|&(_, at)| at).collect::<Vec<_>>());
         let messages = orders.iter().map(|order| (order.src, Message::new(order.dst, order.bytes, order.at)));
         let plan = Plan { rails: lay(&servers, &network), ..Plan::of_messages(4, messages) };
-        assert_eq!(difference(&records, &everywhere(&network, &config, &plan)), None, "{spread:?}");
+        assert_eq!(difference(&records, &everywhere(&network, &config, &plan)), None, "{nic_selection:?}");
     }
 }
 
@@ -365,26 +379,32 @@ fn everything_goes_over_rails_together() {
         ..Transport::default()
     };
     config.fabric.options.buffer = Some(Bytes(12_500));
-    for spread in [Spread::Stripe, Spread::RoundRobin, Spread::Hash, Spread::LeastOutstanding] {
+    for nic_selection in
+        [NicSelection::Stripe, NicSelection::RoundRobin, NicSelection::Hash, NicSelection::LeastOutstanding]
+    {
         for wiring in [Wiring::SideBySide, Wiring::RailOptimised] {
-            let servers = Servers { nics: 4, wiring, spread };
-            let plan = plan_of(mix(spread != Spread::LeastOutstanding), &servers, &network);
+            let servers = Servers { nics: 4, wiring, nic_selection };
+            let plan = plan_of(mix(nic_selection != NicSelection::LeastOutstanding), &servers, &network);
             let records = everywhere(&network, &config, &plan);
             assert!(records.flows.iter().all(|flow| flow.stream || flow.fct.is_some()));
             assert!(records.flows.iter().all(|flow| flow.bytes == flow.delivered), "each byte once");
-            assert!(records.totals.data.dropped > 0, "{spread:?}");
+            assert!(records.totals.data.dropped > 0, "{nic_selection:?}");
             for rail in 0..4 {
-                assert!(parts(&records).iter().any(|part| part.rail == rail), "{spread:?}: rail {rail}");
+                assert!(
+                    parts(&records).iter().any(|part| part.rail == rail),
+                    "{nic_selection:?}: rail {rail}"
+                );
             }
         }
     }
-    let plan = plan_of(Pattern::Bernoulli(frames.clone()), &servers(4, Spread::LeastOutstanding), &network);
+    let plan =
+        plan_of(Pattern::Bernoulli(frames.clone()), &servers(4, NicSelection::LeastOutstanding), &network);
     let error = Simulation::new(network.clone(), config.clone(), plan).unwrap_err();
-    assert!(matches!(&error, SimError::Servers(invalid) if invalid.field == "spread"), "{error}");
+    assert!(matches!(&error, SimError::Servers(invalid) if invalid.field == "nic_selection"), "{error}");
     config.transport.reliability = Reliability::None(Default::default());
     config.transport.congestion = unlimited().congestion;
     config.fabric.options.buffer = None;
-    let plan = plan_of(Pattern::Idle(Idle::default()), &servers(4, Spread::Stripe), &network);
+    let plan = plan_of(Pattern::Idle(Idle::default()), &servers(4, NicSelection::Stripe), &network);
     let error = Simulation::new(network, config, plan).unwrap_err().to_string();
     assert!(
         error.contains("transport.reliability: expected a reliability with ACKs where servers"),
@@ -397,7 +417,7 @@ fn everything_goes_over_rails_together() {
 fn loads_are_shares_of_all_links_of_a_server() {
     let network = crossbar(8);
     let frames = Bernoulli { load: 0.5, until: Time::from_us(500), ..Bernoulli::default() };
-    let plan = plan_of(Pattern::Bernoulli(frames), &servers(4, Spread::RoundRobin), &network);
+    let plan = plan_of(Pattern::Bernoulli(frames), &servers(4, NicSelection::RoundRobin), &network);
     let records = run(network, without_window(), plan);
     let bytes: u64 = records.flows.iter().map(|flow| flow.bytes).sum();
     // Two servers of 800 Gb/s for 500 us at a half: 50 MB, of which frames of 4 KiB are drawn one by one.

@@ -29,7 +29,7 @@ fn beside_a_slow_link(name: &str, seed: u64) -> Records {
 fn on_a_slow_link(name: &str, seed: u64, change: impl Fn(&mut SimConfig)) -> Records {
     let network = leaf_spine(2, 4, 1);
     let channels = vec![ChannelEnds { from: "s0".into(), to: "s2".into(), parallel: 0 }];
-    let slow = Fault::Degrade(Degrade { channels, fraction: 0.02, ..Degrade::default() });
+    let slow = Fault::Degrade(Degrade { channels, rate_factor: 0.02, ..Degrade::default() });
     let mut sim = SimConfig { faults: vec![slow], seed, ..scheme(name) };
     // Half of the line's rate, so that nothing waits where the paths meet again.
     sim.transport.congestion = Congestion::FixedWindow(FixedWindow { bdp: 0.5, ..FixedWindow::default() });

@@ -27,7 +27,7 @@ fn buffer(size: u64, timeout: Time) -> Reorder {
 
 /// Slower links, so that paths differ in delay.
 fn slow() -> Fault {
-    Fault::Degrade(Degrade { share: Some(0.3), fraction: 0.5, ..Degrade::default() })
+    Fault::Degrade(Degrade { link_fraction: Some(0.3), rate_factor: 0.5, ..Degrade::default() })
 }
 
 /// A permutation, sprayed over a lossless leaf-spine.
@@ -177,7 +177,7 @@ proptest! {
         if !lossy {
             sim.fabric.flow_control = FlowControl::Pfc(Pfc { buffer: Bytes(300_000), ..Pfc::default() });
         }
-        let degrade = |(share, fraction)| Fault::Degrade(Degrade { share: Some(share), fraction, ..Degrade::default() });
+        let degrade = |(share, fraction)| Fault::Degrade(Degrade { link_fraction: Some(share), rate_factor: fraction, ..Degrade::default() });
         sim.faults = slow.map(degrade).into_iter().collect();
         let make = || Simulation::new(network.clone(), sim.clone(), plan(pattern.clone(), &network, seed)).unwrap();
         let records = make().run(1).unwrap().records;

@@ -23,7 +23,7 @@ fn hotspot(preset: &str) -> (Network, SimConfig, Pattern) {
     let slow = [("s32", "s18", 0.25), ("s33", "s18", 0.1), ("s34", "s19", 0.1), ("s35", "s19", 0.5)];
     let faults = slow.map(|(from, to, fraction)| {
         let channels = vec![ChannelEnds { from: from.into(), to: to.into(), parallel: 0 }];
-        Fault::Degrade(Degrade { channels, fraction, ..Degrade::default() })
+        Fault::Degrade(Degrade { channels, rate_factor: fraction, ..Degrade::default() })
     });
     let mut transport = Transport { reliability: Reliability::None(Default::default()), ..unlimited() };
     transport.options.mtu = Bytes(1500);

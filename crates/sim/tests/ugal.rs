@@ -265,7 +265,7 @@ proptest! {
         let is_flowcut = matches!(granularity, Granularity::Flowcut(_));
         ugal.progressive &= !is_flowcut || every_switch;
         let mut config = SimConfig { fabric, seed, ..scheme("ugal-l") };
-        config.routing.entries = entries.filter(|_| !matches!(granularity, Granularity::Packet(_)));
+        config.routing.max_flow_entries = entries.filter(|_| !matches!(granularity, Granularity::Packet(_)));
         let keeps_order = is_flowcut || matches!(granularity, Granularity::Flow(_)) && entries.is_none();
         config.routing.granularity = granularity;
         config.routing.selector = Selector::Ugal(ugal);

@@ -21,7 +21,7 @@ fn us(us: u64) -> Time {
 }
 
 fn told(cut: Cut) -> Vec<Fault> {
-    vec![Fault::Cut(Cut { unreachable: Unreachable::Signal, ..cut })]
+    vec![Fault::Cut(Cut { unreachable: Unreachable::NotifySource, ..cut })]
 }
 
 fn link(from: &str, to: &str) -> Vec<ChannelEnds> {
@@ -202,7 +202,7 @@ fn layers() -> SimConfig {
 #[test]
 fn a_flow_finds_a_layer_around_a_cut_link_within_round_trips() {
     let (signal, silence) =
-        [Unreachable::Signal, Unreachable::Silence].map(|u| over_layers(layers(), u)).into();
+        [Unreachable::NotifySource, Unreachable::Silence].map(|u| over_layers(layers(), u)).into();
     let (told, left) = (&signal.flows[0], &silence.flows[0]);
     assert!(told.returns > 0 && told.timeouts == 0 && fct(told) < told.idle_fct * 2, "{told:?}");
     assert_eq!((signal.totals.data.dropped, signal.totals.data.lost), (0, 0));
@@ -215,7 +215,7 @@ fn a_sender_that_is_pulled_sends_at_once_what_came_back() {
     config.transport.congestion = Congestion::Pulls(congestion::pulls::Pulls::default());
     config.transport.reliability = netloom_transport::Reliability::Trimmed(Default::default());
     config.fabric.queue = Queue::Trimming(Trimming::default());
-    let records = over_layers(config, Unreachable::Signal);
+    let records = over_layers(config, Unreachable::NotifySource);
     let flow = &records.flows[0];
     assert!(flow.returns > 0 && flow.timeouts == 0 && fct(flow) < flow.idle_fct * 2, "{flow:?}");
 }
@@ -224,7 +224,7 @@ fn a_sender_that_is_pulled_sends_at_once_what_came_back() {
 fn what_goes_back_at_a_cut_is_the_same_for_any_number_of_threads() {
     let slim_fly = SlimFly { q: Some(5), hosts_per_switch: Some(3), ..SlimFly::default() };
     let network = build(Topology::SlimFly(slim_fly));
-    let cut = Cut { share: Some(0.1), from: us(20), until: Some(us(400)), ..Cut::default() };
+    let cut = Cut { link_fraction: Some(0.1), from: us(20), until: Some(us(400)), ..Cut::default() };
     for transport in ["tcp", "purified", "mptcp"] {
         let mut config = SimConfig { faults: told(cut.clone()), ..layers() };
         config.transport = netloom_transport::preset::find(transport).unwrap().transport();
@@ -268,7 +268,7 @@ fn a_subflow_with_a_path_for_good_leaves_it_when_it_is_dead() {
     let config = fixed_layers(layers());
     assert_eq!(config.transport.options.subflows, 8, "of nine layers, the one over the cut link among them");
     let (signal, silence) =
-        [Unreachable::Signal, Unreachable::Silence].map(|u| over_layers(config.clone(), u)).into();
+        [Unreachable::NotifySource, Unreachable::Silence].map(|u| over_layers(config.clone(), u)).into();
     let (told, left) = (&signal.flows[0], &silence.flows[0]);
     assert!(told.returns > 0 && told.timeouts == 0 && fct(told) < told.idle_fct * 2, "{told:?}");
     assert_eq!((signal.totals.data.dropped, signal.totals.data.lost), (0, 0));
@@ -360,7 +360,7 @@ proptest! {
         if transport == "purified" {
             config.fabric.queue = Queue::Trimming(Trimming::default());
         }
-        let unreachable = if signals { Unreachable::Signal } else { Unreachable::Silence };
+        let unreachable = if signals { Unreachable::NotifySource } else { Unreachable::Silence };
         config.faults = vec![Fault::Cut(Cut {
             channels: cut.iter().map(ends).collect(),
             from: us(10),

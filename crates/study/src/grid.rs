@@ -409,7 +409,7 @@ published = 1.5
         ];
         for axis in axes {
             let text = format!(
-                "title = 't'\n[scenario]\ntopology = {{ kind = 'fat-tree', k = 4, rate = '100Gbps' }}\nrouting = {{ preset = 'ecmp', ageing = '9us' }}\n\
+                "title = 't'\n[scenario]\ntopology = {{ kind = 'fat-tree', k = 4, rate = '100Gbps' }}\nrouting = {{ preset = 'ecmp', flow_timeout = '9us' }}\n\
                  [[axis]]\nname = 'latency'\nfield = 'topology.latency'\nvalues = ['1us', '2us']\n\
                  [[axis]]\nname = 'network'\n{axis}\n\
                  [[axis]]\nname = 'scheme'\nfield = 'routing.preset'\nvalues = ['ecmp', 'flowcut']\n"
@@ -419,7 +419,9 @@ published = 1.5
             for cell in &plan.cells {
                 let text = scenario(cell).to_toml().unwrap();
                 let latency = cell.point.labels[0].1.as_str();
-                for kept in ["rate = \"100Gbps\"", &format!("latency = \"{latency}\""), "ageing = \"9us\""] {
+                for kept in
+                    ["rate = \"100Gbps\"", &format!("latency = \"{latency}\""), "flow_timeout = \"9us\""]
+                {
                     assert!(text.contains(kept), "{axis}\n{kept}\n{text}");
                 }
             }

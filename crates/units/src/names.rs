@@ -11,10 +11,27 @@ const MOST_CHARACTERS: usize = 60;
 /// How alike two names must be (Jaro–Winkler, 0 to 1) for one to be suggested for the other.
 const ALIKE: f64 = 0.75;
 
-/// Advice for a name that does not exist: the nearest valid one, and the others, the nearest ten if there are more.
+/// Names of fields, values and columns that were others until a release: the old one and the present one.
+const RENAMED: [(&str, &str); 12] = [
+    ("ageing", "flow_timeout"),
+    ("entries", "max_flow_entries"),
+    ("spread", "nic_selection"),
+    ("share", "link_fraction"),
+    ("fraction", "rate_factor"),
+    ("signal", "notify-source"),
+    ("measures", "measured_at"),
+    ("stops", "pauses"),
+    ("draw", "variant"),
+    ("idle_fct_ps", "ideal_fct_ps"),
+    ("deviations", "non_default_decisions"),
+    ("returns", "returned_to_sender"),
+];
+
+/// Advice for a name that does not exist: what it is called now, or the nearest valid one, and the others, the nearest ten if there are more.
 ///
 /// ```
 /// use netloom_units::names::suggest;
+/// assert_eq!(suggest("draw", ["intensity", "variant"]), "`draw` is called `variant` now");
 /// assert_eq!(suggest("gapp", ["gap", "count"]), "did you mean `gap`? valid here: gap, count");
 /// assert_eq!(suggest("x", ["gap", "count"]), "valid here: gap, count");
 /// ```
@@ -22,6 +39,9 @@ pub fn suggest<'a>(found: &str, valid: impl IntoIterator<Item = &'a str>) -> Str
     let found = shorten(found).to_lowercase();
     let mut ranked: Vec<(f64, &str)> = Vec::new();
     for name in valid {
+        if RENAMED.contains(&(found.as_str(), name)) {
+            return format!("`{found}` is called `{name}` now");
+        }
         if !ranked.iter().any(|&(_, known)| known == name) {
             ranked.push((strsim::jaro_winkler(&found, &name.to_lowercase()), name));
         }

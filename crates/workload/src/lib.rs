@@ -65,6 +65,6 @@ pub use pattern::{
 };
 pub use plan::{HostWork, Message, Overlap, Plan, PlanContext, Workload};
 pub use program::Action;
-pub use servers::{Rails, Servers, Spread, Wiring};
+pub use servers::{NicSelection, Rails, Servers, Wiring};
 pub use size::{Sampling, Size, SizeDistribution, Table};
 pub use traffic::Traffic;

@@ -23,12 +23,12 @@ pub struct Servers {
     /// Which hosts of the network are a server's NICs.
     pub wiring: Wiring,
     /// Over which of its NICs a server sends a message.
-    pub spread: Spread,
+    pub nic_selection: NicSelection,
 }
 
 impl Default for Servers {
     fn default() -> Self {
-        Servers { nics: 8, wiring: Wiring::default(), spread: Spread::default() }
+        Servers { nics: 8, wiring: Wiring::default(), nic_selection: NicSelection::default() }
     }
 }
 
@@ -47,7 +47,7 @@ pub enum Wiring {
 /// Over which of its NICs a server sends a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Spread {
+pub enum NicSelection {
     /// Over all of them at once: in parts of whole packets as equal as can be, at most as many as there are packets. The parts of one message go to
     /// NICs in turn, beginning behind the last part of the message before. A message is complete when its last part is.
     #[default]
@@ -71,7 +71,7 @@ impl Servers {
     /// # Errors
     /// If the network's hosts, or the leaf switches, do not come out even.
     pub fn lay(&self, network: &Network, seed: u64) -> Result<Rails, Invalid> {
-        let &Servers { nics, wiring, spread } = self;
+        let &Servers { nics, wiring, nic_selection } = self;
         let expected = format!("2 to {MOST_NICS}; leave the table `servers` out where each host has one");
         Invalid::unless((2..=MOST_NICS).contains(&nics), "nics", expected, nics)?;
         let hosts = network.hosts();
@@ -86,7 +86,7 @@ impl Servers {
         for (at, &host) in (0..).zip(&order) {
             place[host as usize] = at;
         }
-        Ok(Rails { nics, spread, seed, order, place: place.into() })
+        Ok(Rails { nics, nic_selection, seed, order, place: place.into() })
     }
 }
 
@@ -116,7 +116,7 @@ fn by_rails(network: &Network, nics: u32) -> Result<Box<[HostId]>, Invalid> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rails {
     nics: u32,
-    spread: Spread,
+    nic_selection: NicSelection,
     seed: u64,
     /// Hosts of the network, server by server.
     order: Box<[HostId]>,
@@ -136,8 +136,8 @@ impl Rails {
     }
 
     /// How messages are spread.
-    pub fn spread(&self) -> Spread {
-        self.spread
+    pub fn nic_selection(&self) -> NicSelection {
+        self.nic_selection
     }
 
     /// The host of the network that is NIC `rail` of a server.
@@ -151,7 +151,7 @@ impl Rails {
         (place / self.nics, place % self.nics)
     }
 
-    /// The rail of a message by [`Spread::Hash`]; `number` is that of the message at its sender.
+    /// The rail of a message by [`NicSelection::Hash`]; `number` is that of the message at its sender.
     #[expect(clippy::cast_possible_truncation, reason = "below `nics`")]
     pub fn hashed(&self, src: u32, dst: u32, number: u32) -> u32 {
         let ends = u64::from(src) << 32 | u64::from(dst);

@@ -966,8 +966,8 @@ impl Decider {
 
 /// What the flow table of a switch may hold.
 fn limits(scheme: &Routing) -> Limits {
-    let entries = scheme.entries.map_or(usize::MAX, |entries| entries as usize);
-    Limits { ageing: scheme.ageing, entries, keeps_path: scheme.conga().is_some() }
+    let entries = scheme.max_flow_entries.map_or(usize::MAX, |entries| entries as usize);
+    Limits { ageing: scheme.flow_timeout, entries, keeps_path: scheme.conga().is_some() }
 }
 
 #[cfg(test)]

@@ -329,7 +329,7 @@ fn schemes_of_the_switches_leave_the_nic_alone() {
 #[test]
 fn a_flow_for_which_there_is_no_room_goes_by_its_hash_and_is_not_decided() {
     let mut switch = Place::switch("letflow");
-    switch.scheme.entries = Some(1);
+    switch.scheme.max_flow_entries = Some(1);
     switch.decider = Decider::of_switch(&switch.scheme, 1, true, false, &mut switch.random);
     switch.route(&header(3, 0), Time(0));
     let other = header(4, 0);
@@ -347,7 +347,7 @@ fn a_flow_for_which_there_is_no_room_takes_no_intermediate_switch() {
     let network = slim_fly.build(&BuildContext { seed: 1, base_dir: Path::new("") }).unwrap();
     let mut switch = Place::switch("valiant");
     switch.scheme.granularity = Granularity::Flow(Default::default());
-    switch.scheme.entries = Some(1);
+    switch.scheme.max_flow_entries = Some(1);
     switch.decider = Decider::of_switch(&switch.scheme, 1, true, false, &mut switch.random);
     let forwarding = Forwarding::build(&switch.scheme, &network, |_| false, 1).unwrap();
     let (here, dst) = (network.edge_switch(0), network.hosts() - 1);

@@ -66,11 +66,11 @@ pub struct Flowcut {
     /// At switches: size on the wire of the frame by which the first switch stops a source or lets it go on.
     pub frame_size: Bytes,
     /// At switches: what a source is told to stop.
-    pub stops: Stops,
+    pub pauses: Stops,
     /// At switches: packets that a stopped flow may still send, so that its path does not run dry while it empties (XOFF with credit).
     pub credit: u32,
     /// With placement `switch`: which switches measure and have the source stopped.
-    pub measures: Measures,
+    pub measured_at: Measures,
 }
 
 /// Which switches of a flow's way measure round-trip times and have its source stopped.
@@ -150,9 +150,9 @@ impl Default for Flowcut {
             timestamps: Timestamps::Exact,
             ack_size: Bytes(20),
             frame_size: Bytes(64),
-            stops: Stops::Flow,
+            pauses: Stops::Flow,
             credit: 0,
-            measures: Measures::First,
+            measured_at: Measures::First,
         }
     }
 }
@@ -161,19 +161,19 @@ impl Flowcut {
     /// Refuses what has no meaning at a place. `entries`: what a switch may remember is bounded.
     pub(crate) fn check_place(&self, placement: Placement, entries: bool) -> Result<(), Invalid> {
         let (default, at_nic) = (Flowcut::default(), placement == Placement::Nic);
-        let measures = placement == Placement::Switch || self.measures == Measures::First;
+        let measures = placement == Placement::Switch || self.measured_at == Measures::First;
         let expected = "\"first\", or placement \"switch\", where others count, too";
-        Invalid::unless(measures, "measures", expected, "\"every\"")?;
+        Invalid::unless(measures, "measured_at", expected, "\"every\"")?;
         if placement != Placement::Nic {
             let bounded = placement == Placement::Ingress && !entries;
-            let expected = "0, or placement \"nic\" or \"ingress\" without `entries`: a switch acknowledges and counts one way of a flow at a time";
+            let expected = "0, or placement \"nic\" or \"ingress\" without `max_flow_entries`: a switch acknowledges and counts one way of a flow at a time";
             Invalid::unless(self.max_ood == 0 || bounded, "max_ood", expected, self.max_ood)?;
         }
         let parts: &[(&'static str, bool)] = match at_nic {
             true => &[
                 ("ack_size", self.ack_size != default.ack_size),
                 ("frame_size", self.frame_size != default.frame_size),
-                ("stops", self.stops != default.stops),
+                ("pauses", self.pauses != default.pauses),
                 ("credit", self.credit != default.credit),
             ],
             false => &[
@@ -412,8 +412,8 @@ impl Runs for Flowcut {
             Invalid::unless(trend > 0.0, "trend_threshold", "a number above 0", trend)
         })?;
         Invalid::unless(self.drain_timeout > Time::ZERO, "drain_timeout", "more than 0", self.drain_timeout)?;
-        let has_credit = self.stops == Stops::Flow || self.credit == 0;
-        let none = "0 with stops = \"class\": a pause of a whole class has no credit";
+        let has_credit = self.pauses == Stops::Flow || self.credit == 0;
+        let none = "0 with pauses = \"class\": a pause of a whole class has no credit";
         Invalid::unless(has_credit, "credit", none, self.credit)?;
         let size = |name: &'static str, size: Bytes| {
             let fits = (1..=u64::from(u16::MAX)).contains(&size.0);

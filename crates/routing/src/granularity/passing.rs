@@ -144,7 +144,7 @@ impl Passing {
         let mut state = self.config.open();
         self.config.continues(&mut state, now, 0);
         let Passed { arrives, pass, arrival: Arrival { back, sent, turned, .. }, .. } = *passed;
-        let measures = self.config.measures == Measures::Every && pass > 1;
+        let measures = self.config.measured_at == Measures::Every && pass > 1;
         let mut entry = Entry {
             hop,
             arrives,
@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn where_every_switch_measures_it_goes_by_the_rest_of_the_way() {
-        let config = Flowcut { measures: Measures::Every, ..Flowcut::default() };
+        let config = Flowcut { measured_at: Measures::Every, ..Flowcut::default() };
         let mut passing = Passing::new(&config, limits(usize::MAX), false);
         let behind = |sent| Receipt { access: None, ..receipt(FLOW, sent) };
         // They come here after 1000, however late they are, and are back 100 after that; then 800.

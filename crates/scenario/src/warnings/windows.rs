@@ -69,7 +69,7 @@ pub(super) fn faster_than_one_path(scenario: &Scenario, network: &Network) -> Op
     let slowest = between.map(|link| link.rate).min()?;
     (!keeps_its_path && slowest < fastest).then(|| {
         format!(
-            "topology: hosts have links of {fastest}, switches of {slowest}, and a flow may take several of these at once: `idle_fct_ps` is what one path allows, so that slowdowns can be \
+            "topology: hosts have links of {fastest}, switches of {slowest}, and a flow may take several of these at once: `ideal_fct_ps` is what one path allows, so that slowdowns can be \
              below 1, down to {:.2}",
             slowest.0 as f64 / fastest.0 as f64
         )

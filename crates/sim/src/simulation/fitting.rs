@@ -9,7 +9,7 @@ use netloom_topology::{Network, NodeId};
 use netloom_transport::{Congestion, Reorder, Shaping, Transport};
 use netloom_units::kind::Kind;
 use netloom_units::{Bytes, Invalid, Rate, narrow};
-use netloom_workload::{Plan, Spread};
+use netloom_workload::{NicSelection, Plan};
 
 use super::SimError;
 use super::lengths::{check_channels, check_lengths};
@@ -106,9 +106,9 @@ impl Fitting {
             let expected = "a reliability with ACKs where servers have several NICs";
             let has_acks = transport.has_acks();
             Invalid::unless(has_acks, "reliability", expected, "\"none\"").map_err(SimError::Transport)?;
-            let has_ends = rails.spread() != Spread::LeastOutstanding || !plan.has_streams();
+            let has_ends = rails.nic_selection() != NicSelection::LeastOutstanding || !plan.has_streams();
             let expected = "another one for frames of open loops, which have no end";
-            Invalid::unless(has_ends, "spread", expected, "\"least-outstanding\"")
+            Invalid::unless(has_ends, "nic_selection", expected, "\"least-outstanding\"")
                 .map_err(SimError::Servers)?;
         }
         if transport.chooses_paths() {

@@ -179,7 +179,7 @@ impl Switch {
             tag: if port.is_some() { 1 } else { ack.tag },
             size: flowcut.frame_size.0 as u16,
             kind,
-            flags: if flowcut.stops == Stops::Class { flags.of_class() } else { flags },
+            flags: if flowcut.pauses == Stops::Class { flags.of_class() } else { flags },
             ..Packet::EMPTY
         };
         self.control_sent += 1;

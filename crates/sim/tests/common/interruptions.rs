@@ -17,14 +17,14 @@ pub fn interruptions() -> impl Strategy<Value = Vec<Fault>> {
             from: Time::from_us(from + u64::from(!is_repaired)),
             until: is_repaired.then(|| Time::from_us(from + lasts)),
             reroute_after,
-            unreachable: if signals && !host { Unreachable::Signal } else { Unreachable::Silence },
+            unreachable: if signals && !host { Unreachable::NotifySource } else { Unreachable::Silence },
             ..Cut::default()
         })
     });
     let loss = (0.0..1.0f64, 0.0001..0.05f64, 0..50u64, prop::option::of(51..200u64));
     let loss = loss.prop_map(|(share, probability, from, until)| {
         Fault::Loss(Loss {
-            share: Some(share),
+            link_fraction: Some(share),
             probability,
             from: Time::from_us(from),
             until: until.map(Time::from_us),

@@ -18,7 +18,7 @@ pub struct WorstCase {
     /// Share of the edge switches that communicate, above 0 and at most 1 (FatPaths, Fig. 9: 0.55).
     pub intensity: f64,
     /// Which of the matchings that are equally long: 0 and others from 2 on draw one by the seed, 1 takes the switches in the order of their numbers.
-    pub draw: u32,
+    pub variant: u32,
     /// Size of the messages.
     pub size: Size,
     /// Messages to the same partner, one after the other.
@@ -27,7 +27,7 @@ pub struct WorstCase {
 
 impl Default for WorstCase {
     fn default() -> Self {
-        WorstCase { intensity: 0.55, draw: 0, size: Bytes(1 << 20).into(), repeat: 1 }
+        WorstCase { intensity: 0.55, variant: 0, size: Bytes(1 << 20).into(), repeat: 1 }
     }
 }
 
@@ -56,7 +56,7 @@ impl WorstCase {
         }
         let mut partners = vec![Vec::new(); count as usize];
         let matching =
-            longest_matching(&network.router_graph(), self.intensity, setting.context.seed, self.draw);
+            longest_matching(&network.router_graph(), self.intensity, setting.context.seed, self.variant);
         if matching.pairs.is_empty() {
             let expected = "hosts at two or more switches, and a share that is at least two of these";
             return Err(WorkloadError::parameter("intensity", expected, self.intensity));
@@ -101,8 +101,8 @@ mod tests {
 
     #[test]
     fn hosts_of_opposite_switches_send_to_each_other_one_by_one() {
-        for draw in 0..4 {
-            let worst = WorstCase { intensity: 1.0, draw, ..WorstCase::default() };
+        for variant in 0..4 {
+            let worst = WorstCase { intensity: 1.0, variant, ..WorstCase::default() };
             let sent = partners(&mut lay(worst, Options::default()).unwrap());
             // Switches 0 and 3, 1 and 2 lie two hops apart.
             let far = |host: u32| (3 - host / 3) * 3 + host % 3;

@@ -62,7 +62,7 @@ impl Converter {
             self.draft.remark(format!("queues of {queue} bytes: they have no limit; this transport is for queues in which nothing is lost"));
         }
         if let Some(every) = self.flags.number::<u64>("-failure_link")?.filter(|&every| every > 0) {
-            self.draft.remark(format!("-failure_link {every}: name the slow links in `faults`, as {{ kind = \"degrade\", share = 0.01, fraction = 0.1 }}"));
+            self.draft.remark(format!("-failure_link {every}: name the slow links in `faults`, as {{ kind = \"degrade\", link_fraction = 0.01, rate_factor = 0.1 }}"));
         }
         if let Some(seed) = self.flags.number::<u64>("-seed")? {
             self.draft.set("seed", seed);
