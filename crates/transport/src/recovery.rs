@@ -504,3 +504,6 @@ impl Recovery {
         1
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -124,8 +124,8 @@ impl State {
                     let stage =
                         stage.get_or_insert_with(|| Stage::new(config, *plateau, window, feedback.now));
                     let rtt = rtt.smoothed().unwrap_or(feedback.rtt);
-                    let next = stage.next(config, window, *prior, acked, rtt, feedback.now, is_limiting);
-                    (next - window) * *packet
+                    let ack = Acked { window, packets: acked, rtt, now: feedback.now, is_limiting };
+                    (stage.next(config, ack, *prior) - window) * *packet
                 });
                 false
             }
@@ -142,6 +142,20 @@ impl State {
     }
 }
 
+/// An ACK in congestion avoidance.
+#[derive(Clone, Copy, Debug)]
+struct Acked {
+    /// The window in packets.
+    window: f64,
+    /// Packets newly acknowledged.
+    packets: f64,
+    /// The smoothed round-trip time.
+    rtt: Time,
+    now: Time,
+    /// Whether the window is what limits the flow.
+    is_limiting: bool,
+}
+
 impl Stage {
     /// The stage that begins now (RFC 9438, sections 4.2 and 4.8).
     fn new(config: &Cubic, plateau: Option<f64>, window: f64, now: Time) -> Self {
@@ -150,32 +164,23 @@ impl Stage {
         Stage { began: now, last: now, w_max, k, w_est: window }
     }
 
-    /// The window after `acked` more packets (RFC 9438, sections 4.3 to 4.5).
-    #[expect(clippy::too_many_arguments, reason = "the variables of the RFC")]
-    fn next(
-        &mut self,
-        config: &Cubic,
-        window: f64,
-        prior: f64,
-        acked: f64,
-        rtt: Time,
-        now: Time,
-        is_limiting: bool,
-    ) -> f64 {
+    /// The window after an ACK, where it was `prior` before the last cut (RFC 9438, sections 4.3 to 4.5).
+    fn next(&mut self, config: &Cubic, ack: Acked, prior: f64) -> f64 {
+        let Acked { window, packets, rtt, now, is_limiting } = ack;
         let since = now - std::mem::replace(&mut self.last, now);
         if !is_limiting {
             self.began += since;
             return window;
         }
         let alpha = 3.0 * (1.0 - config.beta) / (1.0 + config.beta);
-        self.w_est += if self.w_est < prior { alpha } else { 1.0 } * acked / window.max(1.0);
+        self.w_est += if self.w_est < prior { alpha } else { 1.0 } * packets / window.max(1.0);
         let t = (now - self.began).as_secs_f64();
         let cubic = |t: f64| config.c * (t - self.k).powi(3) + self.w_max;
         if cubic(t) < self.w_est {
             return self.w_est.max(window);
         }
         let target = cubic(t + rtt.as_secs_f64()).clamp(window, 1.5 * window);
-        window + (target - window) / window.max(1.0) * acked
+        window + (target - window) / window.max(1.0) * packets
     }
 }
 
@@ -250,6 +255,22 @@ mod tests {
     use crate::feedback::ack_of;
 
     const PACKET: u64 = 1500;
+
+    /// Ten seconds after the cut the cubic function is at 10 + 0.4 · 10³ packets. The target is 15 packets, and a window of ACKs leads there (RFC 9438, section 4.2).
+    #[test]
+    fn a_round_trip_adds_at_most_half_a_window() {
+        let config = Cubic::default();
+        let after = |now: Time, packets: f64| {
+            let mut stage = Stage { began: Time::ZERO, last: Time::ZERO, w_max: 10.0, k: 0.0, w_est: 1.0 };
+            let ack = Acked { window: 10.0, packets, rtt: Time::from_ms(1), now, is_limiting: true };
+            stage.next(&config, ack, 10.0)
+        };
+        assert_eq!(after(Time::from_ms(10_000), 10.0), 15.0);
+        assert_eq!(after(Time::from_ms(10_000), 1.0), 10.5);
+        // Within the bound it is the cubic function a round trip later.
+        let target = 10.0 + 0.4 * 1.001f64.powi(3);
+        assert!((after(Time::from_ms(1_000), 10.0) - target).abs() < 1e-9);
+    }
 
     /// Acknowledges a packet of a flow that keeps its window full.
     fn ack(state: &State, now: Time, rtt: Time) -> Feedback {
