@@ -510,3 +510,6 @@ impl Sender {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

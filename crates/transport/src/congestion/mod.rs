@@ -254,3 +254,6 @@ mod aimd;
 list! {
     "aimd" => Aimd(aimd::Aimd),
 }
+
+#[cfg(test)]
+mod tests;
