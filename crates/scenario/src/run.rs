@@ -12,7 +12,6 @@ use netloom_record::{
 };
 use netloom_sim::{ChannelEnds, Cut, Fault, RunProgress, SimConfig, SimError, Simulation};
 use netloom_topology::{BuildContext, Network, NetworkError, NodeId};
-use netloom_transport::Congestion;
 use netloom_units::memory::{self, TooLarge};
 use netloom_units::{Invalid, Time, narrow};
 use netloom_workload::{Plan, PlanContext, WorkloadError};
@@ -250,7 +249,7 @@ fn listens_in_vain(scenario: &Scenario) -> Option<(&'static str, &'static str, &
         None
     } else if scenario.routing.selector.uncongested().is_some() {
         Some(("routing", "selector", scenario.routing.selector_name()))
-    } else if matches!(scenario.transport.congestion, Congestion::Qcn(_)) {
+    } else if scenario.transport.congestion.facts().reaction_point.is_some() {
         Some(("transport", "congestion", "a rate limiter"))
     } else {
         None

@@ -12,8 +12,10 @@ use netloom_routing::selector::estimator::Estimator;
 use netloom_routing::{Granularity, Placement, Selector};
 use netloom_sim::Fault;
 use netloom_topology::{Network, NodeId};
-use netloom_transport::shaping::paced::Paced;
-use netloom_transport::{Congestion, Reliability, Shaping};
+use netloom_transport::Transport;
+use netloom_transport::congestion::{Marks, Signal, SlowedBy};
+use netloom_transport::reliability::Takes;
+use netloom_transport::shaping::Spacing;
 use netloom_units::kind::Kind;
 use netloom_units::{Bytes, Rate, Time};
 use netloom_workload::{Overlap, Pattern, Plan};
@@ -24,7 +26,7 @@ use crate::scenario::Scenario;
 pub(crate) fn before(scenario: &Scenario, network: &Network, plan: &Plan) -> Vec<String> {
     let farthest = Farthest::of(scenario, network);
     let mut found = Vec::new();
-    found.extend(dctcp_without_ecn(scenario));
+    found.extend(expected_marks(scenario));
     found.extend(conweave_without_ecn(scenario));
     found.extend(trimmed_without_trimming(scenario));
     found.extend(scattered_go_back_n(scenario, network));
@@ -32,7 +34,7 @@ pub(crate) fn before(scenario: &Scenario, network: &Network, plan: &Plan) -> Vec
     found.extend(unslowed_go_back_n(scenario));
     found.extend(early_timeouts(scenario, network, &farthest));
     found.extend(windows::below_the_product(scenario, &farthest));
-    found.extend(windows::swift_below_idle(scenario, &farthest));
+    found.extend(windows::target_below_idle(scenario, &farthest));
     found.extend(windows::plb_below_idle(scenario, &farthest));
     found.extend(windows::faster_than_one_path(scenario, network));
     found.extend(small_pause_buffers(scenario, &farthest));
@@ -92,12 +94,12 @@ fn unread(scenario: &Scenario, network: &Network) -> Vec<String> {
         "transport.ack_delay",
         "every packet is acknowledged at once (`ack_every = 1`)",
     );
-    if let Reliability::SelectiveRepeat(selective) = &transport.reliability {
+    if let Some(detection) = transport.reliability.facts().loss_detection {
         let may_lose = fabric.is_lossy() || !scenario.faults.is_empty();
-        note(!selective.sack, may_lose, "transport.reliability.sack", "nothing is lost");
+        note(!detection.sack, may_lose, "transport.reliability.sack", "nothing is lost");
     }
-    if let Shaping::Paced(Paced { rate: Some(rate) }) = &transport.shaping {
-        let is_slower = (0..network.hosts()).any(|host| *rate < network.host_rate(host));
+    if let Spacing::Rate(rate) = transport.shaping.facts().spacing {
+        let is_slower = (0..network.hosts()).any(|host| rate < network.host_rate(host));
         note(true, is_slower, "transport.shaping.rate", "no host's link is faster");
     }
     if let Queue::Trimming(trimming) = &fabric.queue {
@@ -118,11 +120,10 @@ fn unread(scenario: &Scenario, network: &Network) -> Vec<String> {
 
 /// A rate that no host's link allows is no ceiling.
 fn high_ceiling(scenario: &Scenario, network: &Network) -> Option<String> {
-    let Congestion::Dcqcn(dcqcn) = &scenario.transport.congestion else { return None };
-    let most = dcqcn.max_rate?;
+    let (field, most) = scenario.transport.congestion.facts().max_rate?;
     let line = (0..network.hosts()).map(|host| network.host_rate(host)).max()?;
     (most >= line).then(|| {
-        format!("transport.congestion.max_rate: changes nothing, as {most} is no less than the hosts' links, {line}")
+        format!("transport.congestion.{field}: changes nothing, as {most} is no less than the hosts' links, {line}")
     })
 }
 
@@ -136,14 +137,21 @@ fn conweave_without_ecn(scenario: &Scenario) -> Option<String> {
 
 /// Without trimming nothing but timeouts tells the sender of a loss.
 fn trimmed_without_trimming(scenario: &Scenario) -> Option<String> {
-    let is_blind = matches!(scenario.transport.reliability, Reliability::Trimmed(_))
+    let is_blind = scenario.transport.reliability.facts().relies_on_trimming
         && scenario.fabric.is_lossy()
         && !scenario.fabric.queue.trims();
     is_blind.then(|| {
-        "transport.reliability: \"trimmed\" hears of losses by trimmed packets, and no switch trims, so that only timeouts find them; set \
-         `fabric.queue = \"trimming\"`"
-            .to_owned()
+        format!(
+            "transport.reliability: \"{}\" hears of losses by trimmed packets, and no switch trims, so that only timeouts find them; set \
+             `fabric.queue = \"trimming\"`",
+            scenario.transport.reliability.name()
+        )
     })
+}
+
+/// Whether receivers take packets in order only.
+fn takes_in_order(transport: &Transport) -> bool {
+    matches!(transport.reliability.facts().takes, Takes::InOrder { .. })
 }
 
 /// Go-back-N takes nothing that does not come in order, and packets that take several ways at once do not.
@@ -151,23 +159,27 @@ fn scattered_go_back_n(scenario: &Scenario, network: &Network) -> Option<String>
     let transport = &scenario.transport;
     let is_hurt = scenario.routing.scatters()
         && network.switches() > 1
-        && matches!(transport.reliability, Reliability::GoBackN(_))
+        && takes_in_order(transport)
         && !transport.options.reorder.holds();
     is_hurt.then(|| {
         format!(
-            "transport.reliability: \"go-back-n\" discards packets that come before others of their flow, and routing.granularity \"{}\" sends a \
+            "transport.reliability: \"{}\" discards packets that come before others of their flow, and routing.granularity \"{}\" sends a \
              flow's packets over several ways at once; set `transport.reorder = \"buffer\"` (the preset \"left\"), or another reliability",
+            transport.reliability.name(),
             scenario.routing.granularity_name()
         )
     })
 }
 
-/// DCTCP's only signal of congestion, besides losses, is the mark.
-fn dctcp_without_ecn(scenario: &Scenario) -> Option<String> {
-    let is_deaf = matches!(scenario.transport.congestion, Congestion::Dctcp(_))
-        && scenario.fabric.options.ecn.is_none();
-    is_deaf.then(|| {
-        "transport.congestion: DCTCP reacts to ECN marks, and no switch marks; set `fabric.ecn`".to_owned()
+/// Marks are the only signal of congestion, besides losses, of some congestion controls.
+fn expected_marks(scenario: &Scenario) -> Option<String> {
+    let facts = scenario.transport.congestion.facts();
+    let lacks_marks = facts.marks == Marks::Expected && scenario.fabric.options.ecn.is_none();
+    lacks_marks.then(|| {
+        format!(
+            "transport.congestion: {} reacts to ECN marks, and no switch marks; set `fabric.ecn`",
+            facts.title
+        )
     })
 }
 
@@ -199,19 +211,20 @@ fn unslowed_go_back_n(scenario: &Scenario) -> Option<String> {
     let Scenario { fabric, transport, .. } = scenario;
     let thresholds = usize::from(fabric.options.ecn.is_some()) + fabric.options.ecn_by_rate.len();
     let never_marks = unreachable_thresholds(scenario).0.len() == thresholds;
-    let slows_down = match &transport.congestion {
-        Congestion::None(_) | Congestion::FixedWindow(_) => false,
-        Congestion::Dcqcn(_) => !never_marks,
-        _ => true,
+    let slowed_by = transport.congestion.facts().slowed_by;
+    let slows_down = match slowed_by {
+        SlowedBy::Nothing => false,
+        SlowedBy::Marks => !never_marks,
+        SlowedBy::MoreThanMarks => true,
     };
-    let is_stuck =
-        fabric.queue.trims() && matches!(transport.reliability, Reliability::GoBackN(_)) && !slows_down;
+    let is_stuck = fabric.queue.trims() && takes_in_order(transport) && !slows_down;
     is_stuck.then(|| {
         format!(
-            "transport.reliability: \"go-back-n\" sends every trimmed packet again with all that follow, and \"{}\" slows no flow down for that{}, so \
+            "transport.reliability: \"{}\" sends every trimmed packet again with all that follow, and \"{}\" slows no flow down for that{}, so \
              that flows may make no progress; set `transport.reliability = \"trimmed\"`, or `fabric.queue = \"tail-drop\"`",
+            transport.reliability.name(),
             transport.congestion.name(),
-            if matches!(transport.congestion, Congestion::Dcqcn(_)) { " without marks" } else { "" }
+            if slowed_by == SlowedBy::Marks { " without marks" } else { "" }
         )
     })
 }
@@ -383,21 +396,20 @@ fn no_reaction(scenario: &Scenario, summary: &Summary) -> Option<String> {
         return None;
     }
     let packets = &summary.packets;
-    if matches!(scenario.transport.congestion, Congestion::Dctcp(_))
-        && scenario.fabric.options.ecn.is_some()
-        && packets.ecn_marks == 0
-        && packets.retransmissions == 0
-    {
-        return Some("transport.congestion: DCTCP never acted: no packet was marked or lost".to_owned());
-    }
-    if matches!(scenario.transport.congestion, Congestion::Qcn(_)) && packets.cnms == 0 {
-        return Some(
-            "transport.congestion: the rate limiter never acted: no congestion notification arrived"
-                .to_owned(),
-        );
-    }
-    if matches!(scenario.transport.congestion, Congestion::Dcqcn(_)) && packets.cnps == 0 {
-        return Some("transport.congestion: DCQCN never acted: no packet was marked".to_owned());
+    let facts = scenario.transport.congestion.facts();
+    let missing = match facts.acts_on {
+        // That no switch marks is said before the run.
+        Some(Signal::MarksOrLosses) => {
+            let may_mark = scenario.fabric.options.ecn.is_some();
+            (may_mark && packets.ecn_marks == 0 && packets.retransmissions == 0)
+                .then_some("no packet was marked or lost")
+        }
+        Some(Signal::Cnms) => (packets.cnms == 0).then_some("no congestion notification arrived"),
+        Some(Signal::Cnps) => (packets.cnps == 0).then_some("no packet was marked"),
+        None => None,
+    };
+    if let Some(missing) = missing {
+        return Some(format!("transport.congestion: {} never acted: {missing}", facts.title));
     }
     if summary.totals.weaving.is_some_and(|weaving| weaving.late_replies == 0) {
         return Some("routing.granularity: conweave never acted: every reply came in time".to_owned());

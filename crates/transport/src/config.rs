@@ -1,57 +1,16 @@
 //! The transport as the user writes it.
 
 use netloom_units::kind::Kind;
-use netloom_units::{Bytes, Invalid, Time, kinds};
+use netloom_units::{Bytes, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::congestion::{
-    cubic, dcqcn, dctcp, fixed_window, hpcc, mp_rdma, newreno, none, pulls, qcn, swift, timely,
-};
+use crate::congestion::{Congestion, Limit};
 use crate::nic::NicQueue;
-use crate::reliability::go_back_n::GoBackN;
-use crate::reliability::{bitmap, go_back_n, none as no_reliability, selective_repeat, trimmed};
+use crate::reliability::{Reliability, Takes};
 use crate::reorder::Reorder;
 use crate::sender::PathFacts;
-use crate::shaping::{hf2t, none as no_shaping, paced};
-
-kinds! {
-    /// How losses and reordering are dealt with.
-    pub enum Reliability: "reliability" {
-        "selective-repeat" => SelectiveRepeat(selective_repeat::SelectiveRepeat),
-        "go-back-n" => GoBackN(go_back_n::GoBackN),
-        "trimmed" => Trimmed(trimmed::Trimmed),
-        "bitmap" => Bitmap(bitmap::Bitmap),
-        "none" => None(no_reliability::None),
-    }
-}
-
-kinds! {
-    /// How much a flow may have in flight, or how fast it may send.
-    pub enum Congestion: "congestion" {
-        "fixed-window" => FixedWindow(fixed_window::FixedWindow),
-        "newreno" => NewReno(newreno::NewReno),
-        "cubic" => Cubic(cubic::Cubic),
-        "dctcp" => Dctcp(dctcp::Dctcp),
-        "none" => None(none::None),
-        "qcn" => Qcn(qcn::Qcn),
-        "dcqcn" => Dcqcn(dcqcn::Dcqcn),
-        "hpcc" => Hpcc(hpcc::Hpcc),
-        "timely" => Timely(timely::Timely),
-        "swift" => Swift(swift::Swift),
-        "pulls" => Pulls(pulls::Pulls),
-        "mp-rdma" => MpRdma(mp_rdma::MpRdma),
-    }
-}
-
-kinds! {
-    /// How packets that may leave are spread over time.
-    pub enum Shaping: "shaping" {
-        "none" => None(no_shaping::None),
-        "paced" => Paced(paced::Paced),
-        "hf2t" => Hf2t(hf2t::Hf2t),
-    }
-}
+use crate::shaping::{Shaping, Spacing};
 
 /// A host's transport: reliability × congestion control × shaping, and the sizes of what goes on the wire.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -131,18 +90,6 @@ impl Default for TransportOptions {
     }
 }
 
-impl Default for Transport {
-    /// The Flowcut evaluation's transport: an ideal reorder buffer and a fixed window of 1.2 bandwidth-delay products.
-    fn default() -> Self {
-        Transport {
-            options: TransportOptions::default(),
-            reliability: Reliability::SelectiveRepeat(Default::default()),
-            congestion: Congestion::FixedWindow(Default::default()),
-            shaping: Shaping::None(Default::default()),
-        }
-    }
-}
-
 impl Transport {
     /// Size of a full data packet on the wire.
     pub fn packet_size(&self) -> Bytes {
@@ -158,61 +105,46 @@ impl Transport {
     /// Whether receivers acknowledge what they get.
     #[inline]
     pub fn has_acks(&self) -> bool {
-        !matches!(self.reliability, Reliability::None(_))
+        self.reliability.facts().has_acks
     }
 
     /// Whether receivers ask for packets.
     #[inline]
     pub fn pulls(&self) -> bool {
-        matches!(self.congestion, Congestion::Pulls(_))
+        self.congestion.facts().pulls.is_some()
     }
 
     /// Whether the windows of a flow's subflows grow together.
     pub fn is_coupled(&self) -> bool {
-        match &self.congestion {
-            Congestion::NewReno(newreno) => newreno.coupled,
-            Congestion::Dctcp(dctcp) => dctcp.coupled,
-            _ => false,
-        }
+        self.congestion.facts().coupled
     }
 
     /// Whether the sender says along which path, by its entropy value, a packet goes.
     #[inline]
     pub fn chooses_paths(&self) -> bool {
-        matches!(self.congestion, Congestion::MpRdma(_))
+        self.congestion.chooses_paths()
     }
 
     /// Whether a receiver may refuse packets that have come, so that a sender must look for losses where the fabric has none.
     pub fn refuses(&self) -> bool {
-        matches!(self.reliability, Reliability::GoBackN(_) | Reliability::Bitmap(_))
+        self.reliability.facts().takes != Takes::Any
     }
 
     /// Whether packets that are sent again go before others in switches that trim.
     pub fn hurries(&self) -> bool {
-        matches!(&self.reliability, Reliability::Trimmed(trimmed) if trimmed.priority)
-    }
-
-    /// Whether the fabric must lose nothing, because nobody would ever know.
-    pub fn needs_lossless(&self) -> bool {
-        matches!(self.reliability, Reliability::None(_))
+        self.reliability.facts().urgent_repeats
     }
 
     /// Least time between two notifications of a flow that its receiver sends when packets are marked; `None`: it sends none.
     #[inline]
     pub(crate) fn cnp_interval(&self) -> Option<Time> {
-        match &self.congestion {
-            Congestion::Dcqcn(config) => {
-                Some(config.cnp_interval()).filter(|&interval| interval > Time::ZERO)
-            }
-            _ => None,
-        }
+        self.congestion.facts().cnp_interval.filter(|&interval| interval > Time::ZERO)
     }
 
     /// Whether an ACK, or a NACK, notifies of congestion by itself.
     pub(crate) fn echoes(&self, is_marked: bool, is_nack: bool) -> bool {
-        let Congestion::Dcqcn(config) = &self.congestion else { return false };
-        let counts = matches!(&self.reliability, Reliability::GoBackN(GoBackN { nack_congestion: true, .. }));
-        config.cnp_interval() == Time::ZERO && (is_marked || is_nack && counts)
+        (is_marked || is_nack && self.reliability.facts().nack_congestion)
+            && self.congestion.facts().cnp_interval == Some(Time::ZERO)
     }
 
     /// Refuses values without meaning, and parts that do not fit together.
@@ -221,44 +153,15 @@ impl Transport {
     /// Names the field to change.
     pub fn check(&self) -> Result<(), Invalid> {
         self.options.check()?;
-        match &self.reliability {
-            Reliability::SelectiveRepeat(config) => config.check(),
-            Reliability::Bitmap(config) => config.check(),
-            Reliability::Trimmed(config) => config.check(),
-            Reliability::GoBackN(config) => config.check(),
-            Reliability::None(_) => Ok(()),
-        }
-        .map_err(|error| error.within("reliability"))?;
-        match &self.congestion {
-            Congestion::FixedWindow(window) => window.check(),
-            Congestion::NewReno(newreno) => newreno.check(),
-            Congestion::Cubic(cubic) => cubic.check(),
-            Congestion::Dctcp(dctcp) => dctcp.check(),
-            Congestion::None(_) => Ok(()),
-            Congestion::Qcn(qcn) => qcn.check(),
-            Congestion::Dcqcn(dcqcn) => dcqcn.check(),
-            Congestion::Hpcc(hpcc) => hpcc.check(),
-            Congestion::Timely(timely) => timely.check(),
-            Congestion::Swift(swift) => swift.check(),
-            Congestion::Pulls(pulls) => pulls.check(),
-            Congestion::MpRdma(mp_rdma) => mp_rdma.check(),
-        }
-        .map_err(|error| error.within("congestion"))?;
-        match &self.shaping {
-            Shaping::Hf2t(hf2t) => hf2t.check(),
-            Shaping::Paced(paced) => paced.check(),
-            Shaping::None(_) => Ok(()),
-        }
-        .map_err(|error| error.within("shaping"))?;
+        self.reliability.check().map_err(|error| error.within("reliability"))?;
+        self.congestion.check().map_err(|error| error.within("congestion"))?;
+        self.shaping.check().map_err(|error| error.within("shaping"))?;
         self.check_parts()
     }
 
     /// What congestion control has switches write on data packets and receivers on ACKs, if it does: bytes on the wire.
     pub fn telemetry(&self) -> Option<Bytes> {
-        match &self.congestion {
-            Congestion::Hpcc(hpcc) => Some(hpcc.telemetry),
-            _ => None,
-        }
+        self.congestion.facts().telemetry
     }
 
     /// The same with the sizes that packets really have: telemetry is a part of headers and ACKs.
@@ -273,6 +176,7 @@ impl Transport {
     /// Refuses parts that do not fit together.
     fn check_parts(&self) -> Result<(), Invalid> {
         let name = self.congestion.name();
+        let (facts, reliability) = (self.congestion.facts(), self.reliability.facts());
         if let Some(telemetry) = self.telemetry() {
             let largest = self.packet_size().max(self.options.ack_size).0;
             let limit = u64::from(u16::MAX) - largest;
@@ -280,25 +184,22 @@ impl Transport {
             Invalid::unless(telemetry.0 <= limit, "congestion.telemetry", expected, telemetry)?;
         }
         if self.options.subflows > 1 {
-            let selective =
-                matches!(self.reliability, Reliability::SelectiveRepeat(_) | Reliability::Trimmed(_));
-            let expected =
-                "\"selective-repeat\" or \"trimmed\" with subflows, whose packets overtake each other";
+            let takes_any = |kind: &Reliability| kind.facts().has_acks && kind.facts().takes == Takes::Any;
+            let selective = takes_any(&self.reliability);
+            let able = names(Reliability::every().iter().filter(|kind| takes_any(kind)));
+            let expected = format!("{able} with subflows, whose packets overtake each other");
             Invalid::unless(selective, "reliability", expected, format!("\"{}\"", self.reliability.name()))?;
             // PULLs, CNPs and entropy values are those of the flow as a whole.
-            let each = !matches!(
-                self.congestion,
-                Congestion::Pulls(_) | Congestion::Dcqcn(_) | Congestion::MpRdma(_)
-            );
+            let each = facts.pulls.is_none() && facts.cnp_interval.is_none() && !self.chooses_paths();
             let expected = "a congestion that goes by ACKs with subflows";
             Invalid::unless(each, "congestion", expected, format!("\"{name}\""))?;
         }
-        if let Reliability::GoBackN(GoBackN { nack_congestion: true, .. }) = &self.reliability {
+        if reliability.nack_congestion {
             let expected = format!("false with \"{name}\", which knows no notifications of congestion");
-            let notifies = matches!(self.congestion, Congestion::Dcqcn(_));
-            Invalid::unless(notifies, "reliability.nack_congestion", expected, true)?;
+            let heeds = facts.cnp_interval.is_some();
+            Invalid::unless(heeds, "reliability.nack_congestion", expected, true)?;
         }
-        let is_unlimited = matches!(self.congestion, Congestion::None(_) | Congestion::Qcn(_));
+        let is_unlimited = matches!(facts.limit, Limit::None | Limit::DestinationRate);
         if self.options.nic_queue.exists() && (is_unlimited || !self.has_acks()) {
             let (expected, found) = match is_unlimited {
                 true => ("\"none\" with a congestion that limits nothing before the NIC", name),
@@ -317,42 +218,33 @@ impl Transport {
             let expected = "false with reliability \"none\", which has no ACKs";
             Invalid::unless(self.has_acks(), "handshake", expected, true)?;
         }
-        if !self.has_acks() {
-            if let Congestion::Dcqcn(config) = &self.congestion
-                && let Some(bdp) = config.window_bdp
-            {
-                let expected = "no window with reliability \"none\", which has no ACKs";
-                return Err(Invalid::new("congestion.window_bdp", expected, bdp));
-            }
-            if let Congestion::Dcqcn(config) = &self.congestion {
-                let expected = "more than 0 with reliability \"none\", which has no ACKs to echo marks";
-                let interval = config.cnp_interval();
-                Invalid::unless(interval > Time::ZERO, "congestion.cnp_interval", expected, interval)?;
-            }
-            let expected = "\"none\", \"qcn\" or \"dcqcn\" with reliability \"none\", which has no ACKs";
-            let needs_acks = self.is_windowed()
-                || self.chooses_paths()
-                || matches!(self.congestion, Congestion::Timely(_) | Congestion::Hpcc(_));
-            Invalid::unless(!needs_acks, "congestion", expected, format!("\"{name}\""))?;
+        if !reliability.has_acks {
+            self.congestion.check_without_acks().map_err(|error| error.within("congestion"))?;
+            let able = names(Congestion::every().iter().filter(|kind| !kind.facts().needs_acks));
+            let expected = format!("{able} with reliability \"none\", which has no ACKs");
+            Invalid::unless(!facts.needs_acks, "congestion", expected, format!("\"{name}\""))?;
         }
         if self.chooses_paths() {
             let expected = format!("1 with \"{name}\", whose ACKs each let packets out");
             Invalid::unless(self.options.ack_every == 1, "ack_every", expected, self.options.ack_every)?;
             // Many paths reorder, and go-back-N takes nothing that does not come in order.
-            let reorders = !matches!(self.reliability, Reliability::GoBackN(_));
-            let expected = format!("\"bitmap\", \"selective-repeat\" or \"trimmed\" with \"{name}\"");
+            let is_in_order = |kind: &Reliability| matches!(kind.facts().takes, Takes::InOrder { .. });
+            let reorders = !is_in_order(&self.reliability);
+            let mut able = Reliability::every();
+            able.retain(|kind| kind.facts().has_acks && !is_in_order(kind));
+            let expected = format!("{} with \"{name}\"", names(able.iter()));
             Invalid::unless(reorders, "reliability", expected, format!("\"{}\"", self.reliability.name()))?;
         }
-        if let Shaping::Paced(paced::Paced { rate: Some(_) }) = &self.shaping {
-            let sets_rates = matches!(
-                self.congestion,
-                Congestion::Dcqcn(_) | Congestion::Hpcc(_) | Congestion::Timely(_) | Congestion::Qcn(_)
-            );
+        let spacing = self.shaping.facts().spacing;
+        if let Spacing::Rate(_) = spacing {
+            let sets_rates = matches!(facts.limit, Limit::Rate | Limit::DestinationRate);
             let expected = "none with a congestion that sets rates itself";
             Invalid::unless(!sets_rates, "shaping.rate", expected, format!("a rate with \"{name}\""))?;
-        } else if matches!(self.shaping, Shaping::Paced(_)) && !self.is_windowed() {
-            let expected = "a congestion with a window to spread: \"fixed-window\", \"newreno\", \"cubic\", \"dctcp\" or \"swift\"";
-            return Err(Invalid::new("shaping", expected, format!("\"paced\" with \"{name}\"")));
+        } else if spacing == Spacing::RoundTrip && facts.limit != Limit::Window {
+            let able = names(Congestion::every().iter().filter(|kind| kind.facts().limit == Limit::Window));
+            let expected = format!("a congestion with a window to spread: {able}");
+            let found = format!("\"{}\" with \"{name}\"", self.shaping.name());
+            return Err(Invalid::new("shaping", expected, found));
         }
         Ok(())
     }
@@ -366,35 +258,16 @@ impl Transport {
 
     /// Whether what a flow may have under way grows while all goes well.
     pub fn grows(&self) -> bool {
-        match &self.congestion {
-            Congestion::NewReno(_) | Congestion::Cubic(_) | Congestion::Dctcp(_) => true,
-            Congestion::Swift(_) | Congestion::MpRdma(_) => true,
-            Congestion::Pulls(pulls) => pulls.adaptive.is_some(),
-            Congestion::FixedWindow(_)
-            | Congestion::None(_)
-            | Congestion::Qcn(_)
-            | Congestion::Dcqcn(_)
-            | Congestion::Hpcc(_)
-            | Congestion::Timely(_) => false,
-        }
+        self.congestion.facts().grows
     }
+}
 
-    /// Whether a window is what limits a flow.
-    fn is_windowed(&self) -> bool {
-        match &self.congestion {
-            Congestion::FixedWindow(_)
-            | Congestion::NewReno(_)
-            | Congestion::Cubic(_)
-            | Congestion::Dctcp(_)
-            | Congestion::Swift(_) => true,
-            Congestion::None(_)
-            | Congestion::Qcn(_)
-            | Congestion::Dcqcn(_)
-            | Congestion::Hpcc(_)
-            | Congestion::Timely(_)
-            | Congestion::Pulls(_)
-            | Congestion::MpRdma(_) => false,
-        }
+/// The names of kinds as a list: `"a", "b" or "c"`.
+fn names<'a, K: Kind + 'a>(kinds: impl Iterator<Item = &'a K>) -> String {
+    let names: Vec<String> = kinds.map(|kind| format!("\"{}\"", kind.name())).collect();
+    match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => names.concat(),
     }
 }
 
@@ -435,87 +308,4 @@ impl TransportOptions {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_does_not_go_with_subflows_names_its_field() {
-        type Change = fn(&mut Transport);
-        let with = |change: Change| {
-            let mut transport = Transport::default();
-            transport.options.subflows = 4;
-            change(&mut transport);
-            transport.check().map_err(|error| error.to_string())
-        };
-        assert_eq!(with(|_| {}), Ok(()));
-        let refused: [(Change, &str); 7] = [
-            (|transport| transport.options.subflows = 0, "subflows: expected 1 to 64, found 0"),
-            (|transport| transport.options.subflows = 65, "subflows: expected 1 to 64, found 65"),
-            (|transport| transport.options.handshake = true, "handshake: expected false with subflows"),
-            (|transport| transport.options.ack_every = 2, "ack_every: expected 1, as each subflow"),
-            (
-                |transport| transport.reliability = Reliability::GoBackN(Default::default()),
-                "reliability: expected \"selective-repeat\" or \"trimmed\" with subflows",
-            ),
-            (
-                |transport| transport.congestion = Congestion::Pulls(Default::default()),
-                "congestion: expected a congestion that goes by ACKs with subflows",
-            ),
-            (
-                |transport| transport.congestion = Congestion::Dcqcn(Default::default()),
-                "congestion: expected a congestion that goes by ACKs with subflows",
-            ),
-        ];
-        for (change, expected) in refused {
-            let error = with(change).unwrap_err();
-            assert!(error.starts_with(expected), "{error}");
-        }
-    }
-
-    fn preset(name: &str) -> Transport {
-        crate::preset::find(name).unwrap().transport()
-    }
-
-    #[test]
-    fn what_needs_acks_is_refused_without_them() {
-        let check = |congestion, paced| {
-            let shaping = match paced {
-                true => Shaping::Paced(Default::default()),
-                false => Shaping::None(Default::default()),
-            };
-            let reliability = Reliability::None(Default::default());
-            Transport { reliability, congestion, shaping, ..Transport::default() }.check()
-        };
-        for congestion in [
-            Congestion::FixedWindow(Default::default()),
-            Congestion::NewReno(Default::default()),
-            Congestion::Cubic(Default::default()),
-            Congestion::Dctcp(Default::default()),
-            Congestion::Hpcc(Default::default()),
-            Congestion::Timely(Default::default()),
-            Congestion::Swift(Default::default()),
-        ] {
-            let name = congestion.name();
-            let error = check(congestion, false).unwrap_err().to_string();
-            assert!(error.starts_with("congestion: expected \"none\", \"qcn\" or \"dcqcn\""), "{error}");
-            assert!(error.ends_with(&format!("found \"{name}\"")), "{error}");
-        }
-        for congestion in [
-            Congestion::None(Default::default()),
-            Congestion::Qcn(Default::default()),
-            Congestion::Dcqcn(Default::default()),
-        ] {
-            assert_eq!(check(congestion.clone(), false), Ok(()));
-            assert_eq!(check(congestion, true).unwrap_err().field, "shaping");
-        }
-        let many_paths = Congestion::MpRdma(Default::default());
-        assert_eq!(check(many_paths.clone(), false).unwrap_err().field, "congestion");
-        let go_back_n = Reliability::GoBackN(Default::default());
-        let transport = Transport { congestion: many_paths, reliability: go_back_n, ..Transport::default() };
-        assert_eq!(transport.check().unwrap_err().field, "reliability");
-        let options = TransportOptions { ack_every: 2, ..TransportOptions::default() };
-        assert_eq!(Transport { options, ..preset("mp-rdma") }.check().unwrap_err().field, "ack_every");
-        let windowed = dcqcn::Dcqcn { window_bdp: Some(1.0), ..Default::default() };
-        assert_eq!(check(Congestion::Dcqcn(windowed), false).unwrap_err().field, "congestion.window_bdp");
-    }
-}
+mod tests;

@@ -1,6 +1,6 @@
 //! What a sender learns, told once to everyone who acts on it: congestion control and whoever chooses the flow's path.
 
-use netloom_units::{Bytes, Time};
+use netloom_units::{Bytes, Rate, Time};
 
 /// An ACK or NACK as it reaches the sender.
 #[derive(Clone, Copy, Debug)]
@@ -114,6 +114,21 @@ impl Feedback {
     pub fn sent(&self) -> Time {
         self.now.saturating_sub(self.rtt)
     }
+}
+
+/// What a link of a packet's path said when the packet left for it (in-band telemetry).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkState {
+    /// Which link.
+    pub channel: u32,
+    /// Bytes that waited for it.
+    pub queued: u64,
+    /// Bytes that it had carried.
+    pub sent: u64,
+    /// When.
+    pub at: Time,
+    /// Its rate.
+    pub rate: Rate,
 }
 
 /// A packet is acknowledged, and nothing else is known: for tests.

@@ -38,13 +38,16 @@ mod seq;
 pub mod shaping;
 mod stream;
 
-pub use config::{Congestion, Reliability, Shaping, Transport, TransportOptions};
+pub use config::{Transport, TransportOptions};
+pub use congestion::Congestion;
 pub use congestion::pulls::{PullWindow, Pulls};
 pub use congestion::qcn::ReactionPoint;
 pub use connection::Connection;
-pub use feedback::{Ack, Cause, Feedback};
+pub use feedback::{Ack, Cause, Feedback, LinkState};
 pub use nic::NicQueue;
 pub use receiver::{Answer, Arrival, Receiver, Reply, Seen};
+pub use reliability::Reliability;
 pub use reorder::Reorder;
 pub use sender::{Outgoing, PathFacts, SendCounts, Sender};
 pub use seq::SeqSet;
+pub use shaping::Shaping;

@@ -2,18 +2,21 @@
 
 use netloom_units::{Bytes, Time};
 
-use crate::config::{Congestion, Reliability, Shaping, Transport, TransportOptions};
+use crate::config::{Transport, TransportOptions};
+use crate::congestion::Congestion;
 use crate::congestion::dcqcn::{Dcqcn, DcqcnPreset};
 use crate::congestion::dctcp::Dctcp;
 use crate::congestion::mp_rdma::MpRdma;
 use crate::congestion::newreno::NewReno;
 use crate::congestion::pulls::Pulls;
 use crate::nic::NicQueue;
+use crate::reliability::Reliability;
 use crate::reliability::go_back_n::GoBackN;
 use crate::reliability::selective_repeat::SelectiveRepeat;
 use crate::reliability::trimmed::Trimmed;
 use crate::reorder::Reorder;
 use crate::reorder::buffer::Buffer;
+use crate::shaping::Shaping;
 
 /// A named transport.
 pub struct Preset {
@@ -34,6 +37,18 @@ impl Preset {
 /// The preset of that name.
 pub fn find(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|preset| preset.name == name)
+}
+
+impl Default for Transport {
+    /// The Flowcut evaluation's transport: an ideal reorder buffer and a fixed window of 1.2 bandwidth-delay products.
+    fn default() -> Self {
+        Transport {
+            options: TransportOptions::default(),
+            reliability: Reliability::SelectiveRepeat(Default::default()),
+            congestion: Congestion::FixedWindow(Default::default()),
+            shaping: Shaping::None(Default::default()),
+        }
+    }
 }
 
 /// 1500-byte packets, three later packets for a fast retransmission, timeouts of at least 200 us: the TCP runs of FatPaths (Besta et al.,

@@ -4,8 +4,8 @@ mod headers;
 
 use netloom_units::Time;
 
-use crate::config::{Reliability, Transport};
-use crate::reliability::go_back_n::GoBackN;
+use crate::config::Transport;
+use crate::reliability::Takes;
 use crate::seq::SeqSet;
 
 /// A data packet as a receiver sees it.
@@ -114,7 +114,7 @@ impl Receiver {
                 return Answer { earlier: None, reply: self.acknowledge(transport, false), notify: false };
             }
             // Where packets take many paths, most come out of order.
-            if !matches!(transport.reliability, Reliability::GoBackN(_) | Reliability::Bitmap(_)) {
+            if transport.reliability.facts().takes == Takes::Any {
                 let reply = match self.received.insert_above(arrival.seq) {
                     Some(is_new) => {
                         self.note_early(arrival.seq);
@@ -151,15 +151,14 @@ impl Receiver {
         if self.received.insert_in_order(arrival.seq) {
             self.seen.delivered += u64::from(arrival.payload);
         } else {
-            if let Reliability::Bitmap(bitmap) = &transport.reliability
-                && bitmap.is_beyond(arrival.seq, expected)
-            {
+            let takes = transport.reliability.facts().takes;
+            if takes.is_beyond(arrival.seq, expected) {
                 self.seen.ooo_packets += 1;
                 return Answer { earlier: None, reply: Reply::Nack(expected), notify };
             }
             let early = self.note_early(arrival.seq);
-            if early && let Reliability::GoBackN(config) = &transport.reliability {
-                let reply = self.refuse(config, arrival.now);
+            if early && let Takes::InOrder { nack_interval } = takes {
+                let reply = self.refuse(nack_interval, arrival.now);
                 let notify = notify || self.notifies_by_nack(transport, arrival.now, reply);
                 return Answer { earlier: None, reply, notify };
             }
@@ -208,18 +207,19 @@ impl Receiver {
 
     /// Something was answered to a packet: whether the sender is also told of congestion because it is a NACK.
     pub fn notifies_by_nack(&mut self, transport: &Transport, now: Time, reply: Reply) -> bool {
-        let Reliability::GoBackN(config) = &transport.reliability else { return false };
-        config.nack_congestion && matches!(reply, Reply::Nack(_)) && self.notifies(transport, now)
+        transport.reliability.facts().nack_congestion
+            && matches!(reply, Reply::Nack(_))
+            && self.notifies(transport, now)
     }
 
     /// Asks for the next packet in order, at most once per interval. That acknowledges everything before.
-    fn refuse(&mut self, config: &GoBackN, now: Time) -> Reply {
+    fn refuse(&mut self, interval: Time, now: Time) -> Reply {
         let expected = self.received.base();
         let (asked, until) = self.asked;
         if asked == expected && now < until {
             return Reply::None;
         }
-        self.asked = (expected, now.saturating_add(config.nack_interval));
+        self.asked = (expected, now.saturating_add(interval));
         self.unacknowledged = 0;
         Reply::Nack(expected)
     }
@@ -291,7 +291,10 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Congestion, TransportOptions};
+    use crate::Reliability;
+    use crate::config::TransportOptions;
+    use crate::congestion::Congestion;
+    use crate::reliability::go_back_n::GoBackN;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 

@@ -14,8 +14,8 @@ use std::collections::VecDeque;
 
 use netloom_units::Time;
 
-use crate::config::{Reliability, Transport};
-use crate::reliability::selective_repeat::SelectiveRepeat;
+use crate::config::Transport;
+use crate::reliability::{GivesUp, LossDetection};
 use crate::rtt::Rtt;
 
 /// Recoveries without a needless retransmission after which the reordering window shrinks again (RFC 8985, section 6.2).
@@ -278,8 +278,8 @@ impl Recovery {
     }
 
     /// How late a packet may be (RFC 8985, section 6.2, step 4).
-    fn lateness(&self, config: &SelectiveRepeat, rtt: &Rtt) -> Time {
-        let is_certain = self.is_recovering() || self.arrived >= config.reorder_threshold;
+    fn lateness(&self, detection: LossDetection, rtt: &Rtt) -> Time {
+        let is_certain = self.is_recovering() || self.arrived >= detection.reorder_threshold;
         let (Some(least), Some(smoothed)) = (rtt.least(), rtt.smoothed()) else { return Time::ZERO };
         match !self.reorders && is_certain {
             true => Time::ZERO,
@@ -288,16 +288,16 @@ impl Recovery {
     }
 
     /// When the oldest departure is too late, if younger ones have arrived.
-    fn too_late_at(&self, config: &SelectiveRepeat, rtt: &Rtt) -> Option<Time> {
+    fn too_late_at(&self, detection: LossDetection, rtt: &Rtt) -> Option<Time> {
         let front = self.departures.front().filter(|front| front.at < self.latest)?;
-        Some(front.at + self.latest_rtt + self.lateness(config, rtt))
+        Some(front.at + self.latest_rtt + self.lateness(detection, rtt))
     }
 
     /// Looks for packets that are lost now.
     #[inline]
-    pub(crate) fn find_losses(&mut self, config: &SelectiveRepeat, rtt: &Rtt, now: Time) -> Option<Losses> {
-        if !config.sack {
-            return self.find_hole(config);
+    pub(crate) fn find_losses(&mut self, detection: LossDetection, rtt: &Rtt, now: Time) -> Option<Losses> {
+        if !detection.sack {
+            return self.find_hole(detection);
         }
         let mut found: Option<Losses> = None;
         if let Some((seq, sent)) = self.repaired.take() {
@@ -306,9 +306,9 @@ impl Recovery {
         while let Some(&Departure { at, seq, .. }) = self.departures.front()
             && at < self.latest
         {
-            let is_lost = match config.rack {
-                true => self.too_late_at(config, rtt).is_some_and(|due| due <= now),
-                false => self.arrived >= config.reorder_threshold,
+            let is_lost = match detection.rack {
+                true => self.too_late_at(detection, rtt).is_some_and(|due| due <= now),
+                false => self.arrived >= detection.reorder_threshold,
             };
             if !is_lost {
                 break;
@@ -325,12 +325,12 @@ impl Recovery {
 
     /// The same where no ACK says which packets have come (RFC 6582): the first hole is lost, once so many later packets have arrived, or at once while another one before it was
     /// being repaired; but none that has been sent again.
-    fn find_hole(&mut self, config: &SelectiveRepeat) -> Option<Losses> {
+    fn find_hole(&mut self, detection: LossDetection) -> Option<Losses> {
         let &Departure { at, seq, .. } = self.departures.front()?;
         let is_hole =
             seq == self.base && at < self.latest && self.packets.front().is_some_and(|packet| !packet.again);
         let is_recovering = self.is_recovering();
-        if !is_hole || !(is_recovering || self.arrived >= config.reorder_threshold) {
+        if !is_hole || !(is_recovering || self.arrived >= detection.reorder_threshold) {
             return None;
         }
         self.lose_first();
@@ -407,15 +407,16 @@ impl Recovery {
     /// Gives up what is under way: all of it, where only trimming tells of losses what is overdue by itself, with a bitmap
     /// what left two round trips ago or earlier, or with RACK after a timeout only what may be late by now. Returns how many packets that was.
     pub(crate) fn give_up(&mut self, transport: &Transport, rtt: &Rtt, now: Time) -> u32 {
-        let spared = match &transport.reliability {
-            Reliability::SelectiveRepeat(config) if config.rack => {
-                Some(self.latest_rtt + self.lateness(config, rtt))
+        let reliability = transport.reliability.facts();
+        let spared = match reliability.gives_up {
+            GivesUp::All => None,
+            GivesUp::Late => {
+                reliability.loss_detection.map(|detection| self.latest_rtt + self.lateness(detection, rtt))
             }
             // Nothing but its own time says that a packet is lost.
-            Reliability::Trimmed(_) => Some(rtt.timeout(&transport.options, self.backoff.saturating_sub(1))),
+            GivesUp::Overdue => Some(rtt.timeout(&transport.options, self.backoff.saturating_sub(1))),
             // Other paths may be well.
-            Reliability::Bitmap(_) => rtt.smoothed().map(|smoothed| smoothed * 2),
-            _ => None,
+            GivesUp::TwoRoundTrips => rtt.smoothed().map(|smoothed| smoothed * 2),
         };
         let mut given_up = 0;
         while let Some(front) = self.departures.front() {
@@ -466,11 +467,10 @@ impl Recovery {
     pub(crate) fn due(&self, transport: &Transport, rtt: &Rtt, in_flight: u32) -> Option<(Time, Due)> {
         let oldest = self.departures.front()?.at;
         let timeout = (oldest + rtt.timeout(&transport.options, self.backoff), Due::Timeout);
-        let Reliability::SelectiveRepeat(config) = &transport.reliability else { return Some(timeout) };
-        if !config.rack {
+        let Some(detection) = transport.reliability.facts().loss_detection.filter(|found| found.rack) else {
             return Some(timeout);
-        }
-        let late = self.too_late_at(config, rtt).map(|at| (at, Due::Lateness));
+        };
+        let late = self.too_late_at(detection, rtt).map(|at| (at, Due::Lateness));
         let probe =
             rtt.smoothed().filter(|_| self.lost == 0 && self.probed.is_none() && !self.is_recovering());
         let probe = probe.map(|smoothed| {
@@ -504,3 +504,6 @@ impl Recovery {
         1
     }
 }
+
+#[cfg(test)]
+mod tests;

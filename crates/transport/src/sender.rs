@@ -8,16 +8,16 @@ mod trimmed;
 
 use netloom_units::{Bytes, Rate, Time};
 
-use crate::config::{Reliability, Shaping, Transport};
+use crate::config::Transport;
 use crate::congestion::Control;
-use crate::congestion::hpcc::LinkState;
 use crate::content::Content;
-use crate::feedback::{Ack, Cause, Feedback};
+use crate::feedback::{Ack, Cause, Feedback, LinkState};
 use crate::gate::Gate;
 use crate::recovery::{Due, Recovery};
+use crate::reliability::Takes;
 use crate::rtt::Rtt;
 use crate::seq::SeqSet;
-use crate::shaping::paced::Paced;
+use crate::shaping::Spacing;
 use handshake::Opening;
 
 /// What a sender knows of its path before it sends anything.
@@ -112,7 +112,9 @@ impl Sender {
         let (control, gate) = Control::begin(transport, path, now);
         let recovery =
             (path.lossy && transport.has_acks()).then(|| Box::new(Recovery::new(path.reorders, now)));
-        let learns = recovery.is_some() || control.learns() || !matches!(transport.shaping, Shaping::None(_));
+        let shaping = transport.shaping.facts();
+        let is_shaped = shaping.spacing != Spacing::None || shaping.stretching.is_some();
+        let learns = recovery.is_some() || control.learns() || is_shaped;
         Sender {
             content,
             next: 0,
@@ -232,9 +234,10 @@ impl Sender {
             self.gate.space(now, wait);
         }
         let window = self.gate.window();
-        if let Shaping::Paced(Paced { rate: Some(rate) }) = &transport.shaping {
+        let spacing = transport.shaping.facts().spacing;
+        if let Spacing::Rate(rate) = spacing {
             self.gate.space(now, rate.serialize(Bytes(size)));
-        } else if matches!(transport.shaping, Shaping::Paced(_)) || window < transport.packet_size().0 {
+        } else if spacing == Spacing::RoundTrip || window < transport.packet_size().0 {
             let rtt = self.rtt.smoothed().unwrap_or(self.base_rtt);
             let gap = u128::from(rtt.0) * u128::from(size) / u128::from(window.max(1));
             self.gate.space(now, u64::try_from(gap).map_or(Time::END, Time));
@@ -245,7 +248,7 @@ impl Sender {
     /// Whether the congestion control may know a packet's path.
     #[inline(always)]
     pub fn knows_paths(&self) -> bool {
-        self.control.knows_paths()
+        self.control.chooses_paths()
     }
 
     /// The path, an entropy value, of the packet that has just been taken, where the congestion control knows it; otherwise routing says it. `toss`
@@ -263,7 +266,7 @@ impl Sender {
 
     /// An ACK is about to arrive, and this is what the links of its packet's way have written on it.
     pub fn hear(&mut self, links: impl Iterator<Item = LinkState>) {
-        self.control.hear(links);
+        self.control.on_telemetry(links);
     }
 
     /// An ACK arrived. [`Self::find_losses`] then tells whether it shows that packets are lost.
@@ -273,8 +276,8 @@ impl Sender {
             recovery.settle(self.acked.base());
         }
         if self.recovery.is_some()
-            || self.control.is_adaptive()
-            || matches!(transport.shaping, Shaping::Paced(_))
+            || self.control.shrinks_below_a_packet()
+            || transport.shaping.facts().spacing != Spacing::None
         {
             self.rtt.sample(ack.now - ack.sent);
         }
@@ -302,7 +305,7 @@ impl Sender {
                 self.in_flight -= 1;
                 return 1;
             }
-            if !matches!(transport.reliability, Reliability::GoBackN(_)) {
+            if !matches!(transport.reliability.facts().takes, Takes::InOrder { .. }) {
                 // Where packets take many paths, most come out of order.
                 if ack.cumulative <= self.acked.base()
                     && let Some(is_new) = self.acked.insert_above(ack.seq)
@@ -319,7 +322,9 @@ impl Sender {
             newly += self.acknowledge(seq, (seq == ack.seq).then_some(ack.sent), ack.now);
         }
         // Go-back-N acknowledges nothing beyond the cumulative number.
-        if ack.seq >= self.acked.base() && !matches!(transport.reliability, Reliability::GoBackN(_)) {
+        if ack.seq >= self.acked.base()
+            && !matches!(transport.reliability.facts().takes, Takes::InOrder { .. })
+        {
             newly += self.acknowledge(ack.seq, Some(ack.sent), ack.now);
         }
         newly
@@ -340,8 +345,8 @@ impl Sender {
     #[inline]
     pub fn find_losses(&mut self, transport: &Transport, now: Time) -> Option<Feedback> {
         let recovery = self.recovery.as_mut()?;
-        let Reliability::SelectiveRepeat(config) = &transport.reliability else { return None };
-        let losses = recovery.find_losses(config, &self.rtt, now)?;
+        let detection = transport.reliability.facts().loss_detection?;
+        let losses = recovery.find_losses(detection, &self.rtt, now)?;
         self.in_flight -= losses.packets;
         self.gate.grant(losses.packets);
         Some(self.on_loss(transport, Cause::Loss, now, losses.seq, losses.sent))
@@ -401,11 +406,9 @@ impl Sender {
     /// The receiver asks for everything from a number on (go-back-N), or for a packet that came without its payload or that it could not
     /// keep.
     pub fn on_nack(&mut self, transport: &Transport, nack: Ack) -> Feedback {
-        match &transport.reliability {
-            Reliability::GoBackN(_) => {}
-            Reliability::Bitmap(bitmap) if bitmap.is_beyond(nack.seq, nack.cumulative) => {
-                return self.on_refusal(transport, nack);
-            }
+        match transport.reliability.facts().takes {
+            Takes::InOrder { .. } => {}
+            takes if takes.is_beyond(nack.seq, nack.cumulative) => return self.on_refusal(transport, nack),
             _ => return self.on_trim(transport, nack),
         }
         let expected = nack.cumulative;
@@ -507,3 +510,6 @@ impl Sender {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

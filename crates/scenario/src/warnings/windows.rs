@@ -2,7 +2,8 @@
 
 use netloom_routing::Granularity;
 use netloom_topology::Network;
-use netloom_transport::{Congestion, PathFacts};
+use netloom_transport::PathFacts;
+use netloom_transport::congestion::TargetDelay;
 use netloom_units::Time;
 
 use super::Farthest;
@@ -31,16 +32,17 @@ pub(super) fn below_the_product(scenario: &Scenario, farthest: &Farthest) -> Opt
     })
 }
 
-/// Swift shrinks its window while round trips take longer than its target, which an idle path may do.
-pub(super) fn swift_below_idle(scenario: &Scenario, farthest: &Farthest) -> Option<String> {
-    let Congestion::Swift(swift) = &scenario.transport.congestion else { return None };
+/// A congestion control with a target delay shrinks its window while round trips take longer, which those of an idle path may do.
+pub(super) fn target_below_idle(scenario: &Scenario, farthest: &Farthest) -> Option<String> {
+    let facts = scenario.transport.congestion.facts();
+    let TargetDelay { field, base, per_hop, besides } = facts.target_delay?;
     let hops = u64::from(farthest.hops);
-    let target = swift.base_delay.saturating_add(Time(swift.hop_delay.0.saturating_mul(hops)));
+    let target = base.saturating_add(Time(per_hop.0.saturating_mul(hops)));
     (target < farthest.round_trip).then(|| {
         format!(
-            "transport.congestion.base_delay: Swift's target over {hops} hops, {target} and what small windows add, is below the idle round trip from h0 to h{}, {}: its window \
+            "transport.congestion.{field}: {}'s target over {hops} hops, {target} and {besides}, is below the idle round trip from h0 to h{}, {}: its window \
              shrinks with nothing in its way",
-            farthest.host, farthest.round_trip
+            facts.title, farthest.host, farthest.round_trip
         )
     })
 }
@@ -118,9 +120,9 @@ mod tests {
         fn text(&self) -> String {
             let Lone { family, preset, gbps, latency_ns, mtu, packets } = self;
             let name = PRESETS[*preset].name;
-            let queue = match PRESETS[*preset].transport().reliability {
-                netloom_transport::Reliability::Trimmed(_) => ", queue = \"trimming\", buffer = \"1GB\"",
-                _ => "",
+            let queue = match PRESETS[*preset].transport().reliability.facts().relies_on_trimming {
+                true => ", queue = \"trimming\", buffer = \"1GB\"",
+                false => "",
             };
             let routing = match PRESETS[*preset].transport().chooses_paths() {
                 true => "spray-nic",

@@ -3,8 +3,8 @@
 use netloom_record::GapRecord;
 use netloom_routing::granularity::flowlet::Flowlet;
 use netloom_routing::{FlowKey, Granularity};
+use netloom_transport::Transport;
 use netloom_transport::shaping::hf2t::{Hf2t, Stretcher, Training};
-use netloom_transport::{Shaping, Transport};
 use netloom_units::Time;
 
 use crate::intervals::Intervals;
@@ -25,13 +25,13 @@ pub(crate) struct Gaps {
 impl Gaps {
     /// Flowlets are those of routing, or else those that the host makes.
     pub(crate) fn new(granularity: &Granularity, transport: &Transport, measure: &Measure) -> Self {
-        let flowlet = match (granularity, &transport.shaping) {
-            (Granularity::Flowlet(flowlet), _) => Some(flowlet.clone()),
+        let flowlet = match granularity {
+            Granularity::Flowlet(flowlet) => Some(flowlet.clone()),
             // A gap that was stretched to the threshold ends a flowlet.
-            (_, Shaping::Hf2t(hf2t)) => {
-                hf2t.flowlet.map(|least| Flowlet { gap: least.saturating_sub(Time(1)), age_bit: false })
-            }
-            _ => None,
+            _ => transport.shaping.facts().stretching.and_then(|stretching| {
+                let gap = stretching.flowlet?.saturating_sub(Time(1));
+                Some(Flowlet { gap, age_bit: false })
+            }),
         };
         Gaps { flowlet, are_counted: measure.gaps, at_switches: measure.switch_gaps }
     }
@@ -48,10 +48,7 @@ pub(crate) struct Departed {
 
 impl Departed {
     pub(super) fn new(transport: &Transport) -> Box<Self> {
-        let training = match &transport.shaping {
-            Shaping::Hf2t(config) => Some(Training::new(config)),
-            Shaping::None(_) | Shaping::Paced(_) => None,
-        };
+        let training = transport.shaping.facts().stretching.map(Training::new);
         Box::new(Departed { training, records: Vec::new() })
     }
 }
@@ -66,10 +63,7 @@ pub(super) struct Departures {
 impl Departures {
     /// Those of a flow that has sent nothing; `None` if nobody wants to know.
     pub(super) fn begin(world: &World, base_rtt: Time) -> Option<Box<Self>> {
-        let stretcher = match &world.transport.shaping {
-            Shaping::Hf2t(config) => Some(Stretcher::new(config)),
-            Shaping::None(_) | Shaping::Paced(_) => None,
-        };
+        let stretcher = world.transport.shaping.facts().stretching.map(Stretcher::new);
         let gaps = &world.gaps;
         let is_wanted = gaps.are_counted || gaps.flowlet.is_some() || stretcher.is_some();
         let departures = Departures { intervals: Intervals::new(base_rtt), stretcher };
@@ -99,8 +93,8 @@ impl Departures {
     pub(super) fn on_sent(&mut self, world: &World, host: Option<&mut Training>, now: Time) {
         let gaps = &world.gaps;
         let gap = self.intervals.pass(now, gaps.flowlet.as_ref(), gaps.are_counted);
-        if let (Some(stretcher), Shaping::Hf2t(config), Some(host)) =
-            (&mut self.stretcher, &world.transport.shaping, host)
+        if let (Some(stretcher), Some(config), Some(host)) =
+            (&mut self.stretcher, world.transport.shaping.facts().stretching, host)
         {
             stretcher.on_sent(config, host, gap, now);
         }

@@ -2,8 +2,8 @@
 
 use netloom_engine::Scheduler;
 use netloom_fabric::Packet;
+use netloom_transport::ReactionPoint;
 use netloom_transport::congestion::qcn::Qcn;
-use netloom_transport::{Congestion, ReactionPoint};
 use netloom_units::Time;
 use netloom_units::random::Stream;
 
@@ -44,7 +44,7 @@ impl Host {
         dst: u32,
         out: &mut impl Scheduler<Message>,
     ) {
-        let Congestion::Qcn(config) = &world.transport.congestion else { return };
+        let Some(config) = world.transport.congestion.facts().reaction_point else { return };
         let Host { rare, random, .. } = self;
         let limiter = rare.as_mut().and_then(|rare| rare.limiters.get_mut(&dst));
         let Some(limiter) = limiter.filter(|limiter| limiter.timer.is_none()) else { return };
@@ -56,7 +56,7 @@ impl Host {
     /// A packet to a destination leaves: its limiter pays for it, and goes once it limits nothing.
     #[inline(never)]
     pub(super) fn charge_limiter(&mut self, world: &World, dst: u32, now: Time, bytes: u64) {
-        let Congestion::Qcn(config) = &world.transport.congestion else { return };
+        let Some(config) = world.transport.congestion.facts().reaction_point else { return };
         let rare = self.rare.as_mut();
         let Some(limiter) = rare.and_then(|rare| rare.limiters.get_mut(&dst)) else { return };
         limiter.point.on_sent(config, now, bytes, &mut self.random);
@@ -94,7 +94,7 @@ impl Host {
         if let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) {
             flow.cnms += 1;
         }
-        let Congestion::Qcn(config) = &world.transport.congestion else { return };
+        let Some(config) = world.transport.congestion.facts().reaction_point else { return };
         let dst = packet.src;
         let line = world.network.host_rate(id);
         let limiter = self
@@ -123,7 +123,7 @@ impl Host {
         dst: u32,
         out: &mut impl Scheduler<Message>,
     ) {
-        let Congestion::Qcn(config) = &world.transport.congestion else { return };
+        let Some(config) = world.transport.congestion.facts().reaction_point else { return };
         let has_work = self.has_work_for(dst);
         let limiter = self.rare.as_mut().and_then(|rare| rare.limiters.get_mut(&dst));
         let Some(limiter) = limiter.filter(|limiter| limiter.timer == Some(now)) else { return };

@@ -5,7 +5,6 @@
 
 use netloom_fabric::Ports;
 use netloom_routing::Decider;
-use netloom_transport::Shaping;
 use netloom_transport::shaping::hf2t::{Hf2t, Training};
 use netloom_units::Time;
 use rustc_hash::FxHashMap;
@@ -136,12 +135,9 @@ impl Host {
     #[inline(always)]
     fn line<'a>(&'a mut self, world: &'a World) -> (&'a mut Turns<u32>, &'a Ports, Line<'a>) {
         let Host { turns, paces, flows, nic, decider, rare, stopped, departed, .. } = self;
-        let stretching = match &world.transport.shaping {
-            Shaping::Hf2t(config) => {
-                departed.as_ref().and_then(|departed| Some((config, departed.training.as_ref()?)))
-            }
-            Shaping::None(_) | Shaping::Paced(_) => None,
-        };
+        let stretching = world.transport.shaping.facts().stretching.and_then(|config| {
+            departed.as_ref().and_then(|departed| Some((config, departed.training.as_ref()?)))
+        });
         let limiters = rare.as_ref().map(|rare| &rare.limiters).filter(|limiters| !limiters.is_empty());
         // Elsewhere something may happen to a flow of which only another one hears.
         let may_note = limiters.is_none() && !world.numbering.has_subflows();

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use netloom_engine::Scheduler;
 use netloom_fabric::{NO_INGRESS, Packet, PacketKind};
-use netloom_transport::{Congestion, PullWindow, Pulls};
+use netloom_transport::{PullWindow, Pulls};
 use netloom_units::Time;
 use netloom_units::memory::push_few;
 
@@ -111,14 +111,14 @@ impl Host {
         most: u32,
         out: &mut impl Scheduler<Message>,
     ) {
-        let Congestion::Pulls(pulls) = &world.transport.congestion else { return };
+        let Some(pulls) = world.transport.congestion.facts().pulls else { return };
         self.pulls.get_or_insert_default().add(pulls, receiver, packet, most);
         self.pull(world, id, now, out);
     }
 
     /// Everything has come for a receiver.
     pub(super) fn stop_asking(&mut self, world: &World, receiver: u32) {
-        if let (Some(queue), Congestion::Pulls(pulls)) = (&mut self.pulls, &world.transport.congestion) {
+        if let (Some(queue), Some(pulls)) = (&mut self.pulls, world.transport.congestion.facts().pulls) {
             queue.clear(pulls, receiver);
         }
     }
@@ -139,7 +139,7 @@ impl Host {
     /// Sends the PULL whose time has come, and has itself called for the next one.
     #[expect(clippy::cast_possible_truncation, reason = "Transport::check bounds ACKs by 65,535 bytes")]
     fn pull(&mut self, world: &World, id: u32, now: Time, out: &mut impl Scheduler<Message>) {
-        let (Some(pulls), Congestion::Pulls(config)) = (&mut self.pulls, &world.transport.congestion) else {
+        let (Some(pulls), Some(config)) = (&mut self.pulls, world.transport.congestion.facts().pulls) else {
             return;
         };
         if pulls.opens <= now

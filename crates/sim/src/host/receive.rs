@@ -3,7 +3,8 @@
 use netloom_engine::Scheduler;
 use netloom_fabric::{NO_INGRESS, Packet, PacketKind};
 use netloom_routing::FlowKey;
-use netloom_transport::{Answer, Arrival, Reliability, Reply};
+use netloom_transport::reliability::Takes;
+use netloom_transport::{Answer, Arrival, Reply};
 use netloom_units::Time;
 
 use super::receivers::Place;
@@ -102,9 +103,9 @@ impl Host {
             return;
         }
         let expected = self.receivers.active(slot).receiver.expected();
-        // A go-back-N receiver discards what comes early, another one says so.
-        let discards =
-            matches!(world.transport.reliability, Reliability::GoBackN(_)) || matches!(reply, Reply::Nack(_));
+        let takes = world.transport.reliability.facts().takes;
+        // A receiver that takes packets in order discards what comes early, another one says so.
+        let discards = matches!(takes, Takes::InOrder { .. }) || matches!(reply, Reply::Nack(_));
         let Reordering { refused, duplicates, .. } = &mut **self.reordering.get_or_insert_default();
         *if packet.seq > expected && discards { refused } else { duplicates } += 1;
     }

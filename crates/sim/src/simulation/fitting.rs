@@ -6,7 +6,8 @@ use netloom_fabric::{Fabric, FlowControl};
 use netloom_record::NamedChannel;
 use netloom_routing::{Granularity, Placement, Routing, Selector};
 use netloom_topology::{Network, NodeId};
-use netloom_transport::{Congestion, Reorder, Shaping, Transport};
+use netloom_transport::Transport;
+use netloom_transport::congestion::Marks;
 use netloom_units::kind::Kind;
 use netloom_units::{Bytes, Invalid, Rate, narrow};
 use netloom_workload::{NicSelection, Plan};
@@ -48,13 +49,11 @@ impl Fitting {
         routing.check().map_err(SimError::Routing)?;
         check_lengths(network)?;
         check_channels(network.channels())?;
-        if let Shaping::Hf2t(hf2t) = &mut transport.shaping {
-            let gap = match &routing.granularity {
-                Granularity::Flowlet(flowlet) => Some(flowlet.longest_kept()),
-                _ => None,
-            };
-            hf2t.fit(gap).map_err(|error| SimError::Transport(error.within("shaping")))?;
-        }
+        let gap = match &routing.granularity {
+            Granularity::Flowlet(flowlet) => Some(flowlet.longest_kept()),
+            _ => None,
+        };
+        transport.shaping.fit(gap).map_err(|error| SimError::Transport(error.within("shaping")))?;
         let named_channels = measure.check(network).map_err(SimError::Measure)?;
         let traced = match &measure.trace {
             Some(trace) => Some((Arc::new(trace.clone()), trace.check(network).map_err(SimError::Measure)?)),
@@ -75,22 +74,24 @@ impl Fitting {
             let expected = "false without a control lane in which to hurry: fabric.queue = \"trimming\" and fabric.control_priority";
             return Err(SimError::Transport(Invalid::new("reliability.priority", expected, true)));
         }
-        if matches!(&transport.congestion, Congestion::Pulls(pulls) if pulls.adaptive.is_some())
-            && !fabric.queue.trims()
-        {
+        let congestion = transport.congestion.facts();
+        if let Some(field) = congestion.needs_trimming.filter(|_| !fabric.queue.trims()) {
             let expected = "none without a fabric that trims (fabric.queue = \"trimming\")";
-            return Err(SimError::Transport(Invalid::new("congestion.adaptive", expected, "a table")));
+            return Err(SimError::Transport(Invalid::new(field, expected, "a table").within("congestion")));
         }
         let faults = Faults::lay(&faults, network, seed).map_err(SimError::Fault)?;
         faults.check(measure.until).map_err(SimError::Fault)?;
         let is_lossy = fabric.is_lossy() || faults.lose_packets();
-        if matches!(transport.options.reorder, Reorder::Flowcells(_)) {
+        if transport.options.reorder.has_cells() {
             let numbers_cells = routing.placement == Placement::Nic
                 && matches!(routing.granularity, Granularity::Flowcell(_))
                 && matches!(routing.selector, Selector::RoundRobin(_))
                 && transport.options.subflows == 1;
-            let expected = "a reorder other than \"flowcells\", or flowcells at the NIC over path labels in turn (routing.preset = \"presto\")";
-            Invalid::unless(numbers_cells, "reorder", expected, "\"flowcells\"")
+            let name = transport.options.reorder.name();
+            let expected = format!(
+                "a reorder other than \"{name}\", or flowcells at the NIC over path labels in turn (routing.preset = \"presto\")"
+            );
+            Invalid::unless(numbers_cells, "reorder", expected, format!("\"{name}\""))
                 .map_err(SimError::Transport)?;
         }
         let runs_ahead = routing.counted_flowcuts().is_some_and(|flowcut| flowcut.max_ood > 0);
@@ -132,8 +133,7 @@ impl Fitting {
             Invalid::unless(rates.contains(&own.rate), format!("ecn_by_rate.{i}.rate"), expected, own.rate)
                 .map_err(SimError::Fabric)?;
         }
-        let needs_marks = matches!(transport.congestion, Congestion::Dcqcn(_)) || transport.chooses_paths();
-        if needs_marks && fabric.options.ecn.is_none() {
+        if congestion.marks == Marks::Required && fabric.options.ecn.is_none() {
             let expected =
                 format!("a fabric that marks packets (fabric.ecn) with \"{}\"", transport.congestion.name());
             return Err(SimError::Transport(Invalid::new("congestion", expected, "none")));

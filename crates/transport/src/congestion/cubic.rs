@@ -5,8 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::reno::Reno;
+use super::{CongestionConfig, CongestionControl, Facts, Limit, Marks, SlowedBy, Start, window};
 use crate::feedback::{Cause, Feedback};
+use crate::gate::Gate;
 use crate::rtt::Rtt;
+use crate::sender::PathFacts;
 
 /// CUBIC (RFC 9438), what most hosts run: a window of W_max packets is cut to `beta` W_max and then follows C (t − K)³ + W_max, with t in seconds and
 /// K such that it begins where the cut left it; but it is never below that of a Reno flow with the same cuts, which in a data centre is
@@ -77,14 +80,7 @@ struct Stage {
 }
 
 impl Cubic {
-    pub(crate) fn check(&self) -> Result<(), Invalid> {
-        Invalid::positive("c", self.c)?;
-        let is_valid = self.beta > 0.0 && self.beta < 1.0;
-        Invalid::unless(is_valid, "beta", "a number above 0 and below 1", self.beta)?;
-        super::check_windows(self.initial_window, self.initial_ssthresh, self.min_window)
-    }
-
-    pub(crate) fn begin(&self, packet: Bytes) -> State {
+    fn state(&self, packet: Bytes) -> State {
         State {
             reno: Reno::new(
                 packet,
@@ -104,18 +100,12 @@ impl Cubic {
 
 impl State {
     #[inline]
-    pub(crate) fn window(&self) -> u64 {
+    fn window(&self) -> u64 {
         self.reno.window()
     }
 
-    /// The window is a single packet from now on; returns it in bytes.
-    pub(crate) fn begin_with_one(&mut self) -> u64 {
-        self.reno.begin_with_one();
-        self.window()
-    }
-
     /// Returns whether the window is cut.
-    pub(crate) fn on_feedback(&mut self, config: &Cubic, feedback: &Feedback) -> bool {
+    fn react(&mut self, config: &Cubic, feedback: &Feedback) -> bool {
         let before = self.reno.cwnd() / self.packet;
         let is_ack = feedback.cause == Cause::Ack;
         if is_ack {
@@ -134,8 +124,8 @@ impl State {
                     let stage =
                         stage.get_or_insert_with(|| Stage::new(config, *plateau, window, feedback.now));
                     let rtt = rtt.smoothed().unwrap_or(feedback.rtt);
-                    let next = stage.next(config, window, *prior, acked, rtt, feedback.now, is_limiting);
-                    (next - window) * *packet
+                    let ack = Acked { window, packets: acked, rtt, now: feedback.now, is_limiting };
+                    (stage.next(config, ack, *prior) - window) * *packet
                 });
                 false
             }
@@ -152,6 +142,20 @@ impl State {
     }
 }
 
+/// An ACK in congestion avoidance.
+#[derive(Clone, Copy, Debug)]
+struct Acked {
+    /// The window in packets.
+    window: f64,
+    /// Packets newly acknowledged.
+    packets: f64,
+    /// The smoothed round-trip time.
+    rtt: Time,
+    now: Time,
+    /// Whether the window is what limits the flow.
+    is_limiting: bool,
+}
+
 impl Stage {
     /// The stage that begins now (RFC 9438, sections 4.2 and 4.8).
     fn new(config: &Cubic, plateau: Option<f64>, window: f64, now: Time) -> Self {
@@ -160,32 +164,88 @@ impl Stage {
         Stage { began: now, last: now, w_max, k, w_est: window }
     }
 
-    /// The window after `acked` more packets (RFC 9438, sections 4.3 to 4.5).
-    #[expect(clippy::too_many_arguments, reason = "the variables of the RFC")]
-    fn next(
-        &mut self,
-        config: &Cubic,
-        window: f64,
-        prior: f64,
-        acked: f64,
-        rtt: Time,
-        now: Time,
-        is_limiting: bool,
-    ) -> f64 {
+    /// The window after an ACK, where it was `prior` before the last cut (RFC 9438, sections 4.3 to 4.5).
+    fn next(&mut self, config: &Cubic, ack: Acked, prior: f64) -> f64 {
+        let Acked { window, packets, rtt, now, is_limiting } = ack;
         let since = now - std::mem::replace(&mut self.last, now);
         if !is_limiting {
             self.began += since;
             return window;
         }
         let alpha = 3.0 * (1.0 - config.beta) / (1.0 + config.beta);
-        self.w_est += if self.w_est < prior { alpha } else { 1.0 } * acked / window.max(1.0);
+        self.w_est += if self.w_est < prior { alpha } else { 1.0 } * packets / window.max(1.0);
         let t = (now - self.began).as_secs_f64();
         let cubic = |t: f64| config.c * (t - self.k).powi(3) + self.w_max;
         if cubic(t) < self.w_est {
             return self.w_est.max(window);
         }
         let target = cubic(t + rtt.as_secs_f64()).clamp(window, 1.5 * window);
-        window + (target - window) / window.max(1.0) * acked
+        window + (target - window) / window.max(1.0) * packets
+    }
+}
+
+impl CongestionConfig for Cubic {
+    type State = State;
+
+    #[inline]
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            title: "CUBIC",
+            limit: Limit::Window,
+            grows: true,
+            needs_acks: true,
+            marks: Marks::Optional,
+            slowed_by: SlowedBy::MoreThanMarks,
+            coupled: false,
+            cnp_interval: None,
+            telemetry: None,
+            pulls: None,
+            reaction_point: None,
+            needs_trimming: None,
+            max_rate: None,
+            target_delay: None,
+            acts_on: None,
+        }
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        Invalid::positive("c", self.c)?;
+        let is_valid = self.beta > 0.0 && self.beta < 1.0;
+        Invalid::unless(is_valid, "beta", "a number above 0 and below 1", self.beta)?;
+        window::check(self.initial_window, self.initial_ssthresh, self.min_window)
+    }
+
+    fn first_window(&self, packet: Bytes, _: PathFacts) -> Option<(&'static str, Bytes)> {
+        Some(window::adaptive(self.initial_window, self.max_window, packet))
+    }
+
+    fn begin(&self, start: Start, gate: &mut Gate) -> State {
+        let state = self.state(start.packet);
+        gate.set_window(state.window());
+        state
+    }
+}
+
+impl CongestionControl for State {
+    type Config = Cubic;
+
+    const LEARNS: bool = true;
+    const SHRINKS_BELOW_A_PACKET: bool = true;
+    const CHOOSES_PATHS: bool = false;
+
+    #[inline]
+    fn on_feedback(&mut self, config: &Cubic, feedback: &Feedback, gate: &mut Gate) -> bool {
+        let is_cut = self.react(config, feedback);
+        gate.set_window(self.window());
+        is_cut
+    }
+
+    #[inline]
+    fn on_sent(&mut self, _: Time, _: u64, _: &mut Gate) {}
+
+    fn begin_with_one(&mut self, gate: &mut Gate) {
+        self.reno.begin_with_one();
+        gate.set_window(self.window());
     }
 }
 
@@ -196,6 +256,22 @@ mod tests {
 
     const PACKET: u64 = 1500;
 
+    /// Ten seconds after the cut the cubic function is at 10 + 0.4 · 10³ packets. The target is 15 packets, and a window of ACKs leads there (RFC 9438, section 4.2).
+    #[test]
+    fn a_round_trip_adds_at_most_half_a_window() {
+        let config = Cubic::default();
+        let after = |now: Time, packets: f64| {
+            let mut stage = Stage { began: Time::ZERO, last: Time::ZERO, w_max: 10.0, k: 0.0, w_est: 1.0 };
+            let ack = Acked { window: 10.0, packets, rtt: Time::from_ms(1), now, is_limiting: true };
+            stage.next(&config, ack, 10.0)
+        };
+        assert_eq!(after(Time::from_ms(10_000), 10.0), 15.0);
+        assert_eq!(after(Time::from_ms(10_000), 1.0), 10.5);
+        // Within the bound it is the cubic function a round trip later.
+        let target = 10.0 + 0.4 * 1.001f64.powi(3);
+        assert!((after(Time::from_ms(1_000), 10.0) - target).abs() < 1e-9);
+    }
+
     /// Acknowledges a packet of a flow that keeps its window full.
     fn ack(state: &State, now: Time, rtt: Time) -> Feedback {
         let in_flight = (state.window() / PACKET) as u32;
@@ -205,13 +281,13 @@ mod tests {
     /// A window of so many packets has just been cut, and the cut is through.
     fn cut_from(config: &Cubic, packets: u32, rtt: Time) -> (State, Time) {
         let config = Cubic { initial_window: packets, ..config.clone() };
-        let mut state = config.begin(Bytes(PACKET));
+        let mut state = config.state(Bytes(PACKET));
         let mut now = rtt;
         let loss = Feedback { cause: Cause::Loss, packets: 0, bytes: 0, ..ack(&state, now, rtt) };
-        assert!(state.on_feedback(&config, &loss));
+        assert!(state.react(&config, &loss));
         while state.reno.is_gliding() {
             now += Time(1);
-            state.on_feedback(&config, &ack(&state, now, rtt));
+            state.react(&config, &ack(&state, now, rtt));
         }
         // What was sent before the cut says nothing about the window since.
         (state, now + rtt)
@@ -229,7 +305,7 @@ mod tests {
         let mut now = from;
         while now < until {
             now += rtt / (state.window() / PACKET);
-            state.on_feedback(config, &ack(state, now, rtt));
+            state.react(config, &ack(state, now, rtt));
             see(now, state.reno.cwnd() / PACKET as f64);
         }
     }
@@ -285,7 +361,7 @@ mod tests {
             assert_eq!(state.plateau, Some(100.0));
             let now = now + rtt * 2;
             let loss = Feedback { cause: Cause::Loss, packets: 0, bytes: 0, ..ack(&state, now, rtt) };
-            assert!(state.on_feedback(&config, &loss));
+            assert!(state.react(&config, &loss));
             assert!((state.plateau.unwrap() - expected).abs() < 0.01, "{:?}", state.plateau);
         }
     }
@@ -294,17 +370,17 @@ mod tests {
     fn a_timeout_leaves_one_packet_and_the_plateau_where_slow_start_ends() {
         let config = Cubic { initial_window: 100, ..Cubic::default() };
         let rtt = Time::from_us(100);
-        let mut state = config.begin(Bytes(PACKET));
+        let mut state = config.state(Bytes(PACKET));
         let timeout = Feedback { cause: Cause::Timeout, packets: 0, bytes: 0, ..ack(&state, rtt, rtt) };
-        assert!(state.on_feedback(&config, &timeout));
+        assert!(state.react(&config, &timeout));
         assert_eq!((state.window(), state.plateau), (PACKET, None));
         let mut now = rtt * 3;
         for packets in 2..=70 {
             now += Time(1);
-            state.on_feedback(&config, &ack(&state, now, rtt));
+            state.react(&config, &ack(&state, now, rtt));
             assert_eq!(state.window(), packets * PACKET);
         }
-        state.on_feedback(&config, &ack(&state, now + Time(1), rtt));
+        state.react(&config, &ack(&state, now + Time(1), rtt));
         let stage = state.stage.unwrap();
         assert_eq!((stage.k, stage.w_max), (0.0, 70.0));
     }
@@ -314,11 +390,11 @@ mod tests {
         let rtt = Time(100);
         for ecn in [true, false] {
             let config = Cubic { initial_window: 100, ecn, ..Cubic::default() };
-            let mut state = config.begin(Bytes(PACKET));
+            let mut state = config.state(Bytes(PACKET));
             let cuts: Vec<u64> = (100..400)
                 .filter(|&now| {
                     let marked = Feedback { marked: true, ..ack(&state, Time(now), rtt) };
-                    state.on_feedback(&config, &marked)
+                    state.react(&config, &marked)
                 })
                 .collect();
             assert_eq!(cuts, if ecn { vec![100, 201, 302] } else { vec![] });
@@ -331,10 +407,10 @@ mod tests {
         let config = Cubic::default();
         let rtt = Time::from_us(100);
         let (mut state, from) = cut_from(&config, 100, rtt);
-        state.on_feedback(&config, &ack(&state, from + Time(1), rtt));
+        state.react(&config, &ack(&state, from + Time(1), rtt));
         let (before, began) = (state.window(), state.stage.unwrap().began);
         let idle = Feedback { in_flight: 2, ..ack(&state, from + Time(1) + rtt, rtt) };
-        state.on_feedback(&config, &idle);
+        state.react(&config, &idle);
         assert_eq!((state.window(), state.stage.unwrap().began), (before, began + rtt));
     }
 }

@@ -11,6 +11,10 @@ use netloom_units::{Bytes, Invalid, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{CongestionConfig, CongestionControl, Facts, Limit, Marks, Signal, SlowedBy, Start, window};
+use crate::feedback::Feedback;
+use crate::gate::Gate;
+use crate::sender::PathFacts;
 /// DCQCN (Zhu et al., SIGCOMM'15): a rate per flow, from the line's downwards, that congestion notification packets cut. Works with any
 /// reliability; needs a fabric that marks (`fabric.ecn`). A field that is absent is that of the preset.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -100,56 +104,9 @@ struct Settings {
 }
 
 impl Dcqcn {
-    pub(crate) fn check(&self) -> Result<(), Invalid> {
-        if let Some(g) = self.g {
-            Invalid::unless(g > 0.0 && g <= 1.0, "g", "a number above 0 and at most 1", g)?;
-        }
-        let times = [("alpha_timer", self.alpha_timer), ("increase_timer", self.increase_timer)];
-        for (field, time) in times {
-            if let Some(time) = time {
-                let is_valid = time > Time::ZERO && time <= DAY;
-                Invalid::unless(is_valid, field, "more than 0 and at most a day", time)?;
-            }
-        }
-        for (field, time) in [("cut_timer", self.cut_timer), ("cnp_interval", self.cnp_interval)] {
-            if let Some(time) = time {
-                Invalid::unless(time <= DAY, field, "at most a day", time)?;
-            }
-        }
-        if let Some(bytes) = self.byte_counter {
-            Invalid::unless(
-                bytes <= Bytes::LARGEST,
-                "byte_counter",
-                format!("at most {}", Bytes::LARGEST),
-                bytes,
-            )?;
-        }
-        if let Some(cycles) = self.fast_recovery {
-            Invalid::at_least("fast_recovery", cycles, 1)?;
-        }
-        for (field, rate) in [("min_rate", self.min_rate), ("max_rate", self.max_rate)] {
-            if let Some(rate) = rate {
-                Invalid::at_least(field, rate, Rate(1))?;
-            }
-        }
-        if let (Some(least), Some(most)) = (self.min_rate, self.max_rate) {
-            Invalid::unless(least <= most, "min_rate", format!("at most max_rate = {most}"), least)?;
-        }
-        let limit = Rate::from_gbps(1_000_000);
-        for (field, rate) in [("r_ai", self.r_ai), ("r_hai", self.r_hai)] {
-            if let Some(rate) = rate {
-                Invalid::unless(rate <= limit, field, format!("at most {limit}"), rate)?;
-            }
-        }
-        match self.window_bdp {
-            Some(bdp) => Invalid::positive("window_bdp", bdp),
-            None => Ok(()),
-        }
-    }
-
     /// Least time between two CNPs of a flow; 0: ACKs and NACKs echo marks.
     #[inline]
-    pub(crate) fn cnp_interval(&self) -> Time {
+    fn cnp_interval(&self) -> Time {
         self.cnp_interval.unwrap_or(match self.preset {
             DcqcnPreset::Paper | DcqcnPreset::Uet => Time::from_us(50),
             DcqcnPreset::HpccPaper | DcqcnPreset::Hpcc | DcqcnPreset::Conweave => Time::ZERO,
@@ -157,7 +114,7 @@ impl Dcqcn {
     }
 
     /// How the time between two packets follows the rate.
-    pub(crate) fn gap(&self) -> Gap {
+    fn gap(&self) -> Gap {
         self.gap.unwrap_or(match self.preset {
             DcqcnPreset::Paper | DcqcnPreset::Uet => Gap::Paid,
             DcqcnPreset::HpccPaper | DcqcnPreset::Hpcc | DcqcnPreset::Conweave => Gap::Fixed,
@@ -219,7 +176,7 @@ pub(crate) struct State {
 impl State {
     /// A flow on a line whose rate must not be zero: it starts as fast as it may.
     #[expect(clippy::cast_possible_wrap, reason = "Dcqcn::check bounds the counter by 2⁵³ bytes")]
-    pub(crate) fn new(config: &Dcqcn, line: Rate) -> Self {
+    fn new(config: &Dcqcn, line: Rate) -> Self {
         let line = config.max_rate.map_or(line, |most| most.min(line));
         let settings = config.settings(line);
         State {
@@ -241,13 +198,13 @@ impl State {
 
     /// The current rate.
     #[inline]
-    pub(crate) fn rate(&self) -> Rate {
+    fn rate(&self) -> Rate {
         Rate(self.current)
     }
 
-    /// When to call [`Self::on_timer`].
+    /// When to call [`Self::pass`].
     #[inline]
-    pub(crate) fn due(&self) -> Option<Time> {
+    fn next_due(&self) -> Option<Time> {
         match (self.cut_due, self.increase_due) {
             (Some(cut), Some(increase)) => Some(cut.min(increase)),
             (cut, increase) => cut.or(increase),
@@ -255,7 +212,7 @@ impl State {
     }
 
     /// A CNP arrived. Returns whether it cuts the rate at once.
-    pub(crate) fn on_cnp(&mut self, now: Time) -> bool {
+    fn note_cnp(&mut self, now: Time) -> bool {
         self.settle_alpha(now);
         if self.settings.cut_timer == Time::ZERO {
             self.cut(now);
@@ -275,7 +232,7 @@ impl State {
     }
 
     /// A timer may be due. Returns whether the rate was cut.
-    pub(crate) fn on_timer(&mut self, now: Time) -> bool {
+    fn pass(&mut self, now: Time) -> bool {
         if self.increase_due.is_some_and(|due| due <= now) {
             self.increase_due = Some(now + self.settings.increase_timer);
             self.time_stage = self.time_stage.saturating_add(1);
@@ -296,7 +253,7 @@ impl State {
         clippy::cast_possible_wrap,
         reason = "a packet of at most 65,535 bytes; Dcqcn::check bounds the counter by 2⁵³ bytes"
     )]
-    pub(crate) fn on_sent(&mut self, bytes: u64) -> bool {
+    fn count(&mut self, bytes: u64) -> bool {
         if self.settings.byte_counter == Bytes(0) || self.increase_due.is_none() {
             return false;
         }
@@ -372,6 +329,146 @@ impl State {
     }
 }
 
+impl CongestionConfig for Dcqcn {
+    type State = State;
+
+    #[inline]
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            title: "DCQCN",
+            limit: Limit::Rate,
+            grows: false,
+            needs_acks: false,
+            marks: Marks::Required,
+            slowed_by: SlowedBy::Marks,
+            coupled: false,
+            cnp_interval: Some(self.cnp_interval()),
+            telemetry: None,
+            pulls: None,
+            reaction_point: None,
+            needs_trimming: None,
+            max_rate: self.max_rate.map(|rate| ("max_rate", rate)),
+            target_delay: None,
+            acts_on: Some(Signal::Cnps),
+        }
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        if let Some(g) = self.g {
+            Invalid::unless(g > 0.0 && g <= 1.0, "g", "a number above 0 and at most 1", g)?;
+        }
+        let times = [("alpha_timer", self.alpha_timer), ("increase_timer", self.increase_timer)];
+        for (field, time) in times {
+            if let Some(time) = time {
+                let is_valid = time > Time::ZERO && time <= DAY;
+                Invalid::unless(is_valid, field, "more than 0 and at most a day", time)?;
+            }
+        }
+        for (field, time) in [("cut_timer", self.cut_timer), ("cnp_interval", self.cnp_interval)] {
+            if let Some(time) = time {
+                Invalid::unless(time <= DAY, field, "at most a day", time)?;
+            }
+        }
+        if let Some(bytes) = self.byte_counter {
+            Invalid::unless(
+                bytes <= Bytes::LARGEST,
+                "byte_counter",
+                format!("at most {}", Bytes::LARGEST),
+                bytes,
+            )?;
+        }
+        if let Some(cycles) = self.fast_recovery {
+            Invalid::at_least("fast_recovery", cycles, 1)?;
+        }
+        for (field, rate) in [("min_rate", self.min_rate), ("max_rate", self.max_rate)] {
+            if let Some(rate) = rate {
+                Invalid::at_least(field, rate, Rate(1))?;
+            }
+        }
+        if let (Some(least), Some(most)) = (self.min_rate, self.max_rate) {
+            Invalid::unless(least <= most, "min_rate", format!("at most max_rate = {most}"), least)?;
+        }
+        let limit = Rate::from_gbps(1_000_000);
+        for (field, rate) in [("r_ai", self.r_ai), ("r_hai", self.r_hai)] {
+            if let Some(rate) = rate {
+                Invalid::unless(rate <= limit, field, format!("at most {limit}"), rate)?;
+            }
+        }
+        match self.window_bdp {
+            Some(bdp) => Invalid::positive("window_bdp", bdp),
+            None => Ok(()),
+        }
+    }
+
+    fn check_without_acks(&self) -> Result<(), Invalid> {
+        if let Some(bdp) = self.window_bdp {
+            let expected = "no window with reliability \"none\", which has no ACKs";
+            return Err(Invalid::new("window_bdp", expected, bdp));
+        }
+        let expected = "more than 0 with reliability \"none\", which has no ACKs to echo marks";
+        let interval = self.cnp_interval();
+        Invalid::unless(interval > Time::ZERO, "cnp_interval", expected, interval)
+    }
+
+    fn first_window(&self, packet: Bytes, path: PathFacts) -> Option<(&'static str, Bytes)> {
+        let window = |times| window::whole(window::products(times, path.bdp(), packet), packet);
+        self.window_bdp.map(|times| ("window_bdp", window(times)))
+    }
+
+    fn begin(&self, start: Start, gate: &mut Gate) -> State {
+        let Start { path, packet, now } = start;
+        if let Some(times) = self.window_bdp {
+            gate.set_window(window::products(times, path.bdp(), packet).0);
+        }
+        let state = State::new(self, path.rate);
+        match self.gap() {
+            Gap::Paid => gate.set_rate(now, state.rate()),
+            Gap::Fixed => gate.space_by_rate(state.rate()),
+        }
+        state
+    }
+}
+
+impl CongestionControl for State {
+    type Config = Dcqcn;
+
+    const LEARNS: bool = true;
+    const SHRINKS_BELOW_A_PACKET: bool = false;
+    const CHOOSES_PATHS: bool = false;
+
+    #[inline]
+    fn on_feedback(&mut self, _: &Dcqcn, _: &Feedback, _: &mut Gate) -> bool {
+        false
+    }
+
+    #[inline]
+    fn on_sent(&mut self, now: Time, bytes: u64, gate: &mut Gate) {
+        gate.on_sent(now, bytes);
+        if self.count(bytes) {
+            gate.set_rate(now, self.rate());
+        }
+    }
+
+    fn begin_with_one(&mut self, _: &mut Gate) {}
+
+    #[inline]
+    fn due(&self, _: &Dcqcn) -> Option<Time> {
+        self.next_due()
+    }
+
+    fn on_timer(&mut self, _: &Dcqcn, now: Time, gate: &mut Gate) -> bool {
+        let is_cut = self.pass(now);
+        gate.set_rate(now, self.rate());
+        is_cut
+    }
+
+    fn on_cnp(&mut self, now: Time, gate: &mut Gate) -> bool {
+        let is_cut = self.note_cnp(now);
+        gate.set_rate(now, self.rate());
+        is_cut
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -389,8 +486,8 @@ mod tests {
     /// Lets the timers run until then, and says what the rate was after each.
     fn run_until(state: &mut State, us: u64) -> Vec<(u64, f64)> {
         let mut seen = Vec::new();
-        while let Some(due) = state.due().filter(|due| due.0 <= us * US) {
-            state.on_timer(due);
+        while let Some(due) = state.next_due().filter(|due| due.0 <= us * US) {
+            state.pass(due);
             seen.push((due.0 / US, mbps(state)));
         }
         seen
@@ -400,10 +497,10 @@ mod tests {
     #[test]
     fn notifications_halve_and_the_timer_takes_the_rate_back_as_in_the_paper() {
         let mut state = State::new(&preset(DcqcnPreset::Paper), Rate::from_gbps(40));
-        assert_eq!((state.rate(), state.due()), (Rate::from_gbps(40), None));
-        assert!(state.on_cnp(Time(0)));
+        assert_eq!((state.rate(), state.next_due()), (Rate::from_gbps(40), None));
+        assert!(state.note_cnp(Time(0)));
         assert_eq!((state.current, state.target), (20_000_000_000, 40_000_000_000));
-        assert!(state.on_cnp(Time(50 * US)));
+        assert!(state.note_cnp(Time(50 * US)));
         assert_eq!((state.current, state.target), (10_000_000_000, 20_000_000_000));
         // Four cycles of fast recovery; from the fifth on the target grows by 40 Mb/s.
         let recovered = run_until(&mut state, 50 + 7 * 55);
@@ -420,7 +517,7 @@ mod tests {
         // Seven intervals of 55 us without a notification; the cut takes half of alpha.
         let alpha = (255.0f64 / 256.0).powi(7);
         let before = state.current;
-        state.on_cnp(Time((50 + 7 * 55) * US));
+        state.note_cnp(Time((50 + 7 * 55) * US));
         assert_eq!(state.target, before);
         assert_eq!(state.current, (20_006_875_000.0 * (1.0 - alpha / 2.0)).round() as u64);
         assert!((state.alpha - (alpha * 255.0 / 256.0 + 1.0 / 256.0)).abs() < 1e-15);
@@ -430,10 +527,10 @@ mod tests {
     fn both_clocks_beyond_fast_recovery_increase_ever_faster() {
         let mut state = State::new(&preset(DcqcnPreset::Paper), Rate::from_gbps(40));
         for cnp in 0..4 {
-            state.on_cnp(Time(cnp * 50 * US));
+            state.note_cnp(Time(cnp * 50 * US));
         }
         assert_eq!((state.current, state.target), (2_500_000_000, 5_000_000_000));
-        let cycle = |state: &mut State| assert!(state.on_sent(10_000_000));
+        let cycle = |state: &mut State| assert!(state.count(10_000_000));
         // Four cycles of the byte counter: 2.5 → 3.75 → 4.375 → 4.6875 → 4.84375 Gb/s, then two with 40 Mb/s more each.
         (0..4).for_each(|_| cycle(&mut state));
         assert_eq!(state.current, 4_843_750_000);
@@ -449,34 +546,34 @@ mod tests {
         run_until(&mut state, 150 + 7 * 55);
         assert_eq!(state.target, 6_880_000_000);
         // Less than a cycle's bytes end no cycle.
-        assert!(!state.on_sent(9_999_999) && state.on_sent(1));
+        assert!(!state.count(9_999_999) && state.count(1));
     }
 
     /// HPCC's public code: cuts are looked for every 4 us, alpha is reckoned every microsecond, the rate rises every 300 us.
     #[test]
     fn the_mellanox_like_set_cuts_by_a_timer_and_keeps_its_target_until_the_rate_has_risen() {
         let mut state = State::new(&preset(DcqcnPreset::Hpcc), Rate::from_gbps(100));
-        assert!(!state.on_cnp(Time(10 * US)));
+        assert!(!state.note_cnp(Time(10 * US)));
         // Looks for cuts come a nanosecond after alpha's intervals.
         const LATER: u64 = 1000;
-        assert_eq!(state.due(), Some(Time(14 * US + LATER)));
+        assert_eq!(state.next_due(), Some(Time(14 * US + LATER)));
         // The first notification finds alpha at 1, and it shrinks four times before the cut: 255⁴ / 256⁴.
-        assert!(state.on_timer(Time(14 * US + LATER)));
+        assert!(state.pass(Time(14 * US + LATER)));
         let first: f64 = 100e9 * (1.0 - 4_228_250_625.0 / 4_294_967_296.0 / 2.0);
         assert_eq!((state.current, state.target), (first.round() as u64, 100_000_000_000));
-        assert_eq!(state.due(), Some(Time(314 * US + LATER)));
+        assert_eq!(state.next_due(), Some(Time(314 * US + LATER)));
         // A cut before the rate has risen leaves the target.
-        state.on_cnp(Time(15 * US));
-        assert!(state.on_timer(Time(18 * US + LATER)));
+        state.note_cnp(Time(15 * US));
+        assert!(state.pass(Time(18 * US + LATER)));
         assert_eq!(state.target, 100_000_000_000);
         let low = state.current;
         assert_eq!(run_until(&mut state, 319).len(), 1);
         assert_eq!(state.current, low.midpoint(100_000_000_000));
         let risen = state.current;
         // One after it does not.
-        state.on_cnp(Time(319 * US));
-        state.on_timer(Time(322 * US + LATER));
-        assert_eq!((state.target, state.due()), (risen, Some(Time(622 * US + LATER))));
+        state.note_cnp(Time(319 * US));
+        state.pass(Time(322 * US + LATER));
+        assert_eq!((state.target, state.next_due()), (risen, Some(Time(622 * US + LATER))));
         // 20 Mb/s in the second cycle, 200 Mb/s in each after that: 1/5000 and 1/500 of the line.
         let targets = [623, 923, 1223, 1523].map(|us| {
             run_until(&mut state, us);
@@ -517,14 +614,14 @@ mod tests {
     fn no_rate_falls_below_the_least_nor_rises_beyond_the_line() {
         let mut state = State::new(&preset(DcqcnPreset::Paper), Rate::from_gbps(10));
         (0..20).for_each(|cnp| {
-            state.on_cnp(Time(cnp * 50 * US));
+            state.note_cnp(Time(cnp * 50 * US));
         });
         assert_eq!(state.current, 100_000_000);
         // Back at the line the clocks stop.
         let last = run_until(&mut state, 1_000_000).last().copied();
         assert!(last.is_some_and(|(us, _)| us < 200_000), "{last:?}");
-        assert_eq!((state.current, state.due()), (10_000_000_000, None));
-        assert!(!state.on_sent(100_000_000));
+        assert_eq!((state.current, state.next_due()), (10_000_000_000, None));
+        assert!(!state.count(100_000_000));
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! DCTCP's window: cut in proportion to the share of marked bytes.
 
-use netloom_units::{Bytes, Invalid};
+use netloom_units::{Bytes, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::reno::Reno;
+use super::{CongestionConfig, CongestionControl, Facts, Limit, Marks, Signal, SlowedBy, Start, window};
 use crate::feedback::{Cause, Feedback};
+use crate::gate::Gate;
+use crate::sender::PathFacts;
 
 /// DCTCP (Alizadeh et al., SIGCOMM'10; RFC 8257): per window, alpha ← (1 − g) alpha + g F with F the marked share of acknowledged bytes. A
 /// mark makes the window cwnd (1 − alpha / 2), once per window. Grows, and answers losses, as NewReno. A window for alpha ends when as many
@@ -73,14 +76,7 @@ pub(crate) struct State {
 }
 
 impl Dctcp {
-    pub(crate) fn check(&self) -> Result<(), Invalid> {
-        let (g, alpha) = (self.g, self.initial_alpha);
-        Invalid::unless(g > 0.0 && g <= 1.0, "g", "a number above 0 and at most 1", g)?;
-        Invalid::unless((0.0..=1.0).contains(&alpha), "initial_alpha", "0 to 1", alpha)?;
-        super::check_windows(self.initial_window, self.initial_ssthresh, self.min_window)
-    }
-
-    pub(crate) fn begin(&self, packet: Bytes) -> State {
+    fn state(&self, packet: Bytes) -> State {
         State {
             reno: Reno::new(
                 packet,
@@ -99,23 +95,12 @@ impl Dctcp {
 
 impl State {
     #[inline]
-    pub(crate) fn window(&self) -> u64 {
+    fn window(&self) -> u64 {
         self.reno.window()
     }
 
-    /// Beyond slow start the window grows by at most so many bytes per byte delivered.
-    pub(crate) fn couple(&mut self, per_byte: f64) {
-        self.reno.couple(per_byte);
-    }
-
-    /// The window is a single packet from now on; returns it in bytes.
-    pub(crate) fn begin_with_one(&mut self) -> u64 {
-        self.reno.begin_with_one();
-        self.window()
-    }
-
     /// Returns whether the window is cut.
-    pub(crate) fn on_feedback(&mut self, config: &Dctcp, feedback: &Feedback) -> bool {
+    fn react(&mut self, config: &Dctcp, feedback: &Feedback) -> bool {
         if feedback.cause != Cause::Ack {
             return self.reno.on_loss(feedback);
         }
@@ -157,6 +142,75 @@ impl State {
     }
 }
 
+impl CongestionConfig for Dctcp {
+    type State = State;
+
+    #[inline]
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            title: "DCTCP",
+            limit: Limit::Window,
+            grows: true,
+            needs_acks: true,
+            marks: Marks::Expected,
+            slowed_by: SlowedBy::MoreThanMarks,
+            coupled: self.coupled,
+            cnp_interval: None,
+            telemetry: None,
+            pulls: None,
+            reaction_point: None,
+            needs_trimming: None,
+            max_rate: None,
+            target_delay: None,
+            acts_on: Some(Signal::MarksOrLosses),
+        }
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        let (g, alpha) = (self.g, self.initial_alpha);
+        Invalid::unless(g > 0.0 && g <= 1.0, "g", "a number above 0 and at most 1", g)?;
+        Invalid::unless((0.0..=1.0).contains(&alpha), "initial_alpha", "0 to 1", alpha)?;
+        window::check(self.initial_window, self.initial_ssthresh, self.min_window)
+    }
+
+    fn first_window(&self, packet: Bytes, _: PathFacts) -> Option<(&'static str, Bytes)> {
+        Some(window::adaptive(self.initial_window, self.max_window, packet))
+    }
+
+    fn begin(&self, start: Start, gate: &mut Gate) -> State {
+        let state = self.state(start.packet);
+        gate.set_window(state.window());
+        state
+    }
+}
+
+impl CongestionControl for State {
+    type Config = Dctcp;
+
+    const LEARNS: bool = true;
+    const SHRINKS_BELOW_A_PACKET: bool = true;
+    const CHOOSES_PATHS: bool = false;
+
+    #[inline]
+    fn on_feedback(&mut self, config: &Dctcp, feedback: &Feedback, gate: &mut Gate) -> bool {
+        let is_cut = self.react(config, feedback);
+        gate.set_window(self.window());
+        is_cut
+    }
+
+    #[inline]
+    fn on_sent(&mut self, _: Time, _: u64, _: &mut Gate) {}
+
+    fn begin_with_one(&mut self, gate: &mut Gate) {
+        self.reno.begin_with_one();
+        gate.set_window(self.window());
+    }
+
+    fn couple(&mut self, per_byte: f64) {
+        self.reno.couple(per_byte);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -189,12 +243,12 @@ mod tests {
     /// Windows of 100 packets, `marks` of each marked.
     fn windows(count: u32, marks: u32) -> State {
         let config = Dctcp { initial_window: 100, ..Dctcp::default() };
-        let mut state = config.begin(Bytes(PACKET));
+        let mut state = config.state(Bytes(PACKET));
         // The first ACK ends a window of its own.
-        state.on_feedback(&config, &ack(false, 100));
+        state.react(&config, &ack(false, 100));
         for _ in 0..count {
             for packet in 0..100 {
-                state.on_feedback(&config, &ack(packet < marks, 100));
+                state.react(&config, &ack(packet < marks, 100));
             }
         }
         state
@@ -211,12 +265,12 @@ mod tests {
     #[test]
     fn marks_cut_a_window_once() {
         let config = Dctcp { initial_window: 100, ..Dctcp::default() };
-        let mut state = config.begin(Bytes(PACKET));
+        let mut state = config.state(Bytes(PACKET));
         // A packet a tick, each a hundred ticks under way.
         let cuts: Vec<u64> = (100..400)
             .filter(|&now| {
                 let marked = Feedback { now: Time(now), rtt: Time(100), ..ack(true, 99) };
-                state.on_feedback(&config, &marked)
+                state.react(&config, &marked)
             })
             .collect();
         assert_eq!((cuts, state.alpha), (vec![100, 201, 302], 1.0));
@@ -226,14 +280,14 @@ mod tests {
     fn each_window_is_cut_while_alpha_decays_if_asked() {
         let config =
             Dctcp { initial_window: 100, initial_alpha: 0.5, cut: Cut::EveryWindow, ..Dctcp::default() };
-        let mut state = config.begin(Bytes(PACKET));
+        let mut state = config.state(Bytes(PACKET));
         // A mark ends slow start. The ACK is a window of its own, all of it marked: alpha becomes (1 − 1/16) / 2 + 1/16.
-        assert!(state.on_feedback(&config, &ack(true, 100)));
+        assert!(state.react(&config, &ack(true, 100)));
         let alpha = 0.5 * 0.9375 + 1.0 / 16.0;
         let window = 100.0 * (1.0 - alpha / 2.0);
         assert!((state.window() as f64 / PACKET as f64 - window).abs() < 0.02);
         // No mark in the next one, at the end of which it is cut all the same; each ACK before has added its part of a packet.
-        let cuts = (0..100).filter(|_| state.on_feedback(&config, &ack(false, 100))).count();
+        let cuts = (0..100).filter(|_| state.react(&config, &ack(false, 100))).count();
         assert_eq!((cuts, state.alpha), (1, alpha * 0.9375));
         let grown = window + 100.0 / window;
         assert!((state.window() as f64 / PACKET as f64 - grown * (1.0 - state.alpha / 2.0)).abs() < 0.05);
@@ -242,14 +296,14 @@ mod tests {
     #[test]
     fn a_loss_halves_the_window_over_a_round_trip_and_its_marks_do_not_cut_again() {
         let config = Dctcp { initial_window: 100, ..Dctcp::default() };
-        let mut state = config.begin(Bytes(PACKET));
+        let mut state = config.state(Bytes(PACKET));
         let loss = Feedback { cause: Cause::Loss, packets: 0, bytes: 0, next: 100, ..ack(false, 98) };
-        assert!(state.on_feedback(&config, &loss));
+        assert!(state.react(&config, &loss));
         assert_eq!(state.window(), 98 * PACKET);
         // Of the same window, and found later.
-        assert!(!state.on_feedback(&config, &Feedback { now: Time(101), rtt: Time(50), ..loss }));
+        assert!(!state.react(&config, &Feedback { now: Time(101), rtt: Time(50), ..loss }));
         for delivered in 1..=98 {
-            assert!(!state.on_feedback(&config, &ack(true, 98)));
+            assert!(!state.react(&config, &ack(true, 98)));
             let expected = 98.0 - f64::from(delivered) * 48.0 / 98.0;
             assert!((state.window() as f64 / PACKET as f64 - expected).abs() < 0.01);
         }
@@ -259,29 +313,29 @@ mod tests {
     #[test]
     fn slow_start_doubles_per_window_until_the_first_mark() {
         let config = Dctcp::default();
-        let mut state = config.begin(Bytes(PACKET));
+        let mut state = config.state(Bytes(PACKET));
         for _ in 0..10 {
-            state.on_feedback(&config, &ack(false, 10));
+            state.react(&config, &ack(false, 10));
         }
         assert_eq!(state.window(), 20 * PACKET);
         // Nothing is marked any more once the cut to 20 (1 − alpha / 2) packets is through; then it is a packet per round trip.
-        state.on_feedback(&config, &ack(true, 20));
+        state.react(&config, &ack(true, 20));
         for _ in 0..20 {
-            state.on_feedback(&config, &ack(false, 20));
+            state.react(&config, &ack(false, 20));
         }
         let before = state.window();
         assert!((10 * PACKET..12 * PACKET).contains(&before));
         let later = Feedback { now: Time(200), ..ack(false, 20) };
-        state.on_feedback(&config, &later);
+        state.react(&config, &later);
         assert!(state.window() > before && state.window() - before < PACKET / 10);
     }
 
     #[test]
     fn a_window_that_limits_nothing_does_not_grow() {
         let config = Dctcp::default();
-        let mut state = config.begin(Bytes(PACKET));
+        let mut state = config.state(Bytes(PACKET));
         for _ in 0..100 {
-            state.on_feedback(&config, &ack(false, 2));
+            state.react(&config, &ack(false, 2));
         }
         assert_eq!(state.window(), 10 * PACKET);
     }

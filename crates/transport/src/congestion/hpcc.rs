@@ -4,7 +4,10 @@ use netloom_units::{Bytes, Invalid, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::feedback::{Cause, Feedback};
+use super::{CongestionConfig, CongestionControl, Facts, Limit, Marks, SlowedBy, Start};
+use crate::feedback::{Cause, Feedback, LinkState};
+use crate::gate::Gate;
+use crate::sender::PathFacts;
 
 /// HPCC (Li et al., SIGCOMM'19, algorithm 1): switches write on every data packet how long the queue is that it leaves, how much its link has
 /// sent, when, and the link's rate (in-band telemetry), and ACKs bring that back. From two ACKs the sender knows how much is in flight on each
@@ -44,31 +47,6 @@ impl Default for Hpcc {
     }
 }
 
-impl Hpcc {
-    pub(crate) fn check(&self) -> Result<(), Invalid> {
-        let is_share = self.eta > 0.0 && self.eta <= 1.0;
-        Invalid::unless(is_share, "eta", "a number above 0 and at most 1", self.eta)?;
-        Invalid::at_least("flows", self.flows, 1)?;
-        Invalid::at_least("base_rtt", self.base_rtt.unwrap_or(Time(1)), Time(1))?;
-        Invalid::at_least("min_rate", self.min_rate, Rate(1))
-    }
-}
-
-/// What a link of the way said when a packet left for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LinkState {
-    /// Which link.
-    pub channel: u32,
-    /// Bytes that waited for it.
-    pub queued: u64,
-    /// Bytes that it had carried.
-    pub sent: u64,
-    /// When.
-    pub at: Time,
-    /// Its rate.
-    pub rate: Rate,
-}
-
 /// The window of one flow, in bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
@@ -81,6 +59,8 @@ pub(crate) struct State {
     window: f64,
     /// The window once per round trip, from which every ACK reckons.
     reference: f64,
+    /// A full packet.
+    packet: u64,
     /// What is in flight on the fullest link, of what that can hold; smoothed.
     utilisation: f64,
     /// Round trips in a row in which the window grew by steps.
@@ -95,7 +75,7 @@ pub(crate) struct State {
 
 impl State {
     /// A flow that starts at the line's rate, which must not be zero.
-    pub(crate) fn new(config: &Hpcc, line: Rate, base_rtt: Time) -> Self {
+    fn new(config: &Hpcc, line: Rate, base_rtt: Time, packet: Bytes) -> Self {
         let base_rtt = config.base_rtt.unwrap_or(base_rtt).max(Time(1)).0 as f64;
         let window = |rate: Rate| rate.0 as f64 * base_rtt / BITS;
         let most = window(line);
@@ -106,6 +86,7 @@ impl State {
             step: most * (1.0 - config.eta) / f64::from(config.flows),
             window: most,
             reference: most,
+            packet: packet.0,
             utilisation: 1.0,
             stage: 0,
             round: 0,
@@ -119,7 +100,7 @@ impl State {
         clippy::cast_sign_loss,
         reason = "from 0 to the first window; saturates"
     )]
-    pub(crate) fn window(&self) -> u64 {
+    fn window(&self) -> u64 {
         self.window as u64
     }
 
@@ -129,18 +110,19 @@ impl State {
         clippy::cast_sign_loss,
         reason = "from 0 to the rate of the line; saturates"
     )]
-    pub(crate) fn rate(&self) -> Rate {
+    fn rate(&self) -> Rate {
         Rate(((self.window * BITS / self.base_rtt) as u64).max(1))
     }
 
-    /// An ACK is about to be told of; this is what the links of its packet's way say.
-    pub(crate) fn hear(&mut self, links: impl Iterator<Item = LinkState>) {
-        self.heard.clear();
-        self.heard.extend(links);
+    /// Opens a gate as far as HPCC says: while less than the window is in flight, as its public simulator has it, a packet may begin that ends beyond. Below one packet the
+    /// rate alone limits.
+    fn open(&self, gate: &mut Gate, now: Time) {
+        gate.set_window(self.window().max(1).next_multiple_of(self.packet));
+        gate.set_rate(now, self.rate());
     }
 
     /// Returns whether the window is cut.
-    pub(crate) fn on_feedback(&mut self, config: &Hpcc, feedback: &Feedback) -> bool {
+    fn react(&mut self, config: &Hpcc, feedback: &Feedback) -> bool {
         if feedback.cause != Cause::Ack || self.heard.is_empty() {
             return false;
         }
@@ -192,6 +174,80 @@ impl State {
     }
 }
 
+impl CongestionConfig for Hpcc {
+    type State = State;
+
+    #[inline]
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            title: "HPCC",
+            limit: Limit::Rate,
+            grows: false,
+            needs_acks: true,
+            marks: Marks::Optional,
+            slowed_by: SlowedBy::MoreThanMarks,
+            coupled: false,
+            cnp_interval: None,
+            telemetry: Some(self.telemetry),
+            pulls: None,
+            reaction_point: None,
+            needs_trimming: None,
+            max_rate: None,
+            target_delay: None,
+            acts_on: None,
+        }
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        let is_share = self.eta > 0.0 && self.eta <= 1.0;
+        Invalid::unless(is_share, "eta", "a number above 0 and at most 1", self.eta)?;
+        Invalid::at_least("flows", self.flows, 1)?;
+        Invalid::at_least("base_rtt", self.base_rtt.unwrap_or(Time(1)), Time(1))?;
+        Invalid::at_least("min_rate", self.min_rate, Rate(1))
+    }
+
+    fn first_window(&self, packet: Bytes, path: PathFacts) -> Option<(&'static str, Bytes)> {
+        let window = |rtt| Bytes(path.rate.bytes_in(rtt).0.next_multiple_of(packet.0));
+        self.base_rtt.map(|rtt| ("base_rtt", window(rtt)))
+    }
+
+    fn begin(&self, start: Start, gate: &mut Gate) -> State {
+        let state = State::new(self, start.path.rate, start.path.base_rtt, start.packet);
+        state.open(gate, start.now);
+        state
+    }
+}
+
+impl CongestionControl for State {
+    type Config = Hpcc;
+
+    const LEARNS: bool = true;
+    const SHRINKS_BELOW_A_PACKET: bool = false;
+    const CHOOSES_PATHS: bool = false;
+
+    #[inline]
+    fn on_feedback(&mut self, config: &Hpcc, feedback: &Feedback, gate: &mut Gate) -> bool {
+        let before = self.window();
+        let is_cut = self.react(config, feedback);
+        if self.window() != before {
+            self.open(gate, feedback.now);
+        }
+        is_cut
+    }
+
+    #[inline]
+    fn on_sent(&mut self, now: Time, bytes: u64, gate: &mut Gate) {
+        gate.on_sent(now, bytes);
+    }
+
+    fn begin_with_one(&mut self, _: &mut Gate) {}
+
+    fn on_telemetry(&mut self, links: impl Iterator<Item = LinkState>) {
+        self.heard.clear();
+        self.heard.extend(links);
+    }
+}
+
 /// Bits per second times picoseconds in a byte.
 const BITS: f64 = 8e12;
 
@@ -207,7 +263,7 @@ mod tests {
     /// A step of 62.5 B.
     fn state() -> (Hpcc, State) {
         let config = Hpcc::default();
-        let state = State::new(&config, LINE, RTT);
+        let state = State::new(&config, LINE, RTT, Bytes(1000));
         (config, state)
     }
 
@@ -217,8 +273,8 @@ mod tests {
 
     /// The ACK of a packet, while the next one is so many packets ahead.
     fn ack(state: &mut State, config: &Hpcc, seq: u32, ahead: u32, links: &[LinkState]) -> bool {
-        state.hear(links.iter().copied());
-        state.on_feedback(config, &Feedback { next: seq + ahead, ..ack_of(seq) })
+        state.on_telemetry(links.iter().copied());
+        state.react(config, &Feedback { next: seq + ahead, ..ack_of(seq) })
     }
 
     #[test]
@@ -265,7 +321,7 @@ mod tests {
     #[test]
     fn an_empty_link_is_taken_after_five_steps() {
         let config = Hpcc { flows: 10, ..Hpcc::default() };
-        let mut state = State::new(&config, LINE, RTT);
+        let mut state = State::new(&config, LINE, RTT, Bytes(1000));
         (state.window, state.reference) = (50_000.0, 50_000.0);
         let mut seen = Vec::new();
         for seq in 0..8 {
@@ -310,16 +366,16 @@ mod tests {
         let (config, mut state) = state();
         ack(&mut state, &config, 0, 9, &[link(0.0, 50_000, 0)]);
         let before = state.clone();
-        assert!(!state.on_feedback(&config, &ack_of(20)));
-        state.hear([link(5.0, 50_000, 62_500)].into_iter());
-        assert!(!state.on_feedback(&config, &Feedback::of(Cause::Timeout, RTT)));
+        assert!(!state.react(&config, &ack_of(20)));
+        state.on_telemetry([link(5.0, 50_000, 62_500)].into_iter());
+        assert!(!state.react(&config, &Feedback::of(Cause::Timeout, RTT)));
         assert_eq!((state.window, state.reference), (before.window, before.reference));
     }
 
     #[test]
     fn windows_stay_between_the_least_rate_and_the_first_window() {
         let config = Hpcc { min_rate: Rate(40_000_000_000), ..Hpcc::default() };
-        let mut state = State::new(&config, LINE, RTT);
+        let mut state = State::new(&config, LINE, RTT, Bytes(1000));
         for seq in 0..50 {
             let us = f64::from(seq) * 10.0;
             ack(&mut state, &config, seq, 1, &[link(us, 1_000_000, u64::from(seq) * 125_000)]);

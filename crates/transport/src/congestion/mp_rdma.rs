@@ -22,8 +22,10 @@ use netloom_units::{Bytes, Invalid, Time, narrow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{CongestionConfig, CongestionControl, Facts, Limit, Marks, SlowedBy, Start, window};
 use crate::feedback::{Cause, Feedback};
 use crate::gate::Gate;
+use crate::sender::PathFacts;
 
 /// MP-RDMA's congestion control over many paths (Lu et al., NSDI'18). Paths are entropy values at the NIC, so `routing` must be `spray-nic`: it
 /// draws the first ones and those that are tried; otherwise a packet takes the path of the ACK that lets it out. Needs an ACK per packet and a
@@ -62,18 +64,7 @@ impl Default for MpRdma {
 }
 
 impl MpRdma {
-    pub(crate) fn check(&self) -> Result<(), Invalid> {
-        Invalid::at_least("initial_window", self.initial_window.unwrap_or(1), 1)?;
-        Invalid::unless((0.0..=1.0).contains(&self.probe), "probe", "0 to 1", self.probe)?;
-        Invalid::positive("burst", self.burst)?;
-        if let Some(alpha) = self.synchronise {
-            Invalid::positive("synchronise", alpha)?;
-            Invalid::unless(self.delta > 0, "synchronise", "none without delta", alpha)?;
-        }
-        Ok(())
-    }
-
-    pub(crate) fn begin(&self, bdp: Bytes, packet: Bytes, base_rtt: Time, now: Time) -> State {
+    fn state(&self, bdp: Bytes, packet: Bytes, base_rtt: Time, now: Time) -> State {
         let window =
             self.initial_window.unwrap_or_else(|| narrow(bdp.0.div_ceil(packet.0).clamp(1, 1 << 30)));
         State {
@@ -117,12 +108,89 @@ pub(crate) struct State {
 
 impl State {
     /// The first window, in packets.
-    pub(crate) fn window(&self) -> f64 {
+    fn window(&self) -> f64 {
         self.window
     }
 
+    /// What the window allows beyond what is in flight or released.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "from 1 on, and cut to 32 bits; saturates"
+    )]
+    fn reckon(&mut self, in_flight: u32, gate: &Gate) {
+        let used = u64::from(in_flight) + u64::from(gate.credit());
+        self.allowed = (self.window as u64).saturating_sub(used).min(u64::from(u32::MAX)) as u32;
+    }
+
+    fn release(&mut self, packets: u32, now: Time, gate: &mut Gate) {
+        gate.grant(packets);
+        self.allowed -= packets;
+        self.quiet = now;
+    }
+}
+
+impl CongestionConfig for MpRdma {
+    type State = State;
+
+    #[inline]
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            title: "MP-RDMA",
+            limit: Limit::Credit,
+            grows: true,
+            needs_acks: true,
+            marks: Marks::Required,
+            slowed_by: SlowedBy::MoreThanMarks,
+            coupled: false,
+            cnp_interval: None,
+            telemetry: None,
+            pulls: None,
+            reaction_point: None,
+            needs_trimming: None,
+            max_rate: None,
+            target_delay: None,
+            acts_on: None,
+        }
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        Invalid::at_least("initial_window", self.initial_window.unwrap_or(1), 1)?;
+        Invalid::unless((0.0..=1.0).contains(&self.probe), "probe", "0 to 1", self.probe)?;
+        Invalid::positive("burst", self.burst)?;
+        if let Some(alpha) = self.synchronise {
+            Invalid::positive("synchronise", alpha)?;
+            Invalid::unless(self.delta > 0, "synchronise", "none without delta", alpha)?;
+        }
+        Ok(())
+    }
+
+    fn first_window(&self, packet: Bytes, _: PathFacts) -> Option<(&'static str, Bytes)> {
+        self.initial_window.map(|count| ("initial_window", window::packets(count, packet)))
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the first window, which came from 32 bits"
+    )]
+    fn begin(&self, start: Start, gate: &mut Gate) -> State {
+        let Start { path, packet, now } = start;
+        let state = self.state(path.bdp(), packet, path.base_rtt, now);
+        gate.set_credit(state.window() as u32);
+        state
+    }
+}
+
+impl CongestionControl for State {
+    type Config = MpRdma;
+
+    const LEARNS: bool = true;
+    const SHRINKS_BELOW_A_PACKET: bool = false;
+    const CHOOSES_PATHS: bool = true;
+
     /// The sender learnt something. Returns whether that cuts the window.
-    pub(crate) fn on_feedback(&mut self, config: &MpRdma, feedback: &Feedback, gate: &mut Gate) -> bool {
+    fn on_feedback(&mut self, config: &MpRdma, feedback: &Feedback, gate: &mut Gate) -> bool {
         let before = self.window;
         let is_answer = matches!(feedback.cause, Cause::Ack | Cause::Nack);
         let mut releases = is_answer;
@@ -166,45 +234,31 @@ impl State {
         self.window < before
     }
 
-    /// What the window allows beyond what is in flight or released.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "from 1 on, and cut to 32 bits; saturates"
-    )]
-    fn reckon(&mut self, in_flight: u32, gate: &Gate) {
-        let used = u64::from(in_flight) + u64::from(gate.credit());
-        self.allowed = (self.window as u64).saturating_sub(used).min(u64::from(u32::MAX)) as u32;
+    /// A packet leaves.
+    fn on_sent(&mut self, _: Time, _: u64, gate: &mut Gate) {
+        gate.spend();
+        self.path = self.paths.pop_front();
     }
 
-    fn release(&mut self, packets: u32, now: Time, gate: &mut Gate) {
-        gate.grant(packets);
-        self.allowed -= packets;
-        self.quiet = now;
-    }
+    fn begin_with_one(&mut self, _: &mut Gate) {}
 
     /// When what the window allows is released whatever comes back.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; saturates")]
-    pub(crate) fn due(&self, config: &MpRdma) -> Option<Time> {
+    fn due(&self, config: &MpRdma) -> Option<Time> {
         (self.allowed > 0)
             .then(|| self.quiet.saturating_add(Time((self.rtt.0 as f64 * config.burst) as u64).max(Time(1))))
     }
 
     /// That time has come, perhaps.
-    pub(crate) fn on_timer(&mut self, config: &MpRdma, now: Time, gate: &mut Gate) {
+    fn on_timer(&mut self, config: &MpRdma, now: Time, gate: &mut Gate) -> bool {
         if self.due(config).is_some_and(|due| due <= now) {
             self.release(self.allowed, now, gate);
         }
-    }
-
-    /// A packet leaves.
-    pub(crate) fn on_sent(&mut self, gate: &mut Gate) {
-        gate.spend();
-        self.path = self.paths.pop_front();
+        false
     }
 
     /// The path of the packet that has just left; none: one drawn anew. `toss` says whether something of that probability comes true.
-    pub(crate) fn path(&mut self, config: &MpRdma, toss: impl FnOnce(f64) -> bool) -> Option<u32> {
+    fn path(&mut self, config: &MpRdma, toss: impl FnOnce(f64) -> bool) -> Option<u32> {
         if self.path.is_some() && std::mem::take(&mut self.may_probe) && toss(config.probe) {
             return None;
         }
@@ -213,7 +267,7 @@ impl State {
 
     /// How long the next message waits after the last packet of the one before.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; saturates")]
-    pub(crate) fn between_messages(&self, config: &MpRdma) -> Option<Time> {
+    fn between_messages(&self, config: &MpRdma) -> Option<Time> {
         let delta = f64::from(config.delta);
         Some(Time((config.synchronise? * delta * self.rtt.0 as f64 / self.window) as u64))
     }
@@ -228,12 +282,12 @@ mod tests {
 
     /// A sender with a window of four packets, all of them in flight.
     fn begun(config: &MpRdma) -> (State, Gate) {
-        let mut state = config.begin(Bytes(4000), Bytes(1000), RTT, Time::ZERO);
+        let mut state = config.state(Bytes(4000), Bytes(1000), RTT, Time::ZERO);
         let mut gate = Gate::new(Time::ZERO);
         gate.set_credit(state.window() as u32);
         for _ in 0..4 {
             assert!(gate.credit() > 0);
-            state.on_sent(&mut gate);
+            state.on_sent(Time::ZERO, 1000, &mut gate);
             assert_eq!(state.path(config, |_| true), None, "the first window takes paths drawn anew");
         }
         assert_eq!(gate.credit(), 0);
@@ -251,14 +305,14 @@ mod tests {
         // 4 + 1/4 packets, three in flight: one follows.
         assert!(!state.on_feedback(&config, &ack(0, false, 3, 7), &mut gate));
         assert_eq!((state.window, gate.credit()), (4.25, 1));
-        state.on_sent(&mut gate);
+        state.on_sent(Time::ZERO, 1000, &mut gate);
         assert_eq!(state.path(&config, |_| true), Some(7));
         // A second one once the window has grown by a whole packet.
         state.window = 4.8;
         state.on_feedback(&config, &ack(1, false, 3, 9), &mut gate);
         assert_eq!(gate.credit(), 2);
         for _ in 0..2 {
-            state.on_sent(&mut gate);
+            state.on_sent(Time::ZERO, 1000, &mut gate);
             assert_eq!(state.path(&config, |_| true), Some(9));
         }
     }
@@ -298,9 +352,9 @@ mod tests {
         assert_eq!(gate.credit(), 1);
         state.on_timer(&config, Time(1000), &mut gate);
         assert_eq!((gate.credit(), state.due(&config)), (3, None));
-        state.on_sent(&mut gate);
+        state.on_sent(Time::ZERO, 1000, &mut gate);
         assert_eq!(state.path(&config, |_| true), Some(2));
-        state.on_sent(&mut gate);
+        state.on_sent(Time::ZERO, 1000, &mut gate);
         assert_eq!(state.path(&config, |_| true), None);
     }
 
@@ -314,7 +368,7 @@ mod tests {
             let now = Time(100 * i);
             state.on_feedback(&config, &Feedback { now, ..ack(i as u32, false, 38, 5) }, &mut gate);
             while gate.credit() > 0 {
-                state.on_sent(&mut gate);
+                state.on_sent(Time::ZERO, 1000, &mut gate);
                 let path = state.path(&config, |p| {
                     assert_eq!(p, 0.01);
                     true
@@ -335,7 +389,7 @@ mod tests {
         assert!(!state.on_feedback(&config, &refused, &mut gate));
         // The refused packet has left the network: one is sent again in its place, on its path.
         assert_eq!((state.window, gate.credit()), (4.0, 1));
-        state.on_sent(&mut gate);
+        state.on_sent(Time::ZERO, 1000, &mut gate);
         assert_eq!(state.path(&config, |_| false), Some(7));
         state.on_feedback(&config, &Feedback { oldest: 11, ..ack(4, true, 3, 7) }, &mut gate);
         assert_eq!(state.window, 4.0);
@@ -351,7 +405,7 @@ mod tests {
         for (seq, marked, in_flight, path) in [(0, false, 8, Some(7)), (1, true, 7, None)] {
             state.on_feedback(&config, &ack(seq, marked, in_flight, 7), &mut gate);
             assert_eq!(gate.credit(), 1);
-            state.on_sent(&mut gate);
+            state.on_sent(Time::ZERO, 1000, &mut gate);
             assert_eq!(state.path(&config, |_| false), path);
         }
     }

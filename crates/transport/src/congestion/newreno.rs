@@ -1,11 +1,14 @@
 //! NewReno's window: additive increase, multiplicative decrease.
 
-use netloom_units::{Bytes, Invalid};
+use netloom_units::{Bytes, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::reno::Reno;
+use super::{CongestionConfig, CongestionControl, Facts, Limit, Marks, SlowedBy, Start, window};
 use crate::feedback::{Cause, Feedback};
+use crate::gate::Gate;
+use crate::sender::PathFacts;
 
 /// TCP NewReno: slow start, congestion avoidance, and one halving per window with losses (RFC 5681, RFC 6582); what is in flight is counted
 /// packet by packet (RFC 6675), so that a window of many losses is repaired within few round trips.
@@ -49,11 +52,7 @@ pub(crate) struct State {
 }
 
 impl NewReno {
-    pub(crate) fn check(&self) -> Result<(), Invalid> {
-        super::check_windows(self.initial_window, self.initial_ssthresh, self.min_window)
-    }
-
-    pub(crate) fn begin(&self, packet: Bytes) -> State {
+    fn state(&self, packet: Bytes) -> State {
         State {
             reno: Reno::new(
                 packet,
@@ -68,23 +67,12 @@ impl NewReno {
 
 impl State {
     #[inline]
-    pub(crate) fn window(&self) -> u64 {
+    fn window(&self) -> u64 {
         self.reno.window()
     }
 
-    /// Beyond slow start the window grows by at most so many bytes per byte delivered.
-    pub(crate) fn couple(&mut self, per_byte: f64) {
-        self.reno.couple(per_byte);
-    }
-
-    /// The window is a single packet from now on; returns it in bytes.
-    pub(crate) fn begin_with_one(&mut self) -> u64 {
-        self.reno.begin_with_one();
-        self.window()
-    }
-
     /// Returns whether the window is cut.
-    pub(crate) fn on_feedback(&mut self, config: &NewReno, feedback: &Feedback) -> bool {
+    fn react(&mut self, config: &NewReno, feedback: &Feedback) -> bool {
         if feedback.cause != Cause::Ack {
             return self.reno.on_loss(feedback);
         }
@@ -94,6 +82,72 @@ impl State {
             false => self.reno.on_ack(feedback, feedback.marked && config.ecn),
         }
         is_cut
+    }
+}
+
+impl CongestionConfig for NewReno {
+    type State = State;
+
+    #[inline]
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            title: "NewReno",
+            limit: Limit::Window,
+            grows: true,
+            needs_acks: true,
+            marks: Marks::Optional,
+            slowed_by: SlowedBy::MoreThanMarks,
+            coupled: self.coupled,
+            cnp_interval: None,
+            telemetry: None,
+            pulls: None,
+            reaction_point: None,
+            needs_trimming: None,
+            max_rate: None,
+            target_delay: None,
+            acts_on: None,
+        }
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        window::check(self.initial_window, self.initial_ssthresh, self.min_window)
+    }
+
+    fn first_window(&self, packet: Bytes, _: PathFacts) -> Option<(&'static str, Bytes)> {
+        Some(window::adaptive(self.initial_window, self.max_window, packet))
+    }
+
+    fn begin(&self, start: Start, gate: &mut Gate) -> State {
+        let state = self.state(start.packet);
+        gate.set_window(state.window());
+        state
+    }
+}
+
+impl CongestionControl for State {
+    type Config = NewReno;
+
+    const LEARNS: bool = true;
+    const SHRINKS_BELOW_A_PACKET: bool = true;
+    const CHOOSES_PATHS: bool = false;
+
+    #[inline]
+    fn on_feedback(&mut self, config: &NewReno, feedback: &Feedback, gate: &mut Gate) -> bool {
+        let is_cut = self.react(config, feedback);
+        gate.set_window(self.window());
+        is_cut
+    }
+
+    #[inline]
+    fn on_sent(&mut self, _: Time, _: u64, _: &mut Gate) {}
+
+    fn begin_with_one(&mut self, gate: &mut Gate) {
+        self.reno.begin_with_one();
+        gate.set_window(self.window());
+    }
+
+    fn couple(&mut self, per_byte: f64) {
+        self.reno.couple(per_byte);
     }
 }
 
@@ -107,12 +161,12 @@ mod tests {
     fn slow_start_ends_at_the_initial_threshold() {
         let windows = |initial_ssthresh| {
             let config = NewReno { initial_window: 4, initial_ssthresh, ..NewReno::default() };
-            let mut state = config.begin(Bytes(1000));
+            let mut state = config.state(Bytes(1000));
             [4, 8, 10, 11].map(|packets| {
                 // All of a full window are acknowledged while as many follow.
                 let ack = Feedback { packets: 1, bytes: 1000, in_flight: packets - 1, ..ack_of(0) };
                 for _ in 0..packets {
-                    state.on_feedback(&config, &ack);
+                    state.react(&config, &ack);
                 }
                 state.window() / 100
             })

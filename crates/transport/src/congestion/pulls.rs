@@ -4,8 +4,10 @@ use netloom_units::{Bytes, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{CongestionConfig, CongestionControl, Facts, Limit, Marks, SlowedBy, Start, window};
 use crate::feedback::{Cause, Feedback};
 use crate::gate::Gate;
+use crate::sender::PathFacts;
 
 /// NDP's congestion control (Handley et al., SIGCOMM'17): a flow sends its first window at the NIC's rate, without asking. From then on every packet
 /// waits for a PULL. A receiver owes one for each packet or header that comes, and sends them at the pace at which its link can take full
@@ -59,25 +61,6 @@ impl Default for Pulls {
 const MOST_INCREASE: f64 = 65_536.0;
 
 impl Pulls {
-    pub(crate) fn check(&self) -> Result<(), Invalid> {
-        Invalid::at_least("initial_window", self.initial_window, 1)?;
-        Invalid::positive("initial_bdp", self.initial_bdp.unwrap_or(1.0))?;
-        let is_pace = self.pace > 0.0 && self.pace <= 1.0;
-        Invalid::unless(is_pace, "pace", "a number above 0 and at most 1", self.pace)?;
-        let Some(adaptive) = &self.adaptive else { return Ok(()) };
-        let is_known = self.initial_bdp.is_none();
-        let expected = "none with initial_bdp, a first window that receivers do not know";
-        Invalid::unless(is_known, "adaptive", expected, "a table")?;
-        let is_step = adaptive.increase > 0.0 && adaptive.increase <= MOST_INCREASE;
-        let expected = format!("a number above 0, at most {MOST_INCREASE}");
-        Invalid::unless(is_step, "increase", expected, adaptive.increase)
-            .and_then(|()| {
-                let fits = adaptive.decrease > 0.0 && adaptive.decrease <= 1.0;
-                Invalid::unless(fits, "decrease", "more than 0, at most 1", adaptive.decrease)
-            })
-            .map_err(|error| error.within("adaptive"))
-    }
-
     /// How long a PULL waits for the one before it where a full packet takes so long on the receiver's link; at most [`Time::END`].
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; saturates")]
     pub fn interval(&self, packet: Time) -> Time {
@@ -156,28 +139,101 @@ pub(crate) struct State {
     expected: i64,
 }
 
-impl State {
+impl CongestionConfig for Pulls {
+    type State = State;
+
+    #[inline]
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            title: "PULLs",
+            limit: Limit::Credit,
+            grows: self.adaptive.is_some(),
+            needs_acks: false,
+            marks: Marks::Optional,
+            slowed_by: SlowedBy::MoreThanMarks,
+            coupled: false,
+            cnp_interval: None,
+            telemetry: None,
+            pulls: Some(self),
+            reaction_point: None,
+            needs_trimming: self.adaptive.is_some().then_some("adaptive"),
+            max_rate: None,
+            target_delay: None,
+            acts_on: None,
+        }
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        Invalid::at_least("initial_window", self.initial_window, 1)?;
+        Invalid::positive("initial_bdp", self.initial_bdp.unwrap_or(1.0))?;
+        let is_pace = self.pace > 0.0 && self.pace <= 1.0;
+        Invalid::unless(is_pace, "pace", "a number above 0 and at most 1", self.pace)?;
+        let Some(adaptive) = &self.adaptive else { return Ok(()) };
+        let is_known = self.initial_bdp.is_none();
+        let expected = "none with initial_bdp, a first window that receivers do not know";
+        Invalid::unless(is_known, "adaptive", expected, "a table")?;
+        let is_step = adaptive.increase > 0.0 && adaptive.increase <= MOST_INCREASE;
+        let expected = format!("a number above 0, at most {MOST_INCREASE}");
+        Invalid::unless(is_step, "increase", expected, adaptive.increase)
+            .and_then(|()| {
+                let fits = adaptive.decrease > 0.0 && adaptive.decrease <= 1.0;
+                Invalid::unless(fits, "decrease", "more than 0, at most 1", adaptive.decrease)
+            })
+            .map_err(|error| error.within("adaptive"))
+    }
+
+    fn first_window(&self, packet: Bytes, path: PathFacts) -> Option<(&'static str, Bytes)> {
+        // What it asks for waits for the receiver.
+        if self.request_to_send {
+            return None;
+        }
+        let field = if self.initial_bdp.is_some() { "initial_bdp" } else { "initial_window" };
+        Some((field, window::packets(self.window(path.bdp(), packet), packet)))
+    }
+
+    fn begin(&self, start: Start, gate: &mut Gate) -> State {
+        let window = self.window(start.path.bdp(), start.packet);
+        gate.set_credit(if self.request_to_send { 0 } else { window });
+        State::default()
+    }
+}
+
+impl CongestionControl for State {
+    type Config = Pulls;
+
+    const LEARNS: bool = true;
+    const SHRINKS_BELOW_A_PACKET: bool = false;
+    const CHOOSES_PATHS: bool = false;
+
+    /// The sender learnt something. A packet whose header came back asks for no PULL: if no other one is to be expected either, it goes at once.
+    /// In an incast that sends many headers back, all others wait, or they would only come back again.
+    fn on_feedback(&mut self, _: &Pulls, feedback: &Feedback, gate: &mut Gate) -> bool {
+        self.on_arrivals(feedback.packets);
+        match feedback.cause {
+            Cause::Trim => self.on_arrivals(1),
+            Cause::Return if feedback.in_flight == 0 && self.expected <= 0 => gate.grant(1),
+            _ => {}
+        }
+        false
+    }
+
+    #[inline]
+    fn on_sent(&mut self, _: Time, _: u64, gate: &mut Gate) {
+        gate.spend();
+    }
+
+    fn begin_with_one(&mut self, _: &mut Gate) {}
+
     /// The receiver has sent so many PULLs by now.
-    pub(crate) fn on_pull(&mut self, count: u32, gate: &mut Gate) {
+    fn on_pull(&mut self, count: u32, gate: &mut Gate) {
         let new = count.saturating_sub(self.seen);
         self.seen += new;
         self.expected -= i64::from(new);
         gate.grant(new);
     }
 
-    /// The sender learnt something. A packet whose header came back asks for no PULL: if no other one is to be expected either, it goes at once.
-    /// In an incast that sends many headers back, all others wait, or they would only come back again.
-    pub(crate) fn on_feedback(&mut self, feedback: &Feedback, gate: &mut Gate) {
-        self.arrived(feedback.packets);
-        match feedback.cause {
-            Cause::Trim => self.arrived(1),
-            Cause::Return if feedback.in_flight == 0 && self.expected <= 0 => gate.grant(1),
-            _ => {}
-        }
-    }
-
     /// So many packets have come, whatever is left of them.
-    pub(crate) fn arrived(&mut self, packets: u32) {
+    fn on_arrivals(&mut self, packets: u32) {
         self.expected += i64::from(packets);
     }
 }
@@ -317,16 +373,16 @@ mod tests {
         let (mut state, mut gate) = (State::default(), Gate::new(Time(0)));
         gate.set_credit(0);
         // Three packets: one arrives, one is trimmed, one comes back.
-        state.on_feedback(&told(Cause::Ack, 1, 2), &mut gate);
-        state.on_feedback(&told(Cause::Trim, 0, 1), &mut gate);
-        state.on_feedback(&told(Cause::Return, 0, 0), &mut gate);
+        state.on_feedback(&Pulls::default(), &told(Cause::Ack, 1, 2), &mut gate);
+        state.on_feedback(&Pulls::default(), &told(Cause::Trim, 0, 1), &mut gate);
+        state.on_feedback(&Pulls::default(), &told(Cause::Return, 0, 0), &mut gate);
         assert_eq!(gate.credit(), 0);
         state.on_pull(2, &mut gate);
         assert_eq!(gate.credit(), 2);
         // All that were sent then come back.
-        state.on_feedback(&told(Cause::Return, 0, 1), &mut gate);
+        state.on_feedback(&Pulls::default(), &told(Cause::Return, 0, 1), &mut gate);
         assert_eq!(gate.credit(), 2);
-        state.on_feedback(&told(Cause::Return, 0, 0), &mut gate);
+        state.on_feedback(&Pulls::default(), &told(Cause::Return, 0, 0), &mut gate);
         assert_eq!(gate.credit(), 3);
     }
 }

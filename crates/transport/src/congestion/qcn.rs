@@ -11,7 +11,9 @@ use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::gate::RateLimit;
+use super::{CongestionConfig, Facts, Limit, Marks, Signal, SlowedBy, Start, Still};
+use crate::gate::{Gate, RateLimit};
+use crate::sender::PathFacts;
 
 /// Quantized congestion notification, the hosts' part (IEEE 802.1Qau, QCN 2.2): no window; a rate limiter per destination that the
 /// notifications of the fabric's congestion points slow down. Works with any reliability.
@@ -84,27 +86,6 @@ const ONE: u64 = 1 << 32;
 const FULL_SCALE: u8 = 63;
 
 impl Qcn {
-    pub(crate) fn check(&self) -> Result<(), Invalid> {
-        Invalid::at_least("r_min", self.least_rate(), Rate(1))?;
-        for (field, share) in [("g_d", self.g_d), ("min_dec", self.min_dec)] {
-            Invalid::unless(share > 0.0 && share <= 1.0, field, "a number above 0 and at most 1", share)?;
-        }
-        let (bytes, tebibyte) = (self.byte_limit, Bytes(1 << 40));
-        Invalid::unless((Bytes(2)..=tebibyte).contains(&bytes), "byte_limit", "2 B to 1 TiB", bytes)?;
-        let (timer, day) = (self.timer, Time::from_ms(86_400_000));
-        Invalid::unless((Time(2)..=day).contains(&timer), "timer", "2 ps to a day", timer)?;
-        let limit = Rate::from_gbps(1_000_000);
-        for (field, rate) in [("r_ai", self.r_ai), ("r_hai", self.r_hai)] {
-            Invalid::unless(rate <= limit, field, format!("at most {limit}"), rate)?;
-        }
-        Invalid::unless(
-            (0.0..1.0).contains(&self.jitter),
-            "jitter",
-            "a number from 0 to below 1",
-            self.jitter,
-        )
-    }
-
     /// Least rate of a limiter.
     pub fn least_rate(&self) -> Rate {
         self.r_min.unwrap_or(match self.preset {
@@ -139,6 +120,60 @@ impl Qcn {
     fn next_time(&self, now: Time, stage: u32, random: &mut impl Rng) -> Time {
         let halved = u64::from(stage > self.fr_threshold);
         now + Time(jittered(self.timer.0 >> halved, self.jitter, random))
+    }
+}
+
+impl CongestionConfig for Qcn {
+    type State = Still<Qcn>;
+
+    #[inline]
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            title: "the rate limiter",
+            limit: Limit::DestinationRate,
+            grows: false,
+            needs_acks: false,
+            marks: Marks::Optional,
+            slowed_by: SlowedBy::MoreThanMarks,
+            coupled: false,
+            cnp_interval: None,
+            telemetry: None,
+            pulls: None,
+            reaction_point: Some(self),
+            needs_trimming: None,
+            max_rate: None,
+            target_delay: None,
+            acts_on: Some(Signal::Cnms),
+        }
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        Invalid::at_least("r_min", self.least_rate(), Rate(1))?;
+        for (field, share) in [("g_d", self.g_d), ("min_dec", self.min_dec)] {
+            Invalid::unless(share > 0.0 && share <= 1.0, field, "a number above 0 and at most 1", share)?;
+        }
+        let (bytes, tebibyte) = (self.byte_limit, Bytes(1 << 40));
+        Invalid::unless((Bytes(2)..=tebibyte).contains(&bytes), "byte_limit", "2 B to 1 TiB", bytes)?;
+        let (timer, day) = (self.timer, Time::from_ms(86_400_000));
+        Invalid::unless((Time(2)..=day).contains(&timer), "timer", "2 ps to a day", timer)?;
+        let limit = Rate::from_gbps(1_000_000);
+        for (field, rate) in [("r_ai", self.r_ai), ("r_hai", self.r_hai)] {
+            Invalid::unless(rate <= limit, field, format!("at most {limit}"), rate)?;
+        }
+        Invalid::unless(
+            (0.0..1.0).contains(&self.jitter),
+            "jitter",
+            "a number from 0 to below 1",
+            self.jitter,
+        )
+    }
+
+    fn first_window(&self, _: Bytes, _: PathFacts) -> Option<(&'static str, Bytes)> {
+        None
+    }
+
+    fn begin(&self, _: Start, _: &mut Gate) -> Still<Qcn> {
+        Still::new()
     }
 }
 

@@ -4,7 +4,10 @@ use netloom_units::{Bytes, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{CongestionConfig, CongestionControl, Facts, Limit, Marks, SlowedBy, Start, TargetDelay, window};
 use crate::feedback::{Cause, Feedback};
+use crate::gate::Gate;
+use crate::sender::PathFacts;
 
 /// Swift (Kumar et al., SIGCOMM'20, algorithm 1): below the target delay a window grows by `ai` packets per round trip, above it shrinks in
 /// proportion to the excess, once per round trip. The target is larger for longer paths and for smaller windows. A window below one packet sends
@@ -63,24 +66,6 @@ impl Default for Swift {
 const RESET_AFTER: u32 = 5;
 
 impl Swift {
-    pub(crate) fn check(&self) -> Result<(), Invalid> {
-        Invalid::at_least("base_delay", self.base_delay, Time(1))?;
-        Invalid::positive("fs_min_window", self.fs_min_window)?;
-        Invalid::positive("fs_max_window", self.fs_max_window)?;
-        let expected = format!("more than fs_min_window = {}", self.fs_min_window);
-        Invalid::unless(
-            self.fs_max_window > self.fs_min_window,
-            "fs_max_window",
-            expected,
-            self.fs_max_window,
-        )?;
-        Invalid::positive("ai", self.ai)?;
-        for (field, share) in [("beta", self.beta), ("max_mdf", self.max_mdf)] {
-            Invalid::unless(share > 0.0 && share <= 1.0, field, "a number above 0 and at most 1", share)?;
-        }
-        super::check_windows(self.initial_window, None, self.min_window)
-    }
-
     /// The target delay, in picoseconds, of a path of so many hops at a window of so many packets.
     fn target(&self, hops: u32, window: f64) -> f64 {
         let (range, most) = (self.fs_range.0 as f64, 1.0 / self.fs_max_window.sqrt());
@@ -117,18 +102,12 @@ impl State {
 
     #[inline]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; saturates")]
-    pub(crate) fn window(&self) -> u64 {
+    fn window(&self) -> u64 {
         (self.window * self.packet) as u64
     }
 
-    /// The window is a single packet from now on; returns it in bytes.
-    pub(crate) fn begin_with_one(&mut self) -> u64 {
-        self.window = self.window.min(1.0);
-        self.window()
-    }
-
     /// Returns whether the window is cut.
-    pub(crate) fn on_feedback(&mut self, config: &Swift, feedback: &Feedback) -> bool {
+    fn react(&mut self, config: &Swift, feedback: &Feedback) -> bool {
         let may_decrease = self.decreased.is_none_or(|at| feedback.now - at >= self.rtt);
         let before = self.window;
         match feedback.cause {
@@ -165,6 +144,87 @@ impl State {
             self.decreased = Some(feedback.now);
         }
         is_cut
+    }
+}
+
+impl CongestionConfig for Swift {
+    type State = State;
+
+    #[inline]
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            title: "Swift",
+            limit: Limit::Window,
+            grows: true,
+            needs_acks: true,
+            marks: Marks::Optional,
+            slowed_by: SlowedBy::MoreThanMarks,
+            coupled: false,
+            cnp_interval: None,
+            telemetry: None,
+            pulls: None,
+            reaction_point: None,
+            needs_trimming: None,
+            max_rate: None,
+            target_delay: Some(TargetDelay {
+                field: "base_delay",
+                base: self.base_delay,
+                per_hop: self.hop_delay,
+                besides: "what small windows add",
+            }),
+            acts_on: None,
+        }
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        Invalid::at_least("base_delay", self.base_delay, Time(1))?;
+        Invalid::positive("fs_min_window", self.fs_min_window)?;
+        Invalid::positive("fs_max_window", self.fs_max_window)?;
+        let expected = format!("more than fs_min_window = {}", self.fs_min_window);
+        Invalid::unless(
+            self.fs_max_window > self.fs_min_window,
+            "fs_max_window",
+            expected,
+            self.fs_max_window,
+        )?;
+        Invalid::positive("ai", self.ai)?;
+        for (field, share) in [("beta", self.beta), ("max_mdf", self.max_mdf)] {
+            Invalid::unless(share > 0.0 && share <= 1.0, field, "a number above 0 and at most 1", share)?;
+        }
+        window::check(self.initial_window, None, self.min_window)
+    }
+
+    fn first_window(&self, packet: Bytes, _: PathFacts) -> Option<(&'static str, Bytes)> {
+        Some(window::adaptive(self.initial_window, self.max_window, packet))
+    }
+
+    fn begin(&self, start: Start, gate: &mut Gate) -> State {
+        let state = State::new(self, start.packet);
+        gate.set_window(state.window());
+        state
+    }
+}
+
+impl CongestionControl for State {
+    type Config = Swift;
+
+    const LEARNS: bool = true;
+    const SHRINKS_BELOW_A_PACKET: bool = true;
+    const CHOOSES_PATHS: bool = false;
+
+    #[inline]
+    fn on_feedback(&mut self, config: &Swift, feedback: &Feedback, gate: &mut Gate) -> bool {
+        let is_cut = self.react(config, feedback);
+        gate.set_window(self.window());
+        is_cut
+    }
+
+    #[inline]
+    fn on_sent(&mut self, _: Time, _: u64, _: &mut Gate) {}
+
+    fn begin_with_one(&mut self, gate: &mut Gate) {
+        self.window = self.window.min(1.0);
+        gate.set_window(self.window());
     }
 }
 
@@ -205,28 +265,28 @@ mod tests {
     #[test]
     fn below_the_target_a_round_trip_adds_a_packet_and_above_it_the_excess_is_taken_once() {
         let (config, mut state) = large();
-        assert!(!state.on_feedback(&config, &after(39, 0)));
+        assert!(!state.react(&config, &after(39, 0)));
         assert_eq!(state.window(), 100_010);
         // 50 us are a fifth above 40: the window shrinks by 0.8 · 0.2.
-        assert!(state.on_feedback(&config, &after(50, 100)));
+        assert!(state.react(&config, &after(50, 100)));
         assert_eq!(state.window(), 84_008);
         // For a round trip it does so no more; its target has grown a little with the smaller window.
-        assert!(!state.on_feedback(&config, &after(50, 149)));
-        assert!(state.on_feedback(&config, &after(50, 150)));
+        assert!(!state.react(&config, &after(50, 149)));
+        assert!(state.react(&config, &after(50, 150)));
     }
 
     #[test]
     fn no_decrease_takes_more_than_half_and_losses_take_that() {
         let (config, mut state) = large();
-        state.on_feedback(&config, &after(4000, 0));
+        state.react(&config, &after(4000, 0));
         assert_eq!(state.window(), 50_000);
         let loss = |cause, us| Feedback { cause, now: Time::from_us(us), packets: 0, ..ack_of(0) };
-        assert!(!state.on_feedback(&config, &loss(Cause::Loss, 3999)));
-        assert!(state.on_feedback(&config, &loss(Cause::Loss, 4000)));
+        assert!(!state.react(&config, &loss(Cause::Loss, 3999)));
+        assert!(state.react(&config, &loss(Cause::Loss, 4000)));
         assert_eq!(state.window(), 25_000);
         // The fifth timeout in a row leaves the least window: a hundredth of a packet.
         let seen = [1, 2, 3, 4, 5].map(|n| {
-            state.on_feedback(&config, &loss(Cause::Timeout, 4000 + 4000 * n));
+            state.react(&config, &loss(Cause::Timeout, 4000 + 4000 * n));
             state.window()
         });
         assert_eq!(seen, [12_500, 6_250, 3_125, 1_562, 10]);
@@ -237,7 +297,7 @@ mod tests {
         let config = Swift { min_window: 0.25, ..Swift::default() };
         let mut state = State::new(&config, Bytes(1000));
         state.window = 0.25;
-        state.on_feedback(&config, &after(30, 0));
+        state.react(&config, &after(30, 0));
         assert_eq!(state.window(), 1250);
     }
 

@@ -1,10 +1,13 @@
 //! TIMELY: a rate that follows the gradient of the round-trip time.
 
-use netloom_units::{Invalid, Rate, Time};
+use netloom_units::{Bytes, Invalid, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{CongestionConfig, CongestionControl, Facts, Limit, Marks, SlowedBy, Start};
 use crate::feedback::{Cause, Feedback};
+use crate::gate::Gate;
+use crate::sender::PathFacts;
 
 /// TIMELY (Mittal et al., SIGCOMM'15, algorithm 1): a rate per flow, from the line's downwards. Once per round trip: below `t_low` it rises, above
 /// `t_high` it falls by beta (1 − t_high / rtt), and between the two it rises unless round-trip times grow, when it falls by beta times their
@@ -48,20 +51,6 @@ impl Default for Timely {
 /// Steps of a hyper-active increase.
 const HYPER: u64 = 5;
 
-impl Timely {
-    pub(crate) fn check(&self) -> Result<(), Invalid> {
-        for (field, share) in [("alpha", self.alpha), ("beta", self.beta)] {
-            Invalid::unless(share > 0.0 && share <= 1.0, field, "a number above 0 and at most 1", share)?;
-        }
-        Invalid::at_least("t_high", self.t_high, self.t_low)?;
-        Invalid::at_least("min_rtt", self.min_rtt, Time(1))?;
-        Invalid::at_least("step", self.step, Rate(1))?;
-        Invalid::at_least("min_rate", self.min_rate, Rate(1))?;
-        let limit = Rate::from_gbps(1_000_000);
-        Invalid::unless(self.step <= limit, "step", format!("at most {limit}"), self.step)
-    }
-}
-
 /// The rate of one flow, in whole bits per second.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
@@ -78,16 +67,16 @@ pub(crate) struct State {
 
 impl State {
     /// A flow that starts at the line's rate, which must not be zero.
-    pub(crate) fn new(line: Rate) -> Self {
+    fn new(line: Rate) -> Self {
         State { line: line.0, rate: line.0, last: None, difference: 0.0, increases: 0, round: 0 }
     }
 
-    pub(crate) fn rate(&self) -> Rate {
+    fn rate(&self) -> Rate {
         Rate(self.rate)
     }
 
     /// Returns whether the rate is cut.
-    pub(crate) fn on_feedback(&mut self, config: &Timely, feedback: &Feedback) -> bool {
+    fn react(&mut self, config: &Timely, feedback: &Feedback) -> bool {
         if feedback.cause != Cause::Ack || feedback.seq < self.round {
             return false;
         }
@@ -123,6 +112,77 @@ impl State {
     }
 }
 
+impl CongestionConfig for Timely {
+    type State = State;
+
+    #[inline]
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            title: "TIMELY",
+            limit: Limit::Rate,
+            grows: false,
+            needs_acks: true,
+            marks: Marks::Optional,
+            slowed_by: SlowedBy::MoreThanMarks,
+            coupled: false,
+            cnp_interval: None,
+            telemetry: None,
+            pulls: None,
+            reaction_point: None,
+            needs_trimming: None,
+            max_rate: None,
+            target_delay: None,
+            acts_on: None,
+        }
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        for (field, share) in [("alpha", self.alpha), ("beta", self.beta)] {
+            Invalid::unless(share > 0.0 && share <= 1.0, field, "a number above 0 and at most 1", share)?;
+        }
+        Invalid::at_least("t_high", self.t_high, self.t_low)?;
+        Invalid::at_least("min_rtt", self.min_rtt, Time(1))?;
+        Invalid::at_least("step", self.step, Rate(1))?;
+        Invalid::at_least("min_rate", self.min_rate, Rate(1))?;
+        let limit = Rate::from_gbps(1_000_000);
+        Invalid::unless(self.step <= limit, "step", format!("at most {limit}"), self.step)
+    }
+
+    fn first_window(&self, _: Bytes, _: PathFacts) -> Option<(&'static str, Bytes)> {
+        None
+    }
+
+    fn begin(&self, start: Start, gate: &mut Gate) -> State {
+        gate.set_rate(start.now, start.path.rate);
+        State::new(start.path.rate)
+    }
+}
+
+impl CongestionControl for State {
+    type Config = Timely;
+
+    const LEARNS: bool = true;
+    const SHRINKS_BELOW_A_PACKET: bool = false;
+    const CHOOSES_PATHS: bool = false;
+
+    #[inline]
+    fn on_feedback(&mut self, config: &Timely, feedback: &Feedback, gate: &mut Gate) -> bool {
+        let before = self.rate();
+        let is_cut = self.react(config, feedback);
+        if self.rate() != before {
+            gate.set_rate(feedback.now, self.rate());
+        }
+        is_cut
+    }
+
+    #[inline]
+    fn on_sent(&mut self, now: Time, bytes: u64, gate: &mut Gate) {
+        gate.on_sent(now, bytes);
+    }
+
+    fn begin_with_one(&mut self, _: &mut Gate) {}
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,7 +192,7 @@ mod tests {
     fn rates(line: Rate, rtts: &[u64]) -> Vec<f64> {
         let (config, mut state) = (Timely::default(), State::new(line));
         let step = |(seq, &us): (u32, &u64)| {
-            state.on_feedback(&config, &Feedback { rtt: Time::from_us(us), next: seq + 1, ..ack_of(seq) });
+            state.react(&config, &Feedback { rtt: Time::from_us(us), next: seq + 1, ..ack_of(seq) });
             state.rate as f64 / 1e6
         };
         (0..).zip(rtts).map(step).collect()
@@ -167,9 +227,9 @@ mod tests {
     fn one_round_trip_makes_one_update_and_the_least_rate_holds() {
         let (config, mut state) = (Timely::default(), State::new(Rate::from_gbps(10)));
         let at = |seq, us| Feedback { rtt: Time::from_us(us), next: 50, ..ack_of(seq) };
-        assert!(!state.on_feedback(&config, &at(0, 100)));
-        assert!(!state.on_feedback(&config, &at(49, 400)));
-        assert!(state.on_feedback(&config, &at(50, 400)));
+        assert!(!state.react(&config, &at(0, 100)));
+        assert!(!state.react(&config, &at(49, 400)));
+        assert!(state.react(&config, &at(50, 400)));
         assert_eq!(state.rate(), Rate(100_000_000));
     }
 

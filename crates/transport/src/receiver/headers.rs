@@ -3,7 +3,8 @@
 use netloom_units::Time;
 
 use super::{Receiver, Reply, Seen};
-use crate::config::{Reliability, Transport};
+use crate::config::Transport;
+use crate::reliability::Takes;
 
 impl Seen {
     /// The header of a packet came of which there is no more to know: everything has arrived, `count` packets. Returns what to answer.
@@ -24,17 +25,17 @@ impl Receiver {
         if self.received.contains(seq) {
             return Reply::Ack(expected);
         }
-        match &transport.reliability {
-            Reliability::GoBackN(config) if seq > expected => self.refuse(config, now),
-            // It may have been asked for just before, but what came then was this header.
-            Reliability::GoBackN(config) => {
-                self.asked = (expected, Time::ZERO);
-                self.refuse(config, now)
+        let reliability = transport.reliability.facts();
+        match reliability.takes {
+            _ if !reliability.has_acks => Reply::None,
+            Takes::InOrder { nack_interval } => {
+                // The next one may have been asked for just before, but what came then was this header.
+                if seq <= expected {
+                    self.asked = (expected, Time::ZERO);
+                }
+                self.refuse(nack_interval, now)
             }
-            Reliability::SelectiveRepeat(_) | Reliability::Trimmed(_) | Reliability::Bitmap(_) => {
-                Reply::Nack(expected)
-            }
-            Reliability::None(_) => Reply::None,
+            Takes::Any | Takes::Within(_) => Reply::Nack(expected),
         }
     }
 }
@@ -42,6 +43,7 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Reliability;
     use crate::receiver::Arrival;
 
     fn data(seq: u32) -> Arrival {

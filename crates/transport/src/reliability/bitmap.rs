@@ -4,6 +4,7 @@ use netloom_units::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{Facts, GivesUp, ReliabilityConfig, Takes};
 /// MP-RDMA's reliability (Lu et al., NSDI'18): packets are taken in any order up to `length` from the next one expected, and acknowledged one by
 /// one. One from beyond is refused with a NACK, in fabrics that lose nothing, too. Its sender then sends it again, and what is missing before it
 /// and left earlier. A hole that nothing from beyond follows is found by the retransmission timeout, with all else that left two round trips
@@ -22,14 +23,22 @@ impl Default for Bitmap {
     }
 }
 
-impl Bitmap {
-    pub(crate) fn check(&self) -> Result<(), Invalid> {
-        Invalid::at_least("length", self.length, 1)
+impl ReliabilityConfig for Bitmap {
+    #[inline(always)]
+    fn facts(&self) -> Facts {
+        Facts {
+            has_acks: true,
+            takes: Takes::Within(self.length),
+            loss_detection: None,
+            gives_up: GivesUp::TwoRoundTrips,
+            nack_congestion: false,
+            urgent_repeats: false,
+            reroute_after: None,
+            relies_on_trimming: false,
+        }
     }
 
-    /// Whether packet `seq` lies beyond what the receiver remembers while it expects `expected`.
-    #[inline]
-    pub(crate) fn is_beyond(&self, seq: u32, expected: u32) -> bool {
-        seq >= expected.saturating_add(self.length)
+    fn check(&self) -> Result<(), Invalid> {
+        Invalid::at_least("length", self.length, 1)
     }
 }

@@ -4,6 +4,7 @@ use netloom_units::{Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{Facts, GivesUp, ReliabilityConfig, Takes};
 /// Go-back-N as in RoCEv2 NICs: an out-of-order packet is discarded and answered with a NACK, upon which the sender sends everything again from the
 /// missing packet on. What is sent again may come out of order, too, so a NACK is repeated while the same packet is missing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -25,8 +26,22 @@ impl Default for GoBackN {
     }
 }
 
-impl GoBackN {
-    pub(crate) fn check(&self) -> Result<(), Invalid> {
+impl ReliabilityConfig for GoBackN {
+    #[inline(always)]
+    fn facts(&self) -> Facts {
+        Facts {
+            has_acks: true,
+            takes: Takes::InOrder { nack_interval: self.nack_interval },
+            loss_detection: None,
+            gives_up: GivesUp::All,
+            nack_congestion: self.nack_congestion,
+            urgent_repeats: false,
+            reroute_after: None,
+            relies_on_trimming: false,
+        }
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
         Invalid::at_least("nack_interval", self.nack_interval, Time(1))
     }
 }

@@ -4,6 +4,7 @@ use netloom_units::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{Facts, GivesUp, LossDetection, ReliabilityConfig, Takes};
 /// Selective repeat with an ideal reorder buffer: packets are taken in any order and acknowledged one by one, so that a sender knows each hole.
 /// Where the fabric loses nothing, reordering costs nothing (the Flowcut evaluation charges it to no scheme). Where it can lose packets, a
 /// hole is taken for a loss once `reorder_threshold` packets sent later have arrived, or by `rack`; the retransmission timeout is the last
@@ -30,8 +31,26 @@ impl Default for SelectiveRepeat {
     }
 }
 
-impl SelectiveRepeat {
-    pub(crate) fn check(&self) -> Result<(), Invalid> {
+impl ReliabilityConfig for SelectiveRepeat {
+    #[inline(always)]
+    fn facts(&self) -> Facts {
+        Facts {
+            has_acks: true,
+            takes: Takes::Any,
+            loss_detection: Some(LossDetection {
+                reorder_threshold: self.reorder_threshold,
+                rack: self.rack,
+                sack: self.sack,
+            }),
+            gives_up: if self.rack { GivesUp::Late } else { GivesUp::All },
+            nack_congestion: false,
+            urgent_repeats: false,
+            reroute_after: None,
+            relies_on_trimming: false,
+        }
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
         Invalid::at_least("reorder_threshold", self.reorder_threshold, 1)?;
         let expected = "false without `sack`, which says how late a packet is";
         Invalid::unless(self.sack || !self.rack, "rack", expected, self.rack)

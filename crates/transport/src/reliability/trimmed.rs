@@ -4,6 +4,7 @@ use netloom_units::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{Facts, GivesUp, ReliabilityConfig, Takes};
 /// NDP's reliability (Handley et al., SIGCOMM'17), for fabrics that trim: packets are taken in any order and acknowledged one by one, and exactly
 /// those are sent again, before anything new, whose header reached the receiver or came back. Later arrivals say nothing, because packets
 /// may be sprayed. What left no header, dropped or lost to a fault, is found by the retransmission timeout, packet by packet.
@@ -27,8 +28,22 @@ impl Default for Trimmed {
     }
 }
 
-impl Trimmed {
-    pub(crate) fn check(&self) -> Result<(), Invalid> {
+impl ReliabilityConfig for Trimmed {
+    #[inline(always)]
+    fn facts(&self) -> Facts {
+        Facts {
+            has_acks: true,
+            takes: Takes::Any,
+            loss_detection: None,
+            gives_up: GivesUp::Overdue,
+            nack_congestion: false,
+            urgent_repeats: self.priority,
+            reroute_after: self.reroute.then_some(self.reroute_after),
+            relies_on_trimming: true,
+        }
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
         Invalid::at_least("reroute_after", self.reroute_after, 1)?;
         let is_used = self.reroute || self.reroute_after == 1;
         Invalid::unless(

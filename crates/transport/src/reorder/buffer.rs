@@ -4,6 +4,7 @@ use netloom_units::{Bytes, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::ReorderConfig;
 /// A reorder buffer in the NIC, for all flows that the host receives: early packets wait there for those before them. One that finds no room goes to
 /// the transport as it comes, so that a NIC overflows like the one that it is without a buffer: go-back-N refuses the packet, selective repeat takes
 /// it. So does what has waited for `timeout`. LEFT sprays packets over such NICs (as Flowcut Switching cites it); its parameters are not published.
@@ -23,9 +24,24 @@ impl Default for Buffer {
     }
 }
 
-impl Buffer {
-    pub(crate) fn check(&self) -> Result<(), Invalid> {
+impl ReorderConfig for Buffer {
+    const HOLDS: bool = true;
+    const HAS_CELLS: bool = false;
+
+    fn check(&self) -> Result<(), Invalid> {
         Invalid::at_least("size", self.size, Bytes(1))?;
         Invalid::unless(self.timeout > Time::ZERO, "timeout", "more than 0", self.timeout)
+    }
+
+    fn room(&self) -> u64 {
+        self.size.0
+    }
+
+    fn timeout(&self, _: Option<Time>) -> Option<Time> {
+        Some(self.timeout)
+    }
+
+    fn learn(&self, _: Option<Time>, _: Time) -> Option<Time> {
+        None
     }
 }

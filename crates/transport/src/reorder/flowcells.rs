@@ -4,6 +4,7 @@ use netloom_units::{Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::ReorderConfig;
 /// Presto's receive offload: packets of a flowcell go up as they come, since a hole within a cell is a loss; those of a later cell wait until the ones
 /// before have come, or for `alpha` times as long as cells have lately waited. He et al., SIGCOMM'15, section 3.3. For flowcells at the NIC over path
 /// labels in turn, which number the cells. The time is a moving average with a gain of 1/8, which the paper leaves open.
@@ -26,20 +27,25 @@ impl Default for Flowcells {
     }
 }
 
-impl Flowcells {
-    pub(crate) fn check(&self) -> Result<(), Invalid> {
+impl ReorderConfig for Flowcells {
+    const HOLDS: bool = true;
+    const HAS_CELLS: bool = true;
+
+    fn check(&self) -> Result<(), Invalid> {
         let fits = (1..=MOST).contains(&self.alpha);
         Invalid::unless(fits, "alpha", format!("1 to {MOST}"), self.alpha)?;
         Invalid::unless(self.initial > Time::ZERO, "initial", "more than 0", self.initial)
     }
 
-    /// The average after another wait.
-    pub(crate) fn learn(&self, average: Option<Time>, wait: Time) -> Time {
-        average.map_or(wait, |average| Time(average.0 - average.0 / 8 + wait.0 / 8))
+    fn room(&self) -> u64 {
+        u64::MAX
     }
 
-    /// How long a cell waits.
-    pub(crate) fn timeout(&self, average: Option<Time>) -> Time {
-        average.map_or(self.initial, |average| average * u64::from(self.alpha)).max(Time(1))
+    fn timeout(&self, average: Option<Time>) -> Option<Time> {
+        Some(average.map_or(self.initial, |average| average * u64::from(self.alpha)).max(Time(1)))
+    }
+
+    fn learn(&self, average: Option<Time>, wait: Time) -> Option<Time> {
+        Some(average.map_or(wait, |average| Time(average.0 - average.0 / 8 + wait.0 / 8)))
     }
 }

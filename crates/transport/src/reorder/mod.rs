@@ -7,50 +7,83 @@
 
 pub mod buffer;
 pub mod flowcells;
+mod kind;
 pub mod none;
 
 use std::collections::VecDeque;
 
 use netloom_units::{Invalid, Time, kinds};
 
-kinds! {
-    /// What a host does with packets that come before others of their flow.
-    pub enum Reorder: "reorder" {
-        "none" => None(none::None),
-        "buffer" => Buffer(buffer::Buffer),
-        "flowcells" => Flowcells(flowcells::Flowcells),
-    }
+use kind::ReorderConfig;
+
+/// Declares the kinds.
+macro_rules! reorders {
+    ($($name:literal => $Kind:ident($Config:ty),)+) => {
+        kinds! {
+            /// What a host does with packets that come before others of their flow.
+            pub enum Reorder: "reorder" {
+                $($name => $Kind($Config),)+
+            }
+        }
+
+        impl Reorder {
+            /// Whether anything is ever held.
+            #[inline]
+            pub fn holds(&self) -> bool {
+                match self {
+                    $(Reorder::$Kind(_) => <$Config as ReorderConfig>::HOLDS,)+
+                }
+            }
+
+            /// Whether tags number flowcells, within which packets keep their order: what is missing there is lost.
+            #[inline]
+            pub fn has_cells(&self) -> bool {
+                match self {
+                    $(Reorder::$Kind(_) => <$Config as ReorderConfig>::HAS_CELLS,)+
+                }
+            }
+
+            /// Refuses parameter values without meaning.
+            pub(crate) fn check(&self) -> Result<(), Invalid> {
+                match self {
+                    $(Reorder::$Kind(config) => config.check(),)+
+                }
+                .map_err(|error| error.within("reorder"))
+            }
+
+            /// Bytes that a host may hold of all its flows.
+            pub fn room(&self) -> u64 {
+                match self {
+                    $(Reorder::$Kind(config) => config.room(),)+
+                }
+            }
+
+            /// How long the first packet that is held waits at most, where waits have taken `average` of late.
+            fn timeout(&self, average: Option<Time>) -> Option<Time> {
+                match self {
+                    $(Reorder::$Kind(config) => config.timeout(average),)+
+                }
+            }
+
+            /// The average after a wait that ended because what was missing has come.
+            fn learn(&self, average: Option<Time>, wait: Time) -> Option<Time> {
+                match self {
+                    $(Reorder::$Kind(config) => config.learn(average, wait),)+
+                }
+            }
+        }
+    };
+}
+
+reorders! {
+    "none" => None(none::None),
+    "buffer" => Buffer(buffer::Buffer),
+    "flowcells" => Flowcells(flowcells::Flowcells),
 }
 
 impl Default for Reorder {
     fn default() -> Self {
         Reorder::None(none::None {})
-    }
-}
-
-impl Reorder {
-    pub(crate) fn check(&self) -> Result<(), Invalid> {
-        match self {
-            Reorder::None(_) => Ok(()),
-            Reorder::Buffer(buffer) => buffer.check(),
-            Reorder::Flowcells(flowcells) => flowcells.check(),
-        }
-        .map_err(|error| error.within("reorder"))
-    }
-
-    /// Whether anything is ever held.
-    #[inline]
-    pub fn holds(&self) -> bool {
-        !matches!(self, Reorder::None(_))
-    }
-
-    /// Bytes that a host may hold of all its flows.
-    pub fn room(&self) -> u64 {
-        match self {
-            Reorder::None(_) => 0,
-            Reorder::Buffer(buffer) => buffer.size.0,
-            Reorder::Flowcells(_) => u64::MAX,
-        }
     }
 }
 
@@ -124,10 +157,8 @@ impl<P> Waiting<P> {
         if !is_free && !self.goes_with_its_cell(rule, first.tag) {
             return None;
         }
-        if let Reorder::Flowcells(flowcells) = rule
-            && self.due.take().is_some()
-        {
-            self.lasting = Some(flowcells.learn(self.lasting, now - self.since));
+        if self.due.take().is_some() {
+            self.lasting = rule.learn(self.lasting, now - self.since);
         }
         self.pop(rule, now)
     }
@@ -135,7 +166,7 @@ impl<P> Waiting<P> {
     /// Its timer fires: the first packet that is held, if it has waited for long enough. Others follow, see [`Self::next`]: its flowcell, or all.
     pub fn on_timer(&mut self, rule: &Reorder, now: Time) -> Option<P> {
         self.due.take_if(|due| *due == now)?;
-        if let (Reorder::Buffer(_), Some(last)) = (rule, self.held.back()) {
+        if let Some(last) = self.held.back().filter(|_| !rule.has_cells()) {
             self.given_up = last.seq + 1;
         }
         self.pop(rule, now)
@@ -154,16 +185,12 @@ impl<P> Waiting<P> {
     /// What is held waits from now on.
     fn wait(&mut self, rule: &Reorder, now: Time) {
         self.since = now;
-        self.due = match rule {
-            Reorder::None(_) => None,
-            Reorder::Buffer(buffer) => Some(now + buffer.timeout),
-            Reorder::Flowcells(flowcells) => Some(now + flowcells.timeout(self.lasting)),
-        };
+        self.due = rule.timeout(self.lasting).map(|timeout| now + timeout);
     }
 
     /// Within a flowcell packets keep their order, so what is missing there is lost, as it is of cells before.
     fn goes_with_its_cell(&self, rule: &Reorder, tag: u32) -> bool {
-        matches!(rule, Reorder::Flowcells(_)) && self.cell.is_some_and(|cell| !is_after(tag, cell))
+        rule.has_cells() && self.cell.is_some_and(|cell| !is_after(tag, cell))
     }
 
     fn note_up(&mut self, tag: u32) {

@@ -3,7 +3,7 @@
 use netloom_units::Time;
 
 use super::{PathFacts, Sender};
-use crate::config::{Congestion, Transport};
+use crate::config::Transport;
 use crate::feedback::{Cause, Feedback};
 
 impl Sender {
@@ -14,7 +14,7 @@ impl Sender {
 
     /// How many packets a flow asks for before it sends anything, if it has to ask: as many as its first window would hold.
     pub fn requests(&self, transport: &Transport, path: PathFacts) -> Option<u32> {
-        let Congestion::Pulls(pulls) = &transport.congestion else { return None };
+        let pulls = transport.congestion.facts().pulls?;
         let window = || pulls.window(path.bdp(), transport.packet_size());
         pulls.request_to_send.then(|| window().min(self.content.count))
     }

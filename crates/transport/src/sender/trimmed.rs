@@ -1,7 +1,7 @@
 //! What a sender does when it hears of packets that lost their payload on the way, or that met a cut link.
 
 use super::Sender;
-use crate::config::{Reliability, Transport};
+use crate::config::Transport;
 use crate::feedback::{Ack, Cause, Feedback};
 
 impl Sender {
@@ -14,7 +14,7 @@ impl Sender {
         if let Some(recovery) = &mut self.recovery {
             recovery.settle(self.acked.base());
         }
-        self.control.arrived(newly);
+        self.control.on_arrivals(newly);
         let feedback = self.lose(transport, Cause::Trim, nack);
         Feedback { packets: newly, bytes: u64::from(newly) * transport.packet_size().0, ..feedback }
     }
@@ -47,11 +47,7 @@ impl Sender {
         }
         self.in_flight -= 1;
         let Ack { now, seq, sent, way, hops, marked, tag, .. } = about;
-        let after = match &transport.reliability {
-            Reliability::Trimmed(trimmed) if trimmed.reroute => Some(trimmed.reroute_after),
-            _ => None,
-        };
-        let reroute = match (after, &mut self.recovery) {
+        let reroute = match (transport.reliability.facts().reroute_after, &mut self.recovery) {
             (Some(after), Some(recovery)) => recovery.reroutes(after, sent, now),
             _ => false,
         };

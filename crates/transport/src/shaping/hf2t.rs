@@ -16,6 +16,7 @@ use netloom_units::{Histogram, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{Facts, ShapingConfig, Spacing};
 /// HF²T (APNet'24): stretches the flow's longer gaps up to the flowlet threshold, in front of
 /// flowlets at switches or at the NIC. Only the flow itself waits. The defaults that the paper leaves open (`scope`, the training's length, `margin`,
 /// `natural_gaps`) are ours.
@@ -77,45 +78,6 @@ impl Default for Hf2t {
 }
 
 impl Hf2t {
-    pub(crate) fn check(&self) -> Result<(), Invalid> {
-        let percentile = self.percentile;
-        let is_share = percentile > 0.0 && percentile < 100.0;
-        Invalid::unless(is_share, "percentile", "a number above 0 and below 100", percentile)?;
-        Invalid::at_least("training_gaps", self.training_gaps, 1)?;
-        Invalid::at_least("training_time", self.training_time, Time(1))?;
-        Invalid::at_least("short_run", self.short_run, 1)?;
-        Invalid::at_least("long_run", self.long_run, self.short_run)?;
-        Invalid::at_least("threshold", self.threshold.unwrap_or(Time(1)), Time(1))?;
-        match (self.threshold, self.flowlet) {
-            (Some(threshold), Some(flowlet)) => {
-                let expected = format!("less than the flowlet threshold of {flowlet}");
-                Invalid::unless(threshold < flowlet, "threshold", expected, threshold)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Fits the flowlet threshold to that of routing, whose flowlets keep their path at exactly `gap`; `None`: routing has no flowlets.
-    ///
-    /// # Errors
-    /// If nobody says what the threshold is, or if a stretched gap would not begin a flowlet of routing.
-    pub fn fit(&mut self, gap: Option<Time>) -> Result<(), Invalid> {
-        let least = gap.map(|gap| gap + Time(1));
-        match (self.flowlet, least) {
-            (None, None) => {
-                let expected = "a time, as routing has no flowlets to take it from";
-                return Err(Invalid::new("flowlet", expected, "none"));
-            }
-            (Some(flowlet), Some(least)) => {
-                let expected = format!("more than routing.granularity.gap = {}", least - Time(1));
-                Invalid::unless(flowlet >= least, "flowlet", expected, flowlet)?;
-            }
-            (None, least) => self.flowlet = least,
-            (Some(_), None) => {}
-        }
-        self.check()
-    }
-
     /// F_th. Known once the configuration [fits](Self::fit) its routing.
     fn flowlet(&self) -> Time {
         self.flowlet.unwrap_or(Time::MAX)
@@ -138,6 +100,49 @@ impl Hf2t {
             u128::from(threshold.0) * u128::from(above) <= u128::from(gap.0) * u128::from(below)
         });
         is_long && gap < self.flowlet()
+    }
+}
+
+impl ShapingConfig for Hf2t {
+    #[inline(always)]
+    fn facts(&self) -> Facts<'_> {
+        Facts { spacing: Spacing::None, stretching: Some(self) }
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        let percentile = self.percentile;
+        let is_share = percentile > 0.0 && percentile < 100.0;
+        Invalid::unless(is_share, "percentile", "a number above 0 and below 100", percentile)?;
+        Invalid::at_least("training_gaps", self.training_gaps, 1)?;
+        Invalid::at_least("training_time", self.training_time, Time(1))?;
+        Invalid::at_least("short_run", self.short_run, 1)?;
+        Invalid::at_least("long_run", self.long_run, self.short_run)?;
+        Invalid::at_least("threshold", self.threshold.unwrap_or(Time(1)), Time(1))?;
+        match (self.threshold, self.flowlet) {
+            (Some(threshold), Some(flowlet)) => {
+                let expected = format!("less than the flowlet threshold of {flowlet}");
+                Invalid::unless(threshold < flowlet, "threshold", expected, threshold)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A threshold that is absent is that of routing.
+    fn fit(&mut self, gap: Option<Time>) -> Result<(), Invalid> {
+        let least = gap.map(|gap| gap + Time(1));
+        match (self.flowlet, least) {
+            (None, None) => {
+                let expected = "a time, as routing has no flowlets to take it from";
+                return Err(Invalid::new("flowlet", expected, "none"));
+            }
+            (Some(flowlet), Some(least)) => {
+                let expected = format!("more than routing.granularity.gap = {}", least - Time(1));
+                Invalid::unless(flowlet >= least, "flowlet", expected, flowlet)?;
+            }
+            (None, least) => self.flowlet = least,
+            (Some(_), None) => {}
+        }
+        self.check()
     }
 }
 

@@ -1,9 +1,10 @@
 //! A window spread over a round trip, or a rate of its own for every flow.
 
-use netloom_units::{Invalid, Rate};
+use netloom_units::{Invalid, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{Facts, ShapingConfig, Spacing};
 /// A flow spaces its packets by round-trip time × size / window instead of sending bursts (Aggarwal, Savage, Anderson, INFOCOM'00). The
 /// round-trip time is the smoothed one of RFC 6298; before the first ACK, that of the idle path. Needs a window, unless there is a `rate`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -15,8 +16,17 @@ pub struct Paced {
     pub rate: Option<Rate>,
 }
 
-impl Paced {
-    pub(crate) fn check(&self) -> Result<(), Invalid> {
+impl ShapingConfig for Paced {
+    #[inline(always)]
+    fn facts(&self) -> Facts<'_> {
+        Facts { spacing: self.rate.map_or(Spacing::RoundTrip, Spacing::Rate), stretching: None }
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
         Invalid::at_least("rate", self.rate.unwrap_or(Rate(1)), Rate(1))
+    }
+
+    fn fit(&mut self, _: Option<Time>) -> Result<(), Invalid> {
+        Ok(())
     }
 }

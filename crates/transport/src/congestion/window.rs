@@ -1,0 +1,39 @@
+//! What windows have in common.
+
+use netloom_units::{Bytes, Invalid};
+
+/// A window of that many bandwidth-delay products. Only whole packets can be in flight, and a window of one product or more holds at least as many as one product takes; a
+/// smaller one as many as it takes itself. Otherwise a flow of few large packets would be slower than its window says: two packets of which 2.4 are a product.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; saturates")]
+pub(crate) fn products(times: f64, bdp: Bytes, packet: Bytes) -> Bytes {
+    let bytes = |times: f64| bdp.0 as f64 * times;
+    let least = (bytes(times.min(1.0)) / packet.0 as f64).ceil() as u64;
+    Bytes((bytes(times).round() as u64).max(least.max(1).saturating_mul(packet.0)))
+}
+
+/// That many full packets.
+pub(crate) fn packets(count: u32, packet: Bytes) -> Bytes {
+    Bytes(packet.0.saturating_mul(count.into()))
+}
+
+/// What of a window whole packets can fill.
+pub(crate) fn whole(window: Bytes, packet: Bytes) -> Bytes {
+    Bytes(window.0 / packet.0 * packet.0)
+}
+
+/// The first window of one that adapts, `initial` packets but no more than `most`, and the field that decides it.
+pub(crate) fn adaptive(initial: u32, most: Option<Bytes>, packet: Bytes) -> (&'static str, Bytes) {
+    let initial = packets(initial, packet);
+    match most.map(|most| whole(most, packet)) {
+        Some(most) if most < initial => ("max_window", most),
+        _ => ("initial_window", initial),
+    }
+}
+
+/// Refuses windows that could never send anything.
+pub(crate) fn check(initial: u32, ssthresh: Option<u32>, least: f64) -> Result<(), Invalid> {
+    Invalid::at_least("initial_window", initial, 1)?;
+    Invalid::at_least("initial_ssthresh", ssthresh.unwrap_or(1), 1)?;
+    let is_valid = least > 0.0 && least <= f64::from(initial);
+    Invalid::unless(is_valid, "min_window", "a number above 0, at most the initial window", least)
+}
