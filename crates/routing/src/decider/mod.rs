@@ -16,7 +16,6 @@ use netloom_transport::{Cause, Feedback};
 use netloom_units::Time;
 use rand::Rng;
 
-use crate::Granularity;
 use crate::forwarding::{Forwarding, TagSpace};
 use crate::granularity::conweave::{Between, Flush, Stamp, Verdict, WeaveCounts, Weaving};
 use crate::granularity::passing::{Passed, Passing, Way};
@@ -31,7 +30,9 @@ use crate::scheme::{Placement, Routing};
 use crate::selector::conga::{Leaf, Marking, Report};
 use crate::selector::congestion::Uncongested;
 use crate::selector::random::below;
-use crate::selector::{Choose, Chooser, Place, Question, Selector, Situation, mod_k};
+use crate::selector::{
+    ActiveSelector, Choice, PathSet, PortContext, PortSelector, Query, SwitchContext, mod_k,
+};
 use crate::tag::Tag;
 pub use tally::Decided;
 use tally::Tally;
@@ -48,7 +49,7 @@ pub struct Decider {
     stride: u32,
     uncongested: Option<Uncongested>,
     /// The selector; a NIC chooses among tags, which need none.
-    chooser: Option<Box<Chooser>>,
+    chooser: Option<Box<ActiveSelector>>,
     flows: Flows,
     /// The flowcuts that pass, at a switch that counts them.
     passing: Option<Box<Passing>>,
@@ -143,7 +144,7 @@ impl Decider {
             return None;
         }
         let flows = scheme.granularity.at_host();
-        let redraws_on_loss = scheme.leaves_paths() && matches!(scheme.selector, Selector::Layer(_));
+        let redraws_on_loss = scheme.redraws_on_loss();
         let heeds = each!(&flows, table => table.listens(), false);
         Some(Decider { flows, redraws_on_loss, heeds, ..Decider::bare(scheme, 0, 1) })
     }
@@ -158,28 +159,25 @@ impl Decider {
         random: &mut impl Rng,
     ) -> Self {
         let (salt, stride) = (if scheme.salt { random.next_u32() } else { 0 }, stride.max(1));
-        let (per_packet, random_port) = (
-            matches!(scheme.granularity, Granularity::Packet(_)),
-            matches!(scheme.selector, Selector::Random(_)),
-        );
+        let (per_packet, random_port) = (scheme.granularity.is_per_packet(), scheme.selector.is_uniform());
         let at_first = scheme.placement == Placement::Ingress;
-        let decides_control = matches!(&scheme.granularity, Granularity::Packet(packet) if packet.control);
-        let data = match (scheme.placement, &scheme.selector) {
-            (Placement::Nic, Selector::RoundRobin(_)) => Role::Label,
-            _ if scheme.labels_at_first() => Role::Label,
-            (Placement::Nic, _) | (_, Selector::Hash(_)) => Role::Hash,
+        let decides_control = scheme.granularity.facts().decides_control;
+        let data = match scheme.placement {
+            _ if scheme.labels_at_nic() || scheme.labels_at_first() => Role::Label,
+            Placement::Nic => Role::Hash,
+            _ if scheme.selector.facts().choice == Choice::Hash => Role::Hash,
             _ if at_first && !has_hosts => Role::Hash,
-            (Placement::Ingress, _) if per_packet => Role::PacketAtFirst,
-            (Placement::Ingress, _) => Role::RunAtFirst,
-            (Placement::Switch, selector) if selector.is_static() => Role::Static,
-            // With one hash, so that nobody asks each packet which it is.
-            (Placement::Switch, _)
+            Placement::Ingress if per_packet => Role::PacketAtFirst,
+            Placement::Ingress => Role::RunAtFirst,
+            Placement::Switch if scheme.selector.is_static() => Role::Static,
+            // With one hash, so that the packets need not be asked which it is.
+            Placement::Switch
                 if per_packet && random_port && scheme.hash == HashFunction::Mix && !decides_control =>
             {
                 Role::Spray
             }
-            (Placement::Switch, _) if per_packet => Role::Packet,
-            (Placement::Switch, _) => Role::Run,
+            Placement::Switch if per_packet => Role::Packet,
+            Placement::Switch => Role::Run,
         };
         let control = if data == Role::Static || decides_control { data } else { Role::Hash };
         // Switch AR's notifications tell the switches on all ways about the congestion.
@@ -188,34 +186,30 @@ impl Decider {
         let counted = scheme.counted_flowcuts().filter(|_| has_hosts || !at_first);
         let passing = counted.map(|flowcut| Box::new(Passing::new(flowcut, limits, is_lossy)));
         let leaf = scheme.conga().map(|conga| Box::new(Leaf::new(conga)));
-        let has_runs = matches!(data, Role::Run | Role::RunAtFirst) || leaf.is_some() && !per_packet;
+        let has_runs =
+            matches!(data, Role::Run | Role::RunAtFirst) || scheme.keeps_last_path() && !per_packet;
         let remembers = has_runs && passing.is_none();
         let flows = if remembers { scheme.granularity.at_switch(limits) } else { Flows::None };
-        let flowlets = match &scheme.granularity {
-            Granularity::Flowlet(flowlet) if remembers => {
-                let silence = Time(flowlet.longest_kept().0.saturating_mul(PATIENCE));
-                Some(Box::new(Passersby::new(FEW, silence)))
-            }
-            _ => None,
-        };
+        let flowlets = scheme
+            .granularity
+            .memory()
+            .filter(|_| remembers)
+            .map(|memory| Box::new(Passersby::new(FEW, Time(memory.0.saturating_mul(PATIENCE)))));
         let roles = [data, control, notification];
         let quick = match roles {
             [Role::Hash, Role::Hash, Role::Hash] => Quick::Hash,
             [Role::Spray, Role::Hash, Role::Hash] => Quick::Spray,
             _ => Quick::No,
         };
-        let chooser = Some(Box::new(scheme.selector.at(Place { stride })));
-        let weaving = match &scheme.granularity {
-            Granularity::ConWeave(config) => Some(Box::new(Weaving::new(config, limits))),
-            _ => None,
-        };
+        let chooser = Some(Box::new(scheme.selector.at(SwitchContext { stride })));
+        let weaving = scheme.conweave().map(|config| Box::new(Weaving::new(config, limits)));
         Decider {
             quick,
             roles,
             flows,
             passing,
             at_first,
-            decides_ports: scheme.placement == Placement::Switch && scheme.selector.facts().detours,
+            decides_ports: scheme.placement == Placement::Switch && scheme.selector.facts().detours(),
             weaving,
             leaf,
             chooser,
@@ -227,7 +221,7 @@ impl Decider {
     /// The ports of this switch are other ones now: what was learnt of them is no more, nor are the runs that kept to them.
     pub fn forget(&mut self, scheme: &Routing) {
         if let Some(chooser) = &mut self.chooser {
-            **chooser = scheme.selector.at(Place { stride: self.stride });
+            **chooser = scheme.selector.at(SwitchContext { stride: self.stride });
         }
         if !matches!(self.flows, Flows::None) {
             self.flows = scheme.granularity.at_switch(limits(scheme));
@@ -729,7 +723,7 @@ impl Decider {
             let usable = ports.iter().position(|&port| port == notice.port);
             if let Some(place) = usable.filter(|_| notice.feedback > 0) {
                 let home = self.home(notice.destination, ports.len());
-                self.chooser().notice(notice, Situation { place, ports: ports.len(), home, now });
+                self.chooser().notice(notice, PortContext { place, ports: ports.len(), home, now });
             }
         }
     }
@@ -767,12 +761,12 @@ impl Decider {
     ) -> (usize, usize) {
         let (hash, ports) = (self.hash.apply(header, self.salt), candidates.ports.len());
         let home = self.home(header.dst, ports).unwrap_or_else(|| region(hash, ports));
-        let question = Question { header, candidates, hash, home, now };
-        (self.chooser().pick(question, view, random), home)
+        let query = Query { header, candidates, hash, home, now };
+        (self.chooser().pick(query, view, random), home)
     }
 
     #[inline]
-    fn chooser(&mut self) -> &mut Chooser {
+    fn chooser(&mut self) -> &mut ActiveSelector {
         self.chooser.as_mut().expect("only switches choose among ports")
     }
 
@@ -946,8 +940,8 @@ impl Decider {
 
     /// By what a data packet takes one of several ports on a way that has been decided on, if nothing has been learnt yet.
     pub fn explain_port(&self, scheme: &Routing, header: &Header) -> String {
-        match &scheme.selector {
-            Selector::Ugal(_) if self.decides_ports && !header.is_first() => "least load".into(),
+        match scheme.selector.facts().paths {
+            PathSet::Weighed(_) if self.decides_ports && !header.is_first() => "least load".into(),
             _ if self.decides_ports && !header.is_first() => "switch's draw".into(),
             _ => hash_in_words(header),
         }
@@ -967,7 +961,7 @@ impl Decider {
 /// What the flow table of a switch may hold.
 fn limits(scheme: &Routing) -> Limits {
     let entries = scheme.entries.map_or(usize::MAX, |entries| entries as usize);
-    Limits { ageing: scheme.ageing, entries, keeps_path: scheme.conga().is_some() }
+    Limits { ageing: scheme.ageing, entries, keeps_path: scheme.keeps_last_path() }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use super::*;
 use crate::FlowKey;
 use crate::preset;
 use crate::testing::Loads;
+use crate::{Granularity, Selector};
 
 const PORTS: [PortId; 4] = [4, 5, 6, 7];
 
@@ -421,4 +422,32 @@ fn control_packets_take_turns_with_data_where_that_is_asked_for_and_count_as_no_
     assert_eq!((alike[0], alike[1]), (alike[2], alike[3]), "two rounds of four");
     assert!(alike[0].0 != alike[1].0 && alike[0].1 != alike[1].1);
     assert!(ports(false).windows(2).all(|two| two[0].1 == two[1].1), "by the hash");
+}
+
+#[test]
+fn a_granularity_with_feedback_is_one_file_and_one_line() {
+    let mut scheme = preset::find("flowbender").unwrap().routing();
+    scheme.granularity =
+        Granularity::read("leaves-marked", serde_json::json!({ "marks": 2 })).unwrap().unwrap();
+    // What its facts say holds without any other place that knows of it.
+    assert_eq!(scheme.check(), Ok(()));
+    assert!(scheme.heeds_marks() && scheme.heeds_acks() && scheme.leaves_paths() && !scheme.scatters());
+    let elsewhere = Routing {
+        placement: Placement::Switch,
+        selector: preset::find("spray").unwrap().routing().selector,
+        ..scheme.clone()
+    };
+    assert!(
+        elsewhere.check().unwrap_err().to_string().contains("\"leaves-marked\" is decided by the sender")
+    );
+
+    let mut nic = Place { decider: Decider::of_nic(&scheme).unwrap(), scheme, random: Pcg64Mcg::new(1) };
+    assert!(nic.decider.listens());
+    let tags = TagSpace::EntropyInTurn(256);
+    let first = nic.decider.begin(flow(1), None, tags, &mut nic.random);
+    for (marked, moved) in [(true, 0), (false, 0), (true, 0), (true, 1), (true, 1)] {
+        let feedback = Feedback { marked, ..crate::testing::ack(Time(0), Time(1)) };
+        nic.decider.on_feedback(flow(1), &feedback, || tags, &mut nic.random);
+        assert_eq!(nic.send(flow(1), Time(2), tags).bits(), (first.bits() + moved) % 256);
+    }
 }

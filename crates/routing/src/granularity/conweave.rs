@@ -16,15 +16,19 @@
 //! that has become slow. A flow whose tail gets lost is not re-routed again before it has been idle. Packets of an earlier epoch that come late
 //! are sent on, and say nothing. One thing is ours: packets of a later epoch do not overtake what is still held.
 
+use netloom_transport::Feedback;
 use netloom_units::{Invalid, Time};
 use rand::Rng;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Granularity;
 use super::flow_table::{FlowTable, Limits};
-use super::runs::Runs;
-use crate::header::{FlowKey, FlowRef};
+use super::kind::{Acks, Ends, Facts, GranularityConfig, Places};
+use crate::header::{Advice, FlowKey, FlowRef};
+use crate::scheme::Routing;
+use crate::selector::Choice;
 use crate::selector::random::below;
 
 /// A new path when a probe of the present one is late, decided at a flow's first switch; its last switch restores the order. Song et al.,
@@ -72,6 +76,21 @@ pub enum Late {
     AnyPath,
     /// It looks for a path other than its own. If it finds none, it begins another epoch on its own path.
     OtherPath,
+}
+
+impl Routing {
+    /// Whether first switches re-route by ConWeave's epochs, and last switches restore the order.
+    pub fn weaves(&self) -> bool {
+        self.conweave().is_some()
+    }
+
+    /// The epochs by which they do.
+    pub(crate) fn conweave(&self) -> Option<&ConWeave> {
+        match &self.granularity {
+            Granularity::ConWeave(config) => Some(config),
+            _ => None,
+        }
+    }
 }
 
 /// What the first switch writes on a data packet.
@@ -421,9 +440,20 @@ fn pick(
     })
 }
 
-impl Runs for ConWeave {
+impl GranularityConfig for ConWeave {
     type Run = ();
     type Shared = ();
+
+    fn facts(&self) -> Facts {
+        Facts {
+            places: Places::FirstSwitch,
+            ends: Ends::InMidFlow,
+            remembers: true,
+            acks: Acks::Unused,
+            labels: true,
+            decides_control: false,
+        }
+    }
 
     fn open(&self) {}
 
@@ -432,10 +462,20 @@ impl Runs for ConWeave {
         true
     }
 
+    fn on_feedback(&self, (): &mut (), (): &mut (), _: &Feedback) -> Advice {
+        Advice::Continue
+    }
+
     fn check(&self) -> Result<(), Invalid> {
         Invalid::at_least("samples", self.samples, 1)?;
         Invalid::unless(self.flush_default > Time::ZERO, "flush_default", "more than 0", self.flush_default)?;
         Invalid::unless(self.inactive > Time::ZERO, "inactive", "more than 0", self.inactive)
+    }
+
+    fn check_scheme(&self, scheme: &Routing) -> Result<(), Invalid> {
+        let draws = scheme.selector.facts().choice == Choice::Uniform;
+        let expected = "\"random\", as \"conweave\" draws among paths that are not busy";
+        Invalid::unless(draws, "selector", expected, format!("\"{}\"", scheme.selector_name()))
     }
 }
 

@@ -18,9 +18,10 @@ use netloom_units::{Bytes, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::runs::Runs;
+use super::Granularity;
+use super::kind::{Acks, Ends, Facts, GranularityConfig, Places};
 use crate::header::Advice;
-use crate::scheme::Placement;
+use crate::scheme::{Placement, Routing};
 
 /// A new decision when nothing of the flow is in flight; a congested flow is drained to get there. Flowcut Switching, §II. At a NIC the
 /// transport's ACKs tell what is in flight. At switches the last switch acknowledges every packet to those before it, which count: the
@@ -159,7 +160,7 @@ impl Default for Flowcut {
 
 impl Flowcut {
     /// Refuses what has no meaning at a place. `entries`: what a switch may remember is bounded.
-    pub(crate) fn check_place(&self, placement: Placement, entries: bool) -> Result<(), Invalid> {
+    fn check_place(&self, placement: Placement, entries: bool) -> Result<(), Invalid> {
         let (default, at_nic) = (Flowcut::default(), placement == Placement::Nic);
         let measures = placement == Placement::Switch || self.measures == Measures::First;
         let expected = "\"first\", or placement \"switch\", where others count, too";
@@ -189,6 +190,23 @@ impl Flowcut {
         match parts.iter().find(|(_, is_set)| *is_set) {
             Some(&(field, _)) => Err(Invalid::new(field, only, "a value")),
             None => Ok(()),
+        }
+    }
+}
+
+impl Routing {
+    /// How flows fall into flowcuts that switches count, if they do.
+    pub fn counted_flowcuts(&self) -> Option<&Flowcut> {
+        self.granularity.flowcut().filter(|_| self.placement != Placement::Nic)
+    }
+}
+
+impl Granularity {
+    /// How flows fall into flowcuts, if they do.
+    pub fn flowcut(&self) -> Option<&Flowcut> {
+        match self {
+            Granularity::Flowcut(flowcut) => Some(flowcut),
+            _ => None,
         }
     }
 }
@@ -339,11 +357,20 @@ impl FlowcutState {
     }
 }
 
-impl Runs for Flowcut {
+impl GranularityConfig for Flowcut {
     type Run = FlowcutState;
     type Shared = RttMin;
 
-    const LISTENS: bool = true;
+    fn facts(&self) -> Facts {
+        Facts {
+            places: Places::Any,
+            ends: Ends::WhenEmpty,
+            remembers: true,
+            acks: Acks::OfEveryPacket,
+            labels: false,
+            decides_control: false,
+        }
+    }
 
     fn open(&self) -> FlowcutState {
         FlowcutState::default()
@@ -421,6 +448,11 @@ impl Runs for Flowcut {
         };
         size("ack_size", self.ack_size)?;
         size("frame_size", self.frame_size)
+    }
+
+    fn check_scheme(&self, scheme: &Routing) -> Result<(), Invalid> {
+        let is_bounded = scheme.entries.is_some();
+        self.check_place(scheme.placement, is_bounded).map_err(|invalid| invalid.within("granularity"))
     }
 }
 

@@ -26,7 +26,7 @@ use netloom_units::{Bytes, Time};
 
 use super::flow_table::{FlowTable, Limits};
 use super::flowcut::{Flowcut, FlowcutState, Measures, RttMin};
-use super::runs::Runs;
+use super::kind::GranularityConfig;
 use super::uncounted::Uncounted;
 use crate::header::{Advice, Arrival, FlowKey, FlowRef, Hop, Occupancy, Receipt, Signal};
 use crate::tag::Tag;

@@ -17,9 +17,12 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Selector;
 use super::estimator::Estimator;
-use super::kind::{Facts, Kindred, Place};
+use super::kind::{Choice, Digits, Facts, PathSet, Places, SelectorConfig, Signals, SwitchContext};
 use super::random::{Draw, below};
+use crate::granularity::{self, Ends, Granularity};
+use crate::scheme::Routing;
 
 /// The least congested path between two leaf switches, as the flow's first switch knows by its own ports' rate estimators and by what the last
 /// one has told. Alizadeh et al., CONGA, SIGCOMM'14. On trees of any number of levels: a path is a label, and its congestion that of its worst link
@@ -95,6 +98,16 @@ impl Default for Conga {
             order: Order::default(),
             candidates: None,
             keeps: true,
+        }
+    }
+}
+
+impl Routing {
+    /// The way in which leaf switches tell each other of congestion, if they do.
+    pub fn conga(&self) -> Option<&Conga> {
+        match &self.selector {
+            Selector::Conga(conga) => Some(conga),
+            _ => None,
         }
     }
 }
@@ -327,15 +340,23 @@ impl Leaf {
     }
 }
 
-impl Kindred for Conga {
+impl SelectorConfig for Conga {
     type State = Draw;
 
-    fn state(&self, _: Place) -> Draw {
+    fn state(&self, _: SwitchContext) -> Draw {
         Draw
     }
 
-    fn facts(&self) -> Facts {
-        Facts { at_first_switch: true, needs_tree: true, ..Facts::default() }
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            places: Places::FirstSwitch,
+            choice: Choice::Adaptive,
+            decides_control: false,
+            digits: Digits::None,
+            reads_hash: true,
+            signals: Signals { rates: Some(&self.estimator), ..Signals::NONE },
+            paths: PathSet::Labels,
+        }
     }
 
     fn check(&self) -> Result<(), Invalid> {
@@ -344,6 +365,15 @@ impl Kindred for Conga {
         Invalid::unless(bits, "bits", format!("1 to {MOST_BITS}"), self.bits)?;
         Invalid::unless(self.ageing > Time::ZERO, "ageing", "more than 0", self.ageing)?;
         self.candidates.map_or(Ok(()), |candidates| Invalid::at_least("candidates", candidates, 1))
+    }
+
+    fn check_scheme(&self, scheme: &Routing) -> Result<(), Invalid> {
+        let granularities = Granularity::names_where(|facts| {
+            facts.places == granularity::Places::Any && facts.ends != Ends::WhenEmpty
+        });
+        let expected = format!("{granularities} with \"conga\", which keeps labels for runs of packets");
+        let has_runs = scheme.granularity.facts().ends != Ends::WhenEmpty;
+        Invalid::unless(has_runs, "granularity", expected, format!("\"{}\"", scheme.granularity_name()))
     }
 }
 

@@ -5,7 +5,9 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Choose, Kindred, Place, Question};
+use super::kind::{
+    Choice, Digits, Facts, PathSet, Places, PortSelector, Query, SelectorConfig, Signals, SwitchContext,
+};
 use super::random::below;
 use crate::header::{Candidates, View};
 use netloom_units::Invalid;
@@ -76,11 +78,23 @@ struct Memory {
     len: u8,
 }
 
-impl Kindred for Drill {
+impl SelectorConfig for Drill {
     type State = State;
 
-    fn state(&self, _: Place) -> State {
+    fn state(&self, _: SwitchContext) -> State {
         State { config: self.clone(), memories: FxHashMap::default(), drawn: Vec::new() }
+    }
+
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            places: Places::Switches,
+            choice: Choice::Adaptive,
+            decides_control: true,
+            digits: Digits::None,
+            reads_hash: true,
+            signals: Signals::NONE,
+            paths: PathSet::Minimal,
+        }
     }
 
     fn check(&self) -> Result<(), Invalid> {
@@ -150,10 +164,10 @@ impl State {
     }
 }
 
-impl Choose for State {
+impl PortSelector for State {
     #[inline]
-    fn pick(&mut self, question: Question<'_>, view: &mut impl View, random: &mut impl Rng) -> usize {
-        self.best(question.header.dst, question.candidates, view, random)
+    fn pick(&mut self, query: Query<'_>, view: &mut impl View, random: &mut impl Rng) -> usize {
+        self.best(query.header.dst, query.candidates, view, random)
     }
 }
 
@@ -171,7 +185,7 @@ mod tests {
         let hits = |memory: u8| {
             let drill = Drill { memory, ..Drill::default() };
             let mut random = rand_pcg::Pcg64Mcg::new(9);
-            let mut state = drill.state(Place { stride: 1 });
+            let mut state = drill.state(SwitchContext { stride: 1 });
             let mut view = Loads(|port| u64::from(port != 25));
             (0..1000).filter(|_| state.best(7, candidates, &mut view, &mut random) == 5).count()
         };
@@ -184,7 +198,8 @@ mod tests {
     fn as_many_samples_as_candidates_are_all_of_them() {
         let candidates = Candidates { ports: &PORTS, set: 3 };
         for samples in [16, 200] {
-            let mut state = Drill { samples, memory: 0, ..Drill::default() }.state(Place { stride: 1 });
+            let mut state =
+                Drill { samples, memory: 0, ..Drill::default() }.state(SwitchContext { stride: 1 });
             let mut random = rand_pcg::Pcg64Mcg::new(9);
             for idle in 0..16u16 {
                 let mut view = Loads(move |port| u64::from(port != 20 + idle));
@@ -215,7 +230,7 @@ mod tests {
     fn what_is_being_sent_is_load_only_on_request() {
         let candidates = Candidates { ports: &PORTS, set: 3 };
         let taken = |load| {
-            let mut state = Drill { load, ..Drill::default() }.state(Place { stride: 1 });
+            let mut state = Drill { load, ..Drill::default() }.state(SwitchContext { stride: 1 });
             let mut random = rand_pcg::Pcg64Mcg::new(9);
             (0..100).map(|_| state.best(7, candidates, &mut Sending, &mut random)).collect::<Vec<_>>()
         };
@@ -228,7 +243,7 @@ mod tests {
     fn memory_is_that_of_the_destination_or_of_the_candidates() {
         let candidates = Candidates { ports: &PORTS, set: 3 };
         let ports = |per| {
-            let mut state = Drill { per, ..Drill::default() }.state(Place { stride: 1 });
+            let mut state = Drill { per, ..Drill::default() }.state(SwitchContext { stride: 1 });
             let mut random = rand_pcg::Pcg64Mcg::new(9);
             let mut best = |to| state.best(to, candidates, &mut Sending, &mut random);
             (0..40).map(|to| [best(to), best(to)]).collect::<Vec<_>>()
@@ -242,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_port_remembered_for_one_set_is_never_taken_for_another() {
-        let mut state = Drill { per: Per::Candidates, ..Drill::default() }.state(Place { stride: 1 });
+        let mut state = Drill { per: Per::Candidates, ..Drill::default() }.state(SwitchContext { stride: 1 });
         let mut random = rand_pcg::Pcg64Mcg::new(9);
         // Sets that begin alike: what is best of the first leads away for the second.
         let mut view = Loads(|port| u64::from(port != 5));

@@ -25,8 +25,8 @@ pub(crate) struct Gaps {
 impl Gaps {
     /// Flowlets are those of routing, or else those that the host makes.
     pub(crate) fn new(granularity: &Granularity, transport: &Transport, measure: &Measure) -> Self {
-        let flowlet = match (granularity, &transport.shaping) {
-            (Granularity::Flowlet(flowlet), _) => Some(flowlet.clone()),
+        let flowlet = match (granularity.flowlet(), &transport.shaping) {
+            (Some(flowlet), _) => Some(flowlet.clone()),
             // A gap that was stretched to the threshold ends a flowlet.
             (_, Shaping::Hf2t(hf2t)) => {
                 hf2t.flowlet.map(|least| Flowlet { gap: least.saturating_sub(Time(1)), age_bit: false })
