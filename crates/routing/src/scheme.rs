@@ -206,7 +206,7 @@ impl Routing {
         self.granularity.facts().labels || self.selector.facts().labels()
     }
 
-    /// The divisor by which a switch reads its digit of a host's number or of a path label, for [`Decider::of_switch`](crate::Decider::of_switch);
+    /// The divisor by which a switch reads its digit of a host's number or of a path label, for [`SwitchPathSelector::new`](crate::SwitchPathSelector::new);
     /// 1 on networks that are no trees.
     pub fn stride(&self, network: &Network, switch: NodeId) -> u32 {
         let up = network.up_stride(network.level(switch));

@@ -65,7 +65,7 @@ enum Values {
     Labels,
 }
 
-/// The tags from which a decider at the edge of the network chooses a path between two hosts.
+/// The tags from which a path selector at the edge of the network chooses a path between two hosts.
 #[derive(Clone, Copy, Debug)]
 pub enum TagSpace<'a> {
     /// There is nothing to choose.

@@ -196,7 +196,7 @@ mod tests {
                 &Feedback { marked: true, ..ack(Time(sent), Time(500 + sent)) },
             );
         }
-        assert!(config.continues(&mut round, Time(600), 1), "the decider has taken another path already");
+        assert!(config.continues(&mut round, Time(600), 1), "the flow has taken another path already");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::Granularity;
 use super::kind::{Acks, Ends, Facts, GranularityConfig, Places};
 use crate::header::Advice;
 
-/// A new decision when the decider has not seen the flow for longer than `gap`. In-order only if the gap exceeds the difference of
+/// A new decision when the place that decides has not seen the flow for longer than `gap`. In-order only if the gap exceeds the difference of
 /// path delays. Sinha et al., HotNets'04; LetFlow, NSDI'17.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

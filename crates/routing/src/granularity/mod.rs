@@ -12,13 +12,12 @@ pub mod flowcut;
 pub mod flowlet;
 mod kind;
 pub mod packet;
-pub(crate) mod passing;
+
 pub mod path_list;
 pub mod plb;
 pub mod plb_delay;
 pub mod reps;
 mod table;
-mod uncounted;
 
 use netloom_units::{Invalid, Time, kinds};
 

@@ -5,7 +5,7 @@ use netloom_units::Time;
 use rand::Rng;
 
 use super::flow_table::{FlowTable, Limits};
-use super::kind::{Acks, GranularityConfig};
+use super::kind::GranularityConfig;
 use crate::header::{Advice, Decisions, FlowCounts, FlowRef, Hop};
 use crate::tag::Tag;
 
@@ -80,10 +80,6 @@ impl<G: GranularityConfig> Table<G> {
         self.granularity.continues(&mut run, now, payload);
         let kept = Kept { hop, initial: hop.tag, decisions: Decisions::default(), run };
         self.flows.insert(flow, now, kept);
-    }
-
-    pub(crate) fn listens(&self) -> bool {
-        self.granularity.facts().acks != Acks::Unused
     }
 
     pub(crate) fn expects(&self) -> bool {

@@ -213,6 +213,10 @@ mod tests {
     struct Sending;
 
     impl View for Sending {
+        fn now(&self) -> netloom_units::Time {
+            netloom_units::Time::ZERO
+        }
+
         fn load(&mut self, port: u16) -> u64 {
             1000 + u64::from(port)
         }
@@ -266,5 +270,36 @@ mod tests {
             let place = state.best(7, Candidates { ports: &[4, 6], set: 1 }, &mut view, &mut random);
             assert!(place < 2);
         }
+    }
+
+    #[test]
+    fn among_equal_loads_a_remembered_port_is_taken_and_stays_remembered() {
+        let candidates = Candidates { ports: &PORTS, set: 3 };
+        for memory in 1..=4 {
+            let mut state =
+                Drill { samples: 16, memory, ..Drill::default() }.state(SwitchContext { stride: 1 });
+            let mut random = rand_pcg::Pcg64Mcg::new(9);
+            // One port is better than the others, and is found, as all are looked at.
+            let mut one = Loads(|port| if port == 27 { 10 } else { 20 });
+            assert_eq!(state.best(7, candidates, &mut one, &mut random), 7);
+            // All are as good now, and it stays, whatever is drawn.
+            let mut alike = Loads(|_| 10);
+            assert!((0..50).all(|_| state.best(7, candidates, &mut alike, &mut random) == 7), "m = {memory}");
+            // It is no longer among the best: it is left, and what is taken then stays in turn.
+            let mut worse = Loads(|port| if port == 27 { 20 } else { 10 });
+            let next = state.best(7, candidates, &mut worse, &mut random);
+            assert!(next != 7 && (0..50).all(|_| state.best(7, candidates, &mut worse, &mut random) == next));
+        }
+    }
+
+    #[test]
+    fn without_a_memory_ties_go_to_every_port() {
+        let candidates = Candidates { ports: &PORTS, set: 3 };
+        let mut state = Drill { memory: 0, ..Drill::default() }.state(SwitchContext { stride: 1 });
+        let mut random = rand_pcg::Pcg64Mcg::new(9);
+        let mut taken = [0; 16];
+        (0..1600).for_each(|_| taken[state.best(7, candidates, &mut Loads(|_| 0), &mut random)] += 1);
+        // Binomial(1600, 1/16): mean 100, standard deviation 9.7.
+        assert!(taken.iter().all(|count| (52..148).contains(count)), "{taken:?}");
     }
 }

@@ -111,6 +111,10 @@ struct Levels<'a, V> {
 }
 
 impl<V: View> View for Levels<'_, V> {
+    fn now(&self) -> Time {
+        self.now
+    }
+
     fn load(&mut self, port: PortId) -> u64 {
         let Levels { coarse: Coarse { levels, refresh, seen }, view, now } = self;
         let place = usize::from(port);
@@ -211,6 +215,10 @@ mod tests {
     struct Ports([(u64, u64); 4]);
 
     impl View for Ports {
+        fn now(&self) -> Time {
+            Time::ZERO
+        }
+
         fn load(&mut self, port: PortId) -> u64 {
             self.0[usize::from(port)].0
         }

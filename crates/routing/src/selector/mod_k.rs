@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::header::{Carries, Header};
     use crate::testing::Loads;
-    use crate::{Decider, RouteTable, Routing, Selector, Tag, TagSpace, preset};
+    use crate::{RouteTable, Routing, Selector, SwitchPathSelector, Tag, TagSpace, preset};
     use netloom_topology::{BuildContext, FatTree, KaryNTree, NodeId, PortId, Topology, Xgft};
     use netloom_units::Time;
     use rand_pcg::Pcg64Mcg;
@@ -168,9 +168,10 @@ mod tests {
         let (tag, carries) = (Tag::default(), Carries::Data);
         let header = Header { src, dst, flow: 0, tag, bytes: 1500, payload: 1436, hops: 1, carries };
         let mut random = Pcg64Mcg::new(1);
-        let mut decider = Decider::of_switch(scheme, scheme.stride(network, at), true, false, &mut random);
+        let mut switch =
+            SwitchPathSelector::new(scheme, scheme.stride(network, at), true, false, &mut random);
         let tags = || TagSpace::None;
-        let port = decider.port(|| header, candidates, Time::ZERO, Loads(|_| 0), tags, &mut random).port;
+        let port = switch.port(|| header, candidates, Loads(|_| 0), tags, &mut random).port;
         ups.iter().position(|&up| up == port).map(|place| place as u32)
     }
 
