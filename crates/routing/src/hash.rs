@@ -23,16 +23,50 @@ impl HashFunction {
     /// Hash of a header under a switch's salt.
     #[inline]
     pub fn apply(self, header: &Header, salt: u32) -> u32 {
-        let words = [header.src, header.dst, header.flow, header.tag.bits(), salt];
+        self.apply_to(header.seen_by_hash(), salt)
+    }
+
+    /// Hash of [what it sees](Header::seen_by_hash) of a header.
+    #[inline(always)]
+    pub(crate) fn apply_to(self, seen: [u64; 2], salt: u32) -> u32 {
         match self {
-            HashFunction::Fnv1a => fnv1a(words.iter().flat_map(|word| word.to_le_bytes())),
-            HashFunction::Mix => mix_seen(header.seen_by_hash(), salt),
+            HashFunction::Mix => mix_seen(seen, salt),
+            HashFunction::Fnv1a => fnv1a_seen(seen, salt),
         }
+    }
+}
+
+/// A hash function with the salt of one switch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SwitchHash {
+    pub(crate) function: HashFunction,
+    pub(crate) salt: u32,
+}
+
+impl SwitchHash {
+    /// Hash of a header.
+    #[inline]
+    pub(crate) fn of(self, header: &Header) -> u32 {
+        self.function.apply(header, self.salt)
+    }
+
+    /// The position among some ports that it names for a header.
+    #[inline(always)]
+    pub(crate) fn position(self, header: &Header, ports: usize) -> usize {
+        region(self.of(header), ports)
     }
 }
 
 fn fnv1a(bytes: impl Iterator<Item = u8>) -> u32 {
     bytes.fold(FNV_OFFSET, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(FNV_PRIME))
+}
+
+/// [`HashFunction::Fnv1a`] of [what a hash sees](Header::seen_by_hash) of a header.
+#[inline(never)]
+fn fnv1a_seen(seen: [u64; 2], salt: u32) -> u32 {
+    // In the order of a header: source, destination, flow, tag.
+    let words = seen.into_iter().flat_map(u64::to_le_bytes);
+    fnv1a(words.chain(salt.to_le_bytes()))
 }
 
 /// [`HashFunction::Mix`] of [what a hash sees](Header::seen_by_hash) of a header.

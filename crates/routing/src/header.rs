@@ -20,6 +20,12 @@ impl FlowKey {
     pub(crate) fn name(self) -> u64 {
         u64::from(self.src) << 32 | u64::from(self.flow)
     }
+
+    /// The flow of a [name](Self::name).
+    #[expect(clippy::cast_possible_truncation, reason = "halves of a word")]
+    pub(crate) fn of_name(name: u64) -> Self {
+        FlowKey { src: (name >> 32) as u32, flow: name as u32 }
+    }
 }
 
 /// A flow as one place knows it.
@@ -109,8 +115,10 @@ pub struct Candidates<'a> {
     pub set: u32,
 }
 
-/// What a switch tells those who decide there.
+/// What a switch tells its path selector at an instant.
 pub trait View {
+    /// The instant.
+    fn now(&self) -> Time;
     /// Bytes that wait at a port now or are being sent there.
     fn load(&mut self, port: PortId) -> u64;
     /// Bytes that wait at a port now; what is being sent there does not.
@@ -119,7 +127,7 @@ pub trait View {
     }
     /// Rate of a port's link in bit/s.
     fn rate(&self, port: PortId) -> u64;
-    /// How much of its link's rate a port has used lately, in 65,536ths; 0 where nobody estimates it.
+    /// How much of its link's rate a port has used lately, in 65,536ths; 0 where it is not estimated.
     fn utilisation(&mut self, _: PortId) -> u64 {
         0
     }
@@ -127,7 +135,7 @@ pub trait View {
     fn unreturned(&mut self, _: PortId) -> u64 {
         0
     }
-    /// The load of a channel of another switch, as last reported; 0 where nobody reports.
+    /// The load of a channel of another switch, as last reported; 0 where there are no reports.
     fn reported(&self, _: ChannelId) -> u64 {
         0
     }
@@ -260,11 +268,11 @@ impl Occupancy {
 pub enum Advice {
     /// Go on.
     Continue,
-    /// Stop sending new data ([`crate::Decider::may_send`]) and call [`crate::Decider::on_deadline`] at that time.
+    /// Stop sending new data ([`crate::NicPathSelector::may_send`]) and call [`crate::NicPathSelector::on_deadline`] at that time.
     PauseUntil(Time),
 }
 
-/// What a decider did with a flow that has ended.
+/// What a NIC's path selector did with a flow that has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowCounts {
     /// Decisions of its NIC. Which path a flow begins on is one where the NIC draws it among numbered paths or layers.

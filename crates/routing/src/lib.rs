@@ -5,8 +5,8 @@
 //! papers are [presets](preset::PRESETS) that expand to such a point.
 //!
 //! The parts know nothing of engines, ports or packets: a selector sees the candidate ports and a way to ask how loaded one is,
-//! a granularity sees a flow's packets go by. [`Forwarding`] lays out the paths among which a scheme decides, and a [`Decider`] puts all
-//! of it to work at one place: a NIC, an ingress switch or any switch.
+//! a granularity sees a flow's packets go by. [`Forwarding`] lays out the paths among which a scheme decides, and a path selector puts all of
+//! it to work at one place: a [`NicPathSelector`] at a host, a [`SwitchPathSelector`] at a switch.
 //!
 //! ```
 //! use netloom_routing::{Granularity, Placement, Selector, preset};
@@ -23,13 +23,12 @@
     warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
 )]
 
-pub mod cost;
-mod decider;
 mod forwarding;
 pub mod granularity;
 pub mod hash;
 mod header;
-mod passersby;
+mod idle_timeout;
+mod path_selector;
 pub mod preset;
 mod scheme;
 pub mod selector;
@@ -37,7 +36,6 @@ mod tag;
 #[cfg(test)]
 mod testing;
 
-pub use decider::{Decided, Decider, Foresight};
 pub use forwarding::{
     Forwarding, ForwardingError, InRow, Intermediates, Layers, RouteTable, Row, TagSpace, Unreachable,
     channels, dependency,
@@ -48,7 +46,8 @@ pub use header::{
     Advice, Arrival, Candidates, Carries, Decisions, FlowCounts, FlowKey, FlowRef, Header, Hop, Notice,
     Occupancy, Receipt, Signal, View,
 };
-pub use passersby::{LastSeen, Passersby};
+pub use idle_timeout::{IdleTimeoutTable, LastSeen};
+pub use path_selector::{Decided, Foresight, NicPathSelector, PacketContext, SwitchPathSelector};
 pub use scheme::{Placement, Routing};
 pub use selector::Selector;
 pub use tag::{Phase, Tag};

@@ -6,13 +6,10 @@ use netloom_units::{Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::granularity::flowcut::Flowcut;
+use crate::granularity::{self, Acks, Ends};
 use crate::hash::HashFunction;
-use crate::selector::conga::Conga;
 use crate::selector::estimator::Estimator;
-use crate::selector::layer::{Acks, First};
-use crate::selector::least_loaded::By;
-use crate::selector::mod_k;
+use crate::selector::{Digits, NicTags, Places, mod_k};
 use crate::{Granularity, Selector};
 
 /// Who decides on a packet's path.
@@ -74,13 +71,12 @@ impl Routing {
 
     /// Whether it reads the digits of hosts or labels as up ports, which exist on trees only.
     pub fn needs_tree(&self) -> bool {
-        let has_labels = self.placement == Placement::Nic && matches!(self.selector, Selector::RoundRobin(_));
-        has_labels || self.weaves() || self.selector.facts().needs_tree
+        self.labels_at_nic() || self.labels_at_first() || self.selector.facts().digits != Digits::None
     }
 
     /// Which field makes it [need a tree](Self::needs_tree), and its value in words.
     pub fn asks_for_tree(&self) -> (&'static str, String) {
-        if self.weaves() {
+        if self.granularity.facts().labels {
             return ("granularity", format!("\"{}\"", self.granularity_name()));
         }
         let labels = if self.placement == Placement::Nic { " of path labels at the NIC" } else { "" };
@@ -89,126 +85,133 @@ impl Routing {
 
     /// Whether it looks at credits.
     pub fn needs_credits(&self) -> bool {
-        matches!(&self.selector, Selector::Ugal(ugal) if ugal.needs_credits())
+        self.selector.facts().signals.credits
     }
 
     /// How often the switches of a group tell each other the loads of their global channels, if they do.
     pub fn report_period(&self) -> Option<Time> {
-        match &self.selector {
-            Selector::Ugal(ugal) => ugal.report_period(),
-            _ => None,
-        }
-    }
-
-    /// How flows fall into flowcuts that switches count, if they do.
-    pub fn counted_flowcuts(&self) -> Option<&Flowcut> {
-        match &self.granularity {
-            Granularity::Flowcut(flowcut) if self.placement != Placement::Nic => Some(flowcut),
-            _ => None,
-        }
+        self.selector.facts().signals.reports
     }
 
     /// Whether NICs choose paths by what ACKs bring back, so that receivers must acknowledge.
     pub fn heeds_acks(&self) -> bool {
-        self.heeds_marks() || matches!(self.granularity, Granularity::PathList(_) | Granularity::PlbDelay(_))
+        self.acks() != Acks::Unused
+    }
+
+    /// Whether they need an ACK of every single packet for that.
+    pub fn needs_every_ack(&self) -> bool {
+        self.acks() == Acks::OfEveryPacket
     }
 
     /// Whether NICs choose paths by the marks that ACKs bring back, so that the fabric must mark.
     pub fn heeds_marks(&self) -> bool {
-        matches!(self.granularity, Granularity::FlowBender(_) | Granularity::Plb(_) | Granularity::Reps(_))
+        matches!(self.acks(), Acks::Marks | Acks::MarksOrTrims)
     }
 
     /// Whether packets that lose their payload tell such NICs enough, so that a fabric that trims need not mark.
     pub fn heeds_trims(&self) -> bool {
-        matches!(self.granularity, Granularity::Reps(_))
+        self.acks() == Acks::MarksOrTrims
     }
 
-    /// Whether a flow's packets may take several ways at once, one after the other.
+    /// What ACKs must bring back to NICs.
+    fn acks(&self) -> Acks {
+        match self.placement {
+            Placement::Nic => self.granularity.facts().acks,
+            Placement::Ingress | Placement::Switch => Acks::Unused,
+        }
+    }
+
+    /// Whether a flow's packets may be on several paths at a time, one packet after the other.
     pub fn scatters(&self) -> bool {
-        matches!(self.granularity, Granularity::Packet(_) | Granularity::Reps(_) | Granularity::PathList(_))
+        self.granularity.facts().ends == Ends::EveryPacket
     }
 
     /// Whether hosts can leave a path for another one in mid-flow: a flow that decides once keeps its path, and a flowcut its own until it is empty.
     pub fn leaves_paths(&self) -> bool {
-        self.placement == Placement::Nic
-            && !matches!(self.granularity, Granularity::Flow(_) | Granularity::Flowcut(_))
+        self.placement == Placement::Nic && !self.granularity.keeps_path()
     }
 
     /// Whether hosts can leave a path that they know to be dead. One of several `subflows` of a flow can also where each keeps the path that it
     /// was given: it takes another one in its place.
     pub fn leaves_dead_paths(&self, subflows: bool) -> bool {
-        let keeps_its_path =
-            self.placement == Placement::Nic && matches!(self.granularity, Granularity::Flow(_));
+        let keeps_its_path = self.placement == Placement::Nic && self.granularity.is_per_flow();
         self.leaves_paths() || subflows && keeps_its_path
     }
 
     /// Whether what answers a packet goes another way back if it carries another tag: not where all answers go by layer 0.
     pub fn answers_leave_paths(&self, subflows: bool) -> bool {
-        self.leaves_dead_paths(subflows)
-            && !matches!(&self.selector, Selector::Layer(layer) if layer.acks == Acks::Minimal)
+        let tags = self.selector.facts().nic_tags();
+        let answers_stay = matches!(tags, Some(NicTags::Numbered { answers_follow: false, .. }));
+        self.leaves_dead_paths(subflows) && !answers_stay
     }
 
-    /// The way in which leaf switches tell each other of congestion, if they do.
-    pub fn conga(&self) -> Option<&Conga> {
-        match &self.selector {
-            Selector::Conga(conga) => Some(conga),
-            _ => None,
-        }
+    /// Whether hosts that leave paths do so as well when a flow's window is cut or its timer expires.
+    pub(crate) fn redraws_on_loss(&self) -> bool {
+        let tags = self.selector.facts().nic_tags();
+        self.leaves_paths() && matches!(tags, Some(NicTags::Numbered { redraws_on_loss: true, .. }))
     }
 
-    /// How ports estimate their rates, if somebody asks.
+    /// Whether NICs draw nothing but flows' first paths, and those among paths without numbers, which counts as no decision.
+    pub fn draws_first_paths_only(&self) -> bool {
+        let has_numbers = matches!(self.selector.facts().nic_tags(), Some(NicTags::Numbered { .. }));
+        self.placement == Placement::Nic && self.granularity.is_per_flow() && !has_numbers
+    }
+
+    /// How ports estimate their rates, if that is needed.
     pub fn estimator(&self) -> Option<&Estimator> {
-        match &self.selector {
-            Selector::Conga(conga) => Some(&conga.estimator),
-            Selector::LeastLoaded(least) if least.by != By::Queue => Some(&least.estimator),
-            _ => None,
-        }
+        self.selector.facts().signals.rates
     }
 
     /// Whether paths are told apart by drawn [entropy values](Self::entropy_values): not by labels, layers, intermediate switches or lists of paths.
     pub fn draws_entropy(&self) -> bool {
+        let facts = self.selector.facts();
         match self.placement {
-            Placement::Nic => matches!(self.selector, Selector::Random(_) | Selector::NextEntropy(_)),
+            Placement::Nic => {
+                matches!(facts.nic_tags(), Some(NicTags::Entropy | NicTags::EntropyInTurn))
+            }
             // Later switches hash the entropy value, so a new one takes a flow to a new path beyond the ingress switch's port, too.
-            Placement::Ingress => !self.labels_at_first() && !self.selector.facts().at_first_switch,
+            Placement::Ingress => !self.labels_at_first() && facts.places != Places::FirstSwitch,
             Placement::Switch => false,
         }
     }
 
     /// Whether a switch looks into headers for their [hash](Self::hash).
     pub fn hashes(&self) -> bool {
-        !matches!(self.selector, Selector::DModK(_) | Selector::SModK(_))
+        self.selector.facts().reads_hash
     }
 
     /// Whether switches remember flows.
     fn remembers(&self) -> bool {
-        self.placement != Placement::Nic
-            && !self.selector.is_static()
-            && !matches!(self.granularity, Granularity::Packet(_))
+        self.placement != Placement::Nic && !self.selector.is_static() && self.granularity.facts().remembers
     }
 
     /// Whether switches forget flows by their [age](Self::flow_timeout), and not sooner as flowlets do.
     pub fn ages(&self) -> bool {
-        let is_by_gap = matches!(self.granularity, Granularity::Flowlet(_)) && self.conga().is_none();
+        let is_by_gap = self.granularity.memory().is_some() && !self.keeps_last_path();
         self.remembers() && !is_by_gap
+    }
+
+    /// Whether the last path of a flow matters beyond the run of packets that took it: a selector that writes labels may keep it.
+    pub(crate) fn keeps_last_path(&self) -> bool {
+        self.selector.facts().labels()
+    }
+
+    /// Whether NICs write labels on packets, by whose digits switches forward.
+    pub(crate) fn labels_at_nic(&self) -> bool {
+        self.placement == Placement::Nic && self.selector.facts().nic_tags() == Some(NicTags::Labels)
     }
 
     /// Whether first switches write labels on packets, by whose digits others forward.
     pub(crate) fn labels_at_first(&self) -> bool {
-        self.weaves() || self.conga().is_some()
+        self.granularity.facts().labels || self.selector.facts().labels()
     }
 
-    /// Whether first switches re-route by ConWeave's epochs, and last switches restore the order.
-    pub fn weaves(&self) -> bool {
-        matches!(self.granularity, Granularity::ConWeave(_))
-    }
-
-    /// The divisor by which a switch reads its digit of a host's number or of a path label, for [`Decider::of_switch`](crate::Decider::of_switch);
+    /// The divisor by which a switch reads its digit of a host's number or of a path label, for [`SwitchPathSelector::new`](crate::SwitchPathSelector::new);
     /// 1 on networks that are no trees.
     pub fn stride(&self, network: &Network, switch: NodeId) -> u32 {
         let up = network.up_stride(network.level(switch));
         // The digits of ⌊D / h⌋ are those of D behind the factor h.
-        if self.selector.facts().counts_leaves {
+        if self.selector.facts().digits == Digits::Leaf {
             up.saturating_mul(mod_k::hosts_per_leaf(network))
         } else {
             up
@@ -221,7 +224,7 @@ impl Routing {
     /// # Errors
     /// Names the field to change and says what would be valid.
     pub fn fits(&self, network: &Network) -> Result<(), Invalid> {
-        let fits = !self.selector.facts().counts_leaves || mod_k::leaves_are_alike(network);
+        let fits = self.selector.facts().digits != Digits::Leaf || mod_k::leaves_are_alike(network);
         let expected = "\"host\", or as many hosts at every leaf switch, numbered one leaf after the other";
         Invalid::unless(fits, "selector.by", expected, format!("\"leaf\" on {}", network.name()))
     }
@@ -232,77 +235,41 @@ impl Routing {
     /// Names the field to change and says what would be valid.
     pub fn check(&self) -> Result<(), Invalid> {
         let (granularity, selector) = (&self.granularity, &self.selector);
-        let nic = self.placement == Placement::Nic;
+        let (runs, choice) = (granularity.facts(), selector.facts());
+        let (nic, is_first) = (self.placement == Placement::Nic, self.placement == Placement::Ingress);
         let selects =
-            |valid, expected: &str| Invalid::unless(valid, "selector", expected, quoted(selector.name()));
+            |valid, expected: String| Invalid::unless(valid, "selector", expected, quoted(selector.name()));
         let decides = |valid, place: Placement, why: &str| {
             let expected = format!("\"{}\", as {why}", place.name());
             Invalid::unless(valid, "placement", expected, quoted(self.placement.name()))
         };
-        let runs = |valid, expected: &str| {
-            Invalid::unless(valid, "granularity", expected, quoted(granularity.name()))
-        };
-        selects(
-            !nic || selector.works_at_nic(),
-            "\"hash\", \"random\", \"next-entropy\", \"round-robin\", \"layer\" or \"k-shortest\", as a NIC picks entropy values, not ports",
-        )?;
+        let at_nic = Selector::names_where(|facts| facts.nic_tags().is_some());
+        let at_nic = format!("{at_nic}, as a NIC picks entropy values, not ports");
+        selects(!nic || choice.nic_tags().is_some(), at_nic)?;
         let by_sender = format!("\"{}\" is chosen by the sender", selector.name());
-        decides(nic || !selector.facts().at_nic_only, Placement::Nic, &by_sender)?;
-        if let Granularity::Packet(packet) = granularity {
-            let decides = self.placement == Placement::Switch
-                && matches!(
-                    selector,
-                    Selector::Random(_)
-                        | Selector::RoundRobin(_)
-                        | Selector::LeastLoaded(_)
-                        | Selector::Drill(_)
-                );
-            let expected = "false, or placement \"switch\" with \"random\", \"round-robin\", \"least-loaded\" or \"drill\": others decide on data only;";
-            Invalid::unless(decides || !packet.control, "granularity.control", expected, "true")?;
-        }
-        if let Selector::RoundRobin(in_turn) = selector {
-            let rounds = in_turn.reshuffle.filter(|_| nic);
-            let expected = "nothing at the NIC, where path labels come by number;";
-            rounds.map_or(Ok(()), |rounds| Err(Invalid::new("selector.reshuffle", expected, rounds)))?;
-        }
-        if let Selector::Layer(layer) = selector {
-            let leaves_first = !matches!(granularity, Granularity::Flow(_)) || layer.first != First::Minimal;
-            let expected = "\"random\", or a granularity finer than \"flow\" (a flow that decides once would never leave layer 0)";
-            Invalid::unless(leaves_first, "selector.first", expected, "\"minimal\"")?;
-        }
-        if let Granularity::Flowcut(flowcut) = granularity {
-            let is_bounded = self.max_flow_entries.is_some();
-            flowcut
-                .check_place(self.placement, is_bounded)
-                .map_err(|invalid| invalid.within("granularity"))?;
+        decides(nic || !matches!(choice.places, Places::Nic(_)), Placement::Nic, &by_sender)?;
+        if runs.decides_control {
+            let decides = self.placement == Placement::Switch && choice.decides_control;
+            let which = Selector::names_where(|facts| facts.decides_control);
+            let expected =
+                format!("false, or placement \"switch\" with {which}: others decide on data only;");
+            Invalid::unless(decides, "granularity.control", expected, "true")?;
         }
         let by_sender = format!("\"{}\" is decided by the sender", granularity.name());
-        decides(nic || !self.heeds_acks(), Placement::Nic, &by_sender)?;
-        let is_first = self.placement == Placement::Ingress;
+        decides(nic || runs.places != granularity::Places::Nic, Placement::Nic, &by_sender)?;
         let by_first = format!("\"{}\" is decided by the first switch", granularity.name());
-        decides(is_first || !self.weaves(), Placement::Ingress, &by_first)?;
-        selects(
-            !self.weaves() || matches!(selector, Selector::Random(_)),
-            "\"random\", as \"conweave\" draws among paths that are not busy",
-        )?;
-        let is_flow = matches!(granularity, Granularity::Flow(_));
+        decides(is_first || runs.places != granularity::Places::FirstSwitch, Placement::Ingress, &by_first)?;
         let alike = format!("\"flow\", or another selector, as \"{}\" always decides alike", selector.name());
-        runs(is_flow || !selector.is_static(), &alike)?;
+        let is_alike = selector.is_static() && !granularity.is_per_flow();
+        Invalid::unless(!is_alike, "granularity", alike, quoted(granularity.name()))?;
         let follows = format!("\"{}\" needs every switch to follow it", selector.name());
         decides(!is_first || !selector.is_static(), Placement::Switch, &follows)?;
         let listens = format!("\"{}\" needs every switch to listen", selector.name());
         decides(!is_first || selector.uncongested().is_none(), Placement::Switch, &listens)?;
         let by_first = format!("\"{}\" is decided by the first switch", selector.name());
-        decides(is_first || !selector.facts().at_first_switch, Placement::Ingress, &by_first)?;
-        let has_flowcuts = matches!(granularity, Granularity::Flowcut(_));
-        runs(
-            !has_flowcuts || self.conga().is_none(),
-            "\"flow\", \"flowlet\", \"flowcell\" or \"packet\" with \"conga\", which keeps labels for runs of packets",
-        )?;
-        if let Selector::Ugal(ugal) = selector {
-            let every = !ugal.progressive || !has_flowcuts || self.placement == Placement::Switch;
-            decides(every, Placement::Switch, "switches that decide again must know when a flowcut ends")?;
-        }
+        decides(is_first || choice.places != Places::FirstSwitch, Placement::Ingress, &by_first)?;
+        granularity.check_scheme(self)?;
+        selector.check_scheme(self)?;
         Invalid::at_least("entropy_values", self.entropy_values, 1)?;
         if let Some(entries) = self.max_flow_entries {
             let expected = "nothing unless switches remember flows: a granularity other than \"packet\", an adaptive or random selector, and \
@@ -320,12 +287,21 @@ fn quoted(name: &str) -> String {
     format!("\"{name}\"")
 }
 
+/// Some names in words: any one of them.
+pub(crate) fn any_of<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    let mut names: Vec<String> = names.map(quoted).collect();
+    match names.pop() {
+        Some(last) if !names.is_empty() => format!("{} or {last}", names.join(", ")),
+        last => last.unwrap_or_default(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::granularity::flowcut::Measures;
+    use crate::granularity::flowcut::{Flowcut, Measures};
     use crate::preset;
-    use crate::selector::layer::{Construction, Layer, WithinLayer};
+    use crate::selector::layer::{Construction, First, Layer, WithinLayer};
 
     #[test]
     fn every_preset_is_valid() {

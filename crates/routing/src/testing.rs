@@ -10,6 +10,27 @@ use crate::header::View;
 pub(crate) struct Loads<F>(pub(crate) F);
 
 impl<F: Fn(PortId) -> u64> View for Loads<F> {
+    fn now(&self) -> Time {
+        Time::ZERO
+    }
+
+    fn load(&mut self, port: PortId) -> u64 {
+        self.0(port)
+    }
+
+    fn rate(&self, _: PortId) -> u64 {
+        1
+    }
+}
+
+/// The same at a time.
+pub(crate) struct LoadsAt<F>(pub(crate) F, pub(crate) Time);
+
+impl<F: Fn(PortId) -> u64> View for LoadsAt<F> {
+    fn now(&self) -> Time {
+        self.1
+    }
+
     fn load(&mut self, port: PortId) -> u64 {
         self.0(port)
     }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use netloom_routing::selector::congestion::Severity;
 use netloom_routing::{
-    Candidates, Carries, Decider, Header, Notice, Routing, Selector, Tag, TagSpace, View, preset,
+    Candidates, Carries, Header, Notice, Routing, Selector, SwitchPathSelector, Tag, TagSpace, View, preset,
 };
 use netloom_units::Time;
 use rand_pcg::Pcg64Mcg;
@@ -60,9 +60,13 @@ struct Seen {
 }
 
 /// Switch AR knows of loads from notifications alone.
-struct Idle;
+struct Idle(Time);
 
 impl View for Idle {
+    fn now(&self) -> Time {
+        self.0
+    }
+
     fn load(&mut self, _: u16) -> u64 {
         unreachable!()
     }
@@ -74,7 +78,7 @@ impl View for Idle {
 
 fn run(scheme: &Routing) -> Seen {
     let mut random = Pcg64Mcg::new(1);
-    let mut decider = Decider::of_switch(scheme, 1, true, false, &mut random);
+    let mut switch = SwitchPathSelector::new(scheme, 1, true, false, &mut random);
     let mut ports = [Port { next_sample: 150_000.0, ..Port::default() }; 4];
     let mut notices: VecDeque<(f64, Notice)> = VecDeque::new();
     let (mut windows, mut window, mut window_end) = (Vec::new(), [0.0; 4], 50_500.0);
@@ -84,13 +88,13 @@ fn run(scheme: &Routing) -> Seen {
         let time = Time((now * 1e6) as u64);
         while notices.front().is_some_and(|&(at, _)| at <= now) {
             let (_, notice) = notices.pop_front().unwrap();
-            decider.on_notice(&notice, &PORTS, time);
+            switch.on_notice(&notice, &PORTS, time);
         }
         let (tag, carries) = (Tag::default(), Carries::Data);
         let header = Header { src: 1, dst: 0, flow: 0, tag, bytes: 1500, payload: 1436, hops: 1, carries };
         let candidates = Candidates { ports: &PORTS, set: 0 };
         let tags = || TagSpace::None;
-        let port = decider.port(|| header, candidates, time, Idle, tags, &mut random).port;
+        let port = switch.port(|| header, candidates, Idle(time), tags, &mut random).port;
         let chosen = usize::from(port);
         // A frame waits for room in front of its port, and all frames behind it do.
         let room = ((ports[chosen].queue + FRAME - BUFFER) / (CAPACITIES[chosen] * LINE)).max(0.0);

@@ -8,8 +8,8 @@ mod windows;
 use netloom_fabric::queue::trimming::Trimming;
 use netloom_fabric::{FlowControl, Queue};
 use netloom_record::Summary;
+use netloom_routing::Placement;
 use netloom_routing::selector::estimator::Estimator;
-use netloom_routing::{Granularity, Placement, Selector};
 use netloom_sim::Fault;
 use netloom_topology::{Network, NodeId};
 use netloom_transport::Transport;
@@ -80,7 +80,7 @@ fn unread(scenario: &Scenario, network: &Network) -> Vec<String> {
     let by = format!("\"{}\" does not hash", routing.selector_name());
     note(routing.hash != usual.routing.hash, routing.hashes(), "routing.hash", &by);
     note(routing.salt != usual.routing.salt, routing.hashes(), "routing.salt", &by);
-    if let Selector::LeastLoaded(least) = &routing.selector {
+    if let Some(least) = routing.selector.least_loaded() {
         note(
             least.estimator != Estimator::default(),
             routing.estimator().is_some(),
@@ -372,11 +372,8 @@ fn unfinished(summary: &Summary) -> Option<String> {
 fn no_decision(scenario: &Scenario, switches: u32, summary: &Summary) -> Option<String> {
     let (decisions, routing) = (&summary.totals.decisions, &scenario.routing);
     // What a NIC draws for a whole flow is the flow's first path, and a decision only where paths have numbers.
-    let draws_once = routing.placement == Placement::Nic
-        && matches!(routing.granularity, Granularity::Flow(_))
-        && !matches!(routing.selector, Selector::KShortest(_) | Selector::Layer(_));
     let is_idle = !routing.selector.is_static()
-        && !draws_once
+        && !routing.draws_first_paths_only()
         && switches > 1
         && summary.totals.data.sent > 0
         && decisions.values().all(|count| count.taken == 0);
@@ -414,7 +411,7 @@ fn no_reaction(scenario: &Scenario, summary: &Summary) -> Option<String> {
     if summary.totals.weaving.is_some_and(|weaving| weaving.late_replies == 0) {
         return Some("routing.granularity: conweave never acted: every reply came in time".to_owned());
     }
-    if matches!(scenario.routing.granularity, Granularity::Flowcut(_)) && summary.draining.drains == 0 {
+    if scenario.routing.granularity.flowcut().is_some() && summary.draining.drains == 0 {
         return Some(
             "routing.granularity: flowcut never drained a path: no flow was found congested".to_owned(),
         );

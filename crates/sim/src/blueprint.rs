@@ -9,7 +9,9 @@ use netloom_engine::{END_OF_TIME, Scheduler};
 use netloom_fabric::{FlowControl, LAST_RANK, PortSpec, Ports, check_switch};
 use netloom_record::{SeriesWriter, SwitchHalf};
 use netloom_routing::selector::conga::Counts;
-use netloom_routing::{Decided, Decider, Decisions, FlowKey, Placement, channels};
+use netloom_routing::{
+    Decided, Decisions, FlowKey, NicPathSelector, Placement, SwitchPathSelector, channels,
+};
 use netloom_topology::{ChannelId, Network, NodeId, PortId};
 use netloom_units::{Invalid, Rate, Time, narrow, random};
 use netloom_workload::HostWork;
@@ -94,7 +96,7 @@ impl World {
         let (rules, Blueprint { seed, first_number, .. }) = (&self.rules, &self.blueprint);
         let random = random::Node::Host.stream(*seed, u64::from(id));
         let (nic, turns) = (Ports::new(self.specs(id), rules, true), Turns::new(rules));
-        let decider = Decider::of_nic(&self.routing);
+        let decider = NicPathSelector::new(&self.routing);
         let queue = Queue::new(self.transport.options.nic_queue, rules);
         Host::new(nic, decider, random, work, turns, queue, *first_number, sampler)
     }
@@ -115,7 +117,7 @@ impl World {
         if let Some(telemetry) = &self.telemetry {
             ports.tell(telemetry);
         }
-        let mut decider = Decider::of_switch(routing, stride, has_hosts, self.is_lossy, &mut draws);
+        let mut decider = SwitchPathSelector::new(routing, stride, has_hosts, self.is_lossy, &mut draws);
         decider.count_flows(|| {
             Arc::new(ByFlow { numbering: self.numbering, decided: self.watch.decided.clone() })
         });

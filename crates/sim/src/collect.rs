@@ -207,8 +207,8 @@ pub(crate) fn collect(world: &World, remains: Remains, sink: &mut dyn Sink) -> R
                 control.sent += switch.control_sent;
                 control.delivered += switch.control_received;
                 switch.decider.tell_flows();
-                switching.taken += switch.decider.decisions.taken;
-                switching.deviating += switch.decider.decisions.deviating;
+                switching.taken += switch.decider.decisions().taken;
+                switching.deviating += switch.decider.decisions().deviating;
                 last_event = last_event.max(switch.last_event);
             }
             Node::Untouched => continue,

@@ -10,8 +10,8 @@
 
 use netloom_engine::Scheduler;
 use netloom_fabric::{Packet, PacketKind};
+use netloom_routing::View;
 use netloom_routing::selector::ugal::Load;
-use netloom_routing::{Selector, View};
 use netloom_topology::{ChannelId, NodeId, PortId};
 use netloom_units::{Bytes, Time};
 
@@ -58,7 +58,7 @@ impl Reports {
     /// Those of a switch; none if its scheme has no use for them.
     pub(crate) fn of(world: &World, id: NodeId, is_cut: impl Fn(ChannelId) -> bool) -> Option<Box<Self>> {
         let period = world.routing.report_period()?;
-        let Selector::Ugal(ugal) = &world.routing.selector else { return None };
+        let ugal = world.routing.ugal()?;
         let network = &world.network;
         let is_global = |channel| network.global_tier() == Some(network.channel(channel).tier);
         let channels = |switch| (0..).zip(network.ports(switch).iter().copied());

@@ -10,7 +10,10 @@ mod unreachable;
 use netloom_engine::{Scheduler, UNFORESEEN};
 use netloom_fabric::{CongestionPoint, Credit, Exit, Fate, Flags, Packet, PacketKind, Ports};
 use netloom_record::Passage;
-use netloom_routing::{Carries, Decider, FlowKey, Forwarding, Header, Hop, Notice, Routing, Row, Tag, View};
+use netloom_routing::{
+    Carries, FlowKey, Forwarding, Header, Hop, Notice, PacketContext, Routing, Row, SwitchPathSelector, Tag,
+    View,
+};
 use netloom_topology::{ChannelId, PortId};
 use netloom_units::random::Stream;
 use netloom_units::{Bytes, Time, fetch};
@@ -27,7 +30,7 @@ pub(crate) use unreachable::Told;
 #[derive(Debug)]
 pub(crate) struct Switch {
     pub(crate) ports: Ports,
-    pub(crate) decider: Decider,
+    pub(crate) decider: SwitchPathSelector,
     /// What the decider draws from.
     pub(crate) draws: Stream,
     /// Its row of the route tables.
@@ -242,7 +245,7 @@ impl Switch {
         let view = PortsAt { ports, world, id, now, reports: None, out };
         let (src, dst) = (packet.src, packet.dst);
         let tags = move || forwarding.tags(src, dst);
-        let hop = decider.port(|| header(world, packet), candidates, now, view, tags, draws);
+        let hop = decider.port(|| header(world, packet), candidates, view, tags, draws);
         take(packet, hop)
     }
 
@@ -354,7 +357,7 @@ impl Switch {
         let header = header(world, packet);
         let Switch { ports, decider, draws, reports, .. } = self;
         let mut view = PortsAt { ports, world, id, now, reports: reports.as_deref(), out };
-        let hop = decider.onward(forwarding, id, &header, now, &mut view, draws);
+        let hop = decider.onward(PacketContext { forwarding, here: id, header: &header }, &mut view, draws);
         take(packet, hop)
     }
 
@@ -616,6 +619,10 @@ struct PortsAt<'a, S> {
 }
 
 impl<S: Scheduler<Message>> View for PortsAt<'_, S> {
+    fn now(&self) -> Time {
+        self.now
+    }
+
     #[inline]
     fn load(&mut self, port: PortId) -> u64 {
         self.ports.load(port, self.now, &self.world.rules, &mut Channels(self.out))

@@ -1,6 +1,6 @@
 //! Why a packet goes where it goes.
 
-use netloom_routing::{Carries, Decider, Header, Tag, View};
+use netloom_routing::{Carries, Header, PacketContext, SwitchPathSelector, Tag, View};
 use netloom_topology::{HostId, Network, NodeId, PortId};
 use netloom_units::random;
 use netloom_units::{Time, narrow};
@@ -47,12 +47,12 @@ impl Simulation {
         while here != dst {
             let mut draws = random::Node::Router.stream(self.world.blueprint.seed, u64::from(here));
             let stride = world.routing.stride(network, here);
-            let mut decider = Decider::of_switch(&world.routing, stride, true, false, &mut draws);
+            let mut decider = SwitchPathSelector::new(&world.routing, stride, true, false, &mut draws);
             let (candidates, hop, reason) = if forwarding.is_minimal() {
                 let minimal = forwarding.table().candidates(here, dst);
                 let tags = || forwarding.tags(src, dst);
                 let view = Idle { network, here };
-                let hop = decider.port(|| header, minimal, Time::ZERO, view, tags, &mut draws);
+                let hop = decider.port(|| header, minimal, view, tags, &mut draws);
                 let reason = match minimal.ports {
                     [_] => "the only port on a minimal path".into(),
                     several => decider.explain(&world.routing, &header, several.len()),
@@ -60,7 +60,8 @@ impl Simulation {
                 (minimal.ports.to_vec(), hop, reason)
             } else {
                 let view = &mut Idle { network, here };
-                let hop = decider.onward(forwarding, here, &header, Time::ZERO, view, &mut draws);
+                let hop =
+                    decider.onward(PacketContext { forwarding, here, header: &header }, view, &mut draws);
                 let tagged = Header { tag: hop.tag, ..header };
                 let by = decider.explain_port(&world.routing, &tagged);
                 let (candidates, reason) = forwarding.explain_onward(here, &tagged, &by);
@@ -87,6 +88,10 @@ struct Idle<'a> {
 }
 
 impl View for Idle<'_> {
+    fn now(&self) -> Time {
+        Time::ZERO
+    }
+
     fn load(&mut self, _: PortId) -> u64 {
         0
     }

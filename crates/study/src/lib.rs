@@ -73,6 +73,7 @@ mod cell;
 mod cells;
 mod claims;
 mod columns;
+pub mod cost;
 mod file;
 mod findings;
 mod fingerprint;

@@ -4,8 +4,9 @@ use std::io::Write;
 use std::str::FromStr;
 
 use netloom_paths::columns::{Column, ReportTable, Values};
-use netloom_routing::cost::{Fleet, OVERHEADS};
+
 use netloom_scenario::Problem;
+use netloom_study::cost::{Fleet, OVERHEADS};
 use netloom_units::{Bytes, Rate, Time};
 
 use crate::args::{CostArgs, CostOf, FlowcutCostArgs};

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
+use netloom_routing::Layers;
 use netloom_routing::selector::layer::{Construction, Layer};
-use netloom_routing::{Layers, Selector};
 use netloom_scenario::{Problem, build_network};
 use netloom_sim::layers_seed;
 
@@ -15,10 +15,10 @@ use crate::input::{kind_in_one_word, load_spec};
 /// Makes the layers that a run of the scenario with the same seed makes, of the network without any link cut, and writes them to a file.
 pub(crate) fn layers(args: &LayersArgs) -> Result<(), Failure> {
     let loaded = load_spec(&args.spec, &args.changes)?;
-    let construction: Construction = match (&args.routing, &loaded.scenario.routing.selector) {
+    let construction: Construction = match (&args.routing, loaded.scenario.routing.selector.layer()) {
         (Some(word), _) => kind_in_one_word("--routing", word)?,
-        (None, Selector::Layer(layer)) => layer.construction.clone(),
-        (None, _) => {
+        (None, Some(layer)) => layer.construction.clone(),
+        (None, None) => {
             let message =
                 "expected a construction of layers, as the scenario's selector is not \"layer\", found none";
             return Err(Problem::new("--routing", message)

@@ -8,6 +8,7 @@ use super::layers::disconnected;
 use super::minimal::{Hops, RouteTable};
 use super::via::Intermediates;
 use crate::header::{Header, Hop, View};
+use crate::path_selector::PacketContext;
 use crate::selector::random::below;
 use crate::selector::ugal::{Queue, Scales, Ugal};
 use crate::selector::valiant::{Intermediate, Valiant};
@@ -161,13 +162,13 @@ impl Alternatives {
     /// None if there is nothing to choose.
     pub(crate) fn choose<R: Rng>(
         &self,
-        table: &RouteTable,
-        here: NodeId,
-        header: &Header,
+        packet: PacketContext<'_>,
         minimal: Hop,
         view: &mut impl View,
         random: &mut R,
     ) -> Option<(Hop, bool)> {
+        let PacketContext { forwarding, here, header } = packet;
+        let table = forwarding.table();
         let (from, to) = (self.edge_at[self.index(here)], table.edge_of(header.dst));
         if from == u32::MAX || from == to {
             return None;

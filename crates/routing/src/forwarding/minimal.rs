@@ -1,16 +1,23 @@
 //! The candidate ports of every switch towards every host.
 
+mod edges;
+mod lengths;
+#[cfg(test)]
+mod tests;
+
 use netloom_units::narrow;
 use std::ops::Range;
 
 use netloom_topology::{ChannelId, HostId, Network, NodeId, PortId};
 
-use super::distances::{Distances, Links, ROOTS, bits};
+use super::distances::{Distances, Links, ROOTS};
 use super::numbering::Numbering;
 use super::own_rows::OwnRows;
 use super::port_sets::PortSets;
 use super::rows::{Numbers, Rows, Ways};
 use crate::header::Candidates;
+use edges::Edges;
+pub(crate) use lengths::{Hops, Reach};
 
 /// For every switch and destination, the ports that lie on a minimal path, in port order.
 ///
@@ -86,75 +93,6 @@ impl Sharing {
 /// Rows are shared where this many ways, of a switch to a root, have the same set on average. Regular networks of 500 hosts and more have 66 and more (HyperX and Slim Fly the
 /// fewest), random ones of 2,000 hosts and more three at most.
 const LEAST_SHARED: usize = 8;
-
-/// How long minimal paths are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Reach {
-    /// The most global hops from any switch to one with hosts.
-    pub(crate) globals: u32,
-    /// The most hops from any switch to one with hosts on a path without global hops.
-    pub(crate) local: u32,
-    /// The most hops between two switches with hosts.
-    pub(crate) between: u32,
-    /// The most hops from one of them to another and on to a third; 0 where there are not three.
-    pub(crate) over: u32,
-}
-
-impl Reach {
-    /// Counts in the distances of some roots, all of them switches with hosts, from the other ones.
-    fn count(&mut self, distances: &Distances, edges: &[usize]) {
-        let mut levels: Vec<_> = distances.levels().filter(|&(_, hops, _)| hops > 0).collect();
-        levels.sort_unstable_by_key(|&(_, hops, _)| std::cmp::Reverse(hops));
-        // The roots from which one switch is as far as this or farther, those from which two are, and the hops to the first.
-        let (mut once, mut twice, mut farthest) = (0, 0, [0; ROOTS]);
-        for (globals, hops, at) in levels {
-            self.globals = self.globals.max(globals);
-            if globals == 0 {
-                self.local = self.local.max(hops);
-            }
-            let (known_once, known_twice) = (once, twice);
-            for &edge in edges {
-                twice |= once & at[edge];
-                once |= at[edge];
-            }
-            for root in bits(once & !known_once) {
-                farthest[root] = hops;
-                self.between = self.between.max(hops);
-            }
-            bits(twice & !known_twice).for_each(|root| self.over = self.over.max(farthest[root] + hops));
-        }
-    }
-}
-
-/// The edge switches of hosts.
-#[derive(Clone, Debug)]
-struct Edges {
-    /// One after the other has as many hosts: a product by this, 2³² over that number, in place of a division. 0 if they have not.
-    reciprocal: u64,
-    /// Of every host, if that does not say it.
-    listed: Vec<u32>,
-}
-
-impl Edges {
-    /// Of so many edge switches.
-    fn new(edge_of: Vec<u32>, edges: usize) -> Self {
-        let each = edge_of.len().div_ceil(edges.max(1)).max(1) as u64;
-        let reciprocal = (1u64 << 32).div_ceil(each);
-        let is_alike = |(host, edge): (u64, &u32)| (host * reciprocal) >> 32 == u64::from(*edge);
-        match (0..).zip(&edge_of).all(is_alike) {
-            true => Edges { reciprocal, listed: Vec::new() },
-            false => Edges { reciprocal: 0, listed: edge_of },
-        }
-    }
-
-    #[inline(always)]
-    fn of(&self, host: HostId) -> u32 {
-        match self.reciprocal {
-            0 => self.listed[host as usize],
-            reciprocal => ((u64::from(host) * reciprocal) >> 32) as u32,
-        }
-    }
-}
 
 /// A switch's part of a [`RouteTable`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -453,254 +391,5 @@ impl InRow<'_> {
         }
         let set = self.set_of.at(self.start + edge as usize);
         self.sets.only(set).ok_or(set)
-    }
-}
-
-/// Hops between all switches that have hosts, on minimal paths.
-#[derive(Clone, Debug)]
-pub(crate) struct Hops {
-    edges: usize,
-    /// The hops that occur, in all and over global links; up to 65,535.
-    kinds: Vec<(u16, u16)>,
-    /// Per pair, its place there.
-    between: Numbers,
-}
-
-impl Hops {
-    /// Those of a network without its cut links.
-    pub(crate) fn measure(network: &Network, table: &RouteTable, is_cut: impl Fn(ChannelId) -> bool) -> Self {
-        let links = Links::new(network, is_cut);
-        let edges: Vec<usize> =
-            (0..table.edges()).map(|edge| (table.edge_switch(edge) - network.hosts()) as usize).collect();
-        // What no path leads to is as far as can be said.
-        let (mut kinds, mut between) = (vec![(u16::MAX, u16::MAX)], Numbers::default());
-        let count = |count: u32| u16::try_from(count).unwrap_or(u16::MAX);
-        let mut rows = Vec::new();
-        for roots in edges.chunks(ROOTS) {
-            let distances = Distances::measure(&links, roots);
-            rows.clear();
-            rows.resize(roots.len() * table.edges, 0);
-            for (globals, hops, at) in distances.levels() {
-                let kind = (count(hops), count(globals));
-                let place = kinds.iter().position(|&known| known == kind).unwrap_or_else(|| {
-                    kinds.push(kind);
-                    kinds.len() - 1
-                });
-                for (from, &edge) in edges.iter().enumerate() {
-                    // All links lead both ways.
-                    bits(at[edge]).for_each(|root| rows[root * table.edges + from] = narrow::<u32>(place));
-                }
-            }
-            between.extend(&rows);
-        }
-        Hops { edges: table.edges, kinds, between }
-    }
-
-    /// Hops between two switches, by their indices among those with hosts.
-    pub(crate) fn between(&self, from: u32, to: u32) -> u32 {
-        u32::from(self.kind(from, to).0)
-    }
-
-    /// Those of them that cross global links.
-    pub(crate) fn globals(&self, from: u32, to: u32) -> u16 {
-        self.kind(from, to).1
-    }
-
-    fn kind(&self, from: u32, to: u32) -> (u16, u16) {
-        self.kinds[self.between.at(to as usize * self.edges + from as usize) as usize]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use netloom_topology::{BuildContext, Complete, Dragonfly, FatTree, Jellyfish, SlimFly, Topology};
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn networks() -> Vec<Network> {
-        let build =
-            |topology: Topology| topology.build(&BuildContext { seed: 1, base_dir: Path::new("") }).unwrap();
-        vec![
-            build(Topology::FatTree(FatTree { k: Some(8), ..FatTree::default() })),
-            build(Topology::SlimFly(SlimFly { q: Some(7), ..SlimFly::default() })),
-            build(Topology::Dragonfly(Dragonfly { hosts_per_switch: Some(3), ..Dragonfly::default() })),
-            build(Topology::Jellyfish(Jellyfish { switches: 90, degree: 5, ..Jellyfish::default() })),
-            // With more ports than a word has bits.
-            build(Topology::Complete(Complete { switches: 75, ..Complete::default() })),
-        ]
-    }
-
-    /// The lengths of the ways of all switches to one, global links before hops, found by trying every link until nothing changes.
-    fn lengths(network: &Network, is_cut: &[bool], root: NodeId) -> Vec<Option<(u32, u32)>> {
-        let hosts = network.hosts();
-        let mut lengths = vec![None; network.nodes() as usize];
-        lengths[root as usize] = Some((0, 0));
-        loop {
-            let mut changes = false;
-            for channel in (0..network.channels()).filter(|&channel| !is_cut[channel as usize / 2]) {
-                let ends = network.channel(channel);
-                let is_between = ends.from >= hosts && ends.to >= hosts;
-                let Some((globals, hops)) = lengths[ends.to as usize].filter(|_| is_between) else {
-                    continue;
-                };
-                let through = (globals + u32::from(network.global_tier() == Some(ends.tier)), hops + 1);
-                let length = &mut lengths[ends.from as usize];
-                if length.is_none_or(|length| through < length) {
-                    (*length, changes) = (Some(through), true);
-                }
-            }
-            if !changes {
-                return lengths;
-            }
-        }
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(12))]
-
-        /// On what is left of a network every port leads nearer by its length, and the hops are those of the way, whether switches share rows or not. Sets are numbered as they
-        /// come up: shared ones by edge switch, then by switch, after those that were there before, a switch's own by edge switch. A block of ways is that of the single ones.
-        #[test]
-        fn ports_lie_on_the_shortest_ways(
-            of in 0usize..5, seed in any::<u64>(), cuts in 0u64..4, is_later in any::<bool>(), shares in any::<bool>(),
-        ) {
-            let network = &networks()[of];
-            let is_cut: Vec<bool> = (0..u64::from(network.channels()) / 2)
-                .map(|link| {
-                    let ends = network.links()[link as usize];
-                    let is_between = !network.is_host(ends.a) && !network.is_host(ends.b);
-                    is_between && seed.wrapping_add(link).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 59 < cuts
-                })
-                .collect();
-            let is_channel_cut = |channel: ChannelId| is_cut[channel as usize / 2];
-            let least = if shares { 0 } else { usize::MAX };
-            let before = is_later.then(|| {
-                let is_cut = |channel| channel / 2 % 5 == 3 && is_channel_cut(channel);
-                RouteTable::shared_from(least, network, is_cut, None)
-            });
-            let table = RouteTable::shared_from(least, network, is_channel_cut, before.as_ref());
-            prop_assert_eq!(matches!(table.rows, Kept::Shared(_)), shares);
-            let hops = Hops::measure(network, &table, is_channel_cut);
-            let switches = network.hosts()..network.nodes();
-            let shared = before.iter().flat_map(|table| match &table.rows {
-                Kept::Shared(shared) => shared.sets.iter().map(<[PortId]>::to_vec).collect(),
-                Kept::Own(_) => Vec::new(),
-            });
-            // One list of all switches, or one of each.
-            let mut known: Vec<Vec<Vec<PortId>>> = vec![shared.collect(); if shares { 1 } else { switches.len() }];
-            let (mut lost, mut by_block) = (Vec::new(), Vec::new());
-            for edge in 0..table.edges() {
-                let root = table.edge_switch(edge);
-                let lengths = lengths(network, &is_cut, root);
-                for here in switches.clone() {
-                    let is_nearer = |&(_, &channel): &(PortId, &ChannelId)| {
-                        let ends = network.channel(channel);
-                        let global = u32::from(network.global_tier() == Some(ends.tier));
-                        !is_channel_cut(channel)
-                            && ends.to >= network.hosts()
-                            && lengths[ends.to as usize].map(|(globals, hops)| (globals + global, hops + 1))
-                                .is_some_and(|through| lengths[here as usize] == Some(through))
-                    };
-                    let ports = (0..).zip(network.ports(here)).filter(is_nearer);
-                    let expected: Vec<PortId> = ports.map(|(port, _)| port).collect();
-                    let found = table.towards_edge(here, edge);
-                    prop_assert_eq!(found.ports, &expected);
-                    let first = edge / 64 * 64;
-                    table.towards_block(here, first..table.edges().min(first + 64), &mut by_block);
-                    let in_block = by_block.iter().filter(|&&(_, to)| to >> (edge % 64) & 1 == 1);
-                    prop_assert_eq!(in_block.map(|&(port, _)| port).collect::<Vec<_>>(), expected.clone());
-                    prop_assert!(by_block.is_sorted() && by_block.iter().all(|&(_, to)| to != 0));
-                    if here != root && expected.is_empty() && (0..table.edges()).any(|edge| table.edge_switch(edge) == here) {
-                        lost.push((edge, here));
-                    }
-                    let known = &mut known[if shares { 0 } else { (here - network.hosts()) as usize }];
-                    let number = known.iter().position(|set| *set == expected).unwrap_or_else(|| {
-                        known.push(expected);
-                        known.len() - 1
-                    });
-                    prop_assert!(here == root || found.set as usize == number);
-                }
-                for from in 0..table.edges() {
-                    let length = lengths[table.edge_switch(from) as usize].unwrap_or((255, 255));
-                    prop_assert_eq!((u32::from(hops.globals(from, edge)), hops.between(from, edge)), length);
-                }
-            }
-            let unreachable = table.unreachable().map(|lost| (table.edge_of(lost.host), lost.switch));
-            prop_assert_eq!(unreachable, lost.into_iter().min());
-        }
-
-        /// Where a random network's ways do not change at a switch, nor do the numbers of its sets.
-        #[test]
-        fn numbers_stay_where_ways_do(seed in any::<u64>()) {
-            let network = &networks()[3];
-            let cut = (seed % u64::from(network.channels() / 2)) as u32;
-            let is_cut = |channel| channel / 2 == cut && !network.is_host(network.channel(channel).from) && !network.is_host(network.channel(channel).to);
-            let before = RouteTable::shared_from(usize::MAX, network, |_| false, None);
-            let after = RouteTable::in_part(network, is_cut, Some(&before));
-            for here in (network.hosts()..network.nodes()).filter(|&here| before.agrees_at(here, &after)) {
-                for edge in 0..before.edges() {
-                    prop_assert_eq!(before.towards_edge(here, edge).set, after.towards_edge(here, edge).set);
-                }
-            }
-        }
-    }
-
-    /// A random network of some size shares too few sets.
-    #[test]
-    fn regular_networks_share_rows_and_random_ones_do_not() {
-        let build =
-            |topology: Topology| topology.build(&BuildContext { seed: 1, base_dir: Path::new("") }).unwrap();
-        let random =
-            build(Topology::Jellyfish(Jellyfish { switches: 300, degree: 16, ..Jellyfish::default() }));
-        let shares =
-            |network: &Network| matches!(RouteTable::in_part(network, |_| false, None).rows, Kept::Shared(_));
-        assert!(networks().iter().all(shares));
-        assert!(!shares(&random));
-    }
-
-    /// With all links and without some, so that nothing leads to some hosts.
-    #[test]
-    fn a_row_says_which_port_is_the_only_one() {
-        for (network, every) in networks().iter().flat_map(|network| [(network, u32::MAX), (network, 2)]) {
-            let table = RouteTable::in_part(network, |channel| channel / 2 % every == 1, None);
-            for here in network.hosts()..network.nodes() {
-                let row = table.row(here);
-                for host in 0..network.hosts() {
-                    let ports = table.candidates_in_row(row, host).ports;
-                    match table.in_row(row).only_port(host) {
-                        Ok(port) => assert_eq!(ports, [port]),
-                        Err(set) => assert!(ports.len() != 1 && table.set(row, set) == ports),
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn switches_with_equal_ways_share_a_row() {
-        let table = RouteTable::minimal(&networks()[0], |_| false).unwrap();
-        let Kept::Shared(shared) = &table.rows else { panic!("sets of ports are shared") };
-        let rows: std::collections::BTreeSet<_> = shared.row_of.iter().collect();
-        // Those of edge switches, of each of eight pods, and of core switches.
-        assert_eq!((rows.len(), shared.set_of.len()), (10, 10 * 32));
-    }
-
-    /// By a product where switches have equally many hosts, one after the other, the last one perhaps fewer; by a list elsewhere.
-    #[test]
-    fn the_edge_switches_of_hosts_are_the_listed_ones() {
-        for each in 1..70 {
-            let listed: Vec<u32> = (0..each * 40 - each / 2).map(|host| host / each).collect();
-            let edges = Edges::new(listed.clone(), 40);
-            assert_ne!(edges.reciprocal, 0, "{each} hosts per switch");
-            assert!((0..).zip(&listed).all(|(host, &edge)| edges.of(host) == edge));
-        }
-        for listed in [vec![0, 1, 0, 1], vec![0, 0, 0, 1, 1, 2], vec![0, 1, 1]] {
-            let edges = Edges::new(listed.clone(), 2);
-            assert_eq!(edges.reciprocal, 0, "{listed:?}");
-            assert!((0..).zip(&listed).all(|(host, &edge)| edges.of(host) == edge));
-        }
     }
 }

@@ -32,8 +32,8 @@ pub use via::Intermediates;
 
 use crate::header::{Carries, Header, Hop};
 use crate::scheme::{Placement, Routing};
-use crate::selector::Selector;
 use crate::selector::random::below;
+use crate::selector::{NicTags, PathSet};
 use crate::tag::{Phase, Tag};
 use dependency::{Ways, find_cycle, vcs_needed, vcs_without_cycle};
 
@@ -65,7 +65,7 @@ enum Values {
     Labels,
 }
 
-/// The tags from which a decider at the edge of the network chooses a path between two hosts.
+/// The tags from which a path selector at the edge of the network chooses a path between two hosts.
 #[derive(Clone, Copy, Debug)]
 pub enum TagSpace<'a> {
     /// There is nothing to choose.
@@ -204,8 +204,8 @@ impl Forwarding {
     ) -> Result<(), ForwardingError> {
         let (graph, _) = live_graph(network, &is_cut);
         // Between switches that are all connected there are minimal routes.
-        match &routing.selector {
-            Selector::Layer(config) if LinkSet::full(&graph).connects(&graph) => {
+        match routing.selector.facts().paths {
+            PathSet::Layers(config) if LinkSet::full(&graph).connects(&graph) => {
                 routing.fits(network)?;
                 Ok(Layers::check(config, network, is_cut, seed)?)
             }
@@ -235,22 +235,24 @@ impl Forwarding {
         is_cut: impl Fn(ChannelId) -> bool,
         seed: u64,
     ) -> Result<Self, ForwardingError> {
-        let beyond = match &routing.selector {
-            Selector::Layer(config) => {
+        let facts = routing.selector.facts();
+        let beyond = match facts.paths {
+            PathSet::Minimal | PathSet::Labels => Beyond::Nothing,
+            PathSet::Layers(config) => {
                 Beyond::Layers(Box::new(Layers::build(config, network, is_cut, seed)?))
             }
-            Selector::Valiant(config) => Beyond::Via(Intermediates::build(config, network, &table)?),
-            Selector::Ugal(config) => {
+            PathSet::Detours(config) => Beyond::Via(Intermediates::build(config, network, &table)?),
+            PathSet::Weighed(config) => {
                 Beyond::Weighed(Box::new(Alternatives::build(config, network, &table, is_cut)?))
             }
-            Selector::KShortest(config) => {
+            PathSet::KShortest(config) => {
                 Beyond::Paths(Box::new(Paths::build(config, network, &table, is_cut, seed)?))
             }
-            _ => Beyond::Nothing,
         };
-        let values = match (routing.placement, &routing.selector) {
-            (Placement::Nic, Selector::NextEntropy(_)) => Values::EntropyInTurn(routing.entropy_values),
-            (Placement::Nic, Selector::RoundRobin(_)) => Values::Labels,
+        let tags = facts.nic_tags().filter(|_| routing.placement == Placement::Nic);
+        let values = match tags {
+            Some(NicTags::EntropyInTurn) => Values::EntropyInTurn(routing.entropy_values),
+            Some(NicTags::Labels) => Values::Labels,
             _ if routing.labels_at_first() => Values::Labels,
             _ if routing.draws_entropy() => Values::Entropy(routing.entropy_values),
             _ => Values::None,

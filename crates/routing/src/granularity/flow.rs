@@ -1,24 +1,41 @@
 //! Once per flow.
 
+use netloom_transport::Feedback;
 use netloom_units::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::runs::Runs;
+use super::kind::{Acks, Ends, Facts, GranularityConfig, Places};
+use crate::header::Advice;
 
 /// One decision per flow, kept until the flow ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Flow {}
 
-impl Runs for Flow {
+impl GranularityConfig for Flow {
     type Run = ();
     type Shared = ();
+
+    fn facts(&self) -> Facts {
+        Facts {
+            places: Places::Any,
+            ends: Ends::WithFlow,
+            remembers: true,
+            acks: Acks::Unused,
+            labels: false,
+            decides_control: false,
+        }
+    }
 
     fn open(&self) {}
 
     fn continues(&self, (): &mut (), _: Time, _: u32) -> bool {
         true
+    }
+
+    fn on_feedback(&self, (): &mut (), (): &mut (), _: &Feedback) -> Advice {
+        Advice::Continue
     }
 
     fn is_settled(&self, (): &(), _: u32) -> bool {

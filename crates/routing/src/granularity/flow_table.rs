@@ -124,14 +124,6 @@ impl<T> FlowTable<T> {
         entries.len() < limits.entries || entries.contains_key(&flow)
     }
 
-    /// Forgets all flows.
-    pub(crate) fn clear(&mut self) {
-        match self {
-            FlowTable::Slots(entries) => entries.clear(),
-            FlowTable::Names { entries, .. } => entries.clear(),
-        }
-    }
-
     /// Number of entries.
     pub(crate) fn len(&self) -> usize {
         match self {

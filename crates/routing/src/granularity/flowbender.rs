@@ -5,7 +5,7 @@ use netloom_units::{Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::runs::Runs;
+use super::kind::{Acks, Ends, Facts, GranularityConfig, Places};
 use crate::header::Advice;
 
 /// A new path when more than the share `threshold` of the ACKs of `rounds` round trips in a row are marked, or when the retransmission timer
@@ -42,11 +42,20 @@ pub(crate) struct Round {
     on_path: Time,
 }
 
-impl Runs for FlowBender {
+impl GranularityConfig for FlowBender {
     type Run = Round;
     type Shared = ();
 
-    const LISTENS: bool = true;
+    fn facts(&self) -> Facts {
+        Facts {
+            places: Places::Nic,
+            ends: Ends::InMidFlow,
+            remembers: true,
+            acks: Acks::Marks,
+            labels: false,
+            decides_control: false,
+        }
+    }
 
     fn open(&self) -> Round {
         Round::default()
@@ -187,7 +196,7 @@ mod tests {
                 &Feedback { marked: true, ..ack(Time(sent), Time(500 + sent)) },
             );
         }
-        assert!(config.continues(&mut round, Time(600), 1), "the decider has taken another path already");
+        assert!(config.continues(&mut round, Time(600), 1), "the flow has taken another path already");
     }
 
     #[test]

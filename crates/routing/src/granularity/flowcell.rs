@@ -1,10 +1,15 @@
 //! Flowcells: fixed amounts of a flow's bytes.
 
+use netloom_transport::Feedback;
 use netloom_units::{Bytes, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::runs::Runs;
+use super::Granularity;
+use super::kind::{Acks, Ends, Facts, GranularityConfig, Places};
+use crate::header::Advice;
+use crate::scheme::{Placement, Routing};
+use crate::selector::NicTags;
 
 /// A new decision every `size` bytes of a flow. Presto, He et al., SIGCOMM'15, §3.1.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -21,10 +26,29 @@ impl Default for Flowcell {
     }
 }
 
+impl Routing {
+    /// Whether NICs number the flowcells of a flow, as they give each the label of the next path.
+    pub fn numbers_flowcells(&self) -> bool {
+        let has_labels = self.selector.facts().nic_tags() == Some(NicTags::Labels);
+        self.placement == Placement::Nic && has_labels && matches!(self.granularity, Granularity::Flowcell(_))
+    }
+}
+
 /// The payload that the present flowcell holds.
-impl Runs for Flowcell {
+impl GranularityConfig for Flowcell {
     type Run = u64;
     type Shared = ();
+
+    fn facts(&self) -> Facts {
+        Facts {
+            places: Places::Any,
+            ends: Ends::InMidFlow,
+            remembers: true,
+            acks: Acks::Unused,
+            labels: false,
+            decides_control: false,
+        }
+    }
 
     fn open(&self) -> u64 {
         0
@@ -36,6 +60,10 @@ impl Runs for Flowcell {
         let fits = *held + payload <= self.size.0 || *held == 0;
         *held = if fits { *held + payload } else { payload };
         fits
+    }
+
+    fn on_feedback(&self, _: &mut u64, (): &mut (), _: &Feedback) -> Advice {
+        Advice::Continue
     }
 
     fn check(&self) -> Result<(), Invalid> {

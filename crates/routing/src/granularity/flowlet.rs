@@ -1,12 +1,15 @@
 //! Flowlets: bursts of a flow separated by idle gaps.
 
+use netloom_transport::Feedback;
 use netloom_units::{Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::runs::Runs;
+use super::Granularity;
+use super::kind::{Acks, Ends, Facts, GranularityConfig, Places};
+use crate::header::Advice;
 
-/// A new decision when the decider has not seen the flow for longer than `gap`. In-order only if the gap exceeds the difference of
+/// A new decision when the place that decides has not seen the flow for longer than `gap`. In-order only if the gap exceeds the difference of
 /// path delays. Sinha et al., HotNets'04; LetFlow, NSDI'17.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -44,10 +47,31 @@ impl Flowlet {
     }
 }
 
+impl Granularity {
+    /// How flows fall into flowlets, if they do.
+    pub fn flowlet(&self) -> Option<&Flowlet> {
+        match self {
+            Granularity::Flowlet(flowlet) => Some(flowlet),
+            _ => None,
+        }
+    }
+}
+
 /// When the flow was last seen; none before its first packet.
-impl Runs for Flowlet {
+impl GranularityConfig for Flowlet {
     type Run = Option<Time>;
     type Shared = ();
+
+    fn facts(&self) -> Facts {
+        Facts {
+            places: Places::Any,
+            ends: Ends::InMidFlow,
+            remembers: true,
+            acks: Acks::Unused,
+            labels: false,
+            decides_control: false,
+        }
+    }
 
     fn open(&self) -> Option<Time> {
         None
@@ -56,6 +80,10 @@ impl Runs for Flowlet {
     #[inline]
     fn continues(&self, last: &mut Option<Time>, now: Time, _: u32) -> bool {
         last.replace(now).is_none_or(|last| self.spans(last, now))
+    }
+
+    fn on_feedback(&self, _: &mut Option<Time>, (): &mut (), _: &Feedback) -> Advice {
+        Advice::Continue
     }
 
     /// Behind a gap it is as if the flow had never been seen.

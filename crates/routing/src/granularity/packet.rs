@@ -1,10 +1,12 @@
 //! Once per packet.
 
+use netloom_transport::Feedback;
 use netloom_units::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::runs::Runs;
+use super::kind::{Acks, Ends, Facts, GranularityConfig, Places};
+use crate::header::Advice;
 
 /// One decision per packet. Packets of a flow overtake each other wherever paths differ in delay.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -16,13 +18,28 @@ pub struct Packet {
     pub control: bool,
 }
 
-impl Runs for Packet {
+impl GranularityConfig for Packet {
     type Run = ();
     type Shared = ();
+
+    fn facts(&self) -> Facts {
+        Facts {
+            places: Places::Any,
+            ends: Ends::EveryPacket,
+            remembers: false,
+            acks: Acks::Unused,
+            labels: false,
+            decides_control: self.control,
+        }
+    }
 
     fn open(&self) {}
 
     fn continues(&self, (): &mut (), _: Time, _: u32) -> bool {
         false
+    }
+
+    fn on_feedback(&self, (): &mut (), (): &mut (), _: &Feedback) -> Advice {
+        Advice::Continue
     }
 }

@@ -8,7 +8,7 @@ use rand::seq::SliceRandom;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::runs::Runs;
+use super::kind::{Acks, Ends, Facts, GranularityConfig, Places};
 use crate::header::Advice;
 use crate::tag::Tag;
 
@@ -114,11 +114,20 @@ impl Memory {
     }
 }
 
-impl Runs for PathList {
+impl GranularityConfig for PathList {
     type Run = Memory;
     type Shared = ();
 
-    const LISTENS: bool = true;
+    fn facts(&self) -> Facts {
+        Facts {
+            places: Places::Nic,
+            ends: Ends::EveryPacket,
+            remembers: true,
+            acks: Acks::Any,
+            labels: false,
+            decides_control: false,
+        }
+    }
 
     fn open(&self) -> Memory {
         Memory::default()

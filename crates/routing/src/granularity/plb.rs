@@ -6,7 +6,7 @@ use rand::{Rng, RngExt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::runs::Runs;
+use super::kind::{Acks, Ends, Facts, GranularityConfig, Places};
 use crate::header::Advice;
 
 /// Protective load balancing: a new path after `rounds` congested rounds in a row, or after `idle_rounds` where nothing is in flight, so that a
@@ -74,11 +74,20 @@ pub(crate) struct Rounds {
     moves: bool,
 }
 
-impl Runs for Plb {
+impl GranularityConfig for Plb {
     type Run = Rounds;
     type Shared = ();
 
-    const LISTENS: bool = true;
+    fn facts(&self) -> Facts {
+        Facts {
+            places: Places::Nic,
+            ends: Ends::InMidFlow,
+            remembers: true,
+            acks: Acks::Marks,
+            labels: false,
+            decides_control: false,
+        }
+    }
 
     fn open(&self) -> Rounds {
         Rounds::default()

@@ -6,7 +6,8 @@ use rand::{Rng, RngExt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::runs::Runs;
+use super::Granularity;
+use super::kind::{Acks, Ends, Facts, GranularityConfig, Places};
 use crate::header::Advice;
 
 /// A new path when no ACK has come within `target` for `least` to `most` smoothed round-trip times, drawn at random with each ACK that is in time. A flow
@@ -35,6 +36,16 @@ impl Default for PlbDelay {
     }
 }
 
+impl Granularity {
+    /// By which delays flows leave their path, if they do.
+    pub fn plb_delay(&self) -> Option<&PlbDelay> {
+        match self {
+            Granularity::PlbDelay(plb) => Some(plb),
+            _ => None,
+        }
+    }
+}
+
 /// What is known of a flow's path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Delays {
@@ -50,11 +61,20 @@ pub(crate) struct Delays {
     moves: bool,
 }
 
-impl Runs for PlbDelay {
+impl GranularityConfig for PlbDelay {
     type Run = Delays;
     type Shared = ();
 
-    const LISTENS: bool = true;
+    fn facts(&self) -> Facts {
+        Facts {
+            places: Places::Nic,
+            ends: Ends::InMidFlow,
+            remembers: true,
+            acks: Acks::Any,
+            labels: false,
+            decides_control: false,
+        }
+    }
 
     fn open(&self) -> Delays {
         Delays { patience: self.first, ..Delays::default() }

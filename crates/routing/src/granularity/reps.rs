@@ -6,7 +6,7 @@ use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::runs::Runs;
+use super::kind::{Acks, Ends, Facts, GranularityConfig, Places};
 use crate::header::Advice;
 use crate::tag::Tag;
 
@@ -74,11 +74,20 @@ impl Memory {
     }
 }
 
-impl Runs for Reps {
+impl GranularityConfig for Reps {
     type Run = Memory;
     type Shared = ();
 
-    const LISTENS: bool = true;
+    fn facts(&self) -> Facts {
+        Facts {
+            places: Places::Nic,
+            ends: Ends::EveryPacket,
+            remembers: true,
+            acks: Acks::MarksOrTrims,
+            labels: false,
+            decides_control: false,
+        }
+    }
 
     fn open(&self) -> Memory {
         Memory::default()

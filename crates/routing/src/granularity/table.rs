@@ -5,7 +5,7 @@ use netloom_units::Time;
 use rand::Rng;
 
 use super::flow_table::{FlowTable, Limits};
-use super::runs::Runs;
+use super::kind::GranularityConfig;
 use crate::header::{Advice, Decisions, FlowCounts, FlowRef, Hop};
 use crate::tag::Tag;
 
@@ -21,13 +21,13 @@ struct Kept<R> {
 
 /// A granularity and the flows at one place.
 #[derive(Clone, Debug)]
-pub(crate) struct Table<G: Runs> {
+pub(crate) struct Table<G: GranularityConfig> {
     granularity: G,
     flows: FlowTable<Kept<G::Run>>,
     shared: G::Shared,
 }
 
-impl<G: Runs> Table<G> {
+impl<G: GranularityConfig> Table<G> {
     /// The flows that start at a host.
     pub(crate) fn of_host(granularity: &G) -> Self {
         Table::new(granularity, FlowTable::of_host())
@@ -80,10 +80,6 @@ impl<G: Runs> Table<G> {
         self.granularity.continues(&mut run, now, payload);
         let kept = Kept { hop, initial: hop.tag, decisions: Decisions::default(), run };
         self.flows.insert(flow, now, kept);
-    }
-
-    pub(crate) fn listens(&self) -> bool {
-        G::LISTENS
     }
 
     pub(crate) fn expects(&self) -> bool {

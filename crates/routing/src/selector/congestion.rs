@@ -9,6 +9,7 @@ use netloom_units::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::kind::{Choice, Digits, Facts, PathSet, Places, Signals};
 use crate::header::Notice;
 
 /// The feedback that stands for the greatest congestion, plus one: 802.1Qau quantises to 6 bits.
@@ -38,6 +39,21 @@ pub enum Uncongested {
     Lowest,
     /// The hash of the header, so each flow has its own.
     Hash,
+}
+
+impl Uncongested {
+    /// What the kinds of Switch AR declare that take this port.
+    pub(crate) fn facts<'a>(self) -> Facts<'a> {
+        Facts {
+            places: Places::Switches,
+            choice: Choice::Adaptive,
+            decides_control: false,
+            digits: if self == Uncongested::DModK { Digits::Host } else { Digits::None },
+            reads_hash: true,
+            signals: Signals { notices: Some(self), ..Signals::NONE },
+            paths: PathSet::Minimal,
+        }
+    }
 }
 
 /// How marks are made and forgotten.

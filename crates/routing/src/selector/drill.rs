@@ -5,7 +5,9 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Choose, Kindred, Place, Question};
+use super::kind::{
+    Choice, Digits, Facts, PathSet, Places, PortSelector, Query, SelectorConfig, Signals, SwitchContext,
+};
 use super::random::below;
 use crate::header::{Candidates, View};
 use netloom_units::Invalid;
@@ -76,11 +78,23 @@ struct Memory {
     len: u8,
 }
 
-impl Kindred for Drill {
+impl SelectorConfig for Drill {
     type State = State;
 
-    fn state(&self, _: Place) -> State {
+    fn state(&self, _: SwitchContext) -> State {
         State { config: self.clone(), memories: FxHashMap::default(), drawn: Vec::new() }
+    }
+
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            places: Places::Switches,
+            choice: Choice::Adaptive,
+            decides_control: true,
+            digits: Digits::None,
+            reads_hash: true,
+            signals: Signals::NONE,
+            paths: PathSet::Minimal,
+        }
     }
 
     fn check(&self) -> Result<(), Invalid> {
@@ -150,10 +164,10 @@ impl State {
     }
 }
 
-impl Choose for State {
+impl PortSelector for State {
     #[inline]
-    fn pick(&mut self, question: Question<'_>, view: &mut impl View, random: &mut impl Rng) -> usize {
-        self.best(question.header.dst, question.candidates, view, random)
+    fn pick(&mut self, query: Query<'_>, view: &mut impl View, random: &mut impl Rng) -> usize {
+        self.best(query.header.dst, query.candidates, view, random)
     }
 }
 
@@ -171,7 +185,7 @@ mod tests {
         let hits = |memory: u8| {
             let drill = Drill { memory, ..Drill::default() };
             let mut random = rand_pcg::Pcg64Mcg::new(9);
-            let mut state = drill.state(Place { stride: 1 });
+            let mut state = drill.state(SwitchContext { stride: 1 });
             let mut view = Loads(|port| u64::from(port != 25));
             (0..1000).filter(|_| state.best(7, candidates, &mut view, &mut random) == 5).count()
         };
@@ -184,7 +198,8 @@ mod tests {
     fn as_many_samples_as_candidates_are_all_of_them() {
         let candidates = Candidates { ports: &PORTS, set: 3 };
         for samples in [16, 200] {
-            let mut state = Drill { samples, memory: 0, ..Drill::default() }.state(Place { stride: 1 });
+            let mut state =
+                Drill { samples, memory: 0, ..Drill::default() }.state(SwitchContext { stride: 1 });
             let mut random = rand_pcg::Pcg64Mcg::new(9);
             for idle in 0..16u16 {
                 let mut view = Loads(move |port| u64::from(port != 20 + idle));
@@ -198,6 +213,10 @@ mod tests {
     struct Sending;
 
     impl View for Sending {
+        fn now(&self) -> netloom_units::Time {
+            netloom_units::Time::ZERO
+        }
+
         fn load(&mut self, port: u16) -> u64 {
             1000 + u64::from(port)
         }
@@ -215,7 +234,7 @@ mod tests {
     fn what_is_being_sent_is_load_only_on_request() {
         let candidates = Candidates { ports: &PORTS, set: 3 };
         let taken = |load| {
-            let mut state = Drill { load, ..Drill::default() }.state(Place { stride: 1 });
+            let mut state = Drill { load, ..Drill::default() }.state(SwitchContext { stride: 1 });
             let mut random = rand_pcg::Pcg64Mcg::new(9);
             (0..100).map(|_| state.best(7, candidates, &mut Sending, &mut random)).collect::<Vec<_>>()
         };
@@ -228,7 +247,7 @@ mod tests {
     fn memory_is_that_of_the_destination_or_of_the_candidates() {
         let candidates = Candidates { ports: &PORTS, set: 3 };
         let ports = |per| {
-            let mut state = Drill { per, ..Drill::default() }.state(Place { stride: 1 });
+            let mut state = Drill { per, ..Drill::default() }.state(SwitchContext { stride: 1 });
             let mut random = rand_pcg::Pcg64Mcg::new(9);
             let mut best = |to| state.best(to, candidates, &mut Sending, &mut random);
             (0..40).map(|to| [best(to), best(to)]).collect::<Vec<_>>()
@@ -242,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_port_remembered_for_one_set_is_never_taken_for_another() {
-        let mut state = Drill { per: Per::Candidates, ..Drill::default() }.state(Place { stride: 1 });
+        let mut state = Drill { per: Per::Candidates, ..Drill::default() }.state(SwitchContext { stride: 1 });
         let mut random = rand_pcg::Pcg64Mcg::new(9);
         // Sets that begin alike: what is best of the first leads away for the second.
         let mut view = Loads(|port| u64::from(port != 5));
@@ -251,5 +270,36 @@ mod tests {
             let place = state.best(7, Candidates { ports: &[4, 6], set: 1 }, &mut view, &mut random);
             assert!(place < 2);
         }
+    }
+
+    #[test]
+    fn among_equal_loads_a_remembered_port_is_taken_and_stays_remembered() {
+        let candidates = Candidates { ports: &PORTS, set: 3 };
+        for memory in 1..=4 {
+            let mut state =
+                Drill { samples: 16, memory, ..Drill::default() }.state(SwitchContext { stride: 1 });
+            let mut random = rand_pcg::Pcg64Mcg::new(9);
+            // One port is better than the others, and is found, as all are looked at.
+            let mut one = Loads(|port| if port == 27 { 10 } else { 20 });
+            assert_eq!(state.best(7, candidates, &mut one, &mut random), 7);
+            // All are as good now, and it stays, whatever is drawn.
+            let mut alike = Loads(|_| 10);
+            assert!((0..50).all(|_| state.best(7, candidates, &mut alike, &mut random) == 7), "m = {memory}");
+            // It is no longer among the best: it is left, and what is taken then stays in turn.
+            let mut worse = Loads(|port| if port == 27 { 20 } else { 10 });
+            let next = state.best(7, candidates, &mut worse, &mut random);
+            assert!(next != 7 && (0..50).all(|_| state.best(7, candidates, &mut worse, &mut random) == next));
+        }
+    }
+
+    #[test]
+    fn without_a_memory_ties_go_to_every_port() {
+        let candidates = Candidates { ports: &PORTS, set: 3 };
+        let mut state = Drill { memory: 0, ..Drill::default() }.state(SwitchContext { stride: 1 });
+        let mut random = rand_pcg::Pcg64Mcg::new(9);
+        let mut taken = [0; 16];
+        (0..1600).for_each(|_| taken[state.best(7, candidates, &mut Loads(|_| 0), &mut random)] += 1);
+        // Binomial(1600, 1/16): mean 100, standard deviation 9.7.
+        assert!(taken.iter().all(|count| (52..148).contains(count)), "{taken:?}");
     }
 }

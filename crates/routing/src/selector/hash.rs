@@ -3,7 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Choose, Facts, Kindred, Place, Question};
+use super::kind::{
+    Choice, Digits, Facts, NicTags, PathSet, Places, PortSelector, Query, SelectorConfig, Signals,
+    SwitchContext,
+};
 use crate::hash::hash_in_words;
 use crate::header::{Header, View};
 use rand::Rng;
@@ -18,22 +21,30 @@ pub struct Hash {}
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ByHash;
 
-impl Kindred for Hash {
+impl SelectorConfig for Hash {
     type State = ByHash;
 
-    fn state(&self, _: Place) -> ByHash {
+    fn state(&self, _: SwitchContext) -> ByHash {
         ByHash
     }
 
-    fn facts(&self) -> Facts {
-        Facts { works_at_nic: true, is_static: true, ..Facts::default() }
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            places: Places::NicOrSwitches(NicTags::Constant),
+            choice: Choice::Hash,
+            decides_control: false,
+            digits: Digits::None,
+            reads_hash: true,
+            signals: Signals::NONE,
+            paths: PathSet::Minimal,
+        }
     }
 }
 
-impl Choose for ByHash {
+impl PortSelector for ByHash {
     #[inline]
-    fn pick(&mut self, question: Question<'_>, _: &mut impl View, _: &mut impl Rng) -> usize {
-        question.home
+    fn pick(&mut self, query: Query<'_>, _: &mut impl View, _: &mut impl Rng) -> usize {
+        query.home
     }
 
     fn words(&self, header: &Header, _: usize) -> Option<String> {

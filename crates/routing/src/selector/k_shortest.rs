@@ -4,19 +4,27 @@ use netloom_paths::Scheme;
 use netloom_paths::routes::{KShortest, Ties};
 use netloom_units::Invalid;
 
-use super::kind::{Facts, Kindred, Place};
+use super::kind::{Choice, Digits, Facts, NicTags, PathSet, Places, SelectorConfig, Signals, SwitchContext};
 use super::random::Draw;
 
 /// The path is drawn.
-impl Kindred for KShortest {
+impl SelectorConfig for KShortest {
     type State = Draw;
 
-    fn state(&self, _: Place) -> Draw {
+    fn state(&self, _: SwitchContext) -> Draw {
         Draw
     }
 
-    fn facts(&self) -> Facts {
-        Facts { works_at_nic: true, at_nic_only: true, ..Facts::default() }
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            places: Places::Nic(NicTags::Numbered { redraws_on_loss: false, answers_follow: true }),
+            choice: Choice::Adaptive,
+            decides_control: false,
+            digits: Digits::None,
+            reads_hash: true,
+            signals: Signals::NONE,
+            paths: PathSet::KShortest(self),
+        }
     }
 
     fn check(&self) -> Result<(), Invalid> {

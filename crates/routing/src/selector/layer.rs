@@ -9,8 +9,10 @@ use netloom_units::{Invalid, kinds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Facts, Kindred, Place};
+use super::Selector;
+use super::kind::{Choice, Digits, Facts, NicTags, PathSet, Places, SelectorConfig, Signals, SwitchContext};
 use super::random::Draw;
+use crate::scheme::Routing;
 
 /// Layered routing: packets carry a layer's number as their entropy value, and every switch forwards by that layer's
 /// table. Each decision draws uniformly from the layers that connect the two switches (FatPaths, SC 2020,
@@ -93,15 +95,26 @@ impl Default for Layer {
 }
 
 /// The layer is drawn.
-impl Kindred for Box<Layer> {
+impl SelectorConfig for Box<Layer> {
     type State = Draw;
 
-    fn state(&self, _: Place) -> Draw {
+    fn state(&self, _: SwitchContext) -> Draw {
         Draw
     }
 
-    fn facts(&self) -> Facts {
-        Facts { works_at_nic: true, at_nic_only: true, ..Facts::default() }
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            places: Places::Nic(NicTags::Numbered {
+                redraws_on_loss: true,
+                answers_follow: self.acks == Acks::Same,
+            }),
+            choice: Choice::Adaptive,
+            decides_control: false,
+            digits: Digits::None,
+            reads_hash: true,
+            signals: Signals::NONE,
+            paths: PathSet::Layers(self),
+        }
     }
 
     fn check(&self) -> Result<(), Invalid> {
@@ -121,6 +134,22 @@ impl Kindred for Box<Layer> {
             return Err(Invalid::new("within_layer", expected, "\"ecmp\""));
         }
         Ok(())
+    }
+
+    fn check_scheme(&self, scheme: &Routing) -> Result<(), Invalid> {
+        let leaves_first = !scheme.granularity.is_per_flow() || self.first != First::Minimal;
+        let expected = "\"random\", or a granularity finer than \"flow\" (a flow that decides once would never leave layer 0)";
+        Invalid::unless(leaves_first, "selector.first", expected, "\"minimal\"")
+    }
+}
+
+impl Selector {
+    /// The layers among which it chooses, if it does.
+    pub fn layer(&self) -> Option<&Layer> {
+        match self {
+            Selector::Layer(layer) => Some(layer),
+            _ => None,
+        }
     }
 }
 

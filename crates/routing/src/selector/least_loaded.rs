@@ -6,8 +6,11 @@ use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Selector;
 use super::estimator::Estimator;
-use super::kind::{Choose, Kindred, Place, Question};
+use super::kind::{
+    Choice, Digits, Facts, PathSet, Places, PortSelector, Query, SelectorConfig, Signals, SwitchContext,
+};
 use super::random::below;
 use crate::header::View;
 
@@ -39,6 +42,16 @@ pub enum By {
     Rate,
     /// The queue, then the rate.
     Both,
+}
+
+impl Selector {
+    /// The queues and rates by which it chooses, if it takes the least loaded port.
+    pub fn least_loaded(&self) -> Option<&LeastLoaded> {
+        match self {
+            Selector::LeastLoaded(least) => Some(least),
+            _ => None,
+        }
+    }
 }
 
 impl By {
@@ -98,6 +111,10 @@ struct Levels<'a, V> {
 }
 
 impl<V: View> View for Levels<'_, V> {
+    fn now(&self) -> Time {
+        self.now
+    }
+
     fn load(&mut self, port: PortId) -> u64 {
         let Levels { coarse: Coarse { levels, refresh, seen }, view, now } = self;
         let place = usize::from(port);
@@ -125,14 +142,26 @@ impl<V: View> View for Levels<'_, V> {
     }
 }
 
-impl Kindred for LeastLoaded {
+impl SelectorConfig for LeastLoaded {
     type State = Looks;
 
-    fn state(&self, _: Place) -> Looks {
+    fn state(&self, _: SwitchContext) -> Looks {
         let is_coarse = !self.levels.is_empty() || self.refresh > Time::ZERO;
         let levels = self.levels.iter().map(|level| level.0).collect();
         let coarse = is_coarse.then_some(Coarse { levels, refresh: self.refresh, seen: Vec::new() });
         Looks { by: self.by, coarse }
+    }
+
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            places: Places::Switches,
+            choice: Choice::Adaptive,
+            decides_control: true,
+            digits: Digits::None,
+            reads_hash: true,
+            signals: Signals { rates: (self.by != By::Queue).then_some(&self.estimator), ..Signals::NONE },
+            paths: PathSet::Minimal,
+        }
     }
 
     fn check(&self) -> Result<(), Invalid> {
@@ -153,13 +182,13 @@ impl Kindred for LeastLoaded {
     }
 }
 
-impl Choose for Looks {
+impl PortSelector for Looks {
     #[inline]
-    fn pick(&mut self, question: Question<'_>, view: &mut impl View, random: &mut impl Rng) -> usize {
-        let ports = question.candidates.ports;
+    fn pick(&mut self, query: Query<'_>, view: &mut impl View, random: &mut impl Rng) -> usize {
+        let ports = query.candidates.ports;
         match &mut self.coarse {
             None => pick(self.by, ports, view, random),
-            Some(coarse) => pick(self.by, ports, &mut Levels { coarse, view, now: question.now }, random),
+            Some(coarse) => pick(self.by, ports, &mut Levels { coarse, view, now: query.now }, random),
         }
     }
 }
@@ -186,6 +215,10 @@ mod tests {
     struct Ports([(u64, u64); 4]);
 
     impl View for Ports {
+        fn now(&self) -> Time {
+            Time::ZERO
+        }
+
         fn load(&mut self, port: PortId) -> u64 {
             self.0[usize::from(port)].0
         }
@@ -214,7 +247,7 @@ mod tests {
     fn queues_of_a_level_are_alike_and_count_as_they_were_when_they_were_looked_at() {
         let levels: Vec<Bytes> = [3600, 7200, 14_400].map(Bytes).to_vec();
         let config = LeastLoaded { levels, refresh: Time(100), ..LeastLoaded::default() };
-        let mut coarse = config.state(Place { stride: 1 }).coarse.unwrap();
+        let mut coarse = config.state(SwitchContext { stride: 1 }).coarse.unwrap();
         let mut loads = [0u64; 4];
         let level = |coarse: &mut Coarse, loads: [u64; 4], port: u16, now: u64| {
             Levels { coarse, view: &mut Loads(|port| loads[usize::from(port)]), now: Time(now) }.load(port)

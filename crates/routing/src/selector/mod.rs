@@ -46,8 +46,12 @@ use netloom_units::{Invalid, kinds};
 use rand::Rng;
 
 use crate::header::{Header, Notice, View};
+use crate::scheme::{Routing, any_of};
 use congestion::Uncongested;
-pub(crate) use kind::{Choose, Facts, Kindred, Place, Question, Situation};
+pub(crate) use kind::{
+    Choice, Digits, Facts, NicTags, PathSet, Places, PortContext, PortSelector, Query, SelectorConfig,
+    SwitchContext,
+};
 
 /// Declares the kinds: what a user writes, and the same at work.
 macro_rules! selectors {
@@ -61,22 +65,35 @@ macro_rules! selectors {
 
         /// A selector at work at one switch.
         #[derive(Clone, Debug)]
-        pub(crate) enum Chooser {
-            $($Kind(<$Config as Kindred>::State),)+
+        pub(crate) enum ActiveSelector {
+            $($Kind(<$Config as SelectorConfig>::State),)+
         }
 
         impl Selector {
             /// The selector at a switch where it remembers nothing yet.
-            pub(crate) fn at(&self, place: Place) -> Chooser {
+            pub(crate) fn at(&self, place: SwitchContext) -> ActiveSelector {
                 match self {
-                    $(Selector::$Kind(config) => Chooser::$Kind(config.state(place)),)+
+                    $(Selector::$Kind(config) => ActiveSelector::$Kind(config.state(place)),)+
                 }
             }
 
             /// What it needs and is able to do.
-            pub(crate) fn facts(&self) -> Facts {
+            pub(crate) fn facts(&self) -> Facts<'_> {
                 match self {
                     $(Selector::$Kind(config) => config.facts(),)+
+                }
+            }
+
+            /// The names of the kinds with such facts by default, in words.
+            pub(crate) fn names_where(fits: impl Fn(Facts<'_>) -> bool) -> String {
+                let names = [$(($name, fits(<$Config>::default().facts())),)+];
+                any_of(names.into_iter().filter(|&(_, fits)| fits).map(|(name, _)| name))
+            }
+
+            /// Refuses schemes of which it cannot be a part for reasons of its own.
+            pub(crate) fn check_scheme(&self, scheme: &Routing) -> Result<(), Invalid> {
+                match self {
+                    $(Selector::$Kind(config) => config.check_scheme(scheme),)+
                 }
             }
 
@@ -88,23 +105,23 @@ macro_rules! selectors {
             }
         }
 
-        impl Choose for Chooser {
+        impl PortSelector for ActiveSelector {
             #[inline]
-            fn pick(&mut self, question: Question<'_>, view: &mut impl View, random: &mut impl Rng) -> usize {
+            fn pick(&mut self, query: Query<'_>, view: &mut impl View, random: &mut impl Rng) -> usize {
                 match self {
-                    $(Chooser::$Kind(state) => state.pick(question, view, random),)+
+                    $(ActiveSelector::$Kind(state) => state.pick(query, view, random),)+
                 }
             }
 
-            fn notice(&mut self, notice: &Notice, situation: Situation) {
+            fn notice(&mut self, notice: &Notice, context: PortContext) {
                 match self {
-                    $(Chooser::$Kind(state) => state.notice(notice, situation),)+
+                    $(ActiveSelector::$Kind(state) => state.notice(notice, context),)+
                 }
             }
 
             fn words(&self, header: &Header, ports: usize) -> Option<String> {
                 match self {
-                    $(Chooser::$Kind(state) => state.words(header, ports),)+
+                    $(ActiveSelector::$Kind(state) => state.words(header, ports),)+
                 }
             }
         }
@@ -149,18 +166,18 @@ list! {
 }
 
 impl Selector {
-    /// Whether a NIC can use it to choose among tags.
-    pub fn works_at_nic(&self) -> bool {
-        self.facts().works_at_nic
-    }
-
     /// Whether it is a function of the header alone, so that it decides alike for all packets of a flow.
     pub fn is_static(&self) -> bool {
-        self.facts().is_static
+        matches!(self.facts().choice, Choice::Hash | Choice::Static)
+    }
+
+    /// Whether it draws uniformly among all candidates.
+    pub fn is_uniform(&self) -> bool {
+        self.facts().choice == Choice::Uniform
     }
 
     /// The port that it takes without congestion, if it listens to congestion notifications.
     pub fn uncongested(&self) -> Option<Uncongested> {
-        self.facts().uncongested
+        self.facts().signals.notices
     }
 }

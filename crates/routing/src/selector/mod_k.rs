@@ -5,7 +5,9 @@ use netloom_units::narrow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Choose, Facts, Kindred, Place, Question};
+use super::kind::{
+    Choice, Digits, Facts, PathSet, Places, PortSelector, Query, SelectorConfig, Signals, SwitchContext,
+};
 use crate::header::{Header, View};
 use rand::Rng;
 
@@ -74,38 +76,46 @@ enum End {
     Source,
 }
 
-fn facts(by: By) -> Facts {
-    Facts { is_static: true, needs_tree: true, counts_leaves: by == By::Leaf, ..Facts::default() }
+fn facts<'a>(by: By) -> Facts<'a> {
+    Facts {
+        places: Places::Switches,
+        choice: Choice::Static,
+        decides_control: false,
+        digits: if by == By::Leaf { Digits::Leaf } else { Digits::Host },
+        reads_hash: false,
+        signals: Signals::NONE,
+        paths: PathSet::Minimal,
+    }
 }
 
-impl Kindred for DModK {
+impl SelectorConfig for DModK {
     type State = Digit;
 
-    fn state(&self, place: Place) -> Digit {
+    fn state(&self, place: SwitchContext) -> Digit {
         Digit { stride: place.stride, of: End::Destination }
     }
 
-    fn facts(&self) -> Facts {
+    fn facts(&self) -> Facts<'_> {
         facts(self.by)
     }
 }
 
-impl Kindred for SModK {
+impl SelectorConfig for SModK {
     type State = Digit;
 
-    fn state(&self, place: Place) -> Digit {
+    fn state(&self, place: SwitchContext) -> Digit {
         Digit { stride: place.stride, of: End::Source }
     }
 
-    fn facts(&self) -> Facts {
+    fn facts(&self) -> Facts<'_> {
         facts(self.by)
     }
 }
 
-impl Choose for Digit {
+impl PortSelector for Digit {
     #[inline]
-    fn pick(&mut self, question: Question<'_>, _: &mut impl View, _: &mut impl Rng) -> usize {
-        let Question { header, candidates, .. } = question;
+    fn pick(&mut self, query: Query<'_>, _: &mut impl View, _: &mut impl Rng) -> usize {
+        let Query { header, candidates, .. } = query;
         let number = if self.of == End::Destination { header.dst } else { header.src };
         place(number, self.stride, candidates.ports.len())
     }
@@ -124,7 +134,7 @@ mod tests {
     use super::*;
     use crate::header::{Carries, Header};
     use crate::testing::Loads;
-    use crate::{Decider, RouteTable, Routing, Selector, Tag, TagSpace, preset};
+    use crate::{RouteTable, Routing, Selector, SwitchPathSelector, Tag, TagSpace, preset};
     use netloom_topology::{BuildContext, FatTree, KaryNTree, NodeId, PortId, Topology, Xgft};
     use netloom_units::Time;
     use rand_pcg::Pcg64Mcg;
@@ -158,9 +168,10 @@ mod tests {
         let (tag, carries) = (Tag::default(), Carries::Data);
         let header = Header { src, dst, flow: 0, tag, bytes: 1500, payload: 1436, hops: 1, carries };
         let mut random = Pcg64Mcg::new(1);
-        let mut decider = Decider::of_switch(scheme, scheme.stride(network, at), true, false, &mut random);
+        let mut switch =
+            SwitchPathSelector::new(scheme, scheme.stride(network, at), true, false, &mut random);
         let tags = || TagSpace::None;
-        let port = decider.port(|| header, candidates, Time::ZERO, Loads(|_| 0), tags, &mut random).port;
+        let port = switch.port(|| header, candidates, Loads(|_| 0), tags, &mut random).port;
         ups.iter().position(|&up| up == port).map(|place| place as u32)
     }
 

@@ -4,7 +4,9 @@ use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Choose, Kindred, Place, Question};
+use super::kind::{
+    Choice, Digits, Facts, PathSet, Places, PortSelector, Query, SelectorConfig, Signals, SwitchContext,
+};
 use crate::header::View;
 
 /// The candidate `distance` places behind the one that the flow's number names.
@@ -27,16 +29,28 @@ pub(crate) struct State {
     distance: u32,
 }
 
-impl Kindred for Neighbour {
+impl SelectorConfig for Neighbour {
     type State = State;
 
-    fn state(&self, _: Place) -> State {
+    fn state(&self, _: SwitchContext) -> State {
         State { distance: self.distance }
+    }
+
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            places: Places::Switches,
+            choice: Choice::Adaptive,
+            decides_control: false,
+            digits: Digits::None,
+            reads_hash: true,
+            signals: Signals::NONE,
+            paths: PathSet::Minimal,
+        }
     }
 }
 
-impl Choose for State {
-    fn pick(&mut self, question: Question<'_>, _: &mut impl View, _: &mut impl Rng) -> usize {
-        (question.header.flow + self.distance) as usize % question.candidates.ports.len()
+impl PortSelector for State {
+    fn pick(&mut self, query: Query<'_>, _: &mut impl View, _: &mut impl Rng) -> usize {
+        (query.header.flow + self.distance) as usize % query.candidates.ports.len()
     }
 }

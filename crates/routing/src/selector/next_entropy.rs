@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Facts, Kindred, Place};
+use super::kind::{Choice, Digits, Facts, NicTags, PathSet, Places, SelectorConfig, Signals, SwitchContext};
 use super::random::Draw;
 
 /// At a NIC: the next of the scheme's `entropy_values`, from a random first one per flow, so that a new decision is always another value (with
@@ -12,14 +12,22 @@ use super::random::Draw;
 #[serde(deny_unknown_fields, default)]
 pub struct NextEntropy {}
 
-impl Kindred for NextEntropy {
+impl SelectorConfig for NextEntropy {
     type State = Draw;
 
-    fn state(&self, _: Place) -> Draw {
+    fn state(&self, _: SwitchContext) -> Draw {
         Draw
     }
 
-    fn facts(&self) -> Facts {
-        Facts { works_at_nic: true, at_nic_only: true, ..Facts::default() }
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            places: Places::Nic(NicTags::EntropyInTurn),
+            choice: Choice::Adaptive,
+            decides_control: false,
+            digits: Digits::None,
+            reads_hash: true,
+            signals: Signals::NONE,
+            paths: PathSet::Minimal,
+        }
     }
 }

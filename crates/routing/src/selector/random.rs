@@ -4,7 +4,10 @@ use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Choose, Facts, Kindred, Place, Question};
+use super::kind::{
+    Choice, Digits, Facts, NicTags, PathSet, Places, PortSelector, Query, SelectorConfig, Signals,
+    SwitchContext,
+};
 use crate::header::View;
 
 /// Uniformly random and congestion-oblivious: random packet spraying (Dixit et al., INFOCOM'13), LetFlow (Vanini et al., NSDI'17)
@@ -25,21 +28,29 @@ pub(crate) fn below(count: usize, random: &mut impl Rng) -> usize {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Draw;
 
-impl Kindred for Random {
+impl SelectorConfig for Random {
     type State = Draw;
 
-    fn state(&self, _: Place) -> Draw {
+    fn state(&self, _: SwitchContext) -> Draw {
         Draw
     }
 
-    fn facts(&self) -> Facts {
-        Facts { works_at_nic: true, ..Facts::default() }
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            places: Places::NicOrSwitches(NicTags::Entropy),
+            choice: Choice::Uniform,
+            decides_control: true,
+            digits: Digits::None,
+            reads_hash: true,
+            signals: Signals::NONE,
+            paths: PathSet::Minimal,
+        }
     }
 }
 
-impl Choose for Draw {
+impl PortSelector for Draw {
     #[inline]
-    fn pick(&mut self, question: Question<'_>, _: &mut impl View, random: &mut impl Rng) -> usize {
-        below(question.candidates.ports.len(), random)
+    fn pick(&mut self, query: Query<'_>, _: &mut impl View, random: &mut impl Rng) -> usize {
+        below(query.candidates.ports.len(), random)
     }
 }

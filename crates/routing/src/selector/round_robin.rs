@@ -5,9 +5,13 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Choose, Facts, Kindred, Place, Question};
+use super::kind::{
+    Choice, Digits, Facts, NicTags, PathSet, Places, PortSelector, Query, SelectorConfig, Signals,
+    SwitchContext,
+};
 use super::random::below;
 use crate::header::View;
+use crate::scheme::{Placement, Routing};
 use rand::Rng;
 use rand::seq::SliceRandom;
 
@@ -33,30 +37,44 @@ pub(crate) struct Turn {
     orders: FxHashMap<u32, Box<[u16]>>,
 }
 
-impl Kindred for RoundRobin {
+impl SelectorConfig for RoundRobin {
     type State = Turn;
 
-    fn state(&self, _: Place) -> Turn {
+    fn state(&self, _: SwitchContext) -> Turn {
         Turn { reshuffle: self.reshuffle, ..Turn::default() }
     }
 
-    fn facts(&self) -> Facts {
-        Facts { works_at_nic: true, ..Facts::default() }
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            places: Places::NicOrSwitches(NicTags::Labels),
+            choice: Choice::Adaptive,
+            decides_control: true,
+            digits: Digits::None,
+            reads_hash: true,
+            signals: Signals::NONE,
+            paths: PathSet::Minimal,
+        }
     }
 
     fn check(&self) -> Result<(), Invalid> {
         self.reshuffle.map_or(Ok(()), |rounds| Invalid::at_least("reshuffle", rounds, 1))
     }
+
+    fn check_scheme(&self, scheme: &Routing) -> Result<(), Invalid> {
+        let rounds = self.reshuffle.filter(|_| scheme.placement == Placement::Nic);
+        let expected = "nothing at the NIC, where path labels come by number;";
+        rounds.map_or(Ok(()), |rounds| Err(Invalid::new("selector.reshuffle", expected, rounds)))
+    }
 }
 
-impl Choose for Turn {
+impl PortSelector for Turn {
     #[inline]
     #[expect(
         clippy::cast_possible_truncation,
         reason = "a node has at most 65,535 ports: NetworkBuilder::build"
     )]
-    fn pick(&mut self, question: Question<'_>, _: &mut impl View, random: &mut impl Rng) -> usize {
-        let (ports, set) = (question.candidates.ports.len(), question.candidates.set);
+    fn pick(&mut self, query: Query<'_>, _: &mut impl View, random: &mut impl Rng) -> usize {
+        let (ports, set) = (query.candidates.ports.len(), query.candidates.set);
         let Some(rounds) = self.reshuffle else {
             let turn = self.turn.map_or_else(|| below(ports, random) as u32, |turn| turn.wrapping_add(1));
             self.turn = Some(turn);
@@ -87,7 +105,7 @@ mod tests {
 
     /// The ports of so many packets at a switch that draws from a seed.
     fn ports(reshuffle: Option<u32>, packets: usize, seed: u128) -> Vec<usize> {
-        let mut state = RoundRobin { reshuffle }.state(Place { stride: 1 });
+        let mut state = RoundRobin { reshuffle }.state(SwitchContext { stride: 1 });
         let mut random = rand_pcg::Pcg64Mcg::new(seed);
         let header = Header {
             src: 1,
@@ -100,8 +118,8 @@ mod tests {
             carries: Carries::Data,
         };
         let candidates = Candidates { ports: &PORTS, set: 0 };
-        let question = Question { header: &header, candidates, hash: 0, home: 0, now: Time(0) };
-        (0..packets).map(|_| state.pick(question, &mut Loads(|_| 0), &mut random)).collect()
+        let query = Query { header: &header, candidates, hash: 0, home: 0, now: Time(0) };
+        (0..packets).map(|_| state.pick(query, &mut Loads(|_| 0), &mut random)).collect()
     }
 
     #[test]

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::congestion::{Marks, PerDestination, Rule, Severity, Uncongested};
-use super::kind::{Choose, Facts, Kindred, Place, Question, Situation};
+use super::kind::{Facts, PortContext, PortSelector, Query, SelectorConfig, SwitchContext};
 use crate::header::{Notice, View};
 
 /// Adaptive routing by the congestion notifications of 802.1Qau (QCN) that a switch makes or that pass it: each marks (destination,
@@ -54,15 +54,15 @@ impl Default for SwitchAr {
     }
 }
 
-impl Kindred for SwitchAr {
+impl SelectorConfig for SwitchAr {
     type State = State;
 
-    fn state(&self, _: Place) -> State {
+    fn state(&self, _: SwitchContext) -> State {
         State { config: self.clone(), rows: PerDestination::default() }
     }
 
-    fn facts(&self) -> Facts {
-        Facts::listening(self.uncongested)
+    fn facts(&self) -> Facts<'_> {
+        self.uncongested.facts()
     }
 
     fn check(&self) -> Result<(), Invalid> {
@@ -108,16 +108,16 @@ pub(crate) struct State {
     rows: PerDestination<Marks>,
 }
 
-impl Choose for State {
+impl PortSelector for State {
     #[inline]
-    fn pick(&mut self, question: Question<'_>, _: &mut impl View, _: &mut impl Rng) -> usize {
-        let Question { header, home, now, .. } = question;
+    fn pick(&mut self, query: Query<'_>, _: &mut impl View, _: &mut impl Rng) -> usize {
+        let Query { header, home, now, .. } = query;
         self.rows.get_mut(header.dst).map_or(home, |row| self.config.pick(row, home, now))
     }
 
-    fn notice(&mut self, notice: &Notice, situation: Situation) {
-        let row = self.rows.get_or_insert_with(notice.destination, || Marks::new(situation.ports));
-        row.add(&self.config.rule(), situation.place, notice, situation.now);
+    fn notice(&mut self, notice: &Notice, context: PortContext) {
+        let row = self.rows.get_or_insert_with(notice.destination, || Marks::new(context.ports));
+        row.add(&self.config.rule(), context.place, notice, context.now);
     }
 }
 

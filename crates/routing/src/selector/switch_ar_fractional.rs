@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::congestion::{FULL_SCALE, PerDestination, Uncongested};
-use super::kind::{Choose, Facts, Kindred, Place, Question, Situation};
+use super::kind::{Facts, PortContext, PortSelector, Query, SelectorConfig, SwitchContext};
 use crate::header::{Notice, View};
 
 /// Switch AR with fractional split ratios instead of the binary one. Each usable port has a share of a destination's packets. A
@@ -81,15 +81,15 @@ fn part(amount: u64, seen: &mut u64, weight: u64, total: u64) -> u64 {
     amount * *seen / total - before
 }
 
-impl Kindred for SwitchArFractional {
+impl SelectorConfig for SwitchArFractional {
     type State = State;
 
-    fn state(&self, _: Place) -> State {
+    fn state(&self, _: SwitchContext) -> State {
         State { config: self.clone(), rows: PerDestination::default() }
     }
 
-    fn facts(&self) -> Facts {
-        Facts::listening(self.uncongested)
+    fn facts(&self) -> Facts<'_> {
+        self.uncongested.facts()
     }
 
     fn check(&self) -> Result<(), Invalid> {
@@ -166,16 +166,16 @@ pub(crate) struct State {
     rows: PerDestination<Shares>,
 }
 
-impl Choose for State {
+impl PortSelector for State {
     #[inline]
-    fn pick(&mut self, question: Question<'_>, _: &mut impl View, _: &mut impl Rng) -> usize {
-        let Question { header, home, now, .. } = question;
+    fn pick(&mut self, query: Query<'_>, _: &mut impl View, _: &mut impl Rng) -> usize {
+        let Query { header, home, now, .. } = query;
         let row = self.rows.get_mut(header.dst);
         row.map_or(home, |shares| self.config.pick(shares, home, header.bytes, now))
     }
 
-    fn notice(&mut self, notice: &Notice, situation: Situation) {
-        let Situation { place, ports, home, now } = situation;
+    fn notice(&mut self, notice: &Notice, context: PortContext) {
+        let PortContext { place, ports, home, now } = context;
         let shares = self.rows.get_or_insert_with(notice.destination, || Shares::new(ports, home));
         self.config.add(shares, place, notice.feedback, now);
     }

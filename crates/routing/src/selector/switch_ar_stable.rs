@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::congestion::{Marks, PerDestination, Rule, Severity, Uncongested};
-use super::kind::{Choose, Facts, Kindred, Place, Question, Situation};
+use super::kind::{Facts, PortContext, PortSelector, Query, SelectorConfig, SwitchContext};
 use super::switch_ar::check_ageing;
 use crate::header::{Notice, View};
 
@@ -58,15 +58,15 @@ impl Held {
     }
 }
 
-impl Kindred for SwitchArStable {
+impl SelectorConfig for SwitchArStable {
     type State = State;
 
-    fn state(&self, _: Place) -> State {
+    fn state(&self, _: SwitchContext) -> State {
         State { config: self.clone(), rows: PerDestination::default() }
     }
 
-    fn facts(&self) -> Facts {
-        Facts::listening(self.uncongested)
+    fn facts(&self) -> Facts<'_> {
+        self.uncongested.facts()
     }
 
     fn check(&self) -> Result<(), Invalid> {
@@ -108,16 +108,16 @@ pub(crate) struct State {
     rows: PerDestination<Held>,
 }
 
-impl Choose for State {
+impl PortSelector for State {
     #[inline]
-    fn pick(&mut self, question: Question<'_>, _: &mut impl View, _: &mut impl Rng) -> usize {
-        let Question { header, home, now, .. } = question;
+    fn pick(&mut self, query: Query<'_>, _: &mut impl View, _: &mut impl Rng) -> usize {
+        let Query { header, home, now, .. } = query;
         self.rows.get_mut(header.dst).map_or(home, |row| self.config.pick(row, home, now))
     }
 
-    fn notice(&mut self, notice: &Notice, situation: Situation) {
-        let row = self.rows.get_or_insert_with(notice.destination, || Held::new(situation.ports));
-        row.marks.add(&self.config.rule(), situation.place, notice, situation.now);
+    fn notice(&mut self, notice: &Notice, context: PortContext) {
+        let row = self.rows.get_or_insert_with(notice.destination, || Held::new(context.ports));
+        row.marks.add(&self.config.rule(), context.place, notice, context.now);
     }
 }
 

@@ -6,10 +6,13 @@ use rand::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Facts, Kindred, Place};
+use super::Selector;
+use super::kind::{Choice, Digits, Facts, PathSet, Places, SelectorConfig, Signals, SwitchContext};
 use super::random::{Draw, below};
 use super::valiant::Intermediate;
+use crate::granularity::Ends;
 use crate::header::View;
+use crate::scheme::{Placement, Routing};
 
 /// Universal globally-adaptive load-balanced routing: the first switch weighs minimal ways against ways over a drawn intermediate switch, as
 /// Valiant's, by their load and takes the one of least weight, a minimal one if equal. Packets of a flow's run keep their
@@ -154,15 +157,27 @@ impl Default for Global {
 const MOST_WAYS: u32 = 256;
 
 /// The way is weighed where the paths are known, and nothing is remembered.
-impl Kindred for Ugal {
+impl SelectorConfig for Ugal {
     type State = Draw;
 
-    fn state(&self, _: Place) -> Draw {
+    fn state(&self, _: SwitchContext) -> Draw {
         Draw
     }
 
-    fn facts(&self) -> Facts {
-        Facts { detours: true, ..Facts::default() }
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            places: Places::Switches,
+            choice: Choice::Adaptive,
+            decides_control: false,
+            digits: Digits::None,
+            reads_hash: true,
+            signals: Signals {
+                credits: self.load != Load::Queue,
+                reports: self.report_period(),
+                ..Signals::NONE
+            },
+            paths: PathSet::Weighed(self),
+        }
     }
 
     fn check(&self) -> Result<(), Invalid> {
@@ -180,6 +195,15 @@ impl Kindred for Ugal {
             Invalid::unless(period > Time::ZERO, "queue.period", "more than 0", period)?;
         }
         Ok(())
+    }
+
+    fn check_scheme(&self, scheme: &Routing) -> Result<(), Invalid> {
+        let knows_ends =
+            scheme.granularity.facts().ends != Ends::WhenEmpty || scheme.placement == Placement::Switch;
+        let why = "switches that decide again must know when a flowcut ends";
+        let expected = format!("\"{}\", as {why}", Placement::Switch.name());
+        let found = format!("\"{}\"", scheme.placement.name());
+        Invalid::unless(!self.progressive || knows_ends, "placement", expected, found)
     }
 }
 
@@ -205,6 +229,16 @@ impl Ugal {
     /// Whether it can be used without credits.
     pub fn needs_credits(&self) -> bool {
         self.load != Load::Queue
+    }
+}
+
+impl Routing {
+    /// The loads by which ways are weighed against each other, if they are.
+    pub fn ugal(&self) -> Option<&Ugal> {
+        match &self.selector {
+            Selector::Ugal(ugal) => Some(ugal),
+            _ => None,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Facts, Kindred, Place};
+use super::kind::{Choice, Digits, Facts, PathSet, Places, SelectorConfig, Signals, SwitchContext};
 use super::random::Draw;
 
 /// Non-minimal, congestion-oblivious: the first switch draws an intermediate one for each decision, packets take minimal paths to it and
@@ -35,14 +35,22 @@ impl Default for Valiant {
 }
 
 /// The intermediate switch is drawn.
-impl Kindred for Valiant {
+impl SelectorConfig for Valiant {
     type State = Draw;
 
-    fn state(&self, _: Place) -> Draw {
+    fn state(&self, _: SwitchContext) -> Draw {
         Draw
     }
 
-    fn facts(&self) -> Facts {
-        Facts { detours: true, ..Facts::default() }
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            places: Places::Switches,
+            choice: Choice::Adaptive,
+            decides_control: false,
+            digits: Digits::None,
+            reads_hash: true,
+            signals: Signals::NONE,
+            paths: PathSet::Detours(self),
+        }
     }
 }

@@ -4,7 +4,9 @@ use netloom_topology::PortId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::kind::{Choose, Facts, Kindred, Place, Question};
+use super::kind::{
+    Choice, Digits, Facts, PathSet, Places, PortSelector, Query, SelectorConfig, Signals, SwitchContext,
+};
 use crate::hash::hash_in_words;
 use crate::header::{Header, View};
 use rand::Rng;
@@ -34,22 +36,30 @@ fn pick(hash: u32, ports: &[PortId], weight: impl Fn(PortId) -> u64) -> usize {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ByShare;
 
-impl Kindred for Weighted {
+impl SelectorConfig for Weighted {
     type State = ByShare;
 
-    fn state(&self, _: Place) -> ByShare {
+    fn state(&self, _: SwitchContext) -> ByShare {
         ByShare
     }
 
-    fn facts(&self) -> Facts {
-        Facts { is_static: true, ..Facts::default() }
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            places: Places::Switches,
+            choice: Choice::Static,
+            decides_control: false,
+            digits: Digits::None,
+            reads_hash: true,
+            signals: Signals::NONE,
+            paths: PathSet::Minimal,
+        }
     }
 }
 
-impl Choose for ByShare {
+impl PortSelector for ByShare {
     #[inline]
-    fn pick(&mut self, question: Question<'_>, view: &mut impl View, _: &mut impl Rng) -> usize {
-        pick(question.hash, question.candidates.ports, |port| view.rate(port))
+    fn pick(&mut self, query: Query<'_>, view: &mut impl View, _: &mut impl Rng) -> usize {
+        pick(query.hash, query.candidates.ports, |port| view.rate(port))
     }
 
     fn words(&self, header: &Header, _: usize) -> Option<String> {

@@ -1,6 +1,5 @@
 //! What a flow takes when it is alone: windows that keep it from filling its link, and paths that it takes several of.
 
-use netloom_routing::Granularity;
 use netloom_topology::Network;
 use netloom_transport::PathFacts;
 use netloom_transport::congestion::TargetDelay;
@@ -49,7 +48,7 @@ pub(super) fn target_below_idle(scenario: &Scenario, farthest: &Farthest) -> Opt
 
 /// A path that is never good enough for PLB, however idle it is.
 pub(super) fn plb_below_idle(scenario: &Scenario, farthest: &Farthest) -> Option<String> {
-    let Granularity::PlbDelay(plb) = &scenario.routing.granularity else { return None };
+    let plb = scenario.routing.granularity.plb_delay()?;
     let hops = u64::from(farthest.hops);
     let target = plb.target.saturating_add(Time(plb.hop_delay.0.saturating_mul(hops)));
     (target < farthest.round_trip).then(|| {
@@ -64,8 +63,7 @@ pub(super) fn plb_below_idle(scenario: &Scenario, farthest: &Farthest) -> Option
 /// A flow that is spread over several slow paths is done before one of them could carry it.
 pub(super) fn faster_than_one_path(scenario: &Scenario, network: &Network) -> Option<String> {
     let keeps_its_path =
-        matches!(scenario.routing.granularity, Granularity::Flow(_) | Granularity::Flowcut(_))
-            && scenario.transport.options.subflows == 1;
+        scenario.routing.granularity.keeps_path() && scenario.transport.options.subflows == 1;
     let fastest = (0..network.hosts()).map(|host| network.host_rate(host)).max()?;
     let between = network.links().iter().filter(|link| !network.is_host(link.a) && !network.is_host(link.b));
     let slowest = between.map(|link| link.rate).min()?;

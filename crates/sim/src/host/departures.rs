@@ -25,8 +25,8 @@ pub(crate) struct Gaps {
 impl Gaps {
     /// Flowlets are those of routing, or else those that the host makes.
     pub(crate) fn new(granularity: &Granularity, transport: &Transport, measure: &Measure) -> Self {
-        let flowlet = match granularity {
-            Granularity::Flowlet(flowlet) => Some(flowlet.clone()),
+        let flowlet = match granularity.flowlet() {
+            Some(flowlet) => Some(flowlet.clone()),
             // A gap that was stretched to the threshold ends a flowlet.
             _ => transport.shaping.facts().stretching.and_then(|stretching| {
                 let gap = stretching.flowlet?.saturating_sub(Time(1));

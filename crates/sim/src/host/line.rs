@@ -4,7 +4,7 @@
 //! a host with many flows; so it remembers [until when nobody may send](Paces).
 
 use netloom_fabric::Ports;
-use netloom_routing::Decider;
+use netloom_routing::NicPathSelector;
 use netloom_transport::shaping::hf2t::{Hf2t, Training};
 use netloom_units::Time;
 use rustc_hash::FxHashMap;
@@ -18,7 +18,7 @@ use crate::turns::{Turn, Turns};
 struct Line<'a> {
     flows: &'a mut [Option<Flow>],
     paces: &'a mut Paces,
-    decider: Option<&'a Decider>,
+    decider: Option<&'a NicPathSelector>,
     limiters: Option<&'a FxHashMap<u32, Limiter>>,
     /// How gaps are stretched, if they are.
     stretching: Option<(&'a Hf2t, &'a Training)>,

@@ -25,7 +25,7 @@ mod trimmed;
 use netloom_engine::Scheduler;
 use netloom_fabric::{Credit, Flags, Packet, PacketKind, Ports, Stamp};
 use netloom_record::{FlowRecord, GapRecord};
-use netloom_routing::{Advice, Decider, FlowCounts, FlowKey, FlowRef, Tag};
+use netloom_routing::{Advice, FlowCounts, FlowKey, FlowRef, NicPathSelector, Tag};
 use netloom_transport::{Ack, Feedback, LinkState, ReactionPoint, Sender};
 use netloom_units::random::Stream;
 use netloom_units::{Bytes, Time, fetch, fetch_whole};
@@ -63,7 +63,7 @@ pub(crate) const FIRST_OWN: u32 = 1 << 31;
 pub(crate) struct Host {
     pub(crate) nic: Ports,
     /// Chooses paths, where the scheme leaves that to NICs.
-    decider: Option<Box<Decider>>,
+    decider: Option<Box<NicPathSelector>>,
     pub(crate) random: Stream,
     pub(crate) work: HostWork,
     /// The next message that starts by the clock.
@@ -201,7 +201,7 @@ impl Host {
     #[expect(clippy::too_many_arguments, reason = "the parts of one host")]
     pub(crate) fn new(
         nic: Ports,
-        decider: Option<Decider>,
+        decider: Option<NicPathSelector>,
         random: Stream,
         work: HostWork,
         turns: Turns<u32>,
@@ -1009,7 +1009,7 @@ impl Flow {
     fn choose_path(
         &mut self,
         world: &World,
-        decider: &mut Option<Box<Decider>>,
+        decider: &mut Option<Box<NicPathSelector>>,
         random: &mut Stream,
         src: u32,
         payload: u32,
@@ -1030,7 +1030,7 @@ impl Flow {
 
     /// Whether it can send, and from when on.
     #[inline(always)]
-    fn ready(&self, world: &World, decider: Option<&Decider>, stopped: u8) -> Option<Time> {
+    fn ready(&self, world: &World, decider: Option<&NicPathSelector>, stopped: u8) -> Option<Time> {
         let from = self.sender.ready(&world.transport)?;
         if stopped >> self.class & 1 != 0 {
             return None;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use netloom_fabric::{Fabric, FlowControl};
 use netloom_record::NamedChannel;
-use netloom_routing::{Granularity, Placement, Routing, Selector};
+use netloom_routing::{Placement, Routing};
 use netloom_topology::{Network, NodeId};
 use netloom_transport::Transport;
 use netloom_transport::congestion::Marks;
@@ -49,20 +49,15 @@ impl Fitting {
         routing.check().map_err(SimError::Routing)?;
         check_lengths(network)?;
         check_channels(network.channels())?;
-        let gap = match &routing.granularity {
-            Granularity::Flowlet(flowlet) => Some(flowlet.longest_kept()),
-            _ => None,
-        };
+        let gap = routing.granularity.flowlet().map(|flowlet| flowlet.longest_kept());
         transport.shaping.fit(gap).map_err(|error| SimError::Transport(error.within("shaping")))?;
         let named_channels = measure.check(network).map_err(SimError::Measure)?;
         let traced = match &measure.trace {
             Some(trace) => Some((Arc::new(trace.clone()), trace.check(network).map_err(SimError::Measure)?)),
             None => None,
         };
-        let watches_acks =
-            matches!(routing.granularity, Granularity::Flowcut(_)) && routing.placement == Placement::Nic;
-        if watches_acks && transport.options.ack_every != 1 {
-            let expected = "1, as flowcut needs an ACK for every packet";
+        if routing.needs_every_ack() && transport.options.ack_every != 1 {
+            let expected = format!("1, as {} needs an ACK for every packet", routing.granularity_name());
             return Err(SimError::Transport(Invalid::new(
                 "ack_every",
                 expected,
@@ -83,10 +78,7 @@ impl Fitting {
         faults.check(measure.until).map_err(SimError::Fault)?;
         let is_lossy = fabric.is_lossy() || faults.lose_packets();
         if transport.options.reorder.has_cells() {
-            let numbers_cells = routing.placement == Placement::Nic
-                && matches!(routing.granularity, Granularity::Flowcell(_))
-                && matches!(routing.selector, Selector::RoundRobin(_))
-                && transport.options.subflows == 1;
+            let numbers_cells = routing.numbers_flowcells() && transport.options.subflows == 1;
             let name = transport.options.reorder.name();
             let expected = format!(
                 "a reorder other than \"{name}\", or flowcells at the NIC over path labels in turn (routing.preset = \"presto\")"
@@ -95,7 +87,7 @@ impl Fitting {
                 .map_err(SimError::Transport)?;
         }
         let runs_ahead = routing.counted_flowcuts().is_some_and(|flowcut| flowcut.max_ood > 0);
-        if !transport.has_acks() && (is_lossy || watches_acks || routing.heeds_acks() || runs_ahead) {
+        if !transport.has_acks() && (is_lossy || routing.heeds_acks() || runs_ahead) {
             let who = match is_lossy {
                 true => "packets can get lost".to_owned(),
                 false => format!("{} watches ACKs", routing.granularity_name()),
@@ -184,7 +176,7 @@ impl Fitting {
             );
             return Err(SimError::Transport(Invalid::new("subflows", expected, transport.options.subflows)));
         }
-        if let Selector::Conga(conga) = &routing.selector {
+        if let Some(conga) = routing.conga() {
             let (most, paths) = (conga.layout().most_paths(), most_paths(network));
             let expected = format!(
                 "another one where more than {most} paths join two leaves, which its labels cannot tell apart"
@@ -235,11 +227,12 @@ fn largest_packet(fabric: &Fabric, routing: &Routing, transport: &Transport) -> 
 
 /// Refuses routing for a transport that chooses among entropy values itself, if something else would choose too.
 fn check_entropy(routing: &Routing, transport: &Transport) -> Result<(), SimError> {
-    let (field, what, found) = match (routing.placement, &routing.granularity, &routing.selector) {
-        (Placement::Nic, Granularity::Packet(_), Selector::Random(_)) => return Ok(()),
-        (Placement::Nic, Granularity::Packet(_), selector) => ("selector", "random", selector.name()),
-        (Placement::Nic, granularity, _) => ("granularity", "packet", granularity.name()),
-        (placement, _, _) => ("placement", "nic", placement.name()),
+    let Routing { placement, granularity, selector, .. } = routing;
+    let (field, what, found) = match placement {
+        Placement::Nic if !granularity.is_per_packet() => ("granularity", "packet", granularity.name()),
+        Placement::Nic if selector.is_uniform() => return Ok(()),
+        Placement::Nic => ("selector", "random", selector.name()),
+        Placement::Ingress | Placement::Switch => ("placement", "nic", placement.name()),
     };
     let name = transport.congestion.name();
     let expected = format!(

@@ -81,7 +81,7 @@ impl Switch {
         let Switch { ports, decider, draws, .. } = self;
         let view = PortsAt { ports, world, id, now, reports: None, out };
         let last = table.edge_of(packet.dst);
-        decider.mark(&header(world, packet), last, paths, candidates, now, view, draws)
+        decider.mark(&header(world, packet), (last, paths), candidates, view, draws)
     }
 }
 

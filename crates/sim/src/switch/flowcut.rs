@@ -4,7 +4,7 @@
 use netloom_engine::Scheduler;
 use netloom_fabric::{Flags, NO_INGRESS, Packet, PacketKind};
 use netloom_routing::granularity::flowcut::Stops;
-use netloom_routing::{Arrival, FlowKey, Placement, Receipt, Signal};
+use netloom_routing::{Arrival, FlowKey, PacketContext, Placement, Receipt, Signal};
 use netloom_topology::PortId;
 use netloom_units::{Bytes, Time};
 
@@ -39,7 +39,13 @@ impl Switch {
             way: Time(u64::from(packet.way)),
             turned: packet.flags.is_turned(),
         };
-        let hop = decider.counted(forwarding, candidates, id, &header, arrival, now, view, draws);
+        let hop = decider.counted(
+            PacketContext { forwarding, here: id, header: &header },
+            candidates,
+            arrival,
+            view,
+            draws,
+        );
         take(packet, hop)
     }
 

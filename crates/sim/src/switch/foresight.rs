@@ -2,7 +2,7 @@
 
 use netloom_engine::{Messages, UNFORESEEN};
 use netloom_fabric::{Exit, Packet, PacketKind, Ports};
-use netloom_routing::{Decider, Foresight, Row};
+use netloom_routing::{Foresight, Row, SwitchPathSelector};
 use netloom_topology::PortId;
 use netloom_units::fetch_whole;
 
@@ -150,7 +150,7 @@ impl Train {
     const NONE: Train = Train { seen: [u64::MAX; 2], way: Way(UNFORESEEN), kind: PacketKind::Data };
 
     #[inline(never)]
-    fn hashed(world: &World, decider: &Decider, row: Row, packet: &Packet) -> Self {
+    fn hashed(world: &World, decider: &SwitchPathSelector, row: Row, packet: &Packet) -> Self {
         let port = |ports: &[PortId]| ports[decider.hashed(&header(world, packet), ports.len())];
         let way = Way::find(world, row, packet, port);
         Train { seen: packet.seen_by_hash(), way, kind: packet.kind }

@@ -3,7 +3,7 @@
 use netloom_fabric::Packet;
 use netloom_record::Passage;
 use netloom_routing::granularity::flowlet::Flowlet;
-use netloom_routing::{FlowKey, LastSeen, Passersby};
+use netloom_routing::{FlowKey, IdleTimeoutTable, LastSeen};
 use netloom_units::Time;
 
 use super::is_edge_of;
@@ -19,7 +19,7 @@ const SILENCE: Time = Time::from_us(100);
 /// The flows of which data packets have come to a switch.
 #[derive(Debug)]
 pub(crate) struct Gauge {
-    flows: Passersby<Passing>,
+    flows: IdleTimeoutTable<Passing>,
 }
 
 /// One of them since it was last handed in; a subflow counts for itself.
@@ -56,7 +56,7 @@ impl Default for Gauge {
 impl Gauge {
     /// Nothing has come. Hands in flows that have been silent for longer than `silence` when there are more than a `few`.
     pub(crate) fn new(few: usize, silence: Time) -> Self {
-        Gauge { flows: Passersby::new(few, silence) }
+        Gauge { flows: IdleTimeoutTable::new(few, silence) }
     }
 
     /// A data packet comes to the switch.

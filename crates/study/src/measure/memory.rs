@@ -1,6 +1,6 @@
 //! The memory that flowlets, flowcells and flowcuts take, by the model of the Flowcut paper.
 
-use netloom_routing::cost::{Fleet, OVERHEADS};
+use crate::cost::{Fleet, OVERHEADS};
 use netloom_units::{Bytes, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

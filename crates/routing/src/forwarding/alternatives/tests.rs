@@ -38,6 +38,10 @@ struct Seen<L, R> {
 }
 
 impl<L: Fn(PortId) -> u64, R: Fn(ChannelId) -> u64> View for Seen<L, R> {
+    fn now(&self) -> netloom_units::Time {
+        netloom_units::Time::ZERO
+    }
+
     fn load(&mut self, port: PortId) -> u64 {
         (self.load)(port)
     }
@@ -77,8 +81,8 @@ impl Place {
     fn choose(&mut self, here: NodeId, header: &Header, view: &mut impl View) -> (Hop, bool) {
         let minimal = self.forwarding.onward(here, header, |_| 0);
         let alternatives = self.forwarding.alternatives().unwrap();
-        let table = self.forwarding.table();
-        alternatives.choose(table, here, header, minimal, view, &mut self.random).unwrap()
+        let packet = PacketContext { forwarding: &self.forwarding, here, header };
+        alternatives.choose(packet, minimal, view, &mut self.random).unwrap()
     }
 }
 

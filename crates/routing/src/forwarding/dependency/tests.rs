@@ -285,6 +285,10 @@ pub(super) fn weighing(network: &Network, config: Ugal) -> Result<Forwarding, cr
 struct Drawn(Pcg64Mcg);
 
 impl View for Drawn {
+    fn now(&self) -> netloom_units::Time {
+        netloom_units::Time::ZERO
+    }
+
     fn load(&mut self, _: PortId) -> u64 {
         u64::from(self.0.next_u32()) % 100_000
     }

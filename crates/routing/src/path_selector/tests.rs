@@ -1,15 +1,18 @@
 use std::path::Path;
 
-use netloom_topology::{BuildContext, SlimFly, Topology};
-use netloom_units::Bytes;
+use netloom_topology::{BuildContext, PortId, SlimFly, Topology};
+use netloom_transport::{Cause, Feedback};
 use netloom_units::kind::Kind;
+use netloom_units::{Bytes, Time};
 use proptest::prelude::*;
 use rand_pcg::Pcg64Mcg;
 
 use super::*;
-use crate::FlowKey;
-use crate::preset;
-use crate::testing::Loads;
+use crate::header::{
+    Advice, Candidates, Carries, Decisions, FlowCounts, FlowKey, FlowRef, Header, Hop, Notice,
+};
+use crate::testing::LoadsAt;
+use crate::{Forwarding, Granularity, Placement, Routing, Selector, Tag, TagSpace, preset};
 
 const PORTS: [PortId; 4] = [4, 5, 6, 7];
 
@@ -27,41 +30,58 @@ fn header(flow: u32, tag: u32) -> Header {
 }
 
 /// A switch with a scheme.
-struct Place {
+struct Switch {
     scheme: Routing,
-    decider: Decider,
+    selector: SwitchPathSelector,
     random: Pcg64Mcg,
 }
 
-impl Place {
-    fn switch(preset: &str) -> Self {
-        Place::switch_at(preset, 1)
+impl Switch {
+    fn new(preset: &str) -> Self {
+        Switch::at(preset, 1)
     }
 
-    fn switch_at(preset: &str, stride: u32) -> Self {
+    fn at(preset: &str, stride: u32) -> Self {
         let scheme = preset::find(preset).unwrap().routing();
         let mut random = Pcg64Mcg::new(5);
-        let decider = Decider::of_switch(&scheme, stride, true, false, &mut random);
-        Place { scheme, decider, random }
+        let selector = SwitchPathSelector::new(&scheme, stride, true, false, &mut random);
+        Switch { scheme, selector, random }
     }
 
-    fn nic(preset: &str) -> Self {
-        let scheme = preset::find(preset).unwrap().routing();
-        Place { decider: Decider::of_nic(&scheme).unwrap(), scheme, random: Pcg64Mcg::new(1) }
+    /// Begins anew with the scheme as it is now.
+    fn renew(&mut self) {
+        self.selector = SwitchPathSelector::new(&self.scheme, 1, true, false, &mut self.random);
     }
 
     fn hop(&mut self, header: &Header, now: Time) -> Hop {
         let candidates = Candidates { ports: &PORTS, set: 0 };
         let tags = || TagSpace::Entropy(256);
-        self.decider.port(|| *header, candidates, now, Loads(|_| 0), tags, &mut self.random)
+        self.selector.port(|| *header, candidates, LoadsAt(|_| 0, now), tags, &mut self.random)
     }
 
     fn route(&mut self, header: &Header, now: Time) -> PortId {
         self.hop(header, now).port
     }
 
+    fn decisions(&self) -> Decisions {
+        self.selector.decisions()
+    }
+}
+
+/// A NIC with a scheme.
+struct Nic {
+    selector: NicPathSelector,
+    random: Pcg64Mcg,
+}
+
+impl Nic {
+    fn new(preset: &str) -> Self {
+        let scheme = preset::find(preset).unwrap().routing();
+        Nic { selector: NicPathSelector::new(&scheme).unwrap(), random: Pcg64Mcg::new(1) }
+    }
+
     fn send(&mut self, flow: FlowRef, now: Time, tags: TagSpace<'_>) -> Tag {
-        self.decider.tag(flow, 4096, now, || tags, &mut self.random)
+        self.selector.tag(flow, 4096, now, || tags, &mut self.random)
     }
 }
 
@@ -71,78 +91,78 @@ fn flow(number: u32) -> FlowRef {
 
 #[test]
 fn ecmp_keeps_a_flow_on_one_port_and_decides_nothing() {
-    let mut switch = Place::switch("ecmp");
+    let mut switch = Switch::new("ecmp");
     let ports: Vec<_> = (0..50).map(|_| switch.route(&header(3, 0), Time(0))).collect();
     assert!(ports.iter().all(|&port| port == ports[0]));
-    assert_eq!(switch.decider.decisions, Decisions::default());
+    assert_eq!(switch.decisions(), Decisions::default());
 }
 
 #[test]
 fn spraying_uses_every_port_and_deviates_three_times_of_four() {
-    let mut switch = Place::switch("spray");
+    let mut switch = Switch::new("spray");
     let mut used = [0; 8];
     (0..4000).for_each(|_| used[usize::from(switch.route(&header(3, 0), Time(0)))] += 1);
     assert!(PORTS.iter().all(|&port| used[usize::from(port)] > 850), "{used:?}");
-    assert!((2850..3150).contains(&switch.decider.decisions.deviating));
+    assert!((2850..3150).contains(&switch.decisions().deviating));
 }
 
 #[test]
 fn a_flowlet_ends_with_a_gap_only() {
-    let mut switch = Place::switch("letflow");
+    let mut switch = Switch::new("letflow");
     let Granularity::Flowlet(flowlet) = switch.scheme.granularity.clone() else { unreachable!() };
     let mut now = Time(0);
     for _ in 0..1000 {
         switch.route(&header(3, 0), now);
         now += flowlet.gap;
     }
-    assert_eq!(switch.decider.decisions.taken, 1);
+    assert_eq!(switch.decisions().taken, 1);
     switch.route(&header(3, 0), now + Time(1));
-    assert_eq!(switch.decider.decisions.taken, 2);
+    assert_eq!(switch.decisions().taken, 2);
 }
 
 #[test]
 fn acks_never_disturb_an_adaptive_schemes_state() {
-    let mut switch = Place::switch("letflow");
+    let mut switch = Switch::new("letflow");
     switch.route(&Header { carries: Carries::Control, ..header(3, 0) }, Time(0));
-    assert_eq!(switch.decider.decisions.taken, 0);
+    assert_eq!(switch.decisions().taken, 0);
     switch.route(&header(3, 0), Time(0));
-    assert_eq!(switch.decider.decisions.taken, 1, "the first packet of the flow");
+    assert_eq!(switch.decisions().taken, 1, "the first packet of the flow");
 }
 
 #[test]
 fn an_ingress_switch_gives_each_run_an_entropy_value_and_later_switches_hash_it() {
-    let mut switch = Place::switch("letflow");
+    let mut switch = Switch::new("letflow");
     switch.scheme.placement = Placement::Ingress;
-    switch.decider = Decider::of_switch(&switch.scheme, 1, true, false, &mut switch.random);
+    switch.renew();
     let first = switch.hop(&header(3, 0), Time(0));
     assert_eq!(switch.hop(&header(3, 0), Time(9)), first);
     let hops: Vec<Hop> = (1..50).map(|i| switch.hop(&header(3, 0), Time::from_ms(i))).collect();
     assert!(hops.iter().any(|hop| hop.tag != first.tag) && hops.iter().any(|hop| hop.port != first.port));
-    let taken = switch.decider.decisions.taken;
+    let taken = switch.decisions().taken;
     let later = Header { hops: 2, ..header(3, 77) };
-    let port = PORTS[switch.decider.hashed(&later, 4)];
+    let port = PORTS[switch.selector.hashed(&later, 4)];
     assert_eq!(switch.hop(&later, Time::from_ms(99)), Hop { port, tag: later.tag });
-    assert_eq!(switch.decider.decisions.taken, taken);
+    assert_eq!(switch.decisions().taken, taken);
 }
 
 #[test]
 fn switch_ar_takes_d_mod_k_until_a_notification_moves_all_of_a_destinations_traffic() {
     for preset in ["switch-ar", "switch-ar-stable"] {
-        let mut switch = Place::switch(preset);
-        let to = |switch: &mut Place, dst| switch.route(&Header { dst, ..header(3, 0) }, Time(5));
+        let mut switch = Switch::new(preset);
+        let to = |switch: &mut Switch, dst| switch.route(&Header { dst, ..header(3, 0) }, Time(5));
         assert_eq!((to(&mut switch, 2), to(&mut switch, 6)), (6, 6));
         let notice = Notice { destination: 6, port: 6, feedback: 63, is_local: true };
-        switch.decider.on_notice(&notice, &PORTS, Time(4));
+        switch.selector.on_notice(&notice, &PORTS, Time(4));
         assert_eq!((to(&mut switch, 2), to(&mut switch, 6)), (6, 4));
-        assert_eq!(switch.decider.decisions, Decisions { taken: 4, deviating: 1 });
+        assert_eq!(switch.decisions(), Decisions { taken: 4, deviating: 1 });
     }
 }
 
 #[test]
 fn the_fractional_kind_moves_a_part_of_a_destinations_traffic() {
-    let mut switch = Place::switch("switch-ar-fractional");
+    let mut switch = Switch::new("switch-ar-fractional");
     let notice = Notice { destination: 2, port: 6, feedback: 32, is_local: false };
-    switch.decider.on_notice(&notice, &PORTS, Time(0));
+    switch.selector.on_notice(&notice, &PORTS, Time(0));
     let mut used = [0; 8];
     (0..1200).for_each(|_| used[usize::from(switch.route(&header(3, 0), Time(0)))] += 1);
     assert_eq!(used[4..], [100, 100, 900, 100]);
@@ -152,12 +172,12 @@ fn the_fractional_kind_moves_a_part_of_a_destinations_traffic() {
 fn notifications_about_other_ports_or_single_ways_teach_nothing() {
     let notice = |port| Notice { destination: 2, port, feedback: 63, is_local: false };
     for preset in ["switch-ar", "ecmp"] {
-        let mut switch = Place::switch(preset);
+        let mut switch = Switch::new(preset);
         let before = switch.route(&header(3, 0), Time(0));
-        switch.decider.on_notice(&notice(9), &PORTS, Time(0));
-        switch.decider.on_notice(&notice(before), &[before], Time(0));
+        switch.selector.on_notice(&notice(9), &PORTS, Time(0));
+        switch.selector.on_notice(&notice(before), &[before], Time(0));
         assert_eq!(switch.route(&header(3, 0), Time(0)), before);
-        switch.decider.on_notice(&notice(before), &PORTS, Time(0));
+        switch.selector.on_notice(&notice(before), &PORTS, Time(0));
         assert_eq!(switch.route(&header(3, 0), Time(0)) == before, preset == "ecmp");
     }
 }
@@ -165,11 +185,11 @@ fn notifications_about_other_ports_or_single_ways_teach_nothing() {
 #[test]
 fn notifications_take_every_port_under_switch_ar_and_the_hash_elsewhere() {
     let used = |preset: &str| {
-        let mut switch = Place::switch(preset);
+        let mut switch = Switch::new(preset);
         let notification = Header { carries: Carries::Notification, ..header(3, 0) };
         let ports: std::collections::BTreeSet<_> =
             (0..100).map(|_| switch.route(&notification, Time(0))).collect();
-        assert_eq!(switch.decider.decisions.taken, 0);
+        assert_eq!(switch.decisions().taken, 0);
         ports.len()
     };
     assert_eq!((used("switch-ar"), used("switch-ar-fractional"), used("switch-ar-stable")), (4, 4, 4));
@@ -178,7 +198,7 @@ fn notifications_take_every_port_under_switch_ar_and_the_hash_elsewhere() {
 
 #[test]
 fn labels_in_turn_visit_every_path_of_a_tree() {
-    let (mut low, mut high) = (Place::switch_at("presto", 1), Place::switch_at("presto", 4));
+    let (mut low, mut high) = (Switch::at("presto", 1), Switch::at("presto", 4));
     let paths: std::collections::HashSet<_> = (100..116)
         .map(|label| (low.route(&header(3, label), Time(0)), high.route(&header(3, label), Time(0))))
         .collect();
@@ -187,8 +207,8 @@ fn labels_in_turn_visit_every_path_of_a_tree() {
 
 #[test]
 fn presto_takes_the_next_label_every_64_kib_of_payload() {
-    let mut nic = Place::nic("presto");
-    nic.decider.begin(flow(0), None, TagSpace::Labels, &mut nic.random);
+    let mut nic = Nic::new("presto");
+    nic.selector.begin(flow(0), None, TagSpace::Labels, &mut nic.random);
     let labels: Vec<u32> = (0..48).map(|_| nic.send(flow(0), Time(0), TagSpace::Labels).bits()).collect();
     let from_first: Vec<u32> = labels.iter().map(|label| label.wrapping_sub(labels[0])).collect();
     assert_eq!(from_first, [[0; 16], [1; 16], [2; 16]].concat());
@@ -210,26 +230,26 @@ fn feedback(cause: Cause, rtt_us: u64, in_flight: u32) -> Feedback {
 
 #[test]
 fn flowcut_takes_a_new_entropy_value_only_when_nothing_is_in_flight() {
-    let (mut nic, space) = (Place::nic("flowcut-nic"), TagSpace::Entropy(256));
+    let (mut nic, space) = (Nic::new("flowcut-nic"), TagSpace::Entropy(256));
     let flow = flow(4);
-    nic.decider.begin(flow, None, space, &mut nic.random);
+    nic.selector.begin(flow, None, space, &mut nic.random);
     let first = nic.send(flow, Time(0), space);
-    let ack = |nic: &mut Place, rtt_us, in_flight| {
+    let ack = |nic: &mut Nic, rtt_us, in_flight| {
         let feedback = feedback(Cause::Ack, rtt_us, in_flight);
-        nic.decider.on_feedback(flow, &feedback, || space, &mut nic.random).0
+        nic.selector.on_feedback(flow, &feedback, || space, &mut nic.random).0
     };
     ack(&mut nic, 13, 50);
     while ack(&mut nic, 130, 50) == Advice::Continue {
-        assert!(nic.decider.may_send(flow, 50, 0));
+        assert!(nic.selector.may_send(flow, 50, 0));
     }
-    assert!(!nic.decider.may_send(flow, 50, 0));
+    assert!(!nic.selector.may_send(flow, 50, 0));
     assert_eq!(ack(&mut nic, 130, 0), Advice::Continue);
-    assert!(nic.decider.may_send(flow, 50, 50));
-    assert_eq!(nic.decider.counts(flow).decisions.taken, 0);
+    assert!(nic.selector.may_send(flow, 50, 50));
+    assert_eq!(nic.selector.counts(flow).decisions.taken, 0);
     assert_ne!(nic.send(flow, Time(0), space), first);
-    assert_eq!((nic.decider.counts(flow).decisions.taken, nic.decider.counts(flow).drains), (1, 1));
-    nic.decider.on_end(flow);
-    assert_eq!(nic.decider.counts(flow), FlowCounts::default());
+    assert_eq!((nic.selector.counts(flow).decisions.taken, nic.selector.counts(flow).drains), (1, 1));
+    nic.selector.on_end(flow);
+    assert_eq!(nic.selector.counts(flow), FlowCounts::default());
 }
 
 proptest! {
@@ -239,9 +259,9 @@ proptest! {
         preset in prop::sample::select(nic_presets()),
         steps in prop::collection::vec((0..6u8, 13..300u64, 0..3u32, 0..4u32), 1..40),
     ) {
-        let (mut nic, space) = (Place::nic(preset), TagSpace::Entropy(256));
+        let (mut nic, space) = (Nic::new(preset), TagSpace::Entropy(256));
         let flow = flow(4);
-        nic.decider.begin(flow, None, space, &mut nic.random);
+        nic.selector.begin(flow, None, space, &mut nic.random);
         let (mut now, mut oldest, mut next) = (Time(0), 0, 0);
         for (step, time, in_flight, packets) in steps {
             now += Time::from_us(time);
@@ -254,22 +274,22 @@ proptest! {
                 _ => None,
             };
             if let Some(told) = told {
-                let (_, settled) = nic.decider.on_feedback(flow, &told, || space, &mut nic.random);
-                prop_assert_eq!(settled, nic.decider.settled(flow, oldest));
+                let (_, settled) = nic.selector.on_feedback(flow, &told, || space, &mut nic.random);
+                prop_assert_eq!(settled, nic.selector.settled(flow, oldest));
             } else if step == 4 {
-                nic.decider.on_deadline(flow, now);
-            } else if nic.decider.may_send(flow, next, oldest) {
+                nic.selector.on_deadline(flow, now);
+            } else if nic.selector.may_send(flow, next, oldest) {
                 nic.send(flow, now, space);
                 next += 1;
             }
-            if let Some(tag) = nic.decider.settled(flow, oldest) {
-                let before = nic.decider.counts(flow);
+            if let Some(tag) = nic.selector.settled(flow, oldest) {
+                let before = nic.selector.counts(flow);
                 for later in 0..4 {
-                    prop_assert!(nic.decider.clone().may_send(flow, next + 7 * later, next.min(oldest + later)));
-                    let (mut decider, mut random) = (nic.decider.clone(), nic.random.clone());
+                    prop_assert!(nic.selector.clone().may_send(flow, next + 7 * later, next.min(oldest + later)));
+                    let (mut selector, mut random) = (nic.selector.clone(), nic.random.clone());
                     let then = now + Time::from_us(u64::from(100 * later));
-                    prop_assert_eq!(decider.tag(flow, 4096, then, || space, &mut random), tag);
-                    prop_assert_eq!(decider.counts(flow), before);
+                    prop_assert_eq!(selector.tag(flow, 4096, then, || space, &mut random), tag);
+                    prop_assert_eq!(selector.counts(flow), before);
                 }
             }
         }
@@ -284,12 +304,12 @@ fn nic_presets() -> Vec<&'static str> {
 
 #[test]
 fn an_open_flowcut_is_settled_and_one_that_drains_is_not() {
-    let (mut nic, space) = (Place::nic("flowcut-nic"), TagSpace::Entropy(256));
+    let (mut nic, space) = (Nic::new("flowcut-nic"), TagSpace::Entropy(256));
     let flow = flow(4);
-    let first = nic.decider.begin(flow, None, space, &mut nic.random);
-    assert_eq!(nic.decider.settled(flow, 0), Some(first));
-    let ack = |nic: &mut Place, rtt_us, in_flight| {
-        nic.decider.on_feedback(flow, &feedback(Cause::Ack, rtt_us, in_flight), || space, &mut nic.random).1
+    let first = nic.selector.begin(flow, None, space, &mut nic.random);
+    assert_eq!(nic.selector.settled(flow, 0), Some(first));
+    let ack = |nic: &mut Nic, rtt_us, in_flight| {
+        nic.selector.on_feedback(flow, &feedback(Cause::Ack, rtt_us, in_flight), || space, &mut nic.random).1
     };
     assert_eq!(ack(&mut nic, 13, 50), Some(first));
     let settled: Vec<_> = (0..20).map(|_| ack(&mut nic, 130, 50)).collect();
@@ -297,63 +317,69 @@ fn an_open_flowcut_is_settled_and_one_that_drains_is_not() {
     assert_eq!(ack(&mut nic, 130, 0), None);
     let second = nic.send(flow, Time(0), space);
     // Packets up to 50 had been on the first path.
-    assert_eq!([0, 49, 50].map(|oldest| nic.decider.settled(flow, oldest)), [None, None, Some(second)]);
+    assert_eq!([0, 49, 50].map(|oldest| nic.selector.settled(flow, oldest)), [None, None, Some(second)]);
 }
 
 #[test]
-fn layers_are_left_when_the_window_is_cut_or_the_timer_expires() {
-    let mut nic = Place::nic("fatpaths");
+fn layers_are_left_when_the_window_is_cut_the_timer_expires_or_congestion_control_says_so() {
+    let mut nic = Nic::new("fatpaths");
     // Labels stand for layers: the next one is always another.
     let space = TagSpace::Labels;
-    nic.decider.begin(flow(0), None, space, &mut nic.random);
+    nic.selector.begin(flow(0), None, space, &mut nic.random);
     let mut last = nic.send(flow(0), Time(0), space);
     let cut = Feedback { window_cut: true, ..feedback(Cause::Ack, 13, 5) };
-    for (feedback, leaves) in
-        [(feedback(Cause::Ack, 13, 5), false), (cut, true), (feedback(Cause::Timeout, 0, 0), true)]
-    {
-        nic.decider.on_feedback(flow(0), &feedback, || space, &mut nic.random);
+    let reroute = Feedback { reroute: true, ..feedback(Cause::Ack, 13, 5) };
+    for (feedback, leaves) in [
+        (feedback(Cause::Ack, 13, 5), false),
+        (cut, true),
+        (reroute, true),
+        (feedback(Cause::Timeout, 0, 0), true),
+        (feedback(Cause::Nack, 13, 5), false),
+    ] {
+        nic.selector.on_feedback(flow(0), &feedback, || space, &mut nic.random);
         let now = nic.send(flow(0), Time(0), space);
-        assert_eq!(now != last, leaves, "{:?}", feedback.cause);
+        assert_eq!(now != last, leaves, "{feedback:?}");
         last = now;
     }
-    assert_eq!(nic.decider.counts(flow(0)).decisions.taken, 2);
+    assert_eq!(nic.selector.counts(flow(0)).decisions.taken, 3);
 }
 
 #[test]
 fn schemes_of_the_switches_leave_the_nic_alone() {
     for preset in ["ecmp", "letflow", "adaptive", "valiant"] {
-        assert!(Decider::of_nic(&preset::find(preset).unwrap().routing()).is_none());
+        assert!(NicPathSelector::new(&preset::find(preset).unwrap().routing()).is_none());
     }
 }
 
 #[test]
 fn a_flow_for_which_there_is_no_room_goes_by_its_hash_and_is_not_decided() {
-    let mut switch = Place::switch("letflow");
+    let mut switch = Switch::new("letflow");
     switch.scheme.max_flow_entries = Some(1);
-    switch.decider = Decider::of_switch(&switch.scheme, 1, true, false, &mut switch.random);
+    switch.renew();
     switch.route(&header(3, 0), Time(0));
     let other = header(4, 0);
-    let hashed = PORTS[switch.decider.hashed(&other, 4)];
+    let hashed = PORTS[switch.selector.hashed(&other, 4)];
     assert!((0..20).all(|now| switch.route(&other, Time(now)) == hashed));
-    assert_eq!(switch.decider.decisions.taken, 1);
+    assert_eq!(switch.decisions().taken, 1);
     // Once the first flow is forgotten, the other one is decided like any.
     switch.route(&other, Time::from_ms(5));
-    assert_eq!(switch.decider.decisions.taken, 2);
+    assert_eq!(switch.decisions().taken, 2);
 }
 
 #[test]
 fn a_flow_for_which_there_is_no_room_takes_no_intermediate_switch() {
     let slim_fly = Topology::SlimFly(SlimFly { q: Some(5), ..SlimFly::default() });
     let network = slim_fly.build(&BuildContext { seed: 1, base_dir: Path::new("") }).unwrap();
-    let mut switch = Place::switch("valiant");
+    let mut switch = Switch::new("valiant");
     switch.scheme.granularity = Granularity::Flow(Default::default());
     switch.scheme.max_flow_entries = Some(1);
-    switch.decider = Decider::of_switch(&switch.scheme, 1, true, false, &mut switch.random);
+    switch.renew();
     let forwarding = Forwarding::build(&switch.scheme, &network, |_| false, 1).unwrap();
     let (here, dst) = (network.edge_switch(0), network.hosts() - 1);
     let mut onward = |number, now| {
         let header = Header { src: 0, dst, ..header(number, 0) };
-        switch.decider.onward(&forwarding, here, &header, Time(now), &mut Loads(|_| 0), &mut switch.random)
+        let packet = PacketContext { forwarding: &forwarding, here, header: &header };
+        switch.selector.onward(packet, &mut LoadsAt(|_| 0, Time(now)), &mut switch.random)
     };
     let first = onward(3, 0);
     assert_ne!(first.tag, Tag::DIRECT);
@@ -363,7 +389,7 @@ fn a_flow_for_which_there_is_no_room_takes_no_intermediate_switch() {
     for now in 2..40 {
         assert_eq!((onward(3, now), onward(4, now)), (first, direct), "flows keep together");
     }
-    assert_eq!(switch.decider.decisions.taken, 1);
+    assert_eq!(switch.decisions().taken, 1);
 }
 
 #[test]
@@ -371,31 +397,31 @@ fn a_selector_of_ones_own_is_one_file_and_one_line() {
     let guide = include_str!("../../../../docs/architecture.md");
     assert!(guide.contains(include_str!("../selector/neighbour.rs")), "the guide shows the file");
     let table = serde_json::json!({ "distance": 2 });
-    let mut switch = Place::switch("spray");
+    let mut switch = Switch::new("spray");
     switch.scheme.selector = Selector::read("neighbour", table).unwrap().unwrap();
     assert_eq!(switch.scheme.check(), Ok(()));
     for (granularity, decided) in [("packet", 40), ("flow", 10)] {
         switch.scheme.granularity = Granularity::read(granularity, serde_json::json!({})).unwrap().unwrap();
-        switch.decider = Decider::of_switch(&switch.scheme, 1, true, false, &mut switch.random);
+        switch.renew();
         for packet in 0..40 {
             let flow = packet % 10;
             let port = PORTS[(flow as usize + 2) % 4];
             assert_eq!(switch.route(&header(flow, 0), Time(u64::from(packet))), port);
         }
-        assert_eq!(switch.decider.decisions.taken, decided, "per {granularity}");
-        assert!(switch.decider.decisions.deviating > 0);
+        assert_eq!(switch.decisions().taken, decided, "per {granularity}");
+        assert!(switch.decisions().deviating > 0);
     }
 }
 
 #[test]
 fn a_flow_leaves_the_path_of_a_cut_link_once_and_no_other() {
-    let mut nic = Place::nic("fatpaths");
+    let mut nic = Nic::new("fatpaths");
     let space = TagSpace::EntropyInTurn(256);
-    let first = nic.decider.begin(flow(0), None, space, &mut nic.random);
+    let first = nic.selector.begin(flow(0), None, space, &mut nic.random);
     let told = |tag: Tag| Feedback { tag: tag.bits(), ..Feedback::of(Cause::Unreachable, Time(9)) };
     let mut hear = |tag| {
-        nic.decider.on_unreachable(flow(0), &told(tag), || space, &mut nic.random);
-        nic.decider.tag(flow(0), 4096, Time(0), || space, &mut nic.random)
+        nic.selector.on_unreachable(flow(0), &told(tag), || space, &mut nic.random);
+        nic.selector.tag(flow(0), 4096, Time(0), || space, &mut nic.random)
     };
     let second = hear(first);
     assert_ne!(second, first);
@@ -407,18 +433,45 @@ fn a_flow_leaves_the_path_of_a_cut_link_once_and_no_other() {
 #[test]
 fn control_packets_take_turns_with_data_where_that_is_asked_for_and_count_as_no_decisions() {
     let ports = |control: bool| {
-        let mut switch = Place::switch("spray-round-robin");
+        let mut switch = Switch::new("spray-round-robin");
         switch.scheme.granularity = Granularity::Packet(crate::granularity::packet::Packet { control });
-        let mut random = Pcg64Mcg::new(5);
-        switch.decider = Decider::of_switch(&switch.scheme, 1, true, false, &mut random);
+        switch.renew();
         let ack = Header { carries: Carries::Control, ..header(9, 0) };
         let taken: Vec<_> =
             (0..4).map(|_| (switch.route(&header(3, 0), Time(0)), switch.route(&ack, Time(0)))).collect();
-        assert_eq!(switch.decider.decisions.taken, 4);
+        assert_eq!(switch.decisions().taken, 4);
         taken
     };
     let alike = ports(true);
     assert_eq!((alike[0], alike[1]), (alike[2], alike[3]), "two rounds of four");
     assert!(alike[0].0 != alike[1].0 && alike[0].1 != alike[1].1);
     assert!(ports(false).windows(2).all(|two| two[0].1 == two[1].1), "by the hash");
+}
+
+#[test]
+fn a_granularity_with_feedback_is_one_file_and_one_line() {
+    let mut scheme = preset::find("flowbender").unwrap().routing();
+    scheme.granularity =
+        Granularity::read("leaves-marked", serde_json::json!({ "marks": 2 })).unwrap().unwrap();
+    // What its facts say holds without any other place that knows of it.
+    assert_eq!(scheme.check(), Ok(()));
+    assert!(scheme.heeds_marks() && scheme.heeds_acks() && scheme.leaves_paths() && !scheme.scatters());
+    let elsewhere = Routing {
+        placement: Placement::Switch,
+        selector: preset::find("spray").unwrap().routing().selector,
+        ..scheme.clone()
+    };
+    assert!(
+        elsewhere.check().unwrap_err().to_string().contains("\"leaves-marked\" is decided by the sender")
+    );
+
+    let mut nic = Nic { selector: NicPathSelector::new(&scheme).unwrap(), random: Pcg64Mcg::new(1) };
+    assert!(nic.selector.listens());
+    let tags = TagSpace::EntropyInTurn(256);
+    let first = nic.selector.begin(flow(1), None, tags, &mut nic.random);
+    for (marked, moved) in [(true, 0), (false, 0), (true, 0), (true, 1), (true, 1)] {
+        let feedback = Feedback { marked, ..crate::testing::ack(Time(0), Time(1)) };
+        nic.selector.on_feedback(flow(1), &feedback, || tags, &mut nic.random);
+        assert_eq!(nic.send(flow(1), Time(2), tags).bits(), (first.bits() + moved) % 256);
+    }
 }

@@ -1,155 +1,16 @@
-//! ConWeave: a flow is re-routed when a probe of its path is late, and its last switch puts the packets back into order.
-//!
-//! A flow's first switch cuts its packets into *epochs*. The first packet of an epoch asks the last switch for a reply. If it comes in time,
-//! the next packet begins another epoch on the same path. If not, the path is congested: the next packet is the *tail* of the old path,
-//! and those behind it are *re-routed* to a path that nobody has called busy. The last switch holds re-routed packets back until the tail has
-//! come, or until it cannot be expected any more. When the tail has come it tells the first switch that all is *clear*: only then may the flow be
-//! re-routed again. So at most one change of path is in flight (Song et al., SIGCOMM'23).
-//!
-//! ```text
-//!   first switch                                     last switch
-//!   Probing ──reply in time──▶ Answered ──packet──▶ Probing        re-routed, no tail yet: hold ──tail or timer──▶ release
-//!      └──late: tail, then re-routed──▶ Waiting ──clear──▶ Answered                               tail ──▶ clear
-//! ```
-//!
-//! What the paper leaves open is as in its public code. When a tail is expected is judged by packets of its own epoch only: they are on the path
-//! that has become slow. A flow whose tail gets lost is not re-routed again before it has been idle. Packets of an earlier epoch that come late
-//! are sent on, and say nothing. One thing is ours: packets of a later epoch do not overtake what is still held.
+//! ConWeave's two ends at a switch: flows that begin there are re-routed, flows that end there are put back into order.
 
-use netloom_units::{Invalid, Time};
+use netloom_units::Time;
 use rand::Rng;
 use rustc_hash::FxHashMap;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use super::flow_table::{FlowTable, Limits};
-use super::runs::Runs;
+use super::signals::{Stamp, Word};
+use super::{ConWeave, Late};
+use crate::granularity::flow_table::{FlowTable, Limits};
 use crate::header::{FlowKey, FlowRef};
+use crate::path_selector::{Machine, SwitchPlace};
+use crate::scheme::Routing;
 use crate::selector::random::below;
-
-/// A new path when a probe of the present one is late, decided at a flow's first switch; its last switch restores the order. Song et al.,
-/// ConWeave, SIGCOMM'23. The defaults are those of its public code for two tiers of switches.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct ConWeave {
-    /// A reply is late after the idle fabric's round-trip time between the two switches and this.
-    pub reply_slack: Time,
-    /// For how long a path is avoided that was called busy: packets that took it were marked.
-    pub path_pause: Time,
-    /// Paths drawn at random among which one that is not busy is looked for. If there is none, the flow stays.
-    pub samples: u32,
-    /// What a flow does whose probe is late.
-    pub late: Late,
-    /// Re-routed packets wait for their tail until the time at which it is expected and this.
-    pub flush_slack: Time,
-    /// How long they wait, besides, where no packet of the same epoch has told how long the old path takes.
-    pub flush_default: Time,
-    /// A flow that has been idle for longer begins anew, on any path.
-    pub inactive: Time,
-}
-
-impl Default for ConWeave {
-    fn default() -> Self {
-        ConWeave {
-            reply_slack: Time::from_us(4),
-            path_pause: Time::from_us(16),
-            samples: 2,
-            late: Late::default(),
-            flush_slack: Time::from_us(16),
-            flush_default: Time::from_us(200),
-            inactive: Time::from_us(300),
-        }
-    }
-}
-
-/// What a flow does whose probe is late.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Late {
-    /// It looks for any path, so that it may draw its own; whether it moves or not, its next packet is a tail, and it asks again only when that is
-    /// confirmed. ConWeave's public code does this.
-    #[default]
-    AnyPath,
-    /// It looks for a path other than its own. If it finds none, it begins another epoch on its own path.
-    OtherPath,
-}
-
-/// What the first switch writes on a data packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stamp {
-    /// Label of its path.
-    pub label: u16,
-    /// Its flow's epoch.
-    pub epoch: u8,
-    /// The last switch is to reply.
-    pub asks: bool,
-    /// The last packet of the old path.
-    pub is_tail: bool,
-    /// On the new path, ahead of the tail perhaps.
-    pub is_rerouted: bool,
-}
-
-impl Stamp {
-    const ASKS: u32 = 1 << 24;
-    const TAIL: u32 = 1 << 25;
-    const REROUTED: u32 = 1 << 26;
-
-    /// As it is written in a packet.
-    pub fn bits(self) -> u32 {
-        let flag = |is_set: bool, bit: u32| if is_set { bit } else { 0 };
-        u32::from(self.label)
-            | u32::from(self.epoch) << 16
-            | flag(self.asks, Self::ASKS)
-            | flag(self.is_tail, Self::TAIL)
-            | flag(self.is_rerouted, Self::REROUTED)
-    }
-
-    /// As it is read from a packet.
-    #[expect(clippy::cast_possible_truncation, reason = "fields of a word")]
-    pub fn from_bits(bits: u32) -> Self {
-        Stamp {
-            label: bits as u16,
-            epoch: (bits >> 16) as u8,
-            asks: bits & Self::ASKS != 0,
-            is_tail: bits & Self::TAIL != 0,
-            is_rerouted: bits & Self::REROUTED != 0,
-        }
-    }
-
-    /// The label alone, as switches on the way read it.
-    pub fn label_of(bits: u32) -> u32 {
-        bits & u32::from(u16::MAX)
-    }
-}
-
-/// What the last switch tells the first one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
-    /// The packet that asked has come.
-    Reply,
-    /// The tail has come.
-    Clear,
-    /// The path is busy.
-    Busy,
-}
-
-impl Word {
-    /// As it is written in a signal, with the stamp that it is about.
-    pub fn bits(self, stamp: Stamp) -> u32 {
-        (self as u32) << 30 | u32::from(stamp.epoch) << 16 | u32::from(stamp.label)
-    }
-
-    /// As it is read from a signal: the word, the epoch, the label.
-    #[expect(clippy::cast_possible_truncation, reason = "fields of a word")]
-    pub fn from_bits(bits: u32) -> (Word, u8, u16) {
-        let word = match bits >> 30 {
-            0 => Word::Reply,
-            1 => Word::Clear,
-            _ => Word::Busy,
-        };
-        (word, (bits >> 16) as u8, bits as u16)
-    }
-}
 
 /// What the first switch knows of the paths between two switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -421,22 +282,13 @@ fn pick(
     })
 }
 
-impl Runs for ConWeave {
-    type Run = ();
-    type Shared = ();
-
-    fn open(&self) {}
-
-    /// Switches decide by epochs, not by runs of packets.
-    fn continues(&self, (): &mut (), _: Time, _: u32) -> bool {
-        true
+impl Machine for Weaving {
+    fn at_switch(scheme: &Routing, place: SwitchPlace) -> Option<Self> {
+        scheme.conweave().map(|config| Weaving::new(config, place.limits))
     }
 
-    fn check(&self) -> Result<(), Invalid> {
-        Invalid::at_least("samples", self.samples, 1)?;
-        Invalid::unless(self.flush_default > Time::ZERO, "flush_default", "more than 0", self.flush_default)?;
-        Invalid::unless(self.inactive > Time::ZERO, "inactive", "more than 0", self.inactive)
-    }
+    /// Paths keep their labels: where there are fewer of them, a switch reads its digit of those that are left.
+    fn on_new_routes(&mut self, _: &Routing) {}
 }
 
 #[cfg(test)]

@@ -1,176 +1,13 @@
-//! CONGA: leaf switches tell each other how congested the paths between them are.
-//!
-//! A flow's first switch, its leaf, chooses a path through the tree and writes its label on the packet. Every switch on the way raises the packet's
-//! *congestion* to that of the link on which it sends it, by the port's rate estimator, so the last switch learns the congestion of the
-//! path's worst link. It remembers that per leaf and path, and tells one entry of it to every packet that goes back to that leaf. So each leaf
-//! knows how congested its paths to each other leaf have lately been, and a new flowlet takes the path for which the greater of that and the
-//! congestion of its own port is least (Alizadeh et al., SIGCOMM'14).
-//!
-//! ```text
-//!   leaf a ── label 3, congestion 0 ──▶ spine ── label 3, congestion 5 ──▶ leaf b     from[a][3] = 5
-//!   leaf a     to[b][3] = 5 ◀── any packet of b's hosts to a's, "path 3: 5" ───────── leaf b
-//! ```
+//! What a leaf switch knows of the congestion of paths to and from other leaves.
 
-use netloom_units::{Invalid, Time};
+use netloom_units::Time;
 use rand::Rng;
 use rustc_hash::FxHashMap;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use super::estimator::Estimator;
-use super::kind::{Facts, Kindred, Place};
-use super::random::{Draw, below};
-
-/// The least congested path between two leaf switches, as the flow's first switch knows by its own ports' rate estimators and by what the last
-/// one has told. Alizadeh et al., CONGA, SIGCOMM'14. On trees of any number of levels: a path is a label, and its congestion that of its worst link
-/// between the two leaves. ACKs go by the header's hash. The defaults are the paper's; the preset `conga-rdma` is what ConWeave's public code does
-/// (`src/point-to-point/model/conga-routing.cc` of its ns-3 fork), where that differs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Conga {
-    /// How ports measure their congestion.
-    pub estimator: Estimator,
-    /// Bits to which congestion is rounded down, 1 to 4.
-    pub bits: u8,
-    /// What a leaf has been told of a path counts for so long, then the path is thought idle.
-    pub ageing: Time,
-    /// Which packets ports count.
-    pub counts: Counts,
-    /// Whether a link's congestion is at most 2^bits − 1, which a link in full use has. If not, it is at most 63: where packets count as they join the
-    /// queue, a port to which more is sent than it can carry is told from one in full use. Then networks may have 1,023 paths between two leaves, otherwise 4,095.
-    pub capped: bool,
-    /// Which packets carry what leaves tell each other.
-    pub feedback: Feedback,
-    /// Which path a packet tells of.
-    pub order: Order,
-    /// Number of consecutive paths that are compared, starting at a random one. Absent, or where there are fewer paths: all. ConWeave's public code compares 4.
-    pub candidates: Option<u32>,
-    /// Whether a flow whose path is among the least congested keeps it. If not, one of these is drawn.
-    pub keeps: bool,
-}
-
-/// Which packets count in a port's rate estimate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Counts {
-    /// All, when their transmission begins.
-    #[default]
-    Sent,
-    /// Data between two leaves, when the switch has decided on the port: what a packet carries of its link includes the packet itself.
-    Routed,
-}
-
-/// Which packets carry what leaves tell each other.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Feedback {
-    /// Data, ACKs and whatever else hosts send.
-    #[default]
-    All,
-    /// Data only.
-    Data,
-}
-
-/// Of which path a packet tells.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Order {
-    /// The next in turn, and first those whose congestion has changed since it was told.
-    #[default]
-    ChangedFirst,
-    /// A random one of those by which something has come within `ageing`.
-    Random,
-}
-
-impl Default for Conga {
-    /// The paper's.
-    fn default() -> Self {
-        Conga {
-            estimator: Estimator::default(),
-            bits: 3,
-            ageing: Time::from_ms(10),
-            counts: Counts::default(),
-            capped: true,
-            feedback: Feedback::default(),
-            order: Order::default(),
-            candidates: None,
-            keeps: true,
-        }
-    }
-}
-
-/// How a label and a congestion share 16 bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
-    /// Bits of a label.
-    label_bits: u32,
-}
-
-impl Layout {
-    /// The label that says that there is none; others are below it.
-    const fn none(self) -> u16 {
-        (1 << self.label_bits) - 1
-    }
-
-    /// The most paths between two leaves that labels tell apart.
-    pub fn most_paths(self) -> u32 {
-        self.none().into()
-    }
-
-    /// The greatest congestion.
-    #[expect(clippy::cast_possible_truncation, reason = "a label has at least 10 of the 16 bits")]
-    const fn most(self) -> u8 {
-        ((1u32 << (u16::BITS - self.label_bits)) - 1) as u8
-    }
-}
-
-impl Conga {
-    /// How what leaves write on packets is put into bits.
-    pub fn layout(&self) -> Layout {
-        Layout { label_bits: if self.capped { 12 } else { 10 } }
-    }
-}
-
-/// Most bits of a congestion.
-const MOST_BITS: u8 = 4;
-
-/// What one leaf tells another about a path that leads to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Report {
-    /// The path's label.
-    pub label: u16,
-    /// Congestion of its worst link.
-    pub congestion: u8,
-}
-
-/// What leaves write on a packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Marking {
-    /// Label of its path.
-    pub label: u16,
-    /// Congestion of the worst link so far.
-    pub congestion: u8,
-    /// What is told to the leaf where it goes.
-    pub report: Option<Report>,
-}
-
-impl Marking {
-    /// As it is written in a packet.
-    pub fn bits(self, layout: Layout) -> u32 {
-        let report = self.report.unwrap_or(Report { label: layout.none(), congestion: 0 });
-        let half = |label: u16, congestion: u8| u32::from(label) | u32::from(congestion) << layout.label_bits;
-        half(self.label, self.congestion) | half(report.label, report.congestion) << 16
-    }
-
-    /// As it is read from a packet.
-    #[expect(clippy::cast_possible_truncation, reason = "fields of a word")]
-    pub fn from_bits(bits: u32, layout: Layout) -> Self {
-        let half = |bits: u32| (bits as u16 & layout.none(), ((bits as u16) >> layout.label_bits) as u8);
-        let ((label, congestion), (told, how)) = (half(bits), half(bits >> 16));
-        let report = (told < layout.none()).then_some(Report { label: told, congestion: how });
-        Marking { label, congestion, report }
-    }
-}
+use super::{Conga, Marking, Order, Report};
+use crate::path_selector::{Machine, SwitchPlace};
+use crate::scheme::Routing;
+use crate::selector::random::below;
 
 /// What a leaf switch knows of the paths to and from others.
 #[derive(Clone, Debug)]
@@ -243,8 +80,7 @@ impl Leaf {
     #[expect(clippy::cast_possible_truncation, reason = "below Layout::none, 16 bits")]
     pub(crate) fn choose(
         &self,
-        last: u32,
-        paths: u32,
+        (last, paths): (u32, u32),
         before: Option<u16>,
         mut local: impl FnMut(u16) -> u8,
         now: Time,
@@ -317,7 +153,7 @@ impl Leaf {
     }
 
     /// Leaf `first` has told something of the paths to it.
-    pub(crate) fn hear(&mut self, first: u32, report: Report, now: Time) {
+    pub(crate) fn on_report(&mut self, first: u32, report: Report, now: Time) {
         let told = self.to.entry(first).or_default();
         let label = usize::from(report.label);
         if told.len() <= label {
@@ -327,29 +163,23 @@ impl Leaf {
     }
 }
 
-impl Kindred for Conga {
-    type State = Draw;
-
-    fn state(&self, _: Place) -> Draw {
-        Draw
+impl Machine for Leaf {
+    fn at_switch(scheme: &Routing, _: SwitchPlace) -> Option<Self> {
+        scheme.conga().map(Leaf::new)
     }
 
-    fn facts(&self) -> Facts {
-        Facts { at_first_switch: true, needs_tree: true, ..Facts::default() }
-    }
-
-    fn check(&self) -> Result<(), Invalid> {
-        self.estimator.check()?;
-        let bits = (1..=MOST_BITS).contains(&self.bits);
-        Invalid::unless(bits, "bits", format!("1 to {MOST_BITS}"), self.bits)?;
-        Invalid::unless(self.ageing > Time::ZERO, "ageing", "more than 0", self.ageing)?;
-        self.candidates.map_or(Ok(()), |candidates| Invalid::at_least("candidates", candidates, 1))
+    fn on_new_routes(&mut self, scheme: &Routing) {
+        if let Some(conga) = scheme.conga() {
+            *self = Leaf::new(conga);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::selector::SelectorConfig;
+    use crate::selector::estimator::Estimator;
     use rand_pcg::Pcg64Mcg;
 
     const OTHER: u32 = 9;
@@ -391,7 +221,7 @@ mod tests {
         let mut random = Pcg64Mcg::new(1);
         let mut hits = [0u32; 8];
         for _ in 0..5000 {
-            let label = leaf.choose(OTHER, 8, None, |label| 7 - label as u8, Time(0), &mut random);
+            let label = leaf.choose((OTHER, 8), None, |label| 7 - label as u8, Time(0), &mut random);
             hits[usize::from(label)] += 1;
         }
         assert_eq!(hits[..3], [0; 3]);
@@ -404,7 +234,7 @@ mod tests {
         let leaf = Leaf::new(&Conga { keeps: false, ..Conga::default() });
         let mut random = Pcg64Mcg::new(1);
         let left =
-            (0..1000).filter(|_| leaf.choose(OTHER, 4, Some(2), |_| 0, Time(0), &mut random) != 2).count();
+            (0..1000).filter(|_| leaf.choose((OTHER, 4), Some(2), |_| 0, Time(0), &mut random) != 2).count();
         assert!((670..830).contains(&left), "{left}");
     }
 
@@ -439,19 +269,19 @@ mod tests {
     fn the_path_is_taken_whose_worst_link_is_least_congested() {
         let (mut leaf, mut random) = leaf();
         let local = |label: u16| [5, 1, 0, 4][usize::from(label)];
-        assert_eq!(leaf.choose(OTHER, 4, None, local, Time(0), &mut random), 2);
-        leaf.hear(OTHER, Report { label: 2, congestion: 6 }, Time(0));
-        assert_eq!(leaf.choose(OTHER, 4, None, local, Time(10), &mut random), 1);
-        leaf.hear(OTHER, Report { label: 1, congestion: 7 }, Time(10));
-        assert_eq!(leaf.choose(OTHER, 4, None, local, Time(20), &mut random), 3);
+        assert_eq!(leaf.choose((OTHER, 4), None, local, Time(0), &mut random), 2);
+        leaf.on_report(OTHER, Report { label: 2, congestion: 6 }, Time(0));
+        assert_eq!(leaf.choose((OTHER, 4), None, local, Time(10), &mut random), 1);
+        leaf.on_report(OTHER, Report { label: 1, congestion: 7 }, Time(10));
+        assert_eq!(leaf.choose((OTHER, 4), None, local, Time(20), &mut random), 3);
         assert_eq!(
-            leaf.choose(OTHER + 1, 4, None, local, Time(20), &mut random),
+            leaf.choose((OTHER + 1, 4), None, local, Time(20), &mut random),
             2,
             "of that leaf nothing is known"
         );
         // What is not told again is forgotten.
-        assert_eq!(leaf.choose(OTHER, 4, None, local, Time(999), &mut random), 3);
-        assert_eq!(leaf.choose(OTHER, 4, None, local, Time(1000), &mut random), 2);
+        assert_eq!(leaf.choose((OTHER, 4), None, local, Time(999), &mut random), 3);
+        assert_eq!(leaf.choose((OTHER, 4), None, local, Time(1000), &mut random), 2);
     }
 
     #[test]
@@ -462,9 +292,9 @@ mod tests {
         for _ in 0..3000 {
             let local = |label: u16| level[usize::from(label)];
             for before in [1, 3, 4] {
-                assert_eq!(leaf.choose(OTHER, 5, Some(before), local, Time(0), &mut random), before);
+                assert_eq!(leaf.choose((OTHER, 5), Some(before), local, Time(0), &mut random), before);
             }
-            hits[usize::from(leaf.choose(OTHER, 5, Some(0), local, Time(0), &mut random))] += 1;
+            hits[usize::from(leaf.choose((OTHER, 5), Some(0), local, Time(0), &mut random))] += 1;
         }
         assert_eq!((hits[0], hits[2]), (0, 0));
         assert!([1, 3, 4].iter().all(|&label: &usize| hits[label].abs_diff(1000) < 160), "{hits:?}");

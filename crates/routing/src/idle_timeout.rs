@@ -1,4 +1,4 @@
-//! What is known of flows that pass a place which never learns that one has ended.
+//! A table of flows with an idle timeout, for a place that never learns that a flow has ended.
 
 use netloom_units::Time;
 use rustc_hash::FxHashMap;
@@ -14,17 +14,17 @@ pub trait LastSeen {
 /// Something for each flow that passes. Flows that have been silent for long are given up now and then, so that it is as large as flows pass
 /// at about the same time, however many pass in all. Which are given up, and when, depends on nothing but what passes.
 #[derive(Clone, Debug)]
-pub struct Passersby<T> {
+pub struct IdleTimeoutTable<T> {
     flows: FxHashMap<FlowKey, T>,
     few: usize,
     silence: Time,
     look_at: usize,
 }
 
-impl<T: LastSeen> Passersby<T> {
-    /// Nothing has passed. Nobody looks for flows that have not been seen for longer than `silence` while there are only a `few`.
+impl<T: LastSeen> IdleTimeoutTable<T> {
+    /// Nothing has passed. Flows that have not been seen for longer than `silence` are not looked for while there are only a `few`.
     pub fn new(few: usize, silence: Time) -> Self {
-        Passersby { flows: FxHashMap::default(), few, silence, look_at: few }
+        IdleTimeoutTable { flows: FxHashMap::default(), few, silence, look_at: few }
     }
 
     /// Before a flow is seen that may be new: if there are many, gives up those that have been silent, in no order. That looks at all of them,
@@ -71,7 +71,7 @@ mod tests {
     }
 
     /// Lets a flow pass; which are given up.
-    fn pass(flows: &mut Passersby<Time>, flow: u32, now: u64) -> Vec<u32> {
+    fn pass(flows: &mut IdleTimeoutTable<Time>, flow: u32, now: u64) -> Vec<u32> {
         let silent = flows.make_room(key(flow), Time(now));
         *flows.get_or_insert_with(key(flow), || Time::ZERO) = Time(now);
         let mut silent: Vec<_> = silent.into_iter().map(|(key, _)| key.flow).collect();
@@ -81,14 +81,14 @@ mod tests {
 
     #[test]
     fn flows_that_have_been_silent_make_room_for_new_ones() {
-        let mut flows = Passersby::new(3, Time(10));
+        let mut flows = IdleTimeoutTable::new(3, Time(10));
         assert!(
             [(0, 0), (1, 5), (2, 9)].into_iter().all(|(flow, now)| pass(&mut flows, flow, now).is_empty())
         );
         // Known ones need none, and ten are not more than ten.
         assert!(pass(&mut flows, 1, 10).is_empty());
         assert!(pass(&mut flows, 3, 10).is_empty());
-        // Nobody was silent, so it looks again when there are twice as many.
+        // None was silent, so it looks again when there are twice as many.
         assert!([(4, 30), (5, 30)].into_iter().all(|(flow, now)| pass(&mut flows, flow, now).is_empty()));
         assert_eq!(pass(&mut flows, 6, 30), [0, 1, 2, 3]);
         let mut left: Vec<_> = flows.take_all().map(|(key, _)| key.flow).collect();
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn memory_comes_back_when_many_have_passed() {
-        let mut flows = Passersby::new(16, Time(10));
+        let mut flows = IdleTimeoutTable::new(16, Time(10));
         (0..10_000).for_each(|flow| _ = pass(&mut flows, flow, 0));
         assert!(flows.capacity() >= 10_000);
         (10_000..30_000).for_each(|flow| _ = pass(&mut flows, flow, u64::from(flow)));

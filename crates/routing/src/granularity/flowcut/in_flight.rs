@@ -8,7 +8,7 @@
 //! channels: all of them that are in flight behind a switch have come the same way, and a packet never comes twice after as many.
 //!
 //! Where every switch measures, an entry keeps the moments at which packets passed until they are acknowledged. Where a flow may resume early, its
-//! source *turns*: packets from then on begin a flowcut, though some are in flight on the old way, and nobody counts those any longer. The
+//! source *turns*: packets from then on begin a flowcut, though some are in flight on the old way, and those are not counted any longer. The
 //! source alone sees to it that none of them is overtaken by too many.
 //!
 //! Where packets can be lost, a count may never come to nothing. But a flowcut has one path, on which nothing overtakes anything: once the
@@ -24,16 +24,19 @@ use netloom_topology::PortId;
 use netloom_transport::{Cause, Feedback};
 use netloom_units::{Bytes, Time};
 
-use super::flow_table::{FlowTable, Limits};
-use super::flowcut::{Flowcut, FlowcutState, Measures, RttMin};
-use super::runs::Runs;
+use super::state::{FlowcutState, RttMin};
 use super::uncounted::Uncounted;
+use super::{Flowcut, Measures};
+use crate::granularity::GranularityConfig;
+use crate::granularity::flow_table::{FlowTable, Limits};
 use crate::header::{Advice, Arrival, FlowKey, FlowRef, Hop, Occupancy, Receipt, Signal};
+use crate::path_selector::{Machine, SwitchPlace};
+use crate::scheme::{Placement, Routing};
 use crate::tag::Tag;
 
 /// The flowcuts that pass a switch.
 #[derive(Clone, Debug)]
-pub(crate) struct Passing {
+pub(crate) struct InFlightTable {
     /// Draining until nothing is in flight.
     config: Flowcut,
     /// How many packets may be in flight on the old way when a flow resumes.
@@ -75,7 +78,7 @@ struct Stamp {
 
 /// A data packet that passes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Passed {
+pub(crate) struct Observation {
     pub(crate) flow: FlowKey,
     /// Channels that it has crossed.
     pub(crate) pass: u32,
@@ -87,25 +90,25 @@ pub(crate) struct Passed {
 
 /// The way of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Assigned {
     /// That of its flowcut, which has counted it.
     Kept(Hop),
     /// It begins a flowcut, which may take any way.
     Any,
     /// It begins a flowcut by the header's hash.
-    Home,
-    /// By the header's hash; nobody counts it.
+    Hashed,
+    /// By the header's hash; it is not counted.
     Uncounted,
 }
 
-impl Passing {
+impl InFlightTable {
     /// Nothing has passed yet. `is_lossy`: packets can be lost.
     pub(crate) fn new(config: &Flowcut, limits: Limits, is_lossy: bool) -> Self {
         let is_bounded = limits.entries != usize::MAX;
         let uncounted = is_bounded.then(|| Box::new(Uncounted::new(is_lossy.then_some(limits.ageing))));
         // Where nothing is lost, every entry comes to its end.
         let ageing = if is_lossy { limits.ageing } else { Time::MAX };
-        Passing {
+        InFlightTable {
             config: Flowcut { max_ood: 0, ..config.clone() },
             ahead: config.max_ood,
             flows: FlowTable::of_switch(Limits { ageing, ..limits }),
@@ -117,7 +120,7 @@ impl Passing {
 
     /// A data packet passes.
     #[inline]
-    pub(crate) fn pass(&mut self, passed: &Passed, now: Time) -> Way {
+    pub(crate) fn pass(&mut self, passed: &Observation, now: Time) -> Assigned {
         let flow = on_pass(passed.flow, passed.pass);
         // With another tag it comes another way than what was counted here, of which nothing is in flight any more, then: a switch before
         // this one has seen to that. Losses leave such entries behind.
@@ -129,21 +132,21 @@ impl Passing {
             // The source has waited long enough and goes on.
             self.config.on_deadline(&mut entry.state, now);
             entry.is_resumed &= entry.state.is_draining();
-            return Way::Kept(entry.hop);
+            return Assigned::Kept(entry.hop);
         }
-        let Some(uncounted) = &mut self.uncounted else { return Way::Any };
+        let Some(uncounted) = &mut self.uncounted else { return Assigned::Any };
         if !self.flows.has_room(flow, now) {
             uncounted.count(flow, passed.arrival.back, now);
-            return Way::Uncounted;
+            return Assigned::Uncounted;
         }
-        if uncounted.may_hold(flow, now) { Way::Home } else { Way::Any }
+        if uncounted.may_hold(flow, now) { Assigned::Hashed } else { Assigned::Any }
     }
 
     /// A flowcut begins with a packet that takes this way.
-    pub(crate) fn open(&mut self, passed: &Passed, hop: Hop, now: Time) {
+    pub(crate) fn open(&mut self, passed: &Observation, hop: Hop, now: Time) {
         let mut state = self.config.open();
         self.config.continues(&mut state, now, 0);
-        let Passed { arrives, pass, arrival: Arrival { back, sent, turned, .. }, .. } = *passed;
+        let Observation { arrives, pass, arrival: Arrival { back, sent, turned, .. }, .. } = *passed;
         let measures = self.config.measured_at == Measures::Every && pass > 1;
         let mut entry = Entry {
             hop,
@@ -163,7 +166,7 @@ impl Passing {
     }
 
     /// The last switch says that a packet has come so far. Returns the port by which that packet came and, if this switch is the flow's
-    /// first, what its source is to be told; none if the packet was not counted here, and nobody knows how it came.
+    /// first, what its source is to be told; none if the packet was not counted here, and it is not known how it came.
     pub(crate) fn on_receipt(&mut self, receipt: &Receipt, now: Time) -> Option<(PortId, Option<Signal>)> {
         let flow = on_pass(receipt.flow, receipt.pass);
         let known = self.flows.see(flow, now).filter(|entry| receipt.sent >= entry.sent.0);
@@ -197,19 +200,25 @@ impl Passing {
         Some((back, signal))
     }
 
-    /// The ports that flowcuts kept to are other ones now: the next packet of each begins another.
-    pub(crate) fn forget(&mut self) {
-        self.flows.clear();
-    }
-
     /// How many entries there were.
     pub(crate) fn occupancy(&self) -> Occupancy {
         self.occupancy
     }
 }
 
+impl Machine for InFlightTable {
+    fn at_switch(scheme: &Routing, place: SwitchPlace) -> Option<Self> {
+        let counts = place.has_hosts || scheme.placement != Placement::Ingress;
+        let flowcut = scheme.counted_flowcuts().filter(|_| counts)?;
+        Some(InFlightTable::new(flowcut, place.limits, place.is_lossy))
+    }
+
+    /// Routes that change in mid-run are refused with flowcuts that switches count: what is in flight on the old ones would have to be known.
+    fn on_new_routes(&mut self, _: &Routing) {}
+}
+
 impl Entry {
-    fn count(&mut self, passed: &Passed, now: Time) {
+    fn count(&mut self, passed: &Observation, now: Time) {
         let Arrival { sent, way, .. } = passed.arrival;
         self.packets += 1;
         self.bytes += u64::from(passed.bytes);
@@ -268,9 +277,9 @@ mod tests {
         Limits { ageing: Time(1_000_000), entries, keeps_path: false }
     }
 
-    fn passed(flow: FlowKey, sent: u64) -> Passed {
+    fn passed(flow: FlowKey, sent: u64) -> Observation {
         let arrival = Arrival { back: 3, sent: Time(sent), way: Time::ZERO, turned: false };
-        Passed { flow, pass: 2, arrives: Tag::DIRECT, arrival, bytes: 1000 }
+        Observation { flow, pass: 2, arrives: Tag::DIRECT, arrival, bytes: 1000 }
     }
 
     fn receipt(flow: FlowKey, sent: u64) -> Receipt {
@@ -292,22 +301,22 @@ mod tests {
 
     #[test]
     fn a_flowcut_ends_when_the_last_packet_in_flight_is_acknowledged() {
-        let mut passing = Passing::new(&Flowcut::default(), limits(usize::MAX), false);
-        assert_eq!(passing.pass(&passed(FLOW, 0), Time(10)), Way::Any);
+        let mut passing = InFlightTable::new(&Flowcut::default(), limits(usize::MAX), false);
+        assert_eq!(passing.pass(&passed(FLOW, 0), Time(10)), Assigned::Any);
         passing.open(&passed(FLOW, 0), hop(5), Time(10));
-        assert_eq!(passing.pass(&passed(FLOW, 100), Time(110)), Way::Kept(hop(5)));
+        assert_eq!(passing.pass(&passed(FLOW, 100), Time(110)), Assigned::Kept(hop(5)));
         assert_eq!(passing.on_receipt(&receipt(FLOW, 0), Time(200)), Some((3, None)));
-        assert_eq!(passing.pass(&passed(FLOW, 250), Time(260)), Way::Kept(hop(5)), "one is in flight");
+        assert_eq!(passing.pass(&passed(FLOW, 250), Time(260)), Assigned::Kept(hop(5)), "one is in flight");
         assert_eq!(passing.on_receipt(&receipt(FLOW, 100), Time(300)), Some((3, None)));
         assert_eq!(passing.on_receipt(&receipt(FLOW, 250), Time(450)), Some((3, None)));
-        assert_eq!(passing.pass(&passed(FLOW, 500), Time(510)), Way::Any);
+        assert_eq!(passing.pass(&passed(FLOW, 500), Time(510)), Assigned::Any);
         let occupancy = passing.occupancy();
         assert_eq!((occupancy.peak, occupancy.mean(Time(880))), (1, 0.5));
     }
 
     #[test]
     fn a_congested_flow_is_stopped_and_goes_on_when_it_is_empty() {
-        let mut passing = Passing::new(&Flowcut::default(), limits(usize::MAX), false);
+        let mut passing = InFlightTable::new(&Flowcut::default(), limits(usize::MAX), false);
         passing.open(&passed(FLOW, 0), hop(5), Time(10));
         passing.on_receipt(&receipt(FLOW, 0), Time(110));
         passing.open(&passed(FLOW, 1000), hop(5), Time(1010));
@@ -318,12 +327,12 @@ mod tests {
         assert_eq!(passing.on_receipt(&receipt(FLOW, 1000), Time(1810)), Some((3, None)));
         assert_eq!(passing.on_receipt(&receipt(FLOW, 1001), Time(1811)), Some((3, Some(Signal::Stop))));
         assert_eq!(passing.on_receipt(&receipt(FLOW, 1002), Time(1812)), Some((3, Some(Signal::GoOn))));
-        assert_eq!(passing.pass(&passed(FLOW, 3000), Time(3010)), Way::Any);
+        assert_eq!(passing.pass(&passed(FLOW, 3000), Time(3010)), Assigned::Any);
     }
 
     #[test]
     fn a_switch_behind_the_first_one_counts_and_does_not_measure() {
-        let mut passing = Passing::new(&Flowcut::default(), limits(usize::MAX), false);
+        let mut passing = InFlightTable::new(&Flowcut::default(), limits(usize::MAX), false);
         let behind = |sent| Receipt { access: None, ..receipt(FLOW, sent) };
         passing.open(&passed(FLOW, 0), hop(5), Time(10));
         for sent in 1..50 {
@@ -337,7 +346,7 @@ mod tests {
     #[test]
     fn where_every_switch_measures_it_goes_by_the_rest_of_the_way() {
         let config = Flowcut { measured_at: Measures::Every, ..Flowcut::default() };
-        let mut passing = Passing::new(&config, limits(usize::MAX), false);
+        let mut passing = InFlightTable::new(&config, limits(usize::MAX), false);
         let behind = |sent| Receipt { access: None, ..receipt(FLOW, sent) };
         // They come here after 1000, however late they are, and are back 100 after that; then 800.
         let mut start = |sent| passing.open(&passed(FLOW, sent), hop(5), Time(sent + 1000));
@@ -357,32 +366,33 @@ mod tests {
     #[test]
     fn a_flow_resumes_early_and_begins_a_flowcut_when_its_source_has_turned() {
         let config = Flowcut { max_ood: 2, ..Flowcut::default() };
-        let mut passing = Passing::new(&config, limits(usize::MAX), false);
+        let mut passing = InFlightTable::new(&config, limits(usize::MAX), false);
         passing.open(&passed(FLOW, 0), hop(5), Time(10));
         passing.on_receipt(&receipt(FLOW, 0), Time(110));
         passing.open(&passed(FLOW, 1000), hop(5), Time(1010));
         for sent in 1001..1005 {
             passing.pass(&passed(FLOW, sent), Time(sent + 10));
         }
-        let tell =
-            |passing: &mut Passing, sent: u64| passing.on_receipt(&receipt(FLOW, sent), Time(sent + 810));
+        let tell = |passing: &mut InFlightTable, sent: u64| {
+            passing.on_receipt(&receipt(FLOW, sent), Time(sent + 810))
+        };
         assert_eq!(tell(&mut passing, 1000), Some((3, None)));
         assert_eq!(tell(&mut passing, 1001), Some((3, Some(Signal::Stop))));
         assert_eq!(tell(&mut passing, 1002), Some((3, Some(Signal::RunAhead(2)))));
         // What was sent before goes on along the old way, what is sent from now on may take any.
-        assert_eq!(passing.pass(&passed(FLOW, 1900), Time(1910)), Way::Kept(hop(5)));
+        assert_eq!(passing.pass(&passed(FLOW, 1900), Time(1910)), Assigned::Kept(hop(5)));
         let mut turned = passed(FLOW, 2000);
         turned.arrival.turned = true;
-        assert_eq!(passing.pass(&turned, Time(2010)), Way::Any);
+        assert_eq!(passing.pass(&turned, Time(2010)), Assigned::Any);
         passing.open(&turned, hop(6), Time(2010));
         assert_eq!(tell(&mut passing, 1004), None, "nobody counts what is on the old way");
         assert_eq!(tell(&mut passing, 2000), Some((3, None)));
-        assert_eq!(passing.pass(&passed(FLOW, 3000), Time(3010)), Way::Any, "nothing is in flight");
+        assert_eq!(passing.pass(&passed(FLOW, 3000), Time(3010)), Assigned::Any, "nothing is in flight");
     }
 
     #[test]
     fn nothing_is_drained_of_which_too_little_remains() {
-        let mut passing = Passing::new(&Flowcut::default(), limits(usize::MAX), false);
+        let mut passing = InFlightTable::new(&Flowcut::default(), limits(usize::MAX), false);
         passing.open(&passed(FLOW, 0), hop(5), Time(10));
         passing.on_receipt(&receipt(FLOW, 0), Time(110));
         passing.open(&passed(FLOW, 1000), hop(5), Time(1010));
@@ -397,35 +407,35 @@ mod tests {
 
     #[test]
     fn the_acknowledgement_of_the_last_packet_counts_off_the_lost_ones_too() {
-        let mut passing = Passing::new(&Flowcut::default(), limits(usize::MAX), true);
+        let mut passing = InFlightTable::new(&Flowcut::default(), limits(usize::MAX), true);
         passing.open(&passed(FLOW, 0), hop(5), Time(10));
         for sent in [20, 40, 60] {
             passing.pass(&passed(FLOW, sent), Time(sent + 10));
         }
         passing.on_receipt(&receipt(FLOW, 20), Time(100));
-        assert_eq!(passing.pass(&passed(FLOW, 110), Time(120)), Way::Kept(hop(5)));
+        assert_eq!(passing.pass(&passed(FLOW, 110), Time(120)), Assigned::Kept(hop(5)));
         passing.on_receipt(&receipt(FLOW, 110), Time(200));
-        assert_eq!(passing.pass(&passed(FLOW, 210), Time(220)), Way::Any);
+        assert_eq!(passing.pass(&passed(FLOW, 210), Time(220)), Assigned::Any);
         passing.open(&passed(FLOW, 210), hop(6), Time(220));
         // An acknowledgement that comes late says nothing of the new flowcut.
         assert_eq!(passing.on_receipt(&receipt(FLOW, 60), Time(230)), None);
-        assert_eq!(passing.pass(&passed(FLOW, 240), Time(250)), Way::Kept(hop(6)));
+        assert_eq!(passing.pass(&passed(FLOW, 240), Time(250)), Assigned::Kept(hop(6)));
     }
 
     #[test]
     fn a_flow_whose_last_packet_was_lost_ages_where_packets_can_be_lost() {
         for is_lossy in [true, false] {
-            let mut passing = Passing::new(&Flowcut::default(), limits(usize::MAX), is_lossy);
+            let mut passing = InFlightTable::new(&Flowcut::default(), limits(usize::MAX), is_lossy);
             passing.open(&passed(FLOW, 0), hop(5), Time(10));
             let late = passing.pass(&passed(FLOW, 2_000_000), Time(2_000_010));
-            assert_eq!(late, if is_lossy { Way::Any } else { Way::Kept(hop(5)) });
+            assert_eq!(late, if is_lossy { Assigned::Any } else { Assigned::Kept(hop(5)) });
         }
     }
 
     #[test]
     fn a_drain_that_the_source_gives_up_goes_on_along_the_old_path() {
         let config = Flowcut { drain_timeout: Time(500), ..Flowcut::default() };
-        let mut passing = Passing::new(&config, limits(usize::MAX), true);
+        let mut passing = InFlightTable::new(&config, limits(usize::MAX), true);
         passing.open(&passed(FLOW, 0), hop(5), Time(10));
         passing.on_receipt(&receipt(FLOW, 0), Time(110));
         passing.open(&passed(FLOW, 1000), hop(5), Time(1010));
@@ -434,7 +444,7 @@ mod tests {
         }
         let signals = [1000, 1001].map(|sent| passing.on_receipt(&receipt(FLOW, sent), Time(2000)));
         assert_eq!(signals[1], Some((3, Some(Signal::Stop))));
-        assert_eq!(passing.pass(&passed(FLOW, 2600), Time(2610)), Way::Kept(hop(5)));
+        assert_eq!(passing.pass(&passed(FLOW, 2600), Time(2610)), Assigned::Kept(hop(5)));
         // It is open again: congested as it is, it is stopped again.
         let again = passing.on_receipt(&receipt(FLOW, 1002), Time(3400));
         assert_eq!(again, Some((3, Some(Signal::Stop))));
@@ -443,11 +453,11 @@ mod tests {
     #[test]
     fn a_full_table_sends_further_flows_home_until_nothing_uncounted_is_in_flight() {
         let other = FlowKey { src: 2, flow: 9 };
-        let mut passing = Passing::new(&Flowcut::default(), limits(1), false);
+        let mut passing = InFlightTable::new(&Flowcut::default(), limits(1), false);
         passing.open(&passed(FLOW, 0), hop(5), Time(10));
-        assert_eq!(passing.pass(&passed(other, 5), Time(15)), Way::Uncounted);
+        assert_eq!(passing.pass(&passed(other, 5), Time(15)), Assigned::Uncounted);
         passing.on_receipt(&receipt(FLOW, 0), Time(100));
-        assert_eq!(passing.pass(&passed(other, 110), Time(120)), Way::Home);
+        assert_eq!(passing.pass(&passed(other, 110), Time(120)), Assigned::Hashed);
         passing.open(&passed(other, 110), hop(4), Time(120));
         assert_eq!(
             passing.on_receipt(&receipt(other, 5), Time(130)),
@@ -455,14 +465,14 @@ mod tests {
             "it came by that port"
         );
         passing.on_receipt(&receipt(other, 110), Time(140));
-        assert_eq!(passing.pass(&passed(other, 200), Time(210)), Way::Any);
+        assert_eq!(passing.pass(&passed(other, 200), Time(210)), Assigned::Any);
     }
 
     #[test]
     fn sixteen_bits_of_nanoseconds_saturate() {
-        use super::super::flowcut::Timestamps;
+        use super::super::Timestamps;
         let config = Flowcut { timestamps: Timestamps::Nanoseconds, threshold: 2.0, ..Flowcut::default() };
-        let mut passing = Passing::new(&config, limits(usize::MAX), false);
+        let mut passing = InFlightTable::new(&config, limits(usize::MAX), false);
         passing.open(&passed(FLOW, 0), hop(5), Time(10));
         // 60 us, then 200 us, which count as 65.535: hardly more than the least.
         passing.on_receipt(&receipt(FLOW, 0), Time::from_us(60));

@@ -1,0 +1,59 @@
+//! ConWeave's steps at a switch.
+
+use netloom_topology::HostId;
+use netloom_units::Time;
+use rand::Rng;
+
+use super::{Between, Flush, Stamp, Verdict, WeaveCounts};
+use crate::header::FlowKey;
+use crate::path_selector::SwitchPathSelector;
+
+impl SwitchPathSelector {
+    /// What a flow's first switch writes on a data packet under ConWeave. `between` tells of the paths to the packet's last switch.
+    pub fn stamp(
+        &mut self,
+        flow: FlowKey,
+        now: Time,
+        between: impl FnOnce() -> Between,
+        random: &mut impl Rng,
+    ) -> Option<Stamp> {
+        let weaving = self.machines.conweave.as_mut()?;
+        let before = weaving.counts;
+        let stamp = weaving.stamp(flow, now, between, random);
+        if weaving.counts.late > before.late {
+            let has_moved = weaving.counts.reroutes > before.reroutes;
+            self.count(flow, has_moved);
+        }
+        Some(stamp)
+    }
+
+    /// A flow's last switch, of that index, says something to this one, its first, under ConWeave.
+    pub fn hear(&mut self, flow: FlowKey, last: u32, word: u32, now: Time) {
+        if let Some(weaving) = &mut self.machines.conweave {
+            weaving.hear(flow, last, word, now);
+        }
+    }
+
+    /// What the last switch does with a data packet that left its host at `sent`, under ConWeave.
+    pub fn receive(&mut self, flow: FlowKey, stamp: Stamp, sent: Time, now: Time) -> Verdict {
+        self.machines
+            .conweave
+            .as_mut()
+            .map_or(Verdict::Pass, |weaving| weaving.receive(flow, stamp, sent, now))
+    }
+
+    /// Whether a path from a host's switch, on which a packet was marked, is to be called busy now.
+    pub fn complains(&mut self, src: HostId, label: u16, now: Time) -> bool {
+        self.machines.conweave.as_mut().is_some_and(|weaving| weaving.complains(src, label, now))
+    }
+
+    /// The timer of a flow's held packets fires.
+    pub fn flush(&mut self, flow: FlowKey, now: Time) -> Flush {
+        self.machines.conweave.as_mut().map_or(Flush::Over, |weaving| weaving.flush(flow, now))
+    }
+
+    /// How its weaving went.
+    pub fn weave_counts(&self) -> Option<WeaveCounts> {
+        self.machines.conweave.as_ref().map(|weaving| weaving.counts)
+    }
+}

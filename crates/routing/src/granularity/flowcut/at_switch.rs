@@ -1,0 +1,79 @@
+//! Flowcuts at a switch that counts them: the ports of data packets, and what the last switch's acknowledgements say.
+
+use netloom_topology::PortId;
+use netloom_units::Time;
+use rand::Rng;
+
+use super::in_flight::{Assigned, Observation};
+use crate::header::{Arrival, Candidates, Hop, Occupancy, Receipt, Signal, View};
+use crate::path_selector::{PacketContext, SwitchPathSelector};
+use crate::tag::Tag;
+
+impl SwitchPathSelector {
+    /// Whether it counts what is in flight of the flows that pass, so that [`Self::counted`] says the way of their data.
+    pub fn counts_flight(&self) -> bool {
+        self.machines.in_flight.is_some()
+    }
+
+    /// The hop of a data packet that is counted here if its flow is.
+    pub fn counted(
+        &mut self,
+        packet: PacketContext<'_>,
+        candidates: Candidates<'_>,
+        arrival: Arrival,
+        mut view: impl View,
+        random: &mut impl Rng,
+    ) -> Hop {
+        let PacketContext { forwarding, here, header } = packet;
+        let arrives = if header.is_first() { Tag::DIRECT } else { header.tag };
+        let (flow, pass, bytes) = (header.key(), u32::from(header.hops), header.bytes);
+        let observation = Observation { flow, pass, arrives, arrival, bytes };
+        let now = view.now();
+        let is_counted = !self.at_first || header.is_first();
+        let Some(in_flight) = self.machines.in_flight.as_mut().filter(|_| is_counted) else {
+            return self.uncounted(packet, candidates);
+        };
+        let hop = match in_flight.pass(&observation, now) {
+            Assigned::Kept(hop) => return hop,
+            Assigned::Uncounted => return self.uncounted(packet, candidates),
+            Assigned::Hashed => self.uncounted(packet, candidates),
+            Assigned::Any if forwarding.is_minimal() => {
+                let tags = forwarding.tags(header.src, header.dst);
+                let tag = if self.at_first { tags.another(header.tag, random) } else { header.tag };
+                match candidates.ports {
+                    [only] => Hop { port: *only, tag },
+                    ports => Hop { port: ports[self.decide(header, candidates, &mut view, random)], tag },
+                }
+            }
+            Assigned::Any => {
+                let is_decided = forwarding.is_decided(here, header);
+                self.choose_path(packet, is_decided, &mut view, random)
+            }
+        };
+        if let Some(in_flight) = &mut self.machines.in_flight {
+            in_flight.open(&observation, hop, now);
+        }
+        hop
+    }
+
+    /// By the header's hash, on a minimal path unless the packet's first switch has said otherwise.
+    fn uncounted(&self, packet: PacketContext<'_>, candidates: Candidates<'_>) -> Hop {
+        let PacketContext { forwarding, header, .. } = packet;
+        if !forwarding.is_minimal() {
+            return self.direct(packet);
+        }
+        let ports = candidates.ports;
+        Hop { port: ports[self.hashed(header, ports.len())], tag: header.tag }
+    }
+
+    /// The last switch of a data packet says that it has come so far. Returns the port by which the packet had come here and, at its
+    /// flow's first switch, what the source is to be told; none if it was not counted here.
+    pub fn on_receipt(&mut self, receipt: &Receipt, now: Time) -> Option<(PortId, Option<Signal>)> {
+        self.machines.in_flight.as_mut()?.on_receipt(receipt, now)
+    }
+
+    /// How many flows it counted at a time; none if it counts none.
+    pub fn occupancy(&self) -> Option<Occupancy> {
+        self.machines.in_flight.as_ref().map(|in_flight| in_flight.occupancy())
+    }
+}

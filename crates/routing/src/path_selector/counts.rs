@@ -1,0 +1,192 @@
+//! How many decisions a switch has taken, in all or on the packets of which flow.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::header::{Decisions, FlowKey};
+
+/// Receives how many decisions switches have taken on flows. Counts of a flow that come more than once add up.
+pub trait Decided: Debug + Send + Sync {
+    /// Adds the numbers of decisions on some flows, in no order.
+    fn add(&self, flows: &mut dyn Iterator<Item = (FlowKey, Decisions)>);
+}
+
+/// The decisions of a switch.
+///
+/// Those of recent flows stand in a table that grows where many flows take turns; those of flows that had to leave it are kept until many have come
+/// together. Per decision that is a look into the table and one addition: entries are compared and counted as whole words, and the table has a
+/// fixed size of which a part is used, so that no place needs to be checked. (13 instructions per draw of packet spraying; 22 with keys of two
+/// parts, two sums and a table of variable size.)
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DecisionCounter {
+    /// Present where decisions are counted by flow.
+    recent: Option<Box<[Entry; MOST]>>,
+    /// Those of its places that are used, less one: the first 2ⁿ.
+    mask: usize,
+    /// The decisions that are not in the table, or all of them where they are not counted by flow.
+    total: Decisions,
+    /// Present where `recent` is.
+    elsewhere: Option<Box<Elsewhere>>,
+}
+
+/// A flow by its [name](FlowKey::name), and how many decisions on it did not deviate and did. A flow without decisions is none.
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    flow: u64,
+    decided: [u64; 2],
+}
+
+/// What happens to flows that are not in the table.
+#[derive(Clone, Debug)]
+struct Elsewhere {
+    /// Flows that have left the table since it last grew.
+    displaced: usize,
+    before: FxHashMap<FlowKey, Decisions>,
+    receiver: Arc<dyn Decided>,
+}
+
+/// How many flows stand in the table at first, and at most: of 24 bytes each.
+const FEWEST: usize = 1 << 6;
+const MOST: usize = 1 << 10;
+
+/// How many flows are kept besides.
+const KEPT: usize = 4096;
+
+impl DecisionCounter {
+    /// From now on decisions are counted by flow. To be called before the first one.
+    pub(crate) fn count_by_flow(&mut self, receiver: Arc<dyn Decided>) {
+        self.recent = vec![Entry::default(); MOST].into_boxed_slice().try_into().ok();
+        self.mask = FEWEST - 1;
+        self.elsewhere = Some(Box::new(Elsewhere { displaced: 0, before: FxHashMap::default(), receiver }));
+    }
+
+    /// One more decision on a packet of a flow.
+    #[inline(always)]
+    pub(crate) fn count(&mut self, flow: FlowKey, deviates: bool) {
+        // The golden ratio's bits; the best ones of a product are the first.
+        self.count_hashed(flow, flow.name().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32, deviates);
+    }
+
+    /// The same where a hash is known: of the flow, evenly in its lower bits. With another one a flow may stand in the table a second time.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "more bits than the table has places")]
+    pub(crate) fn count_hashed(&mut self, flow: FlowKey, hash: u64, deviates: bool) {
+        let Some(recent) = &mut self.recent else { return self.total.count(deviates) };
+        // The second mask changes nothing; by it the compiler knows that the place exists.
+        let place = hash as usize & self.mask & (MOST - 1);
+        let entry = &mut recent[place];
+        if entry.flow == flow.name() {
+            entry.decided[usize::from(deviates)] += 1;
+        } else {
+            self.count_another(place, flow, deviates);
+        }
+    }
+
+    /// Another flow takes the place of one in the table.
+    #[inline(never)]
+    fn count_another(&mut self, place: usize, flow: FlowKey, deviates: bool) {
+        let (Some(recent), Some(elsewhere)) = (&mut self.recent, &mut self.elsewhere) else { return };
+        let mut entry = Entry { flow: flow.name(), decided: [0; 2] };
+        entry.decided[usize::from(deviates)] = 1;
+        let left = std::mem::replace(&mut recent[place], entry);
+        elsewhere.displaced += usize::from(left.decisions().taken > 0);
+        elsewhere.keep(left);
+        let used = self.mask + 1;
+        if elsewhere.displaced > used / 2 && used < MOST {
+            // A flow that comes again finds a place in a table that is twice as large.
+            elsewhere.displaced = 0;
+            recent[..used].iter_mut().for_each(|left| elsewhere.keep(std::mem::take(left)));
+            self.mask = 2 * used - 1;
+        }
+        if elsewhere.before.len() >= KEPT {
+            elsewhere.hand_in(&mut self.total);
+        }
+    }
+
+    /// Hands in all flows that have not been handed in. After that [`Self::total`] is that of all decisions ever.
+    pub(crate) fn hand_in(&mut self) {
+        if let (Some(recent), Some(mut elsewhere)) = (self.recent.take(), self.elsewhere.take()) {
+            recent.into_iter().for_each(|left| elsewhere.keep(left));
+            elsewhere.hand_in(&mut self.total);
+        }
+    }
+
+    /// All decisions; where they are counted by flow, only after [`Self::hand_in`].
+    pub(crate) fn total(&self) -> Decisions {
+        self.total
+    }
+}
+
+impl Entry {
+    fn decisions(self) -> Decisions {
+        let [same, deviating] = self.decided;
+        Decisions { taken: same + deviating, deviating }
+    }
+}
+
+impl Elsewhere {
+    /// Keeps what stood in a place of the table, if there was a flow.
+    fn keep(&mut self, left: Entry) {
+        let decisions = left.decisions();
+        if decisions.taken > 0 {
+            self.before.entry(FlowKey::of_name(left.flow)).or_default().add(decisions);
+        }
+    }
+
+    fn hand_in(&mut self, total: &mut Decisions) {
+        self.before.values().for_each(|&decisions| total.add(decisions));
+        self.receiver.add(&mut self.before.drain());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[derive(Debug, Default)]
+    struct Sum(Mutex<BTreeMap<FlowKey, Decisions>>);
+
+    impl Decided for Sum {
+        fn add(&self, flows: &mut dyn Iterator<Item = (FlowKey, Decisions)>) {
+            let mut sums = self.0.lock().unwrap();
+            flows.for_each(|(flow, decisions)| sums.entry(flow).or_default().add(decisions));
+        }
+    }
+
+    #[test]
+    fn every_decision_is_handed_in_once_however_many_flows_there_are() {
+        let sum = Arc::new(Sum::default());
+        let mut counter = DecisionCounter::default();
+        counter.count_by_flow(sum.clone());
+        let mut counted: BTreeMap<FlowKey, Decisions> = BTreeMap::new();
+        // Some flows come again and again, some once; one is the flow of the first host's first number.
+        for packet in 0..60_000u32 {
+            let flow = FlowKey { src: packet % 3, flow: if packet % 2 == 0 { packet } else { packet % 301 } };
+            counter.count_hashed(flow, u64::from(flow.flow / 2), packet % 5 == 0);
+            counted.entry(flow).or_default().count(packet % 5 == 0);
+        }
+        assert!(counter.elsewhere.as_ref().unwrap().before.len() <= KEPT && counter.mask == MOST - 1);
+        counter.hand_in();
+        assert_eq!(*sum.0.lock().unwrap(), counted);
+        assert_eq!(counter.total(), Decisions { taken: 60_000, deviating: 12_000 });
+    }
+
+    #[test]
+    fn few_flows_use_few_places_and_without_a_receiver_only_the_sum_is_kept() {
+        let flow = |flow| FlowKey { src: 0, flow };
+        let (sum, mut counter) = (Arc::new(Sum::default()), DecisionCounter::default());
+        counter.count_by_flow(sum.clone());
+        (0..10_000).for_each(|packet| counter.count_hashed(flow(packet % 4), u64::from(packet % 4), true));
+        assert_eq!(counter.mask, FEWEST - 1);
+        counter.hand_in();
+        assert_eq!(sum.0.lock().unwrap()[&flow(0)], Decisions { taken: 2_500, deviating: 2_500 });
+        let mut plain = DecisionCounter::default();
+        (0..10).for_each(|packet| plain.count(flow(packet), packet < 3));
+        assert_eq!(plain.total(), Decisions { taken: 10, deviating: 3 });
+    }
+}

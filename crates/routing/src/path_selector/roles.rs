@@ -1,0 +1,111 @@
+//! What a switch does with each kind of packet. That is settled when its path selector is made: where a scheme leaves the choice to the header's
+//! hash, nothing else is looked at.
+
+use crate::header::Carries;
+use crate::scheme::{Placement, Routing};
+use crate::selector::Choice;
+
+/// What a switch does with a kind of packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The header's hash says the port.
+    Hash,
+    /// A digit of the packet's path label does.
+    Label,
+    /// The selector does, and always the same for a flow.
+    Static,
+    /// A random port, which counts as no decision.
+    Scatter,
+    /// A random port per packet: what `Packet` does with a uniform selector, without asking it.
+    Spray,
+    /// The selector says a port per packet.
+    Packet,
+    /// The selector says a port per run of a flow's packets.
+    Run,
+    /// As `Packet` at a packet's first switch, as `Hash` later.
+    PacketAtFirst,
+    /// As `Run` at a packet's first switch, as `Hash` later.
+    RunAtFirst,
+}
+
+/// The two commonest kinds of switches, and all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FastPath {
+    /// The hash says the port of every packet.
+    Hash,
+    /// Data take random ports, and the hash says that of every other packet.
+    Spray,
+    /// Look at the packet's role.
+    None,
+}
+
+/// What a switch can say of packets' ports before they come, as it depends on nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Foresight {
+    /// Ports are hashed: it is the same in whatever order one asks.
+    Hashed,
+    /// Ports are drawn for data, in the order in which they come; the hash says those of all others.
+    Drawn,
+    /// Nothing.
+    None,
+}
+
+/// What is done with data, with control packets and with congestion notifications.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Roles([Role; 3]);
+
+impl Roles {
+    /// Those at a switch; `has_hosts`: it can be a packet's first one.
+    pub(super) fn new(scheme: &Routing, has_hosts: bool) -> Self {
+        let decides_control = scheme.granularity.facts().decides_control;
+        let data = Role::of_data(scheme, has_hosts);
+        let control = if data == Role::Static || decides_control { data } else { Role::Hash };
+        // Switch AR's notifications tell the switches on all paths about the congestion.
+        let notification = if scheme.selector.uncongested().is_some() { Role::Scatter } else { control };
+        Roles([data, control, notification])
+    }
+
+    /// The role of packets that carry this.
+    #[inline]
+    pub(super) fn of(self, carries: Carries) -> Role {
+        self.0[carries as usize]
+    }
+
+    pub(super) fn fast_path(self) -> FastPath {
+        match self.0 {
+            [Role::Hash, Role::Hash, Role::Hash] => FastPath::Hash,
+            [Role::Spray, Role::Hash, Role::Hash] => FastPath::Spray,
+            _ => FastPath::None,
+        }
+    }
+}
+
+impl Role {
+    fn of_data(scheme: &Routing, has_hosts: bool) -> Self {
+        let (granularity, choice) = (&scheme.granularity, scheme.selector.facts().choice);
+        let (per_packet, controls) = (granularity.is_per_packet(), granularity.facts().decides_control);
+        if scheme.labels_at_nic() || scheme.labels_at_first() {
+            return Role::Label;
+        }
+        match (scheme.placement, choice) {
+            (Placement::Nic, _) | (_, Choice::Hash) => Role::Hash,
+            (Placement::Ingress, _) if !has_hosts => Role::Hash,
+            (Placement::Ingress, _) if per_packet => Role::PacketAtFirst,
+            (Placement::Ingress, _) => Role::RunAtFirst,
+            (Placement::Switch, Choice::Static) => Role::Static,
+            (Placement::Switch, Choice::Uniform) if per_packet && !controls => Role::Spray,
+            (Placement::Switch, _) if per_packet => Role::Packet,
+            (Placement::Switch, _) => Role::Run,
+        }
+    }
+
+    /// Whether it takes decisions, which count.
+    pub(super) fn decides(self) -> bool {
+        !matches!(self, Role::Hash | Role::Label | Role::Static)
+    }
+
+    /// Whether it keeps the port of a run of a flow's packets.
+    pub(super) fn keeps_runs(self) -> bool {
+        matches!(self, Role::Run | Role::RunAtFirst)
+    }
+}

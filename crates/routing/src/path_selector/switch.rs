@@ -1,0 +1,274 @@
+//! The ports of packets at a switch, among minimal ones.
+
+use std::sync::Arc;
+
+use netloom_topology::PortId;
+use netloom_units::Time;
+use rand::Rng;
+
+use super::counts::{Decided, DecisionCounter};
+use super::machines::{Machines, SwitchPlace};
+use super::roles::{FastPath, Foresight, Role, Roles};
+use super::runs::FlowRuns;
+use crate::forwarding::TagSpace;
+use crate::granularity::{Ends, Limits};
+use crate::hash::{SwitchHash, region};
+use crate::header::{Candidates, Carries, Decisions, FlowKey, FlowRef, Header, Hop, Notice, View};
+use crate::scheme::{Placement, Routing};
+use crate::selector::congestion::Uncongested;
+use crate::selector::random::below;
+use crate::selector::{ActiveSelector, PortContext, PortSelector, Query, SwitchContext, mod_k};
+
+/// A scheme at work at a switch.
+#[derive(Clone, Debug)]
+pub struct SwitchPathSelector {
+    fast_path: FastPath,
+    pub(super) roles: Roles,
+    pub(crate) hash: SwitchHash,
+    /// Divisor of D-mod-k, S-mod-k and path labels at this switch.
+    pub(crate) stride: u32,
+    pub(super) uncongested: Option<Uncongested>,
+    pub(super) selector: Box<ActiveSelector>,
+    pub(crate) runs: FlowRuns,
+    /// It decides only where it is a packet's first switch.
+    pub(crate) at_first: bool,
+    /// It decides on ports for packets on whose detours their first switches have decided.
+    pub(super) decides_ports: bool,
+    pub(crate) machines: Machines,
+    counter: DecisionCounter,
+}
+
+impl SwitchPathSelector {
+    /// That of a switch without any flow. `stride` is the topology's up-stride at the switch's level; the salt of its hash is drawn
+    /// from `random`. `has_hosts`: it can be a packet's first switch. `is_lossy`: packets can be lost.
+    pub fn new(
+        scheme: &Routing,
+        stride: u32,
+        has_hosts: bool,
+        is_lossy: bool,
+        random: &mut impl Rng,
+    ) -> Self {
+        let (salt, stride) = (if scheme.salt { random.next_u32() } else { 0 }, stride.max(1));
+        let (roles, limits) = (Roles::new(scheme, has_hosts), limits(scheme));
+        // Labels are kept for runs of packets, too.
+        let keeps_labels = scheme.keeps_last_path() && !scheme.granularity.is_per_packet();
+        let has_runs = roles.of(Carries::Data).keeps_runs() || keeps_labels;
+        // Flowcuts are not remembered: their packets in flight are counted.
+        let remembers = has_runs && scheme.granularity.facts().ends != Ends::WhenEmpty;
+        SwitchPathSelector {
+            fast_path: roles.fast_path(),
+            roles,
+            hash: SwitchHash { function: scheme.hash, salt },
+            stride,
+            uncongested: scheme.selector.uncongested(),
+            selector: Box::new(scheme.selector.at(SwitchContext { stride })),
+            runs: if remembers { FlowRuns::new(scheme, limits) } else { FlowRuns::none() },
+            at_first: scheme.placement == Placement::Ingress,
+            decides_ports: scheme.placement == Placement::Switch && scheme.selector.facts().detours(),
+            machines: Machines::new(scheme, SwitchPlace { has_hosts, is_lossy, limits }),
+            counter: DecisionCounter::default(),
+        }
+    }
+
+    /// The ports of this switch are other ones now: what was learnt of them is no more, nor are the runs that kept to them.
+    pub fn forget(&mut self, scheme: &Routing) {
+        *self.selector = scheme.selector.at(SwitchContext { stride: self.stride });
+        self.runs.forget(scheme, limits(scheme));
+        self.machines.on_new_routes(scheme);
+    }
+
+    /// Has its decisions counted by flow. Where it takes none that costs nothing. To be called before any packet comes.
+    pub fn count_flows(&mut self, receiver: impl FnOnce() -> Arc<dyn Decided>) {
+        if self.roles.of(Carries::Data).decides() || self.machines.any() {
+            self.counter.count_by_flow(receiver());
+        }
+    }
+
+    /// Hands in the decisions on all flows that have not been handed in, and adds all to [`Self::decisions`].
+    pub fn tell_flows(&mut self) {
+        self.counter.hand_in();
+    }
+
+    /// What it decided so far; where decisions are counted by flow, complete only after [`Self::tell_flows`].
+    pub fn decisions(&self) -> Decisions {
+        self.counter.total()
+    }
+
+    /// A decision on a packet of a flow.
+    #[inline(always)]
+    pub(crate) fn count(&mut self, flow: FlowKey, deviates: bool) {
+        self.counter.count(flow, deviates);
+    }
+
+    /// How many flowlets of which flow have begun here of which the [view](View::flowlets) has not been told, in no order; none if the scheme
+    /// tells no flowlets apart here.
+    pub fn take_flowlets(&mut self) -> Option<Vec<(FlowKey, u32)>> {
+        self.runs.take_flowlets()
+    }
+
+    /// What can be said of packets' ports before they come, if all paths are minimal.
+    #[inline(always)]
+    pub fn foresight(&self) -> Foresight {
+        match self.fast_path {
+            FastPath::Hash => Foresight::Hashed,
+            FastPath::Spray => Foresight::Drawn,
+            FastPath::None => Foresight::None,
+        }
+    }
+
+    /// The port of a data packet among several, where ports are [drawn](Foresight::Drawn). What [a hash sees](Header::seen_by_hash) of it says only whether it is another one
+    /// than its.
+    #[inline(always)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "of either word, the lower half: Header::seen_by_hash"
+    )]
+    pub fn draw(&mut self, seen: [u64; 2], ports: &[PortId], random: &mut impl Rng) -> PortId {
+        debug_assert_eq!(self.fast_path, FastPath::Spray);
+        let hash = self.hash.function.apply_to(seen, self.hash.salt);
+        let home = region(hash, ports.len());
+        let place = below(ports.len(), random);
+        let key = FlowKey { src: seen[0] as u32, flow: seen[1] as u32 };
+        self.counter.count_hashed(key, u64::from(hash), place != home);
+        ports[place]
+    }
+
+    // The header is asked for only where more of it is wanted than the hash takes, and the view goes by value: then they are put together only there.
+    /// The hop of a packet, of which `header` tells, among the ports that it may take. `tags` are those from which a first switch draws a new one for
+    /// the switches behind it.
+    #[inline(always)]
+    pub fn port<'t>(
+        &mut self,
+        header: impl Fn() -> Header,
+        candidates: Candidates<'_>,
+        view: impl View,
+        tags: impl FnOnce() -> TagSpace<'t>,
+        random: &mut impl Rng,
+    ) -> Hop {
+        if let [only] = *candidates.ports {
+            return Hop { port: only, tag: header().tag };
+        }
+        if self.fast_path == FastPath::None {
+            let Candidates { ports, set } = candidates;
+            return self.port_of_role(header(), (ports, set), view, tags, random);
+        }
+        let (header, ports) = (header(), candidates.ports);
+        let port = match self.fast_path {
+            FastPath::Spray if header.carries == Carries::Data => {
+                self.draw(header.seen_by_hash(), ports, random)
+            }
+            _ => ports[self.hashed(&header, ports.len())],
+        };
+        Hop { port, tag: header.tag }
+    }
+
+    // The candidates' parts go by value, so that they are put together only here.
+    #[inline(never)]
+    fn port_of_role<'t>(
+        &mut self,
+        header: Header,
+        (ports, set): (&[PortId], u32),
+        mut view: impl View,
+        tags: impl FnOnce() -> TagSpace<'t>,
+        random: &mut impl Rng,
+    ) -> Hop {
+        let (candidates, role) = (Candidates { ports, set }, self.roles.of(header.carries));
+        let place = match role {
+            Role::Label => mod_k::place(header.tag.bits(), self.stride, ports.len()),
+            Role::Static => self.pick(&header, candidates, &mut view, random).0,
+            Role::Scatter => below(ports.len(), random),
+            Role::Packet if header.carries == Carries::Data => {
+                self.decide(&header, candidates, &mut view, random)
+            }
+            Role::Packet => self.pick(&header, candidates, &mut view, random).0,
+            Role::PacketAtFirst if header.is_first() => {
+                let port = ports[self.decide(&header, candidates, &mut view, random)];
+                return Hop { port, tag: tags().another(header.tag, random) };
+            }
+            Role::Run | Role::RunAtFirst if role == Role::Run || header.is_first() => {
+                let (flow, now) = (FlowRef::passing(header.key()), view.now());
+                let payload = header.payload;
+                if let Some(hop) = self.runs.kept(flow, now, payload) {
+                    return hop;
+                }
+                if !self.runs.has_room(flow, now) {
+                    return Hop { port: ports[self.hashed(&header, ports.len())], tag: header.tag };
+                }
+                let port = ports[self.decide(&header, candidates, &mut view, random)];
+                let tag = if role == Role::Run { header.tag } else { tags().another(header.tag, random) };
+                let hop = Hop { port, tag };
+                self.runs.keep(flow, hop, payload, &mut view);
+                return hop;
+            }
+            Role::Hash | Role::Spray | Role::Run | Role::PacketAtFirst | Role::RunAtFirst => {
+                self.hashed(&header, ports.len())
+            }
+        };
+        Hop { port: ports[place], tag: header.tag }
+    }
+
+    /// A congestion notification was made here or passes by. `ports` lead to its [`Notice::destination`]. Only the selectors of Switch AR
+    /// listen.
+    pub fn on_notice(&mut self, notice: &Notice, ports: &[PortId], now: Time) {
+        // One port only: nothing to choose, so nothing to learn.
+        if ports.len() >= 2 {
+            // One about a port that traffic to the destination cannot take teaches nothing either.
+            let usable = ports.iter().position(|&port| port == notice.port);
+            if let Some(place) = usable.filter(|_| notice.feedback > 0) {
+                let home = self.home(notice.destination, ports.len());
+                self.selector.notice(notice, PortContext { place, ports: ports.len(), home, now });
+            }
+        }
+    }
+
+    /// The position of the port that the header's hash names.
+    #[inline(always)]
+    pub fn hashed(&self, header: &Header, ports: usize) -> usize {
+        self.hash.position(header, ports)
+    }
+
+    /// The position of the port that the selector names for a decision, which counts.
+    #[inline]
+    pub(crate) fn decide(
+        &mut self,
+        header: &Header,
+        candidates: Candidates<'_>,
+        view: &mut impl View,
+        random: &mut impl Rng,
+    ) -> usize {
+        let (place, home) = self.pick(header, candidates, view, random);
+        self.count(header.key(), place != home);
+        place
+    }
+
+    /// The position of the port that the selector names, and that of the port without adaptation.
+    #[inline]
+    fn pick(
+        &mut self,
+        header: &Header,
+        candidates: Candidates<'_>,
+        view: &mut impl View,
+        random: &mut impl Rng,
+    ) -> (usize, usize) {
+        let (hash, ports) = (self.hash.of(header), candidates.ports.len());
+        let home = self.home(header.dst, ports).unwrap_or_else(|| region(hash, ports));
+        let query = Query { header, candidates, hash, home, now: view.now() };
+        (self.selector.pick(query, view, random), home)
+    }
+
+    /// The position among `ports` candidates that Switch AR takes to a destination without congestion; none if the header's hash says it.
+    #[inline]
+    fn home(&self, destination: u32, ports: usize) -> Option<usize> {
+        match self.uncongested? {
+            Uncongested::DModK => Some(mod_k::place(destination, self.stride, ports)),
+            Uncongested::Lowest => Some(0),
+            Uncongested::Hash => None,
+        }
+    }
+}
+
+/// What the flow table of a switch may hold.
+fn limits(scheme: &Routing) -> Limits {
+    let entries = scheme.max_flow_entries.map_or(usize::MAX, |entries| entries as usize);
+    Limits { ageing: scheme.flow_timeout, entries, keeps_path: scheme.keeps_last_path() }
+}
