@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: run build library test loom wheel installed lint studies bench bench-scale bench-set-up browser picture book kill-test
+.PHONY: run build library test checked loom wheel installed lint studies bench bench-scale bench-set-up browser picture book kill-test
 
 run: build
 	./target/release/netloom study examples/compare.toml
@@ -19,9 +19,15 @@ library:
 
 test: $(VENV)/installed browser build
 	cargo test --release --workspace --quiet
+	$(MAKE) checked
 	$(MAKE) loom
 	$(MAKE) installed
 	$(VENV)/bin/python -m pytest -q tests
+
+# The unit tests of what a simulation consists of once more, with overflow checks and debug assertions on; `cargo test` does the same with all tests, in much longer.
+CHECKED := engine fabric routing transport sim
+checked:
+	cargo test --profile checked --quiet --lib $(addprefix --package netloom-,$(CHECKED))
 
 # How the engine's threads meet, in every order in which they can: seconds. Apart, as all is compiled for loom there.
 loom:
