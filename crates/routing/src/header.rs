@@ -20,12 +20,6 @@ impl FlowKey {
     pub(crate) fn name(self) -> u64 {
         u64::from(self.src) << 32 | u64::from(self.flow)
     }
-
-    /// The flow of a [name](Self::name).
-    #[expect(clippy::cast_possible_truncation, reason = "halves of a word")]
-    pub(crate) fn of_name(name: u64) -> Self {
-        FlowKey { src: (name >> 32) as u32, flow: name as u32 }
-    }
 }
 
 /// A flow as one place knows it.

@@ -16,25 +16,26 @@ pub trait Decided: Debug + Send + Sync {
 /// The decisions of a switch.
 ///
 /// Those of recent flows stand in a table that grows where many flows take turns; those of flows that had to leave it are kept until many have come
-/// together. Per decision that is a look into the table and one addition: entries are compared and counted as whole words, and the table has a
-/// fixed size of which a part is used, so that no place needs to be checked. (13 instructions per draw of packet spraying; 22 with keys of two
-/// parts, two sums and a table of variable size.)
+/// together. Per decision that is a look into the table and one addition: flows are compared by the words that a hash sees of a packet, which are at hand
+/// where a port is drawn, and what did and what did not deviate is counted apart. The question whether a place exists in the table is also that whether
+/// decisions are counted by flow at all.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DecisionCounter {
-    /// Present where decisions are counted by flow.
-    recent: Option<Box<[Entry; MOST]>>,
-    /// Those of its places that are used, less one: the first 2ⁿ.
+    /// A power of two of places where decisions are counted by flow, otherwise none.
+    recent: Box<[Entry]>,
+    /// How many they are, less one.
     mask: usize,
     /// The decisions that are not in the table, or all of them where they are not counted by flow.
     total: Decisions,
-    /// Present where `recent` is.
+    /// Present where there is a table.
     elsewhere: Option<Box<Elsewhere>>,
 }
 
-/// A flow by its [name](FlowKey::name), and how many decisions on it did not deviate and did. A flow without decisions is none.
+/// What [a hash sees](crate::Header::seen_by_hash) of the packets of a flow, and how many decisions on them did not deviate and did. A flow without
+/// decisions is none; one of which a hash sees different things counts as several until it is handed in.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
-    flow: u64,
+    seen: [u64; 2],
     decided: [u64; 2],
 }
 
@@ -47,7 +48,7 @@ struct Elsewhere {
     receiver: Arc<dyn Decided>,
 }
 
-/// How many flows stand in the table at first, and at most: of 24 bytes each.
+/// How many flows stand in the table at first, and at most: of 32 bytes each.
 const FEWEST: usize = 1 << 6;
 const MOST: usize = 1 << 10;
 
@@ -57,8 +58,7 @@ const KEPT: usize = 4096;
 impl DecisionCounter {
     /// From now on decisions are counted by flow. To be called before the first one.
     pub(crate) fn count_by_flow(&mut self, receiver: Arc<dyn Decided>) {
-        self.recent = vec![Entry::default(); MOST].into_boxed_slice().try_into().ok();
-        self.mask = FEWEST - 1;
+        (self.recent, self.mask) = (vec![Entry::default(); FEWEST].into_boxed_slice(), FEWEST - 1);
         self.elsewhere = Some(Box::new(Elsewhere { displaced: 0, before: FxHashMap::default(), receiver }));
     }
 
@@ -66,38 +66,37 @@ impl DecisionCounter {
     #[inline(always)]
     pub(crate) fn count(&mut self, flow: FlowKey, deviates: bool) {
         // The golden ratio's bits; the best ones of a product are the first.
-        self.count_hashed(flow, flow.name().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32, deviates);
+        let hash = flow.name().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        self.count_seen([flow.src.into(), flow.flow.into()], hash, deviates);
     }
 
-    /// The same where a hash is known: of the flow, evenly in its lower bits. With another one a flow may stand in the table a second time.
+    /// The same where it is known what [a hash sees](crate::Header::seen_by_hash) of the packet, and a hash of that, evenly in its lower bits.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "more bits than the table has places")]
-    pub(crate) fn count_hashed(&mut self, flow: FlowKey, hash: u64, deviates: bool) {
-        let Some(recent) = &mut self.recent else { return self.total.count(deviates) };
-        // The second mask changes nothing; by it the compiler knows that the place exists.
-        let place = hash as usize & self.mask & (MOST - 1);
-        let entry = &mut recent[place];
-        if entry.flow == flow.name() {
-            entry.decided[usize::from(deviates)] += 1;
-        } else {
-            self.count_another(place, flow, deviates);
+    pub(crate) fn count_seen(&mut self, seen: [u64; 2], hash: u64, deviates: bool) {
+        let place = hash as usize & self.mask;
+        match self.recent.get_mut(place) {
+            Some(entry) if entry.seen == seen => entry.decided[usize::from(deviates)] += 1,
+            _ => self.count_another(place, seen, deviates),
         }
     }
 
-    /// Another flow takes the place of one in the table.
+    /// Another flow takes the place of one in the table, if there is a table.
     #[inline(never)]
-    fn count_another(&mut self, place: usize, flow: FlowKey, deviates: bool) {
-        let (Some(recent), Some(elsewhere)) = (&mut self.recent, &mut self.elsewhere) else { return };
-        let mut entry = Entry { flow: flow.name(), decided: [0; 2] };
+    fn count_another(&mut self, place: usize, seen: [u64; 2], deviates: bool) {
+        let Some(elsewhere) = &mut self.elsewhere else { return self.total.count(deviates) };
+        let mut entry = Entry { seen, decided: [0; 2] };
         entry.decided[usize::from(deviates)] = 1;
-        let left = std::mem::replace(&mut recent[place], entry);
+        let left = std::mem::replace(&mut self.recent[place], entry);
         elsewhere.displaced += usize::from(left.decisions().taken > 0);
         elsewhere.keep(left);
         let used = self.mask + 1;
         if elsewhere.displaced > used / 2 && used < MOST {
             // A flow that comes again finds a place in a table that is twice as large.
             elsewhere.displaced = 0;
-            recent[..used].iter_mut().for_each(|left| elsewhere.keep(std::mem::take(left)));
+            let larger = vec![Entry::default(); 2 * used].into_boxed_slice();
+            let smaller = std::mem::replace(&mut self.recent, larger);
+            smaller.into_iter().for_each(|left| elsewhere.keep(left));
             self.mask = 2 * used - 1;
         }
         if elsewhere.before.len() >= KEPT {
@@ -107,8 +106,8 @@ impl DecisionCounter {
 
     /// Hands in all flows that have not been handed in. After that [`Self::total`] is that of all decisions ever.
     pub(crate) fn hand_in(&mut self) {
-        if let (Some(recent), Some(mut elsewhere)) = (self.recent.take(), self.elsewhere.take()) {
-            recent.into_iter().for_each(|left| elsewhere.keep(left));
+        if let Some(mut elsewhere) = self.elsewhere.take() {
+            std::mem::take(&mut self.recent).into_iter().for_each(|left| elsewhere.keep(left));
             elsewhere.hand_in(&mut self.total);
         }
     }
@@ -120,6 +119,14 @@ impl DecisionCounter {
 }
 
 impl Entry {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "of either word, the lower half: Header::seen_by_hash"
+    )]
+    fn flow(self) -> FlowKey {
+        FlowKey { src: self.seen[0] as u32, flow: self.seen[1] as u32 }
+    }
+
     fn decisions(self) -> Decisions {
         let [same, deviating] = self.decided;
         Decisions { taken: same + deviating, deviating }
@@ -131,7 +138,7 @@ impl Elsewhere {
     fn keep(&mut self, left: Entry) {
         let decisions = left.decisions();
         if decisions.taken > 0 {
-            self.before.entry(FlowKey::of_name(left.flow)).or_default().add(decisions);
+            self.before.entry(left.flow()).or_default().add(decisions);
         }
     }
 
@@ -167,7 +174,9 @@ mod tests {
         // Some flows come again and again, some once; one is the flow of the first host's first number.
         for packet in 0..60_000u32 {
             let flow = FlowKey { src: packet % 3, flow: if packet % 2 == 0 { packet } else { packet % 301 } };
-            counter.count_hashed(flow, u64::from(flow.flow / 2), packet % 5 == 0);
+            // A hash sees the destination, too, and what the packet says of its path.
+            let seen = [u64::from(flow.src) | 7 << 32, u64::from(flow.flow) | u64::from(packet % 2) << 32];
+            counter.count_seen(seen, u64::from(flow.flow / 2), packet % 5 == 0);
             counted.entry(flow).or_default().count(packet % 5 == 0);
         }
         assert!(counter.elsewhere.as_ref().unwrap().before.len() <= KEPT && counter.mask == MOST - 1);
@@ -181,7 +190,7 @@ mod tests {
         let flow = |flow| FlowKey { src: 0, flow };
         let (sum, mut counter) = (Arc::new(Sum::default()), DecisionCounter::default());
         counter.count_by_flow(sum.clone());
-        (0..10_000).for_each(|packet| counter.count_hashed(flow(packet % 4), u64::from(packet % 4), true));
+        (0..10_000).for_each(|packet| counter.count_seen([0, packet % 4], packet % 4, true));
         assert_eq!(counter.mask, FEWEST - 1);
         counter.hand_in();
         assert_eq!(sum.0.lock().unwrap()[&flow(0)], Decisions { taken: 2_500, deviating: 2_500 });

@@ -76,7 +76,7 @@ impl SwitchPathSelector {
         view: &mut impl View,
         random: &mut impl Rng,
     ) -> Hop {
-        let PacketContext { forwarding, here, header } = packet;
+        let PacketContext { forwarding, header, .. } = packet;
         let minimal = self.direct(packet);
         if !is_decided {
             return self.choose_port(packet, minimal, view, random);

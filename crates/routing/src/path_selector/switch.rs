@@ -119,17 +119,12 @@ impl SwitchPathSelector {
     /// The port of a data packet among several, where ports are [drawn](Foresight::Drawn). What [a hash sees](Header::seen_by_hash) of it says only whether it is another one
     /// than its.
     #[inline(always)]
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "of either word, the lower half: Header::seen_by_hash"
-    )]
     pub fn draw(&mut self, seen: [u64; 2], ports: &[PortId], random: &mut impl Rng) -> PortId {
         debug_assert_eq!(self.fast_path, FastPath::Spray);
         let hash = self.hash.function.apply_to(seen, self.hash.salt);
         let home = region(hash, ports.len());
         let place = below(ports.len(), random);
-        let key = FlowKey { src: seen[0] as u32, flow: seen[1] as u32 };
-        self.counter.count_hashed(key, u64::from(hash), place != home);
+        self.counter.count_seen(seen, u64::from(hash), place != home);
         ports[place]
     }
 

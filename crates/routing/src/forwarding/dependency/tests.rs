@@ -13,6 +13,7 @@ use rand_pcg::Pcg64Mcg;
 use super::*;
 use crate::forwarding::Forwarding;
 use crate::header::{Carries, Header, View};
+use crate::path_selector::PacketContext;
 use crate::preset;
 use crate::selector::Selector;
 use crate::selector::layer::{Construction, Layer, WithinLayer};
@@ -315,8 +316,8 @@ fn walk(
         let mut choose = |ports| below(ports, &mut random);
         let mut hop = forwarding.onward(here, &header, &mut choose);
         if forwarding.is_decided(here, &header) {
-            let (table, alternatives) = (forwarding.table(), forwarding.alternatives().unwrap());
-            let choice = alternatives.choose(table, here, &header, hop, view, &mut random);
+            let packet = PacketContext { forwarding, here, header: &header };
+            let choice = forwarding.alternatives().unwrap().choose(packet, hop, view, &mut random);
             hop = choice.map_or(hop, |(hop, _)| hop);
         }
         let channel = network.ports(here)[usize::from(hop.port)];
