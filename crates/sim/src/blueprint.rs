@@ -15,12 +15,11 @@ use netloom_units::{Invalid, Rate, Time, narrow, random};
 use netloom_workload::HostWork;
 
 use crate::fault::Faults;
-use crate::host::{Host, Numbering, Queue};
+use crate::host::{Host, Numbering};
 use crate::model::{Message, Node, World};
 use crate::reports::Reports;
 use crate::sampler::Sampler;
 use crate::switch::{CongestionPoints, Duties, Held, Switch, Told, Trains};
-use crate::turns::Turns;
 
 /// What nodes are made from, beside what all may read.
 #[derive(Debug)]
@@ -83,20 +82,11 @@ impl World {
     #[inline(never)]
     pub(crate) fn make(&self, id: NodeId) -> Node {
         let mut node = match self.network.is_host(id) {
-            true => Node::Host(Box::new(self.make_host(id, HostWork::default(), None))),
+            true => Node::Host(Box::new(Host::new(self, id, HostWork::default(), None))),
             false => Node::Switch(Box::new(self.make_switch(id, None))),
         };
         node.note_drain(self.watch.load_until);
         node
-    }
-
-    pub(crate) fn make_host(&self, id: NodeId, work: HostWork, sampler: Option<Box<Sampler>>) -> Host {
-        let (rules, Blueprint { seed, first_number, .. }) = (&self.rules, &self.blueprint);
-        let random = random::Node::Host.stream(*seed, u64::from(id));
-        let (nic, turns) = (Ports::new(self.specs(id), rules, true), Turns::new(rules));
-        let decider = Decider::of_nic(&self.routing);
-        let queue = Queue::new(self.transport.options.nic_queue, rules);
-        Host::new(nic, decider, random, work, turns, queue, *first_number, sampler)
     }
 
     pub(crate) fn make_switch(&self, id: NodeId, sampler: Option<Box<Sampler>>) -> Switch {
@@ -192,7 +182,7 @@ impl World {
     }
 
     /// What the ports of a node are wired to.
-    fn specs(&self, node: NodeId) -> impl Iterator<Item = PortSpec> {
+    pub(crate) fn specs(&self, node: NodeId) -> impl Iterator<Item = PortSpec> {
         let World { network, blueprint: Blueprint { faults, seed, port_of, fastest, .. }, .. } = self;
         network.ports(node).iter().map(|&id| {
             let channel = network.channel(id);

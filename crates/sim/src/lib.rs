@@ -28,6 +28,7 @@ mod calculations;
 mod channel;
 mod collect;
 mod config;
+mod ctx;
 mod driven;
 mod epochs;
 mod fault;

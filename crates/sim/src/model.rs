@@ -11,11 +11,12 @@ use netloom_transport::Transport;
 use netloom_units::{Bytes, Time};
 
 use crate::blueprint::Blueprint;
+use crate::ctx::Ctx;
 use crate::epochs::Epochs;
 use crate::host::{Gaps, Host, Numbering};
 use crate::meter::Watch;
 use crate::path::PathProfile;
-use crate::server::{Server, Servers};
+use crate::server::{Engine, Server, Servers};
 use crate::switch::{Duties, Switch};
 
 /// What every node may read.
@@ -294,7 +295,7 @@ impl Model for World {
     fn start(&self, node: &mut Node, id: NodeIndex, out: &mut impl Scheduler<Message>) {
         match node {
             Node::Host(host) => host.start(out),
-            Node::Server(server) => return server.start(self, out),
+            Node::Server(server) => return server.start(&mut Ctx { world: self, id, now: Time::ZERO, out }),
             Node::InServer => return,
             Node::Switch(_) | Node::Untouched => {}
         }
@@ -331,8 +332,8 @@ impl Model for World {
                 Duties::Lossless => take!(AtLossless { world: self, switch, id }),
                 Duties::Special => take!(AtSpecial { world: self, switch, id }),
             },
-            Node::Host(host) => host.handle(self, id, at, message, out),
-            Node::Server(server) => take!(AtServer { world: self, server }),
+            Node::Host(host) => host.handle(&mut Ctx::new(self, id, at, out), message),
+            Node::Server(server) => take!(AtServer { world: self, server, id }),
             Node::Untouched => {
                 *node = self.make(id);
                 self.handle(node, id, at, source, message, out);
@@ -361,9 +362,9 @@ impl Model for World {
         out: &mut impl Scheduler<Message>,
     ) -> Option<Time> {
         match node {
-            Node::Switch(switch) => switch.advance(self, id, until, out),
-            Node::Host(host) => host.advance(self, id, until, out),
-            other => advance_server(self, other, until, out),
+            Node::Switch(switch) => switch.advance(&mut Ctx::new(self, id, until, out)),
+            Node::Host(host) => host.advance(&mut Ctx::new(self, id, until, out)),
+            other => advance_server(other, &mut Ctx { world: self, id, now: until, out }),
         }
     }
 }
@@ -398,12 +399,11 @@ impl<const TRIMS: bool, const IS_LOSSLESS: bool> Handler<Message> for AtSwitch<'
         out: &mut impl Scheduler<Message>,
     ) {
         let AtSwitch { world, switch, id } = self;
+        let ctx = &mut Ctx::new(world, *id, at, out);
         match message {
-            Message::Packet(packet) if IS_LOSSLESS => {
-                switch.forward_lossless(world, *id, at, packet, foreseen, out)
-            }
-            Message::Packet(packet) => switch.forward::<TRIMS>(world, *id, at, packet, foreseen, out),
-            timer => switch.on_timer(world, *id, at, timer, out),
+            Message::Packet(packet) if IS_LOSSLESS => switch.forward_lossless(ctx, packet, foreseen),
+            Message::Packet(packet) => switch.forward::<TRIMS>(ctx, packet, foreseen),
+            timer => switch.on_timer(ctx, timer),
         }
     }
 
@@ -424,9 +424,10 @@ struct AtSpecial<'a> {
 impl Handler<Message> for AtSpecial<'_> {
     #[inline(always)]
     fn handle(&mut self, at: Time, _: u32, message: &mut Message, _: u32, out: &mut impl Scheduler<Message>) {
+        let ctx = &mut Ctx::new(self.world, self.id, at, out);
         match message {
-            Message::Packet(packet) => self.switch.forward_specially(self.world, self.id, at, packet, out),
-            timer => self.switch.on_timer(self.world, self.id, at, timer, out),
+            Message::Packet(packet) => self.switch.forward_specially(ctx, packet),
+            timer => self.switch.on_timer(ctx, timer),
         }
     }
 }
@@ -448,13 +449,14 @@ impl Handler<Message> for AtHost<'_> {
         out: &mut impl Scheduler<Message>,
     ) {
         debug_assert!(source == TIMER || matches!(message, Message::Packet(_) | Message::Grant(_)));
-        self.host.handle_in_turn(self.world, self.id, at, message, out);
+        self.host.handle_in_turn(&mut Ctx::new(self.world, self.id, at, out), message);
     }
 }
 
 struct AtServer<'a> {
     world: &'a World,
     server: &'a mut Server,
+    id: NodeIndex,
 }
 
 impl Handler<Message> for AtServer<'_> {
@@ -466,7 +468,8 @@ impl Handler<Message> for AtServer<'_> {
         _: u32,
         out: &mut impl Scheduler<Message>,
     ) {
-        self.server.handle(self.world, at, source, message, out);
+        let AtServer { world, server, id } = self;
+        server.handle(&mut Ctx { world, id: *id, now: at, out }, source, message);
     }
 }
 
@@ -495,7 +498,7 @@ fn take_rare_turn(world: &World, node: &mut Node, id: NodeIndex, turn: impl Turn
     match node {
         Node::Switch(switch) => turn.run(&mut AtSpecial { world, switch, id }),
         Node::Untouched => take_first_turn(world, node, id, turn),
-        Node::Server(server) => turn.run(&mut AtServer { world, server }),
+        Node::Server(server) => turn.run(&mut AtServer { world, server, id }),
         Node::Host(_) | Node::InServer => unreachable!("{NOBODY}"),
     }
 }
@@ -509,14 +512,9 @@ fn take_first_turn(world: &World, node: &mut Node, id: NodeIndex, turn: impl Tur
 
 #[cold]
 #[inline(never)]
-fn advance_server(
-    world: &World,
-    node: &mut Node,
-    until: Time,
-    out: &mut impl Scheduler<Message>,
-) -> Option<Time> {
+fn advance_server(node: &mut Node, ctx: &mut Ctx<'_, dyn Engine + '_>) -> Option<Time> {
     let Node::Server(server) = node else { return None };
-    server.advance(world, until, out)
+    server.advance(ctx)
 }
 
 /// Why nothing comes to a further NIC of a server.

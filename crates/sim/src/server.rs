@@ -19,6 +19,7 @@ use netloom_workload::{Action, HostWork, Message as Job, Rails, Spread};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::calculations::Calculations;
+use crate::ctx::Ctx;
 use crate::driven::Heard;
 use crate::host::{FIRST_OWN, Host};
 use crate::model::{BESIDE, Message, World};
@@ -242,16 +243,16 @@ impl Server {
         self.nics.iter_mut().for_each(|nic| nic.host.nic.note_drain(until));
     }
 
-    pub(crate) fn start(&mut self, world: &World, engine: &mut dyn Engine) {
+    pub(crate) fn start(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>) {
         for (rail, Nic { id, timers, .. }) in (0..).zip(&mut self.nics) {
-            world.watch_links(*id, &mut AtNic { engine: &mut *engine, timers, rail });
+            ctx.world.watch_links(*id, &mut AtNic { engine: &mut *ctx.out, timers, rail });
         }
         self.upcoming = self.work.next_timed();
         if self.work.is_program() {
-            engine.timer(Time::ZERO, Message::Start);
+            ctx.out.timer(Time::ZERO, Message::Start);
         }
         if let Some(job) = &self.upcoming {
-            engine.timer(job.start, Message::Start);
+            ctx.out.timer(job.start, Message::Start);
         }
     }
 
@@ -260,64 +261,60 @@ impl Server {
         std::mem::take(&mut self.heard)
     }
 
-    pub(crate) fn handle(
-        &mut self,
-        world: &World,
-        now: Time,
-        source: u32,
-        message: &Message,
-        engine: &mut dyn Engine,
-    ) {
-        // What has left a NIC by now may have set timers that are due before now, and the node goes on to now.
+    pub(crate) fn handle(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>, source: u32, message: &Message) {
+        // What has left a NIC by now may have set timers that are due before ctx.now, and the node goes on to ctx.now.
         for (rail, Nic { id, host, timers }) in (0..).zip(&mut self.nics) {
-            let mut out = AtNic { engine: &mut *engine, timers, rail };
-            host.advance(world, *id, now, &mut out);
-            while let Some((at, timer)) = Scheduler::due_timer(&mut out, now) {
-                host.handle(world, *id, at, &timer, &mut out);
-                host.advance(world, *id, now, &mut out);
+            let out = &mut AtNic { engine: &mut *ctx.out, timers, rail };
+            let ctx = &mut Ctx::new(ctx.world, *id, ctx.now, out);
+            host.advance(ctx);
+            while let Some((at, timer)) = Scheduler::due_timer(ctx.out, ctx.now) {
+                host.handle(&mut ctx.at(at), &timer);
+                host.advance(ctx);
             }
         }
         match message {
             Message::Packet(_) | Message::Grant(_) => {
-                let nic = world.network.channel(source & !BESIDE).to;
-                let rail = world.servers().rails.server(nic).1;
-                self.at_nic(world, rail, now, message, engine);
+                let nic = ctx.world.network.channel(source & !BESIDE).to;
+                let rail = ctx.world.servers().rails.server(nic).1;
+                self.at_nic(ctx, rail, message);
             }
             Message::Nic { rail } => {
                 let timer = self.nics[*rail as usize].timers.waiting.pop();
                 if let Some(Timer { at, message, .. }) = timer {
-                    assert_eq!(at, now, "a timer of a NIC fires when it is due");
-                    self.at_nic(world, *rail, now, &message, engine);
+                    assert_eq!(at, ctx.now, "a timer of a NIC fires when it is due");
+                    self.at_nic(ctx, *rail, &message);
                 }
             }
-            Message::Start => self.start_messages(world, now, engine),
-            Message::Wake => self.end_calculation(world, now, engine),
+            Message::Start => self.start_messages(ctx),
+            Message::Wake => self.end_calculation(ctx),
             Message::Order { dst, bytes, ticket, class } => {
-                let number = self.number(world);
-                let job = Job { class: *class, ..Job::new(*dst, *bytes, now) };
-                let parts = self.begin(world, now, job, number, engine);
+                let number = self.number(ctx.world);
+                let job = Job { class: *class, ..Job::new(*dst, *bytes, ctx.now) };
+                let parts = self.begin(ctx, job, number);
                 self.heard.push(Heard::Started { ticket: *ticket, flow: number, parts });
             }
             _ => unreachable!("a NIC's own timers are kept apart"),
         }
     }
 
-    pub(crate) fn advance(&mut self, world: &World, until: Time, engine: &mut dyn Engine) -> Option<Time> {
+    pub(crate) fn advance(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>) -> Option<Time> {
         let advance = |(rail, nic): (u32, &mut Nic)| {
             let Nic { id, host, timers } = nic;
-            host.advance(world, *id, until, &mut AtNic { engine, timers, rail })
+            let out = &mut AtNic { engine: &mut *ctx.out, timers, rail };
+            host.advance(&mut Ctx::new(ctx.world, *id, ctx.now, out))
         };
         (0..).zip(&mut self.nics).filter_map(advance).min()
     }
 
     /// Something reaches a NIC, and what it has to tell is heard.
-    fn at_nic(&mut self, world: &World, rail: u32, now: Time, message: &Message, engine: &mut dyn Engine) {
+    fn at_nic(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>, rail: u32, message: &Message) {
         let Nic { id, host, timers } = &mut self.nics[rail as usize];
-        host.handle(world, *id, now, message, &mut AtNic { engine: &mut *engine, timers, rail });
+        let out = &mut AtNic { engine: &mut *ctx.out, timers, rail };
+        host.handle(&mut Ctx::new(ctx.world, *id, ctx.now, out), message);
         for heard in host.heard() {
             match heard {
-                Heard::Sent { flow } => self.on_sent(world, now, flow, engine),
-                Heard::Received(key) => self.on_received(world, now, key, engine),
+                Heard::Sent { flow } => self.on_sent(ctx, flow),
+                Heard::Received(key) => self.on_received(ctx, key),
                 Heard::Started { .. } => unreachable!("orders are the server's"),
             }
         }
@@ -327,29 +324,29 @@ impl Server {
         world.numbering.next(&mut self.next_message, || format!("server {}", self.number))
     }
 
-    fn start_messages(&mut self, world: &World, now: Time, engine: &mut dyn Engine) {
+    fn start_messages(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>) {
         if self.work.is_program() && !std::mem::replace(&mut self.has_begun, true) {
-            self.follow_program(world, now, |work, actions| work.begin(now, actions), engine);
+            self.follow_program(ctx, |work, now, actions| work.begin(now, actions));
         }
         while let Some(job) = self.upcoming {
-            if job.start > now {
-                engine.timer(job.start, Message::Start);
+            if job.start > ctx.now {
+                ctx.out.timer(job.start, Message::Start);
                 break;
             }
             if job.stream {
-                self.feed(world, now, job, engine);
+                self.feed(ctx, job);
             } else {
-                let number = self.number(world);
-                self.begin(world, now, job, number, engine);
+                let number = self.number(ctx.world);
+                self.begin(ctx, job, number);
             }
             self.upcoming = self.work.next_timed();
         }
     }
 
     /// Begins a message; returns the number of its parts.
-    fn begin(&mut self, world: &World, now: Time, job: Job, number: u32, engine: &mut dyn Engine) -> u32 {
-        let servers = world.servers();
-        let parts = self.spread(world, &job, number);
+    fn begin(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>, job: Job, number: u32) -> u32 {
+        let servers = ctx.world.servers();
+        let parts = self.spread(ctx.world, &job, number);
         let count = narrow::<u32>(parts.len());
         let is_of_program = number < FIRST_OWN && self.work.is_program();
         if is_of_program && servers.rails.spread() == Spread::Stripe && count < servers.rails.nics() {
@@ -362,22 +359,22 @@ impl Server {
             let Job { group, class, .. } = job;
             let dst = servers.rails.nic(job.dst, rail);
             let part = Message::Part { dst, bytes, number, group, class, is_stream: false };
-            self.at_nic(world, rail, now, &part, engine);
+            self.at_nic(ctx, rail, &part);
         }
         count
     }
 
     /// Appends a frame to a stream to its destination.
-    fn feed(&mut self, world: &World, now: Time, job: Job, engine: &mut dyn Engine) {
+    fn feed(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>, job: Job) {
         // By sender and receiver alone, a hash keeps all frames on one rail.
-        let parts = self.spread(world, &job, 0);
+        let parts = self.spread(ctx.world, &job, 0);
         for (rail, bytes) in parts {
             let Job { group, class, .. } = job;
             let is_new = self.streams.insert((rail, job.dst, group, class));
-            let number = if is_new { self.number(world) } else { 0 };
-            let dst = world.servers().rails.nic(job.dst, rail);
+            let number = if is_new { self.number(ctx.world) } else { 0 };
+            let dst = ctx.world.servers().rails.nic(job.dst, rail);
             let part = Message::Part { dst, bytes, number, group, class, is_stream: true };
-            self.at_nic(world, rail, now, &part, engine);
+            self.at_nic(ctx, rail, &part);
         }
     }
 
@@ -410,7 +407,7 @@ impl Server {
     }
 
     /// A NIC is done with sending a part of a message.
-    fn on_sent(&mut self, world: &World, now: Time, number: u32, engine: &mut dyn Engine) {
+    fn on_sent(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>, number: u32) {
         let Some(sending) = self.sending.get_mut(&number) else { return };
         sending.parts -= 1;
         if sending.parts > 0 {
@@ -419,24 +416,24 @@ impl Server {
         let (group, (bytes, rail)) = (sending.group, sending.whole);
         self.sending.remove(&number);
         self.outstanding[rail as usize] -= bytes;
-        engine.tally(1);
+        ctx.out.tally(1);
         if self.work.is_program() && number < FIRST_OWN {
-            self.follow_program(world, now, |work, actions| work.on_sent(now, number, actions), engine);
-        } else if let Some(job) = self.work.next_closed(now, group) {
-            let number = self.number(world);
-            self.begin(world, now, job, number, engine);
+            self.follow_program(ctx, |work, now, actions| work.on_sent(now, number, actions));
+        } else if let Some(job) = self.work.next_closed(ctx.now, group) {
+            let number = self.number(ctx.world);
+            self.begin(ctx, job, number);
         }
     }
 
     /// All of a part of a message has come to a NIC.
-    fn on_received(&mut self, world: &World, now: Time, key: FlowKey, engine: &mut dyn Engine) {
-        if world.is_driven {
+    fn on_received(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>, key: FlowKey) {
+        if ctx.world.is_driven {
             self.heard.push(Heard::Received(key));
         }
         if key.flow >= FIRST_OWN || !self.work.is_program() {
             return;
         }
-        let servers = world.servers();
+        let servers = ctx.world.servers();
         let (src, number) = (servers.rails.server(key.src).0, key.flow);
         let missing = self.receiving.remove(&(src, number));
         let missing = missing.unwrap_or_else(|| servers.parts(self.number, (src, number))) - 1;
@@ -444,35 +441,33 @@ impl Server {
             self.receiving.insert((src, number), missing);
             return;
         }
-        self.follow_program(world, now, |work, actions| work.on_received(now, src, number, actions), engine);
+        self.follow_program(ctx, |work, now, actions| work.on_received(now, src, number, actions));
     }
 
     /// A calculation of the program ends.
-    fn end_calculation(&mut self, world: &World, now: Time, engine: &mut dyn Engine) {
-        let Some(op) = self.calculations.end(world) else { return };
-        (self.last_event, self.calculated) = (now, Some(now));
-        self.follow_program(world, now, |work, actions| work.on_wake(now, op, actions), engine);
+    fn end_calculation(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>) {
+        let Some(op) = self.calculations.end(ctx.world) else { return };
+        (self.last_event, self.calculated) = (ctx.now, Some(ctx.now));
+        self.follow_program(ctx, |work, now, actions| work.on_wake(now, op, actions));
     }
 
     /// Lets the program take a step, and does what it asks for.
     fn follow_program(
         &mut self,
-        world: &World,
-        now: Time,
-        step: impl FnOnce(&mut HostWork, &mut Vec<Action>),
-        engine: &mut dyn Engine,
+        ctx: &mut Ctx<'_, dyn Engine + '_>,
+        step: impl FnOnce(&mut HostWork, Time, &mut Vec<Action>),
     ) {
         let mut actions = Vec::new();
-        step(&mut self.work, &mut actions);
+        step(&mut self.work, ctx.now, &mut actions);
         for action in actions {
             match action {
                 Action::Wake { at, op } => {
-                    self.calculations.begin(world, at, op);
-                    engine.timer(at, Message::Wake);
+                    self.calculations.begin(ctx.world, at, op);
+                    ctx.out.timer(at, Message::Wake);
                 }
                 Action::Send { dst, bytes, number, class, group } => {
-                    let job = Job { group, class, ..Job::new(dst, bytes, now) };
-                    self.begin(world, now, job, number, engine);
+                    let job = Job { group, class, ..Job::new(dst, bytes, ctx.now) };
+                    self.begin(ctx, job, number);
                 }
             }
         }

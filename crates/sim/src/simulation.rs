@@ -22,7 +22,7 @@ use crate::blueprint::Blueprint;
 use crate::collect::{Remains, RunError, collect, collect_all};
 use crate::config::SimConfig;
 use crate::epochs::Epochs;
-use crate::host::{FIRST_OWN, Gaps};
+use crate::host::{FIRST_OWN, Gaps, Host};
 use crate::layout;
 use crate::measure::Measure;
 use crate::meter::Watch;
@@ -295,14 +295,14 @@ impl Simulation {
                 let sampler = self.sampler(id);
                 match work.is_idle() && sampler.is_none() {
                     true => Node::Untouched,
-                    false => Node::Host(Box::new(self.world.make_host(id, work, sampler))),
+                    false => Node::Host(Box::new(Host::new(&self.world, id, work, sampler))),
                 }
             })),
             Some(rails) => {
                 nodes.extend((0..network.hosts()).map(|_| Node::InServer));
                 for (number, work) in (0..).zip(plan.hosts) {
                     let ids = (0..rails.nics()).map(|rail| rails.nic(number, rail));
-                    let host = |id| self.world.make_host(id, HostWork::default(), self.sampler(id));
+                    let host = |id| Host::new(&self.world, id, HostWork::default(), self.sampler(id));
                     let nics = ids.map(|id| (id, host(id))).collect();
                     let server = Server::new(number, nics, work, self.world.blueprint.first_number);
                     nodes[rails.nic(number, 0) as usize] = Node::Server(Box::new(server));

@@ -15,7 +15,8 @@ use netloom_topology::{ChannelId, PortId};
 use netloom_units::random::Stream;
 use netloom_units::{Bytes, Time, fetch};
 
-use crate::model::{Channels, Message, UnwatchedChannels, World};
+use crate::ctx::Ctx;
+use crate::model::{Message, World};
 use crate::reports::Reports;
 use crate::sampler::Sampler;
 pub(crate) use conweave::Held;
@@ -112,81 +113,61 @@ impl Switch {
     #[inline(always)]
     pub(crate) fn forward<const TRIMS: bool>(
         &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
         foreseen: u32,
-        out: &mut impl Scheduler<Message>,
     ) {
         if TRIMS {
-            let exit = self.exit(world, id, now, packet, foreseen, out);
-            return self.enqueue(world, id, now, exit.port, packet, out);
+            let exit = self.exit(ctx, packet, foreseen);
+            return self.enqueue(ctx, exit.port, packet);
         }
-        let Some(exit) = self.foreseen_exit(world, packet, foreseen) else {
-            return self.forward_unforeseen(world, id, now, packet, out);
+        let Some(exit) = self.foreseen_exit(ctx.world, packet, foreseen) else {
+            return self.forward_unforeseen(ctx, packet);
         };
         let Switch { ports, random, .. } = self;
         // Where ways are foreseen nobody asks how long queues are.
-        ports.enqueue_or_drop(exit, packet, now, &world.rules, random, &mut UnwatchedChannels(out));
+        ports.enqueue_or_drop(exit, packet, ctx.now, &ctx.world.rules, random, &mut ctx.unwatched_wire());
     }
 
     /// [`Self::forward`] of a packet whose way has not been foreseen, as it may depend on how long queues are.
     #[inline(never)]
-    fn forward_unforeseen(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        packet: &mut Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        let exit = self.choose_exit(world, id, now, packet, out);
+    fn forward_unforeseen(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) {
+        let exit = self.choose_exit(ctx, packet);
         let Switch { ports, random, .. } = self;
-        ports.enqueue_or_drop(exit, packet, now, &world.rules, random, &mut Channels(out));
+        ports.enqueue_or_drop(exit, packet, ctx.now, &ctx.world.rules, random, &mut ctx.wire());
     }
 
     /// The same under flow control.
     #[inline(always)]
     pub(crate) fn forward_lossless(
         &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
         foreseen: u32,
-        out: &mut impl Scheduler<Message>,
     ) {
         if foreseen == UNFORESEEN && packet.is_of_the_link() {
-            return self.obey(world, id, now, packet, out);
+            return self.obey(ctx, packet);
         }
         // Loads are those of this instant.
-        self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
-        let exit = self.exit(world, id, now, packet, foreseen, out);
+        self.ports.settle_if_ordered(ctx.now, &ctx.world.rules, &mut ctx.wire());
+        let exit = self.exit(ctx, packet, foreseen);
         let Switch { ports, random, .. } = self;
-        ports.enqueue_lossless(exit, packet, now, &world.rules, random, &mut Channels(out));
+        ports.enqueue_lossless(exit, packet, ctx.now, &ctx.world.rules, random, &mut ctx.wire());
     }
 
     /// A timer fires.
     #[cold]
     #[inline(never)]
-    pub(crate) fn on_timer(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        timer: &Message,
-        out: &mut impl Scheduler<Message>,
-    ) {
+    pub(crate) fn on_timer(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, timer: &Message) {
         if self.sampler.is_some() {
-            self.sample(world, now, out);
+            self.sample(ctx);
         }
         match *timer {
-            Message::Flush { src, flow } => self.on_flush(world, id, now, FlowKey { src, flow }, out),
-            Message::Link { port, is_cut } => self.on_link(world, id, now, port, is_cut, out),
+            Message::Flush { src, flow } => self.on_flush(ctx, FlowKey { src, flow }),
+            Message::Link { port, is_cut } => self.on_link(ctx, port, is_cut),
             Message::Grant(credit) => {
-                self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
-                self.ports.on_credit(credit, now, &world.rules, &mut Channels(out));
+                self.ports.settle_if_ordered(ctx.now, &ctx.world.rules, &mut ctx.wire());
+                self.ports.on_credit(credit, ctx.now, &ctx.world.rules, &mut ctx.wire());
             }
             _ => unreachable!("switches set no other timers"),
         }
@@ -196,50 +177,38 @@ impl Switch {
     #[inline(always)]
     fn exit(
         &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
         foreseen: u32,
-        out: &mut impl Scheduler<Message>,
     ) -> Exit {
-        match self.foreseen_exit(world, packet, foreseen) {
+        match self.foreseen_exit(ctx.world, packet, foreseen) {
             Some(exit) => exit,
-            None => self.choose_exit(world, id, now, packet, out),
+            None => self.choose_exit(ctx, packet),
         }
     }
 
     /// How a packet leaves that takes a minimal port.
     #[inline(never)]
-    fn choose_exit(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        packet: &mut Packet,
-        out: &mut impl Scheduler<Message>,
-    ) -> Exit {
-        let port = self.choose(world, &world.forwarding, id, now, packet, out);
-        self.ports.exit(port, packet, &world.rules)
+    fn choose_exit(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) -> Exit {
+        let port = self.choose(ctx, &ctx.world.forwarding, packet);
+        self.ports.exit(port, packet, &ctx.world.rules)
     }
 
     /// The minimal port that a packet takes.
     #[inline(always)]
     fn choose(
         &mut self,
-        world: &World,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         forwarding: &Forwarding,
-        id: u32,
-        now: Time,
         packet: &mut Packet,
-        out: &mut impl Scheduler<Message>,
     ) -> PortId {
+        let Ctx { world, now, .. } = *ctx;
         let Switch { ports, decider, draws, .. } = self;
         let candidates = forwarding.table().candidates_in_row(self.row, packet.dst);
         if let [only] = *candidates.ports {
             return only;
         }
-        let view = PortsAt { ports, world, id, now, reports: None, out };
+        let view = PortsAt { ports, reports: None, ctx: ctx.again() };
         let (src, dst) = (packet.src, packet.dst);
         let tags = move || forwarding.tags(src, dst);
         let hop = decider.port(|| header(world, packet), candidates, now, view, tags, draws);
@@ -248,30 +217,23 @@ impl Switch {
 
     /// Does what the neighbour says about the link: stops, goes on, or takes credit. Or notes what it says about its own links.
     #[inline(never)]
-    fn obey(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        packet: &Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        self.look_back(world, id, now, packet, out);
+    fn obey(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+        self.look_back(ctx, packet);
         if packet.kind == PacketKind::Report {
             if let Some(reports) = &mut self.reports {
                 reports.hear(packet);
             }
             return;
         }
-        self.last_event = now;
-        self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
+        self.last_event = ctx.now;
+        self.ports.settle_if_ordered(ctx.now, &ctx.world.rules, &mut ctx.wire());
         if packet.kind == PacketKind::Credit {
             let credit = Credit::from_packet(packet);
-            self.ports.on_credit(credit, now, &world.rules, &mut Channels(out));
+            self.ports.on_credit(credit, ctx.now, &ctx.world.rules, &mut ctx.wire());
         } else if packet.kind == PacketKind::Missed {
-            self.ports.on_missed(Credit::from_packet(packet), now, &world.rules, &mut Channels(out));
+            self.ports.on_missed(Credit::from_packet(packet), ctx.now, &ctx.world.rules, &mut ctx.wire());
         } else {
-            self.ports.on_pause(packet, now, &world.rules, &mut Channels(out));
+            self.ports.on_pause(packet, ctx.now, &ctx.world.rules, &mut ctx.wire());
         }
     }
 
@@ -279,81 +241,76 @@ impl Switch {
     /// ones.
     pub(crate) fn forward_specially(
         &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
-        out: &mut impl Scheduler<Message>,
     ) {
         if packet.is_of_the_link() {
-            return self.obey(world, id, now, packet, out);
+            return self.obey(ctx, packet);
         }
-        self.last_event = now;
+        self.last_event = ctx.now;
         if !self.told.is_empty() {
-            self.meet_cuts(world, id, now, out);
+            self.meet_cuts(ctx);
         }
-        self.look_back(world, id, now, packet, out);
-        if world.rules.is_lossless() {
-            self.ports.settle_if_ordered(now, &world.rules, &mut Channels(out));
+        self.look_back(ctx, packet);
+        if ctx.world.rules.is_lossless() {
+            self.ports.settle_if_ordered(ctx.now, &ctx.world.rules, &mut ctx.wire());
         }
-        if !world.epochs.is_empty() {
-            self.take_new_routes(world, id, now);
-            if self.has_lost(world, packet.dst) {
-                return self.discard(world, now, packet, out);
+        if !ctx.world.epochs.is_empty() {
+            self.take_new_routes(ctx.world, ctx.id, ctx.now);
+            if self.has_lost(ctx.world, packet.dst) {
+                return self.discard(ctx, packet);
             }
         }
         if packet.kind == PacketKind::Cnm {
-            self.learn(world, now, packet, packet.ingress, false);
+            self.learn(ctx.world, ctx.now, packet, packet.ingress, false);
         }
         if packet.kind == PacketKind::FlowAck {
-            return self.on_flow_ack(world, id, now, packet, out);
+            return self.on_flow_ack(ctx, packet);
         }
-        if packet.kind == PacketKind::Word && is_edge_of(world, id, packet.dst) {
-            return self.hear(world, now, packet, out);
+        if packet.kind == PacketKind::Word && is_edge_of(ctx.world, ctx.id, packet.dst) {
+            return self.hear(ctx, packet);
         }
         let port = match packet.kind {
-            PacketKind::Data if self.decider.counts_flight() => self.pass(world, id, now, packet, out),
-            PacketKind::Data if world.routing.weaves() => {
-                return self.weave(world, id, now, packet, out);
+            PacketKind::Data if self.decider.counts_flight() => self.pass(ctx, packet),
+            PacketKind::Data if ctx.world.routing.weaves() => {
+                return self.weave(ctx, packet);
             }
-            _ => match world.routing.conga() {
-                Some(conga) => self.lead(conga, world, id, now, packet, out),
-                None => self.choose_specially(world, id, now, packet, out),
+            _ => match ctx.world.routing.conga() {
+                Some(conga) => self.lead(ctx, conga, packet),
+                None => self.choose_specially(ctx, packet),
             },
         };
         if !self.told.is_empty()
-            && let Some(kind) = self.must_tell(world, now, port, packet)
+            && let Some(kind) = self.must_tell(ctx.world, ctx.now, port, packet)
         {
-            if world.rules.is_lossless() {
-                self.ports.let_go(packet, now, &world.rules, &mut Channels(out));
+            if ctx.world.rules.is_lossless() {
+                self.ports.let_go(packet, ctx.now, &ctx.world.rules, &mut ctx.wire());
             }
-            return self.turn_back(world, id, now, port, packet, kind, out);
+            return self.turn_back(ctx, port, packet, kind);
         }
-        if world.fabric.options.qcn.is_some()
+        if ctx.world.fabric.options.qcn.is_some()
             && packet.kind == PacketKind::Data
-            && let Some(feedback) = self.sample_queue(world, now, port, packet, out)
+            && let Some(feedback) = self.sample_queue(ctx, port, packet)
         {
-            self.notify(world, id, now, port, packet, feedback, out);
+            self.notify(ctx, port, packet, feedback);
         }
-        self.enqueue(world, id, now, port, packet, out);
+        self.enqueue(ctx, port, packet);
     }
 
     /// The port that a packet takes, among the minimal ones or beyond them.
     fn choose_specially(
         &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &mut Packet,
-        out: &mut impl Scheduler<Message>,
     ) -> PortId {
+        let Ctx { world, id, now, .. } = *ctx;
         let forwarding = world.epochs.forwarding(self.epoch, &world.forwarding);
         if forwarding.is_minimal() {
-            return self.choose(world, forwarding, id, now, packet, out);
+            return self.choose(ctx, forwarding, packet);
         }
         let header = header(world, packet);
         let Switch { ports, decider, draws, reports, .. } = self;
-        let mut view = PortsAt { ports, world, id, now, reports: reports.as_deref(), out };
+        let mut view = PortsAt { ports, reports: reports.as_deref(), ctx: ctx.again() };
         let hop = decider.onward(forwarding, id, &header, now, &mut view, draws);
         take(packet, hop)
     }
@@ -378,94 +335,74 @@ impl Switch {
 
     /// A packet ends here, as no route leads on.
     #[cold]
-    fn discard(&mut self, world: &World, now: Time, packet: &Packet, out: &mut impl Scheduler<Message>) {
-        if world.rules.is_lossless() {
-            self.ports.let_go(packet, now, &world.rules, &mut Channels(out));
+    fn discard(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+        if ctx.world.rules.is_lossless() {
+            self.ports.let_go(packet, ctx.now, &ctx.world.rules, &mut ctx.wire());
         }
         self.ports.discard(packet);
     }
 
     /// Takes the samples, and makes the reports, that are due up to `now`, when a packet has come.
     #[inline(always)]
-    fn look_back(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        packet: &Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
+    fn look_back(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         if self.sampler.is_some() || self.gauge.is_some() || self.reports.is_some() {
-            self.sample_and_report(world, id, now, packet, out);
+            self.sample_and_report(ctx, packet);
         }
     }
 
     #[inline(never)]
-    fn sample_and_report(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        packet: &Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
+    fn sample_and_report(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         if self.sampler.is_some() {
-            self.sample(world, now, out);
-            self.trace(now, packet);
+            self.sample(ctx);
+            self.trace(ctx.now, packet);
         }
         if let Some(gauge) = self.gauge.as_mut().filter(|_| packet.is_data()) {
-            gauge.see(world, id, now, packet);
+            gauge.see(ctx.world, ctx.id, ctx.now, packet);
         }
         if self.reports.is_some() {
-            self.report(world, id, now, out);
+            self.report(ctx);
         }
     }
 
     /// Tells the group about its global channels as they were at the instants that are due up to `now`.
     #[inline(never)]
-    fn report(&mut self, world: &World, id: u32, now: Time, out: &mut impl Scheduler<Message>) {
+    fn report(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) {
         let Switch { ports, reports: Some(reports), .. } = self else { return };
-        while let Some(instant) = reports.due(now) {
-            ports.advance(instant, &world.rules, &mut Channels(out));
-            reports.look(&mut PortsAt { ports, world, id, now: instant, reports: None, out });
-            reports.tell(instant, |port| ports.is_cut(port, instant), out);
+        while let Some(instant) = reports.due(ctx.now) {
+            ports.advance(instant, &ctx.world.rules, &mut ctx.wire());
+            reports.look(&mut PortsAt { ports, reports: None, ctx: ctx.at(instant) });
+            reports.tell(instant, |port| ports.is_cut(port, instant), ctx.out);
         }
     }
 
     /// Lets the congestion point of the queue that a data packet is about to enter look at it.
     fn sample_queue(
         &mut self,
-        world: &World,
-        now: Time,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         port: PortId,
         packet: &Packet,
-        out: &mut impl Scheduler<Message>,
     ) -> Option<u8> {
-        let config = world.fabric.options.qcn.as_ref()?;
+        let config = ctx.world.fabric.options.qcn.as_ref()?;
         let Switch { ports, points, random, .. } = self;
-        let queued = ports.lane_bytes(port, packet, now, &world.rules, &mut Channels(out));
+        let queued = ports.lane_bytes(port, packet, ctx.now, &ctx.world.rules, &mut ctx.wire());
         let size = u64::from(packet.size);
-        points.at(world, ports, port, packet).on_arrival(config, size, queued + size, random)
+        points.at(ctx.world, ports, port, packet).on_arrival(config, size, queued + size, random)
     }
 
     /// Tells the source of a packet about the congestion that it meets at a port. The notification is here before the packet, so it
     /// goes first where both take the same port.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one notification")]
     #[inline(never)]
     #[expect(clippy::cast_possible_truncation, reason = "Qcn::check bounds notifications by 65,535 bytes")]
     fn notify(
         &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         port: PortId,
         packet: &Packet,
         feedback: u8,
-        out: &mut impl Scheduler<Message>,
     ) {
-        let Some(config) = &world.fabric.options.qcn else { return };
+        let Some(config) = &ctx.world.fabric.options.qcn else { return };
         let mut notification = Packet {
-            sent: now,
+            sent: ctx.now,
             src: packet.dst,
             dst: packet.src,
             flow: packet.flow,
@@ -479,12 +416,12 @@ impl Switch {
             ..Packet::EMPTY
         };
         self.control_sent += 1;
-        self.learn(world, now, &notification, port, true);
-        if self.has_lost(world, notification.dst) {
-            return self.discard(world, now, &notification, out);
+        self.learn(ctx.world, ctx.now, &notification, port, true);
+        if self.has_lost(ctx.world, notification.dst) {
+            return self.discard(ctx, &notification);
         }
-        let way = self.choose_specially(world, id, now, &mut notification, out);
-        self.enqueue(world, id, now, way, &mut notification, out);
+        let way = self.choose_specially(ctx, &mut notification);
+        self.enqueue(ctx, way, &mut notification);
     }
 
     /// Notes what a congestion notification says about the way to its destination through a port.
@@ -498,73 +435,46 @@ impl Switch {
     }
 
     #[inline(always)]
-    fn enqueue(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        port: PortId,
-        packet: &mut Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
+    fn enqueue(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, port: PortId, packet: &mut Packet) {
         let Switch { ports, random, .. } = self;
-        let fate = ports.enqueue(port, packet, now, &world.rules, random, &mut Channels(out));
+        let fate = ports.enqueue(port, packet, ctx.now, &ctx.world.rules, random, &mut ctx.wire());
         if fate == Fate::Returned {
-            self.send_back(world, id, now, packet, out);
+            self.send_back(ctx, packet);
         }
     }
 
     /// Sends the header of a packet that goes no further back to the packet's source.
     #[inline(never)]
-    fn send_back(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        packet: &mut Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        if self.has_lost(world, packet.dst) {
-            return self.discard(world, now, packet, out);
+    fn send_back(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) {
+        if self.has_lost(ctx.world, packet.dst) {
+            return self.discard(ctx, packet);
         }
-        let port = self.choose_specially(world, id, now, packet, out);
+        let port = self.choose_specially(ctx, packet);
         let Switch { ports, random, .. } = self;
-        ports.enqueue(port, packet, now, &world.rules, random, &mut Channels(out));
+        ports.enqueue(port, packet, ctx.now, &ctx.world.rules, random, &mut ctx.wire());
     }
 
     #[inline]
-    pub(crate) fn advance(
-        &mut self,
-        world: &World,
-        id: u32,
-        until: Time,
-        out: &mut impl Scheduler<Message>,
-    ) -> Option<Time> {
+    pub(crate) fn advance(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) -> Option<Time> {
         if self.duties == Duties::Special {
-            return self.advance_specially(world, id, until, out);
+            return self.advance_specially(ctx);
         }
-        self.ports.advance(until, &world.rules, &mut Channels(out))
+        self.ports.advance(ctx.now, &ctx.world.rules, &mut ctx.wire())
     }
 
     /// [`Self::advance`] of a switch that may take samples, report, or have something to tell at the moment of a cut.
-    fn advance_specially(
-        &mut self,
-        world: &World,
-        id: u32,
-        until: Time,
-        out: &mut impl Scheduler<Message>,
-    ) -> Option<Time> {
+    fn advance_specially(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) -> Option<Time> {
         if !self.told.is_empty() {
-            self.meet_cuts(world, id, until.saturating_sub(Time(1)), out);
+            self.meet_cuts(&mut ctx.at(ctx.now.saturating_sub(Time(1))));
         }
         if self.sampler.is_some() {
-            self.sample(world, until, out);
+            self.sample(ctx);
         }
         if self.reports.is_some() {
-            return self.advance_and_report(world, id, until, out);
+            return self.advance_and_report(ctx);
         }
-        let next = self.ports.advance(until, &world.rules, &mut Channels(out));
-        match world.rules.is_lossless() {
+        let next = self.ports.advance(ctx.now, &ctx.world.rules, &mut ctx.wire());
+        match ctx.world.rules.is_lossless() {
             true => next,
             false => next.map(|next| next.min(self.told.next_at(&self.ports))),
         }
@@ -579,27 +489,21 @@ impl Switch {
 
     /// [`Self::advance`] of a switch that reports, which wants a turn at the next instant at which it may have something to say.
     #[inline(never)]
-    fn advance_and_report(
-        &mut self,
-        world: &World,
-        id: u32,
-        until: Time,
-        out: &mut impl Scheduler<Message>,
-    ) -> Option<Time> {
-        self.report(world, id, until.saturating_sub(Time(1)), out);
+    fn advance_and_report(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) -> Option<Time> {
+        self.report(&mut ctx.at(ctx.now.saturating_sub(Time(1))));
         let Switch { ports, reports: Some(reports), .. } = self else { return None };
-        let next = ports.advance(until, &world.rules, &mut Channels(out));
-        let mut view = PortsAt { ports, world, id, now: until, reports: None, out };
+        let next = ports.advance(ctx.now, &ctx.world.rules, &mut ctx.wire());
+        let mut view = PortsAt { ports, reports: None, ctx: ctx.again() };
         [next, reports.next_look(&mut view)].into_iter().flatten().min()
     }
 
     /// Takes the samples that are due up to `now`.
-    fn sample(&mut self, world: &World, now: Time, out: &mut impl Scheduler<Message>) {
+    fn sample(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) {
         let Switch { ports, sampler: Some(sampler), .. } = self else { return };
-        while let Some(instant) = sampler.due(now) {
-            let next = ports.advance(instant, &world.rules, &mut Channels(out));
+        while let Some(instant) = sampler.due(ctx.now) {
+            let next = ports.advance(instant, &ctx.world.rules, &mut ctx.wire());
             if sampler.look(ports, instant) && next.is_none() {
-                sampler.skip(now);
+                sampler.skip(ctx.now);
             }
         }
     }
@@ -608,34 +512,31 @@ impl Switch {
 /// The ports of a switch at an instant, as a decider sees them.
 struct PortsAt<'a, S> {
     ports: &'a mut Ports,
-    world: &'a World,
-    id: u32,
-    now: Time,
     reports: Option<&'a Reports>,
-    out: &'a mut S,
+    ctx: Ctx<'a, S>,
 }
 
 impl<S: Scheduler<Message>> View for PortsAt<'_, S> {
     #[inline]
     fn load(&mut self, port: PortId) -> u64 {
-        self.ports.load(port, self.now, &self.world.rules, &mut Channels(self.out))
+        self.ports.load(port, self.ctx.now, &self.ctx.world.rules, &mut self.ctx.wire())
     }
 
     fn waiting(&mut self, port: PortId) -> u64 {
-        self.ports.waiting(port, self.now, &self.world.rules, &mut Channels(self.out))
+        self.ports.waiting(port, self.ctx.now, &self.ctx.world.rules, &mut self.ctx.wire())
     }
 
     fn rate(&self, port: PortId) -> u64 {
-        let network = &self.world.network;
-        network.channel(network.ports(self.id)[usize::from(port)]).rate.0
+        let network = &self.ctx.world.network;
+        network.channel(network.ports(self.ctx.id)[usize::from(port)]).rate.0
     }
 
     fn utilisation(&mut self, port: PortId) -> u64 {
-        self.ports.utilisation(port, self.now, &self.world.rules, &mut Channels(self.out))
+        self.ports.utilisation(port, self.ctx.now, &self.ctx.world.rules, &mut self.ctx.wire())
     }
 
     fn unreturned(&mut self, port: PortId) -> u64 {
-        self.ports.unreturned(port, self.now, &self.world.rules, &mut Channels(self.out))
+        self.ports.unreturned(port, self.ctx.now, &self.ctx.world.rules, &mut self.ctx.wire())
     }
 
     fn reported(&self, channel: ChannelId) -> u64 {
@@ -644,7 +545,7 @@ impl<S: Scheduler<Message>> View for PortsAt<'_, S> {
 
     #[cold]
     fn flowlets(&mut self, begun: Vec<(FlowKey, u32)>) {
-        hand_in_flowlets(self.world, self.id, begun);
+        hand_in_flowlets(self.ctx.world, self.ctx.id, begun);
     }
 }
 

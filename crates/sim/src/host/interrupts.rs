@@ -5,7 +5,8 @@ use netloom_fabric::Packet;
 use netloom_units::Time;
 
 use super::Host;
-use crate::model::{Message, World};
+use crate::ctx::Ctx;
+use crate::model::Message;
 
 /// What waits for a host to look at it.
 #[derive(Debug, Default)]
@@ -25,51 +26,35 @@ impl Host {
     #[inline(never)]
     pub(super) fn on_packet_to_coalesce(
         &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         interval: Time,
         packet: &Packet,
-        out: &mut impl Scheduler<Message>,
     ) {
         let interrupts = &mut self.rare.get_or_insert_default().interrupts;
-        if interrupts.held.is_empty() && interrupts.opens <= now {
-            interrupts.opens = now + interval;
-            return self.look_at(world, id, now, packet, out);
+        if interrupts.held.is_empty() && interrupts.opens <= ctx.now {
+            interrupts.opens = ctx.now + interval;
+            return self.look_at(ctx, packet);
         }
         if interrupts.held.is_empty() {
-            out.timer(interrupts.opens, Message::Interrupt);
+            ctx.timer(interrupts.opens, Message::Interrupt);
         }
         interrupts.held.push(*packet);
     }
 
     /// The host looks at all that has come.
-    pub(super) fn on_interrupt(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        let Some(interval) = world.transport.options.interrupt_interval else { return };
+    pub(super) fn on_interrupt(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) {
+        let Some(interval) = ctx.world.transport.options.interrupt_interval else { return };
         let interrupts = &mut self.rare.get_or_insert_default().interrupts;
-        interrupts.opens = now + interval;
-        self.last_event = now;
+        interrupts.opens = ctx.now + interval;
+        self.last_event = ctx.now;
         for packet in std::mem::take(&mut interrupts.held) {
-            self.look_at(world, id, now, &packet, out);
+            self.look_at(ctx, &packet);
         }
     }
 
     /// Out of line: where nothing is coalesced, packets are looked at as they come.
     #[inline(never)]
-    fn look_at(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        packet: &Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        self.take_in(world, id, now, packet, out);
+    fn look_at(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+        self.take_in(ctx, packet);
     }
 }

@@ -8,6 +8,7 @@ use netloom_units::Time;
 use netloom_units::random::Stream;
 
 use super::{Host, Limiter, flow_in};
+use crate::ctx::Ctx;
 use crate::model::{Message, World};
 
 impl Limiter {
@@ -37,20 +38,14 @@ impl Host {
     /// A flow to a destination begins, or has something to send again: the limiter whose timer has not been set since the last one comes to `now`.
     #[cold]
     #[inline(never)]
-    pub(super) fn rouse_limiter(
-        &mut self,
-        world: &World,
-        now: Time,
-        dst: u32,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        let Congestion::Qcn(config) = &world.transport.congestion else { return };
+    pub(super) fn rouse_limiter(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, dst: u32) {
+        let Congestion::Qcn(config) = &ctx.world.transport.congestion else { return };
         let Host { rare, random, .. } = self;
         let limiter = rare.as_mut().and_then(|rare| rare.limiters.get_mut(&dst));
         let Some(limiter) = limiter.filter(|limiter| limiter.timer.is_none()) else { return };
-        limiter.come_to(config, now, random);
-        limiter.arm(dst, out);
-        self.drop_limiter_if_released(world, dst);
+        limiter.come_to(config, ctx.now, random);
+        limiter.arm(dst, ctx.out);
+        self.drop_limiter_if_released(ctx.world, dst);
     }
 
     /// A packet to a destination leaves: its limiter pays for it, and goes once it limits nothing.
@@ -82,21 +77,14 @@ impl Host {
         clippy::cast_possible_truncation,
         reason = "a severity of 6 bits: Switch::notify writes it from a byte"
     )]
-    pub(super) fn on_notification(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        packet: &Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
+    pub(super) fn on_notification(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         self.control_received += 1;
         if let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) {
             flow.cnms += 1;
         }
-        let Congestion::Qcn(config) = &world.transport.congestion else { return };
+        let Congestion::Qcn(config) = &ctx.world.transport.congestion else { return };
         let dst = packet.src;
-        let line = world.network.host_rate(id);
+        let line = ctx.world.network.host_rate(ctx.id);
         let limiter = self
             .rare
             .get_or_insert_default()
@@ -105,34 +93,28 @@ impl Host {
             .or_insert_with(|| Limiter { point: ReactionPoint::new(config, line), timer: None });
         let is_set = limiter.timer.is_some();
         if !is_set {
-            limiter.come_to(config, now, &mut self.random);
+            limiter.come_to(config, ctx.now, &mut self.random);
         }
-        limiter.point.on_cnm(config, now, packet.aux as u8, &mut self.random);
+        limiter.point.on_cnm(config, ctx.now, packet.aux as u8, &mut self.random);
         if !is_set
             && self.has_work_for(dst)
             && let Some(limiter) = self.rare.as_mut().and_then(|rare| rare.limiters.get_mut(&dst))
         {
-            limiter.arm(dst, out);
+            limiter.arm(dst, ctx.out);
         }
     }
 
-    pub(super) fn on_limiter_timer(
-        &mut self,
-        world: &World,
-        now: Time,
-        dst: u32,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        let Congestion::Qcn(config) = &world.transport.congestion else { return };
+    pub(super) fn on_limiter_timer(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, dst: u32) {
+        let Congestion::Qcn(config) = &ctx.world.transport.congestion else { return };
         let has_work = self.has_work_for(dst);
         let limiter = self.rare.as_mut().and_then(|rare| rare.limiters.get_mut(&dst));
-        let Some(limiter) = limiter.filter(|limiter| limiter.timer == Some(now)) else { return };
+        let Some(limiter) = limiter.filter(|limiter| limiter.timer == Some(ctx.now)) else { return };
         limiter.timer = None;
         if !has_work {
             return;
         }
-        limiter.point.on_timer(config, now, &mut self.random);
-        limiter.arm(dst, out);
-        self.drop_limiter_if_released(world, dst);
+        limiter.point.on_timer(config, ctx.now, &mut self.random);
+        limiter.arm(dst, ctx.out);
+        self.drop_limiter_if_released(ctx.world, dst);
     }
 }

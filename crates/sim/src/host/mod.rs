@@ -26,17 +26,19 @@ use netloom_engine::Scheduler;
 use netloom_fabric::{Credit, Flags, Packet, PacketKind, Ports, Stamp};
 use netloom_record::{FlowRecord, GapRecord};
 use netloom_routing::{Advice, Decider, FlowCounts, FlowKey, FlowRef, Tag};
+use netloom_topology::NodeId;
 use netloom_transport::congestion::hpcc::LinkState;
 use netloom_transport::{Ack, Feedback, ReactionPoint, Sender};
-use netloom_units::random::Stream;
+use netloom_units::random::{self, Stream};
 use netloom_units::{Bytes, Time, fetch, fetch_whole};
 use netloom_workload::{HostWork, Message as Job};
 use rand::RngExt;
 use rustc_hash::FxHashMap;
 
 use crate::calculations::Calculations;
+use crate::ctx::Ctx;
 use crate::driven::Heard;
-use crate::model::{Channels, Message, World};
+use crate::model::{Message, World};
 use crate::sampler::Sampler;
 use crate::turns::{Turn, Turns};
 pub(crate) use departures::Gaps;
@@ -199,30 +201,22 @@ struct Flow {
 }
 
 impl Host {
-    #[expect(clippy::too_many_arguments, reason = "the parts of one host")]
-    pub(crate) fn new(
-        nic: Ports,
-        decider: Option<Decider>,
-        random: Stream,
-        work: HostWork,
-        turns: Turns<u32>,
-        queue: Option<Box<Queue>>,
-        first_number: u32,
-        sampler: Option<Box<Sampler>>,
-    ) -> Self {
+    /// A host that has yet to start its work.
+    pub(crate) fn new(world: &World, id: NodeId, work: HostWork, sampler: Option<Box<Sampler>>) -> Self {
+        let World { rules, blueprint, .. } = world;
         Host {
-            nic,
-            decider: decider.map(Box::new),
-            random,
+            nic: Ports::new(world.specs(id), rules, true),
+            decider: Decider::of_nic(&world.routing).map(Box::new),
+            random: random::Node::Host.stream(blueprint.seed, u64::from(id)),
             work,
             upcoming: None,
             has_begun: false,
             flows: Vec::new(),
             free_slots: Vec::new(),
-            next_flow: first_number,
-            turns,
+            next_flow: blueprint.first_number,
+            turns: Turns::new(rules),
             paces: Paces::default(),
-            queue,
+            queue: Queue::new(world.transport.options.nic_queue, rules),
             leaving: None,
             stopped: 0,
             departed: None,
@@ -253,147 +247,112 @@ impl Host {
 
     /// Handles a message, apart from others.
     #[inline(never)]
-    pub(crate) fn handle(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        message: &Message,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        self.handle_in_turn(world, id, now, message, out);
+    pub(crate) fn handle(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, message: &Message) {
+        self.handle_in_turn(ctx, message);
     }
 
     /// Handles a message, one of many.
     #[inline(always)]
-    pub(crate) fn handle_in_turn(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        message: &Message,
-        out: &mut impl Scheduler<Message>,
-    ) {
+    pub(crate) fn handle_in_turn(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, message: &Message) {
         // While the NIC is busy nothing can have left since the last look.
         if self.is_still() {
-            self.checked = self.checked.max(now);
-        } else if self.nic.free_at(NIC) < now || self.is_watched() {
-            self.catch_up(world, id, now, message, out);
+            self.checked = self.checked.max(ctx.now);
+        } else if self.nic.free_at(NIC) < ctx.now || self.is_watched() {
+            self.catch_up(ctx, message);
         }
         match message {
             Message::Packet(packet) => {
                 self.paces.forget_by_packet(packet);
-                self.last_event = now;
-                if world.rules.is_lossless() {
-                    self.nic.absorb(packet, now, &world.rules, &mut Channels(out));
+                self.last_event = ctx.now;
+                if ctx.world.rules.is_lossless() {
+                    self.nic.absorb(packet, ctx.now, &ctx.world.rules, &mut ctx.wire());
                 }
-                match world.transport.options.interrupt_interval {
+                match ctx.world.transport.options.interrupt_interval {
                     Some(interval) if !packet.is_of_the_link() => {
-                        self.on_packet_to_coalesce(world, id, now, interval, packet, out)
+                        self.on_packet_to_coalesce(ctx, interval, packet)
                     }
-                    _ => self.take_in(world, id, now, packet, out),
+                    _ => self.take_in(ctx, packet),
                 }
             }
-            timer => self.on_timer(world, id, now, timer, out),
+            timer => self.on_timer(ctx, timer),
         }
-        self.hand_over(world, id, now, out);
+        self.hand_over(ctx);
     }
 
-    /// Sends everything that leaves before `now`, when a message comes.
+    /// Sends everything that leaves before a message comes.
     #[inline(never)]
-    fn catch_up(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        message: &Message,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        self.advance_by_instants(world, id, now, out);
+    fn catch_up(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, message: &Message) {
+        self.advance_by_instants(ctx);
         // What has left by now may have set timers that come before this message.
-        while let Some((at, timer)) = out.due_timer(now) {
-            self.handle(world, id, at, &timer, out);
-            self.advance(world, id, now, out);
+        while let Some((at, timer)) = ctx.out.due_timer(ctx.now) {
+            self.handle(&mut ctx.at(at), &timer);
+            self.advance(ctx);
         }
         if let (Some(sampler), Message::Packet(packet)) = (&mut self.sampler, message) {
-            sampler.see(now, packet);
+            sampler.see(ctx.now, packet);
         }
     }
 
     /// A timer fires.
     #[inline(never)]
-    fn on_timer(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        timer: &Message,
-        out: &mut impl Scheduler<Message>,
-    ) {
+    fn on_timer(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, timer: &Message) {
         self.paces.forget_by_timer(timer);
         match timer {
-            Message::Interrupt => self.on_interrupt(world, id, now, out),
-            Message::Start => self.start_flows(world, id, now, out),
+            Message::Interrupt => self.on_interrupt(ctx),
+            Message::Start => self.start_flows(ctx),
             Message::Order { dst, bytes, ticket, class } => {
-                let job = Job { class: *class, ..Job::new(*dst, *bytes, now) };
-                self.follow_order(world, id, now, job, *ticket, out);
+                let job = Job { class: *class, ..Job::new(*dst, *bytes, ctx.now) };
+                self.follow_order(ctx, job, *ticket);
             }
-            Message::FlowTimer { slot, flow } => self.on_flow_timer(world, id, now, *slot, *flow, out),
-            Message::Pull => self.on_pull_timer(world, id, now, out),
-            Message::AckDelay { receiver } => self.on_ack_delay(world, id, now, *receiver, out),
-            Message::PauseLimit { slot, flow } => self.on_pause_limit(world, now, *slot, *flow),
-            Message::StopLimit { slot, flow } => self.on_stop_limit(world, now, *slot, *flow),
-            Message::ClassStopLimit { class } => self.on_class_stop_limit(world, now, *class),
+            Message::FlowTimer { slot, flow } => self.on_flow_timer(ctx, *slot, *flow),
+            Message::Pull => self.on_pull_timer(ctx),
+            Message::AckDelay { receiver } => self.on_ack_delay(ctx, *receiver),
+            Message::PauseLimit { slot, flow } => self.on_pause_limit(ctx.world, ctx.now, *slot, *flow),
+            Message::StopLimit { slot, flow } => self.on_stop_limit(ctx.world, ctx.now, *slot, *flow),
+            Message::ClassStopLimit { class } => self.on_class_stop_limit(ctx.world, ctx.now, *class),
             Message::Reorder { src, flow } => {
                 let key = FlowKey { src: *src, flow: *flow };
-                self.on_reorder_timer(world, id, now, key, out);
+                self.on_reorder_timer(ctx, key);
             }
-            Message::Limiter { dst } => self.on_limiter_timer(world, now, *dst, out),
-            Message::Link { port, is_cut } => self.on_link(world, now, *port, *is_cut, out),
-            Message::Grant(credit) => self.nic.on_credit(*credit, now, &world.rules, &mut Channels(out)),
-            other => self.take_part(world, id, now, other, out),
+            Message::Limiter { dst } => self.on_limiter_timer(ctx, *dst),
+            Message::Link { port, is_cut } => self.on_link(ctx, *port, *is_cut),
+            Message::Grant(credit) => self.nic.on_credit(*credit, ctx.now, &ctx.world.rules, &mut ctx.wire()),
+            other => self.take_part(ctx, other),
         }
     }
 
     /// A packet has come, and the host looks at it.
     #[inline(always)]
-    fn take_in(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        packet: &Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
+    fn take_in(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         match packet.kind {
-            PacketKind::Data => self.on_data(world, id, now, packet, out),
-            PacketKind::Header => self.on_header(world, id, now, packet, out),
-            PacketKind::Returned | PacketKind::Unreachable => self.on_returned(world, id, now, packet, out),
+            PacketKind::Data => self.on_data(ctx, packet),
+            PacketKind::Header => self.on_header(ctx, packet),
+            PacketKind::Returned | PacketKind::Unreachable => self.on_returned(ctx, packet),
             PacketKind::UnreachableAck
             | PacketKind::UnreachableNack
             | PacketKind::UnreachablePull
-            | PacketKind::UnreachableCnp => self.on_turned_answer(world, id, now, packet, out),
-            PacketKind::Ack => self.on_ack(world, id, now, packet, out),
-            PacketKind::Nack => self.on_nack(world, id, now, packet, out),
-            PacketKind::Pull => self.on_pull(world, now, packet, out),
-            PacketKind::Request => self.on_request(world, id, now, packet, out),
-            PacketKind::Cnm => self.on_notification(world, id, now, packet, out),
-            PacketKind::Xoff => self.on_xoff(world, now, packet, out),
-            PacketKind::Xon => self.on_xon(world, now, packet),
+            | PacketKind::UnreachableCnp => self.on_turned_answer(ctx, packet),
+            PacketKind::Ack => self.on_ack(ctx, packet),
+            PacketKind::Nack => self.on_nack(ctx, packet),
+            PacketKind::Pull => self.on_pull(ctx, packet),
+            PacketKind::Request => self.on_request(ctx, packet),
+            PacketKind::Cnm => self.on_notification(ctx, packet),
+            PacketKind::Xoff => self.on_xoff(ctx, packet),
+            PacketKind::Xon => self.on_xon(ctx.world, ctx.now, packet),
             PacketKind::FlowAck | PacketKind::Word | PacketKind::Report => {
                 unreachable!("it ends at a switch")
             }
-            PacketKind::Cnp => self.on_cnp(world, id, now, packet, out),
+            PacketKind::Cnp => self.on_cnp(ctx, packet),
             PacketKind::Pause => {
-                self.nic.on_pause(packet, now, &world.rules, &mut Channels(out));
+                self.nic.on_pause(packet, ctx.now, &ctx.world.rules, &mut ctx.wire());
             }
             PacketKind::Credit => {
                 let credit = Credit::from_packet(packet);
-                self.nic.on_credit(credit, now, &world.rules, &mut Channels(out));
+                self.nic.on_credit(credit, ctx.now, &ctx.world.rules, &mut ctx.wire());
             }
             PacketKind::Missed => {
                 let room = Credit::from_packet(packet);
-                self.nic.on_missed(room, now, &world.rules, &mut Channels(out));
+                self.nic.on_missed(room, ctx.now, &ctx.world.rules, &mut ctx.wire());
             }
         }
     }
@@ -420,73 +379,50 @@ impl Host {
         self.sampler.is_some() || self.rare.is_some() || self.queue.is_some()
     }
 
-    /// Sends everything that leaves before `until`; returns when the next packet will.
+    /// Sends everything that leaves before `ctx.now`; returns when the next packet will.
     #[inline(always)]
-    pub(crate) fn advance(
-        &mut self,
-        world: &World,
-        id: u32,
-        until: Time,
-        out: &mut impl Scheduler<Message>,
-    ) -> Option<Time> {
-        if self.rests(until, out) {
+    pub(crate) fn advance(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) -> Option<Time> {
+        if self.rests(ctx.now, ctx.out) {
             return None;
         }
-        self.advance_by_instants(world, id, until, out)
+        self.advance_by_instants(ctx)
     }
 
     #[inline(always)]
-    fn advance_by_instants(
-        &mut self,
-        world: &World,
-        id: u32,
-        until: Time,
-        out: &mut impl Scheduler<Message>,
-    ) -> Option<Time> {
+    fn advance_by_instants(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) -> Option<Time> {
         if self.sampler.is_some() {
-            return self.sample_until(world, id, until, out);
+            return self.sample_until(ctx);
         }
-        self.send_until(world, id, until, out)
+        self.send_until(ctx)
     }
 
     /// Sends as [`Self::send_until`], and takes the samples that are due.
     #[inline(never)]
-    fn sample_until(
-        &mut self,
-        world: &World,
-        id: u32,
-        until: Time,
-        out: &mut impl Scheduler<Message>,
-    ) -> Option<Time> {
-        while let Some(instant) = self.sampler.as_ref().and_then(|sampler| sampler.due(until)) {
-            let next = self.send_until(world, id, instant, out);
-            if out.next_timer() < instant {
+    fn sample_until(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) -> Option<Time> {
+        while let Some(instant) = self.sampler.as_ref().and_then(|sampler| sampler.due(ctx.now)) {
+            let next = self.send_until(&mut ctx.at(instant));
+            if ctx.out.next_timer() < instant {
                 return next;
             }
             if let Some(sampler) = &mut self.sampler
                 && sampler.look(&self.nic, instant)
             {
-                sampler.skip(next.unwrap_or(until).min(out.next_timer()).min(until));
+                sampler.skip(next.unwrap_or(ctx.now).min(ctx.out.next_timer()).min(ctx.now));
             }
         }
-        self.send_until(world, id, until, out)
+        self.send_until(ctx)
     }
 
     #[inline(never)]
-    fn send_until(
-        &mut self,
-        world: &World,
-        id: u32,
-        mut until: Time,
-        out: &mut impl Scheduler<Message>,
-    ) -> Option<Time> {
+    fn send_until(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) -> Option<Time> {
+        let mut until = ctx.now;
         loop {
             // What comes before its next timer, which the packet that has just left may have set.
-            until = until.min(out.next_timer());
+            until = until.min(ctx.out.next_timer());
             let wake = self.next_wake();
             // What the host does then may put something into the port.
             let before = wake.map_or(until, |wake| wake.min(until));
-            self.nic.advance_port(NIC, before, &world.rules, &mut Channels(out));
+            self.nic.advance_port(NIC, before, &ctx.world.rules, &mut ctx.wire());
             let (free_at, is_waiting) = self.nic.poll(NIC);
             let inside = self.next_inside(free_at, wake);
             let has_data = self.queue.as_ref().map_or(!self.turns.is_empty(), |queue| !queue.is_empty());
@@ -496,7 +432,7 @@ impl Host {
             }
             let at = free_at.max(self.checked);
             if let Some(instant) = inside.filter(|&instant| instant < until && instant <= at) {
-                self.step_inside(world, id, instant, free_at, out);
+                self.step_inside(&mut ctx.at(instant), free_at);
                 continue;
             }
             let or_inside = |time: Time| inside.map_or(time, |inside| inside.min(time));
@@ -504,16 +440,16 @@ impl Host {
                 return Some(or_inside(at));
             }
             let turn = if self.queue.is_none() {
-                self.next_turn(world, at)
-            } else if self.send_queued(world, at, out) {
+                self.next_turn(ctx.world, at)
+            } else if self.send_queued(&mut ctx.at(at)) {
                 continue;
             } else {
                 Turn::Never
             };
             let next = match turn {
                 Turn::Now(slot) => {
-                    self.send_data(world, id, slot, at, until, out);
-                    if self.rests(until, out) {
+                    self.send_data(&mut ctx.at(at), slot, until);
+                    if self.rests(until, ctx.out) {
                         return None;
                     }
                     continue;
@@ -552,70 +488,50 @@ impl Host {
         rare.requests.next().into_iter().chain(rare.calculations.next()).min()
     }
 
-    /// Does what happens next inside the host, at `now`.
-    fn step_inside(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        free_at: Time,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        self.checked = self.checked.max(now);
-        if free_at == now
+    /// Does what happens next inside the host.
+    fn step_inside(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, free_at: Time) {
+        self.checked = self.checked.max(ctx.now);
+        if free_at == ctx.now
             && let Some(slot) = self.leaving.take()
         {
-            self.finish(world, id, slot, now, out);
-        } else if self.rare.as_ref().is_some_and(|rare| rare.requests.next().is_some_and(|at| at <= now)) {
-            self.request(world, id, now, out);
-        } else if self.next_wake().is_some_and(|wakes| wakes <= now)
-            && let Some(op) = self.rare.as_mut().and_then(|rare| rare.calculations.end(world))
+            self.finish(ctx, slot);
+        } else if self.rare.as_ref().is_some_and(|rare| rare.requests.next().is_some_and(|at| at <= ctx.now))
         {
+            self.request(ctx);
+        } else if self.next_wake().is_some_and(|wakes| wakes <= ctx.now)
+            && let Some(op) = self.rare.as_mut().and_then(|rare| rare.calculations.end(ctx.world))
+        {
+            let now = ctx.now;
             (self.last_event, self.calculated) = (now, Some(now));
-            self.follow_program(world, id, now, |work, actions| work.on_wake(now, op, actions), out);
+            self.follow_program(ctx, |work, now, actions| work.on_wake(now, op, actions));
         }
-        self.hand_over(world, id, now, out);
+        self.hand_over(ctx);
     }
 
-    /// The flow whose turn it is sends a packet at `at`, and further ones before `until` as long as nobody else could, and goes to the end of the line.
-    fn send_data(
-        &mut self,
-        world: &World,
-        id: u32,
-        slot: u32,
-        mut at: Time,
-        until: Time,
-        out: &mut impl Scheduler<Message>,
-    ) {
+    /// The flow whose turn it is sends a packet, and further ones before `until` as long as nobody else could, and goes to the end of the line.
+    fn send_data(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, slot: u32, until: Time) {
         let is_alone = self.turns.are_one_line()
             && self.turns.is_empty()
             && self.rare.is_none()
             && self.departed.is_none()
-            && !world.numbering.has_subflows();
-        while let Some((mut packet, concerns_others)) = self.make_packet(world, id, slot, at, out) {
-            self.nic.send_now(NIC, &mut packet, at, &world.rules, &mut Channels(out));
+            && !ctx.world.numbering.has_subflows();
+        while let Some((mut packet, concerns_others)) = self.make_packet(ctx, slot) {
+            self.nic.send_now(NIC, &mut packet, ctx.now, &ctx.world.rules, &mut ctx.wire());
             let free_at = self.nic.free_at(NIC);
-            let may_go_on = is_alone && free_at < until.min(out.next_timer()) && self.nic.is_open(NIC, 0);
+            let may_go_on = is_alone && free_at < until.min(ctx.out.next_timer()) && self.nic.is_open(NIC, 0);
             let goes_on = |from| may_go_on && from <= free_at;
-            if self.line_up(world, slot, &packet, concerns_others, goes_on).is_some() {
+            if self.line_up(ctx.world, slot, &packet, concerns_others, goes_on).is_some() {
                 break;
             }
-            at = free_at;
+            ctx.now = free_at;
         }
     }
 
     /// Takes the next packet of the flow whose turn it is, which then goes to the end of the line; returns its data lane, too.
     #[inline(always)]
-    fn take_packet(
-        &mut self,
-        world: &World,
-        id: u32,
-        slot: u32,
-        at: Time,
-        out: &mut impl Scheduler<Message>,
-    ) -> Option<(u8, Packet)> {
-        let (packet, concerns_others) = self.make_packet(world, id, slot, at, out)?;
-        Some((self.line_up(world, slot, &packet, concerns_others, |_| false)?, packet))
+    fn take_packet(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, slot: u32) -> Option<(u8, Packet)> {
+        let (packet, concerns_others) = self.make_packet(ctx, slot)?;
+        Some((self.line_up(ctx.world, slot, &packet, concerns_others, |_| false)?, packet))
     }
 
     /// The next packet of the flow whose turn it is, and whether that concerns the other subflows of its connection.
@@ -626,30 +542,27 @@ impl Host {
     )]
     fn make_packet(
         &mut self,
-        world: &World,
-        id: u32,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         slot: u32,
-        at: Time,
-        out: &mut impl Scheduler<Message>,
     ) -> Option<(Packet, bool)> {
         let Host { flows, decider, random, connections, departed, .. } = self;
         let flow = flows[slot as usize].as_mut()?;
-        let Some(mut next) = flow.sender.take(&world.transport, at) else {
+        let Some(mut next) = flow.sender.take(&ctx.world.transport, ctx.now) else {
             flow.in_turn = false;
             return None;
         };
         let mut concerns_others = false;
-        if world.numbering.has_subflows() {
-            (next, concerns_others) = subflows::take(connections, world, flow, next);
+        if ctx.world.numbering.has_subflows() {
+            (next, concerns_others) = subflows::take(connections, ctx.world, flow, next);
         }
-        let size = u32::from(next.payload) + world.transport.options.header.0 as u32;
+        let size = u32::from(next.payload) + ctx.world.transport.options.header.0 as u32;
         let tag = match flow.settled {
             Some(tag) => tag.bits(),
-            None => flow.choose_path(world, decider, random, id, u32::from(next.payload), at),
+            None => flow.choose_path(ctx.world, decider, random, u32::from(next.payload), ctx.now),
         };
         let mut packet = Packet {
-            sent: at,
-            src: id,
+            sent: ctx.now,
+            src: ctx.id,
             dst: flow.dst,
             flow: flow.at.key.flow,
             slot,
@@ -667,15 +580,15 @@ impl Host {
         }
         if let Some(departures) = &mut flow.departures {
             let training = departed.as_mut().and_then(|departed| departed.training.as_mut());
-            departures.on_sent(world, training, at);
+            departures.on_sent(ctx.world, training, ctx.now);
         }
-        if let Some(least) = world.hint {
-            packet.flags.hint(flow.sender.remaining(&world.transport) >= least);
+        if let Some(least) = ctx.world.hint {
+            packet.flags.hint(flow.sender.remaining(&ctx.world.transport) >= least);
         }
         packet.flags.hurry(next.is_urgent);
-        flow.arm(world, slot, at + Time(1), out);
+        flow.arm(&mut ctx.at(ctx.now + Time(1)), slot);
         if self.rare.is_some() {
-            self.charge_limiter(world, packet.dst, at, u64::from(size));
+            self.charge_limiter(ctx.world, packet.dst, ctx.now, u64::from(size));
         }
         Some((packet, concerns_others))
     }
@@ -710,125 +623,90 @@ impl Host {
     }
 
     #[inline(always)]
-    fn on_ack(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        packet: &Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
+    fn on_ack(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         self.control_received += 1;
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
         if flow.sender.learns() {
-            return self.learn(world, id, now, packet, out);
+            return self.learn(ctx, packet);
         }
-        let newly = flow.sender.note(&world.transport, &answer(now, packet));
+        let newly = flow.sender.note(&ctx.world.transport, &answer(ctx.now, packet));
         let is_done = flow.sender.is_done();
         if self.decider.as_ref().is_some_and(|decider| decider.listens()) {
-            let feedback = flow.sender.tell(&world.transport, answer(now, packet), newly);
-            self.heed(world, id, packet.slot, &feedback, out);
+            let feedback = flow.sender.tell(&ctx.world.transport, answer(ctx.now, packet), newly);
+            self.heed(ctx, packet.slot, &feedback);
         }
         if is_done {
-            self.finish(world, id, packet.slot, now, out);
+            self.finish(ctx, packet.slot);
         } else {
-            self.take_turns(world, packet.slot);
+            self.take_turns(ctx.world, packet.slot);
         }
     }
 
     /// An ACK arrived from which the flow's sender learns.
     #[inline(never)]
-    fn learn(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        packet: &Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        if world.numbering.has_subflows() {
-            return self.on_answer_to_subflow(world, id, now, packet, out);
+    fn learn(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+        if ctx.world.numbering.has_subflows() {
+            return self.on_answer_to_subflow(ctx, packet);
         }
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
-        flow.hear(world, packet);
-        let feedback = flow.sender.on_ack(&world.transport, answer(now, packet));
-        let losses = flow.sender.find_losses(&world.transport, now);
+        flow.hear(ctx.world, packet);
+        let feedback = flow.sender.on_ack(&ctx.world.transport, answer(ctx.now, packet));
+        let losses = flow.sender.find_losses(&ctx.world.transport, ctx.now);
         let is_done = flow.sender.is_done();
-        self.heed(world, id, packet.slot, &feedback, out);
+        self.heed(ctx, packet.slot, &feedback);
         if let Some(losses) = losses {
-            self.heed(world, id, packet.slot, &losses, out);
+            self.heed(ctx, packet.slot, &losses);
         }
         if is_done {
-            self.finish(world, id, packet.slot, now, out);
+            self.finish(ctx, packet.slot);
         } else {
-            self.go_on(world, packet.slot, now, out);
+            self.go_on(ctx, packet.slot);
         }
     }
 
-    fn on_nack(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        packet: &Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
+    fn on_nack(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         self.control_received += 1;
-        if world.numbering.has_subflows() {
-            return self.on_answer_to_subflow(world, id, now, packet, out);
+        if ctx.world.numbering.has_subflows() {
+            return self.on_answer_to_subflow(ctx, packet);
         }
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
-        let feedback = flow.sender.on_nack(&world.transport, answer(now, packet));
-        self.heed(world, id, packet.slot, &feedback, out);
-        self.go_on(world, packet.slot, now, out);
+        let feedback = flow.sender.on_nack(&ctx.world.transport, answer(ctx.now, packet));
+        self.heed(ctx, packet.slot, &feedback);
+        self.go_on(ctx, packet.slot);
     }
 
     /// The receiver of a flow tells of congestion.
     #[inline(never)]
-    fn on_cnp(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        packet: &Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
+    fn on_cnp(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         self.control_received += 1;
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
-        if let Some(feedback) = flow.sender.on_cnp(&world.transport, now) {
-            self.heed(world, id, packet.slot, &feedback, out);
+        if let Some(feedback) = flow.sender.on_cnp(&ctx.world.transport, ctx.now) {
+            self.heed(ctx, packet.slot, &feedback);
         }
-        self.go_on(world, packet.slot, now, out);
+        self.go_on(ctx, packet.slot);
     }
 
     /// A flow may be able to send again, and its timer may have to fire earlier than it would.
     #[inline(always)]
-    fn go_on(&mut self, world: &World, slot: u32, now: Time, out: &mut impl Scheduler<Message>) {
+    fn go_on(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, slot: u32) {
         if let Some(flow) = &mut self.flows[slot as usize] {
-            flow.arm(world, slot, now, out);
+            flow.arm(ctx, slot);
         }
-        self.take_turns(world, slot);
+        self.take_turns(ctx.world, slot);
     }
 
     /// What a flow's sender learnt goes to whoever chooses the flow's path.
     #[inline]
-    fn heed(
-        &mut self,
-        world: &World,
-        id: u32,
-        slot: u32,
-        feedback: &Feedback,
-        out: &mut impl Scheduler<Message>,
-    ) {
+    fn heed(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, slot: u32, feedback: &Feedback) {
         let Some(decider) = self.decider.as_mut().filter(|decider| decider.listens()) else { return };
         let Some(flow) = &mut self.flows[slot as usize] else { return };
-        let tags = || world.routes(feedback.now).tags(id, flow.dst);
+        let tags = || ctx.world.routes(feedback.now).tags(ctx.id, flow.dst);
         let (advice, settled) = decider.on_feedback(flow.at, feedback, tags, &mut self.random);
         flow.settled = settled.filter(|_| !flow.sender.knows_paths());
         match advice {
             Advice::Continue => {}
             Advice::PauseUntil(limit) => {
-                out.timer(limit, Message::PauseLimit { slot, flow: flow.at.key.flow });
+                ctx.timer(limit, Message::PauseLimit { slot, flow: flow.at.key.flow });
             }
         }
     }
@@ -853,38 +731,24 @@ impl Host {
         }
     }
 
-    fn on_flow_timer(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        slot: u32,
-        number: u32,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        let flow = flow_in(&mut self.flows, slot, number).filter(|flow| flow.timer == now);
+    fn on_flow_timer(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, slot: u32, number: u32) {
+        let flow = flow_in(&mut self.flows, slot, number).filter(|flow| flow.timer == ctx.now);
         let Some(flow) = flow else { return };
         flow.timer = Time::MAX;
-        if let Some(feedback) = flow.sender.on_timer(&world.transport, now) {
-            if world.numbering.has_subflows() {
-                self.on_subflow_timer(world, number, &feedback);
+        if let Some(feedback) = flow.sender.on_timer(&ctx.world.transport, ctx.now) {
+            if ctx.world.numbering.has_subflows() {
+                self.on_subflow_timer(ctx.world, number, &feedback);
             }
-            self.heed(world, id, slot, &feedback, out);
+            self.heed(ctx, slot, &feedback);
         }
-        self.go_on(world, slot, now, out);
+        self.go_on(ctx, slot);
     }
 
     /// The link of the NIC is cut, or repaired.
     #[cold]
-    fn on_link(
-        &mut self,
-        world: &World,
-        now: Time,
-        port: u16,
-        is_cut: bool,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        let wire = &mut Channels(out);
+    fn on_link(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, port: u16, is_cut: bool) {
+        let Ctx { world, now, .. } = *ctx;
+        let wire = &mut ctx.wire();
         match is_cut {
             // What a host has held back has left the NIC's input.
             true => {
@@ -995,13 +859,13 @@ impl Flow {
 
     /// Sets the timer if it must fire earlier than it would. One that fires too early is set again then.
     #[inline(always)]
-    fn arm(&mut self, world: &World, slot: u32, now: Time, out: &mut impl Scheduler<Message>) {
+    fn arm(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, slot: u32) {
         if self.sender.learns()
-            && let Some(deadline) = self.sender.deadline(&world.transport)
-            && deadline.max(now) < self.timer
+            && let Some(deadline) = self.sender.deadline(&ctx.world.transport)
+            && deadline.max(ctx.now) < self.timer
         {
-            self.timer = deadline.max(now);
-            out.timer(self.timer, Message::FlowTimer { slot, flow: self.at.key.flow });
+            self.timer = deadline.max(ctx.now);
+            ctx.timer(self.timer, Message::FlowTimer { slot, flow: self.at.key.flow });
         }
     }
 
@@ -1012,7 +876,6 @@ impl Flow {
         world: &World,
         decider: &mut Option<Box<Decider>>,
         random: &mut Stream,
-        src: u32,
         payload: u32,
         at: Time,
     ) -> u32 {
@@ -1020,7 +883,7 @@ impl Flow {
             return path;
         }
         let Some(decider) = decider else { return 0 };
-        let dst = self.dst;
+        let (src, dst) = (self.at.key.src, self.dst);
         let tags = || world.routes(at).tags(src, dst);
         let tag = decider.tag(self.at, payload, at, tags, random);
         if !self.sender.knows_paths() {

@@ -9,7 +9,8 @@ use netloom_units::Time;
 use netloom_units::memory::push_few;
 
 use super::{Host, NIC, flow_in};
-use crate::model::{Channels, Message, World};
+use crate::ctx::Ctx;
+use crate::model::{Message, World};
 
 /// What the receivers of a host owe to their senders.
 #[derive(Debug, Default)]
@@ -99,21 +100,17 @@ impl PullQueue {
 
 impl Host {
     /// A packet, or its header, has come for a receiver that can make use of `most` more: asks for another one, now or when it is its turn.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one wish")]
     #[inline(never)]
     pub(super) fn ask_for_more(
         &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         receiver: u32,
         packet: &Packet,
         most: u32,
-        out: &mut impl Scheduler<Message>,
     ) {
-        let Congestion::Pulls(pulls) = &world.transport.congestion else { return };
+        let Congestion::Pulls(pulls) = &ctx.world.transport.congestion else { return };
         self.pulls.get_or_insert_default().add(pulls, receiver, packet, most);
-        self.pull(world, id, now, out);
+        self.pull(ctx);
     }
 
     /// Everything has come for a receiver.
@@ -123,65 +120,55 @@ impl Host {
         }
     }
 
-    pub(super) fn on_pull_timer(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        if let Some(pulls) = self.pulls.as_mut().filter(|pulls| pulls.timer == Some(now)) {
+    pub(super) fn on_pull_timer(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) {
+        if let Some(pulls) = self.pulls.as_mut().filter(|pulls| pulls.timer == Some(ctx.now)) {
             pulls.timer = None;
-            self.pull(world, id, now, out);
+            self.pull(ctx);
         }
     }
 
     /// Sends the PULL whose time has come, and has itself called for the next one.
     #[expect(clippy::cast_possible_truncation, reason = "Transport::check bounds ACKs by 65,535 bytes")]
-    fn pull(&mut self, world: &World, id: u32, now: Time, out: &mut impl Scheduler<Message>) {
-        let (Some(pulls), Congestion::Pulls(config)) = (&mut self.pulls, &world.transport.congestion) else {
+    fn pull(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) {
+        let (Some(pulls), Congestion::Pulls(config)) = (&mut self.pulls, &ctx.world.transport.congestion)
+        else {
             return;
         };
-        if pulls.opens <= now
+        if pulls.opens <= ctx.now
             && let Some((packet, count)) = pulls.pop()
         {
             // The packet that is asked for takes so long on the link to this host.
-            let towards = world.network.channel(world.network.ports(id)[0] ^ 1);
-            pulls.opens = now + config.interval(towards.rate.serialize(world.transport.packet_size()));
+            let towards = ctx.world.network.channel(ctx.world.network.ports(ctx.id)[0] ^ 1);
+            pulls.opens =
+                ctx.now + config.interval(towards.rate.serialize(ctx.world.transport.packet_size()));
             let mut pull = Packet {
-                sent: now,
-                src: id,
+                sent: ctx.now,
+                src: ctx.id,
                 dst: packet.src,
                 aux: count,
-                size: world.transport.options.ack_size.0 as u16,
+                size: ctx.world.transport.options.ack_size.0 as u16,
                 kind: PacketKind::Pull,
                 ingress: NO_INGRESS,
                 trail: packet.trail.fresh(),
                 ..packet
             };
             self.control_sent += 1;
-            self.nic.enqueue(NIC, &mut pull, now, &world.rules, &mut self.random, &mut Channels(out));
+            self.nic.enqueue(NIC, &mut pull, ctx.now, &ctx.world.rules, &mut self.random, &mut ctx.wire());
         }
         let Some(pulls) = &mut self.pulls else { return };
         if !pulls.line.is_empty() && pulls.timer.is_none() {
-            let at = pulls.opens.max(now);
+            let at = pulls.opens.max(ctx.now);
             pulls.timer = Some(at);
-            out.timer(at, Message::Pull);
+            ctx.timer(at, Message::Pull);
         }
     }
 
     /// A receiver asks for more of a flow.
-    pub(super) fn on_pull(
-        &mut self,
-        world: &World,
-        now: Time,
-        packet: &Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
+    pub(super) fn on_pull(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         self.control_received += 1;
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
         flow.sender.on_pull(packet.aux);
-        self.go_on(world, packet.slot, now, out);
+        self.go_on(ctx, packet.slot);
     }
 }
 

@@ -13,7 +13,8 @@ use netloom_units::Time;
 use netloom_units::memory::push_few;
 
 use super::{Host, NIC};
-use crate::model::{Channels, Message, World};
+use crate::ctx::Ctx;
+use crate::model::Message;
 use crate::turns::{Turn, Turns};
 
 /// What the transport of a host has handed over to its NIC.
@@ -141,19 +142,19 @@ impl Host {
 
     /// The flows hand over what they may send now, in turn. Does nothing where the NIC has no queue.
     #[inline(always)]
-    pub(super) fn hand_over(&mut self, world: &World, id: u32, now: Time, out: &mut impl Scheduler<Message>) {
+    pub(super) fn hand_over(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) {
         if self.queue.is_some() {
-            self.fill_queue(world, id, now, out);
+            self.fill_queue(ctx);
         }
     }
 
     #[inline(never)]
-    fn fill_queue(&mut self, world: &World, id: u32, now: Time, out: &mut impl Scheduler<Message>) {
+    fn fill_queue(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) {
         loop {
-            let Some(at) = self.queue.as_ref().map(|queue| queue.free.max(now)) else { return };
-            let turn = self.next_turn(world, at);
+            let Some(at) = self.queue.as_ref().map(|queue| queue.free.max(ctx.now)) else { return };
+            let turn = self.next_turn(ctx.world, at);
             let taken = match turn {
-                Turn::Now(slot) => self.take_packet(world, id, slot, at, out),
+                Turn::Now(slot) => self.take_packet(&mut ctx.at(at), slot),
                 Turn::At(_) | Turn::Never => None,
             };
             let Some(queue) = &mut self.queue else { return };
@@ -177,14 +178,15 @@ impl Host {
 
     /// Sends the packet whose turn it is in the NIC's queue at `at`; returns whether there is one that may leave.
     #[inline(never)]
-    pub(super) fn send_queued(&mut self, world: &World, at: Time, out: &mut impl Scheduler<Message>) -> bool {
+    pub(super) fn send_queued(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) -> bool {
         let Host { queue, nic, stopped, .. } = self;
         let Some(queue) = queue else { return false };
-        let is_stopped =
-            |lane| (0..8).any(|class| *stopped >> class & 1 != 0 && world.rules.first_lane(class) == lane);
+        let is_stopped = |lane| {
+            (0..8).any(|class| *stopped >> class & 1 != 0 && ctx.world.rules.first_lane(class) == lane)
+        };
         let is_open = |lane| nic.is_open(NIC, lane) && (*stopped == 0 || !is_stopped(lane));
-        let Some(mut packet) = queue.waiting.next(&world.rules, at, is_open) else { return false };
-        nic.send_now(NIC, &mut packet, at, &world.rules, &mut Channels(out));
+        let Some(mut packet) = queue.waiting.next(&ctx.world.rules, ctx.now, is_open) else { return false };
+        nic.send_now(NIC, &mut packet, ctx.now, &ctx.world.rules, &mut ctx.wire());
         true
     }
 }

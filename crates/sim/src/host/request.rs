@@ -7,7 +7,8 @@ use netloom_units::Time;
 
 use super::receivers::Place;
 use super::{Host, NIC, flow_in};
-use crate::model::{Channels, Message, World};
+use crate::ctx::Ctx;
+use crate::model::Message;
 
 /// The requests that a host has to send, as flows begin where nothing can leave yet.
 #[derive(Debug, Default)]
@@ -34,7 +35,7 @@ impl Host {
     /// Sends the requests that wait, each on a path of its own where packets have one.
     #[cold]
     #[expect(clippy::cast_possible_truncation, reason = "Transport::check bounds ACKs by 65,535 bytes")]
-    pub(super) fn request(&mut self, world: &World, id: u32, now: Time, out: &mut impl Scheduler<Message>) {
+    pub(super) fn request(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) {
         let Some(rare) = &mut self.rare else { return };
         for (slot, number, count) in std::mem::take(&mut rare.requests.waiting) {
             let Host { flows, decider, random, nic, control_sent, .. } = self;
@@ -42,42 +43,35 @@ impl Host {
             for _ in 0..count {
                 let tag = match flow.settled {
                     Some(tag) => tag.bits(),
-                    None => flow.choose_path(world, decider, random, id, 0, now),
+                    None => flow.choose_path(ctx.world, decider, random, 0, ctx.now),
                 };
                 let mut request = Packet {
-                    sent: now,
-                    src: id,
+                    sent: ctx.now,
+                    src: ctx.id,
                     dst: flow.dst,
                     flow: number,
                     slot,
                     aux: tag,
                     tag,
-                    size: world.transport.options.ack_size.0 as u16,
+                    size: ctx.world.transport.options.ack_size.0 as u16,
                     kind: PacketKind::Request,
                     flags: Flags::new(flow.class, false),
                     ingress: NO_INGRESS,
                     ..Packet::EMPTY
                 };
                 *control_sent += 1;
-                nic.enqueue(NIC, &mut request, now, &world.rules, random, &mut Channels(out));
+                nic.enqueue(NIC, &mut request, ctx.now, &ctx.world.rules, random, &mut ctx.wire());
             }
         }
     }
 
     /// A flow asks for a PULL.
-    pub(super) fn on_request(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        packet: &Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
+    pub(super) fn on_request(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         self.control_received += 1;
         let key = FlowKey { src: packet.src, flow: packet.flow };
-        if let Place::Active(slot, active) = self.receivers.place(key, world.watch.is_on) {
+        if let Place::Active(slot, active) = self.receivers.place(key, ctx.world.watch.is_on) {
             let missing = active.receiver.missing();
-            self.ask_for_more(world, id, now, slot, packet, missing, out);
+            self.ask_for_more(ctx, slot, packet, missing);
         }
     }
 }

@@ -7,6 +7,7 @@ use netloom_fabric::Packet;
 use netloom_units::{Time, narrow};
 
 use super::{Host, flow_in};
+use crate::ctx::Ctx;
 use crate::model::{Message, World};
 
 /// What switches have told a flow.
@@ -94,30 +95,24 @@ impl Halt {
 
 impl Host {
     /// A switch stops a flow, or its class.
-    pub(super) fn on_xoff(
-        &mut self,
-        world: &World,
-        now: Time,
-        packet: &Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
+    pub(super) fn on_xoff(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         self.control_received += 1;
-        let Some(flowcut) = world.routing.counted_flowcuts() else { return };
+        let Some(flowcut) = ctx.world.routing.counted_flowcuts() else { return };
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
-        let until = now + flowcut.drain_timeout;
+        let until = ctx.now + flowcut.drain_timeout;
         let is_class = packet.flags.is_of_class();
         // All flows of the class wait; this one is why, and keeps count of it.
         let credit = if is_class { u32::MAX } else { packet.aux };
-        flow.halt.get_or_insert_with(|| Box::new(Halt::new())).stop(now, until, credit, packet.tag);
+        flow.halt.get_or_insert_with(|| Box::new(Halt::new())).stop(ctx.now, until, credit, packet.tag);
         if is_class {
             let (class, flow) = (packet.flags.class(), packet.flow);
             let classes = &mut self.rare.get_or_insert_default().classes;
             classes.retain(|stopped| stopped.flow != flow);
             classes.push(Stopped { class, flow, until });
             self.stopped |= 1 << class;
-            out.timer(until, Message::ClassStopLimit { class });
+            ctx.timer(until, Message::ClassStopLimit { class });
         } else {
-            out.timer(until, Message::StopLimit { slot: packet.slot, flow: packet.flow });
+            ctx.timer(until, Message::StopLimit { slot: packet.slot, flow: packet.flow });
         }
     }
 

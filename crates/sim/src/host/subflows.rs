@@ -6,11 +6,13 @@ use std::collections::BTreeMap;
 use netloom_engine::Scheduler;
 use netloom_fabric::{Packet, PacketKind};
 use netloom_record::{FlowRecord, GapRecord};
-use netloom_transport::{Ack, Cause, Connection, Feedback, Outgoing, PathFacts, Sender};
+use netloom_transport::{Ack, Cause, Connection, Feedback, Outgoing, Sender};
 use netloom_units::Time;
 use netloom_workload::Message as Job;
 
+use super::start::Beginning;
 use super::{FIRST_OWN, Flow, Host, answer, flow_in};
+use crate::ctx::Ctx;
 use crate::model::{Message, World};
 
 /// How packets say of which subflow they are: by some bits of their flow's number, below the highest.
@@ -97,31 +99,24 @@ pub(super) fn take(
 
 impl Host {
     /// Begins a flow with its subflows; returns the slot of the first.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one flow")]
     pub(super) fn begin_subflows(
         &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        job: Job,
-        number: u32,
-        facts: PathFacts,
-        idle_fct: Time,
-        out: &mut impl Scheduler<Message>,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        beginning: &Beginning,
     ) -> u32 {
-        let count = world.transport.options.subflows;
+        let &Beginning { job, number, facts, .. } = beginning;
+        let count = ctx.world.transport.options.subflows;
         let connection = match job.stream {
             true => Connection::open(count),
-            false => Connection::new(&world.transport, job.bytes, count),
+            false => Connection::new(&ctx.world.transport, job.bytes, count),
         };
         let mut before = None;
         let slots: Vec<u32> = (0..count)
             .map(|subflow| {
-                let sender = Sender::subflow(&world.transport, facts, now);
-                let number = world.numbering.number(number, subflow);
+                let sender = Sender::subflow(&ctx.world.transport, facts, ctx.now);
+                let number = ctx.world.numbering.number(number, subflow);
                 let slot;
-                (slot, before) =
-                    self.place(world, id, now, job, number, sender, facts, idle_fct, before, out);
+                (slot, before) = self.place(ctx, &Beginning { number, ..*beginning }, sender, before);
                 slot
             })
             .collect();
@@ -129,9 +124,9 @@ impl Host {
         let connections = self.connections.get_or_insert_default();
         connections.insert(number, Connected { connection, slots });
         for subflow in 0..count {
-            self.see(world, number, subflow);
+            self.see(ctx.world, number, subflow);
         }
-        self.offer(world, number);
+        self.offer(ctx.world, number);
         first
     }
 
@@ -180,14 +175,12 @@ impl Host {
     #[inline(never)]
     pub(super) fn on_answer_to_subflow(
         &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &Packet,
-        out: &mut impl Scheduler<Message>,
     ) {
-        let (number, subflow) = (world.numbering.flow(packet.flow), world.numbering.subflow(packet.flow));
-        let transport = &world.transport;
+        let (number, subflow) =
+            (ctx.world.numbering.flow(packet.flow), ctx.world.numbering.subflow(packet.flow));
+        let transport = &ctx.world.transport;
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
         let connected = self.connections.as_mut().and_then(|connections| connections.get_mut(&number));
         let Some(Connected { connection, .. }) = connected else { return };
@@ -195,10 +188,10 @@ impl Host {
         // What came back says nothing of other packets.
         let is_answer = matches!(packet.kind, PacketKind::Ack | PacketKind::Nack);
         let cumulative = if is_answer { packet.aux } else { 0 };
-        let heard = Ack { cumulative, ..answer(now, packet) };
+        let heard = Ack { cumulative, ..answer(ctx.now, packet) };
         let told = connection.on_answer(subflow, heard, packet.kind == PacketKind::Ack);
         if connection.is_done() {
-            return self.finish_connection(world, id, number, now, out);
+            return self.finish_connection(ctx, number);
         }
         flow.sender.offer(transport, connection.unsent(transport, subflow));
         if transport.is_coupled() {
@@ -208,9 +201,9 @@ impl Host {
         match (told, packet.kind) {
             (None, _) => {}
             (Some(ack), PacketKind::Ack) => {
-                flow.hear(world, packet);
+                flow.hear(ctx.world, packet);
                 feedback = Some(flow.sender.on_ack(transport, ack));
-                losses = flow.sender.find_losses(transport, now);
+                losses = flow.sender.find_losses(transport, ctx.now);
             }
             (Some(nack), PacketKind::Nack) => feedback = Some(flow.sender.on_nack(transport, nack)),
             (Some(header), _) => {
@@ -218,20 +211,20 @@ impl Host {
                 flow.sender.forgo(header.cumulative);
                 if packet.kind == PacketKind::Unreachable {
                     let feedback = flow.sender.on_unreachable(transport, header);
-                    self.leave_path(world, id, packet.slot, &feedback);
+                    self.leave_path(ctx.world, ctx.id, packet.slot, &feedback);
                 } else {
                     feedback = Some(flow.sender.on_returned(transport, header));
                 }
             }
         }
-        self.see(world, number, subflow);
+        self.see(ctx.world, number, subflow);
         for feedback in feedback.iter().chain(&losses) {
-            self.heed(world, id, packet.slot, feedback, out);
+            self.heed(ctx, packet.slot, feedback);
         }
         if was_unsettled {
-            self.offer(world, number);
+            self.offer(ctx.world, number);
         }
-        self.go_on(world, packet.slot, now, out);
+        self.go_on(ctx, packet.slot);
     }
 
     /// A subflow's timer has told it something.
@@ -247,22 +240,15 @@ impl Host {
     }
 
     /// Everything of a flow has arrived, by whichever subflow.
-    fn finish_connection(
-        &mut self,
-        world: &World,
-        id: u32,
-        number: u32,
-        now: Time,
-        out: &mut impl Scheduler<Message>,
-    ) {
+    fn finish_connection(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, number: u32) {
         let connected = self.connections.as_mut().and_then(|connections| connections.remove(&number));
         if let Some((record, gaps)) =
-            connected.and_then(|connected| self.end_all(number, &connected, Some(now)))
+            connected.and_then(|connected| self.end_all(number, &connected, Some(ctx.now)))
         {
             let group = record.group;
             self.write_down(&record, gaps);
-            self.hand_in_many(world, id);
-            self.go_on_with_work(world, id, (number, group), now, out);
+            self.hand_in_many(ctx.world, ctx.id);
+            self.go_on_with_work(ctx, (number, group));
         }
     }
 

@@ -5,92 +5,73 @@ use netloom_engine::Scheduler;
 use netloom_fabric::{NO_INGRESS, Packet, PacketKind};
 use netloom_routing::{FlowKey, Tag};
 use netloom_transport::Ack;
-use netloom_units::Time;
 
 use super::receivers::Place;
 use super::{Host, NIC, answer, flow_in};
-use crate::model::{Channels, Message, World};
+use crate::ctx::Ctx;
+use crate::model::Message;
 
 impl Host {
     /// A header arrived instead of a packet.
     #[inline(never)]
-    pub(super) fn on_header(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        packet: &Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        let key = FlowKey { src: packet.src, flow: world.numbering.flow(packet.flow) };
-        let (reply, notify, wants) = match self.receivers.place(key, world.watch.is_on) {
+    pub(super) fn on_header(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+        let key = FlowKey { src: packet.src, flow: ctx.world.numbering.flow(packet.flow) };
+        let (reply, notify, wants) = match self.receivers.place(key, ctx.world.watch.is_on) {
             Place::Active(slot, active) => {
                 let receiver = &mut active.receiver;
-                let reply = receiver.on_header(&world.transport, now, packet.seq, packet.flags.is_last());
-                let notify = receiver.notifies_by_nack(&world.transport, now, reply);
+                let reply =
+                    receiver.on_header(&ctx.world.transport, ctx.now, packet.seq, packet.flags.is_last());
+                let notify = receiver.notifies_by_nack(&ctx.world.transport, ctx.now, reply);
                 (reply, notify, Some((slot, receiver.missing())))
             }
             Place::Done(late) => (late.note(|seen, count| seen.on_late_header(count)), false, None),
         };
         if notify {
-            self.answer(world, id, now, packet, PacketKind::Cnp, packet.seq, out);
+            self.answer(ctx, packet, PacketKind::Cnp, packet.seq);
         }
-        self.reply(world, id, now, packet, reply, out);
-        if let Some((slot, missing)) = wants.filter(|_| world.transport.pulls()) {
-            self.ask_for_more(world, id, now, slot, packet, missing, out);
+        self.reply(ctx, packet, reply);
+        if let Some((slot, missing)) = wants.filter(|_| ctx.world.transport.pulls()) {
+            self.ask_for_more(ctx, slot, packet, missing);
         }
     }
 
     /// The header of a packet that was sent here has come back.
     #[inline(never)]
-    pub(super) fn on_returned(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        packet: &Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
+    pub(super) fn on_returned(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else {
             // What it says has been repaired without it. It still is one of the flow's packets.
-            let number = world.numbering.flow(packet.flow);
+            let number = ctx.world.numbering.flow(packet.flow);
             match self.sent.iter_mut().rev().find(|sent| sent.flow == number) {
                 Some(sent) => sent.note_return(),
                 None => *self.rare.get_or_insert_default().late_returns.entry(number).or_default() += 1,
             }
             return;
         };
-        if world.numbering.has_subflows() {
-            return self.on_answer_to_subflow(world, id, now, packet, out);
+        if ctx.world.numbering.has_subflows() {
+            return self.on_answer_to_subflow(ctx, packet);
         }
-        let header = Ack { cumulative: flow.sender.oldest(), ..answer(now, packet) };
+        let header = Ack { cumulative: flow.sender.oldest(), ..answer(ctx.now, packet) };
         if packet.kind == PacketKind::Unreachable {
-            let feedback = flow.sender.on_unreachable(&world.transport, header);
-            self.leave_path(world, id, packet.slot, &feedback);
+            let feedback = flow.sender.on_unreachable(&ctx.world.transport, header);
+            self.leave_path(ctx.world, ctx.id, packet.slot, &feedback);
         } else {
-            let feedback = flow.sender.on_returned(&world.transport, header);
-            self.heed(world, id, packet.slot, &feedback, out);
+            let feedback = flow.sender.on_returned(&ctx.world.transport, header);
+            self.heed(ctx, packet.slot, &feedback);
         }
-        self.go_on(world, packet.slot, now, out);
+        self.go_on(ctx, packet.slot);
     }
 
     /// What this host answered met a cut link, and has come back: it is sent again, by another way if one is drawn.
     ///
     /// Nothing is remembered of it: the next answer goes the way of the packet that it answers, as that sender may be on another path by then.
     #[cold]
-    pub(super) fn on_turned_answer(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        packet: &Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
+    pub(super) fn on_turned_answer(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         self.control_received += 1;
         let (Some(kind), dst) = (packet.kind.turned_answer(), packet.src) else { return };
-        let tag = world.routes(now).tags(id, dst).another(Tag::from_bits(packet.tag), &mut self.random);
+        let tag =
+            ctx.world.routes(ctx.now).tags(ctx.id, dst).another(Tag::from_bits(packet.tag), &mut self.random);
         let mut answer = Packet {
-            src: id,
+            src: ctx.id,
             dst,
             tag: tag.bits(),
             kind,
@@ -99,6 +80,6 @@ impl Host {
             ..*packet
         };
         self.control_sent += 1;
-        self.nic.enqueue(NIC, &mut answer, now, &world.rules, &mut self.random, &mut Channels(out));
+        self.nic.enqueue(NIC, &mut answer, ctx.now, &ctx.world.rules, &mut self.random, &mut ctx.wire());
     }
 }

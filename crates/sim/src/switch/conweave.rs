@@ -10,6 +10,7 @@ use netloom_units::{Bytes, Time};
 use rustc_hash::FxHashMap;
 
 use super::{Switch, is_edge_of};
+use crate::ctx::Ctx;
 use crate::level::Level;
 use crate::model::{Message, World};
 use crate::path::{PathProfile, labels};
@@ -46,126 +47,89 @@ impl Held {
 
 impl Switch {
     /// A data packet: stamped at its first switch, perhaps held at its last.
-    pub(super) fn weave(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        packet: &mut Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
+    pub(super) fn weave(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) {
         let flow = FlowKey { src: packet.src, flow: packet.flow };
-        let is_last = is_edge_of(world, id, packet.dst);
+        let is_last = is_edge_of(ctx.world, ctx.id, packet.dst);
         if packet.trail.hops() == 1 && !is_last {
-            let between = || between(world, packet, now);
-            if let Some(stamp) = self.decider.stamp(flow, now, between, &mut self.draws) {
+            let between = || between(ctx.world, packet, ctx.now);
+            if let Some(stamp) = self.decider.stamp(flow, ctx.now, between, &mut self.draws) {
                 packet.tag = stamp.bits();
             }
         }
         // Between two hosts of one switch there is nothing to weave.
         if packet.trail.hops() == 1 || !is_last {
-            return self.send_on(world, id, now, packet, out);
+            return self.send_on(ctx, packet);
         }
         let stamp = Stamp::from_bits(packet.tag);
         if stamp.asks {
-            self.say(world, id, now, packet, Word::Reply, stamp, out);
+            self.say(ctx, packet, Word::Reply, stamp);
         }
-        if packet.flags.is_marked() && self.decider.complains(packet.src, stamp.label, now) {
-            self.say(world, id, now, packet, Word::Busy, stamp, out);
+        if packet.flags.is_marked() && self.decider.complains(packet.src, stamp.label, ctx.now) {
+            self.say(ctx, packet, Word::Busy, stamp);
         }
         // Before the packet goes on, since trimming may turn it into a header on its way back.
         if stamp.is_tail {
-            self.say(world, id, now, packet, Word::Clear, stamp, out);
+            self.say(ctx, packet, Word::Clear, stamp);
         }
-        match self.decider.receive(flow, stamp, packet.sent, now) {
-            Verdict::Pass => self.send_on(world, id, now, packet, out),
+        match self.decider.receive(flow, stamp, packet.sent, ctx.now) {
+            Verdict::Pass => self.send_on(ctx, packet),
             Verdict::Release => {
-                self.send_on(world, id, now, packet, out);
-                self.release(world, id, now, flow, out);
+                self.send_on(ctx, packet);
+                self.release(ctx, flow);
             }
-            Verdict::Hold => self.held.push(flow, *packet, now),
+            Verdict::Hold => self.held.push(flow, *packet, ctx.now),
             Verdict::HoldUntil(until) => {
-                self.held.push(flow, *packet, now);
-                out.timer(until, Message::Flush { src: flow.src, flow: flow.flow });
+                self.held.push(flow, *packet, ctx.now);
+                ctx.timer(until, Message::Flush { src: flow.src, flow: flow.flow });
             }
         }
     }
 
     /// Held packets have perhaps waited long enough for the one before them.
-    pub(crate) fn on_flush(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        flow: FlowKey,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        match self.decider.flush(flow, now) {
+    pub(crate) fn on_flush(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, flow: FlowKey) {
+        match self.decider.flush(flow, ctx.now) {
             Flush::Over => {}
-            Flush::Later(until) => out.timer(until, Message::Flush { src: flow.src, flow: flow.flow }),
-            Flush::Now => self.release(world, id, now, flow, out),
+            Flush::Later(until) => ctx.timer(until, Message::Flush { src: flow.src, flow: flow.flow }),
+            Flush::Now => self.release(ctx, flow),
         }
     }
 
     /// Sends on what is held of a flow.
-    fn release(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        flow: FlowKey,
-        out: &mut impl Scheduler<Message>,
-    ) {
+    fn release(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, flow: FlowKey) {
         // PFC has not counted them, and all at once they could overflow an input buffer that it keeps from overflowing.
-        let is_beside = matches!(world.fabric.flow_control, FlowControl::Pfc(_) | FlowControl::PfcShared(_));
-        for mut packet in self.held.take(flow, now) {
+        let is_beside =
+            matches!(ctx.world.fabric.flow_control, FlowControl::Pfc(_) | FlowControl::PfcShared(_));
+        for mut packet in self.held.take(flow, ctx.now) {
             // The switch may have lost its own hosts meanwhile.
             if is_beside {
                 packet.ingress = NO_INGRESS;
             }
-            if self.has_lost(world, packet.dst) {
-                self.discard(world, now, &packet, out);
+            if self.has_lost(ctx.world, packet.dst) {
+                self.discard(ctx, &packet);
                 continue;
             }
-            self.send_on(world, id, now, &mut packet, out);
+            self.send_on(ctx, &mut packet);
         }
     }
 
-    fn send_on(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        packet: &mut Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
+    fn send_on(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) {
         // Switches read the label alone.
         let stamp = packet.tag;
         packet.tag = Stamp::label_of(stamp);
-        let port = self.choose_specially(world, id, now, packet, out);
+        let port = self.choose_specially(ctx, packet);
         packet.tag = stamp;
-        if let Some(feedback) = self.sample_queue(world, now, port, packet, out) {
-            self.notify(world, id, now, port, packet, feedback, out);
+        if let Some(feedback) = self.sample_queue(ctx, port, packet) {
+            self.notify(ctx, port, packet, feedback);
         }
         // What is released or told besides may want the same port in this instant.
-        self.enqueue(world, id, now, port, packet, out);
+        self.enqueue(ctx, port, packet);
     }
 
     /// Tells a packet's first switch something.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one signal")]
     #[expect(clippy::cast_possible_truncation, reason = "WORD is small")]
-    fn say(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        about: &Packet,
-        word: Word,
-        stamp: Stamp,
-        out: &mut impl Scheduler<Message>,
-    ) {
+    fn say(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, about: &Packet, word: Word, stamp: Stamp) {
         let mut signal = Packet {
-            sent: now,
+            sent: ctx.now,
             src: about.dst,
             dst: about.src,
             flow: about.flow,
@@ -177,27 +141,21 @@ impl Switch {
             ..Packet::EMPTY
         };
         self.control_sent += 1;
-        if self.has_lost(world, signal.dst) {
-            return self.discard(world, now, &signal, out);
+        if self.has_lost(ctx.world, signal.dst) {
+            return self.discard(ctx, &signal);
         }
         let bits = signal.tag;
-        let port = self.choose_specially(world, id, now, &mut signal, out);
+        let port = self.choose_specially(ctx, &mut signal);
         signal.tag = bits;
-        self.enqueue(world, id, now, port, &mut signal, out);
+        self.enqueue(ctx, port, &mut signal);
     }
 
     /// A flow's last switch tells this one, its first, something.
-    pub(super) fn hear(
-        &mut self,
-        world: &World,
-        now: Time,
-        signal: &Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        let last = world.forwarding.table().edge_of(signal.src);
+    pub(super) fn hear(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, signal: &Packet) {
+        let last = ctx.world.forwarding.table().edge_of(signal.src);
         let flow = FlowKey { src: signal.dst, flow: signal.flow };
-        self.decider.hear(flow, last, signal.tag, now);
-        self.absorb(world, now, signal, out);
+        self.decider.hear(flow, last, signal.tag, ctx.now);
+        self.absorb(ctx, signal);
     }
 }
 

@@ -9,30 +9,25 @@ use netloom_topology::PortId;
 use netloom_units::{Bytes, Time};
 
 use super::{PortsAt, Switch, header, is_edge_of, take};
-use crate::model::{Channels, Message, World};
+use crate::ctx::Ctx;
+use crate::model::{Message, World};
 
 impl Switch {
     /// The way of a data packet, which is counted on the way and acknowledged at its end.
-    pub(super) fn pass(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        packet: &mut Packet,
-        out: &mut impl Scheduler<Message>,
-    ) -> PortId {
+    pub(super) fn pass(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) -> PortId {
+        let Ctx { world, id, now, .. } = *ctx;
         let forwarding = world.epochs.forwarding(self.epoch, &world.forwarding);
         let header = header(world, packet);
         if is_edge_of(world, id, packet.dst) && forwarding.arrives(id, &header) {
             // Where the first switch is the last one, there is one way only.
             if packet.trail.hops() > 1 {
-                self.acknowledge(world, id, now, packet, out);
+                self.acknowledge(ctx, packet);
             }
-            return self.choose_specially(world, id, now, packet, out);
+            return self.choose_specially(ctx, packet);
         }
         let Switch { ports, decider, draws, reports, .. } = self;
         let candidates = forwarding.table().candidates_in_row(self.row, packet.dst);
-        let view = PortsAt { ports, world, id, now, reports: reports.as_deref(), out };
+        let view = PortsAt { ports, reports: reports.as_deref(), ctx: ctx.again() };
         let arrival = Arrival {
             back: packet.ingress,
             sent: packet.sent,
@@ -45,16 +40,9 @@ impl Switch {
 
     /// Tells the switches before this one that a packet has come so far: all of them along its way, or the first one along any.
     #[expect(clippy::cast_possible_truncation, reason = "Flowcut::check bounds ACKs by 65,535 bytes")]
-    fn acknowledge(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        packet: &Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        let Some(flowcut) = world.routing.counted_flowcuts() else { return };
-        let is_reverse = world.routing.placement == Placement::Switch;
+    fn acknowledge(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+        let Some(flowcut) = ctx.world.routing.counted_flowcuts() else { return };
+        let is_reverse = ctx.world.routing.placement == Placement::Switch;
         let mut ack = Packet {
             src: packet.dst,
             dst: packet.src,
@@ -69,27 +57,20 @@ impl Switch {
         self.control_sent += 1;
         let port = match is_reverse {
             true => packet.ingress,
-            false => self.choose_specially(world, id, now, &mut ack, out),
+            false => self.choose_specially(ctx, &mut ack),
         };
-        self.enqueue(world, id, now, port, &mut ack, out);
+        self.enqueue(ctx, port, &mut ack);
     }
 
     /// An acknowledgement of a data packet that has passed here.
     ///
     /// On the way of the data in reverse its tag says how many channels that packet had crossed when it came to the switch before. Where
     /// nobody knows how it came, the acknowledgement has lost its way: its tag is 0, and it goes to the first switch by any.
-    pub(super) fn on_flow_ack(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        ack: &mut Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        let Some(flowcut) = world.routing.counted_flowcuts() else { return };
-        let is_home = is_edge_of(world, id, ack.dst);
+    pub(super) fn on_flow_ack(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, ack: &mut Packet) {
+        let Some(flowcut) = ctx.world.routing.counted_flowcuts() else { return };
+        let is_home = is_edge_of(ctx.world, ctx.id, ack.dst);
         let mut pass = 1;
-        if world.routing.placement == Placement::Switch {
+        if ctx.world.routing.placement == Placement::Switch {
             ack.tag = ack.tag.saturating_sub(1);
             pass = ack.tag;
         }
@@ -109,60 +90,50 @@ impl Switch {
         };
         // A way over an intermediate switch may have come by the first one again.
         if pass > 1
-            && let Some((back, signal)) = self.decider.on_receipt(&receipt, now)
+            && let Some((back, signal)) = self.decider.on_receipt(&receipt, ctx.now)
         {
             if let Some(signal) = signal {
-                self.tell(world, id, now, ack, None, signal, out);
+                self.tell(ctx, ack, None, signal);
             }
-            return self.enqueue(world, id, now, back, ack, out);
+            return self.enqueue(ctx, back, ack);
         }
         if is_home {
-            let receipt = Receipt { pass: 1, access: Some(access(world, ack.dst)), ..receipt };
-            let counted = self.decider.on_receipt(&receipt, now);
-            self.absorb(world, now, ack, out);
+            let receipt = Receipt { pass: 1, access: Some(access(ctx.world, ack.dst)), ..receipt };
+            let counted = self.decider.on_receipt(&receipt, ctx.now);
+            self.absorb(ctx, ack);
             if let Some((back, Some(signal))) = counted {
-                self.tell(world, id, now, ack, Some(back), signal, out);
+                self.tell(ctx, ack, Some(back), signal);
             }
             return;
         }
-        if world.routing.placement == Placement::Switch {
+        if ctx.world.routing.placement == Placement::Switch {
             ack.tag = 0;
         }
-        let port = self.choose_specially(world, id, now, ack, out);
-        self.enqueue(world, id, now, port, ack, out);
+        let port = self.choose_specially(ctx, ack);
+        self.enqueue(ctx, port, ack);
     }
 
     /// A control packet ends here.
-    pub(super) fn absorb(
-        &mut self,
-        world: &World,
-        now: Time,
-        packet: &Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
+    pub(super) fn absorb(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         self.control_received += 1;
-        if world.rules.is_lossless() {
+        if ctx.world.rules.is_lossless() {
             // It leaves its input buffer; what has left before goes first.
-            self.ports.advance(now, &world.rules, &mut Channels(out));
-            self.ports.absorb(packet, now, &world.rules, &mut Channels(out));
+            self.ports.advance(ctx.now, &ctx.world.rules, &mut ctx.wire());
+            self.ports.absorb(packet, ctx.now, &ctx.world.rules, &mut ctx.wire());
         }
     }
 
     /// Stops the source of a flow, or lets it go on: by a frame that says how far from the source the switch is, through the port to which
     /// the source is connected or, where it is not, along any way.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one frame")]
     #[expect(clippy::cast_possible_truncation, reason = "Flowcut::check bounds frames by 65,535 bytes")]
     fn tell(
         &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         ack: &Packet,
         port: Option<PortId>,
         signal: Signal,
-        out: &mut impl Scheduler<Message>,
     ) {
-        let Some(flowcut) = world.routing.counted_flowcuts() else { return };
+        let Some(flowcut) = ctx.world.routing.counted_flowcuts() else { return };
         let flags = Flags::new(ack.flags.class(), false);
         let (kind, aux) = match signal {
             Signal::Stop => (PacketKind::Xoff, flowcut.credit),
@@ -170,7 +141,7 @@ impl Switch {
             Signal::RunAhead(most) => (PacketKind::Xon, most),
         };
         let mut frame = Packet {
-            sent: now,
+            sent: ctx.now,
             src: ack.src,
             dst: ack.dst,
             flow: ack.flow,
@@ -183,8 +154,8 @@ impl Switch {
             ..Packet::EMPTY
         };
         self.control_sent += 1;
-        let port = port.unwrap_or_else(|| self.choose_specially(world, id, now, &mut frame, out));
-        self.enqueue(world, id, now, port, &mut frame, out);
+        let port = port.unwrap_or_else(|| self.choose_specially(ctx, &mut frame));
+        self.enqueue(ctx, port, &mut frame);
     }
 }
 

@@ -11,7 +11,8 @@ use netloom_topology::PortId;
 use netloom_units::Time;
 
 use super::Switch;
-use crate::model::{Channels, Message, World};
+use crate::ctx::Ctx;
+use crate::model::{Message, World};
 
 /// The ports of which a switch tells sources while their links are cut.
 #[derive(Debug)]
@@ -63,22 +64,23 @@ impl Told {
 impl Switch {
     /// Links have been cut by `now`, before anything that happens from then on: what waited for them goes back.
     #[inline(never)]
-    pub(super) fn meet_cuts(&mut self, world: &World, id: u32, now: Time, out: &mut impl Scheduler<Message>) {
+    pub(super) fn meet_cuts(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) {
+        let Ctx { world, .. } = *ctx;
         if world.rules.is_lossless() {
             return;
         }
-        while let Some((port, cut)) = self.told.meet(now) {
+        while let Some((port, cut)) = self.told.meet(ctx.now) {
             if self.sampler.is_some() {
-                self.sample(world, cut, out);
+                self.sample(&mut ctx.at(cut));
             }
             if !world.epochs.is_empty() {
-                self.take_new_routes(world, id, cut);
+                self.take_new_routes(world, ctx.id, cut);
             }
             let goes_back = |packet: &Packet| turned_back(world, packet).is_some();
-            let wire = &mut Channels(out);
+            let wire = &mut ctx.wire();
             for mut packet in self.ports.take_from_cut(port, cut, goes_back, &world.rules, wire) {
                 if let Some(kind) = turned_back(world, &packet) {
-                    self.turn_back(world, id, cut, port, &mut packet, kind, out);
+                    self.turn_back(&mut ctx.at(cut), port, &mut packet, kind);
                 }
             }
         }
@@ -87,29 +89,22 @@ impl Switch {
     /// Under flow control: the link of a port is cut, or repaired.
     #[cold]
     #[inline(never)]
-    pub(super) fn on_link(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        port: PortId,
-        is_cut: bool,
-        out: &mut impl Scheduler<Message>,
-    ) {
+    pub(super) fn on_link(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, port: PortId, is_cut: bool) {
         if !is_cut {
-            return self.ports.restore_link(port, now, &world.rules, &mut Channels(out));
+            return self.ports.restore_link(port, ctx.now, &ctx.world.rules, &mut ctx.wire());
         }
-        if !world.epochs.is_empty() {
-            self.take_new_routes(world, id, now);
+        if !ctx.world.epochs.is_empty() {
+            self.take_new_routes(ctx.world, ctx.id, ctx.now);
         }
         let Switch { ports, held, told, .. } = self;
-        let is_told = told.begins(port, now);
-        let goes_back = |packet: &Packet| is_told && turned_back(world, packet).is_some();
+        let is_told = told.begins(port, ctx.now);
+        let goes_back = |packet: &Packet| is_told && turned_back(ctx.world, packet).is_some();
         // PFC does not count what is held beside the ports, and credits say nothing of it.
-        let back = ports.cut_link(port, now, held.packets(), goes_back, &world.rules, &mut Channels(out));
+        let back =
+            ports.cut_link(port, ctx.now, held.packets(), goes_back, &ctx.world.rules, &mut ctx.wire());
         for mut packet in back {
-            if let Some(kind) = turned_back(world, &packet) {
-                self.turn_back(world, id, now, port, &mut packet, kind, out);
+            if let Some(kind) = turned_back(ctx.world, &packet) {
+                self.turn_back(ctx, port, &mut packet, kind);
             }
         }
     }
@@ -126,20 +121,16 @@ impl Switch {
     }
 
     /// Sends what is left of a packet back from a port whose link is cut.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one signal")]
     #[expect(clippy::cast_possible_truncation, reason = "Transport::check bounds ACKs by 65,535 bytes")]
     pub(super) fn turn_back(
         &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         port: PortId,
         packet: &mut Packet,
         kind: PacketKind,
-        out: &mut impl Scheduler<Message>,
     ) {
-        self.ports.turn_back(port, packet, kind, world.transport.options.ack_size.0 as u16);
-        self.send_back(world, id, now, packet, out);
+        self.ports.turn_back(port, packet, kind, ctx.world.transport.options.ack_size.0 as u16);
+        self.send_back(ctx, packet);
     }
 }
 

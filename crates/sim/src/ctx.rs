@@ -1,0 +1,56 @@
+//! What a node has at hand while it handles something.
+
+use netloom_engine::{NodeIndex, Scheduler};
+use netloom_units::Time;
+
+use crate::model::{Channels, Message, UnwatchedChannels, World};
+
+/// Where and when something is handled: one argument in the place of four. It is made once for each event, and lives in registers wherever what it is handed to is
+/// inlined.
+pub(crate) struct Ctx<'a, S: ?Sized> {
+    /// What all nodes may read.
+    pub(crate) world: &'a World,
+    /// The node.
+    pub(crate) id: NodeIndex,
+    /// The instant at which something happens, or up to which the node advances.
+    pub(crate) now: Time,
+    /// Where the node puts messages and timers.
+    pub(crate) out: &'a mut S,
+}
+
+impl<'a, S: Scheduler<Message>> Ctx<'a, S> {
+    #[inline(always)]
+    pub(crate) fn new(world: &'a World, id: NodeIndex, now: Time, out: &'a mut S) -> Self {
+        Ctx { world, id, now, out }
+    }
+
+    /// The same, handed on by value.
+    #[inline(always)]
+    pub(crate) fn again(&mut self) -> Ctx<'_, S> {
+        self.at(self.now)
+    }
+
+    /// The same at another instant.
+    #[inline(always)]
+    pub(crate) fn at(&mut self, now: Time) -> Ctx<'_, S> {
+        Ctx { world: self.world, id: self.id, now, out: &mut *self.out }
+    }
+
+    /// Calls the node back with `message` at `at`.
+    #[inline(always)]
+    pub(crate) fn timer(&mut self, at: Time, message: Message) {
+        self.out.timer(at, message);
+    }
+
+    /// The channels that begin at the node.
+    #[inline(always)]
+    pub(crate) fn wire(&mut self) -> Channels<'_, S> {
+        Channels(&mut *self.out)
+    }
+
+    /// The same where nobody asks about ports before the end of the running turn.
+    #[inline(always)]
+    pub(crate) fn unwatched_wire(&mut self) -> UnwatchedChannels<'_, S> {
+        UnwatchedChannels(&mut *self.out)
+    }
+}
