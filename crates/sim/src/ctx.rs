@@ -3,7 +3,8 @@
 use netloom_engine::{NodeIndex, Scheduler};
 use netloom_units::Time;
 
-use crate::model::{Channels, Message, UnwatchedChannels, World};
+use crate::message::{Channels, Message, UnwatchedChannels};
+use crate::world::World;
 
 /// Where and when something is handled: one argument in the place of four. It is made once for each event, and lives in registers wherever what it is handed to is
 /// inlined.

@@ -1,105 +1,24 @@
 //! Flows that several subflows send together (MPTCP). To its host a subflow is a flow like any other: it takes turns at the NIC, has a timer, and a
 //! path from the host's decider or by the hash. What it sends, and when all of it has arrived, is its connection's affair.
 
-use std::collections::BTreeMap;
-
 use netloom_engine::Scheduler;
 use netloom_fabric::{Packet, PacketKind};
 use netloom_record::{FlowRecord, GapRecord};
-use netloom_transport::{Ack, Cause, Connection, Feedback, Outgoing, Sender};
+use netloom_transport::{Ack, Cause, Connection, Feedback, Sender};
 use netloom_units::Time;
 use netloom_workload::Message as Job;
 
-use super::start::Beginning;
-use super::{FIRST_OWN, Flow, Host, answer, flow_in};
 use crate::ctx::Ctx;
-use crate::model::{Message, World};
-
-/// How packets say of which subflow they are: by some bits of their flow's number, below the highest.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Numbering {
-    /// Those bits; none where flows have no subflows.
-    bits: u32,
-}
-
-impl Numbering {
-    /// For flows of so many subflows.
-    pub(crate) fn new(subflows: u32) -> Self {
-        let width = u32::BITS - (subflows - 1).leading_zeros();
-        Numbering { bits: ((1 << width) - 1) << (31 - width) }
-    }
-
-    /// Whether flows have subflows.
-    #[inline(always)]
-    pub(crate) fn has_subflows(self) -> bool {
-        self.bits != 0
-    }
-
-    /// How many numbers there are for flows of one origin.
-    pub(crate) fn flows(self) -> u64 {
-        if self.bits == 0 { 1 << 31 } else { 1 << self.bits.trailing_zeros() }
-    }
-
-    /// The number of a flow that begins, of which `next` is that of the next one. It is looked at here because nobody knows beforehand how many flows
-    /// begin while a load lasts.
-    ///
-    /// # Panics
-    /// If there are no numbers left. `who` is the host or server that has taken them.
-    pub(crate) fn next(self, next: &mut u32, who: impl FnOnce() -> String) -> u32 {
-        let number = *next;
-        // Those of programs come before FIRST_OWN, and are not given here.
-        let is_left = u64::from(number & (FIRST_OWN - 1)) < self.flows() && number < u32::MAX;
-        assert!(is_left, "{} begins more flows than have numbers: {} of its own", who(), self.flows());
-        *next += 1;
-        number
-    }
-
-    /// The number of the flow as a whole.
-    #[inline(always)]
-    pub(crate) fn flow(self, number: u32) -> u32 {
-        number & !self.bits
-    }
-
-    fn subflow(self, number: u32) -> u32 {
-        (number & self.bits) >> self.bits.trailing_zeros()
-    }
-
-    fn number(self, flow: u32, subflow: u32) -> u32 {
-        flow | subflow << self.bits.trailing_zeros()
-    }
-}
-
-/// The connections of a host by the numbers of their flows.
-pub(super) type Connections = BTreeMap<u32, Connected>;
-
-/// A connection, and where its subflows are.
-#[derive(Debug)]
-pub(super) struct Connected {
-    connection: Connection,
-    slots: Vec<u32>,
-}
-
-/// A subflow's sender has counted a packet: what that is in its flow, and whether that changes what the other subflows may send.
-#[inline(never)]
-pub(super) fn take(
-    connections: &mut Option<Box<Connections>>,
-    world: &World,
-    flow: &mut Flow,
-    counted: Outgoing,
-) -> (Outgoing, bool) {
-    let number = flow.at.key.flow;
-    let (whole, subflow) = (world.numbering.flow(number), world.numbering.subflow(number));
-    let connected = connections.as_mut().and_then(|connections| connections.get_mut(&whole));
-    let Some(Connected { connection, .. }) = connected else { return (counted, false) };
-    let next = connection.take(&world.transport, subflow, counted);
-    let unsent = connection.unsent(&world.transport, subflow);
-    flow.sender.offer(&world.transport, unsent);
-    (next, unsent.0 == 0 || connection.is_unsettled())
-}
+use crate::host::Host;
+use crate::host::connections::Connected;
+use crate::host::flow::{answer, flow_in};
+use crate::host::flows::Beginning;
+use crate::message::Message;
+use crate::world::World;
 
 impl Host {
     /// Begins a flow with its subflows; returns the slot of the first.
-    pub(super) fn begin_subflows(
+    pub(crate) fn begin_subflows(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         beginning: &Beginning,
@@ -131,7 +50,7 @@ impl Host {
     }
 
     /// Appends a frame to the stream of which a slot has a subflow.
-    pub(super) fn feed_subflows(&mut self, world: &World, slot: u32, job: Job) {
+    pub(crate) fn feed_subflows(&mut self, world: &World, slot: u32, job: Job) {
         let Some(flow) = &self.flows[slot as usize] else { return };
         let number = world.numbering.flow(flow.at.key.flow);
         if let Some(Connected { connection, .. }) = self.connected(number) {
@@ -140,12 +59,12 @@ impl Host {
         }
     }
 
-    fn connected(&mut self, number: u32) -> Option<&mut Connected> {
+    pub(crate) fn connected(&mut self, number: u32) -> Option<&mut Connected> {
         self.connections.as_mut()?.get_mut(&number)
     }
 
     /// Tells every subflow of a flow how much there is to send.
-    pub(super) fn offer(&mut self, world: &World, number: u32) {
+    pub(crate) fn offer(&mut self, world: &World, number: u32) {
         for subflow in 0..world.transport.options.subflows {
             let Some(Connected { connection, slots }) = self.connected(number) else { return };
             let (slot, overtaken) = (slots[subflow as usize], connection.overtaken(subflow));
@@ -156,12 +75,12 @@ impl Host {
                 }
                 flow.sender.offer(&world.transport, unsent);
             }
-            self.take_turns(world, slot);
+            self.enqueue_if_ready(world, slot);
         }
     }
 
     /// Tells the connection how a subflow fares.
-    fn see(&mut self, world: &World, number: u32, subflow: u32) {
+    pub(crate) fn see(&mut self, world: &World, number: u32, subflow: u32) {
         let connected = self.connections.as_mut().and_then(|connections| connections.get_mut(&number));
         let Some(Connected { connection, slots }) = connected else { return };
         if let Some(flow) = &self.flows[slots[subflow as usize] as usize]
@@ -173,7 +92,7 @@ impl Host {
 
     /// An ACK or a NACK arrived for a subflow, or the header of one of its packets came back.
     #[inline(never)]
-    pub(super) fn on_answer_to_subflow(
+    pub(crate) fn on_answer_to_subflow(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &Packet,
@@ -201,7 +120,7 @@ impl Host {
         match (told, packet.kind) {
             (None, _) => {}
             (Some(ack), PacketKind::Ack) => {
-                flow.hear(ctx.world, packet);
+                flow.read_telemetry(ctx.world, packet);
                 feedback = Some(flow.sender.on_ack(transport, ack));
                 losses = flow.sender.find_losses(transport, ctx.now);
             }
@@ -219,7 +138,7 @@ impl Host {
         }
         self.see(ctx.world, number, subflow);
         for feedback in feedback.iter().chain(&losses) {
-            self.heed(ctx, packet.slot, feedback);
+            self.on_feedback(ctx, packet.slot, feedback);
         }
         if was_unsettled {
             self.offer(ctx.world, number);
@@ -228,7 +147,7 @@ impl Host {
     }
 
     /// A subflow's timer has told it something.
-    pub(super) fn on_subflow_timer(&mut self, world: &World, number: u32, feedback: &Feedback) {
+    pub(crate) fn on_subflow_timer(&mut self, world: &World, number: u32, feedback: &Feedback) {
         let (number, subflow) = (world.numbering.flow(number), world.numbering.subflow(number));
         self.see(world, number, subflow);
         let is_late = feedback.cause == Cause::Timeout;
@@ -240,7 +159,7 @@ impl Host {
     }
 
     /// Everything of a flow has arrived, by whichever subflow.
-    fn finish_connection(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, number: u32) {
+    pub(crate) fn finish_connection(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, number: u32) {
         let connected = self.connections.as_mut().and_then(|connections| connections.remove(&number));
         if let Some((record, gaps)) =
             connected.and_then(|connected| self.end_all(number, &connected, Some(ctx.now)))
@@ -253,7 +172,7 @@ impl Host {
     }
 
     /// Ends the subflows of a flow: what they did is what the flow did.
-    pub(super) fn end_all(
+    pub(crate) fn end_all(
         &mut self,
         number: u32,
         connected: &Connected,
@@ -276,42 +195,5 @@ impl Host {
             is_same
         });
         whole.map(|whole| (whole, gaps))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_number_says_whose_a_packet_is() {
-        for subflows in [2, 3, 8, 64] {
-            let numbering = Numbering::new(subflows);
-            assert!(numbering.has_subflows());
-            for flow in [0, 5, numbering.flows() as u32 - 1, 1 << 31 | 7] {
-                for subflow in [0, 1, subflows - 1] {
-                    let number = numbering.number(flow, subflow);
-                    assert_eq!((numbering.flow(number), numbering.subflow(number)), (flow, subflow));
-                }
-            }
-        }
-        let none = Numbering::new(1);
-        assert_eq!(none.next(&mut 5, String::new), 5);
-        assert!(!none.has_subflows() && none.flow(u32::MAX) == u32::MAX);
-        assert_eq!(Numbering::new(64).flows(), 1 << 25);
-    }
-
-    #[test]
-    fn the_last_number_is_not_that_of_a_subflow() {
-        let numbering = Numbering::new(64);
-        for first in [0, FIRST_OWN] {
-            let mut next = first + (1 << 25) - 1;
-            assert_eq!(numbering.next(&mut next, String::new), first + (1 << 25) - 1);
-            let none_left =
-                std::panic::catch_unwind(move || numbering.next(&mut next, || "host 3".to_owned()));
-            let message = none_left.unwrap_err();
-            let message = message.downcast_ref::<String>().unwrap();
-            assert_eq!(message, "host 3 begins more flows than have numbers: 33554432 of its own");
-        }
     }
 }

@@ -2,21 +2,22 @@
 //! And answers that come back from a cut link.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{NO_INGRESS, Packet, PacketKind};
-use netloom_routing::{FlowKey, Tag};
+use netloom_fabric::{Packet, PacketKind};
+use netloom_routing::FlowKey;
 use netloom_transport::Ack;
 
-use super::receivers::Place;
-use super::{Host, NIC, answer, flow_in};
 use crate::ctx::Ctx;
-use crate::model::Message;
+use crate::host::Host;
+use crate::host::flow::{answer, flow_in};
+use crate::host::receivers::Place;
+use crate::message::Message;
 
 impl Host {
     /// A header arrived instead of a packet.
     #[inline(never)]
-    pub(super) fn on_header(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+    pub(crate) fn on_header(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         let key = FlowKey { src: packet.src, flow: ctx.world.numbering.flow(packet.flow) };
-        let (reply, notify, wants) = match self.receivers.place(key, ctx.world.watch.is_on) {
+        let (reply, notify, wants) = match self.receivers.place(key, ctx.world.recorder.is_on) {
             Place::Active(slot, active) => {
                 let receiver = &mut active.receiver;
                 let reply =
@@ -37,7 +38,7 @@ impl Host {
 
     /// The header of a packet that was sent here has come back.
     #[inline(never)]
-    pub(super) fn on_returned(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+    pub(crate) fn on_returned(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else {
             // What it says has been repaired without it. It still is one of the flow's packets.
             let number = ctx.world.numbering.flow(packet.flow);
@@ -56,30 +57,8 @@ impl Host {
             self.leave_path(ctx.world, ctx.id, packet.slot, &feedback);
         } else {
             let feedback = flow.sender.on_returned(&ctx.world.transport, header);
-            self.heed(ctx, packet.slot, &feedback);
+            self.on_feedback(ctx, packet.slot, &feedback);
         }
         self.go_on(ctx, packet.slot);
-    }
-
-    /// What this host answered met a cut link, and has come back: it is sent again, by another way if one is drawn.
-    ///
-    /// Nothing is remembered of it: the next answer goes the way of the packet that it answers, as that sender may be on another path by then.
-    #[cold]
-    pub(super) fn on_turned_answer(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
-        self.control_received += 1;
-        let (Some(kind), dst) = (packet.kind.turned_answer(), packet.src) else { return };
-        let tag =
-            ctx.world.routes(ctx.now).tags(ctx.id, dst).another(Tag::from_bits(packet.tag), &mut self.random);
-        let mut answer = Packet {
-            src: ctx.id,
-            dst,
-            tag: tag.bits(),
-            kind,
-            ingress: NO_INGRESS,
-            trail: packet.trail.fresh(),
-            ..*packet
-        };
-        self.control_sent += 1;
-        self.nic.enqueue(NIC, &mut answer, ctx.now, &ctx.world.rules, &mut self.random, &mut ctx.wire());
     }
 }
