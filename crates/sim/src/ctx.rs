@@ -6,8 +6,8 @@ use netloom_units::Time;
 use crate::message::{Channels, Message, UnwatchedChannels};
 use crate::world::World;
 
-/// Where and when something is handled: one argument in the place of four. It is made once for each event, and lives in registers wherever what it is handed to is
-/// inlined.
+/// Where and when something is handled: one argument in the place of four. It is made once for each event, and lives in
+/// registers wherever what it is handed to is inlined.
 pub(crate) struct Ctx<'a, S: ?Sized> {
     /// What all nodes may read.
     pub(crate) world: &'a World,
@@ -25,7 +25,8 @@ impl<'a, S: Scheduler<Message>> Ctx<'a, S> {
         Ctx { world, id, now, out }
     }
 
-    /// The same, handed on by value.
+    /// A copy to hand on: to what holds it by value, and from functions that are inlined into the engine's loop to those
+    /// that are not. Only the copy has to lie in memory then, and only where that is called.
     #[inline(always)]
     pub(crate) fn again(&mut self) -> Ctx<'_, S> {
         self.at(self.now)

@@ -47,11 +47,8 @@ impl Node {
             Node::Switch(switch) => (None, Some(switch)),
             Node::Untouched | Node::Server(_) | Node::InServer => (None, None),
         };
-        let queued = host.into_iter().flat_map(|host| host.queue()).flat_map(|queue| queue.packets());
-        let unseen = host.into_iter().flat_map(|host| host.coalesced());
-        let early = host.into_iter().flat_map(|host| host.reordering()).flat_map(|early| early.packets());
-        let of_switch = switch.into_iter().flat_map(|switch| switch.reorder_queues.packets());
-        queued.chain(unseen).chain(early).chain(of_switch)
+        let of_host = host.into_iter().flat_map(|host| host.buffered());
+        of_host.chain(switch.into_iter().flat_map(|switch| switch.buffered()))
     }
 
     /// Its ports, if something has reached them. A server has none: when a run is over its NICs are nodes again.
@@ -231,7 +228,7 @@ impl<const TRIMS: bool, const IS_LOSSLESS: bool> Handler<Message> for AtSwitch<'
         match message {
             Message::Packet(packet) if IS_LOSSLESS => switch.forward_lossless(ctx, packet, foreseen),
             Message::Packet(packet) => switch.forward::<TRIMS>(ctx, packet, foreseen),
-            timer => switch.on_timer(ctx, timer),
+            timer => switch.on_timer(&mut ctx.again(), timer),
         }
     }
 

@@ -3,11 +3,11 @@
 use netloom_routing::RouteTable;
 use netloom_topology::{Channel, ChannelId, HostId, Network, PortId};
 use netloom_units::{Bytes, Rate, Time, narrow};
+use rand::seq::SliceRandom;
 use rand::{Rng, RngExt};
 use rustc_hash::FxHashSet;
 
 use crate::world::World;
-use rand::seq::SliceRandom;
 
 /// Number of path labels between two hosts of a tree: one per choice of up ports along the way.
 pub(crate) fn labels(network: &Network, table: &RouteTable, src: HostId, dst: HostId) -> u32 {

@@ -14,19 +14,18 @@ use crate::world::World;
 impl Host {
     #[inline(always)]
     pub(crate) fn on_ack(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
-        self.control_received += 1;
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
         if flow.sender.learns() {
-            return self.learn(ctx, packet);
+            return self.learn(&mut ctx.again(), packet);
         }
         let newly = flow.sender.note(&ctx.world.transport, &answer(ctx.now, packet));
         let is_done = flow.sender.is_done();
         if self.decider.as_ref().is_some_and(|decider| decider.listens()) {
             let feedback = flow.sender.tell(&ctx.world.transport, answer(ctx.now, packet), newly);
-            self.on_feedback(ctx, packet.slot, &feedback);
+            self.on_feedback(&mut ctx.again(), packet.slot, &feedback);
         }
         if is_done {
-            self.finish(ctx, packet.slot);
+            self.finish(&mut ctx.again(), packet.slot);
         } else {
             self.enqueue_if_ready(ctx.world, packet.slot);
         }
@@ -55,7 +54,6 @@ impl Host {
     }
 
     pub(crate) fn on_nack(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
-        self.control_received += 1;
         if ctx.world.numbering.has_subflows() {
             return self.on_answer_to_subflow(ctx, packet);
         }
@@ -68,7 +66,6 @@ impl Host {
     /// The receiver of a flow tells of congestion.
     #[inline(never)]
     pub(crate) fn on_cnp(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
-        self.control_received += 1;
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
         if let Some(feedback) = flow.sender.on_cnp(&ctx.world.transport, ctx.now) {
             self.on_feedback(ctx, packet.slot, &feedback);
@@ -104,14 +101,6 @@ impl Host {
                 ctx.timer(limit, Message::PauseLimit { slot, flow: flow.at.key.flow });
             }
         }
-    }
-
-    /// A packet of a flow met a cut link: whoever chooses the flow's path chooses another one.
-    pub(crate) fn leave_path(&mut self, world: &World, id: u32, slot: u32, feedback: &Feedback) {
-        let (Some(decider), Some(flow)) = (&mut self.decider, &mut self.flows[slot as usize]) else { return };
-        let tags = || world.routes(feedback.now).tags(id, flow.dst);
-        flow.settled = None;
-        decider.on_unreachable(flow.at, feedback, tags, &mut self.random);
     }
 
     /// Puts a flow that may send again into the line.

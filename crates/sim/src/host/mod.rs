@@ -2,7 +2,7 @@
 //!
 //! The NIC has no queue of data. Whenever its transmitter is free and no ACK waits, it asks the flows that have
 //! something to send in turn; so a packet's path and timestamp are decided when it really leaves. Or it has one, if the transport
-//! says so: `queue.rs`.
+//! says so: `nic_queue.rs`.
 
 pub(crate) mod acks;
 pub(crate) mod coalescing;
@@ -24,7 +24,6 @@ pub(crate) mod send_queue;
 pub(crate) mod sent;
 pub(crate) mod subflows;
 pub(crate) mod timers;
-pub(crate) mod trimmed;
 pub(crate) mod tx;
 pub(crate) mod work;
 
@@ -105,19 +104,47 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// The NIC's queue, if it has one.
-    pub(crate) fn queue(&self) -> Option<&Queue> {
-        self.queue.as_deref()
+    /// Packets that the host buffers, beside its port. A new field is named here, too: whether it holds packets that are
+    /// under way (copies do not count).
+    pub(crate) fn buffered(&self) -> impl Iterator<Item = &Packet> {
+        let Host {
+            queue,
+            rare,
+            reordering,
+            nic: _,
+            decider: _,
+            random: _,
+            work: _,
+            upcoming: _,
+            has_begun: _,
+            flows: _,
+            free_slots: _,
+            next_flow: _,
+            send_queue: _,
+            paces: _,
+            leaving: _,
+            paused_classes: _,
+            departed: _,
+            checked: _,
+            receivers: _,
+            pulls: _,
+            connections: _,
+            sent: _,
+            control_sent: _,
+            control_received: _,
+            sampler: _,
+            last_event: _,
+            calculated: _,
+        } = self;
+        let queued = queue.iter().flat_map(|queue| queue.packets());
+        let early = reordering.iter().flat_map(|reordering| reordering.packets());
+        let coalesced = rare.iter().flat_map(|rare| rare.buffered());
+        queued.chain(early).chain(coalesced)
     }
 
     /// What it knows of packets that did not come in order, if any did.
     pub(crate) fn reordering(&self) -> Option<&Reordering> {
         self.reordering.as_deref()
-    }
-
-    /// Packets that have come and that the host has not looked at.
-    pub(crate) fn coalesced(&self) -> impl Iterator<Item = &Packet> {
-        self.rare.iter().flat_map(|rare| &rare.interrupts.coalesced)
     }
 
     /// Its turn is the next one: what it will touch is fetched.
@@ -168,6 +195,24 @@ pub(crate) struct Rare {
     pub(crate) classes: Vec<PausedClass>,
     pub(crate) interrupts: Interrupts,
     pub(crate) requests: Requests,
+}
+
+impl Rare {
+    /// Packets that have come and that the host has not looked at.
+    fn buffered(&self) -> impl Iterator<Item = &Packet> {
+        let Rare {
+            interrupts,
+            streams: _,
+            calculations: _,
+            limiters: _,
+            events: _,
+            delayed_acks: _,
+            late_returns: _,
+            classes: _,
+            requests: _,
+        } = self;
+        interrupts.coalesced.iter()
+    }
 }
 
 /// The ACK that a receiver holds back.

@@ -66,7 +66,7 @@ impl Host {
     #[inline(always)]
     pub(crate) fn hand_over(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) {
         if self.queue.is_some() {
-            self.fill_queue(ctx);
+            self.fill_queue(&mut ctx.again());
         }
     }
 

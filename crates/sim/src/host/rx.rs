@@ -1,7 +1,7 @@
 //! The receiving side of a host: takes data, answers it, measures it.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{Credit, NO_INGRESS, Packet, PacketKind};
+use netloom_fabric::{Credit, Packet, PacketKind};
 use netloom_routing::FlowKey;
 use netloom_transport::{Answer, Arrival, Reliability, Reply};
 use netloom_units::Time;
@@ -13,6 +13,7 @@ use crate::host::reorder_buffer::Reordering;
 use crate::host::{Host, NIC};
 use crate::message::Message;
 use crate::numbering::FIRST_OWN;
+use crate::protocol::declaration::answer_to;
 use crate::world::World;
 
 impl Host {
@@ -29,7 +30,7 @@ impl Host {
         if self.is_still() {
             self.checked = self.checked.max(ctx.now);
         } else if self.nic.free_at(NIC) < ctx.now || self.is_watched() {
-            self.catch_up(ctx, message);
+            self.catch_up(&mut ctx.again(), message);
         }
         match message {
             Message::Packet(packet) => {
@@ -40,12 +41,12 @@ impl Host {
                 }
                 match ctx.world.transport.options.interrupt_interval {
                     Some(interval) if !packet.is_of_the_link() => {
-                        self.on_packet_to_coalesce(ctx, interval, packet)
+                        self.on_packet_to_coalesce(&mut ctx.again(), interval, packet)
                     }
                     _ => self.take_in(ctx, packet),
                 }
             }
-            timer => self.on_timer(ctx, timer),
+            timer => self.on_timer(&mut ctx.again(), timer),
         }
         self.hand_over(ctx);
     }
@@ -69,23 +70,8 @@ impl Host {
     pub(crate) fn take_in(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         match packet.kind {
             PacketKind::Data => self.on_data(ctx, packet),
-            PacketKind::Header => self.on_header(ctx, packet),
-            PacketKind::Returned | PacketKind::Unreachable => self.on_returned(ctx, packet),
-            PacketKind::UnreachableAck
-            | PacketKind::UnreachableNack
-            | PacketKind::UnreachablePull
-            | PacketKind::UnreachableCnp => self.on_turned_answer(ctx, packet),
-            PacketKind::Ack => self.on_ack(ctx, packet),
-            PacketKind::Nack => self.on_nack(ctx, packet),
-            PacketKind::Pull => self.on_pull(ctx, packet),
-            PacketKind::Request => self.on_request(ctx, packet),
-            PacketKind::Cnm => self.on_notification(ctx, packet),
-            PacketKind::Xoff => self.on_xoff(ctx, packet),
-            PacketKind::Xon => self.on_xon(ctx.world, ctx.now, packet),
-            PacketKind::FlowAck | PacketKind::Word | PacketKind::Report => {
-                unreachable!("it ends at a switch")
-            }
-            PacketKind::Cnp => self.on_cnp(ctx, packet),
+            PacketKind::Header => self.on_header(&mut ctx.again(), packet),
+            PacketKind::Returned | PacketKind::Unreachable => self.on_returned(&mut ctx.again(), packet),
             PacketKind::Pause => {
                 self.nic.on_pause(packet, ctx.now, &ctx.world.rules, &mut ctx.wire());
             }
@@ -97,6 +83,37 @@ impl Host {
                 let room = Credit::from_packet(packet);
                 self.nic.on_missed(room, ctx.now, &ctx.world.rules, &mut ctx.wire());
             }
+            _ => self.take_in_control(ctx, packet),
+        }
+    }
+
+    /// A control packet ends here.
+    #[inline(always)]
+    fn take_in_control(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+        self.control_received += 1;
+        match packet.kind {
+            PacketKind::Ack => self.on_ack(ctx, packet),
+            PacketKind::Nack => self.on_nack(&mut ctx.again(), packet),
+            PacketKind::Cnp => self.on_cnp(&mut ctx.again(), packet),
+            PacketKind::Pull => self.on_pull(&mut ctx.again(), packet),
+            PacketKind::Request => self.on_request(&mut ctx.again(), packet),
+            PacketKind::Cnm => self.on_notification(&mut ctx.again(), packet),
+            PacketKind::Xoff => self.on_xoff(&mut ctx.again(), packet),
+            PacketKind::Xon => self.on_xon(ctx.world, ctx.now, packet),
+            PacketKind::UnreachableAck
+            | PacketKind::UnreachableNack
+            | PacketKind::UnreachablePull
+            | PacketKind::UnreachableCnp => self.on_turned_answer(&mut ctx.again(), packet),
+            PacketKind::FlowAck | PacketKind::Word | PacketKind::Report => {
+                unreachable!("it ends at a switch")
+            }
+            PacketKind::Data
+            | PacketKind::Header
+            | PacketKind::Returned
+            | PacketKind::Unreachable
+            | PacketKind::Pause
+            | PacketKind::Credit
+            | PacketKind::Missed => unreachable!("it is no control packet"),
         }
     }
 
@@ -140,7 +157,7 @@ impl Host {
     pub(crate) fn on_data(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         match ctx.world.transport.options.reorder.holds() {
             false => self.take(ctx, packet),
-            true => self.put_in_order(ctx, packet),
+            true => self.put_in_order(&mut ctx.again(), packet),
         }
     }
 
@@ -157,7 +174,7 @@ impl Host {
                 self.reordering.get_or_insert_default().duplicates += 1;
                 let reply = late.note(|seen, count| seen.on_duplicate(transport, count, is_marked));
                 if let Reply::Ack(number) = reply {
-                    self.answer(ctx, packet, PacketKind::Ack, number);
+                    self.answer(&mut ctx.again(), packet, PacketKind::Ack, number);
                 }
                 return;
             }
@@ -186,18 +203,18 @@ impl Host {
             self.note_useless(ctx.world, slot, packet, reply);
         }
         if let Some(count) = finished {
-            self.complete(ctx, slot, key, count);
+            self.complete(&mut ctx.again(), slot, key, count);
         }
         if notify {
-            self.answer(ctx, packet, PacketKind::Cnp, packet.seq);
+            self.answer(&mut ctx.again(), packet, PacketKind::Cnp, packet.seq);
         }
         if transport.options.ack_every > 1 {
-            self.settle_held(ctx, slot, earlier, packet, reply);
+            self.settle_held(&mut ctx.again(), slot, earlier, packet, reply);
         }
         self.reply(ctx, packet, reply);
         if finished.is_none() && transport.pulls() {
             let missing = self.receivers.active(slot).receiver.missing();
-            self.ask_for_more(ctx, slot, packet, missing);
+            self.ask_for_more(&mut ctx.again(), slot, packet, missing);
         }
     }
 
@@ -274,7 +291,6 @@ impl Host {
     }
 
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "Transport::check bounds ACKs by 65,535 bytes")]
     pub(crate) fn answer_at_once(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
@@ -282,18 +298,16 @@ impl Host {
         kind: PacketKind,
         number: u32,
     ) {
-        let mut answer = Packet {
-            src: ctx.id,
-            dst: packet.src,
-            aux: number,
-            size: ctx.world.transport.options.ack_size.0 as u16,
-            kind,
-            ingress: NO_INGRESS,
-            trail: packet.trail.fresh(),
-            ..*packet
-        };
+        let size = ctx.world.transport.options.ack_size;
+        let mut answer = Packet { aux: number, ..answer_to(packet, kind, size, ctx.id) };
+        self.send_control(ctx, &mut answer);
+    }
+
+    /// Sends a control packet: all that the host makes leaves by this, and is counted.
+    #[inline(always)]
+    pub(crate) fn send_control(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) {
         self.control_sent += 1;
-        self.nic.enqueue(NIC, &mut answer, ctx.now, &ctx.world.rules, &mut self.random, &mut ctx.wire());
+        self.nic.enqueue(NIC, packet, ctx.now, &ctx.world.rules, &mut self.random, &mut ctx.wire());
     }
 
     /// A receiver that spares ACKs has got a packet: what waited for its ACK may have to have it first, and the packet may be the one that

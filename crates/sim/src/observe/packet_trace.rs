@@ -1,5 +1,5 @@
 //! Which packets are traced, and the rows that a node makes of them. A node that traces nothing asks nothing: tracing goes with the
-//! [`Sampler`](crate::sampler::Sampler), for which nodes that have one take a slower way already.
+//! [`Sampler`](crate::observe::sampler::Sampler), for which nodes that have one take a slower way already.
 
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::channel::ChannelEnds;
 use crate::numbering::Numbering;
+use crate::protocol::facts;
 
 /// Which packets leave a row in `trace.parquet` wherever they come to the end of a channel: those of some flows, and all that cross some
 /// channels.
@@ -124,40 +125,16 @@ impl Tracer {
 
     /// A packet has come to the node. What goes beside the channel is none.
     pub(crate) fn see(&mut self, at: Time, packet: &Packet) {
-        if packet.kind.is_beside_data() {
-            return;
-        }
+        let Some(name) = facts(packet.kind).name else { return };
         let packet = &Packet { flow: self.numbering.flow(packet.flow), ..*packet };
         let Some(&(channel, is_chosen)) = self.inputs.get(usize::from(packet.ingress)) else { return };
         if !self.trace.wants(at, packet, is_chosen) {
             return;
         }
-        let kind = match packet.kind {
-            PacketKind::Data => "data",
-            PacketKind::Header => "header",
-            PacketKind::Returned => "returned",
-            PacketKind::Unreachable => "unreachable",
-            PacketKind::UnreachableAck => "unreachable-ack",
-            PacketKind::UnreachableNack => "unreachable-nack",
-            PacketKind::UnreachablePull => "unreachable-pull",
-            PacketKind::UnreachableCnp => "unreachable-cnp",
-            PacketKind::Ack => "ack",
-            PacketKind::Nack => "nack",
-            PacketKind::Pull => "pull",
-            PacketKind::Request => "request",
-            PacketKind::Cnm => "cnm",
-            PacketKind::FlowAck => "flow-ack",
-            PacketKind::Word => "word",
-            PacketKind::Xoff => "xoff",
-            PacketKind::Xon => "xon",
-            PacketKind::Cnp => "cnp",
-            PacketKind::Pause => "pause",
-            PacketKind::Credit | PacketKind::Missed | PacketKind::Report => return,
-        };
         self.rows.push(TraceRecord {
             time: at,
             channel,
-            kind: kind.to_owned(),
+            kind: name.to_owned(),
             src: packet.src,
             dst: packet.dst,
             flow: packet.flow,

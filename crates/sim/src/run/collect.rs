@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use netloom_fabric::{DropCause, Packet, PacketKind};
+use netloom_fabric::{DropCause, Packet};
 use netloom_record::{
     DecisionCount, FlowPacketRecord, FlowRecord, Gathered, PacketCounts, PacketStatistics, Records, Sink,
     Totals, WindowRecord, join_parts,
@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 
 use crate::message::Message;
 use crate::node::Node;
+use crate::protocol::facts;
 use crate::run::channels::hand_on_channels;
 use crate::run::conservation::{
     Balance, check_credits, check_losses, check_work, count_in_flight, has_unfinished_flows,
@@ -47,9 +48,7 @@ pub(crate) fn collect(
     check_losses(world, &nodes)?;
     // Who is on the way to a node is not known, so if any signal is, any lane may be about to go on.
     let is_signal = |message: &Message| match message {
-        Message::Packet(packet) => {
-            matches!(packet.kind, PacketKind::Pause | PacketKind::Credit | PacketKind::Missed)
-        }
+        Message::Packet(packet) => facts(packet.kind).frees_ports,
         message => matches!(message, Message::Grant(_)),
     };
     let signalled = pending.iter().any(is_signal);

@@ -8,6 +8,8 @@ use rustc_hash::FxHashMap;
 
 use crate::channel::channel_name;
 use crate::node::Node;
+use crate::protocol::declaration::Account;
+use crate::protocol::facts;
 use crate::run::error::{ConservationError, RunError};
 use crate::world::World;
 
@@ -98,11 +100,12 @@ pub(crate) fn count_in_flight(
     balances: &mut FxHashMap<FlowKey, Balance>,
     control: &mut PacketCounts,
 ) {
-    if let Some(src) = packet.data_source() {
-        let flow = world.numbering.flow(packet.flow);
-        balances.entry(FlowKey { src, flow }).or_default().in_flight += 1;
-    } else if !packet.is_of_the_link() {
-        // Those of the link are not of the fabric: switches send and receive them.
-        control.in_flight += 1;
+    match (facts(packet.kind).account, packet.data_source()) {
+        (Account::Data, Some(src)) => {
+            let flow = world.numbering.flow(packet.flow);
+            balances.entry(FlowKey { src, flow }).or_default().in_flight += 1;
+        }
+        (Account::Control, _) => control.in_flight += 1,
+        (Account::Data | Account::None, _) => {}
     }
 }

@@ -1,24 +1,21 @@
 //! How the engine cuts time, and on which thread each node runs.
 
-use netloom_engine::{Balance, NodeIndex, Setup, Sides, contiguous};
+use netloom_engine::{Balance, NodeIndex, Setup, Sides, contiguous, late};
 use netloom_topology::{Channel, Network, NodeId};
-use netloom_units::{Bytes, Time};
+use netloom_units::Time;
 use netloom_workload::Rails;
 
-use crate::protocol::reports;
-use crate::protocol::signals;
+use crate::protocol::declaration::Parts;
+use crate::protocol::smallest;
 use crate::world::World;
-use netloom_engine::late;
 
 /// How the engine cuts time and places nodes.
 pub(crate) fn setup(world: &World, threads: usize, until: Time) -> Setup {
     let network = &world.network;
-    let options = &world.transport.options;
-    // The smallest packet is an ACK, a data packet with one byte, a SYN without any, or whatever else the fabric sends.
-    let data = options.header.0 + u64::from(!options.handshake);
-    let smallest = Bytes(options.ack_size.0.min(data)).min(world.fabric.smallest());
-    let report = world.routing.report_period().map(|_| reports::SIZE);
-    let smallest = signals(&world.routing).chain(report).fold(smallest, Ord::min);
+    let World { fabric, routing, transport, .. } = world;
+    let smallest = smallest(Parts { fabric, routing, transport });
+    // Under cut-through a packet counts as arrived when so much of it has passed.
+    let smallest = smallest.min(fabric.options.cut_through.unwrap_or(smallest));
     let largest = world.transport.packet_size();
     let of = sides(network, world.servers.as_ref().map(|servers| &*servers.rails));
     let mut lookaheads = [Time::MAX; 2];

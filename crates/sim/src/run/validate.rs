@@ -7,6 +7,7 @@ use netloom_record::NamedChannel;
 use netloom_routing::{Granularity, Placement, Routing, Selector};
 use netloom_topology::{Network, NodeId};
 use netloom_transport::{Congestion, Reorder, Shaping, Transport};
+use netloom_units::kind::Kind;
 use netloom_units::{Bytes, Invalid, Rate, narrow};
 use netloom_workload::{Plan, Spread};
 
@@ -15,10 +16,10 @@ use crate::fault::Faults;
 use crate::numbering::Numbering;
 use crate::observe::measure::Measure;
 use crate::observe::packet_trace::PacketTrace;
-use crate::protocol::signals;
+use crate::protocol::declaration::Parts;
+use crate::protocol::largest_queued;
 use crate::run::error::SimError;
 use crate::run::lengths::{check_channels, check_lengths};
-use netloom_units::kind::Kind;
 
 /// A configuration whose parts fit each other, but for what depends on the routes.
 pub(crate) struct Validated {
@@ -43,7 +44,8 @@ impl Validated {
         let SimConfig { fabric, routing, transport, faults, measure, seed } = config;
         transport.check().map_err(SimError::Transport)?;
         let mut transport = transport.on_the_wire();
-        let largest = largest_packet(&fabric, &routing, &transport);
+        let parts = Parts { fabric: &fabric, routing: &routing, transport: &transport };
+        let largest = largest_queued(parts);
         fabric.check(largest).map_err(SimError::Fabric)?;
         routing.check().map_err(SimError::Routing)?;
         check_lengths(network)?;
@@ -224,13 +226,6 @@ fn most_paths(network: &Network) -> u32 {
         *bundle = most.unwrap_or(1).max(*bundle);
     }
     bundles.into_iter().fold(network.up_stride(top), u32::saturating_mul)
-}
-
-/// The largest packet that may enter a buffer: a full one, unless something that answers it is larger.
-fn largest_packet(fabric: &Fabric, routing: &Routing, transport: &Transport) -> Bytes {
-    let notification = fabric.options.qcn.as_ref().map(|qcn| qcn.cnm_size);
-    let largest = transport.packet_size().max(transport.options.ack_size);
-    signals(routing).chain(notification).fold(largest, Ord::max)
 }
 
 /// Refuses routing for a transport that chooses among entropy values itself, if something else would choose too.

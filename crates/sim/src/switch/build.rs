@@ -13,7 +13,7 @@ use crate::numbering::Numbering;
 use crate::observe::sampler::Sampler;
 use crate::protocol::conweave::reorder_queues::ReorderQueues;
 use crate::protocol::qcn::points::CongestionPoints;
-use crate::protocol::reports::Reports;
+use crate::protocol::reports::loads::Reports;
 use crate::protocol::unreachable::notified_cuts::NotifiedCuts;
 use crate::switch::next_hop_cache::NextHopCache;
 use crate::switch::{Duties, Switch};

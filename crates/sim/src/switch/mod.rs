@@ -6,7 +6,7 @@ pub(crate) mod pipeline;
 pub(crate) mod special;
 pub(crate) mod view;
 
-use netloom_fabric::Ports;
+use netloom_fabric::{Packet, Ports};
 use netloom_routing::{Decider, Row};
 use netloom_units::random::Stream;
 use netloom_units::{Time, fetch};
@@ -15,7 +15,7 @@ use crate::observe::gap_monitor::GapMonitor;
 use crate::observe::sampler::Sampler;
 use crate::protocol::conweave::reorder_queues::ReorderQueues;
 use crate::protocol::qcn::points::CongestionPoints;
-use crate::protocol::reports::Reports;
+use crate::protocol::reports::loads::Reports;
 use crate::protocol::unreachable::notified_cuts::NotifiedCuts;
 use crate::switch::next_hop_cache::NextHopCache;
 
@@ -66,6 +66,30 @@ pub(crate) enum Duties {
 }
 
 impl Switch {
+    /// Packets that the switch buffers, beside its ports. A new field is named here, too: whether it holds packets that are under way.
+    pub(crate) fn buffered(&self) -> impl Iterator<Item = &Packet> {
+        let Switch {
+            reorder_queues,
+            ports: _,
+            decider: _,
+            draws: _,
+            row: _,
+            next_hops: _,
+            epoch: _,
+            random: _,
+            points: _,
+            control_sent: _,
+            control_received: _,
+            duties: _,
+            sampler: _,
+            notified_cuts: _,
+            gap_monitor: _,
+            reports: _,
+            last_event: _,
+        } = self;
+        reorder_queues.packets()
+    }
+
     /// Its turn is the next one: what it will touch is fetched.
     #[inline(always)]
     pub(crate) fn expect(&self) {

@@ -26,7 +26,7 @@ impl Switch {
             return self.enqueue(ctx, exit.port, packet);
         }
         let Some(exit) = self.foreseen_exit(ctx.world, packet, foreseen) else {
-            return self.forward_unforeseen(ctx, packet);
+            return self.forward_unforeseen(&mut ctx.again(), packet);
         };
         let Switch { ports, random, .. } = self;
         // Where ways are foreseen nobody asks how long queues are.
@@ -54,7 +54,7 @@ impl Switch {
         foreseen: u32,
     ) {
         if foreseen == UNFORESEEN && packet.is_of_the_link() {
-            return self.on_link_signal(ctx, packet);
+            return self.on_link_signal(&mut ctx.again(), packet);
         }
         // Loads are those of this instant.
         self.ports.settle_if_ordered(ctx.now, &ctx.world.rules, &mut ctx.wire());
@@ -73,7 +73,7 @@ impl Switch {
     ) -> Exit {
         match self.foreseen_exit(ctx.world, packet, foreseen) {
             Some(exit) => exit,
-            None => self.choose_exit(ctx, packet),
+            None => self.choose_exit(&mut ctx.again(), packet),
         }
     }
 
@@ -119,7 +119,7 @@ impl Switch {
         let Switch { ports, random, .. } = self;
         let fate = ports.enqueue(port, packet, ctx.now, &ctx.world.rules, random, &mut ctx.wire());
         if fate == Fate::Returned {
-            self.send_back(ctx, packet);
+            self.send_back(&mut ctx.again(), packet);
         }
     }
 

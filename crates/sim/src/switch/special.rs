@@ -8,6 +8,7 @@ use netloom_units::Time;
 
 use crate::ctx::Ctx;
 use crate::message::Message;
+use crate::protocol::facts;
 use crate::switch::view::{PortsAt, header_of, take};
 use crate::switch::{Duties, Switch};
 use crate::world::World;
@@ -16,7 +17,7 @@ impl Switch {
     #[inline]
     pub(crate) fn advance(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) -> Option<Time> {
         if self.duties == Duties::Special {
-            return self.advance_specially(ctx);
+            return self.advance_specially(&mut ctx.again());
         }
         self.ports.advance(ctx.now, &ctx.world.rules, &mut ctx.wire())
     }
@@ -166,7 +167,7 @@ impl Switch {
     #[inline(always)]
     pub(crate) fn look_back(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         if self.sampler.is_some() || self.gap_monitor.is_some() || self.reports.is_some() {
-            self.sample_and_report(ctx, packet);
+            self.sample_and_report(&mut ctx.again(), packet);
         }
     }
 
@@ -200,6 +201,25 @@ impl Switch {
                 sampler.skip(ctx.now);
             }
         }
+    }
+
+    /// Sends a control packet on its way, through a port that is known or the one that routing chooses: all that the switch makes leaves by this, and is counted.
+    pub(crate) fn send_control(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+        port: Option<PortId>,
+    ) {
+        self.control_sent += 1;
+        if self.has_lost(ctx.world, packet.dst) {
+            return self.discard(ctx, packet);
+        }
+        let tag = packet.tag;
+        let port = port.unwrap_or_else(|| self.choose_specially(ctx, packet));
+        if facts(packet.kind).has_own_tag {
+            packet.tag = tag;
+        }
+        self.enqueue(ctx, port, packet);
     }
 
     /// A control packet ends here.

@@ -8,7 +8,7 @@ use netloom_topology::{ChannelId, PortId};
 
 use crate::ctx::Ctx;
 use crate::message::Message;
-use crate::protocol::reports::Reports;
+use crate::protocol::reports::loads::Reports;
 use crate::world::World;
 
 /// The ports of a switch at an instant, as a decider sees them.

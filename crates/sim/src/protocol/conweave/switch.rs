@@ -1,19 +1,18 @@
 //! ConWeave at switches: stamps at a flow's first switch, packets held back at its last one, and what the two tell each other.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{Flags, FlowControl, NO_INGRESS, Packet, PacketKind};
+use netloom_fabric::{FlowControl, NO_INGRESS, Packet, PacketKind};
 use netloom_routing::FlowKey;
 use netloom_routing::granularity::conweave::{Between, Flush, Stamp, Verdict, Word};
-use netloom_units::{Bytes, Time};
+use netloom_units::Time;
 
 use crate::ctx::Ctx;
 use crate::message::Message;
 use crate::path::{PathProfile, labels};
+use crate::protocol::conweave::WORD;
+use crate::protocol::declaration::signal_about;
 use crate::switch::Switch;
 use crate::world::World;
-
-/// Size of what switches tell each other: a header without payload.
-pub(crate) const WORD: Bytes = Bytes(64);
 
 impl Switch {
     /// A data packet: stamped at its first switch, perhaps held at its last.
@@ -100,7 +99,6 @@ impl Switch {
     }
 
     /// Tells a packet's first switch something.
-    #[expect(clippy::cast_possible_truncation, reason = "WORD is small")]
     pub(crate) fn send_word(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
@@ -108,26 +106,8 @@ impl Switch {
         word: Word,
         stamp: Stamp,
     ) {
-        let mut signal = Packet {
-            sent: ctx.now,
-            src: about.dst,
-            dst: about.src,
-            flow: about.flow,
-            slot: about.slot,
-            tag: word.bits(stamp),
-            size: WORD.0 as u16,
-            kind: PacketKind::Word,
-            flags: Flags::new(about.flags.class(), false),
-            ..Packet::EMPTY
-        };
-        self.control_sent += 1;
-        if self.has_lost(ctx.world, signal.dst) {
-            return self.discard(ctx, &signal);
-        }
-        let bits = signal.tag;
-        let port = self.choose_specially(ctx, &mut signal);
-        signal.tag = bits;
-        self.enqueue(ctx, port, &mut signal);
+        let signal = signal_about(about, PacketKind::Word, WORD, ctx.now);
+        self.send_control(ctx, &mut Packet { tag: word.bits(stamp), ..signal }, None);
     }
 
     /// A flow's last switch tells this one, its first, something.

@@ -16,7 +16,6 @@ use crate::world::World;
 impl Host {
     /// A switch stops a flow, or its class.
     pub(crate) fn on_xoff(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
-        self.control_received += 1;
         let Some(flowcut) = ctx.world.routing.counted_flowcuts() else { return };
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
         let until = ctx.now + flowcut.drain_timeout;
@@ -38,7 +37,6 @@ impl Host {
 
     /// A switch lets a flow go on, or its class.
     pub(crate) fn on_xon(&mut self, world: &World, now: Time, packet: &Packet) {
-        self.control_received += 1;
         if let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) {
             let pause = flow.pause.get_or_insert_with(|| Box::new(FlowPause::new()));
             if packet.aux > 0 {

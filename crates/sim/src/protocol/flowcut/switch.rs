@@ -2,7 +2,7 @@
 //! has their source stopped while a flow drains.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{Flags, NO_INGRESS, Packet, PacketKind};
+use netloom_fabric::{Flags, Packet, PacketKind};
 use netloom_routing::granularity::flowcut::Stops;
 use netloom_routing::{Arrival, FlowKey, Placement, Receipt, Signal};
 use netloom_topology::PortId;
@@ -10,9 +10,9 @@ use netloom_units::{Bytes, Time};
 
 use crate::ctx::Ctx;
 use crate::message::Message;
+use crate::protocol::declaration::{answer_to, signal_about};
 use crate::switch::Switch;
-use crate::switch::view::header_of;
-use crate::switch::view::{PortsAt, take};
+use crate::switch::view::{PortsAt, header_of, take};
 use crate::world::World;
 
 impl Switch {
@@ -46,27 +46,13 @@ impl Switch {
     }
 
     /// Tells the switches before this one that a packet has come so far: all of them along its way, or the first one along any.
-    #[expect(clippy::cast_possible_truncation, reason = "Flowcut::check bounds ACKs by 65,535 bytes")]
     pub(crate) fn acknowledge_data(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         let Some(flowcut) = ctx.world.routing.counted_flowcuts() else { return };
         let is_reverse = ctx.world.routing.placement == Placement::Switch;
-        let mut ack = Packet {
-            src: packet.dst,
-            dst: packet.src,
-            aux: u32::from(packet.size),
-            tag: if is_reverse { u32::from(packet.trail.hops()) } else { packet.tag },
-            size: flowcut.ack_size.0 as u16,
-            kind: PacketKind::FlowAck,
-            ingress: NO_INGRESS,
-            trail: packet.trail.fresh(),
-            ..*packet
-        };
-        self.control_sent += 1;
-        let port = match is_reverse {
-            true => packet.ingress,
-            false => self.choose_specially(ctx, &mut ack),
-        };
-        self.enqueue(ctx, port, &mut ack);
+        let answer = answer_to(packet, PacketKind::FlowAck, flowcut.ack_size, packet.dst);
+        let tag = if is_reverse { u32::from(packet.trail.hops()) } else { packet.tag };
+        let mut ack = Packet { aux: u32::from(packet.size), tag, ..answer };
+        self.send_control(ctx, &mut ack, is_reverse.then_some(packet.ingress));
     }
 
     /// An acknowledgement of a data packet that has passed here.
@@ -122,7 +108,6 @@ impl Switch {
 
     /// Stops the source of a flow, or lets it go on: by a frame that says how far from the source the switch is, through the port to which
     /// the source is connected or, where it is not, along any way.
-    #[expect(clippy::cast_possible_truncation, reason = "Flowcut::check bounds frames by 65,535 bytes")]
     pub(crate) fn signal_source(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
@@ -138,21 +123,15 @@ impl Switch {
             Signal::RunAhead(most) => (PacketKind::Xon, most),
         };
         let mut frame = Packet {
-            sent: ctx.now,
+            // The acknowledgement goes to the source, too.
             src: ack.src,
             dst: ack.dst,
-            flow: ack.flow,
-            slot: ack.slot,
             aux,
             tag: if port.is_some() { 1 } else { ack.tag },
-            size: flowcut.frame_size.0 as u16,
-            kind,
             flags: if flowcut.stops == Stops::Class { flags.of_class() } else { flags },
-            ..Packet::EMPTY
+            ..signal_about(ack, kind, flowcut.frame_size, ctx.now)
         };
-        self.control_sent += 1;
-        let port = port.unwrap_or_else(|| self.choose_specially(ctx, &mut frame));
-        self.enqueue(ctx, port, &mut frame);
+        self.send_control(ctx, &mut frame, port);
     }
 }
 

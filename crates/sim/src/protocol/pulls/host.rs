@@ -6,10 +6,11 @@ use netloom_routing::FlowKey;
 use netloom_transport::Congestion;
 
 use crate::ctx::Ctx;
+use crate::host::Host;
 use crate::host::flow::flow_in;
 use crate::host::receivers::Place;
-use crate::host::{Host, NIC};
 use crate::message::Message;
+use crate::protocol::declaration::answer_to;
 use crate::world::World;
 
 impl Host {
@@ -42,7 +43,6 @@ impl Host {
     }
 
     /// Sends the PULL whose time has come, and has itself called for the next one.
-    #[expect(clippy::cast_possible_truncation, reason = "Transport::check bounds ACKs by 65,535 bytes")]
     pub(crate) fn pull(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) {
         let (Some(pulls), Congestion::Pulls(config)) = (&mut self.pulls, &ctx.world.transport.congestion)
         else {
@@ -55,19 +55,9 @@ impl Host {
             let towards = ctx.world.network.channel(ctx.world.network.ports(ctx.id)[0] ^ 1);
             pulls.opens =
                 ctx.now + config.interval(towards.rate.serialize(ctx.world.transport.packet_size()));
-            let mut pull = Packet {
-                sent: ctx.now,
-                src: ctx.id,
-                dst: packet.src,
-                aux: count,
-                size: ctx.world.transport.options.ack_size.0 as u16,
-                kind: PacketKind::Pull,
-                ingress: NO_INGRESS,
-                trail: packet.trail.fresh(),
-                ..packet
-            };
-            self.control_sent += 1;
-            self.nic.enqueue(NIC, &mut pull, ctx.now, &ctx.world.rules, &mut self.random, &mut ctx.wire());
+            let size = ctx.world.transport.options.ack_size;
+            let answer = answer_to(&packet, PacketKind::Pull, size, ctx.id);
+            self.send_control(ctx, &mut Packet { sent: ctx.now, aux: count, ..answer });
         }
         let Some(pulls) = &mut self.pulls else { return };
         if !pulls.line.is_empty() && pulls.timer.is_none() {
@@ -79,7 +69,6 @@ impl Host {
 
     /// A receiver asks for more of a flow.
     pub(crate) fn on_pull(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
-        self.control_received += 1;
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
         flow.sender.on_pull(packet.aux);
         self.go_on(ctx, packet.slot);
@@ -91,9 +80,9 @@ impl Host {
     pub(crate) fn request(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) {
         let Some(rare) = &mut self.rare else { return };
         for (slot, number, count) in std::mem::take(&mut rare.requests.waiting) {
-            let Host { flows, decider, random, nic, control_sent, .. } = self;
-            let Some(flow) = flow_in(flows, slot, number) else { continue };
             for _ in 0..count {
+                let Host { flows, decider, random, .. } = self;
+                let Some(flow) = flow_in(flows, slot, number) else { break };
                 let tag = match flow.settled {
                     Some(tag) => tag.bits(),
                     None => flow.choose_path(ctx.world, decider, random, 0, ctx.now),
@@ -112,15 +101,13 @@ impl Host {
                     ingress: NO_INGRESS,
                     ..Packet::EMPTY
                 };
-                *control_sent += 1;
-                nic.enqueue(NIC, &mut request, ctx.now, &ctx.world.rules, random, &mut ctx.wire());
+                self.send_control(ctx, &mut request);
             }
         }
     }
 
     /// A flow asks for a PULL.
     pub(crate) fn on_request(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
-        self.control_received += 1;
         let key = FlowKey { src: packet.src, flow: packet.flow };
         if let Place::Active(slot, active) = self.receivers.place(key, ctx.world.recorder.is_on) {
             let missing = active.receiver.missing();

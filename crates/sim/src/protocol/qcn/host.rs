@@ -2,8 +2,10 @@
 
 use netloom_engine::Scheduler;
 use netloom_fabric::Packet;
+use netloom_transport::congestion::qcn::Qcn;
 use netloom_transport::{Congestion, ReactionPoint};
 use netloom_units::Time;
+use netloom_units::random::Stream;
 
 use crate::ctx::Ctx;
 use crate::host::Host;
@@ -19,30 +21,45 @@ impl Host {
         self.flows.iter().flatten().any(|flow| flow.dst == dst && !flow.sender.is_idle())
     }
 
+    /// Lets the limiter of a destination take a step, if there is one. If it did, as `step` says, it goes once it limits nothing.
+    fn step_limiter(
+        &mut self,
+        world: &World,
+        dst: u32,
+        step: impl FnOnce(&mut Limiter, &Qcn, &mut Stream) -> bool,
+    ) {
+        let Congestion::Qcn(config) = &world.transport.congestion else { return };
+        let Host { rare, random, .. } = self;
+        let limiter = rare.as_mut().and_then(|rare| rare.limiters.get_mut(&dst));
+        if limiter.is_some_and(|limiter| step(limiter, config, random)) {
+            self.drop_limiter_if_released(world, dst);
+        }
+    }
+
     /// A flow to a destination begins, or has something to send again: the limiter whose timer has not been set since the last one comes to `now`.
     #[cold]
     #[inline(never)]
     pub(crate) fn rouse_limiter(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, dst: u32) {
-        let Congestion::Qcn(config) = &ctx.world.transport.congestion else { return };
-        let Host { rare, random, .. } = self;
-        let limiter = rare.as_mut().and_then(|rare| rare.limiters.get_mut(&dst));
-        let Some(limiter) = limiter.filter(|limiter| limiter.timer.is_none()) else { return };
-        limiter.come_to(config, ctx.now, random);
-        limiter.arm(dst, ctx.out);
-        self.drop_limiter_if_released(ctx.world, dst);
+        self.step_limiter(ctx.world, dst, |limiter, config, random| {
+            let is_idle = limiter.timer.is_none();
+            if is_idle {
+                limiter.come_to(config, ctx.now, random);
+                limiter.arm(dst, ctx.out);
+            }
+            is_idle
+        });
     }
 
-    /// A packet to a destination leaves: its limiter pays for it, and goes once it limits nothing.
+    /// A packet to a destination leaves: its limiter pays for it.
     #[inline(never)]
     pub(crate) fn charge_limiter(&mut self, world: &World, dst: u32, now: Time, bytes: u64) {
-        let Congestion::Qcn(config) = &world.transport.congestion else { return };
-        let rare = self.rare.as_mut();
-        let Some(limiter) = rare.and_then(|rare| rare.limiters.get_mut(&dst)) else { return };
-        limiter.point.on_sent(config, now, bytes, &mut self.random);
-        self.drop_limiter_if_released(world, dst);
+        self.step_limiter(world, dst, |limiter, config, random| {
+            limiter.point.on_sent(config, now, bytes, random);
+            true
+        });
     }
 
-    pub(crate) fn drop_limiter_if_released(&mut self, world: &World, dst: u32) {
+    fn drop_limiter_if_released(&mut self, world: &World, dst: u32) {
         let Some(rare) = &mut self.rare else { return };
         let Some(limiter) = rare.limiters.get(&dst) else { return };
         // Whether something waits matters only to a limiter that is back at the line's rate.
@@ -62,43 +79,40 @@ impl Host {
         reason = "a severity of 6 bits: Switch::notify writes it from a byte"
     )]
     pub(crate) fn on_notification(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
-        self.control_received += 1;
         if let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) {
             flow.cnms += 1;
         }
         let Congestion::Qcn(config) = &ctx.world.transport.congestion else { return };
         let dst = packet.src;
         let line = ctx.world.network.host_rate(ctx.id);
-        let limiter = self
-            .rare
-            .get_or_insert_default()
-            .limiters
-            .entry(dst)
-            .or_insert_with(|| Limiter { point: ReactionPoint::new(config, line), timer: None });
-        let is_set = limiter.timer.is_some();
+        let known = self.rare.as_ref().and_then(|rare| rare.limiters.get(&dst));
+        let is_set = known.is_some_and(|limiter| limiter.timer.is_some());
+        let sets_timer = !is_set && self.has_work_for(dst);
+        let limiters = &mut self.rare.get_or_insert_default().limiters;
+        let new = || Limiter { point: ReactionPoint::new(config, line), timer: None };
+        let limiter = limiters.entry(dst).or_insert_with(new);
         if !is_set {
             limiter.come_to(config, ctx.now, &mut self.random);
         }
         limiter.point.on_cnm(config, ctx.now, packet.aux as u8, &mut self.random);
-        if !is_set
-            && self.has_work_for(dst)
-            && let Some(limiter) = self.rare.as_mut().and_then(|rare| rare.limiters.get_mut(&dst))
-        {
+        if sets_timer {
             limiter.arm(dst, ctx.out);
         }
     }
 
+    /// The timer of a destination's limiter fires.
     pub(crate) fn on_limiter_timer(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, dst: u32) {
-        let Congestion::Qcn(config) = &ctx.world.transport.congestion else { return };
         let has_work = self.has_work_for(dst);
-        let limiter = self.rare.as_mut().and_then(|rare| rare.limiters.get_mut(&dst));
-        let Some(limiter) = limiter.filter(|limiter| limiter.timer == Some(ctx.now)) else { return };
-        limiter.timer = None;
-        if !has_work {
-            return;
-        }
-        limiter.point.on_timer(config, ctx.now, &mut self.random);
-        limiter.arm(dst, ctx.out);
-        self.drop_limiter_if_released(ctx.world, dst);
+        self.step_limiter(ctx.world, dst, |limiter, config, random| {
+            if limiter.timer != Some(ctx.now) {
+                return false;
+            }
+            limiter.timer = None;
+            if has_work {
+                limiter.point.on_timer(config, ctx.now, random);
+                limiter.arm(dst, ctx.out);
+            }
+            has_work
+        });
     }
 }

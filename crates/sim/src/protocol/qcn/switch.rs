@@ -1,13 +1,14 @@
 //! QCN at switches: queues are sampled, and sources are notified of congestion.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{Flags, Packet, PacketKind};
+use netloom_fabric::{Packet, PacketKind};
 use netloom_routing::Notice;
 use netloom_topology::PortId;
 use netloom_units::Time;
 
 use crate::ctx::Ctx;
 use crate::message::Message;
+use crate::protocol::declaration::signal_about;
 use crate::switch::Switch;
 use crate::world::World;
 
@@ -29,7 +30,6 @@ impl Switch {
     /// Tells the source of a packet about the congestion that it meets at a port. The notification is here before the packet, so it
     /// goes first where both take the same port.
     #[inline(never)]
-    #[expect(clippy::cast_possible_truncation, reason = "Qcn::check bounds notifications by 65,535 bytes")]
     pub(crate) fn notify(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
@@ -38,27 +38,11 @@ impl Switch {
         feedback: u8,
     ) {
         let Some(config) = &ctx.world.fabric.options.qcn else { return };
-        let mut notification = Packet {
-            sent: ctx.now,
-            src: packet.dst,
-            dst: packet.src,
-            flow: packet.flow,
-            slot: packet.slot,
-            seq: packet.seq,
-            aux: u32::from(feedback),
-            tag: packet.tag,
-            size: config.cnm_size.0 as u16,
-            kind: PacketKind::Cnm,
-            flags: Flags::new(packet.flags.class(), false),
-            ..Packet::EMPTY
-        };
-        self.control_sent += 1;
+        let signal = signal_about(packet, PacketKind::Cnm, config.cnm_size, ctx.now);
+        let mut notification =
+            Packet { seq: packet.seq, aux: u32::from(feedback), tag: packet.tag, ..signal };
         self.learn(ctx.world, ctx.now, &notification, port, true);
-        if self.has_lost(ctx.world, notification.dst) {
-            return self.discard(ctx, &notification);
-        }
-        let way = self.choose_specially(ctx, &mut notification);
-        self.enqueue(ctx, way, &mut notification);
+        self.send_control(ctx, &mut notification, None);
     }
 
     /// Notes what a congestion notification says about the way to its destination through a port.

@@ -1,5 +1,4 @@
 //! Packets that lost their payload on the way, in a full queue or at a cut link: what is left of them reaches their receiver, or comes back to their sender.
-//! And answers that come back from a cut link.
 
 use netloom_engine::Scheduler;
 use netloom_fabric::{Packet, PacketKind};

@@ -1,16 +1,18 @@
 //! CONGA at switches: labels at a packet's first switch, congestion gathered on its way, and what leaves tell each other.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{Packet, PacketKind};
+use netloom_fabric::Packet;
+use netloom_routing::View;
 use netloom_routing::selector::conga::{Conga, Counts, Feedback, Marking};
 use netloom_topology::PortId;
 
 use crate::ctx::Ctx;
 use crate::message::Message;
 use crate::path::labels;
+use crate::protocol::declaration::Origin;
+use crate::protocol::facts;
 use crate::switch::Switch;
 use crate::switch::view::{PortsAt, header_of};
-use netloom_routing::View;
 
 impl Switch {
     /// The way of a packet, and what it carries from leaf to leaf.
@@ -24,7 +26,9 @@ impl Switch {
         let (is_first, is_last) =
             (ctx.world.is_edge_of(ctx.id, packet.src), ctx.world.is_edge_of(ctx.id, packet.dst));
         let is_data = packet.kind.is_data();
-        let tells = tells(packet.kind) && (is_data || config.feedback == Feedback::All);
+        // What switches make has no first switch that could give it a report.
+        let is_of_host = facts(packet.kind).origin == Origin::Host;
+        let tells = is_of_host && (is_data || config.feedback == Feedback::All);
         // Between two hosts of one leaf there is nothing to choose and nothing to tell.
         if is_first && is_last {
             return self.choose_specially(ctx, packet);
@@ -75,15 +79,5 @@ impl Switch {
         let view = PortsAt { ports, reports: None, ctx: ctx.again() };
         let last = table.edge_of(packet.dst);
         decider.mark(&header_of(world, packet), last, paths, candidates, now, view, draws)
-    }
-}
-
-/// Whether what leaves tell each other goes with a packet: with all that hosts send. What switches make has no first switch.
-fn tells(kind: PacketKind) -> bool {
-    use PacketKind::*;
-    match kind {
-        Data | Header | Ack | Nack | Pull | Request | Cnp => true,
-        Returned | Unreachable | UnreachableAck | UnreachableNack | UnreachablePull | UnreachableCnp => false,
-        Cnm | FlowAck | Word | Xoff | Xon | Pause | Credit | Missed | Report => false,
     }
 }
