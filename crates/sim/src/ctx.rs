@@ -32,7 +32,7 @@ impl<'a, S: Scheduler<Message>> Ctx<'a, S> {
         self.at(self.now)
     }
 
-    /// The same at another instant.
+    /// A copy at another instant.
     #[inline(always)]
     pub(crate) fn at(&mut self, now: Time) -> Ctx<'_, S> {
         Ctx { world: self.world, id: self.id, now, out: &mut *self.out }
@@ -50,7 +50,7 @@ impl<'a, S: Scheduler<Message>> Ctx<'a, S> {
         Channels(&mut *self.out)
     }
 
-    /// The same where nobody asks about ports before the end of the running turn.
+    /// [`Self::wire`] where nothing reads the ports before the end of the running turn.
     #[inline(always)]
     pub(crate) fn unwatched_wire(&mut self) -> UnwatchedChannels<'_, S> {
         UnwatchedChannels(&mut *self.out)

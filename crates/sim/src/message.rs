@@ -27,7 +27,7 @@ pub(crate) enum Message {
     PauseLimit { slot: u32, flow: u32 },
     /// How long a flow that its first switch has stopped waits to be told to go on.
     XoffLimit { slot: u32, flow: u32 },
-    /// The same for a traffic class.
+    /// How long a traffic class that a switch has paused waits to be told to go on.
     ClassXoffLimit { class: u8 },
     /// How long a host holds packets of a flow back from its transport.
     Reorder { src: u32, flow: u32 },
@@ -89,7 +89,7 @@ impl<S: Scheduler<Message>> Wire for Channels<'_, S> {
     }
 }
 
-/// The same where nobody asks about ports before the end of the running turn.
+/// [`Channels`] where nothing reads the ports before the end of the running turn.
 pub(crate) struct UnwatchedChannels<'a, S>(pub(crate) &'a mut S);
 
 impl<S: Scheduler<Message>> Wire for UnwatchedChannels<'_, S> {

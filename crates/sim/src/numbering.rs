@@ -11,7 +11,7 @@ pub(crate) struct Numbering {
 }
 
 impl Numbering {
-    /// For flows of so many subflows.
+    /// For flows of `subflows` subflows.
     pub(crate) fn new(subflows: u32) -> Self {
         let width = u32::BITS - (subflows - 1).leading_zeros();
         Numbering { bits: ((1 << width) - 1) << (31 - width) }

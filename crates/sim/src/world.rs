@@ -42,7 +42,7 @@ pub(crate) struct World {
     pub(crate) servers: Option<Box<Servers>>,
     /// Whether a data packet can be lost, in a queue or by a fault.
     pub(crate) is_lossy: bool,
-    /// Packets say whether at least so much of their flow is still to be sent. Absent: nobody asks.
+    /// Packets say whether at least so much of their flow is still to be sent. Absent: no scheme reads it.
     pub(crate) hint: Option<Bytes>,
     /// What switches write on packets, if the transport asks for it.
     pub(crate) telemetry: Option<Arc<Telemetry>>,

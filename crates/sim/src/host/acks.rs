@@ -82,7 +82,7 @@ impl Host {
         self.enqueue_if_ready(ctx.world, slot);
     }
 
-    /// What a flow's sender learnt goes to whoever chooses the flow's path.
+    /// What a flow's sender learnt goes to the NIC's part in routing.
     #[inline]
     pub(crate) fn on_feedback(
         &mut self,

@@ -1,4 +1,4 @@
-//! When a flow's packets leave, where somebody asks: gaps are counted, and stretched.
+//! When a flow's packets leave, where that matters: gaps are counted, and stretched.
 
 use netloom_record::GapRecord;
 use netloom_routing::FlowKey;

@@ -5,7 +5,7 @@ use netloom_routing::FlowKey;
 /// What a host tells of the flows that were started from outside.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FlowEvent {
-    /// The flow of a ticket has this number at its source, and so many parts.
+    /// The flow of a ticket has this number at its source, and is sent in `parts` parts.
     Started { ticket: u32, flow: u32, parts: u32 },
     /// A NIC of a server is done with sending a flow.
     Sent { flow: u32 },

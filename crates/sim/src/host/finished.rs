@@ -48,7 +48,7 @@ impl FinishedFlows {
         (found.from <= place).then_some(found.packets)
     }
 
-    /// The same with more flows, in any order; those that are among them already do not count.
+    /// The set with more flows, in any order; those that are in it already do not count.
     pub(crate) fn with(&self, mut more: Vec<(FlowKey, u32)>) -> Self {
         more.sort_unstable_by_key(|&(key, _)| (key.src, key.flow));
         more.dedup_by_key(|&mut (key, _)| key);

@@ -37,7 +37,7 @@ pub(crate) struct Flow {
     pub(crate) timer: Time,
     /// What switches have told it to do.
     pub(crate) pause: Option<Box<FlowPause>>,
-    /// When its packets left, where somebody wants to know.
+    /// When its packets left, where that is measured or stretched.
     pub(crate) departures: Option<Box<Departures>>,
 }
 

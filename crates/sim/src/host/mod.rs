@@ -81,7 +81,7 @@ pub(crate) struct Host {
     pub(crate) leaving: Option<u32>,
     /// The traffic classes that switches have stopped, a bit each.
     pub(crate) paused_classes: u8,
-    /// What is known of departures, where somebody asks.
+    /// What is known of departures, where these are measured or stretched.
     pub(crate) departed: Option<Box<Departed>>,
     /// The NIC has had nothing to send before this instant.
     pub(crate) checked: Time,

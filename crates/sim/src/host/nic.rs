@@ -1,4 +1,4 @@
-//! Which flow of a host sends next: flows wait in a line, and whoever has sent goes to its end.
+//! Which flow of a host sends next: flows wait in a send queue, and one that has sent goes to its end.
 //!
 //! A host asks at every packet that comes and at every one that leaves. Most flows wait for their rate then, and to ask them all each time would be most of the work of
 //! a host with many flows; so it remembers [until when nobody may send](Paces).

@@ -267,7 +267,7 @@ impl Receivers {
         &mut self.active[slot as usize]
     }
 
-    /// Everything of the flow in the slot has arrived, `count` packets: the slot becomes free. Its meter is left to whoever hands it in.
+    /// Everything of the flow in the slot has arrived, `count` packets: the slot becomes free. Its meter is returned, to be handed in.
     pub(crate) fn finish(&mut self, slot: u32, count: u32) -> Option<Box<FlowMeter>> {
         let Active { key, receiver, drained, meter } = &mut self.active[slot as usize];
         let (key, drained, seen) = (*key, *drained, std::mem::take(receiver).seen);

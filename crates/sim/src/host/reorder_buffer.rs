@@ -30,7 +30,7 @@ pub(crate) struct Reordering {
 }
 
 impl Reordering {
-    /// A receiver has got a packet. Before and after it, so many packets of the flow wait for one with a lower number.
+    /// A receiver has got a packet. Packets of the flow that wait for one with a lower number: `before` and `after` it.
     #[inline]
     pub(crate) fn note_waiting(&mut self, before: u32, after: u32, now: Time) {
         let all = self.taken.get() + u64::from(after) - u64::from(before);

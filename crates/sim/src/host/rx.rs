@@ -235,7 +235,7 @@ impl Host {
         *if packet.seq > expected && discards { refused } else { duplicates } += 1;
     }
 
-    /// All of a flow has arrived, so many packets.
+    /// All of a flow has arrived, `count` packets.
     #[inline(never)]
     pub(crate) fn complete(
         &mut self,

@@ -33,7 +33,7 @@ impl FlowMeter {
         }
     }
 
-    /// `bytes` of new payload of a flow to `dst` arrived at `now`, when so many packets `waited` for a lower number.
+    /// `bytes` of new payload of a flow to `dst` arrived at `now`, when `waited` packets waited for a lower number.
     pub(crate) fn count(
         &mut self,
         recorder: &Recorder,
@@ -57,7 +57,7 @@ impl FlowMeter {
         }
     }
 
-    /// Closes the intervals that end before `now`, after which so many packets still wait. What arrives at the end of one belongs to it.
+    /// Closes the intervals that end before `now`, after which `waiting` packets still wait. What arrives at the end of one belongs to it.
     fn close(
         &mut self,
         recorder: &Recorder,
@@ -80,7 +80,7 @@ impl FlowMeter {
         }
     }
 
-    /// Ends the measurement at `end`, when so many packets wait, and hands in what was measured of the flow to `dst`. Once all of a flow
+    /// Ends the measurement at `end`, when `waiting` packets wait, and hands in what was measured of the flow to `dst`. Once all of a flow
     /// has arrived, it makes no difference when that is.
     pub(crate) fn finish(
         &mut self,

@@ -1,4 +1,4 @@
-//! What a switch sees of the gaps between a flow's packets, where somebody asks.
+//! What a switch sees of the gaps between a flow's packets, where these are measured.
 
 use netloom_fabric::Packet;
 use netloom_record::Passage;
@@ -71,7 +71,7 @@ impl GapMonitor {
         }
     }
 
-    /// The same; returns flows that have been given up for it.
+    /// Notes a data packet; returns the flows that have been given up for it.
     pub(crate) fn pass(
         &mut self,
         Arriving { key, now, is_first_hop }: Arriving,

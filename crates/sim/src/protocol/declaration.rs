@@ -99,12 +99,12 @@ impl PacketFacts {
         PacketFacts::new(kind, name, Origin::Link, Account::None)
     }
 
-    /// The same where a port may go on when it comes.
+    /// Declares that a stopped port may go on when such a packet comes.
     pub(crate) const fn freeing_ports(self) -> Self {
         PacketFacts { frees_ports: true, ..self }
     }
 
-    /// The same with a tag that is not routing's.
+    /// Declares that the tag belongs to the protocol, not to routing.
     pub(crate) const fn with_own_tag(self) -> Self {
         PacketFacts { has_own_tag: true, ..self }
     }

@@ -26,7 +26,7 @@ use crate::run::join::{Known, join};
 use crate::run::stall::find_deadlock;
 use crate::world::World;
 
-/// The same with all records in memory.
+/// [`collect`] with all records in memory.
 pub(crate) fn collect_all(world: &World, final_state: FinalState) -> Result<Records, RunError> {
     let mut kept = Records::default();
     let records = collect(world, final_state, &mut kept)?;

@@ -74,7 +74,7 @@ pub struct Driven {
 impl Simulation {
     /// Hands the run over to be driven; what the workload wants to send is sent all the same.
     pub fn drive(mut self) -> Driven {
-        // Whoever drives may offer load at any time.
+        // The driving program may offer load at any time.
         self.note_load(Time::MAX);
         let Simulation { mut world, measure, named_channels, groups, nodes, .. } = self;
         world.is_driven = true;

@@ -26,7 +26,7 @@ pub enum SimError {
     /// A fault does not fit the network or the run: the field begins with the number of the fault in the list, from 0.
     #[error("faults.{0}")]
     Fault(Invalid),
-    /// The cut links leave somebody unreachable.
+    /// The cut links leave a host unreachable.
     #[error("faults: {0}")]
     Unreachable(String),
     /// Routes may be longer than packets can count.

@@ -112,7 +112,7 @@ impl Simulation {
         Ok(Finished { records: Records { flows, channels, ..records }, interrupted })
     }
 
-    /// The same, but the records of flows and channels are handed to `sink` and not kept: there may be more than fit the memory.
+    /// Runs as [`Self::run_observed`], but hands the records of flows and channels to `sink` instead of keeping them: there may be more than fit the memory.
     ///
     /// # Errors
     /// As [`Self::run`]; some flows may have been handed over by then.

@@ -42,7 +42,7 @@ impl Stall {
         Stall { is_possible, from, messages: 0, since: Time::ZERO, looks: 0 }
     }
 
-    /// Whether the run, at `now` and after so many messages, stands still. Asked whenever something has happened.
+    /// Whether the run, at `now` and after `messages` messages, stands still. Asked whenever something has happened.
     pub(crate) fn is_seen(&mut self, world: &World, now: Time, messages: u64) -> bool {
         if !self.is_possible {
             return false;

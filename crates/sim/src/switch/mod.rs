@@ -43,7 +43,7 @@ pub(crate) struct Switch {
     pub(crate) reorder_queues: ReorderQueues,
     pub(crate) sampler: Option<Box<Sampler>>,
     pub(crate) notified_cuts: NotifiedCuts,
-    /// The gaps between the packets that come, where somebody asks.
+    /// The gaps between the packets that come, where these are measured.
     pub(crate) gap_monitor: Option<Box<GapMonitor>>,
     /// What it and its group say about their global channels, under UGAL-G.
     pub(crate) reports: Option<Box<Reports>>,

@@ -29,7 +29,7 @@ impl Switch {
             return self.forward_unforeseen(&mut ctx.again(), packet);
         };
         let Switch { ports, random, .. } = self;
-        // Where ways are foreseen nobody asks how long queues are.
+        // Where next hops are foreseen, no choice depends on queue lengths.
         ports.enqueue_or_drop(exit, packet, ctx.now, &ctx.world.rules, random, &mut ctx.unwatched_wire());
     }
 
@@ -45,7 +45,7 @@ impl Switch {
         ports.enqueue_or_drop(exit, packet, ctx.now, &ctx.world.rules, random, &mut ctx.wire());
     }
 
-    /// The same under flow control.
+    /// [`Self::forward`] under flow control.
     #[inline(always)]
     pub(crate) fn forward_lossless(
         &mut self,

@@ -82,7 +82,7 @@ pub(crate) fn note_choice(packet: &mut Packet, port: PortId) {
     }
 }
 
-/// The same where it is known that these are data.
+/// [`note_choice`] for what is known to be a data packet.
 #[inline(always)]
 pub(crate) fn note_port(packet: &mut Packet, port: PortId) {
     packet.aux = (packet.aux.rotate_left(5) ^ u32::from(port)).wrapping_mul(0x9e37_79b1);

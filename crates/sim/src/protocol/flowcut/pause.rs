@@ -46,7 +46,7 @@ impl FlowPause {
         }
     }
 
-    /// The switch so many channels from the source stops it.
+    /// A switch stops it: the one that is `by` channels from the source.
     pub(crate) fn stop(&mut self, now: Time, until: Time, credit: u32, by: u32) {
         self.stops += u32::from(self.span.is_none());
         let since = self.span.map_or(now, |(since, _)| since);
@@ -73,7 +73,7 @@ impl FlowPause {
         self.by.clear();
     }
 
-    /// From packet `next` on it runs ahead of what is in flight, by so many packets at most.
+    /// From packet `next` on it runs ahead of what is in flight, by at most `most` packets.
     pub(crate) fn run_ahead(&mut self, most: u32, next: u32) {
         (self.ahead, self.is_turned) = (Some((most, next)), !self.is_turned);
     }

@@ -26,7 +26,7 @@ impl Host {
         self.send_control(ctx, &mut answer);
     }
 
-    /// A packet of a flow met a cut link: whoever chooses the flow's path chooses another one.
+    /// A packet of a flow met a cut link: routing chooses another path for the flow.
     pub(crate) fn leave_path(&mut self, world: &World, id: u32, slot: u32, feedback: &Feedback) {
         let (Some(decider), Some(flow)) = (&mut self.decider, &mut self.flows[slot as usize]) else { return };
         let tags = || world.routes(feedback.now).tags(id, flow.dst);
