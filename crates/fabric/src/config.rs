@@ -154,22 +154,6 @@ impl Fabric {
         !matches!(self.flow_control, FlowControl::Lossy(_))
     }
 
-    /// The least number of bytes that pass before something counts as arrived, data packets and ACKs aside.
-    pub fn smallest(&self) -> Bytes {
-        let signal = match &self.flow_control {
-            FlowControl::Lossy(_) => Bytes(u64::MAX),
-            FlowControl::Pfc(pfc) => pfc.pause_size,
-            FlowControl::PfcShared(pfc) => pfc.pause_size,
-            FlowControl::Credits(credits) => credits.credit_size,
-        };
-        let notification = self.options.qcn.as_ref().map_or(signal, |qcn| qcn.cnm_size);
-        let header = match &self.queue {
-            Queue::TailDrop(_) => signal,
-            Queue::Trimming(trimming) => trimming.header_size,
-        };
-        signal.min(notification).min(header).min(self.options.cut_through.unwrap_or(signal))
-    }
-
     /// How the channels of a rate mark, where that is not how all others do.
     pub fn ecn_at(&self, rate: Rate) -> Option<Ecn> {
         let mark = self.options.ecn.as_ref().map_or_else(Mark::default, |ecn| ecn.mark);

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use netloom_units::Time;
 
-use crate::model::World;
+use crate::world::World;
 
 /// When a program wants to be called, in order of (time, order of asking), and about which operation.
 #[derive(Debug, Default)]

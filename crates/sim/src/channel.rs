@@ -51,3 +51,9 @@ fn neighbours(network: &Network, node: NodeId) -> String {
     let more = if neighbours.len() > SHOWN { ", …" } else { "" };
     format!("{}{more}", names.join(", "))
 }
+
+/// A channel by its ends.
+pub(crate) fn channel_name(network: &Network, channel: ChannelId) -> String {
+    let channel = network.channel(channel);
+    format!("{} -> {}", network.node_name(channel.from), network.node_name(channel.to))
+}

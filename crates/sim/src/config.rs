@@ -5,7 +5,7 @@ use netloom_routing::{Routing, preset};
 use netloom_transport::Transport;
 
 use crate::fault::Fault;
-use crate::measure::Measure;
+use crate::observe::measure::Measure;
 
 /// Fabric, routing, transport, faults, and what to measure.
 #[derive(Clone, Debug)]

@@ -1,8 +1,8 @@
 //! Routes that follow faults.
 //!
 //! When links are cut and repaired is known before a run, and so is when routing learns of it. So the routes of every spell between two such
-//! moments, an *epoch*, are laid before the run, and switches and hosts look up those of now: all change at the same instant, and whoever
-//! is under way then goes on by the new ones from the next switch.
+//! moments, an *epoch*, are laid before the run, and switches and hosts look up those of now: all change at the same instant, and packets
+//! that are under way then go on by the new ones from the next switch.
 
 use std::collections::BTreeMap;
 

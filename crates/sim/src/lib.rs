@@ -23,49 +23,37 @@
     warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
 )]
 
-mod blueprint;
 mod calculations;
 mod channel;
-mod collect;
+#[cfg(test)]
+mod checks;
 mod config;
-mod driven;
+mod ctx;
 mod epochs;
 mod fault;
-mod halves;
 mod host;
-mod intervals;
-mod layout;
-mod level;
-mod measure;
-mod meter;
-mod model;
-#[cfg(test)]
-mod mutation;
-mod packet_trace;
-mod passages;
+mod message;
+mod node;
+mod numbering;
+mod observe;
 mod path;
-mod reports;
-mod sampler;
+mod protocol;
+mod rails;
+mod run;
 mod server;
-#[cfg(test)]
-mod shortest;
-mod simulation;
-mod stall;
 mod switch;
-mod trace;
-mod turns;
-#[cfg(test)]
-mod untouched;
-#[cfg(test)]
-mod watched;
+mod wiring;
+mod world;
 
 pub use channel::ChannelEnds;
-pub use collect::{ConservationError, RunError};
 pub use config::SimConfig;
-pub use driven::{Completion, Driven, Order, Ticket};
 pub use fault::{Cut, Degrade, Fault, Loss, Unreachable};
-pub use measure::{ChannelName, Measure};
-pub use packet_trace::{PacketTrace, TracedFlow};
+pub use observe::measure::{ChannelName, Measure};
+pub use observe::packet_trace::{PacketTrace, TracedFlow};
 pub use path::PathProfile;
-pub use simulation::{Finished, RunProgress, SimError, Simulation, layers_seed};
-pub use trace::{Choice, Trace};
+pub use run::assemble::layers_seed;
+pub use run::driven::{Completion, Driven, Order, Ticket};
+pub use run::error::{ConservationError, RunError, SimError};
+pub use run::progress::{Finished, RunProgress};
+pub use run::simulation::Simulation;
+pub use run::trace::{Choice, Trace};

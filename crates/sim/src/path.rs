@@ -7,7 +7,7 @@ use rand::seq::SliceRandom;
 use rand::{Rng, RngExt};
 use rustc_hash::FxHashSet;
 
-use crate::model::World;
+use crate::world::World;
 
 /// Number of path labels between two hosts of a tree: one per choice of up ports along the way.
 pub(crate) fn labels(network: &Network, table: &RouteTable, src: HostId, dst: HostId) -> u32 {
@@ -86,6 +86,13 @@ fn ports_by_label(
     path
 }
 
+impl World {
+    /// The path between two hosts by which the run begins, with nothing else on it.
+    pub(crate) fn idle_path(&self, src: HostId, dst: HostId) -> PathProfile {
+        PathProfile::walk(self, self.forwarding.table(), src, dst)
+    }
+}
+
 /// The channels of one minimal path, at their configured rates.
 #[derive(Clone, Debug)]
 pub struct PathProfile {
@@ -119,7 +126,7 @@ impl PathProfile {
             channels.push(Hop {
                 rate,
                 latency: latency + fabric.switch_latency,
-                is_cut_through: rate >= world.blueprint.fastest(to - network.hosts()),
+                is_cut_through: rate >= world.wiring.fastest(to - network.hosts()),
             });
             channel = network.ports(to)[usize::from(table.candidates(to, dst).ports[0])];
         }

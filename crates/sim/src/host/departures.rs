@@ -1,53 +1,25 @@
-//! When a flow's packets leave, where somebody asks: gaps are counted, and stretched.
+//! When a flow's packets leave, where that matters: gaps are counted, and stretched.
 
 use netloom_record::GapRecord;
-use netloom_routing::granularity::flowlet::Flowlet;
-use netloom_routing::{FlowKey, Granularity};
+use netloom_routing::FlowKey;
 use netloom_transport::Transport;
 use netloom_transport::shaping::hf2t::{Hf2t, Stretcher, Training};
 use netloom_units::Time;
 
-use crate::intervals::Intervals;
-use crate::measure::Measure;
-use crate::model::World;
-
-/// What a run wants to know of departures.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Gaps {
-    /// What tells flowlets apart.
-    pub(crate) flowlet: Option<Flowlet>,
-    /// Whether gaps are counted by their length.
-    pub(crate) are_counted: bool,
-    /// Whether switches look at them, too.
-    pub(crate) at_switches: bool,
-}
-
-impl Gaps {
-    /// Flowlets are those of routing, or else those that the host makes.
-    pub(crate) fn new(granularity: &Granularity, transport: &Transport, measure: &Measure) -> Self {
-        let flowlet = match granularity.flowlet() {
-            Some(flowlet) => Some(flowlet.clone()),
-            // A gap that was stretched to the threshold ends a flowlet.
-            _ => transport.shaping.facts().stretching.and_then(|stretching| {
-                let gap = stretching.flowlet?.saturating_sub(Time(1));
-                Some(Flowlet { gap, age_bit: false })
-            }),
-        };
-        Gaps { flowlet, are_counted: measure.gaps, at_switches: measure.switch_gaps }
-    }
-}
+use crate::observe::intervals::Intervals;
+use crate::world::World;
 
 /// What a host knows of its flows' departures.
 #[derive(Debug)]
 pub(crate) struct Departed {
     /// What it has learnt of its gaps, where they are stretched.
-    pub(super) training: Option<Training>,
+    pub(crate) training: Option<Training>,
     /// The gaps of flows that ended and have not been handed in, if they are counted.
     pub(crate) records: Vec<GapRecord>,
 }
 
 impl Departed {
-    pub(super) fn new(transport: &Transport) -> Box<Self> {
+    pub(crate) fn new(transport: &Transport) -> Box<Self> {
         let training = transport.shaping.facts().stretching.map(Training::new);
         Box::new(Departed { training, records: Vec::new() })
     }
@@ -55,14 +27,14 @@ impl Departed {
 
 /// The departures of one flow.
 #[derive(Debug)]
-pub(super) struct Departures {
+pub(crate) struct Departures {
     intervals: Intervals,
     stretcher: Option<Stretcher>,
 }
 
 impl Departures {
     /// Those of a flow that has sent nothing; `None` if nobody wants to know.
-    pub(super) fn begin(world: &World, base_rtt: Time) -> Option<Box<Self>> {
+    pub(crate) fn begin(world: &World, base_rtt: Time) -> Option<Box<Self>> {
         let stretcher = world.transport.shaping.facts().stretching.map(Stretcher::new);
         let gaps = &world.gaps;
         let is_wanted = gaps.are_counted || gaps.flowlet.is_some() || stretcher.is_some();
@@ -71,17 +43,17 @@ impl Departures {
     }
 
     /// Runs of packets that gaps separate.
-    pub(super) fn flowlets(&self) -> u32 {
+    pub(crate) fn flowlets(&self) -> u32 {
         self.intervals.flowlets
     }
 
     /// Gaps that were stretched.
-    pub(super) fn stretched(&self) -> u32 {
+    pub(crate) fn stretched(&self) -> u32 {
         self.stretcher.as_ref().map_or(0, |stretcher| stretcher.stretched)
     }
 
     /// The next packet could leave at `now`; returns when it shall.
-    pub(super) fn leaves_at(&mut self, (config, host): (&Hf2t, &Training), now: Time) -> Time {
+    pub(crate) fn leaves_at(&mut self, (config, host): (&Hf2t, &Training), now: Time) -> Time {
         match (&mut self.stretcher, self.intervals.last()) {
             (Some(stretcher), Some(last)) => stretcher.leaves_at(config, host, last, now),
             _ => now,
@@ -90,7 +62,7 @@ impl Departures {
 
     /// A packet leaves at `now`; the host learns from it if it stretches gaps.
     #[inline(never)]
-    pub(super) fn on_sent(&mut self, world: &World, host: Option<&mut Training>, now: Time) {
+    pub(crate) fn on_sent(&mut self, world: &World, host: Option<&mut Training>, now: Time) {
         let gaps = &world.gaps;
         let gap = self.intervals.pass(now, gaps.flowlet.as_ref(), gaps.are_counted);
         if let (Some(stretcher), Some(config), Some(host)) =
@@ -101,7 +73,7 @@ impl Departures {
     }
 
     /// The gaps as rows of a table.
-    pub(super) fn records(&self, src: u32, flow: u32) -> impl Iterator<Item = GapRecord> + '_ {
+    pub(crate) fn records(&self, src: u32, flow: u32) -> impl Iterator<Item = GapRecord> + '_ {
         self.intervals.records(FlowKey { src, flow })
     }
 }

@@ -13,7 +13,7 @@ const BLOCK: usize = 16;
 
 /// A set of flows, each with its number of packets.
 #[derive(Debug, Default)]
-pub(super) struct Finished {
+pub(crate) struct FinishedFlows {
     len: usize,
     /// Bits of a place that are the flow's number, the others being its source.
     number_bits: u32,
@@ -31,14 +31,14 @@ struct Run {
     packets: u32,
 }
 
-impl Finished {
+impl FinishedFlows {
     /// How many there are.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// The number of packets of a flow, if it is among them.
-    pub(super) fn packets(&self, key: FlowKey) -> Option<u32> {
+    pub(crate) fn packets(&self, key: FlowKey) -> Option<u32> {
         if u64::from(key.flow) >> self.number_bits > 0 {
             return None;
         }
@@ -48,8 +48,8 @@ impl Finished {
         (found.from <= place).then_some(found.packets)
     }
 
-    /// The same with more flows, in any order; those that are among them already do not count.
-    pub(super) fn with(&self, mut more: Vec<(FlowKey, u32)>) -> Self {
+    /// The set with more flows, in any order; those that are in it already do not count.
+    pub(crate) fn with(&self, mut more: Vec<(FlowKey, u32)>) -> Self {
         more.sort_unstable_by_key(|&(key, _)| (key.src, key.flow));
         more.dedup_by_key(|&mut (key, _)| key);
         let largest = more.iter().map(|(key, _)| key.flow).max().unwrap_or(0);
@@ -113,7 +113,7 @@ const LONGER: u64 = 2;
 
 /// A set that is being written.
 struct Packed {
-    set: Finished,
+    set: FinishedFlows,
     /// Not written yet, as more may follow at once; none at first.
     last: Run,
     /// The end of what is written, and its number of packets.
@@ -125,7 +125,7 @@ struct Packed {
 
 impl Packed {
     fn new(number_bits: u32, room: usize) -> Self {
-        let set = Finished { number_bits, runs: Vec::with_capacity(room), ..Finished::default() };
+        let set = FinishedFlows { number_bits, runs: Vec::with_capacity(room), ..FinishedFlows::default() };
         Packed { set, last: Run { from: 0, len: 0, packets: 1 }, end: 0, packets: 1, in_block: BLOCK }
     }
 
@@ -171,7 +171,7 @@ impl Packed {
         (self.end, self.packets) = (run.from + run.len, run.packets);
     }
 
-    fn finish(mut self) -> Finished {
+    fn finish(mut self) -> FinishedFlows {
         self.write();
         self.set.runs.shrink_to_fit();
         self.set.blocks.shrink_to_fit();
@@ -243,7 +243,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_went_in_is_found_and_nothing_else(batches in prop::collection::vec(flows(), 1..5)) {
-            let (mut set, mut expected) = (Finished::default(), BTreeMap::new());
+            let (mut set, mut expected) = (FinishedFlows::default(), BTreeMap::new());
             for batch in batches {
                 // A flow keeps the number of packets that it had first.
                 let batch: BTreeMap<_, _> =
@@ -267,12 +267,12 @@ mod tests {
 
     #[test]
     fn flows_in_a_row_cost_nothing_and_scattered_ones_few_bytes() {
-        let bytes = |set: &Finished| set.runs.len() + 8 * set.blocks.len() + 4 * set.starts.len();
+        let bytes = |set: &FinishedFlows| set.runs.len() + 8 * set.blocks.len() + 4 * set.starts.len();
         let flows = |step| (0..10_000).map(move |i| (FlowKey { src: i % 100, flow: i * step }, 7)).collect();
         let in_a_row =
-            Finished::default().with((0..10_000).map(|flow| (FlowKey { src: 3, flow }, 7)).collect());
+            FinishedFlows::default().with((0..10_000).map(|flow| (FlowKey { src: 3, flow }, 7)).collect());
         assert_eq!((bytes(&in_a_row), in_a_row.len()), (16, 10_000));
-        assert!(bytes(&Finished::default().with(flows(1))) < 30_000);
-        assert!(bytes(&Finished::default().with(flows(10))) < 30_000);
+        assert!(bytes(&FinishedFlows::default().with(flows(1))) < 30_000);
+        assert!(bytes(&FinishedFlows::default().with(flows(10))) < 30_000);
     }
 }

@@ -1,5 +1,5 @@
 //! The receiving ends of a host's flows. Once all of a flow has arrived, only what was seen of it is kept until many together are handed
-//! in; then its number of packets, which answers late duplicates, soon [in few bytes](Finished).
+//! in; then its number of packets, which answers late duplicates, soon [in few bytes](FinishedFlows).
 
 use netloom_fabric::Packet;
 use netloom_record::{ReceiverHalf, SeriesWriter};
@@ -9,8 +9,9 @@ use netloom_units::memory::push_few;
 use netloom_units::{Time, fetch_whole, narrow};
 use rustc_hash::FxHashMap;
 
-use super::finished::Finished;
-use crate::meter::{Meter, Watch};
+use crate::host::finished::FinishedFlows;
+use crate::observe::flow_meter::FlowMeter;
+use crate::observe::recorder::Recorder;
 
 /// All receiving ends of a host.
 #[derive(Debug, Default)]
@@ -21,7 +22,7 @@ pub(crate) struct Receivers {
     handed_in: Vec<(FlowKey, u32)>,
     done: Vec<Done>,
     /// Those before, which have no place.
-    finished: Option<Box<Finished>>,
+    finished: Option<Box<FinishedFlows>>,
     /// Where a flow is: among the active ones, or with [`DONE`] set among those that are done.
     places: FxHashMap<FlowKey, u32>,
     /// The place last looked up.
@@ -38,7 +39,7 @@ fn done_place(index: usize) -> u32 {
 }
 
 /// How many flows are handed in at a time.
-pub(super) const HANDED_IN: usize = 8;
+pub(crate) const HANDED_IN: usize = 8;
 
 /// How many flows that have been handed in keep their places at least.
 const KEPT: usize = 64;
@@ -51,15 +52,15 @@ pub(crate) struct Active {
     /// Payload that arrived after the load.
     pub(crate) drained: u64,
     /// Only if something is to be measured over time.
-    pub(crate) meter: Option<Box<Meter>>,
+    pub(crate) meter: Option<Box<FlowMeter>>,
 }
 
 impl Active {
     /// Counts what a packet has brought, where that is measured over time or comes after the load. `before`: what had been delivered, and how many packets waited.
     #[inline(never)]
-    pub(super) fn measure(
+    pub(crate) fn measure(
         &mut self,
-        watch: &Watch,
+        recorder: &Recorder,
         ends: (FlowKey, u32),
         now: Time,
         before: (u64, u32),
@@ -67,12 +68,12 @@ impl Active {
     ) {
         let (delivered, waited) = before;
         let bytes = self.receiver.seen.delivered - delivered;
-        if now >= watch.load_until {
+        if now >= recorder.load_until {
             self.drained += bytes;
         }
         if let Some(meter) = &mut self.meter {
-            meter.count(watch, ends, now, bytes, waited);
-            meter.count_packet(watch, now, packet.sent, packet.trail.hops());
+            meter.count(recorder, ends, now, bytes, waited);
+            meter.count_packet(recorder, now, packet.sent, packet.trail.hops());
         }
     }
 }
@@ -94,14 +95,14 @@ struct Done {
 const _: () = assert!(size_of::<Done>() <= 48, "a run may have many millions of finished flows");
 
 #[derive(Debug, Default)]
-struct Rare {
-    marks: u64,
-    ooo_packets: u64,
-    headers: u32,
-    max_ood: u32,
-    max_resequencing: u32,
-    drained: u64,
-    before_warm_up: u64,
+pub(crate) struct Rare {
+    pub(crate) marks: u64,
+    pub(crate) ooo_packets: u64,
+    pub(crate) headers: u32,
+    pub(crate) max_ood: u32,
+    pub(crate) max_resequencing: u32,
+    pub(crate) drained: u64,
+    pub(crate) before_warm_up: u64,
 }
 
 impl Done {
@@ -211,7 +212,7 @@ fn half(key: FlowKey, seen: &Seen, (before_warm_up, in_drain): (u64, u64)) -> Re
 impl Receivers {
     /// Has the processor fetch the flow that came last: the next packet is mostly of the same one.
     #[inline(always)]
-    pub(super) fn fetch(&self) {
+    pub(crate) fn fetch(&self) {
         if let Some((_, place)) = self.last
             && let Some(active) = self.active.get(place as usize)
         {
@@ -266,8 +267,8 @@ impl Receivers {
         &mut self.active[slot as usize]
     }
 
-    /// Everything of the flow in the slot has arrived, `count` packets: the slot becomes free. Its meter is left to whoever hands it in.
-    pub(crate) fn finish(&mut self, slot: u32, count: u32) -> Option<Box<Meter>> {
+    /// Everything of the flow in the slot has arrived, `count` packets: the slot becomes free. Its meter is returned, to be handed in.
+    pub(crate) fn finish(&mut self, slot: u32, count: u32) -> Option<Box<FlowMeter>> {
         let Active { key, receiver, drained, meter } = &mut self.active[slot as usize];
         let (key, drained, seen) = (*key, *drained, std::mem::take(receiver).seen);
         let before_warm_up = meter.as_ref().map_or(0, |meter| seen.delivered - meter.after_warm_up);
@@ -316,15 +317,15 @@ impl Receivers {
 
     /// The run is over at `end` for the host `id`: hands in what is known of all flows of which everything has arrived, and forgets them;
     /// of the others what has been measured.
-    pub(crate) fn hand_in_all(&mut self, watch: &Watch, end: Time, id: u32) {
-        watch.received.extend(self.done.drain(..).map(|done| done.half()));
+    pub(crate) fn hand_in_all(&mut self, recorder: &Recorder, end: Time, id: u32) {
+        recorder.received.extend(self.done.drain(..).map(|done| done.half()));
         (self.done, self.handed_in, self.finished, self.last) = (Vec::new(), Vec::new(), None, None);
         let places = std::mem::take(&mut self.places);
         self.places = places.into_iter().filter(|(_, place)| place & DONE == 0).collect();
         for (&key, &place) in &self.places {
             let Active { receiver, meter, .. } = &mut self.active[place as usize];
             if let Some(meter) = meter {
-                meter.finish(watch, end, receiver.resequencing(), (key, id));
+                meter.finish(recorder, end, receiver.resequencing(), (key, id));
             }
         }
     }
@@ -366,8 +367,8 @@ mod tests {
 
     #[test]
     fn late_duplicates_are_answered_wherever_their_flow_is_kept() {
-        let (mut receivers, watch) = (Receivers::default(), Watch::default());
-        let halves = &watch.received;
+        let (mut receivers, recorder) = (Receivers::default(), Recorder::default());
+        let halves = &recorder.received;
         let flows: Vec<_> = (0..1000).map(|i| (FlowKey { src: i % 7, flow: i * 3 }, 1 + i % 4)).collect();
         for &(key, packets) in &flows {
             receive(&mut receivers, key, packets, halves);
@@ -386,9 +387,9 @@ mod tests {
             }
         }
         assert_eq!(receivers.finished.as_ref().map_or(0, |finished| finished.len()), 1000);
-        receivers.hand_in_all(&watch, Time(2), 7);
+        receivers.hand_in_all(&recorder, Time(2), 7);
         let mut packets = vec![0; 3000];
-        for half in watch.received.finish().unwrap().to_vec().unwrap() {
+        for half in recorder.received.finish().unwrap().to_vec().unwrap() {
             packets[half.flow as usize] += half.packets;
         }
         for (key, count) in flows {

@@ -3,159 +3,86 @@
 use netloom_engine::Scheduler;
 use netloom_fabric::Packet;
 use netloom_routing::FlowKey;
-use netloom_transport::reorder::{Early, Waiting};
-use netloom_units::Time;
-use rustc_hash::FxHashMap;
+use netloom_transport::reorder::Early;
 
-use super::Host;
-use super::receivers::Place;
-use crate::level::Level;
-use crate::model::{Message, World};
-
-/// What a host knows of packets that did not come in order.
-#[derive(Debug, Default)]
-pub(crate) struct Reordering {
-    /// Packets held ahead of the transport.
-    waiting: FxHashMap<FlowKey, Waiting<Packet>>,
-    /// Their bytes.
-    pub(crate) buffer: Level,
-    /// Packets that receivers have taken and that wait for one with a lower number.
-    pub(crate) taken: Level,
-    /// Packets for which the buffer had no room.
-    pub(crate) overflows: u64,
-    /// Holds that ended by their timer.
-    pub(crate) timeouts: u64,
-    /// NACKs sent.
-    pub(crate) nacks: u64,
-    /// Data packets that had come before.
-    pub(crate) duplicates: u64,
-    /// Data packets that came early and were discarded.
-    pub(crate) refused: u64,
-}
-
-impl Reordering {
-    /// A receiver has got a packet. Before and after it, so many packets of the flow wait for one with a lower number.
-    #[inline]
-    pub(super) fn note_waiting(&mut self, before: u32, after: u32, now: Time) {
-        let all = self.taken.get() + u64::from(after) - u64::from(before);
-        self.taken.is(all, now);
-    }
-
-    /// What is held.
-    pub(crate) fn packets(&self) -> impl Iterator<Item = &Packet> {
-        self.waiting.values().flat_map(|waiting| waiting.held())
-    }
-
-    fn leave(&mut self, packet: &Packet, now: Time) {
-        self.buffer.is(self.buffer.get() - u64::from(packet.size), now);
-    }
-}
+use crate::ctx::Ctx;
+use crate::host::Host;
+use crate::host::receivers::Place;
+use crate::message::Message;
+use crate::world::World;
 
 impl Host {
-    /// What it knows of packets that did not come in order, if any did.
-    pub(crate) fn reordering(&self) -> Option<&Reordering> {
-        self.reordering.as_deref()
-    }
-
     /// A data packet arrives at a host that may hold it back.
     #[inline(never)]
-    pub(super) fn put_in_order(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        packet: &Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        let rule = &world.transport.options.reorder;
-        let key = FlowKey { src: packet.src, flow: world.numbering.flow(packet.flow) };
-        let Some(expected) = self.expected(world, key) else {
-            return self.pass_up(world, id, now, packet, out);
+    pub(crate) fn put_in_order(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+        let rule = &ctx.world.transport.options.reorder;
+        let key = FlowKey { src: packet.src, flow: ctx.world.numbering.flow(packet.flow) };
+        let Some(expected) = self.expected(ctx.world, key) else {
+            return self.pass_up(ctx, packet);
         };
         let reordering = self.reordering.get_or_insert_default();
         let size = u64::from(packet.size);
         let has_room = reordering.buffer.get() + size <= rule.room();
         let waiting = reordering.waiting.entry(key).or_default();
         let (before, early) = (waiting.due(), Early { seq: packet.seq, tag: packet.tag, packet: *packet });
-        if let Some(packet) = waiting.put(rule, early, expected, has_room, now) {
+        if let Some(packet) = waiting.put(rule, early, expected, has_room, ctx.now) {
             reordering.overflows += u64::from(!has_room && packet.seq > expected);
-            self.pass_up(world, id, now, &packet, out);
-            return self.let_follow(world, id, now, key, out);
+            self.pass_up(ctx, &packet);
+            return self.let_follow(ctx, key);
         }
         if let Some(due) = waiting.due().filter(|due| before != Some(*due)) {
-            out.timer(due, Message::Reorder { src: key.src, flow: key.flow });
+            ctx.timer(due, Message::Reorder { src: key.src, flow: key.flow });
         }
-        reordering.buffer.is(reordering.buffer.get() + size, now);
+        reordering.buffer.is(reordering.buffer.get() + size, ctx.now);
     }
 
     /// Out of line: where nothing is held back, packets go up as they come.
     #[inline(never)]
-    fn pass_up(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        packet: &Packet,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        self.take(world, id, now, packet, out);
+    pub(crate) fn pass_up(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+        self.take(ctx, packet);
     }
 
     /// What is held of a flow goes up as far as it may.
-    fn let_follow(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        key: FlowKey,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        let rule = &world.transport.options.reorder;
+    pub(crate) fn let_follow(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, key: FlowKey) {
+        let rule = &ctx.world.transport.options.reorder;
         loop {
             // When all has come, what is left is there for the second time.
-            let expected = self.expected(world, key);
+            let expected = self.expected(ctx.world, key);
             let Some(reordering) = &mut self.reordering else { return };
             let Some(waiting) = reordering.waiting.get_mut(&key) else { return };
             let before = waiting.due();
-            let Some(packet) = waiting.next(rule, expected.unwrap_or(u32::MAX), now) else {
+            let Some(packet) = waiting.next(rule, expected.unwrap_or(u32::MAX), ctx.now) else {
                 if expected.is_none() {
                     reordering.waiting.remove(&key);
                 }
                 return;
             };
             if let Some(due) = waiting.due().filter(|due| before != Some(*due)) {
-                out.timer(due, Message::Reorder { src: key.src, flow: key.flow });
+                ctx.timer(due, Message::Reorder { src: key.src, flow: key.flow });
             }
-            reordering.leave(&packet, now);
-            self.pass_up(world, id, now, &packet, out);
+            reordering.leave(&packet, ctx.now);
+            self.pass_up(ctx, &packet);
         }
     }
 
     /// What is held of a flow may have waited for long enough.
-    pub(super) fn on_reorder_timer(
-        &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        key: FlowKey,
-        out: &mut impl Scheduler<Message>,
-    ) {
-        let rule = &world.transport.options.reorder;
+    pub(crate) fn on_reorder_timer(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, key: FlowKey) {
+        let rule = &ctx.world.transport.options.reorder;
         let Some(reordering) = &mut self.reordering else { return };
         let Some(waiting) = reordering.waiting.get_mut(&key) else { return };
-        let Some(packet) = waiting.on_timer(rule, now) else { return };
+        let Some(packet) = waiting.on_timer(rule, ctx.now) else { return };
         if let Some(due) = waiting.due() {
-            out.timer(due, Message::Reorder { src: key.src, flow: key.flow });
+            ctx.timer(due, Message::Reorder { src: key.src, flow: key.flow });
         }
         reordering.timeouts += 1;
-        reordering.leave(&packet, now);
-        self.pass_up(world, id, now, &packet, out);
-        self.let_follow(world, id, now, key, out);
+        reordering.leave(&packet, ctx.now);
+        self.pass_up(ctx, &packet);
+        self.let_follow(ctx, key);
     }
 
     /// The next packet that the receiver of a flow expects; none if it has all.
-    fn expected(&mut self, world: &World, key: FlowKey) -> Option<u32> {
-        match self.receivers.place(key, world.watch.is_on) {
+    pub(crate) fn expected(&mut self, world: &World, key: FlowKey) -> Option<u32> {
+        match self.receivers.place(key, world.recorder.is_on) {
             Place::Active(_, active) => Some(active.receiver.expected()),
             Place::Done(_) => None,
         }

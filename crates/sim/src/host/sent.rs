@@ -24,23 +24,23 @@ pub(crate) struct Sent {
 const _: () = assert!(size_of::<Sent>() <= 64, "a finished flow has a cache line at its sender");
 
 #[derive(Debug, Default, PartialEq)]
-struct Rare {
-    drain_time: Time,
-    decisions: u64,
-    deviations: u64,
-    retransmissions: u64,
-    timeouts: u32,
-    returns: u32,
-    cnms: u32,
-    cnps: u32,
-    flowlets: u32,
-    stretched: u32,
-    drains: u32,
+pub(crate) struct Rare {
+    pub(crate) drain_time: Time,
+    pub(crate) decisions: u64,
+    pub(crate) deviations: u64,
+    pub(crate) retransmissions: u64,
+    pub(crate) timeouts: u32,
+    pub(crate) returns: u32,
+    pub(crate) cnms: u32,
+    pub(crate) cnps: u32,
+    pub(crate) flowlets: u32,
+    pub(crate) stretched: u32,
+    pub(crate) drains: u32,
 }
 
 impl Sent {
     /// Keeps a sender's part of a record.
-    pub(super) fn new(record: &FlowRecord) -> Self {
+    pub(crate) fn new(record: &FlowRecord) -> Self {
         let &FlowRecord { dst, flow, group, class, stream, bytes, start, idle_fct, packets, .. } = record;
         let rare = Rare {
             drain_time: record.drain_time,
@@ -76,7 +76,7 @@ impl Sent {
     }
 
     /// The header of one of its packets came back after its end.
-    pub(super) fn note_return(&mut self) {
+    pub(crate) fn note_return(&mut self) {
         self.rare.get_or_insert_default().returns += 1;
     }
 

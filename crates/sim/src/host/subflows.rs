@@ -1,127 +1,41 @@
 //! Flows that several subflows send together (MPTCP). To its host a subflow is a flow like any other: it takes turns at the NIC, has a timer, and a
 //! path from the host's decider or by the hash. What it sends, and when all of it has arrived, is its connection's affair.
 
-use std::collections::BTreeMap;
-
 use netloom_engine::Scheduler;
 use netloom_fabric::{Packet, PacketKind};
 use netloom_record::{FlowRecord, GapRecord};
-use netloom_transport::{Ack, Cause, Connection, Feedback, Outgoing, PathFacts, Sender};
+use netloom_transport::{Ack, Cause, Connection, Feedback, Sender};
 use netloom_units::Time;
 use netloom_workload::Message as Job;
 
-use super::{FIRST_OWN, Flow, Host, answer, flow_in};
-use crate::model::{Message, World};
-
-/// How packets say of which subflow they are: by some bits of their flow's number, below the highest.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Numbering {
-    /// Those bits; none where flows have no subflows.
-    bits: u32,
-}
-
-impl Numbering {
-    /// For flows of so many subflows.
-    pub(crate) fn new(subflows: u32) -> Self {
-        let width = u32::BITS - (subflows - 1).leading_zeros();
-        Numbering { bits: ((1 << width) - 1) << (31 - width) }
-    }
-
-    /// Whether flows have subflows.
-    #[inline(always)]
-    pub(crate) fn has_subflows(self) -> bool {
-        self.bits != 0
-    }
-
-    /// How many numbers there are for flows of one origin.
-    pub(crate) fn flows(self) -> u64 {
-        if self.bits == 0 { 1 << 31 } else { 1 << self.bits.trailing_zeros() }
-    }
-
-    /// The number of a flow that begins, of which `next` is that of the next one. It is looked at here because nobody knows beforehand how many flows
-    /// begin while a load lasts.
-    ///
-    /// # Panics
-    /// If there are no numbers left. `who` is the host or server that has taken them.
-    pub(crate) fn next(self, next: &mut u32, who: impl FnOnce() -> String) -> u32 {
-        let number = *next;
-        // Those of programs come before FIRST_OWN, and are not given here.
-        let is_left = u64::from(number & (FIRST_OWN - 1)) < self.flows() && number < u32::MAX;
-        assert!(is_left, "{} begins more flows than have numbers: {} of its own", who(), self.flows());
-        *next += 1;
-        number
-    }
-
-    /// The number of the flow as a whole.
-    #[inline(always)]
-    pub(crate) fn flow(self, number: u32) -> u32 {
-        number & !self.bits
-    }
-
-    fn subflow(self, number: u32) -> u32 {
-        (number & self.bits) >> self.bits.trailing_zeros()
-    }
-
-    fn number(self, flow: u32, subflow: u32) -> u32 {
-        flow | subflow << self.bits.trailing_zeros()
-    }
-}
-
-/// The connections of a host by the numbers of their flows.
-pub(super) type Connections = BTreeMap<u32, Connected>;
-
-/// A connection, and where its subflows are.
-#[derive(Debug)]
-pub(super) struct Connected {
-    connection: Connection,
-    slots: Vec<u32>,
-}
-
-/// A subflow's sender has counted a packet: what that is in its flow, and whether that changes what the other subflows may send.
-#[inline(never)]
-pub(super) fn take(
-    connections: &mut Option<Box<Connections>>,
-    world: &World,
-    flow: &mut Flow,
-    counted: Outgoing,
-) -> (Outgoing, bool) {
-    let number = flow.at.key.flow;
-    let (whole, subflow) = (world.numbering.flow(number), world.numbering.subflow(number));
-    let connected = connections.as_mut().and_then(|connections| connections.get_mut(&whole));
-    let Some(Connected { connection, .. }) = connected else { return (counted, false) };
-    let next = connection.take(&world.transport, subflow, counted);
-    let unsent = connection.unsent(&world.transport, subflow);
-    flow.sender.offer(&world.transport, unsent);
-    (next, unsent.0 == 0 || connection.is_unsettled())
-}
+use crate::ctx::Ctx;
+use crate::host::Host;
+use crate::host::connections::Connected;
+use crate::host::flow::{answer, flow_in};
+use crate::host::flows::Beginning;
+use crate::message::Message;
+use crate::world::World;
 
 impl Host {
     /// Begins a flow with its subflows; returns the slot of the first.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one flow")]
-    pub(super) fn begin_subflows(
+    pub(crate) fn begin_subflows(
         &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
-        job: Job,
-        number: u32,
-        facts: PathFacts,
-        idle_fct: Time,
-        out: &mut impl Scheduler<Message>,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        beginning: &Beginning,
     ) -> u32 {
-        let count = world.transport.options.subflows;
+        let &Beginning { job, number, facts, .. } = beginning;
+        let count = ctx.world.transport.options.subflows;
         let connection = match job.stream {
             true => Connection::open(count),
-            false => Connection::new(&world.transport, job.bytes, count),
+            false => Connection::new(&ctx.world.transport, job.bytes, count),
         };
         let mut before = None;
         let slots: Vec<u32> = (0..count)
             .map(|subflow| {
-                let sender = Sender::subflow(&world.transport, facts, now);
-                let number = world.numbering.number(number, subflow);
+                let sender = Sender::subflow(&ctx.world.transport, facts, ctx.now);
+                let number = ctx.world.numbering.number(number, subflow);
                 let slot;
-                (slot, before) =
-                    self.place(world, id, now, job, number, sender, facts, idle_fct, before, out);
+                (slot, before) = self.place(ctx, &Beginning { number, ..*beginning }, sender, before);
                 slot
             })
             .collect();
@@ -129,14 +43,14 @@ impl Host {
         let connections = self.connections.get_or_insert_default();
         connections.insert(number, Connected { connection, slots });
         for subflow in 0..count {
-            self.see(world, number, subflow);
+            self.see(ctx.world, number, subflow);
         }
-        self.offer(world, number);
+        self.offer(ctx.world, number);
         first
     }
 
     /// Appends a frame to the stream of which a slot has a subflow.
-    pub(super) fn feed_subflows(&mut self, world: &World, slot: u32, job: Job) {
+    pub(crate) fn feed_subflows(&mut self, world: &World, slot: u32, job: Job) {
         let Some(flow) = &self.flows[slot as usize] else { return };
         let number = world.numbering.flow(flow.at.key.flow);
         if let Some(Connected { connection, .. }) = self.connected(number) {
@@ -145,12 +59,12 @@ impl Host {
         }
     }
 
-    fn connected(&mut self, number: u32) -> Option<&mut Connected> {
+    pub(crate) fn connected(&mut self, number: u32) -> Option<&mut Connected> {
         self.connections.as_mut()?.get_mut(&number)
     }
 
     /// Tells every subflow of a flow how much there is to send.
-    pub(super) fn offer(&mut self, world: &World, number: u32) {
+    pub(crate) fn offer(&mut self, world: &World, number: u32) {
         for subflow in 0..world.transport.options.subflows {
             let Some(Connected { connection, slots }) = self.connected(number) else { return };
             let (slot, overtaken) = (slots[subflow as usize], connection.overtaken(subflow));
@@ -161,12 +75,12 @@ impl Host {
                 }
                 flow.sender.offer(&world.transport, unsent);
             }
-            self.take_turns(world, slot);
+            self.enqueue_if_ready(world, slot);
         }
     }
 
     /// Tells the connection how a subflow fares.
-    fn see(&mut self, world: &World, number: u32, subflow: u32) {
+    pub(crate) fn see(&mut self, world: &World, number: u32, subflow: u32) {
         let connected = self.connections.as_mut().and_then(|connections| connections.get_mut(&number));
         let Some(Connected { connection, slots }) = connected else { return };
         if let Some(flow) = &self.flows[slots[subflow as usize] as usize]
@@ -178,16 +92,14 @@ impl Host {
 
     /// An ACK or a NACK arrived for a subflow, or the header of one of its packets came back.
     #[inline(never)]
-    pub(super) fn on_answer_to_subflow(
+    pub(crate) fn on_answer_to_subflow(
         &mut self,
-        world: &World,
-        id: u32,
-        now: Time,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         packet: &Packet,
-        out: &mut impl Scheduler<Message>,
     ) {
-        let (number, subflow) = (world.numbering.flow(packet.flow), world.numbering.subflow(packet.flow));
-        let transport = &world.transport;
+        let (number, subflow) =
+            (ctx.world.numbering.flow(packet.flow), ctx.world.numbering.subflow(packet.flow));
+        let transport = &ctx.world.transport;
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
         let connected = self.connections.as_mut().and_then(|connections| connections.get_mut(&number));
         let Some(Connected { connection, .. }) = connected else { return };
@@ -195,10 +107,10 @@ impl Host {
         // What came back says nothing of other packets.
         let is_answer = matches!(packet.kind, PacketKind::Ack | PacketKind::Nack);
         let cumulative = if is_answer { packet.aux } else { 0 };
-        let heard = Ack { cumulative, ..answer(now, packet) };
+        let heard = Ack { cumulative, ..answer(ctx.now, packet) };
         let told = connection.on_answer(subflow, heard, packet.kind == PacketKind::Ack);
         if connection.is_done() {
-            return self.finish_connection(world, id, number, now, out);
+            return self.finish_connection(ctx, number);
         }
         flow.sender.offer(transport, connection.unsent(transport, subflow));
         if transport.is_coupled() {
@@ -208,9 +120,9 @@ impl Host {
         match (told, packet.kind) {
             (None, _) => {}
             (Some(ack), PacketKind::Ack) => {
-                flow.hear(world, packet);
+                flow.read_telemetry(ctx.world, packet);
                 feedback = Some(flow.sender.on_ack(transport, ack));
-                losses = flow.sender.find_losses(transport, now);
+                losses = flow.sender.find_losses(transport, ctx.now);
             }
             (Some(nack), PacketKind::Nack) => feedback = Some(flow.sender.on_nack(transport, nack)),
             (Some(header), _) => {
@@ -218,24 +130,24 @@ impl Host {
                 flow.sender.forgo(header.cumulative);
                 if packet.kind == PacketKind::Unreachable {
                     let feedback = flow.sender.on_unreachable(transport, header);
-                    self.leave_path(world, id, packet.slot, &feedback);
+                    self.leave_path(ctx.world, ctx.id, packet.slot, &feedback);
                 } else {
                     feedback = Some(flow.sender.on_returned(transport, header));
                 }
             }
         }
-        self.see(world, number, subflow);
+        self.see(ctx.world, number, subflow);
         for feedback in feedback.iter().chain(&losses) {
-            self.heed(world, id, packet.slot, feedback, out);
+            self.on_feedback(ctx, packet.slot, feedback);
         }
         if was_unsettled {
-            self.offer(world, number);
+            self.offer(ctx.world, number);
         }
-        self.go_on(world, packet.slot, now, out);
+        self.go_on(ctx, packet.slot);
     }
 
     /// A subflow's timer has told it something.
-    pub(super) fn on_subflow_timer(&mut self, world: &World, number: u32, feedback: &Feedback) {
+    pub(crate) fn on_subflow_timer(&mut self, world: &World, number: u32, feedback: &Feedback) {
         let (number, subflow) = (world.numbering.flow(number), world.numbering.subflow(number));
         self.see(world, number, subflow);
         let is_late = feedback.cause == Cause::Timeout;
@@ -247,27 +159,20 @@ impl Host {
     }
 
     /// Everything of a flow has arrived, by whichever subflow.
-    fn finish_connection(
-        &mut self,
-        world: &World,
-        id: u32,
-        number: u32,
-        now: Time,
-        out: &mut impl Scheduler<Message>,
-    ) {
+    pub(crate) fn finish_connection(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, number: u32) {
         let connected = self.connections.as_mut().and_then(|connections| connections.remove(&number));
         if let Some((record, gaps)) =
-            connected.and_then(|connected| self.end_all(number, &connected, Some(now)))
+            connected.and_then(|connected| self.end_all(number, &connected, Some(ctx.now)))
         {
             let group = record.group;
             self.write_down(&record, gaps);
-            self.hand_in_many(world, id);
-            self.go_on_with_work(world, id, (number, group), now, out);
+            self.hand_in_many(ctx.world, ctx.id);
+            self.go_on_with_work(ctx, (number, group));
         }
     }
 
     /// Ends the subflows of a flow: what they did is what the flow did.
-    pub(super) fn end_all(
+    pub(crate) fn end_all(
         &mut self,
         number: u32,
         connected: &Connected,
@@ -290,42 +195,5 @@ impl Host {
             is_same
         });
         whole.map(|whole| (whole, gaps))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_number_says_whose_a_packet_is() {
-        for subflows in [2, 3, 8, 64] {
-            let numbering = Numbering::new(subflows);
-            assert!(numbering.has_subflows());
-            for flow in [0, 5, numbering.flows() as u32 - 1, 1 << 31 | 7] {
-                for subflow in [0, 1, subflows - 1] {
-                    let number = numbering.number(flow, subflow);
-                    assert_eq!((numbering.flow(number), numbering.subflow(number)), (flow, subflow));
-                }
-            }
-        }
-        let none = Numbering::new(1);
-        assert_eq!(none.next(&mut 5, String::new), 5);
-        assert!(!none.has_subflows() && none.flow(u32::MAX) == u32::MAX);
-        assert_eq!(Numbering::new(64).flows(), 1 << 25);
-    }
-
-    #[test]
-    fn the_last_number_is_not_that_of_a_subflow() {
-        let numbering = Numbering::new(64);
-        for first in [0, FIRST_OWN] {
-            let mut next = first + (1 << 25) - 1;
-            assert_eq!(numbering.next(&mut next, String::new), first + (1 << 25) - 1);
-            let none_left =
-                std::panic::catch_unwind(move || numbering.next(&mut next, || "host 3".to_owned()));
-            let message = none_left.unwrap_err();
-            let message = message.downcast_ref::<String>().unwrap();
-            assert_eq!(message, "host 3 begins more flows than have numbers: 33554432 of its own");
-        }
     }
 }

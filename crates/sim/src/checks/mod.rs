@@ -1,0 +1,6 @@
+//! Tests that look at every message of a run.
+
+mod mutation;
+mod shortest;
+mod untouched;
+mod watched;

@@ -1,0 +1,117 @@
+//! What comes back to a host about what it has sent, and who hears of it.
+
+use netloom_engine::Scheduler;
+use netloom_fabric::Packet;
+use netloom_routing::Advice;
+use netloom_transport::Feedback;
+
+use crate::ctx::Ctx;
+use crate::host::Host;
+use crate::host::flow::{answer, flow_in};
+use crate::message::Message;
+use crate::world::World;
+
+impl Host {
+    #[inline(always)]
+    pub(crate) fn on_ack(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+        let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
+        if flow.sender.learns() {
+            return self.learn(&mut ctx.again(), packet);
+        }
+        let newly = flow.sender.note(&ctx.world.transport, &answer(ctx.now, packet));
+        let is_done = flow.sender.is_done();
+        if self.decider.as_ref().is_some_and(|decider| decider.listens()) {
+            let feedback = flow.sender.tell(&ctx.world.transport, answer(ctx.now, packet), newly);
+            self.on_feedback(&mut ctx.again(), packet.slot, &feedback);
+        }
+        if is_done {
+            self.finish(&mut ctx.again(), packet.slot);
+        } else {
+            self.enqueue_if_ready(ctx.world, packet.slot);
+        }
+    }
+
+    /// An ACK arrived from which the flow's sender learns.
+    #[inline(never)]
+    pub(crate) fn learn(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+        if ctx.world.numbering.has_subflows() {
+            return self.on_answer_to_subflow(ctx, packet);
+        }
+        let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
+        flow.read_telemetry(ctx.world, packet);
+        let feedback = flow.sender.on_ack(&ctx.world.transport, answer(ctx.now, packet));
+        let losses = flow.sender.find_losses(&ctx.world.transport, ctx.now);
+        let is_done = flow.sender.is_done();
+        self.on_feedback(ctx, packet.slot, &feedback);
+        if let Some(losses) = losses {
+            self.on_feedback(ctx, packet.slot, &losses);
+        }
+        if is_done {
+            self.finish(ctx, packet.slot);
+        } else {
+            self.go_on(ctx, packet.slot);
+        }
+    }
+
+    pub(crate) fn on_nack(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+        if ctx.world.numbering.has_subflows() {
+            return self.on_answer_to_subflow(ctx, packet);
+        }
+        let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
+        let feedback = flow.sender.on_nack(&ctx.world.transport, answer(ctx.now, packet));
+        self.on_feedback(ctx, packet.slot, &feedback);
+        self.go_on(ctx, packet.slot);
+    }
+
+    /// The receiver of a flow tells of congestion.
+    #[inline(never)]
+    pub(crate) fn on_cnp(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+        let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
+        if let Some(feedback) = flow.sender.on_cnp(&ctx.world.transport, ctx.now) {
+            self.on_feedback(ctx, packet.slot, &feedback);
+        }
+        self.go_on(ctx, packet.slot);
+    }
+
+    /// A flow may be able to send again, and its timer may have to fire earlier than it would.
+    #[inline(always)]
+    pub(crate) fn go_on(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, slot: u32) {
+        if let Some(flow) = &mut self.flows[slot as usize] {
+            flow.arm(ctx, slot);
+        }
+        self.enqueue_if_ready(ctx.world, slot);
+    }
+
+    /// What a flow's sender learnt goes to the NIC's part in routing.
+    #[inline]
+    pub(crate) fn on_feedback(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        slot: u32,
+        feedback: &Feedback,
+    ) {
+        let Some(decider) = self.decider.as_mut().filter(|decider| decider.listens()) else { return };
+        let Some(flow) = &mut self.flows[slot as usize] else { return };
+        let tags = || ctx.world.routes(feedback.now).tags(ctx.id, flow.dst);
+        let (advice, settled) = decider.on_feedback(flow.at, feedback, tags, &mut self.random);
+        flow.settled = settled.filter(|_| !flow.sender.knows_paths());
+        match advice {
+            Advice::Continue => {}
+            Advice::PauseUntil(limit) => {
+                ctx.timer(limit, Message::PauseLimit { slot, flow: flow.at.key.flow });
+            }
+        }
+    }
+
+    /// Puts a flow that may send again into the line.
+    #[inline(always)]
+    pub(crate) fn enqueue_if_ready(&mut self, world: &World, slot: u32) {
+        if let Some(flow) = &mut self.flows[slot as usize]
+            && !flow.is_queued
+            && flow.ready(world, self.decider.as_deref(), self.paused_classes).is_some()
+        {
+            flow.is_queued = true;
+            self.send_queue.push(flow.lane, slot);
+        }
+    }
+}

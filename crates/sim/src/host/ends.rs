@@ -1,0 +1,91 @@
+//! How flows end: what is known of them is kept until it is handed in.
+
+use netloom_engine::Scheduler;
+use netloom_record::{FlowRecord, GapRecord};
+use netloom_units::Time;
+
+use crate::ctx::Ctx;
+use crate::host::Host;
+use crate::host::receivers::HANDED_IN;
+use crate::host::sent::Sent;
+use crate::message::Message;
+use crate::world::World;
+
+impl Host {
+    /// A flow has ended at its sender: what waits for that starts.
+    pub(crate) fn finish(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, slot: u32) {
+        let Some((record, gaps)) = self.end(slot, Some(ctx.now)) else { return };
+        let named = (record.flow, record.group);
+        self.write_down(&record, gaps);
+        self.hand_in_many(ctx.world, ctx.id);
+        self.go_on_with_work(ctx, named);
+    }
+
+    /// Takes a flow out, which is `done` or given up; returns what is known of it here.
+    pub(crate) fn end(&mut self, slot: u32, done: Option<Time>) -> Option<(FlowRecord, Vec<GapRecord>)> {
+        let flow = self.flows[slot as usize].take()?;
+        if flow.is_queued {
+            self.send_queue.remove(flow.lane, slot);
+        }
+        self.free_slots.push(slot);
+        let counts = self.decider.as_mut().map(|decider| decider.on_end(flow.at));
+        let counts = flow.counts(counts, done);
+        let gaps = flow.gaps().collect();
+        Some((flow.record(done, counts), gaps))
+    }
+
+    /// Keeps what is known of a flow until it is handed in.
+    pub(crate) fn write_down(&mut self, record: &FlowRecord, gaps: Vec<GapRecord>) {
+        if self.sent.len() == self.sent.capacity() {
+            // Doubling would leave half of the memory of many small flows unused.
+            self.sent.reserve_exact(1 + self.sent.len() / 8);
+        }
+        if let Some(departed) = &mut self.departed {
+            departed.records.extend(gaps);
+        }
+        self.sent.push(Sent::new(record));
+    }
+
+    /// Hands in what is known of flows that ended, if there are many of them.
+    pub(crate) fn hand_in_many(&mut self, world: &World, id: u32) {
+        if self.sent.len() >= HANDED_IN {
+            self.hand_in(world, id);
+        }
+    }
+
+    /// Hands in what is known of flows that ended or were given up.
+    #[cold]
+    pub(crate) fn hand_in(&mut self, world: &World, id: u32) {
+        world.recorder.sent.extend(self.sent.drain(..).map(|sent| sent.half(id)));
+        if let Some(departed) = &mut self.departed {
+            world.recorder.gaps.extend(departed.records.drain(..));
+        }
+    }
+
+    /// Takes out how many headers of a flow came back after it was handed in.
+    pub(crate) fn take_late_returns(&mut self, flow: u32) -> u32 {
+        self.rare.as_mut().and_then(|rare| rare.late_returns.remove(&flow)).unwrap_or(0)
+    }
+
+    /// The least of the flows of which headers came back and nothing else is known.
+    pub(crate) fn first_stray(&self) -> Option<u32> {
+        self.rare.as_ref().and_then(|rare| rare.late_returns.keys().min().copied())
+    }
+
+    /// Records the flows that have not ended.
+    pub(crate) fn give_up(&mut self) {
+        for (number, connected) in self.connections.take().into_iter().flat_map(|connections| *connections) {
+            if let Some((record, gaps)) = self.end_all(number, &connected, None) {
+                self.write_down(&record, gaps);
+            }
+        }
+        for flow in self.flows.drain(..).flatten() {
+            let counts = self.decider.as_ref().map(|decider| decider.counts(flow.at));
+            let counts = flow.counts(counts, None);
+            if let Some(departed) = &mut self.departed {
+                departed.records.extend(flow.gaps());
+            }
+            self.sent.push(Sent::new(&flow.record(None, counts)));
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! What a host tells of its flows.
+
+use netloom_routing::FlowKey;
+
+/// What a host tells of the flows that were started from outside.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum FlowEvent {
+    /// The flow of a ticket has this number at its source, and is sent in `parts` parts.
+    Started { ticket: u32, flow: u32, parts: u32 },
+    /// A NIC of a server is done with sending a flow.
+    Sent { flow: u32 },
+    /// The last byte of a flow has come.
+    Received(FlowKey),
+}

@@ -1,0 +1,214 @@
+//! Which flow of a host sends next: flows wait in a send queue, and one that has sent goes to its end.
+//!
+//! A host asks at every packet that comes and at every one that leaves. Most flows wait for their rate then, and to ask them all each time would be most of the work of
+//! a host with many flows; so it remembers [until when nobody may send](Paces).
+
+use netloom_engine::Scheduler;
+use netloom_fabric::Ports;
+use netloom_routing::NicPathSelector;
+use netloom_transport::shaping::hf2t::{Hf2t, Training};
+use netloom_units::Time;
+use rustc_hash::FxHashMap;
+
+use crate::ctx::Ctx;
+use crate::host::flow::Flow;
+use crate::host::pacing::{Asked, Paces};
+use crate::host::send_queue::{Next, SendQueue};
+use crate::host::{Host, NIC};
+use crate::message::Message;
+use crate::protocol::qcn::limiter::Limiter;
+use crate::world::World;
+
+/// The flows, and all that has a say in when they send.
+struct FlowGate<'a> {
+    flows: &'a mut [Option<Flow>],
+    paces: &'a mut Paces,
+    decider: Option<&'a NicPathSelector>,
+    limiters: Option<&'a FxHashMap<u32, Limiter>>,
+    /// How gaps are stretched, if they are.
+    stretching: Option<(&'a Hf2t, &'a Training)>,
+    paused_classes: u8,
+    /// Whether all that happens to a flow is heard by its slot.
+    may_note: bool,
+}
+
+impl FlowGate<'_> {
+    /// From when on the flow of a slot may send; `None` if not until something happens.
+    #[inline(always)]
+    fn ready_at(&mut self, world: &World, slot: u32, at: Time) -> Option<Time> {
+        if let Some(later) = self.paces.later(slot, at) {
+            return Some(later);
+        }
+        let flow = self.flows[slot as usize].as_mut()?;
+        let pace = flow.ready(world, self.decider, self.paused_classes);
+        flow.is_queued = pace.is_some();
+        let mut pace = pace?;
+        if let Some(limiters) = self.limiters {
+            let limit = limiters.get(&flow.dst).map_or(Time::ZERO, |limiter| limiter.point.ready_at());
+            pace = pace.max(limit);
+        }
+        if let (Some(stretching), Some(departures)) = (self.stretching, &mut flow.departures)
+            && pace <= at
+        {
+            // What is stretched leaves then and not before, whatever is known by then.
+            pace = departures.leaves_at(stretching, at);
+        }
+        if self.may_note {
+            self.paces.note(slot, at, pace);
+        }
+        Some(pace)
+    }
+}
+
+impl Host {
+    /// The flows hand over what they may send now, in turn. Does nothing where the NIC has no queue.
+    #[inline(always)]
+    pub(crate) fn hand_over(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) {
+        if self.queue.is_some() {
+            self.fill_queue(&mut ctx.again());
+        }
+    }
+
+    #[inline(never)]
+    pub(crate) fn fill_queue(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) {
+        loop {
+            let Some(at) = self.queue.as_ref().map(|queue| queue.free.max(ctx.now)) else { return };
+            let next = self.next_flow(ctx.world, at);
+            let taken = match next {
+                Next::Now(slot) => self.take_packet(&mut ctx.at(at), slot),
+                Next::At(_) | Next::Never => None,
+            };
+            let Some(queue) = &mut self.queue else { return };
+            match (next, taken) {
+                (_, Some((lane, packet))) => {
+                    queue.waiting.push(lane, packet);
+                    queue.free = at + Time(1);
+                }
+                (Next::Now(_), None) => {}
+                (Next::At(later), None) => {
+                    queue.opens = later;
+                    return;
+                }
+                (Next::Never, None) => {
+                    queue.opens = Time::MAX;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Sends the packet whose turn it is in the NIC's queue at `at`; returns whether there is one that may leave.
+    #[inline(never)]
+    pub(crate) fn send_queued(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) -> bool {
+        let Host { queue, nic, paused_classes, .. } = self;
+        let Some(queue) = queue else { return false };
+        let is_stopped = |lane| {
+            (0..8).any(|class| *paused_classes >> class & 1 != 0 && ctx.world.rules.first_lane(class) == lane)
+        };
+        let is_open = |lane| nic.is_open(NIC, lane) && (*paused_classes == 0 || !is_stopped(lane));
+        let Some(mut packet) = queue.waiting.next(&ctx.world.rules, ctx.now, is_open) else { return false };
+        nic.send_now(NIC, &mut packet, ctx.now, &ctx.world.rules, &mut ctx.wire());
+        true
+    }
+
+    /// Which flow sends next, at `at`.
+    #[inline(always)]
+    pub(crate) fn next_flow(&mut self, world: &World, at: Time) -> Next<u32> {
+        match self.take_first(world, at) {
+            Some(slot) => Next::Now(slot),
+            None => self.find_flow(world, at),
+        }
+    }
+
+    /// Takes the first flow out of the only line, if it may send; nearly always it is asked for nothing else. What is known of the line's paces stays true, as it speaks of flows that
+    /// may not.
+    #[inline(always)]
+    pub(crate) fn take_first(&mut self, world: &World, at: Time) -> Option<u32> {
+        if self.rare.is_some() || self.departed.is_some() || !self.is_open(0) {
+            return None;
+        }
+        let slot = self.send_queue.first_of_single()?;
+        let flow = self.flows[slot as usize].as_ref()?;
+        let from = flow.ready(world, self.decider.as_deref(), self.paused_classes)?;
+        if from > at {
+            return None;
+        }
+        self.send_queue.pop(0)
+    }
+
+    #[inline(never)]
+    pub(crate) fn find_flow(&mut self, world: &World, at: Time) -> Next<u32> {
+        match self.paces.asked(at) {
+            Asked::All => self.ask_all(world, at),
+            // All wait in one line.
+            _ if !self.is_open(0) => Next::Never,
+            Asked::Nobody(until) => Next::At(until),
+            Asked::One(slot, until) => self.ask_one(world, at, slot, until),
+        }
+    }
+
+    /// Flow control holds the queue back, not what goes into it.
+    pub(crate) fn is_open(&self, lane: usize) -> bool {
+        self.queue.is_some() || self.nic.is_open(NIC, lane)
+    }
+
+    pub(crate) fn ask_all(&mut self, world: &World, at: Time) -> Next<u32> {
+        let has_queue = self.queue.is_some();
+        let (send_queue, nic, mut gate) = self.gate(world);
+        let is_open = |lane| has_queue || nic.is_open(NIC, lane);
+        let next = send_queue.next(&world.rules, at, is_open, |&slot| gate.ready_at(world, slot, at));
+        let is_known = gate.may_note && send_queue.is_single();
+        gate.paces.note_quiet(match next {
+            Next::At(until) if is_known => until,
+            _ => Time::ZERO,
+        });
+        next
+    }
+
+    /// Nobody in the line may send before `until`, but perhaps the flow of a slot.
+    pub(crate) fn ask_one(&mut self, world: &World, at: Time, slot: u32, until: Time) -> Next<u32> {
+        let (send_queue, _, mut gate) = self.gate(world);
+        let is_in_line = gate.flows[slot as usize].as_ref().is_some_and(|flow| flow.is_queued);
+        let from = if is_in_line { gate.ready_at(world, slot, at) } else { Some(until) };
+        let until = match from {
+            // It stays the only one to which anything happens.
+            Some(from) if from <= at => {
+                send_queue.take(0, slot);
+                return Next::Now(slot);
+            }
+            Some(from) => until.min(from),
+            None => {
+                send_queue.remove(0, slot);
+                until
+            }
+        };
+        gate.paces.note_quiet(until);
+        // The last one may have left.
+        if send_queue.is_empty() { Next::Never } else { Next::At(until) }
+    }
+
+    #[inline(always)]
+    fn gate<'a>(&'a mut self, world: &'a World) -> (&'a mut SendQueue<u32>, &'a Ports, FlowGate<'a>) {
+        let Host { send_queue, paces, flows, nic, decider, rare, paused_classes, departed, .. } = self;
+        let stretching = world.transport.shaping.facts().stretching.and_then(|config| {
+            departed.as_ref().and_then(|departed| Some((config, departed.training.as_ref()?)))
+        });
+        let limiters = rare.as_ref().map(|rare| &rare.limiters).filter(|limiters| !limiters.is_empty());
+        // Elsewhere something may happen to a flow of which only another one hears.
+        let may_note = limiters.is_none() && !world.numbering.has_subflows();
+        let decider = decider.as_deref();
+        (
+            send_queue,
+            nic,
+            FlowGate {
+                flows,
+                paces,
+                decider,
+                limiters,
+                stretching,
+                paused_classes: *paused_classes,
+                may_note,
+            },
+        )
+    }
+}

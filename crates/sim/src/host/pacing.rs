@@ -1,0 +1,172 @@
+//! Until when flows in the line certainly wait for their pace: what is held back by its rate is not asked again with every packet of others, and nobody is while
+//! all are.
+
+use netloom_fabric::{Packet, PacketKind};
+use netloom_units::Time;
+
+use crate::message::Message;
+
+/// What is known of the flows in the line.
+#[derive(Debug, Default)]
+pub(crate) struct Paces {
+    /// By slot, from when on the flow may send, as it was when it was last asked. What has passed, or was never noted, says nothing: the flow must be
+    /// asked.
+    from: Box<[Time]>,
+    /// Before then none in the line may send, unless it is `changed`.
+    quiet_until: Time,
+    /// The flow to which something has happened since.
+    changed: Option<u32>,
+}
+
+/// Who may be able to send.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// Any flow in the line.
+    All,
+    /// This one, all others not before then.
+    One(u32, Time),
+    /// Nobody before then.
+    Nobody(Time),
+}
+
+impl Paces {
+    /// When a flow may send, if it certainly may not at `at`.
+    #[inline(always)]
+    pub(crate) fn later(&self, slot: u32, at: Time) -> Option<Time> {
+        self.from.get(slot as usize).copied().filter(|&from| from > at)
+    }
+
+    /// A flow that was asked at `at` may send from `from` on, unless something happens to it.
+    #[inline(always)]
+    pub(crate) fn note(&mut self, slot: u32, at: Time, from: Time) {
+        if from > at {
+            let slot = slot as usize;
+            if slot >= self.from.len() {
+                self.make_room(slot);
+            }
+            self.from[slot] = from;
+        }
+    }
+
+    #[cold]
+    fn make_room(&mut self, slot: usize) {
+        let mut from = std::mem::take(&mut self.from).into_vec();
+        from.resize((slot + 1).next_power_of_two(), Time::ZERO);
+        self.from = from.into_boxed_slice();
+    }
+
+    /// Who is to be asked at `at`.
+    #[inline(always)]
+    pub(crate) fn asked(&self, at: Time) -> Asked {
+        match self.changed {
+            _ if self.quiet_until <= at => Asked::All,
+            Some(slot) => Asked::One(slot, self.quiet_until),
+            None => Asked::Nobody(self.quiet_until),
+        }
+    }
+
+    /// None in the line may send before then. `Time::ZERO`: that is not known.
+    #[inline(always)]
+    pub(crate) fn note_quiet(&mut self, quiet_until: Time) {
+        self.quiet_until = quiet_until;
+        self.changed = None;
+    }
+
+    /// Something happens to the flow in a slot.
+    #[inline(always)]
+    pub(crate) fn forget(&mut self, slot: u32) {
+        if let Some(from) = self.from.get_mut(slot as usize) {
+            *from = Time::ZERO;
+        }
+        if self.quiet_until > Time::ZERO && self.changed.replace(slot).is_some_and(|other| other != slot) {
+            self.quiet_until = Time::ZERO;
+        }
+    }
+
+    /// Something may happen to any flow.
+    fn forget_all(&mut self) {
+        self.from.fill(Time::ZERO);
+        self.quiet_until = Time::ZERO;
+    }
+
+    /// A timer is about to be handled.
+    pub(crate) fn forget_by_timer(&mut self, timer: &Message) {
+        match timer {
+            Message::FlowTimer { slot, .. }
+            | Message::PauseLimit { slot, .. }
+            | Message::XoffLimit { slot, .. } => self.forget(*slot),
+            _ => self.forget_all(),
+        }
+    }
+
+    /// A packet is about to be handled.
+    #[inline(always)]
+    pub(crate) fn forget_by_packet(&mut self, packet: &Packet) {
+        match packet.kind {
+            // It speaks of a flow from another host.
+            PacketKind::Data | PacketKind::Header => {}
+            PacketKind::Xoff | PacketKind::Xon if packet.flags.is_of_class() => self.forget_all(),
+            _ => self.forget(packet.slot),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use netloom_fabric::Flags;
+
+    use super::*;
+
+    #[test]
+    fn a_flow_is_asked_again_when_its_pace_lets_it_or_something_happens_to_it() {
+        let packet = |kind, slot| Packet { kind, slot, ..Packet::EMPTY };
+        let for_class =
+            Packet { kind: PacketKind::Xoff, flags: Flags::new(0, false).of_class(), ..Packet::EMPTY };
+        let asked_after = |happens: &dyn Fn(&mut Paces)| {
+            let mut paces = Paces::default();
+            for slot in [1, 2] {
+                paces.note(slot, Time(5), Time(9));
+            }
+            happens(&mut paces);
+            [1, 2].map(|slot| paces.later(slot, Time(8)).is_none())
+        };
+        let after_packet = |packet: Packet| asked_after(&|paces| paces.forget_by_packet(&packet));
+        let after_timer = |timer: Message| asked_after(&|paces| paces.forget_by_timer(&timer));
+        assert_eq!(after_packet(packet(PacketKind::Data, 1)), [false, false]);
+        for kind in
+            [PacketKind::Ack, PacketKind::Nack, PacketKind::Cnp, PacketKind::Pull, PacketKind::Returned]
+        {
+            assert_eq!(after_packet(packet(kind, 1)), [true, false], "{kind:?}");
+        }
+        assert_eq!(after_timer(Message::FlowTimer { slot: 2, flow: 7 }), [false, true]);
+        assert_eq!(after_timer(Message::Start), [true, true]);
+        assert_eq!(after_packet(for_class), [true, true]);
+
+        let mut paces = Paces::default();
+        paces.note(3, Time(5), Time(5));
+        assert_eq!([0, 3, 9].map(|slot| paces.later(slot, Time(4))), [None; 3]);
+        paces.note(3, Time(5), Time(9));
+        assert_eq!([5, 8, 9].map(|at| paces.later(3, Time(at))), [Some(Time(9)), Some(Time(9)), None]);
+    }
+
+    #[test]
+    fn nobody_is_asked_while_all_wait_but_the_one_to_whom_something_happened() {
+        let mut paces = Paces::default();
+        assert_eq!(paces.asked(Time(4)), Asked::All);
+        paces.note_quiet(Time(9));
+        assert_eq!(
+            [4, 8, 9].map(|at| paces.asked(Time(at))),
+            [Asked::Nobody(Time(9)), Asked::Nobody(Time(9)), Asked::All]
+        );
+        for _ in 0..2 {
+            paces.forget(3);
+            assert_eq!(paces.asked(Time(4)), Asked::One(3, Time(9)));
+        }
+        paces.forget(2);
+        assert_eq!(paces.asked(Time(4)), Asked::All);
+        paces.note_quiet(Time(9));
+        assert_eq!(paces.asked(Time(4)), Asked::Nobody(Time(9)));
+        paces.forget_by_timer(&Message::Start);
+        assert_eq!(paces.asked(Time(4)), Asked::All);
+    }
+}

@@ -1,0 +1,349 @@
+//! The receiving side of a host: takes data, answers it, measures it.
+
+use netloom_engine::Scheduler;
+use netloom_fabric::{Credit, Packet, PacketKind};
+use netloom_routing::FlowKey;
+use netloom_transport::reliability::Takes;
+use netloom_transport::{Answer, Arrival, Reply};
+use netloom_units::Time;
+
+use crate::ctx::Ctx;
+use crate::host::event::FlowEvent;
+use crate::host::receivers::Place;
+use crate::host::reorder_buffer::Reordering;
+use crate::host::{Host, NIC};
+use crate::message::Message;
+use crate::numbering::FIRST_OWN;
+use crate::protocol::declaration::answer_to;
+use crate::world::World;
+
+impl Host {
+    /// Handles a message, apart from others.
+    #[inline(never)]
+    pub(crate) fn handle(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, message: &Message) {
+        self.handle_in_turn(ctx, message);
+    }
+
+    /// Handles a message, one of many.
+    #[inline(always)]
+    pub(crate) fn handle_in_turn(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, message: &Message) {
+        // While the NIC is busy nothing can have left since the last look.
+        if self.is_still() {
+            self.checked = self.checked.max(ctx.now);
+        } else if self.nic.free_at(NIC) < ctx.now || self.is_watched() {
+            self.catch_up(&mut ctx.again(), message);
+        }
+        match message {
+            Message::Packet(packet) => {
+                self.paces.forget_by_packet(packet);
+                self.last_event = ctx.now;
+                if ctx.world.rules.is_lossless() {
+                    self.nic.absorb(packet, ctx.now, &ctx.world.rules, &mut ctx.wire());
+                }
+                match ctx.world.transport.options.interrupt_interval {
+                    Some(interval) if !packet.is_of_the_link() => {
+                        self.on_packet_to_coalesce(&mut ctx.again(), interval, packet)
+                    }
+                    _ => self.take_in(ctx, packet),
+                }
+            }
+            timer => self.on_timer(&mut ctx.again(), timer),
+        }
+        self.hand_over(ctx);
+    }
+
+    /// Sends everything that leaves before a message comes.
+    #[inline(never)]
+    pub(crate) fn catch_up(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, message: &Message) {
+        self.advance_by_instants(ctx);
+        // What has left by now may have set timers that come before this message.
+        while let Some((at, timer)) = ctx.out.due_timer(ctx.now) {
+            self.handle(&mut ctx.at(at), &timer);
+            self.advance(ctx);
+        }
+        if let (Some(sampler), Message::Packet(packet)) = (&mut self.sampler, message) {
+            sampler.see(ctx.now, packet);
+        }
+    }
+
+    /// A packet has come, and the host looks at it.
+    #[inline(always)]
+    pub(crate) fn take_in(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+        match packet.kind {
+            PacketKind::Data => self.on_data(ctx, packet),
+            PacketKind::Header => self.on_header(&mut ctx.again(), packet),
+            PacketKind::Returned | PacketKind::Unreachable => self.on_returned(&mut ctx.again(), packet),
+            PacketKind::Pause => {
+                self.nic.on_pause(packet, ctx.now, &ctx.world.rules, &mut ctx.wire());
+            }
+            PacketKind::Credit => {
+                let credit = Credit::from_packet(packet);
+                self.nic.on_credit(credit, ctx.now, &ctx.world.rules, &mut ctx.wire());
+            }
+            PacketKind::Missed => {
+                let room = Credit::from_packet(packet);
+                self.nic.on_missed(room, ctx.now, &ctx.world.rules, &mut ctx.wire());
+            }
+            _ => self.take_in_control(ctx, packet),
+        }
+    }
+
+    /// A control packet ends here.
+    #[inline(always)]
+    fn take_in_control(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+        self.control_received += 1;
+        match packet.kind {
+            PacketKind::Ack => self.on_ack(ctx, packet),
+            PacketKind::Nack => self.on_nack(&mut ctx.again(), packet),
+            PacketKind::Cnp => self.on_cnp(&mut ctx.again(), packet),
+            PacketKind::Pull => self.on_pull(&mut ctx.again(), packet),
+            PacketKind::Request => self.on_request(&mut ctx.again(), packet),
+            PacketKind::Cnm => self.on_notification(&mut ctx.again(), packet),
+            PacketKind::Xoff => self.on_xoff(&mut ctx.again(), packet),
+            PacketKind::Xon => self.on_xon(ctx.world, ctx.now, packet),
+            PacketKind::UnreachableAck
+            | PacketKind::UnreachableNack
+            | PacketKind::UnreachablePull
+            | PacketKind::UnreachableCnp => self.on_turned_answer(&mut ctx.again(), packet),
+            PacketKind::FlowAck | PacketKind::Word | PacketKind::Report => {
+                unreachable!("it ends at a switch")
+            }
+            PacketKind::Data
+            | PacketKind::Header
+            | PacketKind::Returned
+            | PacketKind::Unreachable
+            | PacketKind::Pause
+            | PacketKind::Credit
+            | PacketKind::Missed => unreachable!("it is no control packet"),
+        }
+    }
+
+    /// A packet has come: the host looks at it at once, or when it may.
+    #[inline(never)]
+    pub(crate) fn on_packet_to_coalesce(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        interval: Time,
+        packet: &Packet,
+    ) {
+        let interrupts = &mut self.rare.get_or_insert_default().interrupts;
+        if interrupts.coalesced.is_empty() && interrupts.opens <= ctx.now {
+            interrupts.opens = ctx.now + interval;
+            return self.look_at(ctx, packet);
+        }
+        if interrupts.coalesced.is_empty() {
+            ctx.timer(interrupts.opens, Message::Interrupt);
+        }
+        interrupts.coalesced.push(*packet);
+    }
+
+    /// The host looks at all that has come.
+    pub(crate) fn on_interrupt(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) {
+        let Some(interval) = ctx.world.transport.options.interrupt_interval else { return };
+        let interrupts = &mut self.rare.get_or_insert_default().interrupts;
+        interrupts.opens = ctx.now + interval;
+        self.last_event = ctx.now;
+        for packet in std::mem::take(&mut interrupts.coalesced) {
+            self.look_at(ctx, &packet);
+        }
+    }
+
+    /// Out of line: where nothing is coalesced, packets are looked at as they come.
+    #[inline(never)]
+    pub(crate) fn look_at(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+        self.take_in(ctx, packet);
+    }
+
+    #[inline(always)]
+    pub(crate) fn on_data(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+        match ctx.world.transport.options.reorder.holds() {
+            false => self.take(ctx, packet),
+            true => self.put_in_order(&mut ctx.again(), packet),
+        }
+    }
+
+    /// The transport gets a data packet.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "Transport::check bounds packets by 65,535 bytes")]
+    pub(crate) fn take(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+        let key = FlowKey { src: packet.src, flow: ctx.world.numbering.flow(packet.flow) };
+        let transport = &ctx.world.transport;
+        let is_marked = packet.flags.is_marked();
+        let (slot, active) = match self.receivers.place(key, ctx.world.recorder.is_on) {
+            Place::Active(slot, active) => (slot, active),
+            Place::Done(late) => {
+                self.reordering.get_or_insert_default().duplicates += 1;
+                let reply = late.note(|seen, count| seen.on_duplicate(transport, count, is_marked));
+                if let Reply::Ack(number) = reply {
+                    self.answer(&mut ctx.again(), packet, PacketKind::Ack, number);
+                }
+                return;
+            }
+        };
+        let receiver = &mut active.receiver;
+        let before = (receiver.seen.delivered, receiver.resequencing());
+        let Answer { earlier, reply, notify } = receiver.on_data(
+            transport,
+            Arrival {
+                now: ctx.now,
+                seq: packet.seq,
+                payload: packet.size - transport.options.header.0 as u16,
+                last: packet.flags.is_last(),
+                marked: is_marked,
+                path: packet.aux,
+            },
+        );
+        let (finished, after) = (receiver.finished(), (receiver.seen.delivered, receiver.resequencing()));
+        if ctx.now >= ctx.world.recorder.load_until || active.meter.is_some() {
+            active.measure(&ctx.world.recorder, (key, ctx.id), ctx.now, before, packet);
+        }
+        if after.1 != before.1 {
+            self.reordering.get_or_insert_default().note_waiting(before.1, after.1, ctx.now);
+        }
+        if after.0 == before.0 {
+            self.note_useless(ctx.world, slot, packet, reply);
+        }
+        if let Some(count) = finished {
+            self.complete(&mut ctx.again(), slot, key, count);
+        }
+        if notify {
+            self.answer(&mut ctx.again(), packet, PacketKind::Cnp, packet.seq);
+        }
+        if transport.options.ack_every > 1 {
+            self.settle_held(&mut ctx.again(), slot, earlier, packet, reply);
+        }
+        self.reply(ctx, packet, reply);
+        if finished.is_none() && transport.pulls() {
+            let missing = self.receivers.active(slot).receiver.missing();
+            self.ask_for_more(&mut ctx.again(), slot, packet, missing);
+        }
+    }
+
+    /// A packet brought nothing new.
+    #[cold]
+    #[inline(never)]
+    #[expect(clippy::cast_possible_truncation, reason = "Transport::check bounds packets by 65,535 bytes")]
+    pub(crate) fn note_useless(&mut self, world: &World, slot: u32, packet: &Packet, reply: Reply) {
+        // A SYN brings no payload.
+        if packet.size <= world.transport.options.header.0 as u16 {
+            return;
+        }
+        let expected = self.receivers.active(slot).receiver.expected();
+        let takes = world.transport.reliability.facts().takes;
+        // A receiver that takes packets in order discards what comes early, another one says so.
+        let discards = matches!(takes, Takes::InOrder { .. }) || matches!(reply, Reply::Nack(_));
+        let Reordering { refused, duplicates, .. } = &mut **self.reordering.get_or_insert_default();
+        *if packet.seq > expected && discards { refused } else { duplicates } += 1;
+    }
+
+    /// All of a flow has arrived, `count` packets.
+    #[inline(never)]
+    pub(crate) fn complete(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        slot: u32,
+        key: FlowKey,
+        count: u32,
+    ) {
+        if let Some(mut meter) = self.receivers.finish(slot, count) {
+            meter.finish(&ctx.world.recorder, ctx.now, 0, (key, ctx.id));
+        }
+        self.receivers.hand_in_many(&ctx.world.recorder.received);
+        self.stop_asking(ctx.world, slot);
+        if key.flow < FIRST_OWN && self.work.is_program() {
+            self.follow_program(ctx, |work, now, actions| {
+                work.on_received(now, key.src, key.flow, actions);
+            });
+        }
+        if ctx.world.is_driven || ctx.world.servers.is_some() {
+            self.rare.get_or_insert_default().events.push(FlowEvent::Received(key));
+        }
+    }
+
+    /// Says what a receiver has to say to a packet.
+    #[inline(always)]
+    pub(crate) fn reply(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &Packet,
+        reply: Reply,
+    ) {
+        let (kind, number) = match reply {
+            Reply::None => return,
+            Reply::Ack(number) => (PacketKind::Ack, number),
+            Reply::Nack(number) => {
+                self.reordering.get_or_insert_default().nacks += 1;
+                (PacketKind::Nack, number)
+            }
+        };
+        self.answer_at_once(ctx, packet, kind, number);
+    }
+
+    /// Sends an ACK, NACK or notification in answer to a data packet; where that is not the common answer to one that has just come.
+    #[inline(never)]
+    pub(crate) fn answer(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &Packet,
+        kind: PacketKind,
+        number: u32,
+    ) {
+        self.answer_at_once(ctx, packet, kind, number);
+    }
+
+    #[inline(always)]
+    pub(crate) fn answer_at_once(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &Packet,
+        kind: PacketKind,
+        number: u32,
+    ) {
+        let size = ctx.world.transport.options.ack_size;
+        let mut answer = Packet { aux: number, ..answer_to(packet, kind, size, ctx.id) };
+        self.send_control(ctx, &mut answer);
+    }
+
+    /// Sends a control packet: all that the host makes leaves by this, and is counted.
+    #[inline(always)]
+    pub(crate) fn send_control(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) {
+        self.control_sent += 1;
+        self.nic.enqueue(NIC, packet, ctx.now, &ctx.world.rules, &mut self.random, &mut ctx.wire());
+    }
+
+    /// A receiver that spares ACKs has got a packet: what waited for its ACK may have to have it first, and the packet may be the one that
+    /// waits now, but not for ever.
+    #[inline(never)]
+    pub(crate) fn settle_held(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        slot: u32,
+        earlier: Option<u32>,
+        packet: &Packet,
+        reply: Reply,
+    ) {
+        let rare = self.rare.get_or_insert_default();
+        let known = rare.delayed_acks.get_mut(&slot);
+        let waiting = known.and_then(|delayed_acks| delayed_acks.packet.take());
+        // While packets wait for their ACK, there is always the last of them.
+        let is_waiting = reply == Reply::None && !self.receivers.active(slot).receiver.is_answered();
+        if is_waiting {
+            let is_refused = waiting.is_some_and(|(before, _)| packet.seq > before.seq.wrapping_add(1));
+            let due = match waiting {
+                Some((_, due)) if earlier.is_none() => due,
+                _ => ctx.now + ctx.world.transport.options.ack_delay,
+            };
+            // A packet that a go-back-N receiver discards is not the one to be acknowledged.
+            let last = waiting.filter(|_| is_refused).map_or(*packet, |(before, _)| before);
+            let delayed_acks = rare.delayed_acks.entry(slot).or_default();
+            delayed_acks.packet = Some((last, due));
+            if delayed_acks.timer.is_none() {
+                delayed_acks.timer = Some(due);
+                ctx.timer(due, Message::AckDelay { receiver: slot });
+            }
+        }
+        if let (Some(number), Some((before, _))) = (earlier, waiting) {
+            self.answer(ctx, &before, PacketKind::Ack, number);
+        }
+    }
+}

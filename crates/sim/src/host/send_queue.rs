@@ -1,0 +1,153 @@
+//! What of a host is sent next: classes as at any port, and in a class what has waited longest. Flows take turns so, or the packets
+//! of a NIC's queue.
+
+use std::collections::VecDeque;
+
+use netloom_fabric::{RoundRobin, Rules};
+use netloom_units::{Time, fetch};
+
+/// The flows that may have something to send, or packets, by data lane.
+#[derive(Clone, Debug)]
+pub(crate) struct SendQueue<T> {
+    lanes: Box<[VecDeque<T>]>,
+    /// Lanes from here on are served by shares.
+    first_shared: usize,
+    /// Of a few fabrics only.
+    shares: Option<Box<RoundRobin>>,
+}
+
+/// Whether and when something can be sent.
+pub(crate) enum Next<T> {
+    /// This flow sends, or this packet leaves.
+    Now(T),
+    /// Nothing before then.
+    At(Time),
+    /// Nothing until something happens.
+    Never,
+}
+
+impl<T> SendQueue<T> {
+    pub(crate) fn new(rules: &Rules) -> Self {
+        let (first_shared, quanta) = rules.shared_lanes();
+        SendQueue {
+            lanes: (0..rules.data_lanes()).map(|_| VecDeque::new()).collect(),
+            first_shared,
+            shares: (!quanta.is_empty()).then(|| Box::new(RoundRobin::new(quanta.len()))),
+        }
+    }
+
+    /// Has the processor fetch where the lines are.
+    #[inline(always)]
+    pub(crate) fn fetch(&self) {
+        self.lanes.first().into_iter().for_each(fetch);
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, lane: u8, item: T) {
+        self.lanes[usize::from(lane)].push_back(item);
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        // One lane is the rule, and the NIC asks with every packet.
+        match &*self.lanes {
+            [lane] => lane.is_empty(),
+            lanes => lanes.iter().all(VecDeque::is_empty),
+        }
+    }
+
+    /// Whether all wait in one line.
+    #[inline]
+    pub(crate) fn is_single(&self) -> bool {
+        self.lanes.len() == 1
+    }
+
+    /// All that wait.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.lanes.iter().flatten()
+    }
+
+    /// Takes the next one that can be sent at `at` out of its line.
+    ///
+    /// `is_open` tells whether flow control lets a lane send. `ready` tells from when on one can be sent, and `None` for one that cannot
+    /// until something happens: it leaves the line and must be pushed again.
+    #[inline(always)]
+    pub(crate) fn next(
+        &mut self,
+        rules: &Rules,
+        at: Time,
+        is_open: impl Fn(usize) -> bool,
+        mut ready: impl FnMut(&T) -> Option<Time>,
+    ) -> Next<T> {
+        let mut soonest = Time::MAX;
+        let mut shared = 0u32;
+        for (lane, line) in self.lanes.iter_mut().enumerate() {
+            if line.is_empty() || !is_open(lane) {
+                continue;
+            }
+            let mut place = 0;
+            // What is passed over goes to the end of its line only if something behind it is taken: elsewhere that changes nothing.
+            while let Some(item) = line.get(place) {
+                match ready(item) {
+                    Some(from) if from > at => {
+                        soonest = soonest.min(from);
+                        place += 1;
+                    }
+                    Some(_) => {
+                        if place > 0 {
+                            line.rotate_left(place);
+                        }
+                        if lane >= self.first_shared {
+                            shared |= 1 << (lane - self.first_shared);
+                            break;
+                        }
+                        return line.pop_front().map_or(Next::Never, Next::Now);
+                    }
+                    None => _ = line.remove(place),
+                }
+            }
+        }
+        if shared != 0
+            && let Some(shares) = &mut self.shares
+        {
+            let (_, quanta) = rules.shared_lanes();
+            // The size of a packet is known when it is taken; full ones are the rule.
+            let lane = self.first_shared + shares.pick(shared, quanta, |_| rules.packet_size());
+            if let Some(item) = self.lanes[lane].pop_front() {
+                return Next::Now(item);
+            }
+        }
+        if soonest < Time::MAX { Next::At(soonest) } else { Next::Never }
+    }
+}
+
+impl SendQueue<u32> {
+    /// Who has waited longest, if all wait in one line.
+    #[inline(always)]
+    pub(crate) fn first_of_single(&self) -> Option<u32> {
+        match &*self.lanes {
+            [line] => line.front().copied(),
+            _ => None,
+        }
+    }
+
+    /// Takes out of a line who has waited longest there.
+    #[inline(always)]
+    pub(crate) fn pop(&mut self, lane: usize) -> Option<u32> {
+        self.lanes[lane].pop_front()
+    }
+
+    /// Takes the flow of a slot out of its line, as if none before it could send.
+    pub(crate) fn take(&mut self, lane: u8, slot: u32) {
+        let line = &mut self.lanes[usize::from(lane)];
+        if let Some(place) = line.iter().position(|&other| other == slot) {
+            line.rotate_left(place);
+            line.pop_front();
+        }
+    }
+
+    /// Takes a flow out of its line.
+    pub(crate) fn remove(&mut self, lane: u8, slot: u32) {
+        self.lanes[usize::from(lane)].retain(|&other| other != slot);
+    }
+}

@@ -1,0 +1,109 @@
+//! The timers of a host.
+
+use netloom_engine::Scheduler;
+use netloom_fabric::PacketKind;
+use netloom_routing::FlowKey;
+use netloom_units::Time;
+use netloom_workload::Message as Job;
+
+use crate::ctx::Ctx;
+use crate::host::Host;
+use crate::host::flow::flow_in;
+use crate::message::Message;
+use crate::world::World;
+
+impl Host {
+    /// A timer fires.
+    #[inline(never)]
+    pub(crate) fn on_timer(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, timer: &Message) {
+        self.paces.forget_by_timer(timer);
+        match timer {
+            Message::Interrupt => self.on_interrupt(ctx),
+            Message::Start => self.start_flows(ctx),
+            Message::Order { dst, bytes, ticket, class } => {
+                let job = Job { class: *class, ..Job::new(*dst, *bytes, ctx.now) };
+                self.follow_order(ctx, job, *ticket);
+            }
+            Message::FlowTimer { slot, flow } => self.on_flow_timer(ctx, *slot, *flow),
+            Message::Pull => self.on_pull_timer(ctx),
+            Message::AckDelay { receiver } => self.on_ack_delay(ctx, *receiver),
+            Message::PauseLimit { slot, flow } => self.on_pause_limit(ctx.world, ctx.now, *slot, *flow),
+            Message::XoffLimit { slot, flow } => self.on_xoff_limit(ctx.world, ctx.now, *slot, *flow),
+            Message::ClassXoffLimit { class } => self.on_class_xoff_limit(ctx.world, ctx.now, *class),
+            Message::Reorder { src, flow } => {
+                let key = FlowKey { src: *src, flow: *flow };
+                self.on_reorder_timer(ctx, key);
+            }
+            Message::Limiter { dst } => self.on_limiter_timer(ctx, *dst),
+            Message::Link { port, is_cut } => self.on_link(ctx, *port, *is_cut),
+            Message::Grant(credit) => self.nic.on_credit(*credit, ctx.now, &ctx.world.rules, &mut ctx.wire()),
+            other => self.take_part(ctx, other),
+        }
+    }
+
+    pub(crate) fn on_flow_timer(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        slot: u32,
+        number: u32,
+    ) {
+        let flow = flow_in(&mut self.flows, slot, number).filter(|flow| flow.timer == ctx.now);
+        let Some(flow) = flow else { return };
+        flow.timer = Time::MAX;
+        if let Some(feedback) = flow.sender.on_timer(&ctx.world.transport, ctx.now) {
+            if ctx.world.numbering.has_subflows() {
+                self.on_subflow_timer(ctx.world, number, &feedback);
+            }
+            self.on_feedback(ctx, slot, &feedback);
+        }
+        self.go_on(ctx, slot);
+    }
+
+    pub(crate) fn on_pause_limit(&mut self, world: &World, now: Time, slot: u32, number: u32) {
+        let Some(flow) = flow_in(&mut self.flows, slot, number) else { return };
+        if let Some(decider) = &mut self.decider {
+            decider.on_deadline(flow.at, now);
+        }
+        self.enqueue_if_ready(world, slot);
+    }
+
+    /// The link of the NIC is cut, or repaired.
+    #[cold]
+    pub(crate) fn on_link(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, port: u16, is_cut: bool) {
+        let Ctx { world, now, .. } = *ctx;
+        let wire = &mut ctx.wire();
+        match is_cut {
+            // What a host has held back has left the NIC's input.
+            true => {
+                self.nic.cut_link(port, now, std::iter::empty(), |_| false, &world.rules, wire);
+            }
+            false => self.nic.restore_link(port, now, &world.rules, wire),
+        }
+    }
+
+    /// A packet may have waited for its ACK long enough.
+    pub(crate) fn on_ack_delay(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, slot: u32) {
+        let Some(rare) = &mut self.rare else { return };
+        let Some(delayed_acks) =
+            rare.delayed_acks.get_mut(&slot).filter(|delayed_acks| delayed_acks.timer == Some(ctx.now))
+        else {
+            return;
+        };
+        match delayed_acks.packet {
+            // The one for which the timer was set has been acknowledged; another waits.
+            Some((_, due)) if due > ctx.now => {
+                delayed_acks.timer = Some(due);
+                ctx.timer(due, Message::AckDelay { receiver: slot });
+            }
+            Some((packet, _)) => {
+                rare.delayed_acks.remove(&slot);
+                if let Some(number) = self.receivers.active(slot).receiver.on_ack_delay() {
+                    self.answer(ctx, &packet, PacketKind::Ack, number);
+                }
+            }
+            None => {
+                rare.delayed_acks.remove(&slot);
+            }
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! The sending side of a host: what leaves the NIC when, and what happens inside the host meanwhile.
+
+use netloom_engine::Scheduler;
+use netloom_fabric::{Flags, Packet, PacketKind};
+use netloom_units::Time;
+
+use crate::ctx::Ctx;
+use crate::host::connections::take_of_connection;
+use crate::host::send_queue::Next;
+use crate::host::{Host, NIC};
+use crate::message::Message;
+use crate::world::World;
+
+impl Host {
+    /// Whether nothing leaves and nothing happens inside the host until something comes.
+    #[inline(always)]
+    pub(crate) fn is_still(&self) -> bool {
+        self.send_queue.is_empty() && !self.nic.poll(NIC).1 && self.leaving.is_none() && !self.is_watched()
+    }
+
+    /// Comes to `until`, or to a timer before it, if the host is still.
+    #[inline(always)]
+    pub(crate) fn rests(&mut self, until: Time, out: &impl Scheduler<Message>) -> bool {
+        let is_still = self.is_still();
+        if is_still {
+            self.checked = until.min(out.next_timer());
+        }
+        is_still
+    }
+
+    /// Whether more may happen inside than what its flows send.
+    #[inline(always)]
+    pub(crate) fn is_watched(&self) -> bool {
+        self.sampler.is_some() || self.rare.is_some() || self.queue.is_some()
+    }
+
+    /// Sends everything that leaves before `ctx.now`; returns when the next packet will.
+    #[inline(always)]
+    pub(crate) fn advance(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) -> Option<Time> {
+        if self.rests(ctx.now, ctx.out) {
+            return None;
+        }
+        self.advance_by_instants(ctx)
+    }
+
+    #[inline(always)]
+    pub(crate) fn advance_by_instants(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) -> Option<Time> {
+        if self.sampler.is_some() {
+            return self.sample_until(&mut ctx.again());
+        }
+        self.send_until(&mut ctx.again())
+    }
+
+    /// Sends as [`Self::send_until`], and takes the samples that are due.
+    #[inline(never)]
+    pub(crate) fn sample_until(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) -> Option<Time> {
+        while let Some(instant) = self.sampler.as_ref().and_then(|sampler| sampler.due(ctx.now)) {
+            let next = self.send_until(&mut ctx.at(instant));
+            if ctx.out.next_timer() < instant {
+                return next;
+            }
+            if let Some(sampler) = &mut self.sampler
+                && sampler.look(&self.nic, instant)
+            {
+                sampler.skip(next.unwrap_or(ctx.now).min(ctx.out.next_timer()).min(ctx.now));
+            }
+        }
+        self.send_until(ctx)
+    }
+
+    #[inline(never)]
+    pub(crate) fn send_until(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) -> Option<Time> {
+        let mut until = ctx.now;
+        loop {
+            // What comes before its next timer, which the packet that has just left may have set.
+            until = until.min(ctx.out.next_timer());
+            let wake = self.next_wake();
+            // What the host does then may put something into the port.
+            let before = wake.map_or(until, |wake| wake.min(until));
+            self.nic.advance_port(NIC, before, &ctx.world.rules, &mut ctx.wire());
+            let (free_at, is_waiting) = self.nic.poll(NIC);
+            let inside = self.next_inside(free_at, wake);
+            let has_data = self.queue.as_ref().map_or(!self.send_queue.is_empty(), |queue| !queue.is_empty());
+            if !has_data && !is_waiting && inside.is_none() {
+                self.checked = until;
+                return None;
+            }
+            let at = free_at.max(self.checked);
+            if let Some(instant) = inside.filter(|&instant| instant < until && instant <= at) {
+                self.step_inside(&mut ctx.at(instant), free_at);
+                continue;
+            }
+            let or_inside = |time: Time| inside.map_or(time, |inside| inside.min(time));
+            if is_waiting || at >= until {
+                return Some(or_inside(at));
+            }
+            let next = if self.queue.is_none() {
+                self.next_flow(ctx.world, at)
+            } else if self.send_queued(&mut ctx.at(at)) {
+                continue;
+            } else {
+                Next::Never
+            };
+            let next = match next {
+                Next::Now(slot) => {
+                    self.send_data(&mut ctx.at(at), slot, until);
+                    if self.rests(until, ctx.out) {
+                        return None;
+                    }
+                    continue;
+                }
+                Next::At(later) => Some(or_inside(later)),
+                Next::Never => inside,
+            };
+            match next.filter(|&next| next < until) {
+                Some(next) => self.checked = next,
+                None => {
+                    self.checked = until;
+                    return next;
+                }
+            }
+        }
+    }
+
+    /// When something happens next inside the host, besides sending: a flow without ACKs ends, the program wakes, requests leave, or a flow hands over
+    /// packets to the NIC's queue.
+    #[inline]
+    pub(crate) fn next_inside(&self, free_at: Time, wake: Option<Time>) -> Option<Time> {
+        if let Some(queue) = &self.queue {
+            return wake.into_iter().chain(queue.opens()).min();
+        }
+        let leaves = self.leaving.map(|_| free_at);
+        match (leaves, wake) {
+            (Some(leaves), Some(wakes)) => Some(leaves.min(wakes)),
+            (leaves, wakes) => leaves.or(wakes),
+        }
+    }
+
+    /// When the program wakes, or requests leave.
+    #[inline]
+    pub(crate) fn next_wake(&self) -> Option<Time> {
+        let rare = self.rare.as_ref()?;
+        rare.requests.next().into_iter().chain(rare.calculations.next()).min()
+    }
+
+    /// Does what happens next inside the host.
+    pub(crate) fn step_inside(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, free_at: Time) {
+        self.checked = self.checked.max(ctx.now);
+        if free_at == ctx.now
+            && let Some(slot) = self.leaving.take()
+        {
+            self.finish(ctx, slot);
+        } else if self.rare.as_ref().is_some_and(|rare| rare.requests.next().is_some_and(|at| at <= ctx.now))
+        {
+            self.request(ctx);
+        } else if self.next_wake().is_some_and(|wakes| wakes <= ctx.now)
+            && let Some(op) = self.rare.as_mut().and_then(|rare| rare.calculations.end(ctx.world))
+        {
+            let now = ctx.now;
+            (self.last_event, self.calculated) = (now, Some(now));
+            self.follow_program(ctx, |work, now, actions| work.on_wake(now, op, actions));
+        }
+        self.hand_over(ctx);
+    }
+
+    /// The flow whose turn it is sends a packet, and further ones before `until` as long as nobody else could, and goes to the end of the line.
+    pub(crate) fn send_data(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, slot: u32, until: Time) {
+        let is_alone = self.send_queue.is_single()
+            && self.send_queue.is_empty()
+            && self.rare.is_none()
+            && self.departed.is_none()
+            && !ctx.world.numbering.has_subflows();
+        while let Some((mut packet, concerns_others)) = self.make_packet(ctx, slot) {
+            self.nic.send_now(NIC, &mut packet, ctx.now, &ctx.world.rules, &mut ctx.wire());
+            let free_at = self.nic.free_at(NIC);
+            let may_go_on = is_alone && free_at < until.min(ctx.out.next_timer()) && self.nic.is_open(NIC, 0);
+            let goes_on = |from| may_go_on && from <= free_at;
+            if self.requeue(ctx.world, slot, &packet, concerns_others, goes_on).is_some() {
+                break;
+            }
+            ctx.now = free_at;
+        }
+    }
+
+    /// Takes the next packet of the flow whose turn it is, which then goes to the end of the line; returns its data lane, too.
+    #[inline(always)]
+    pub(crate) fn take_packet(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        slot: u32,
+    ) -> Option<(u8, Packet)> {
+        let (packet, concerns_others) = self.make_packet(ctx, slot)?;
+        Some((self.requeue(ctx.world, slot, &packet, concerns_others, |_| false)?, packet))
+    }
+
+    /// The next packet of the flow whose turn it is, and whether that concerns the other subflows of its connection.
+    #[inline(always)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "TransportOptions::check bounds MTU and header together by 65,535 bytes"
+    )]
+    pub(crate) fn make_packet(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        slot: u32,
+    ) -> Option<(Packet, bool)> {
+        let Host { flows, decider, random, connections, departed, .. } = self;
+        let flow = flows[slot as usize].as_mut()?;
+        let Some(mut next) = flow.sender.take(&ctx.world.transport, ctx.now) else {
+            flow.is_queued = false;
+            return None;
+        };
+        let mut concerns_others = false;
+        if ctx.world.numbering.has_subflows() {
+            (next, concerns_others) = take_of_connection(connections, ctx.world, flow, next);
+        }
+        let size = u32::from(next.payload) + ctx.world.transport.options.header.0 as u32;
+        let tag = match flow.settled {
+            Some(tag) => tag.bits(),
+            None => flow.choose_path(ctx.world, decider, random, u32::from(next.payload), ctx.now),
+        };
+        let mut packet = Packet {
+            sent: ctx.now,
+            src: ctx.id,
+            dst: flow.dst,
+            flow: flow.at.key.flow,
+            slot,
+            seq: next.seq,
+            aux: tag,
+            tag,
+            size: size as u16,
+            kind: PacketKind::Data,
+            flags: Flags::new(flow.class, next.last),
+            ..Packet::EMPTY
+        };
+        if let Some(pause) = &mut flow.pause {
+            pause.on_sent();
+            packet.flags.turn(pause.is_turned);
+        }
+        if let Some(departures) = &mut flow.departures {
+            let training = departed.as_mut().and_then(|departed| departed.training.as_mut());
+            departures.on_sent(ctx.world, training, ctx.now);
+        }
+        if let Some(least) = ctx.world.hint {
+            packet.flags.hint(flow.sender.remaining(&ctx.world.transport) >= least);
+        }
+        packet.flags.hurry(next.is_urgent);
+        flow.arm(&mut ctx.at(ctx.now + Time(1)), slot);
+        if self.rare.is_some() {
+            self.charge_limiter(ctx.world, packet.dst, ctx.now, u64::from(size));
+        }
+        Some((packet, concerns_others))
+    }
+
+    /// A flow that has sent a packet goes to the end of its line, if it can send more; returns the line. Unless it goes on at once, as `goes_on` says of the instant from which on it may.
+    #[inline(always)]
+    pub(crate) fn requeue(
+        &mut self,
+        world: &World,
+        slot: u32,
+        packet: &Packet,
+        concerns_others: bool,
+        goes_on: impl FnOnce(Time) -> bool,
+    ) -> Option<u8> {
+        let Host { flows, decider, paused_classes, .. } = self;
+        let flow = flows[slot as usize].as_mut()?;
+        let from = flow.ready(world, decider.as_deref(), *paused_classes);
+        if from.is_some_and(goes_on) {
+            return None;
+        }
+        flow.is_queued = from.is_some();
+        let lane = flow.lane;
+        if flow.is_queued {
+            self.send_queue.push(lane, slot);
+        } else if flow.sender.is_done() {
+            self.leaving = Some(slot);
+        }
+        if concerns_others {
+            self.offer(world, world.numbering.flow(packet.flow));
+        }
+        Some(lane)
+    }
+}

@@ -1,0 +1,130 @@
+//! What a host has to do: messages by the clock, closed loops, programs, and orders from outside.
+
+use netloom_engine::Scheduler;
+use netloom_units::Time;
+use netloom_workload::{Action, HostWork, Message as Job};
+
+use crate::ctx::Ctx;
+use crate::host::Host;
+use crate::host::event::FlowEvent;
+use crate::message::Message;
+use crate::numbering::FIRST_OWN;
+use crate::world::World;
+
+impl Host {
+    pub(crate) fn start(&mut self, out: &mut impl Scheduler<Message>) {
+        self.upcoming = self.work.next_timed().map(Box::new);
+        if self.work.is_program() {
+            out.timer(Time::ZERO, Message::Start);
+        }
+        if let Some(job) = &self.upcoming {
+            out.timer(job.start, Message::Start);
+        }
+    }
+
+    /// The next message of the server whose work this host takes over when the run has ended.
+    pub(crate) fn take_back(&mut self, upcoming: Option<Job>) {
+        self.upcoming = upcoming.map(Box::new);
+    }
+
+    /// Whether some of its work has not begun, or has not been done.
+    pub(crate) fn has_work_left(&self) -> bool {
+        self.upcoming.is_some() || self.work.unfinished().is_some()
+    }
+
+    pub(crate) fn start_flows(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) {
+        if self.work.is_program() && !std::mem::replace(&mut self.has_begun, true) {
+            self.follow_program(ctx, |work, now, actions| work.begin(now, actions));
+        }
+        while let Some(job) = self.upcoming.as_deref().copied() {
+            if job.start > ctx.now {
+                ctx.timer(job.start, Message::Start);
+                break;
+            }
+            if job.stream {
+                self.feed_stream(ctx, job, None);
+            } else {
+                let number = self.number(ctx.world, ctx.id);
+                self.begin(ctx, job, number);
+            }
+            self.upcoming = self.work.next_timed().map(Box::new);
+        }
+    }
+
+    /// Begins a flow that was ordered from outside.
+    pub(crate) fn follow_order(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, job: Job, ticket: u32) {
+        let flow = self.number(ctx.world, ctx.id);
+        self.begin(ctx, job, flow);
+        self.rare.get_or_insert_default().events.push(FlowEvent::Started { ticket, flow, parts: 1 });
+    }
+
+    /// What there is to tell of ordered flows since the last call.
+    pub(crate) fn events(&mut self) -> Vec<FlowEvent> {
+        self.rare.as_mut().map(|rare| std::mem::take(&mut rare.events)).unwrap_or_default()
+    }
+
+    /// The server whose NIC this is hears that a flow has ended.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn notify_server(&mut self, flow: u32) {
+        self.rare.get_or_insert_default().events.push(FlowEvent::Sent { flow });
+    }
+
+    /// The server whose NIC this is has a message, or a part of one, to send.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn take_part(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, part: &Message) {
+        let &Message::Part { dst, bytes, number, group, class, is_stream } = part else {
+            unreachable!("switches and servers set the others")
+        };
+        let job = Job { group, class, stream: is_stream, ..Job::new(dst, bytes, ctx.now) };
+        match is_stream {
+            true => self.feed_stream(ctx, job, Some(number)),
+            false => _ = self.begin(ctx, job, number),
+        }
+    }
+
+    /// A flow, of which the number and the group are given, has ended: the program hears of it, or the next one of a closed loop starts.
+    pub(crate) fn go_on_with_work(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        (flow, group): (u32, u16),
+    ) {
+        if ctx.world.servers.is_some() {
+            return self.notify_server(flow);
+        }
+        ctx.out.tally(1);
+        if self.work.is_program() && flow < FIRST_OWN {
+            self.follow_program(ctx, |work, now, actions| work.on_sent(now, flow, actions));
+        } else if let Some(job) = self.work.next_closed(ctx.now, group) {
+            let number = self.number(ctx.world, ctx.id);
+            self.begin(ctx, job, number);
+        }
+    }
+
+    /// Lets the program take a step, and does what it asks for.
+    pub(crate) fn follow_program(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        step: impl FnOnce(&mut HostWork, Time, &mut Vec<Action>),
+    ) {
+        let mut actions = Vec::new();
+        step(&mut self.work, ctx.now, &mut actions);
+        for action in actions {
+            match action {
+                Action::Wake { at, op } => {
+                    self.rare.get_or_insert_default().calculations.begin(ctx.world, at, op);
+                }
+                Action::Send { dst, bytes, number, class, group } => {
+                    let job = Job { group, class, ..Job::new(dst, bytes, ctx.now) };
+                    self.begin(ctx, job, number);
+                }
+            }
+        }
+    }
+
+    /// The number of a flow that begins.
+    pub(crate) fn number(&mut self, world: &World, id: u32) -> u32 {
+        world.numbering.next(&mut self.next_flow, || format!("host {id}"))
+    }
+}

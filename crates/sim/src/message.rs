@@ -1,0 +1,90 @@
+//! What travels between nodes, what nodes set timers for, and the channels that packets leave by.
+
+use netloom_engine::Scheduler;
+use netloom_fabric::{Credit, Departure, Packet, Wire};
+use netloom_topology::PortId;
+use netloom_units::{Bytes, Time};
+
+/// What travels, and what nodes set timers for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Message {
+    /// Crosses a channel.
+    Packet(Packet),
+    /// The next message of the workload starts.
+    #[default]
+    Start,
+    /// A flow that was ordered from outside starts.
+    Order { dst: u32, bytes: Bytes, ticket: u32, class: u8 },
+    /// The timer of a flow's sender: a packet may be lost, or a rate may rise.
+    FlowTimer { slot: u32, flow: u32 },
+    /// The next PULL may leave.
+    Pull,
+    /// The host looks at what has come.
+    Interrupt,
+    /// A packet has waited for its ACK long enough.
+    AckDelay { receiver: u32 },
+    /// The time limit of a flow that its decider has paused.
+    PauseLimit { slot: u32, flow: u32 },
+    /// How long a flow that its first switch has stopped waits to be told to go on.
+    XoffLimit { slot: u32, flow: u32 },
+    /// How long a traffic class that a switch has paused waits to be told to go on.
+    ClassXoffLimit { class: u8 },
+    /// How long a host holds packets of a flow back from its transport.
+    Reorder { src: u32, flow: u32 },
+    /// How long a switch holds packets of a flow back.
+    Flush { src: u32, flow: u32 },
+    /// Under flow control: the link of a port is cut, or repaired.
+    Link { port: PortId, is_cut: bool },
+    /// Crosses a channel when its link has been repaired: credit for all the room at its end. No event of the run, as it may come of no work.
+    Grant(Credit),
+    /// The timer of a destination's rate limiter.
+    Limiter { dst: u32 },
+    /// A timer of a server's NIC is due.
+    Nic { rail: u32 },
+    /// A calculation of a server ends.
+    Wake,
+    /// A server has a message, or a part of one, for a NIC to send.
+    Part { dst: u32, bytes: Bytes, number: u32, group: u16, class: u8, is_stream: bool },
+}
+
+impl Message {
+    /// The packet, if it is one that crosses the channel rather than something beside it.
+    pub(crate) fn packet(&self) -> Option<&Packet> {
+        match self {
+            Message::Packet(packet) if !packet.kind.is_beside_data() => Some(packet),
+            _ => None,
+        }
+    }
+}
+
+const _: () = assert!(size_of::<Message>() == size_of::<Packet>(), "an event fills one cache line");
+
+/// What goes beside a channel is a source of its own: that and its packets have no order among each other.
+pub(crate) const BESIDE: u32 = 1 << 29;
+
+/// Puts departed packets and credits on their channels.
+pub(crate) struct Channels<'a, S>(pub(crate) &'a mut S);
+
+impl<S: Scheduler<Message>> Wire for Channels<'_, S> {
+    // A closure would not be inlined at each of the places where a packet may leave.
+    #[inline(always)]
+    fn depart(&mut self, departure: Departure<'_>) {
+        let Departure { to, channel, arrival, packet } = departure;
+        self.0.send_made(to, channel, arrival, || Message::Packet(*packet));
+    }
+
+    #[inline(always)]
+    fn credit(&mut self, to: u32, channel: u32, arrival: Time, credit: Credit) {
+        self.0.send(to, channel | BESIDE, arrival, Message::Packet(credit.to_packet()));
+    }
+
+    #[cold]
+    fn miss(&mut self, to: u32, channel: u32, arrival: Time, room: Credit) {
+        self.0.send(to, channel | BESIDE, arrival, Message::Packet(room.to_missed()));
+    }
+
+    #[cold]
+    fn grant(&mut self, to: u32, channel: u32, arrival: Time, credit: Credit) {
+        self.0.send(to, channel | BESIDE, arrival, Message::Grant(credit));
+    }
+}

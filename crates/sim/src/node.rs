@@ -1,0 +1,346 @@
+//! The nodes of the engine: which of them does what. Dispatch only.
+
+use netloom_engine::{Handler, Messages, Model, NodeIndex, Scheduler, TIMER, Turn, UNFORESEEN};
+use netloom_fabric::{Packet, Ports};
+use netloom_topology::NodeId;
+use netloom_units::Time;
+use netloom_workload::HostWork;
+
+use crate::ctx::Ctx;
+use crate::host::Host;
+use crate::message::Message;
+use crate::server::Server;
+use crate::server::nic_timers::Engine;
+use crate::switch::{Duties, Switch};
+use crate::world::World;
+
+/// A host, a switch, or a server with several NICs.
+#[derive(Debug)]
+pub(crate) enum Node {
+    Host(Box<Host>),
+    Switch(Box<Switch>),
+    /// A host or a switch that nothing has reached yet; it is made when something does.
+    Untouched,
+    /// In place of its first NIC.
+    Server(Box<Server>),
+    /// A further NIC of a server, in whose node it lives.
+    InServer,
+}
+
+impl Node {
+    /// A node that nothing has reached yet, as something reaches it.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn new(world: &World, id: NodeId) -> Self {
+        let mut node = match world.network.is_host(id) {
+            true => Node::Host(Box::new(Host::new(world, id, HostWork::default(), None))),
+            false => Node::Switch(Box::new(Switch::new(world, id, None))),
+        };
+        node.note_drain(world.recorder.load_until);
+        node
+    }
+
+    /// Packets that the node buffers, beside its ports' queues.
+    pub(crate) fn buffered(&self) -> impl Iterator<Item = &Packet> {
+        let (host, switch) = match self {
+            Node::Host(host) => (Some(host), None),
+            Node::Switch(switch) => (None, Some(switch)),
+            Node::Untouched | Node::Server(_) | Node::InServer => (None, None),
+        };
+        let of_host = host.into_iter().flat_map(|host| host.buffered());
+        of_host.chain(switch.into_iter().flat_map(|switch| switch.buffered()))
+    }
+
+    /// Its ports, if something has reached them. A server has none: when a run is over its NICs are nodes again.
+    pub(crate) fn ports(&self) -> Option<&Ports> {
+        match self {
+            Node::Host(host) => Some(&host.nic),
+            Node::Switch(switch) => Some(&switch.ports),
+            Node::Untouched => None,
+            Node::Server(_) | Node::InServer => unreachable!("servers are taken apart before"),
+        }
+    }
+
+    /// Tells its ports when the load ends.
+    pub(crate) fn note_drain(&mut self, until: Time) {
+        match self {
+            Node::Host(host) => host.nic.note_drain(until),
+            Node::Switch(switch) => switch.ports.note_drain(until),
+            Node::Server(server) => server.note_drain(until),
+            Node::Untouched | Node::InServer => {}
+        }
+    }
+
+    /// Every NIC of a server as a node of its own, as the network numbers them.
+    pub(crate) fn take_servers_apart(nodes: &mut [Node]) {
+        for node in 0..nodes.len() {
+            if let Node::Server(_) = &nodes[node]
+                && let Node::Server(server) = std::mem::replace(&mut nodes[node], Node::InServer)
+            {
+                for (id, host) in server.into_nics() {
+                    nodes[id as usize] = Node::Host(Box::new(host));
+                }
+            }
+        }
+    }
+}
+
+impl Model for World {
+    type Node = Node;
+    type Payload = Message;
+
+    #[inline(always)]
+    fn approach(&self, node: &Node) {
+        match node {
+            Node::Host(host) => host.approach(),
+            Node::Switch(switch) => switch.approach(),
+            Node::Untouched | Node::Server(_) | Node::InServer => {}
+        }
+    }
+
+    #[inline(always)]
+    fn expect(&self, node: &Node, is_long: bool) {
+        match node {
+            Node::Host(host) => host.expect(),
+            // A few packets use a few ports.
+            Node::Switch(switch) if is_long => switch.expect(),
+            Node::Switch(_) | Node::Untouched | Node::Server(_) | Node::InServer => {}
+        }
+    }
+
+    fn senders(&self, id: NodeIndex, mut each: impl FnMut(NodeIndex)) -> bool {
+        // A server's NICs have neighbours of their own.
+        if self.servers.is_some() {
+            return false;
+        }
+        self.network.ports(id).iter().for_each(|&channel| each(self.network.channel(channel).to));
+        true
+    }
+
+    fn start(&self, node: &mut Node, id: NodeIndex, out: &mut impl Scheduler<Message>) {
+        match node {
+            Node::Host(host) => host.start(out),
+            Node::Server(server) => return server.start(&mut Ctx { world: self, id, now: Time::ZERO, out }),
+            Node::InServer => return,
+            Node::Switch(_) | Node::Untouched => {}
+        }
+        if self.has_timed_cuts(id) {
+            self.set_cut_timers(id, out);
+            // What it knows of its links begins with the run.
+            if matches!(node, Node::Untouched) {
+                *node = Node::new(self, id);
+            }
+        }
+    }
+
+    #[inline]
+    fn handle(
+        &self,
+        node: &mut Node,
+        id: NodeIndex,
+        at: Time,
+        source: u32,
+        message: &mut Message,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        macro_rules! take {
+            ($handler:expr) => {{
+                let mut handler = $handler;
+                handler.handle(at, source, message, UNFORESEEN, out);
+                handler.finish(at);
+            }};
+        }
+        match node {
+            Node::Switch(switch) => match switch.duties {
+                Duties::Plain => take!(AtPlain { world: self, switch, id }),
+                Duties::Trims => take!(AtTrimming { world: self, switch, id }),
+                Duties::Lossless => take!(AtLossless { world: self, switch, id }),
+                Duties::Special => take!(AtSpecial { world: self, switch, id }),
+            },
+            Node::Host(host) => host.handle(&mut Ctx::new(self, id, at, out), message),
+            Node::Server(server) => take!(AtServer { world: self, server, id }),
+            Node::Untouched => {
+                *node = Node::new(self, id);
+                self.handle(node, id, at, source, message, out);
+            }
+            Node::InServer => unreachable!("{NOBODY}"),
+        }
+    }
+
+    #[inline(always)]
+    fn take_turn(&self, node: &mut Node, id: NodeIndex, turn: impl Turn<Message>) {
+        match node {
+            Node::Switch(switch) if switch.duties == Duties::Plain => {
+                turn.run(&mut AtPlain { world: self, switch, id })
+            }
+            Node::Host(host) => take_host_turn(self, host, id, turn),
+            other => take_other_turn(self, other, id, turn),
+        }
+    }
+
+    #[inline]
+    fn advance(
+        &self,
+        node: &mut Node,
+        id: NodeIndex,
+        until: Time,
+        out: &mut impl Scheduler<Message>,
+    ) -> Option<Time> {
+        match node {
+            Node::Switch(switch) => switch.advance(&mut Ctx::new(self, id, until, out)),
+            Node::Host(host) => host.advance(&mut Ctx::new(self, id, until, out)),
+            other => advance_server(other, &mut Ctx { world: self, id, now: until, out }),
+        }
+    }
+}
+
+/// A switch of which nothing special is asked: it trims packets or not, or is under flow control.
+struct AtSwitch<'a, const TRIMS: bool, const IS_LOSSLESS: bool> {
+    world: &'a World,
+    switch: &'a mut Switch,
+    id: NodeIndex,
+}
+
+type AtPlain<'a> = AtSwitch<'a, false, false>;
+type AtTrimming<'a> = AtSwitch<'a, true, false>;
+type AtLossless<'a> = AtSwitch<'a, false, true>;
+
+impl<const TRIMS: bool, const IS_LOSSLESS: bool> Handler<Message> for AtSwitch<'_, TRIMS, IS_LOSSLESS> {
+    const SETS_TIMERS: bool = false;
+
+    #[inline(always)]
+    fn foresee(&mut self, messages: impl Messages<Message>) {
+        self.switch.foresee(self.world, messages);
+    }
+
+    // Inlined into the engine's loop, so that a packet at a switch costs no call; hosts are the rarer case.
+    #[inline(always)]
+    fn handle(
+        &mut self,
+        at: Time,
+        _: u32,
+        message: &mut Message,
+        foreseen: u32,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        let AtSwitch { world, switch, id } = self;
+        let ctx = &mut Ctx::new(world, *id, at, out);
+        match message {
+            Message::Packet(packet) if IS_LOSSLESS => switch.forward_lossless(ctx, packet, foreseen),
+            Message::Packet(packet) => switch.forward::<TRIMS>(ctx, packet, foreseen),
+            timer => switch.on_timer(&mut ctx.again(), timer),
+        }
+    }
+
+    // Such a switch sets no timers, so the last one was a packet.
+    #[inline(always)]
+    fn finish(&mut self, last: Time) {
+        self.switch.last_event = last;
+    }
+}
+
+/// Any other switch.
+struct AtSpecial<'a> {
+    world: &'a World,
+    switch: &'a mut Switch,
+    id: NodeIndex,
+}
+
+impl Handler<Message> for AtSpecial<'_> {
+    #[inline(always)]
+    fn handle(&mut self, at: Time, _: u32, message: &mut Message, _: u32, out: &mut impl Scheduler<Message>) {
+        let ctx = &mut Ctx::new(self.world, self.id, at, out);
+        match message {
+            Message::Packet(packet) => self.switch.forward_specially(ctx, packet),
+            timer => self.switch.on_timer(ctx, timer),
+        }
+    }
+}
+
+struct AtHost<'a> {
+    world: &'a World,
+    host: &'a mut Host,
+    id: NodeIndex,
+}
+
+impl Handler<Message> for AtHost<'_> {
+    #[inline(always)]
+    fn handle(
+        &mut self,
+        at: Time,
+        source: u32,
+        message: &mut Message,
+        _: u32,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        debug_assert!(source == TIMER || matches!(message, Message::Packet(_) | Message::Grant(_)));
+        self.host.handle_in_turn(&mut Ctx::new(self.world, self.id, at, out), message);
+    }
+}
+
+struct AtServer<'a> {
+    world: &'a World,
+    server: &'a mut Server,
+    id: NodeIndex,
+}
+
+impl Handler<Message> for AtServer<'_> {
+    fn handle(
+        &mut self,
+        at: Time,
+        source: u32,
+        message: &mut Message,
+        _: u32,
+        out: &mut impl Scheduler<Message>,
+    ) {
+        let AtServer { world, server, id } = self;
+        server.handle(&mut Ctx { world, id: *id, now: at, out }, source, message);
+    }
+}
+
+/// A host's turn, apart from the code of switches.
+#[inline(never)]
+fn take_host_turn(world: &World, host: &mut Host, id: NodeIndex, turn: impl Turn<Message>) {
+    turn.run(&mut AtHost { world, host, id });
+}
+
+/// The turn of a node that is neither a host nor a switch with plain duties, apart from the code of theirs.
+#[inline(never)]
+fn take_other_turn(world: &World, node: &mut Node, id: NodeIndex, turn: impl Turn<Message>) {
+    match node {
+        Node::Switch(switch) if switch.duties == Duties::Lossless => {
+            turn.run(&mut AtLossless { world, switch, id })
+        }
+        Node::Switch(switch) if switch.duties == Duties::Trims => {
+            turn.run(&mut AtTrimming { world, switch, id })
+        }
+        other => take_rare_turn(world, other, id, turn),
+    }
+}
+
+#[inline(never)]
+fn take_rare_turn(world: &World, node: &mut Node, id: NodeIndex, turn: impl Turn<Message>) {
+    match node {
+        Node::Switch(switch) => turn.run(&mut AtSpecial { world, switch, id }),
+        Node::Untouched => take_first_turn(world, node, id, turn),
+        Node::Server(server) => turn.run(&mut AtServer { world, server, id }),
+        Node::Host(_) | Node::InServer => unreachable!("{NOBODY}"),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn take_first_turn(world: &World, node: &mut Node, id: NodeIndex, turn: impl Turn<Message>) {
+    *node = Node::new(world, id);
+    world.take_turn(node, id, turn);
+}
+
+#[cold]
+#[inline(never)]
+fn advance_server(node: &mut Node, ctx: &mut Ctx<'_, dyn Engine + '_>) -> Option<Time> {
+    let Node::Server(server) = node else { return None };
+    server.advance(ctx)
+}
+
+/// Why nothing comes to a further NIC of a server.
+const NOBODY: &str = "what is for a server's NIC goes to the server's node";

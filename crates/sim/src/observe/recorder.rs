@@ -1,0 +1,65 @@
+//! What the user wants to know over time, and where rows go until the run is over.
+
+use std::sync::Arc;
+
+use netloom_record::{
+    FlowSampleRecord, GapRecord, PacketHalf, Passage, ReceiverHalf, SampleRecord, SenderHalf, SeriesWriter,
+    SwitchHalf, TraceRecord, Window, WindowHalf,
+};
+use netloom_units::Time;
+
+use crate::observe::measure::Measure;
+
+/// What the user wants to know over time, and where the rows of time series go.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recorder {
+    pub(crate) warm_up: Time,
+    /// When the last source stops; `Time::MAX` if the load lasts until all is done.
+    pub(crate) load_until: Time,
+    pub(crate) interval: Option<Time>,
+    pub(crate) windows: Vec<Window>,
+    /// Whether latency and hops of packets are wanted.
+    pub(crate) packets: bool,
+    /// Whether arrivals must be metered at all.
+    pub(crate) is_on: bool,
+    /// What flows leave behind at their senders and receivers.
+    pub(crate) sent: Arc<SeriesWriter<SenderHalf>>,
+    pub(crate) received: Arc<SeriesWriter<ReceiverHalf>>,
+    /// How many decisions switches have taken on them.
+    pub(crate) decided: Arc<SeriesWriter<SwitchHalf>>,
+    /// The gaps between their departures.
+    pub(crate) gaps: Arc<SeriesWriter<GapRecord>>,
+    /// What switches have seen of flows,
+    pub(crate) passages: Arc<SeriesWriter<Passage>>,
+    /// and of their gaps at the first switch; a subflow has its own.
+    pub(crate) switch_gaps: Arc<SeriesWriter<GapRecord>>,
+    /// What meters leave behind.
+    pub(crate) in_windows: Arc<SeriesWriter<WindowHalf>>,
+    pub(crate) of_packets: Arc<SeriesWriter<PacketHalf>>,
+    /// The samples of channels.
+    pub(crate) series: Arc<SeriesWriter<SampleRecord>>,
+    /// The samples of flows.
+    pub(crate) flow_series: Arc<SeriesWriter<FlowSampleRecord>>,
+    /// Traced packets.
+    pub(crate) trace: Arc<SeriesWriter<TraceRecord>>,
+}
+
+impl Recorder {
+    pub(crate) fn new(measure: &Measure, load_until: Option<Time>) -> Self {
+        let Measure { warm_up, sample_flows: interval, packets, .. } = *measure;
+        let windows = measure.windows.clone();
+        let is_on = warm_up > Time::ZERO || interval.is_some() || packets || !windows.is_empty();
+        let load_until = load_until.unwrap_or(Time::MAX);
+        Recorder { warm_up, load_until, interval, windows, packets, is_on, ..Recorder::default() }
+    }
+
+    /// Whether a series is lost, so that there is no use in going on.
+    pub(crate) fn is_broken(&self) -> bool {
+        let series = self.series.is_broken() || self.flow_series.is_broken() || self.trace.is_broken();
+        let of_meters = self.in_windows.is_broken() || self.of_packets.is_broken();
+        let of_switches = self.passages.is_broken() || self.switch_gaps.is_broken();
+        let of_switches = of_switches || self.decided.is_broken();
+        let of_flows = self.sent.is_broken() || self.received.is_broken() || self.gaps.is_broken();
+        series || of_meters || of_switches || of_flows
+    }
+}

@@ -1,0 +1,83 @@
+//! CONGA at switches: labels at a packet's first switch, congestion gathered on its way, and what leaves tell each other.
+
+use netloom_engine::Scheduler;
+use netloom_fabric::Packet;
+use netloom_routing::View;
+use netloom_routing::selector::conga::{Conga, Counts, Feedback, Marking};
+use netloom_topology::PortId;
+
+use crate::ctx::Ctx;
+use crate::message::Message;
+use crate::path::labels;
+use crate::protocol::declaration::Origin;
+use crate::protocol::facts;
+use crate::switch::Switch;
+use crate::switch::view::{PortsAt, header_of};
+
+impl Switch {
+    /// The way of a packet, and what it carries from leaf to leaf.
+    pub(crate) fn on_conga_packet(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        config: &Conga,
+        packet: &mut Packet,
+    ) -> PortId {
+        let layout = config.layout();
+        let (is_first, is_last) =
+            (ctx.world.is_edge_of(ctx.id, packet.src), ctx.world.is_edge_of(ctx.id, packet.dst));
+        let is_data = packet.kind.is_data();
+        // What switches make has no first switch that could give it a report.
+        let is_of_host = facts(packet.kind).origin == Origin::Host;
+        let tells = is_of_host && (is_data || config.feedback == Feedback::All);
+        // Between two hosts of one leaf there is nothing to choose and nothing to tell.
+        if is_first && is_last {
+            return self.choose_specially(ctx, packet);
+        }
+        let table = ctx.world.forwarding.table();
+        let mut marking = match is_first {
+            true if is_data => self.mark(ctx, packet),
+            true if tells => {
+                let Switch { decider, draws, .. } = self;
+                let report = decider.report_to(table.edge_of(packet.dst), ctx.now, draws);
+                Marking { report, ..Marking::default() }
+            }
+            // Hosts' own tags are no markings.
+            true => Marking::default(),
+            false => Marking::from_bits(packet.tag, layout),
+        };
+        if is_last && tells {
+            let first = table.edge_of(packet.src);
+            if is_data {
+                self.decider.see_marking(first, marking, ctx.now);
+            }
+            if let Some(report) = marking.report {
+                self.decider.hear_report(first, report, ctx.now);
+            }
+        }
+        // Others than data go by the header's hash, in which there is no path.
+        packet.tag = if is_data { u32::from(marking.label) } else { 0 };
+        let port = self.choose_specially(ctx, packet);
+        if is_data && !is_last {
+            let Switch { ports, .. } = self;
+            if config.counts == Counts::Routed {
+                ports.count_routed(port, ctx.now, packet.size);
+            }
+            let utilisation = PortsAt { ports, reports: None, ctx: ctx.again() }.utilisation(port);
+            marking = self.decider.raise(marking, utilisation);
+        }
+        packet.tag = marking.bits(layout);
+        port
+    }
+
+    /// What a data packet's first switch writes on it.
+    pub(crate) fn mark(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) -> Marking {
+        let world = ctx.world;
+        let table = world.epochs.forwarding(self.epoch, &world.forwarding).table();
+        let candidates = table.candidates_in_row(self.row, packet.dst);
+        let paths = || labels(&world.network, table, packet.src, packet.dst);
+        let Switch { ports, decider, draws, .. } = self;
+        let view = PortsAt { ports, reports: None, ctx: ctx.again() };
+        let last = table.edge_of(packet.dst);
+        decider.mark(&header_of(world, packet), (last, paths), candidates, view, draws)
+    }
+}

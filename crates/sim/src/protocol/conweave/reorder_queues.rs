@@ -1,0 +1,37 @@
+//! Packets that a flow's last switch holds back.
+
+use std::collections::VecDeque;
+
+use netloom_fabric::Packet;
+use netloom_routing::FlowKey;
+use netloom_units::Time;
+use rustc_hash::FxHashMap;
+
+use crate::observe::level::Level;
+
+/// Packets held back at a switch.
+#[derive(Debug, Default)]
+pub(crate) struct ReorderQueues {
+    /// Absent until first needed.
+    pub(crate) queues: Option<Box<FxHashMap<FlowKey, VecDeque<Packet>>>>,
+    pub(crate) bytes: Level,
+}
+
+impl ReorderQueues {
+    pub(crate) fn push(&mut self, flow: FlowKey, packet: Packet, now: Time) {
+        self.bytes.is(self.bytes.get() + u64::from(packet.size), now);
+        self.queues.get_or_insert_default().entry(flow).or_default().push_back(packet);
+    }
+
+    pub(crate) fn take(&mut self, flow: FlowKey, now: Time) -> VecDeque<Packet> {
+        let packets = self.queues.as_mut().and_then(|queues| queues.remove(&flow)).unwrap_or_default();
+        let bytes: u64 = packets.iter().map(|packet| u64::from(packet.size)).sum();
+        self.bytes.is(self.bytes.get() - bytes, now);
+        packets
+    }
+
+    /// What is held now.
+    pub(crate) fn packets(&self) -> impl Iterator<Item = &Packet> {
+        self.queues.iter().flat_map(|queues| queues.values()).flatten()
+    }
+}

@@ -1,0 +1,151 @@
+//! What is asked for: the PULLs that the receivers of a host owe, in turn, and the requests of flows that begin.
+
+use std::collections::VecDeque;
+
+use netloom_fabric::{Packet, PacketKind};
+use netloom_transport::{PullWindow, Pulls};
+use netloom_units::Time;
+use netloom_units::memory::push_few;
+
+/// What the receivers of a host owe to their senders.
+#[derive(Debug, Default)]
+pub(crate) struct PullQueue {
+    /// By receiver.
+    pub(crate) credits: Vec<PullCredits>,
+    /// By receiver, where windows are adaptive.
+    pub(crate) windows: Vec<PullWindow>,
+    /// The receivers that owe something, in turn, and some that owe nothing any more.
+    pub(crate) line: VecDeque<u32>,
+    /// The earliest moment for the next PULL.
+    pub(crate) opens: Time,
+    /// When the timer for it fires.
+    pub(crate) timer: Option<Time>,
+}
+
+/// The PULLs of one receiver.
+#[derive(Clone, Debug)]
+pub(crate) struct PullCredits {
+    /// The last packet that came: whom to ask.
+    packet: Packet,
+    /// PULLs to send.
+    pulls: u32,
+    /// Those sent.
+    sent: u32,
+    in_line: bool,
+}
+
+const NOTHING: PullCredits = PullCredits { packet: Packet::EMPTY, pulls: 0, sent: 0, in_line: false };
+
+impl PullQueue {
+    /// A packet, or its header, has come for a receiver, which can make use of no more than `most` packets.
+    pub(crate) fn add(&mut self, pulls: &Pulls, receiver: u32, packet: &Packet, most: u32) {
+        let index = receiver as usize;
+        while index >= self.credits.len() {
+            push_few(&mut self.credits, NOTHING);
+        }
+        let credits = &mut self.credits[index];
+        credits.packet = *packet;
+        let worth = match &pulls.adaptive {
+            // A request is no packet of the window: it has its PULL in any case.
+            Some(adaptive) if packet.kind != PacketKind::Request => {
+                while index >= self.windows.len() {
+                    push_few(&mut self.windows, PullWindow::new(pulls));
+                }
+                let is_whole = packet.kind == PacketKind::Data;
+                self.windows[index].on_arrival(adaptive, is_whole, most, credits.pulls > 0)
+            }
+            _ => 1,
+        };
+        credits.pulls = (credits.pulls + worth).min(most);
+        if credits.pulls > 0 && !credits.in_line {
+            credits.in_line = true;
+            self.line.push_back(receiver);
+        }
+    }
+
+    /// A receiver has got everything; its number may be given to another flow, which takes over its place in the line.
+    pub(crate) fn clear(&mut self, pulls: &Pulls, receiver: u32) {
+        if let Some(credits) = self.credits.get_mut(receiver as usize) {
+            (credits.pulls, credits.sent) = (0, 0);
+        }
+        if let Some(window) = self.windows.get_mut(receiver as usize) {
+            *window = PullWindow::new(pulls);
+        }
+    }
+
+    /// Takes the next PULL out: the packet whose sender is asked, and the number of PULLs that it has been sent with this one.
+    pub(crate) fn pop(&mut self) -> Option<(Packet, u32)> {
+        while let Some(receiver) = self.line.pop_front() {
+            let credits = &mut self.credits[receiver as usize];
+            if credits.pulls == 0 {
+                credits.in_line = false;
+                continue;
+            }
+            credits.pulls -= 1;
+            credits.sent += 1;
+            credits.in_line = credits.pulls > 0;
+            if credits.in_line {
+                self.line.push_back(receiver);
+            }
+            return Some((credits.packet, credits.sent));
+        }
+        None
+    }
+}
+
+/// The requests that a host has to send, as flows begin where nothing can leave yet.
+#[derive(Debug, Default)]
+pub(crate) struct Requests {
+    /// By slot and number of the flow, how many, all at one instant.
+    pub(crate) waiting: Vec<(u32, u32, u32)>,
+    pub(crate) at: Time,
+}
+
+impl Requests {
+    /// A flow begins that asks for `count` packets.
+    pub(crate) fn add(&mut self, slot: u32, flow: u32, count: u32, now: Time) {
+        self.waiting.push((slot, flow, count));
+        self.at = now;
+    }
+
+    /// When they leave, if there are any.
+    pub(crate) fn next(&self) -> Option<Time> {
+        (!self.waiting.is_empty()).then_some(self.at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(flow: u32) -> Packet {
+        Packet { flow, ..Packet::EMPTY }
+    }
+
+    fn order(queue: &mut PullQueue) -> Vec<(u32, u32)> {
+        std::iter::from_fn(|| queue.pop()).map(|(packet, count)| (packet.flow, count)).collect()
+    }
+
+    #[test]
+    fn flows_take_turns_whatever_they_are_owed() {
+        let mut queue = PullQueue::default();
+        for receiver in [0, 0, 0, 1, 2, 2] {
+            queue.add(&Pulls::default(), receiver, &of(receiver), u32::MAX);
+        }
+        assert_eq!(order(&mut queue), [(0, 1), (1, 1), (2, 1), (0, 2), (2, 2), (0, 3)]);
+    }
+
+    #[test]
+    fn nobody_is_asked_for_what_has_come_and_a_new_flow_counts_from_one() {
+        let mut queue = PullQueue::default();
+        for _ in 0..5 {
+            queue.add(&Pulls::default(), 0, &of(7), u32::MAX);
+        }
+        queue.add(&Pulls::default(), 0, &of(7), 2);
+        assert_eq!(queue.pop().map(|(_, count)| count), Some(1));
+        queue.clear(&Pulls::default(), 0);
+        assert_eq!(order(&mut queue), []);
+        queue.add(&Pulls::default(), 0, &of(8), 9);
+        assert_eq!(order(&mut queue), [(8, 1)]);
+    }
+}

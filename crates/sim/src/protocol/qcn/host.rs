@@ -1,0 +1,118 @@
+//! QCN's reaction points at a host: a rate limiter per destination of which congestion was notified.
+
+use netloom_engine::Scheduler;
+use netloom_fabric::Packet;
+use netloom_transport::ReactionPoint;
+use netloom_transport::congestion::qcn::Qcn;
+use netloom_units::Time;
+use netloom_units::random::Stream;
+
+use crate::ctx::Ctx;
+use crate::host::Host;
+use crate::host::flow::flow_in;
+use crate::message::Message;
+use crate::protocol::qcn::limiter::Limiter;
+use crate::world::World;
+
+impl Host {
+    /// Whether a flow to a destination has anything to do. If none has, the destination's limiter sets no timer: what it does has no effect before
+    /// the next flow begins, and [it takes its steps then](Self::rouse_limiter).
+    pub(crate) fn has_work_for(&self, dst: u32) -> bool {
+        self.flows.iter().flatten().any(|flow| flow.dst == dst && !flow.sender.is_idle())
+    }
+
+    /// Lets the limiter of a destination take a step, if there is one. If it did, as `step` says, it goes once it limits nothing.
+    fn step_limiter(
+        &mut self,
+        world: &World,
+        dst: u32,
+        step: impl FnOnce(&mut Limiter, &Qcn, &mut Stream) -> bool,
+    ) {
+        let Some(config) = world.transport.congestion.facts().reaction_point else { return };
+        let Host { rare, random, .. } = self;
+        let limiter = rare.as_mut().and_then(|rare| rare.limiters.get_mut(&dst));
+        if limiter.is_some_and(|limiter| step(limiter, config, random)) {
+            self.drop_limiter_if_released(world, dst);
+        }
+    }
+
+    /// A flow to a destination begins, or has something to send again: the limiter whose timer has not been set since the last one comes to `now`.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn rouse_limiter(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, dst: u32) {
+        self.step_limiter(ctx.world, dst, |limiter, config, random| {
+            let is_idle = limiter.timer.is_none();
+            if is_idle {
+                limiter.come_to(config, ctx.now, random);
+                limiter.arm(dst, ctx.out);
+            }
+            is_idle
+        });
+    }
+
+    /// A packet to a destination leaves: its limiter pays for it.
+    #[inline(never)]
+    pub(crate) fn charge_limiter(&mut self, world: &World, dst: u32, now: Time, bytes: u64) {
+        self.step_limiter(world, dst, |limiter, config, random| {
+            limiter.point.on_sent(config, now, bytes, random);
+            true
+        });
+    }
+
+    fn drop_limiter_if_released(&mut self, world: &World, dst: u32) {
+        let Some(rare) = &mut self.rare else { return };
+        let Some(limiter) = rare.limiters.get(&dst) else { return };
+        // Whether something waits matters only to a limiter that is back at the line's rate.
+        let backlog = || {
+            self.flows.iter().flatten().any(|flow| {
+                flow.dst == dst && flow.ready(world, self.decider.as_deref(), self.paused_classes).is_some()
+            })
+        };
+        if limiter.point.is_released(false) && !backlog() {
+            rare.limiters.remove(&dst);
+        }
+    }
+
+    /// A congestion notification about packets to [`Packet::src`] arrived.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a severity of 6 bits: Switch::notify writes it from a byte"
+    )]
+    pub(crate) fn on_notification(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+        if let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) {
+            flow.cnms += 1;
+        }
+        let Some(config) = ctx.world.transport.congestion.facts().reaction_point else { return };
+        let dst = packet.src;
+        let line = ctx.world.network.host_rate(ctx.id);
+        let known = self.rare.as_ref().and_then(|rare| rare.limiters.get(&dst));
+        let is_set = known.is_some_and(|limiter| limiter.timer.is_some());
+        let sets_timer = !is_set && self.has_work_for(dst);
+        let limiters = &mut self.rare.get_or_insert_default().limiters;
+        let new = || Limiter { point: ReactionPoint::new(config, line), timer: None };
+        let limiter = limiters.entry(dst).or_insert_with(new);
+        if !is_set {
+            limiter.come_to(config, ctx.now, &mut self.random);
+        }
+        limiter.point.on_cnm(config, ctx.now, packet.aux as u8, &mut self.random);
+        if sets_timer {
+            limiter.arm(dst, ctx.out);
+        }
+    }
+
+    /// The timer of a destination's limiter fires.
+    pub(crate) fn on_limiter_timer(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, dst: u32) {
+        let has_work = self.has_work_for(dst);
+        self.step_limiter(ctx.world, dst, |limiter, config, random| {
+            if limiter.timer != Some(ctx.now) {
+                return false;
+            }
+            limiter.timer = None;
+            if has_work {
+                limiter.point.on_timer(config, ctx.now, random);
+                limiter.arm(dst, ctx.out);
+            }
+            has_work
+        });
+    }
+}

@@ -1,0 +1,34 @@
+//! A rate limiter of one destination, a reaction point of QCN.
+
+use netloom_engine::Scheduler;
+use netloom_transport::ReactionPoint;
+use netloom_transport::congestion::qcn::Qcn;
+use netloom_units::Time;
+use netloom_units::random::Stream;
+
+use crate::message::Message;
+
+/// The limiter of one destination's rate.
+#[derive(Debug)]
+pub(crate) struct Limiter {
+    pub(crate) point: ReactionPoint,
+    /// When its timer fires; an older one means nothing.
+    pub(crate) timer: Option<Time>,
+}
+
+impl Limiter {
+    /// Its clock has not been running: takes the steps that were due by `now`.
+    pub(crate) fn come_to(&mut self, config: &Qcn, now: Time, random: &mut Stream) {
+        while let Some(due) = self.point.timer_due().filter(|&due| due <= now) {
+            self.point.on_timer(config, due, random);
+        }
+    }
+
+    /// Sets its timer to the end of the clock's cycle.
+    pub(crate) fn arm(&mut self, dst: u32, out: &mut impl Scheduler<Message>) {
+        self.timer = self.point.timer_due();
+        if let Some(due) = self.timer {
+            out.timer(due, Message::Limiter { dst });
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! The congestion points of a switch.
+
+use netloom_fabric::{CongestionPoint, Packet, Ports};
+use netloom_topology::PortId;
+
+use crate::world::World;
+
+/// The congestion points of a switch, one per output queue. Empty without QCN.
+#[derive(Clone, Debug)]
+pub(crate) struct CongestionPoints(Vec<CongestionPoint>);
+
+impl CongestionPoints {
+    pub(crate) fn new(world: &World, ports: usize) -> Self {
+        let points = world.fabric.options.qcn.as_ref().map(|config| {
+            let point = || CongestionPoint::new(config);
+            std::iter::repeat_with(point).take(ports * world.rules.data_lanes()).collect()
+        });
+        CongestionPoints(points.unwrap_or_default())
+    }
+
+    pub(crate) fn at(
+        &mut self,
+        world: &World,
+        ports: &Ports,
+        port: PortId,
+        packet: &Packet,
+    ) -> &mut CongestionPoint {
+        let lane = ports.data_lane_out(port, packet, &world.rules);
+        &mut self.0[usize::from(port) * world.rules.data_lanes() + lane]
+    }
+}

@@ -1,0 +1,64 @@
+//! QCN at switches: queues are sampled, and sources are notified of congestion.
+
+use netloom_engine::Scheduler;
+use netloom_fabric::{Packet, PacketKind};
+use netloom_routing::Notice;
+use netloom_topology::PortId;
+use netloom_units::Time;
+
+use crate::ctx::Ctx;
+use crate::message::Message;
+use crate::protocol::declaration::signal_about;
+use crate::switch::Switch;
+use crate::world::World;
+
+impl Switch {
+    /// Lets the congestion point of the queue that a data packet is about to enter look at it.
+    pub(crate) fn sample_queue(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        port: PortId,
+        packet: &Packet,
+    ) -> Option<u8> {
+        let config = ctx.world.fabric.options.qcn.as_ref()?;
+        let Switch { ports, points, random, .. } = self;
+        let queued = ports.lane_bytes(port, packet, ctx.now, &ctx.world.rules, &mut ctx.wire());
+        let size = u64::from(packet.size);
+        points.at(ctx.world, ports, port, packet).on_arrival(config, size, queued + size, random)
+    }
+
+    /// Tells the source of a packet about the congestion that it meets at a port. The notification is here before the packet, so it
+    /// goes first where both take the same port.
+    #[inline(never)]
+    pub(crate) fn notify(
+        &mut self,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        port: PortId,
+        packet: &Packet,
+        feedback: u8,
+    ) {
+        let Some(config) = &ctx.world.fabric.options.qcn else { return };
+        let signal = signal_about(packet, PacketKind::Cnm, config.cnm_size, ctx.now);
+        let mut notification =
+            Packet { seq: packet.seq, aux: u32::from(feedback), tag: packet.tag, ..signal };
+        self.learn(ctx.world, ctx.now, &notification, port, true);
+        self.send_control(ctx, &mut notification, None);
+    }
+
+    /// Notes what a congestion notification says about the way to its destination through a port.
+    #[expect(clippy::cast_possible_truncation, reason = "has been written from a byte")]
+    pub(crate) fn learn(
+        &mut self,
+        world: &World,
+        now: Time,
+        notification: &Packet,
+        port: PortId,
+        is_local: bool,
+    ) {
+        let destination = notification.src;
+        let table = world.epochs.forwarding(self.epoch, &world.forwarding).table();
+        let candidates = table.candidates_in_row(self.row, destination);
+        let notice = Notice { destination, port, feedback: notification.aux as u8, is_local };
+        self.decider.on_notice(&notice, candidates.ports, now);
+    }
+}

@@ -1,0 +1,63 @@
+//! Packets that lost their payload on the way, in a full queue or at a cut link: what is left of them reaches their receiver, or comes back to their sender.
+
+use netloom_engine::Scheduler;
+use netloom_fabric::{Packet, PacketKind};
+use netloom_routing::FlowKey;
+use netloom_transport::Ack;
+
+use crate::ctx::Ctx;
+use crate::host::Host;
+use crate::host::flow::{answer, flow_in};
+use crate::host::receivers::Place;
+use crate::message::Message;
+
+impl Host {
+    /// A header arrived instead of a packet.
+    #[inline(never)]
+    pub(crate) fn on_header(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+        let key = FlowKey { src: packet.src, flow: ctx.world.numbering.flow(packet.flow) };
+        let (reply, notify, wants) = match self.receivers.place(key, ctx.world.recorder.is_on) {
+            Place::Active(slot, active) => {
+                let receiver = &mut active.receiver;
+                let reply =
+                    receiver.on_header(&ctx.world.transport, ctx.now, packet.seq, packet.flags.is_last());
+                let notify = receiver.notifies_by_nack(&ctx.world.transport, ctx.now, reply);
+                (reply, notify, Some((slot, receiver.missing())))
+            }
+            Place::Done(late) => (late.note(|seen, count| seen.on_late_header(count)), false, None),
+        };
+        if notify {
+            self.answer(ctx, packet, PacketKind::Cnp, packet.seq);
+        }
+        self.reply(ctx, packet, reply);
+        if let Some((slot, missing)) = wants.filter(|_| ctx.world.transport.pulls()) {
+            self.ask_for_more(ctx, slot, packet, missing);
+        }
+    }
+
+    /// The header of a packet that was sent here has come back.
+    #[inline(never)]
+    pub(crate) fn on_returned(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+        let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else {
+            // What it says has been repaired without it. It still is one of the flow's packets.
+            let number = ctx.world.numbering.flow(packet.flow);
+            match self.sent.iter_mut().rev().find(|sent| sent.flow == number) {
+                Some(sent) => sent.note_return(),
+                None => *self.rare.get_or_insert_default().late_returns.entry(number).or_default() += 1,
+            }
+            return;
+        };
+        if ctx.world.numbering.has_subflows() {
+            return self.on_answer_to_subflow(ctx, packet);
+        }
+        let header = Ack { cumulative: flow.sender.oldest(), ..answer(ctx.now, packet) };
+        if packet.kind == PacketKind::Unreachable {
+            let feedback = flow.sender.on_unreachable(&ctx.world.transport, header);
+            self.leave_path(ctx.world, ctx.id, packet.slot, &feedback);
+        } else {
+            let feedback = flow.sender.on_returned(&ctx.world.transport, header);
+            self.on_feedback(ctx, packet.slot, &feedback);
+        }
+        self.go_on(ctx, packet.slot);
+    }
+}

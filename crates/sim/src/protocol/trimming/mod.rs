@@ -1,0 +1,28 @@
+//! Packets that lost their payload in a full queue: the fabric makes headers of them, which reach their receiver or come back
+//! to their sender.
+
+pub(crate) mod host;
+
+use netloom_fabric::{PacketKind, Queue};
+
+use crate::protocol::declaration::{Origin, PacketFacts, Parts, Protocol, WireSize};
+
+/// Headers, on their way on and on their way back.
+pub(crate) struct Trimming;
+
+impl Protocol for Trimming {
+    const PACKETS: &'static [PacketFacts] = &[
+        PacketFacts::data(PacketKind::Header, "header", Origin::Host),
+        PacketFacts::data(PacketKind::Returned, "returned", Origin::Switch),
+    ];
+
+    fn wire_sizes(parts: Parts<'_>) -> Vec<WireSize> {
+        match &parts.fabric.queue {
+            Queue::TailDrop(_) => Vec::new(),
+            // What is smaller than a header keeps its size.
+            Queue::Trimming(trimming) => {
+                vec![WireSize::queued(trimming.header_size.min(parts.transport.packet_size()))]
+            }
+        }
+    }
+}

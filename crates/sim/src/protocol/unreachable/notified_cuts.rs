@@ -1,0 +1,52 @@
+//! The cuts of a switch of which it tells sources.
+
+use netloom_fabric::Ports;
+use netloom_topology::PortId;
+use netloom_units::Time;
+
+/// The ports of which a switch tells sources while their links are cut.
+#[derive(Debug)]
+pub(crate) struct NotifiedCuts {
+    /// Port, from, until; in order of `from`.
+    cuts: Box<[(PortId, Time, Time)]>,
+    /// How many of them have come.
+    met: usize,
+}
+
+impl NotifiedCuts {
+    /// From cuts in any order.
+    pub(crate) fn new(mut cuts: Box<[(PortId, Time, Time)]>) -> Self {
+        cuts.sort_unstable_by_key(|&(port, from, _)| (from, port));
+        NotifiedCuts { cuts, met: 0 }
+    }
+
+    /// Whether it never tells anybody.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.cuts.is_empty()
+    }
+
+    pub(crate) fn is_cut(&self, port: PortId, now: Time) -> bool {
+        self.cuts.iter().any(|&(of, from, until)| of == port && from <= now && now < until)
+    }
+
+    /// The next cut, if it comes by `now`.
+    pub(crate) fn meet(&mut self, now: Time) -> Option<(PortId, Time)> {
+        let &(port, from, _) = self.cuts.get(self.met)?;
+        (from <= now).then(|| {
+            self.met += 1;
+            (port, from)
+        })
+    }
+
+    /// Whether what waits at a port whose link is cut from this instant on goes back to its sources.
+    pub(crate) fn begins(&self, port: PortId, cut: Time) -> bool {
+        self.cuts.iter().any(|&(of, from, _)| (of, from) == (port, cut))
+    }
+
+    /// When the next cut comes for which something waits; `Time::MAX` if none does.
+    pub(crate) fn next_at(&self, ports: &Ports) -> Time {
+        let mut to_come = self.cuts[self.met..].iter();
+        to_come.find(|&&(port, ..)| ports.queued(port) > 0).map_or(Time::MAX, |&(_, from, _)| from)
+    }
+}

@@ -1,0 +1,80 @@
+//! What every channel did, as records.
+
+use std::sync::Arc;
+
+use netloom_fabric::Ports;
+use netloom_record::{ChannelRecord, Sink, Totals};
+use netloom_units::{Time, narrow};
+
+use crate::node::Node;
+use crate::world::World;
+
+/// How many links before a link its ports are fetched, and how many before those the nodes that know where these are.
+pub(crate) const AHEAD: usize = 8;
+
+/// Hands on what every channel did, used or not, in their order. Returns how many packets were sent on all of them.
+pub(crate) fn hand_on_channels(world: &World, nodes: &[Node], totals: &Totals, sink: &mut dyn Sink) -> u64 {
+    let (network, end) = (&world.network, totals.simulated);
+    let tiers: Vec<Arc<str>> = network.tiers().iter().map(|tier| tier.as_str().into()).collect();
+    // A host is named once, at its one link.
+    let switches = network.hosts()..network.nodes();
+    let switches: Vec<Arc<str>> = switches.map(|switch| network.node_name(switch).into()).collect();
+    let name = |node: u32| match node.checked_sub(network.hosts()) {
+        Some(switch) => switches[switch as usize].clone(),
+        None => network.node_name(node).into(),
+    };
+    let links = network.links();
+    // The ports and numbers of a link's two channels. What nothing has reached has no ports, and has done nothing.
+    let channels = |link: usize| {
+        let ends = links.get(link).map(|ends| [ends.a, ends.b]).into_iter().flatten();
+        ends.map(|node| nodes[node as usize].ports()).zip(2 * narrow::<u32>(link)..)
+    };
+    let mut sent = 0;
+    for (number, link) in links.iter().enumerate() {
+        // The ports of one link after the other lie far apart.
+        channels(number + 2 * AHEAD).filter_map(|(ports, _)| ports).for_each(Ports::expect);
+        for (ports, id) in channels(number + AHEAD) {
+            if let Some(ports) = ports {
+                ports.expect_stats_of(world.wiring.port_of(id));
+            }
+        }
+        let (a, b) = (name(link.a), name(link.b));
+        for ((ports, id), (from, to)) in channels(number).zip([(&a, &b), (&b, &a)]) {
+            let port = world.wiring.port_of(id);
+            let stats = ports.map(|ports| ports.stats_of(port, end)).unwrap_or_default();
+            sent += stats.packets;
+            let (bytes_in_drain, busy_in_drain) =
+                ports.map(|ports| ports.in_drain(port, end)).unwrap_or_default();
+            let share = |of: Time| share(stats.busy - busy_in_drain, of);
+            sink.channel(ChannelRecord {
+                channel: id,
+                from: from.clone(),
+                to: to.clone(),
+                tier: tiers[usize::from(link.tier)].clone(),
+                rate: link.rate,
+                bytes: stats.bytes,
+                packets: stats.packets,
+                busy: stats.busy,
+                bytes_in_drain,
+                busy_in_drain,
+                utilisation: share(totals.load_end()),
+                active_utilisation: share(totals.active()),
+                max_queue: stats.max_queue,
+                mean_queue: stats.mean_queue(end),
+                drops: stats.drops,
+                lost: stats.lost,
+                trims: stats.trims,
+                returns: stats.returns,
+                marks: stats.marks,
+                paused: stats.paused,
+                pauses: stats.pauses,
+            });
+        }
+    }
+    sent
+}
+
+/// A part of a time that may be none.
+pub(crate) fn share(part: Time, whole: Time) -> f64 {
+    if whole == Time::ZERO { 0.0 } else { part.0 as f64 / whole.0 as f64 }
+}

@@ -1,0 +1,20 @@
+//! From a network and a plan to records.
+
+pub(crate) mod assemble;
+pub(crate) mod channels;
+pub(crate) mod collect;
+pub(crate) mod conservation;
+pub(crate) mod counts;
+pub(crate) mod driven;
+pub(crate) mod error;
+pub(crate) mod final_state;
+pub(crate) mod flow_observations;
+pub(crate) mod join;
+pub(crate) mod layout;
+pub(crate) mod lengths;
+pub(crate) mod progress;
+pub(crate) mod rows;
+pub(crate) mod simulation;
+pub(crate) mod stall;
+pub(crate) mod trace;
+pub(crate) mod validate;

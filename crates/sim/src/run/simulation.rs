@@ -1,0 +1,169 @@
+//! From a network and a plan to records.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use netloom_engine::{Engine, reference};
+use netloom_fabric::FlowControl;
+use netloom_record::{NamedChannel, Records, Sink};
+use netloom_routing::{Forwarding, Layers};
+use netloom_topology::Network;
+use netloom_units::Time;
+use netloom_workload::Plan;
+
+use crate::config::SimConfig;
+use crate::node::Node;
+use crate::observe::measure::Measure;
+use crate::observe::packet_trace::PacketTrace;
+use crate::run::assemble::layers_seed;
+use crate::run::collect::{collect, collect_all};
+use crate::run::error::{RunError, SimError};
+use crate::run::final_state::FinalState;
+use crate::run::layout::setup;
+use crate::run::progress::{Finished, RunProgress};
+use crate::run::stall::Stall;
+use crate::run::validate::Validated;
+use crate::world::World;
+
+/// Nodes ready to run.
+#[derive(Debug)]
+pub struct Simulation {
+    pub(crate) world: World,
+    pub(crate) measure: Measure,
+    pub(crate) named_channels: Vec<NamedChannel>,
+    /// What is traced, and the numbers of the channels among it.
+    pub(crate) traced: Option<(Arc<PacketTrace>, Vec<u32>)>,
+    pub(crate) groups: Vec<String>,
+    pub(crate) nodes: Vec<Node>,
+}
+
+impl Simulation {
+    /// Lays routes, faults and work on a network.
+    ///
+    /// # Errors
+    /// If a part of the configuration makes no sense, does not fit the network or another part, or is not built.
+    pub fn new(network: Network, config: SimConfig, plan: Plan) -> Result<Self, SimError> {
+        let validated = Validated::new(&network, config, &plan)?;
+        Self::of(network, validated, plan)
+    }
+
+    /// Refuses what [`Self::new`] refuses. Routes are laid only if something depends on which they are.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn check(network: Network, config: SimConfig, plan: Plan) -> Result<(), SimError> {
+        let validated = Validated::new(&network, config, &plan)?;
+        let Validated { fabric, routing, faults, seed, .. } = &validated;
+        // A lossless fabric is searched for deadlocks, and new routes may leave some host out of reach.
+        if !matches!(fabric.flow_control, FlowControl::Lossy(_)) || !faults.withdrawals.is_empty() {
+            return Self::of(network, validated, plan).map(drop);
+        }
+        let is_cut = |channel| faults.cut[channel as usize / 2];
+        Ok(Forwarding::check(routing, &network, is_cut, layers_seed(*seed))?)
+    }
+
+    /// Sets when the load ends; what comes later is the drain.
+    pub(crate) fn note_load(&mut self, until: Time) {
+        self.world.recorder.load_until = until;
+        self.nodes.iter_mut().for_each(|node| node.note_drain(until));
+    }
+
+    /// The layers by which switches forward, if the scheme has any.
+    pub fn layers(&self) -> Option<&Layers> {
+        self.world.forwarding.layers()
+    }
+
+    /// The kinds of traffic, by name.
+    pub fn groups(&self) -> &[String] {
+        &self.groups
+    }
+
+    /// The channels that are reported by name.
+    pub fn named_channels(&self) -> &[NamedChannel] {
+        &self.named_channels
+    }
+
+    /// The network.
+    pub fn network(&self) -> &Network {
+        &self.world.network
+    }
+
+    /// Runs on `threads` threads.
+    ///
+    /// # Errors
+    /// If packets got lost without a trace (a bug in netloom), if a lossless fabric lost some, or if the run stands still: in a
+    /// deadlock, or because a program waits for what never comes.
+    pub fn run(self, threads: usize) -> Result<Finished, RunError> {
+        self.run_observed(threads, |_| ControlFlow::Continue(()))
+    }
+
+    /// Runs; `observe` is called every few simulated microseconds and may stop the run.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn run_observed(
+        self,
+        threads: usize,
+        observe: impl FnMut(RunProgress) -> ControlFlow<()>,
+    ) -> Result<Finished, RunError> {
+        let mut kept = Records::default();
+        let Finished { records, interrupted } = self.run_streamed(threads, observe, &mut kept)?;
+        let Records { flows, channels, .. } = kept;
+        Ok(Finished { records: Records { flows, channels, ..records }, interrupted })
+    }
+
+    /// Runs as [`Self::run_observed`], but hands the records of flows and channels to `sink` instead of keeping them: there may be more than fit the memory.
+    ///
+    /// # Errors
+    /// As [`Self::run`]; some flows may have been handed over by then.
+    pub fn run_streamed(
+        self,
+        threads: usize,
+        mut observe: impl FnMut(RunProgress) -> ControlFlow<()>,
+        sink: &mut dyn Sink,
+    ) -> Result<Finished, RunError> {
+        let Simulation { mut world, measure, named_channels, groups, nodes, .. } = self;
+        let until = measure.until.unwrap_or(Time::MAX);
+        let setup = setup(&world, threads, until);
+        let engine =
+            Engine::new(&world, nodes, setup).expect("packets take time: the lookahead is never zero");
+        let mut stall = Stall::new(&world);
+        let mut reached = Time::ZERO;
+        let run = engine.run_observed(|progress| {
+            reached = progress.time;
+            if stall.is_seen(&world, progress.time, progress.messages) || world.recorder.is_broken() {
+                return ControlFlow::Break(());
+            }
+            observe(RunProgress {
+                time: progress.time,
+                flows_done: progress.tally,
+                packet_hops: progress.messages,
+            })
+        });
+        // Records take much of what the layers of a large network have taken.
+        world.forwarding.forget_beyond();
+        let final_state = FinalState {
+            nodes: run.nodes,
+            pending: run.pending,
+            groups,
+            until,
+            stopped_at: run.stopped.then_some(reached),
+            is_out_of_time: run.out_of_time,
+        };
+        let records = collect(&world, final_state, sink)?;
+        let records = Records { windows: measure.windows, named_channels, ..records };
+        Ok(Finished { records, interrupted: run.stopped })
+    }
+
+    /// Runs under the textbook executor, one global event heap: slow, and a check of the other.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn run_reference(self) -> Result<Finished, RunError> {
+        let Simulation { world, measure, named_channels, groups, nodes, .. } = self;
+        let (nodes, _) = reference::run(&world, nodes);
+        let records = collect_all(&world, FinalState::at_the_end(nodes, groups))?;
+        let records = Records { windows: measure.windows, named_channels, ..records };
+        Ok(Finished { records, interrupted: false })
+    }
+}

@@ -1,0 +1,237 @@
+//! Whether the parts of a simulation fit each other, as far as that can be said before routes are laid.
+
+use std::sync::Arc;
+
+use netloom_fabric::{Fabric, FlowControl};
+use netloom_record::NamedChannel;
+use netloom_routing::{Placement, Routing};
+use netloom_topology::{Network, NodeId};
+use netloom_transport::Transport;
+use netloom_transport::congestion::Marks;
+use netloom_units::kind::Kind;
+use netloom_units::{Bytes, Invalid, Rate, narrow};
+use netloom_workload::{NicSelection, Plan};
+
+use crate::config::SimConfig;
+use crate::fault::Faults;
+use crate::numbering::Numbering;
+use crate::observe::measure::Measure;
+use crate::observe::packet_trace::PacketTrace;
+use crate::protocol::declaration::Parts;
+use crate::protocol::largest_queued;
+use crate::run::error::SimError;
+use crate::run::lengths::{check_channels, check_lengths};
+
+/// A configuration whose parts fit each other, but for what depends on the routes.
+pub(crate) struct Validated {
+    pub(crate) fabric: Fabric,
+    pub(crate) routing: Routing,
+    pub(crate) transport: Transport,
+    pub(crate) faults: Faults,
+    pub(crate) measure: Measure,
+    pub(crate) seed: u64,
+    pub(crate) named_channels: Vec<NamedChannel>,
+    /// What is traced, and the numbers of the channels among it.
+    pub(crate) traced: Option<(Arc<PacketTrace>, Vec<u32>)>,
+    pub(crate) is_lossy: bool,
+    pub(crate) numbering: Numbering,
+    /// What a buffer must have room for to take any packet.
+    pub(crate) largest: Bytes,
+}
+
+impl Validated {
+    /// Refuses what does not fit.
+    pub(crate) fn new(network: &Network, config: SimConfig, plan: &Plan) -> Result<Self, SimError> {
+        let SimConfig { fabric, routing, transport, faults, measure, seed } = config;
+        transport.check().map_err(SimError::Transport)?;
+        let mut transport = transport.on_the_wire();
+        let parts = Parts { fabric: &fabric, routing: &routing, transport: &transport };
+        let largest = largest_queued(parts);
+        fabric.check(largest).map_err(SimError::Fabric)?;
+        routing.check().map_err(SimError::Routing)?;
+        check_lengths(network)?;
+        check_channels(network.channels())?;
+        let gap = routing.granularity.flowlet().map(|flowlet| flowlet.longest_kept());
+        transport.shaping.fit(gap).map_err(|error| SimError::Transport(error.within("shaping")))?;
+        let named_channels = measure.check(network).map_err(SimError::Measure)?;
+        let traced = match &measure.trace {
+            Some(trace) => Some((Arc::new(trace.clone()), trace.check(network).map_err(SimError::Measure)?)),
+            None => None,
+        };
+        if routing.needs_every_ack() && transport.options.ack_every != 1 {
+            let expected = format!("1, as {} needs an ACK for every packet", routing.granularity_name());
+            return Err(SimError::Transport(Invalid::new(
+                "ack_every",
+                expected,
+                transport.options.ack_every,
+            )));
+        }
+        let has_fast_lane = fabric.queue.trims() && fabric.options.control_priority;
+        if transport.hurries() && !has_fast_lane {
+            let expected = "false without a control lane in which to hurry: fabric.queue = \"trimming\" and fabric.control_priority";
+            return Err(SimError::Transport(Invalid::new("reliability.priority", expected, true)));
+        }
+        let congestion = transport.congestion.facts();
+        if let Some(field) = congestion.needs_trimming.filter(|_| !fabric.queue.trims()) {
+            let expected = "none without a fabric that trims (fabric.queue = \"trimming\")";
+            return Err(SimError::Transport(Invalid::new(field, expected, "a table").within("congestion")));
+        }
+        let faults = Faults::lay(&faults, network, seed).map_err(SimError::Fault)?;
+        faults.check(measure.until).map_err(SimError::Fault)?;
+        let is_lossy = fabric.is_lossy() || faults.lose_packets();
+        if transport.options.reorder.has_cells() {
+            let numbers_cells = routing.numbers_flowcells() && transport.options.subflows == 1;
+            let name = transport.options.reorder.name();
+            let expected = format!(
+                "a reorder other than \"{name}\", or flowcells at the NIC over path labels in turn (routing.preset = \"presto\")"
+            );
+            Invalid::unless(numbers_cells, "reorder", expected, format!("\"{name}\""))
+                .map_err(SimError::Transport)?;
+        }
+        let runs_ahead = routing.counted_flowcuts().is_some_and(|flowcut| flowcut.max_ood > 0);
+        if !transport.has_acks() && (is_lossy || routing.heeds_acks() || runs_ahead) {
+            let who = match is_lossy {
+                true => "packets can get lost".to_owned(),
+                false => format!("{} watches ACKs", routing.granularity_name()),
+            };
+            let expected = format!("a reliability with ACKs, as {who}");
+            return Err(SimError::Transport(Invalid::new("reliability", expected, "\"none\"")));
+        }
+        if let Some(rails) = &plan.rails {
+            let expected = "a reliability with ACKs where servers have several NICs";
+            let has_acks = transport.has_acks();
+            Invalid::unless(has_acks, "reliability", expected, "\"none\"").map_err(SimError::Transport)?;
+            let has_ends = rails.nic_selection() != NicSelection::LeastOutstanding || !plan.has_streams();
+            let expected = "another one for frames of open loops, which have no end";
+            Invalid::unless(has_ends, "nic_selection", expected, "\"least-outstanding\"")
+                .map_err(SimError::Servers)?;
+        }
+        if transport.chooses_paths() {
+            check_entropy(&routing, &transport)?;
+        }
+        if transport.telemetry().is_some() && routing.scatters() {
+            let expected = format!(
+                "one that keeps a flow's way for a while with transport.congestion \"{}\", which compares what the links of a way say with \
+                 what the same links said before",
+                transport.congestion.name()
+            );
+            let found = format!("\"{}\"", routing.granularity_name());
+            return Err(SimError::Routing(Invalid::new("granularity", expected, found)));
+        }
+        for (i, own) in fabric.options.ecn_by_rate.iter().enumerate() {
+            let mut rates: Vec<Rate> = network.links().iter().map(|link| link.rate).collect();
+            rates.sort_unstable();
+            rates.dedup();
+            let known: Vec<String> = rates.iter().map(Rate::to_string).collect();
+            let expected = format!("a rate of the network's links ({})", known.join(", "));
+            Invalid::unless(rates.contains(&own.rate), format!("ecn_by_rate.{i}.rate"), expected, own.rate)
+                .map_err(SimError::Fabric)?;
+        }
+        if congestion.marks == Marks::Required && fabric.options.ecn.is_none() {
+            let expected =
+                format!("a fabric that marks packets (fabric.ecn) with \"{}\"", transport.congestion.name());
+            return Err(SimError::Transport(Invalid::new("congestion", expected, "none")));
+        }
+        let (heeds_trims, trims) = (routing.heeds_trims(), fabric.queue.trims());
+        if routing.heeds_marks() && fabric.options.ecn.is_none() && !(heeds_trims && trims) {
+            let name = routing.granularity_name();
+            let or_trims = if heeds_trims { " or trims them (fabric.queue = \"trimming\")" } else { "" };
+            let expected = format!("a fabric that marks packets (fabric.ecn){or_trims} with \"{name}\"");
+            return Err(SimError::Routing(Invalid::new("granularity", expected, "none")));
+        }
+        if routing.needs_tree() && !network.is_tree() {
+            let (field, name) = routing.asks_for_tree();
+            let expected = format!("a tree topology for {name}");
+            let why = network.why_no_tree().map(|why| format!(": {why}")).unwrap_or_default();
+            let found = format!("{}{why}", network.name());
+            return Err(SimError::Routing(Invalid { field: field.into(), expected, found }));
+        }
+        if routing.needs_credits() && !matches!(fabric.flow_control, FlowControl::Credits(_)) {
+            let name = fabric.flow_control.name();
+            let expected = format!(
+                "\"queue\" where fabric.flow_control is \"{name}\": only \"credits\" has credits to count"
+            );
+            return Err(SimError::Routing(Invalid::new(
+                "selector.load",
+                expected,
+                "one that counts credits",
+            )));
+        }
+        let counts_off_trees = routing.counted_flowcuts().is_some() && !network.is_tree();
+        if counts_off_trees && fabric.is_lossless() && !fabric.options.control_priority {
+            // On a tree the way back is as free of cycles as the way there.
+            let expected = "\"nic\" for flowcuts in a lossless fabric that is no tree and where fabric.control_priority is false: nobody proves \
+                            that acknowledgements which go back among the data do not wait for each other in a circle";
+            let found = format!("\"{}\"", routing.placement.name());
+            return Err(SimError::Routing(Invalid::new("placement", expected, found)));
+        }
+        faults.check_scheme(&routing, &transport).map_err(SimError::Fault)?;
+        let numbering = Numbering::new(transport.options.subflows);
+        if plan.numbers() > numbering.flows() {
+            let expected = "as many as leave the messages of the workload's programs their numbers";
+            return Err(SimError::Transport(Invalid::new("subflows", expected, transport.options.subflows)));
+        }
+        if plan.own_messages() > numbering.flows() {
+            let most = numbering.flows();
+            let expected = format!(
+                "fewer: a host that sends more than {most} messages needs the bits that tell subflows apart"
+            );
+            return Err(SimError::Transport(Invalid::new("subflows", expected, transport.options.subflows)));
+        }
+        if let Some(conga) = routing.conga() {
+            let (most, paths) = (conga.layout().most_paths(), most_paths(network));
+            let expected = format!(
+                "another one where more than {most} paths join two leaves, which its labels cannot tell apart"
+            );
+            let found = format!("\"{}\" and up to {paths} paths", routing.selector_name());
+            Invalid::unless(paths <= most, "selector", expected, found).map_err(SimError::Routing)?;
+        }
+        Ok(Validated {
+            fabric,
+            routing,
+            transport,
+            faults,
+            measure,
+            seed,
+            named_channels,
+            traced,
+            is_lossy,
+            numbering,
+            largest,
+        })
+    }
+}
+
+/// How many paths may join two leaves of a tree, at most: those of different up ports, times those of different links down to the same switch.
+fn most_paths(network: &Network) -> u32 {
+    let switches = || network.hosts()..network.nodes();
+    let top = switches().map(|switch| network.level(switch)).max().unwrap_or(0);
+    let mut bundles = vec![1u32; usize::from(top) + 1];
+    for switch in switches() {
+        let level = network.level(switch);
+        let ends = network.ports(switch).iter().map(|&channel| network.channel(channel).to);
+        let mut children: Vec<NodeId> =
+            ends.filter(|&end| !network.is_host(end) && network.level(end) < level).collect();
+        children.sort_unstable();
+        let most = children.chunk_by(|a, b| a == b).map(|links| narrow::<u32>(links.len())).max();
+        let bundle = &mut bundles[usize::from(level)];
+        *bundle = most.unwrap_or(1).max(*bundle);
+    }
+    bundles.into_iter().fold(network.up_stride(top), u32::saturating_mul)
+}
+
+/// Refuses routing for a transport that chooses among entropy values itself, if something else would choose too.
+fn check_entropy(routing: &Routing, transport: &Transport) -> Result<(), SimError> {
+    let Routing { placement, granularity, selector, .. } = routing;
+    let (field, what, found) = match placement {
+        Placement::Nic if !granularity.is_per_packet() => ("granularity", "packet", granularity.name()),
+        Placement::Nic if selector.is_uniform() => return Ok(()),
+        Placement::Nic => ("selector", "random", selector.name()),
+        Placement::Ingress | Placement::Switch => ("placement", "nic", placement.name()),
+    };
+    let name = transport.congestion.name();
+    let expected = format!(
+        "\"{what}\" with transport.congestion \"{name}\", which chooses among entropy values itself (routing \"spray-nic\")"
+    );
+    Err(SimError::Routing(Invalid::new(field, expected, format!("\"{found}\""))))
+}

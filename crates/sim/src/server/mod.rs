@@ -1,0 +1,342 @@
+//! A server with several NICs: one node of the engine in which several hosts of the network live.
+//!
+//! The workload of a server, what it knows of its messages, and the choice of the NICs by which they leave are here; each NIC is a
+//! [`Host`] with its own link, transport and queues, and without work of its own. A message, or each part of a striped one, is a flow between
+//! the NICs of one rail. That all NICs of a server are in one node is what lets the end of a message at one of them start the next one at
+//! another in the same instant, as at a host with one NIC; the channels that lead to its NICs lead to that node.
+//!
+//! A NIC's timers are kept here. For each of them the engine has one of this node, in the same order.
+
+pub(crate) mod nic_timers;
+
+use netloom_engine::Scheduler;
+use netloom_routing::FlowKey;
+use netloom_topology::HostId;
+use netloom_units::{Bytes, Time, narrow};
+use netloom_workload::{Action, HostWork, Message as Job, NicSelection};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::calculations::Calculations;
+use crate::ctx::Ctx;
+use crate::host::Host;
+use crate::host::event::FlowEvent;
+use crate::message::{BESIDE, Message};
+use crate::numbering::FIRST_OWN;
+use crate::server::nic_timers::{AtNic, Engine, Timer, Timers};
+use crate::world::World;
+
+/// A server and everything it knows.
+#[derive(Debug)]
+pub(crate) struct Server {
+    number: u32,
+    nics: Vec<Nic>,
+    work: HostWork,
+    /// The next message that starts by the clock.
+    upcoming: Option<Job>,
+    has_begun: bool,
+    next_message: u32,
+    /// The rail whose turn it is.
+    turn: u32,
+    /// Per rail, the bytes of messages that have begun and not ended.
+    outstanding: Vec<u64>,
+    /// Streams that have begun: rail, receiver, group, class.
+    streams: FxHashSet<(u32, u32, u16, u8)>,
+    /// Messages whose sending has not ended, by number.
+    sending: FxHashMap<u32, Sending>,
+    /// Messages of which parts have come and others are missing, by sending server and number: how many.
+    receiving: FxHashMap<(u32, u32), u32>,
+    calculations: Calculations,
+    events: Vec<FlowEvent>,
+    last_event: Time,
+    /// Last time a calculation ended.
+    calculated: Option<Time>,
+}
+
+/// A message that is being sent.
+#[derive(Debug)]
+struct Sending {
+    parts: u32,
+    group: u16,
+    /// The bytes of a whole message, and its rail.
+    whole: (u64, u32),
+}
+
+#[derive(Debug)]
+struct Nic {
+    id: HostId,
+    host: Host,
+    timers: Timers,
+}
+
+impl Server {
+    /// A server of these NICs, whose messages are numbered from `first_message` on.
+    pub(crate) fn new(number: u32, nics: Vec<(HostId, Host)>, work: HostWork, first_message: u32) -> Self {
+        Server {
+            number,
+            outstanding: vec![0; nics.len()],
+            nics: nics.into_iter().map(|(id, host)| Nic { id, host, timers: Timers::default() }).collect(),
+            work,
+            upcoming: None,
+            has_begun: false,
+            next_message: first_message,
+            turn: 0,
+            streams: FxHashSet::default(),
+            sending: FxHashMap::default(),
+            receiving: FxHashMap::default(),
+            calculations: Calculations::default(),
+            events: Vec::new(),
+            last_event: Time::ZERO,
+            calculated: None,
+        }
+    }
+
+    /// The NICs as nodes of their own, for the records; the first one has the work.
+    pub(crate) fn into_nics(self) -> impl Iterator<Item = (HostId, Host)> {
+        let Server { nics, mut work, mut upcoming, last_event, calculated, .. } = self;
+        nics.into_iter().map(move |Nic { id, mut host, .. }| {
+            host.work = std::mem::take(&mut work);
+            host.take_back(upcoming.take());
+            host.last_event = host.last_event.max(last_event);
+            host.calculated = calculated;
+            (id, host)
+        })
+    }
+
+    /// Tells all ports when the load ends.
+    pub(crate) fn note_drain(&mut self, until: Time) {
+        self.nics.iter_mut().for_each(|nic| nic.host.nic.note_drain(until));
+    }
+
+    pub(crate) fn start(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>) {
+        for (rail, Nic { id, timers, .. }) in (0..).zip(&mut self.nics) {
+            ctx.world.set_cut_timers(*id, &mut AtNic { engine: &mut *ctx.out, timers, rail });
+        }
+        self.upcoming = self.work.next_timed();
+        if self.work.is_program() {
+            ctx.out.timer(Time::ZERO, Message::Start);
+        }
+        if let Some(job) = &self.upcoming {
+            ctx.out.timer(job.start, Message::Start);
+        }
+    }
+
+    /// What there is to tell of ordered messages since the last call.
+    pub(crate) fn events(&mut self) -> Vec<FlowEvent> {
+        std::mem::take(&mut self.events)
+    }
+
+    pub(crate) fn handle(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>, source: u32, message: &Message) {
+        // What has left a NIC by now may have set timers that are due before ctx.now, and the node goes on to ctx.now.
+        for (rail, Nic { id, host, timers }) in (0..).zip(&mut self.nics) {
+            let out = &mut AtNic { engine: &mut *ctx.out, timers, rail };
+            let ctx = &mut Ctx::new(ctx.world, *id, ctx.now, out);
+            host.advance(ctx);
+            while let Some((at, timer)) = Scheduler::due_timer(ctx.out, ctx.now) {
+                host.handle(&mut ctx.at(at), &timer);
+                host.advance(ctx);
+            }
+        }
+        match message {
+            Message::Packet(_) | Message::Grant(_) => {
+                let nic = ctx.world.network.channel(source & !BESIDE).to;
+                let rail = ctx.world.servers().rails.server(nic).1;
+                self.at_nic(ctx, rail, message);
+            }
+            Message::Nic { rail } => {
+                let timer = self.nics[*rail as usize].timers.waiting.pop();
+                if let Some(Timer { at, message, .. }) = timer {
+                    assert_eq!(at, ctx.now, "a timer of a NIC fires when it is due");
+                    self.at_nic(ctx, *rail, &message);
+                }
+            }
+            Message::Start => self.start_messages(ctx),
+            Message::Wake => self.end_calculation(ctx),
+            Message::Order { dst, bytes, ticket, class } => {
+                let number = self.number(ctx.world);
+                let job = Job { class: *class, ..Job::new(*dst, *bytes, ctx.now) };
+                let parts = self.begin(ctx, job, number);
+                self.events.push(FlowEvent::Started { ticket: *ticket, flow: number, parts });
+            }
+            _ => unreachable!("a NIC's own timers are kept apart"),
+        }
+    }
+
+    pub(crate) fn advance(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>) -> Option<Time> {
+        let advance = |(rail, nic): (u32, &mut Nic)| {
+            let Nic { id, host, timers } = nic;
+            let out = &mut AtNic { engine: &mut *ctx.out, timers, rail };
+            host.advance(&mut Ctx::new(ctx.world, *id, ctx.now, out))
+        };
+        (0..).zip(&mut self.nics).filter_map(advance).min()
+    }
+
+    /// Something reaches a NIC, and what it has to tell is heard.
+    fn at_nic(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>, rail: u32, message: &Message) {
+        let Nic { id, host, timers } = &mut self.nics[rail as usize];
+        let out = &mut AtNic { engine: &mut *ctx.out, timers, rail };
+        host.handle(&mut Ctx::new(ctx.world, *id, ctx.now, out), message);
+        for events in host.events() {
+            match events {
+                FlowEvent::Sent { flow } => self.on_sent(ctx, flow),
+                FlowEvent::Received(key) => self.on_received(ctx, key),
+                FlowEvent::Started { .. } => unreachable!("orders are the server's"),
+            }
+        }
+    }
+
+    fn number(&mut self, world: &World) -> u32 {
+        world.numbering.next(&mut self.next_message, || format!("server {}", self.number))
+    }
+
+    fn start_messages(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>) {
+        if self.work.is_program() && !std::mem::replace(&mut self.has_begun, true) {
+            self.follow_program(ctx, |work, now, actions| work.begin(now, actions));
+        }
+        while let Some(job) = self.upcoming {
+            if job.start > ctx.now {
+                ctx.out.timer(job.start, Message::Start);
+                break;
+            }
+            if job.stream {
+                self.feed(ctx, job);
+            } else {
+                let number = self.number(ctx.world);
+                self.begin(ctx, job, number);
+            }
+            self.upcoming = self.work.next_timed();
+        }
+    }
+
+    /// Begins a message; returns the number of its parts.
+    fn begin(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>, job: Job, number: u32) -> u32 {
+        let servers = ctx.world.servers();
+        let parts = self.spread(ctx.world, &job, number);
+        let count = narrow::<u32>(parts.len());
+        let is_of_program = number < FIRST_OWN && self.work.is_program();
+        if is_of_program
+            && servers.rails.nic_selection() == NicSelection::Stripe
+            && count < servers.rails.nics()
+        {
+            servers.note(job.dst, (self.number, number), count);
+        }
+        let (rail, bytes) = parts[0];
+        self.outstanding[rail as usize] += bytes.0;
+        self.sending.insert(number, Sending { parts: count, group: job.group, whole: (bytes.0, rail) });
+        for (rail, bytes) in parts {
+            let Job { group, class, .. } = job;
+            let dst = servers.rails.nic(job.dst, rail);
+            let part = Message::Part { dst, bytes, number, group, class, is_stream: false };
+            self.at_nic(ctx, rail, &part);
+        }
+        count
+    }
+
+    /// Appends a frame to a stream to its destination.
+    fn feed(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>, job: Job) {
+        // By sender and receiver alone, a hash keeps all frames on one rail.
+        let parts = self.spread(ctx.world, &job, 0);
+        for (rail, bytes) in parts {
+            let Job { group, class, .. } = job;
+            let is_new = self.streams.insert((rail, job.dst, group, class));
+            let number = if is_new { self.number(ctx.world) } else { 0 };
+            let dst = ctx.world.servers().rails.nic(job.dst, rail);
+            let part = Message::Part { dst, bytes, number, group, class, is_stream: true };
+            self.at_nic(ctx, rail, &part);
+        }
+    }
+
+    /// The parts of a message: rails and bytes.
+    fn spread(&mut self, world: &World, job: &Job, number: u32) -> Vec<(u32, Bytes)> {
+        let rails = &world.servers().rails;
+        let nics = rails.nics();
+        let whole = |rail: u32| vec![(rail, job.bytes)];
+        match rails.nic_selection() {
+            NicSelection::Stripe => {
+                let rail = |part: u32| (self.turn + part) % nics;
+                let parts = rails.stripe(job.bytes, world.transport.options.mtu);
+                let parts: Vec<_> = (0..).zip(parts).map(|(part, bytes)| (rail(part), bytes)).collect();
+                self.turn = rail(narrow::<u32>(parts.len()));
+                parts
+            }
+            NicSelection::RoundRobin => {
+                let rail = self.turn;
+                self.turn = (rail + 1) % nics;
+                whole(rail)
+            }
+            NicSelection::Hash => whole(rails.hashed(self.number, job.dst, number)),
+            NicSelection::LeastOutstanding => {
+                let is_queued = (0..nics).map(|next| (self.turn + next) % nics);
+                let rail = is_queued.min_by_key(|&rail| self.outstanding[rail as usize]).unwrap_or(0);
+                self.turn = (rail + 1) % nics;
+                whole(rail)
+            }
+        }
+    }
+
+    /// A NIC is done with sending a part of a message.
+    fn on_sent(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>, number: u32) {
+        let Some(sending) = self.sending.get_mut(&number) else { return };
+        sending.parts -= 1;
+        if sending.parts > 0 {
+            return;
+        }
+        let (group, (bytes, rail)) = (sending.group, sending.whole);
+        self.sending.remove(&number);
+        self.outstanding[rail as usize] -= bytes;
+        ctx.out.tally(1);
+        if self.work.is_program() && number < FIRST_OWN {
+            self.follow_program(ctx, |work, now, actions| work.on_sent(now, number, actions));
+        } else if let Some(job) = self.work.next_closed(ctx.now, group) {
+            let number = self.number(ctx.world);
+            self.begin(ctx, job, number);
+        }
+    }
+
+    /// All of a part of a message has come to a NIC.
+    fn on_received(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>, key: FlowKey) {
+        if ctx.world.is_driven {
+            self.events.push(FlowEvent::Received(key));
+        }
+        if key.flow >= FIRST_OWN || !self.work.is_program() {
+            return;
+        }
+        let servers = ctx.world.servers();
+        let (src, number) = (servers.rails.server(key.src).0, key.flow);
+        let missing = self.receiving.remove(&(src, number));
+        let missing = missing.unwrap_or_else(|| servers.parts(self.number, (src, number))) - 1;
+        if missing > 0 {
+            self.receiving.insert((src, number), missing);
+            return;
+        }
+        self.follow_program(ctx, |work, now, actions| work.on_received(now, src, number, actions));
+    }
+
+    /// A calculation of the program ends.
+    fn end_calculation(&mut self, ctx: &mut Ctx<'_, dyn Engine + '_>) {
+        let Some(op) = self.calculations.end(ctx.world) else { return };
+        (self.last_event, self.calculated) = (ctx.now, Some(ctx.now));
+        self.follow_program(ctx, |work, now, actions| work.on_wake(now, op, actions));
+    }
+
+    /// Lets the program take a step, and does what it asks for.
+    fn follow_program(
+        &mut self,
+        ctx: &mut Ctx<'_, dyn Engine + '_>,
+        step: impl FnOnce(&mut HostWork, Time, &mut Vec<Action>),
+    ) {
+        let mut actions = Vec::new();
+        step(&mut self.work, ctx.now, &mut actions);
+        for action in actions {
+            match action {
+                Action::Wake { at, op } => {
+                    self.calculations.begin(ctx.world, at, op);
+                    ctx.out.timer(at, Message::Wake);
+                }
+                Action::Send { dst, bytes, number, class, group } => {
+                    let job = Job { group, class, ..Job::new(dst, bytes, ctx.now) };
+                    self.begin(ctx, job, number);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The timers of a server's NICs, and the engine as one NIC sees it.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use netloom_engine::{NodeIndex, Scheduler};
+use netloom_units::Time;
+
+use crate::message::Message;
+
+/// The timers of a NIC, in order of time and of setting.
+#[derive(Debug, Default)]
+pub(crate) struct Timers {
+    pub(crate) waiting: BinaryHeap<Timer>,
+    pub(crate) set: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Timer {
+    pub(crate) at: Time,
+    pub(crate) order: u64,
+    pub(crate) message: Message,
+}
+
+impl Timer {
+    /// The heap's greatest is the first.
+    fn key(&self) -> Reverse<(Time, u64)> {
+        Reverse((self.at, self.order))
+    }
+}
+
+impl Ord for Timer {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl PartialOrd for Timer {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Timer {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Timer {}
+
+/// What a server asks of the engine, whichever executor runs: the code of its NICs is there once for all of them.
+pub(crate) trait Engine {
+    fn send(&mut self, to: NodeIndex, source: u32, at: Time, message: Message);
+    fn timer(&mut self, at: Time, message: Message);
+    fn next_timer(&self) -> Time;
+    fn due_timer(&mut self, before: Time) -> Option<(Time, Message)>;
+    fn tally(&mut self, amount: u64);
+}
+
+impl<S: Scheduler<Message>> Engine for S {
+    fn send(&mut self, to: NodeIndex, source: u32, at: Time, message: Message) {
+        Scheduler::send(self, to, source, at, message);
+    }
+    fn timer(&mut self, at: Time, message: Message) {
+        Scheduler::timer(self, at, message);
+    }
+    fn next_timer(&self) -> Time {
+        Scheduler::next_timer(self)
+    }
+    fn due_timer(&mut self, before: Time) -> Option<(Time, Message)> {
+        Scheduler::due_timer(self, before)
+    }
+    fn tally(&mut self, amount: u64) {
+        Scheduler::tally(self, amount);
+    }
+}
+
+/// The engine as one NIC sees it.
+pub(crate) struct AtNic<'a> {
+    pub(crate) engine: &'a mut dyn Engine,
+    pub(crate) timers: &'a mut Timers,
+    pub(crate) rail: u32,
+}
+
+impl Scheduler<Message> for AtNic<'_> {
+    fn send_made(&mut self, to: NodeIndex, source: u32, at: Time, make: impl FnOnce() -> Message) {
+        self.engine.send(to, source, at, make());
+    }
+
+    fn timer(&mut self, at: Time, message: Message) {
+        self.timers.set += 1;
+        self.timers.waiting.push(Timer { at, order: self.timers.set, message });
+        self.engine.timer(at, Message::Nic { rail: self.rail });
+    }
+
+    /// That of any NIC: none may go beyond it.
+    fn next_timer(&self) -> Time {
+        self.engine.next_timer()
+    }
+
+    /// Only a NIC that has just caught up can have set timers that come before what is being handled, so they are its own.
+    fn due_timer(&mut self, before: Time) -> Option<(Time, Message)> {
+        let (at, _) = self.engine.due_timer(before)?;
+        self.timers.waiting.pop().map(|timer| (at, timer.message))
+    }
+
+    fn tally(&mut self, amount: u64) {
+        self.engine.tally(amount);
+    }
+}

@@ -1,0 +1,111 @@
+//! A switch: route, enqueue, send.
+
+pub(crate) mod build;
+pub(crate) mod next_hop_cache;
+pub(crate) mod pipeline;
+pub(crate) mod special;
+pub(crate) mod view;
+
+use netloom_fabric::{Packet, Ports};
+use netloom_routing::{Row, SwitchPathSelector};
+use netloom_units::random::Stream;
+use netloom_units::{Time, fetch};
+
+use crate::observe::gap_monitor::GapMonitor;
+use crate::observe::sampler::Sampler;
+use crate::protocol::conweave::reorder_queues::ReorderQueues;
+use crate::protocol::qcn::points::CongestionPoints;
+use crate::protocol::reports::loads::Reports;
+use crate::protocol::unreachable::notified_cuts::NotifiedCuts;
+use crate::switch::next_hop_cache::NextHopCache;
+
+/// An output-queued switch.
+#[derive(Debug)]
+pub(crate) struct Switch {
+    pub(crate) ports: Ports,
+    pub(crate) decider: SwitchPathSelector,
+    /// What the decider draws from.
+    pub(crate) draws: Stream,
+    /// Its row of the route tables.
+    pub(crate) row: Row,
+    pub(crate) next_hops: NextHopCache,
+    /// How often routes have changed by what it knows.
+    pub(crate) epoch: usize,
+    /// Decides on ECN marks.
+    pub(crate) random: Stream,
+    pub(crate) points: CongestionPoints,
+    /// Congestion notifications, acknowledgements and stop signals made here.
+    pub(crate) control_sent: u64,
+    /// Acknowledgements that ended here.
+    pub(crate) control_received: u64,
+    pub(crate) duties: Duties,
+    /// Packets held back until those before them have come.
+    pub(crate) reorder_queues: ReorderQueues,
+    pub(crate) sampler: Option<Box<Sampler>>,
+    pub(crate) notified_cuts: NotifiedCuts,
+    /// The gaps between the packets that come, where these are measured.
+    pub(crate) gap_monitor: Option<Box<GapMonitor>>,
+    /// What it and its group say about their global channels, under UGAL-G.
+    pub(crate) reports: Option<Box<Reports>>,
+    /// Last time a packet came.
+    pub(crate) last_event: Time,
+}
+
+/// What a switch does besides routing, queueing and sending. Each has its own handler of events, so that a packet is not asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Duties {
+    /// Nothing, and a packet without room is dropped.
+    Plain,
+    /// Nothing, and a packet without room is trimmed.
+    Trims,
+    /// It obeys flow control, and that is all.
+    Lossless,
+    /// It may obey flow control, takes samples or traces, looks at gaps, notifies of congestion, has links that are cut under flow control, tells of cut links, counts flowcuts, or knows ways other than minimal ones or
+    /// other ones at other times.
+    Special,
+}
+
+impl Switch {
+    /// Packets that the switch buffers, beside its ports. A new field is named here, too: whether it holds packets that are under way.
+    pub(crate) fn buffered(&self) -> impl Iterator<Item = &Packet> {
+        let Switch {
+            reorder_queues,
+            ports: _,
+            decider: _,
+            draws: _,
+            row: _,
+            next_hops: _,
+            epoch: _,
+            random: _,
+            points: _,
+            control_sent: _,
+            control_received: _,
+            duties: _,
+            sampler: _,
+            notified_cuts: _,
+            gap_monitor: _,
+            reports: _,
+            last_event: _,
+        } = self;
+        reorder_queues.packets()
+    }
+
+    /// Its turn is the next one: what it will touch is fetched.
+    #[inline(always)]
+    pub(crate) fn expect(&self) {
+        let Switch { ports, next_hops, .. } = self;
+        ports.fetch();
+        next_hops.fetch();
+    }
+
+    /// Its turn comes soon: what it will touch first is fetched.
+    #[inline(always)]
+    pub(crate) fn approach(&self) {
+        let Switch { ports, decider, row, duties, last_event, .. } = self;
+        fetch(ports);
+        fetch(decider);
+        fetch(row);
+        fetch(duties);
+        fetch(last_event);
+    }
+}

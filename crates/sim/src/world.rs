@@ -1,0 +1,147 @@
+//! The simulation context: what every node may read, and none of the nodes.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use netloom_engine::{END_OF_TIME, NodeIndex, Scheduler};
+use netloom_fabric::{Fabric, FlowControl, LAST_RANK, PortSpec, Rules, Telemetry, check_switch};
+use netloom_routing::{Forwarding, Routing, channels};
+use netloom_topology::{ChannelId, HostId, Network, NodeId};
+use netloom_transport::Transport;
+use netloom_units::{Bytes, Invalid, Time};
+
+use crate::epochs::Epochs;
+use crate::message::Message;
+use crate::numbering::Numbering;
+use crate::observe::gaps::Gaps;
+use crate::observe::recorder::Recorder;
+use crate::rails::Servers;
+use crate::wiring::Wiring;
+
+/// What every node may read.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) network: Network,
+    pub(crate) fabric: Fabric,
+    /// The fabric as ports see it.
+    pub(crate) rules: Rules,
+    pub(crate) routing: Routing,
+    /// The routes by which the run begins, unless `epochs` says otherwise.
+    pub(crate) forwarding: Forwarding,
+    /// The routes that follow faults.
+    pub(crate) epochs: Epochs,
+    pub(crate) transport: Transport,
+    /// How packets say of which subflow they are.
+    pub(crate) numbering: Numbering,
+    pub(crate) recorder: Recorder,
+    /// What is wanted of the gaps between a flow's packets.
+    pub(crate) gaps: Gaps,
+    /// Whether flows are started from outside, too, so that hosts tell of them.
+    pub(crate) is_driven: bool,
+    /// The servers, where these have several NICs.
+    pub(crate) servers: Option<Box<Servers>>,
+    /// Whether a data packet can be lost, in a queue or by a fault.
+    pub(crate) is_lossy: bool,
+    /// Packets say whether at least so much of their flow is still to be sent. Absent: no scheme reads it.
+    pub(crate) hint: Option<Bytes>,
+    /// What switches write on packets, if the transport asks for it.
+    pub(crate) telemetry: Option<Arc<Telemetry>>,
+    /// What nodes are made from.
+    pub(crate) wiring: Wiring,
+    /// Calculations of programs under way.
+    pub(crate) calculations: AtomicU64,
+}
+
+impl World {
+    /// The routes at an instant.
+    #[inline]
+    pub(crate) fn routes(&self, now: Time) -> &Forwarding {
+        self.epochs.at(now, &self.forwarding)
+    }
+
+    /// The servers of a run that has some.
+    pub(crate) fn servers(&self) -> &Servers {
+        self.servers.as_deref().expect("servers are made with them")
+    }
+
+    /// The server and the rail of a host of the network; where each has one NIC, the host itself.
+    pub(crate) fn server(&self, host: HostId) -> (u32, u32) {
+        self.servers.as_ref().map_or((host, 0), |servers| servers.rails.server(host))
+    }
+
+    /// The node in which a node of the network lives.
+    pub(crate) fn node(&self, node: NodeId) -> NodeIndex {
+        match &self.servers {
+            Some(servers) if self.network.is_host(node) => servers.node(node),
+            _ => node,
+        }
+    }
+
+    /// Delay of a channel and of the switch at its end.
+    pub(crate) fn latency(&self, id: ChannelId) -> Time {
+        let channel = self.network.channel(id);
+        let to_host = self.network.is_host(channel.to);
+        channel.latency + if to_host { Time::ZERO } else { self.fabric.options.switch_latency }
+    }
+
+    /// What the ports of a node are wired to.
+    pub(crate) fn specs(&self, node: NodeId) -> impl Iterator<Item = PortSpec> {
+        let World { network, wiring: Wiring { faults, seed, port_of, fastest, .. }, .. } = self;
+        network.ports(node).iter().map(|&id| {
+            let channel = network.channel(id);
+            let (rate, changes) = faults.schedule(id, channel.rate);
+            let (opposite, its_changes) = faults.schedule(id ^ 1, channel.rate);
+            let most = its_changes.iter().map(|&(_, rate)| rate).fold(opposite, Ord::max);
+            let switch = channel.to.checked_sub(network.hosts());
+            PortSpec {
+                channel: id,
+                to: self.node(channel.to),
+                peer: port_of[(id ^ 1) as usize],
+                latency: self.latency(id),
+                rate,
+                changes,
+                faults: faults.of_channel(id, *seed),
+                cut_through_from: switch.map(|switch| fastest[switch as usize]),
+                ecn: self.fabric.ecn_at(channel.rate),
+                inward: (self.latency(id ^ 1), most),
+                rank: if switch.is_some() { channels::rank(network, id) } else { LAST_RANK },
+            }
+        })
+    }
+
+    /// Whether a node does something when links of its are cut and repaired: under flow control.
+    pub(crate) fn has_timed_cuts(&self, id: NodeId) -> bool {
+        self.rules.is_lossless() && self.wiring.faults.cuts_at(&self.network, id).next().is_some()
+    }
+
+    /// Sets the timers of a node for cuts and repairs of its links, if it does something then.
+    pub(crate) fn set_cut_timers(&self, id: NodeId, out: &mut impl Scheduler<Message>) {
+        if !self.rules.is_lossless() {
+            return;
+        }
+        for (port, from, until) in self.wiring.faults.cuts_at(&self.network, id) {
+            let instants = [(from, true), (until, false)].into_iter();
+            for (at, is_cut) in instants.filter(|&(at, _)| at < END_OF_TIME) {
+                out.timer(at, Message::Link { port, is_cut });
+            }
+        }
+    }
+
+    /// Refuses buffers that are too small for the cables of a switch.
+    pub(crate) fn check_switches(&self) -> Result<(), Invalid> {
+        if matches!(self.fabric.flow_control, FlowControl::Lossy(_) | FlowControl::Credits(_)) {
+            return Ok(());
+        }
+        (self.network.hosts()..self.network.nodes()).try_for_each(|switch| {
+            let specs: Vec<PortSpec> = self.specs(switch).collect();
+            check_switch(&specs, &self.rules)
+        })
+    }
+
+    /// Whether a host is connected to a switch.
+    #[inline]
+    pub(crate) fn is_edge_of(&self, switch: NodeId, host: HostId) -> bool {
+        let table = self.forwarding.table();
+        table.edge_switch(table.edge_of(host)) == switch
+    }
+}
