@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: run build library test checked loom wheel installed lint studies bench bench-scale bench-set-up browser picture book kill-test
+.PHONY: run build library test checked loom mutants wheel installed lint studies bench bench-scale bench-set-up browser picture book kill-test
 
 run: build
 	./target/release/netloom study examples/compare.toml
@@ -83,6 +83,14 @@ studies: build
 kill-test: installed
 	cargo test --release --workspace --test study_kill -- --ignored --nocapture
 	$(VENV)/bin/python tests/dask_kills.py
+
+# Changes the code in a thousand places, one at a time, and asks whether a test of that crate notices: hours. `make mutants CRATES=netloom-transport` for one crate, `MUTANTS="--shard 1/8"` for
+# a part, `MUTANTS="--file '**/recovery.rs'"` for a file. What survives is in target/mutants/mutants.out/missed.txt; .cargo/mutants.toml lists what may, and why.
+CRATES ?= netloom-transport netloom-routing netloom-fabric
+mutants:
+	@cargo mutants --version >/dev/null 2>&1 || { echo "make mutants needs cargo-mutants: cargo install cargo-mutants --locked" >&2; exit 1; }
+	mkdir -p target/mutants
+	cargo mutants --no-shuffle --jobs 1 --output target/mutants $(CRATES:%=--package %) $(MUTANTS)
 
 # The engine alone, packet-hops per second (ratios within one run), then instructions per packet-hop.
 bench:

@@ -66,7 +66,7 @@ pub struct TransportOptions {
     pub reorder: Reorder,
 }
 
-/// So many subflows leave a host 33 million numbers for its flows.
+/// With this many a host still has 33 million numbers for its flows.
 const MOST_SUBFLOWS: u32 = 64;
 
 impl Default for TransportOptions {

@@ -52,7 +52,7 @@ struct Subflow {
 }
 
 impl Connection {
-    /// A flow of `bytes` over so many subflows.
+    /// A flow of `bytes` over that many subflows.
     pub fn new(transport: &Transport, bytes: Bytes, subflows: u32) -> Self {
         Self::over(Content::new(bytes.0, transport.options.mtu.0), subflows)
     }

@@ -16,7 +16,7 @@ pub(crate) struct Content {
 }
 
 impl Content {
-    /// So many bytes, in full packets and one of what remains.
+    /// That many bytes, in full packets and one of what remains.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "Transport::largest_message, by which workloads and Driven::start are checked"
@@ -94,5 +94,59 @@ impl Content {
     pub(crate) fn unsent(&self, next: u32, mtu: u64) -> u64 {
         let sent = u64::from(next.saturating_sub(self.syn)) * mtu;
         self.stream.as_ref().map_or(self.bytes.saturating_sub(sent), |stream| stream.unsent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MTU: u64 = 1000;
+
+    fn payloads(content: &mut Content) -> Vec<(u64, bool)> {
+        (0..content.count).map(|seq| content.depart(seq, MTU, false)).collect()
+    }
+
+    #[test]
+    fn a_flow_is_full_packets_and_what_remains() {
+        let mut content = Content::new(2500, MTU);
+        assert_eq!(payloads(&mut content), [(1000, false), (1000, false), (500, true)]);
+        assert_eq!([0, 1, 2, 3].map(|next| content.unsent(next, MTU)), [2500, 1500, 500, 0]);
+        assert_eq!(payloads(&mut Content::new(2000, MTU)), [(1000, false), (1000, true)]);
+        assert!(!content.is_open() && !content.ends_message(2));
+    }
+
+    #[test]
+    fn behind_a_syn_all_is_one_number_later() {
+        let mut content = Content::new(2500, MTU).with_syn();
+        assert_eq!(payloads(&mut content), [(0, false), (1000, false), (1000, false), (500, true)]);
+        assert_eq!([0, 1, 2, 3, 4].map(|next| content.unsent(next, MTU)), [2500, 2500, 1500, 500, 0]);
+    }
+
+    #[test]
+    fn a_subflow_has_one_packet_more_while_its_flow_has_bytes() {
+        let mut content = Content::new(0, MTU);
+        content.offer(3, 1500, MTU);
+        assert_eq!((content.count, content.unsent(3, MTU)), (4, 1500));
+        assert_eq!(content.depart(3, MTU, false), (1000, true));
+        content.offer(4, 0, MTU);
+        assert_eq!((content.count, content.unsent(4, MTU)), (4, 0));
+    }
+
+    #[test]
+    fn a_stream_ends_with_its_last_extension() {
+        let mut content = Content::open();
+        assert!(!content.extend(0, MTU, 0) && content.extend(1500, MTU, 0) && content.extend(300, MTU, 0));
+        assert_eq!((content.count, content.unsent(0, MTU)), (3, 1800));
+        assert_eq!([0, 1, 2].map(|seq| content.ends_message(seq)), [false, true, true]);
+        assert_eq!(content.depart(0, MTU, false), (1000, false));
+        assert_eq!(content.depart(0, MTU, true), (1000, false), "again: it is sent already");
+        assert_eq!(content.unsent(1, MTU), 800);
+        content.close();
+        assert!(!content.is_open() && !content.extend(10, MTU, 0));
+        assert_eq!(
+            [content.depart(1, MTU, false), content.depart(2, MTU, false)],
+            [(500, false), (300, true)]
+        );
     }
 }

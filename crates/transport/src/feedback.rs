@@ -1,4 +1,4 @@
-//! What a sender learns, told once to everyone who acts on it: congestion control and whoever chooses the flow's path.
+//! What a sender learns, told once to all that act on it: congestion control, and what chooses the flow's path.
 
 use netloom_units::{Bytes, Rate, Time};
 

@@ -5,9 +5,9 @@ use netloom_units::{Rate, Time};
 /// Lets the packets of one flow out as far as its congestion control allows:
 ///
 /// ```text
-///   window    so many bytes on the wire may be unacknowledged at once
-///   credit    so many packets more may leave; the receiver grants them one by one
-///   rate      so many bits per second leave; what left ahead of that is a debt that time pays, or else keeps a distance that is fixed as it leaves
+///   window    that many bytes on the wire may be unacknowledged at once
+///   credit    that many packets more may leave; the receiver grants them one by one
+///   rate      that many bits per second leave; what left ahead of that is a debt that time pays, or else keeps a distance that is fixed as it leaves
 ///   spacing   nothing leaves before an instant, a part of a round trip after the packet before, say
 /// ```
 ///
@@ -38,7 +38,7 @@ impl Gate {
         Gate { window: u64::MAX, credit: u32::MAX, opens: now, limit: None }
     }
 
-    /// From now on so many bytes on the wire may be unacknowledged.
+    /// From now on that many bytes on the wire may be unacknowledged.
     #[inline]
     pub(crate) fn set_window(&mut self, bytes: u64) {
         self.window = bytes;
@@ -50,7 +50,7 @@ impl Gate {
         self.window
     }
 
-    /// From now on only so many packets more may leave.
+    /// From now on only that many packets more may leave.
     pub(crate) fn set_credit(&mut self, packets: u32) {
         self.credit = packets.min(u32::MAX - 1);
     }
@@ -102,7 +102,7 @@ impl Gate {
         self.opens
     }
 
-    /// A packet of so many bytes on the wire leaves; what does not limit the rate need not tell.
+    /// A packet of that many bytes on the wire leaves; what does not limit the rate need not tell.
     pub(crate) fn on_sent(&mut self, now: Time, bytes: u64) {
         match self.limit.as_deref_mut() {
             Some(Limit::Paid(limit)) => {
@@ -163,7 +163,7 @@ impl RateLimit {
         self.reckon();
     }
 
-    /// A packet of so many bytes leaves; not before [`ready_at`](Self::ready_at).
+    /// A packet of that many bytes leaves; not before [`ready_at`](Self::ready_at).
     pub(crate) fn on_sent(&mut self, now: Time, bytes: u64) {
         self.settle(now);
         self.debt = self.debt.saturating_add(bytes.saturating_mul(8 * BIT));
@@ -212,6 +212,12 @@ mod tests {
         gate.set_credit(1);
         gate.spend();
         assert!(!gate.admits(0, 1000));
+        // The most that can be said is not "as many as one likes", which no packet uses up.
+        let mut most = Gate::new(Time::ZERO);
+        most.set_credit(u32::MAX);
+        most.grant(5);
+        most.spend();
+        assert_eq!(most.credit(), u32::MAX - 2);
         // What leaves all the same leaves no debt.
         gate.spend();
         gate.grant(2);

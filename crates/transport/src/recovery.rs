@@ -5,7 +5,7 @@
 //! lost is decided for the oldest departure first, since all others have stronger reasons to be on time:
 //!
 //! ```text
-//!   count  so many later departures have arrived (RFC 6675; RFC 9002, section 6.1.1)
+//!   count  enough later departures have arrived (RFC 6675; RFC 9002, section 6.1.1)
 //!   time   it is late by more than a window that grows with the reordering seen (RACK, RFC 8985)
 //!   timer  nothing has come back for a retransmission timeout since it departed (RFC 6298)
 //! ```
@@ -323,7 +323,7 @@ impl Recovery {
         found
     }
 
-    /// The same where no ACK says which packets have come (RFC 6582): the first hole is lost, once so many later packets have arrived, or at once while another one before it was
+    /// The same where no ACK says which packets have come (RFC 6582): the first hole is lost, once enough later packets have arrived, or at once while another one before it was
     /// being repaired; but none that has been sent again.
     fn find_hole(&mut self, detection: LossDetection) -> Option<Losses> {
         let &Departure { at, seq, .. } = self.departures.front()?;
@@ -435,7 +435,7 @@ impl Recovery {
         self.progress + rtt.timeout(&transport.options, self.backoff)
     }
 
-    /// What left at `sent` was trimmed. Whether its receiver now asks for another path, after so many trims without an arrival in between; what left
+    /// What left at `sent` was trimmed. Whether its receiver now asks for another path, after that many trims without an arrival in between; what left
     /// before the last change of path says nothing about the new one.
     pub(crate) fn reroutes(&mut self, after: u32, sent: Time, now: Time) -> bool {
         if self.rerouted.is_some_and(|at| sent <= at) {

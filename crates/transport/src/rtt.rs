@@ -42,7 +42,7 @@ impl Rtt {
         self.smoothed.map(|_| self.least)
     }
 
-    /// The retransmission timeout after so many timeouts in a row.
+    /// The retransmission timeout after that many timeouts in a row.
     pub(crate) fn timeout(&self, options: &TransportOptions, backoff: u32) -> Time {
         let base = match self.smoothed {
             Some(smoothed) => (smoothed + self.variation * 4).max(options.rto_min),

@@ -290,7 +290,7 @@ impl Sender {
         feedback
     }
 
-    /// What there is to tell of an ACK that acknowledged so many packets.
+    /// What there is to tell of an ACK that acknowledged that many packets.
     #[inline]
     pub fn tell(&self, transport: &Transport, ack: Ack, newly: u32) -> Feedback {
         let bytes = u64::from(newly) * transport.packet_size().0;

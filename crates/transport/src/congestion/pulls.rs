@@ -102,7 +102,7 @@ impl PullWindow {
         PullWindow { size: u64::from(pulls.initial_window) * PACKET, part: 0 }
     }
 
-    /// A packet has come, whole or as a header, of a flow of which so many are missing, while PULLs of the flow wait for their turn or do not. Returns how many
+    /// A packet has come, whole or as a header, of a flow of which `missing` packets are missing, while PULLs of the flow wait for their turn or do not. Returns how many
     /// PULLs it is worth.
     #[expect(
         clippy::cast_possible_truncation,
@@ -224,7 +224,7 @@ impl CongestionControl for State {
 
     fn begin_with_one(&mut self, _: &mut Gate) {}
 
-    /// The receiver has sent so many PULLs by now.
+    /// The receiver has sent that many PULLs by now.
     fn on_pull(&mut self, count: u32, gate: &mut Gate) {
         let new = count.saturating_sub(self.seen);
         self.seen += new;
@@ -232,7 +232,7 @@ impl CongestionControl for State {
         gate.grant(new);
     }
 
-    /// So many packets have come, whatever is left of them.
+    /// That many packets have come, whatever is left of them.
     fn on_arrivals(&mut self, packets: u32) {
         self.expected += i64::from(packets);
     }
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(Pulls::default().window(Bytes(325_344), Bytes(4160)), 30);
     }
 
-    /// The window after so many arrivals, every so manieth of them trimmed, and the PULLs that they were worth.
+    /// The window after that many arrivals, one in `trimmed` of them trimmed, and the PULLs that they were worth.
     fn adapts(packets: u32, trimmed: u32, missing: u32, waits: bool) -> (f64, u32) {
         let (pulls, adaptive) = (Pulls { initial_window: 8, ..Pulls::default() }, Adaptive::default());
         let mut window = PullWindow::new(&pulls);

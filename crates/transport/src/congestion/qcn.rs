@@ -106,7 +106,7 @@ impl Qcn {
         (ONE - fixed(self.g_d) * severity / 64).max(fixed(self.min_dec))
     }
 
-    /// Bytes of the next cycle of a byte counter that has counted so many.
+    /// Bytes of the next cycle of a byte counter that has counted that many.
     #[expect(
         clippy::cast_possible_wrap,
         reason = "below 2⁴¹: Qcn::check bounds the limit by 2⁴⁰ and the jitter by 1"
@@ -116,7 +116,7 @@ impl Qcn {
         jittered(self.byte_limit.0 >> halved, self.jitter, random) as i64
     }
 
-    /// End of the next cycle of a timer that has counted so many.
+    /// End of the next cycle of a timer that has counted that many.
     fn next_time(&self, now: Time, stage: u32, random: &mut impl Rng) -> Time {
         let halved = u64::from(stage > self.fr_threshold);
         now + Time(jittered(self.timer.0 >> halved, self.jitter, random))
@@ -240,7 +240,7 @@ impl ReactionPoint {
         self.decreases += 1;
     }
 
-    /// A packet of so many bytes (on the wire) leaves; not before [`ready_at`](Self::ready_at).
+    /// A packet of that many bytes (on the wire) leaves; not before [`ready_at`](Self::ready_at).
     #[expect(clippy::cast_possible_wrap, reason = "a packet of at most 65,535 bytes")]
     pub fn on_sent(&mut self, config: &Qcn, now: Time, bytes: u64, random: &mut impl Rng) {
         self.limit.on_sent(now, bytes);

@@ -112,7 +112,7 @@ impl Reno {
         self.cwnd = self.packet.max(self.least).min(self.most);
     }
 
-    /// Beyond slow start the window grows by at most so many bytes per byte delivered.
+    /// Beyond slow start the window grows by at most that many bytes per byte delivered.
     pub(crate) fn couple(&mut self, per_byte: f64) {
         self.steepest = per_byte;
     }

@@ -66,7 +66,7 @@ impl Default for Swift {
 const RESET_AFTER: u32 = 5;
 
 impl Swift {
-    /// The target delay, in picoseconds, of a path of so many hops at a window of so many packets.
+    /// The target delay, in picoseconds, of a path of `hops` hops at a window of `window` packets.
     fn target(&self, hops: u32, window: f64) -> f64 {
         let (range, most) = (self.fs_range.0 as f64, 1.0 / self.fs_max_window.sqrt());
         let alpha = range / (1.0 / self.fs_min_window.sqrt() - most);

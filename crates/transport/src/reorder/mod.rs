@@ -346,4 +346,42 @@ mod tests {
         assert_eq!(host.put(2, 0, 0), NONE);
         assert_eq!(host.put(1, u32::MAX, 0), [1, 2]);
     }
+
+    #[test]
+    fn a_hold_needs_room_and_an_end() {
+        let buffer =
+            |size, timeout| Reorder::Buffer(buffer::Buffer { size: Bytes(size), timeout: Time(timeout) });
+        let cells =
+            |alpha, initial| Reorder::Flowcells(flowcells::Flowcells { alpha, initial: Time(initial) });
+        let rooms = [Reorder::default(), buffer(77, 1), cells(2, 1)].map(|rule| (rule.holds(), rule.room()));
+        assert_eq!(rooms, [(false, 0), (true, 77), (true, u64::MAX)]);
+        let field = |rule: Reorder| rule.check().err().map(|error| error.field.into_owned());
+        let refused = [buffer(0, 1), buffer(1, 0), cells(0, 1), cells(100_001, 1), cells(1, 0)].map(field);
+        let fields = ["size", "timeout", "alpha", "alpha", "initial"];
+        assert_eq!(refused, fields.map(|name| Some(format!("reorder.{name}"))));
+        assert_eq!(
+            [Reorder::default(), buffer(1, 1), cells(1, 1), cells(100_000, 1)].map(field),
+            [(); 4].map(|()| None)
+        );
+    }
+
+    /// A moving average with a gain of 1/8; a cell waits `alpha` times as long, but never no time.
+    #[test]
+    fn waits_of_cells_are_averaged() {
+        let rule = Reorder::Flowcells(flowcells::Flowcells { alpha: 3, initial: Time(1000) });
+        assert_eq!(rule.timeout(None), Some(Time(1000)));
+        assert_eq!(rule.learn(None, Time(400)), Some(Time(400)));
+        assert_eq!(rule.learn(Some(Time(400)), Time(800)), Some(Time(400 - 50 + 100)));
+        assert_eq!(
+            [rule.timeout(Some(Time(450))), rule.timeout(Some(Time(0)))],
+            [Some(Time(1350)), Some(Time(1))]
+        );
+        let buffer = Reorder::Buffer(buffer::Buffer { size: Bytes(1), timeout: Time(5) });
+        assert_eq!(
+            (buffer.timeout(Some(Time(9))), buffer.learn(Some(Time(9)), Time(1))),
+            (Some(Time(5)), None)
+        );
+        let none = Reorder::default();
+        assert_eq!((none.timeout(Some(Time(9))), none.learn(Some(Time(9)), Time(1))), (None, None));
+    }
 }

@@ -7,7 +7,7 @@ use crate::config::Transport;
 use crate::feedback::{Cause, Feedback};
 
 impl Sender {
-    /// The receiver has asked for so many packets by now.
+    /// The receiver has asked for that many packets by now.
     pub fn on_pull(&mut self, count: u32) {
         self.control.on_pull(count, &mut self.gate);
     }

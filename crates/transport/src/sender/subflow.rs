@@ -15,7 +15,7 @@ impl Sender {
         Sender { learns: true, ..Self::begin(transport, content, path, now) }
     }
 
-    /// So many bytes of its flow are unsent: if there are any, it may send a packet more.
+    /// That many bytes of its flow are unsent: if there are any, it may send a packet more.
     pub fn offer(&mut self, transport: &Transport, unsent: Bytes) {
         self.content.offer(self.next, unsent.0, transport.options.mtu.0);
     }
@@ -30,7 +30,7 @@ impl Sender {
         self.rtt.smoothed().unwrap_or(self.base_rtt)
     }
 
-    /// Beyond slow start its window is to grow by at most so many bytes per byte acknowledged, because of the flow's other subflows.
+    /// Beyond slow start its window is to grow by at most that many bytes per byte acknowledged, because of the flow's other subflows.
     pub fn couple(&mut self, per_byte: f64) {
         self.control.couple(per_byte);
     }

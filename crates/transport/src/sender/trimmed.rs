@@ -19,7 +19,7 @@ impl Sender {
         Feedback { packets: newly, bytes: u64::from(newly) * transport.packet_size().0, ..feedback }
     }
 
-    /// The header of a trimmed packet has come back: nobody else will ever hear of it.
+    /// The header of a trimmed packet has come back: nothing else will tell of it.
     pub fn on_returned(&mut self, transport: &Transport, header: Ack) -> Feedback {
         self.counts.returns += 1;
         self.lose(transport, Cause::Return, header)
