@@ -86,7 +86,7 @@ fn files(config: &Config, draft: &mut Draft) -> Result<Network, Problem> {
     let mut fields = vec![("kind", quoted(&"ns3-topology")), ("path", quoted(&topology.display()))];
     if nics > 1 {
         fields.push(("nics", nics.to_string()));
-        draft.set("servers", table(&[("nics", nics.to_string()), ("spread", quoted(&"hash"))]));
+        draft.set("servers", table(&[("nics", nics.to_string()), ("nic_selection", quoted(&"hash"))]));
     }
     draft.set("topology", table(&fields));
     let flows = find("FLOW_FILE")?;
@@ -248,7 +248,7 @@ impl Converter {
                 let fields = [
                     ("kind", quoted(&"loss")),
                     ("tier", quoted(tier)),
-                    ("share", "1.0".to_owned()),
+                    ("link_fraction", "1.0".to_owned()),
                     ("probability", format!("{probability:?}")),
                 ];
                 faults.push(table(&fields));
