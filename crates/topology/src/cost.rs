@@ -212,6 +212,7 @@ fn grid(racks: u32, central: u32) -> Vec<(u32, u32)> {
 mod tests {
     use super::*;
     use crate::families::{Dragonfly, FatTree, HyperX, SlimFly, Xpander};
+    use crate::topology::context;
     use netloom_units::{Rate, Time};
 
     /// Switch dollars, links and watts, per host; they do not depend on the layout.
@@ -226,12 +227,17 @@ mod tests {
     #[test]
     fn switches_and_power_per_host_of_the_published_networks() {
         let cases = [
-            (SlimFly::default().build(), 968.0, 1.97, 8.2),
-            (SlimFly { hosts_per_switch: Some(14), ..Default::default() }.build(), 1012.0, 2.04, 8.6),
-            (Xpander::default().build(1), 995.0, 2.0, 8.4),
-            (HyperX::default().build(), 1312.0, 2.5, 11.2),
-            (Dragonfly::default().build(), 1246.0, 2.44, 10.9),
-            (FatTree { k: Some(36), ..Default::default() }.build(), 1628.0, 3.0, 14.0),
+            (SlimFly::default().build(&context(1)), 968.0, 1.97, 8.2),
+            (
+                SlimFly { hosts_per_switch: Some(14), ..Default::default() }.build(&context(1)),
+                1012.0,
+                2.04,
+                8.6,
+            ),
+            (Xpander::default().build(&context(1)), 995.0, 2.0, 8.4),
+            (HyperX::default().build(&context(1)), 1312.0, 2.5, 11.2),
+            (Dragonfly::default().build(&context(1)), 1246.0, 2.44, 10.9),
+            (FatTree { k: Some(36), ..Default::default() }.build(&context(1)), 1628.0, 3.0, 14.0),
         ];
         for (network, dollars, cables, watts) in cases {
             let network = network.unwrap();
@@ -260,15 +266,15 @@ mod tests {
 
     #[test]
     fn a_slim_fly_stands_in_q_racks() {
-        let cost =
-            CostModel::published().price(&SlimFly { q: Some(5), ..Default::default() }.build().unwrap());
+        let cost = CostModel::published()
+            .price(&SlimFly { q: Some(5), ..Default::default() }.build(&context(1)).unwrap());
         // Two groups of 5 switches with 5 local links each, and 5 links between them; 2q links between any two racks.
         assert_eq!((cost.racks, cost.electric_cables.count, cost.optical_cables.count), (5, 5 * 15, 10 * 10));
     }
 
     #[test]
     fn pods_are_electric_and_cores_central() {
-        let network = FatTree { k: Some(4), ..Default::default() }.build().unwrap();
+        let network = FatTree { k: Some(4), ..Default::default() }.build(&context(1)).unwrap();
         let cost = CostModel::published().price(&network);
         assert_eq!((cost.electric_cables.count, cost.optical_cables.count, cost.racks), (16, 16, 5));
         // A 3 x 2 grid with 5 racks: the cores' cell is in the middle column of the first row.

@@ -21,6 +21,12 @@ pub struct BuildContext<'a> {
     pub base_dir: &'a Path,
 }
 
+/// What families get of a run, in tests.
+#[cfg(test)]
+pub(crate) fn context(seed: u64) -> BuildContext<'static> {
+    BuildContext { seed, base_dir: Path::new("") }
+}
+
 kinds! {
     /// Which network to build.
     pub enum Topology: "topology" {
@@ -43,35 +49,12 @@ kinds! {
         "htsim-topo" => HtsimTopo(HtsimTopo),
         "ns3-topology" => Ns3(Ns3),
     }
-}
 
-impl Topology {
     /// Builds the network. The result is a function of the parameters, the seed and the file read, if any.
     ///
     /// # Errors
     /// If a parameter is out of its range, a file is malformed, or the network would not fit into memory.
-    pub fn build(&self, context: &BuildContext<'_>) -> Result<Network, NetworkError> {
-        match self {
-            Topology::FatTree(config) => config.build(),
-            Topology::LeafSpine(config) => config.build(),
-            Topology::KaryNTree(config) => config.build(),
-            Topology::Xgft(config) => config.build(),
-            Topology::Crossbar(config) => config.build(),
-            Topology::SlimFly(config) => config.build(),
-            Topology::Dragonfly(config) => config.build(),
-            Topology::HyperX(config) => config.build(),
-            Topology::Complete(config) => config.build(),
-            Topology::Jellyfish(config) => config.build(context.seed),
-            Topology::EquivalentJellyfish(config) => config.build(context),
-            Topology::Xpander(config) => config.build(context.seed),
-            Topology::EdgeList(config) => config.build(context),
-            Topology::GraphMl(config) => config.build(context),
-            Topology::Dot(config) => config.build(context),
-            Topology::Json(config) => config.build(context),
-            Topology::HtsimTopo(config) => config.build(context),
-            Topology::Ns3(config) => config.build(context),
-        }
-    }
+    pub fn build(&self, context: &BuildContext<'_>) -> Result<Network, NetworkError>;
 }
 
 #[cfg(test)]

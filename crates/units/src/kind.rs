@@ -400,6 +400,31 @@ macro_rules! kinds {
         $vis:vis enum $Name:ident: $axis:literal {
             $($name:literal => $Variant:ident($Config:ty)),+ $(,)?
         }
+
+        $(#[$fn_meta:meta])*
+        $fn_vis:vis fn $function:ident(&self, $argument:ident: $Argument:ty) -> $Result:ty;
+    ) => {
+        $crate::kinds! {
+            $(#[$meta])*
+            $vis enum $Name: $axis {
+                $($name => $Variant($Config)),+
+            }
+        }
+
+        impl $Name {
+            $(#[$fn_meta])*
+            $fn_vis fn $function(&self, $argument: $Argument) -> $Result {
+                match self {
+                    $($Name::$Variant(config) => config.$function($argument),)+
+                }
+            }
+        }
+    };
+    (
+        $(#[$meta:meta])*
+        $vis:vis enum $Name:ident: $axis:literal {
+            $($name:literal => $Variant:ident($Config:ty)),+ $(,)?
+        }
     ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, serde::Serialize)]

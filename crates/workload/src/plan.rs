@@ -515,7 +515,8 @@ pub(crate) fn lay(
     let class = options.checked_class()?;
     let endpoints = Endpoints { network, rails: context.rails.as_ref() };
     let placed = options.place(&endpoints, placement_seed)?;
-    let mut plan = pattern.lay(&Setting { network, endpoints, context, options, placement_seed, placed })?;
+    let mut plan =
+        pattern.build(&Setting { network, endpoints, context, options, placement_seed, placed })?;
     let largest = plan.hosts.iter().flat_map(HostWork::programs).map(Runner::largest_message).max();
     if let Some(largest) = largest
         && let Err(expected) = context.check_message(largest)

@@ -9,6 +9,7 @@ use crate::error::NetworkError;
 use crate::families::direct::DirectBuilder;
 use crate::families::{at_least, nearest};
 use crate::network::Network;
+use crate::topology::BuildContext;
 
 /// Complete graph (clique): every switch linked to every other; the default is that of FatPaths, Table IV.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,7 +46,7 @@ impl Default for Complete {
 }
 
 impl Complete {
-    pub(crate) fn build(&self) -> Result<Network, NetworkError> {
+    pub(crate) fn build(&self, _: &BuildContext<'_>) -> Result<Network, NetworkError> {
         let hosts_per_switch = |switches: u32| self.hosts_per_switch.unwrap_or(switches - 1);
         let (switches, nearest_to) = match self.about_hosts {
             Some(wanted) => {
@@ -74,16 +75,17 @@ impl Complete {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::topology::context;
 
     #[test]
     fn the_clique_has_the_published_size() {
-        let network = Complete::default().build().unwrap();
+        let network = Complete::default().build(&context(1)).unwrap();
         assert_eq!(
             (network.hosts(), network.switches(), network.links().len()),
             (10_100, 101, 10_100 + 5050)
         );
-        let near = Complete { about_hosts: Some(1000), ..Default::default() }.build().unwrap();
+        let near = Complete { about_hosts: Some(1000), ..Default::default() }.build(&context(1)).unwrap();
         assert_eq!((near.switches(), near.hosts()), (32, 992));
-        assert!(Complete { switches: 1, ..Default::default() }.build().is_err());
+        assert!(Complete { switches: 1, ..Default::default() }.build(&context(1)).is_err());
     }
 }

@@ -9,6 +9,7 @@ use crate::error::NetworkError;
 use crate::families::at_least;
 use crate::network::{Network, NetworkBuilder};
 use crate::size::Size;
+use crate::topology::BuildContext;
 
 /// One ideal switch with all hosts on it (a star): the yardstick of Crisan et al. and FatPaths.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,7 +30,7 @@ impl Default for Crossbar {
 }
 
 impl Crossbar {
-    pub(crate) fn build(&self) -> Result<Network, NetworkError> {
+    pub(crate) fn build(&self, _: &BuildContext<'_>) -> Result<Network, NetworkError> {
         at_least("hosts", self.hosts, 2)?;
         Size { hosts: self.hosts.into(), switches: 1, links: self.hosts.into() }.check()?;
         let mut builder = NetworkBuilder::new(format!("crossbar: {} hosts", self.hosts));

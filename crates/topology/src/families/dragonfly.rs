@@ -9,6 +9,7 @@ use crate::error::NetworkError;
 use crate::families::direct::DirectBuilder;
 use crate::families::{at_least, invalid, nearest};
 use crate::network::Network;
+use crate::topology::BuildContext;
 
 /// Dragonfly (Kim et al., ISCA 2008): `groups` cliques of switches, `links_per_group_pair` links between any two.
 ///
@@ -104,7 +105,7 @@ struct Counts {
 }
 
 impl Dragonfly {
-    pub(crate) fn build(&self) -> Result<Network, NetworkError> {
+    pub(crate) fn build(&self, _: &BuildContext<'_>) -> Result<Network, NetworkError> {
         let Counts { p, a, h, g, n } = self.counts()?;
         let mut name = format!("Dragonfly p = {p}, a = {a}, h = {h}, g = {g}");
         if n > 1 {
@@ -218,9 +219,10 @@ impl Arrangement {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::topology::context;
 
     fn from_toml(text: &str) -> Result<Network, NetworkError> {
-        toml::from_str::<Dragonfly>(text).unwrap().build()
+        toml::from_str::<Dragonfly>(text).unwrap().build(&context(1))
     }
 
     /// Number of links between each two groups.

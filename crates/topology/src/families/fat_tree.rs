@@ -8,6 +8,7 @@ use crate::cable::Cable;
 use crate::error::NetworkError;
 use crate::families::{at_least, invalid, nearest, xgft};
 use crate::network::Network;
+use crate::topology::BuildContext;
 
 /// Three-level fat tree of pods, with any counts of switches and optional taper.
 ///
@@ -92,7 +93,7 @@ impl FatTreePreset {
 }
 
 impl FatTree {
-    pub(crate) fn build(&self) -> Result<Network, NetworkError> {
+    pub(crate) fn build(&self, _: &BuildContext<'_>) -> Result<Network, NetworkError> {
         let (k, tor_taper, name) = self.base()?;
         let pods = self.pods.unwrap_or(k);
         let tors = self.tors_per_pod.unwrap_or(k / 2);
@@ -191,6 +192,7 @@ fn up_links(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::topology::context;
 
     fn counts(network: &Network) -> (u32, Vec<usize>) {
         let at = |level| (network.hosts()..network.nodes()).filter(|&n| network.level(n) == level).count();
@@ -198,7 +200,7 @@ mod tests {
     }
 
     fn from_toml(text: &str) -> Result<Network, NetworkError> {
-        toml::from_str::<FatTree>(text).unwrap().build()
+        toml::from_str::<FatTree>(text).unwrap().build(&context(1))
     }
 
     #[test]

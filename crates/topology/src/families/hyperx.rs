@@ -9,6 +9,7 @@ use crate::error::NetworkError;
 use crate::families::direct::DirectBuilder;
 use crate::families::{at_least, invalid, nearest, product};
 use crate::network::Network;
+use crate::topology::BuildContext;
 
 /// HyperX (L, S, K, T) (Ahn et al., SC 2009), also known as Hamming graph; a flattened butterfly with two dimensions.
 /// The default is the cube of FatPaths, Table IV.
@@ -55,7 +56,7 @@ impl Default for HyperX {
 }
 
 impl HyperX {
-    pub(crate) fn build(&self) -> Result<Network, NetworkError> {
+    pub(crate) fn build(&self, _: &BuildContext<'_>) -> Result<Network, NetworkError> {
         if !(1..=16).contains(&self.dimensions) {
             return Err(invalid("dimensions", "1 to 16", self.dimensions));
         }
@@ -132,13 +133,14 @@ fn degree(sizes: &[u32], parallel: &[u32]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::topology::context;
 
     #[test]
     fn the_cube_has_the_published_size() {
-        let network = HyperX::default().build().unwrap();
+        let network = HyperX::default().build(&context(1)).unwrap();
         assert_eq!((network.hosts(), network.switches()), (13_310, 1331));
         assert_eq!(network.links().len() - 13_310, 19_965);
-        let near = HyperX { about_hosts: Some(14_000), ..Default::default() }.build().unwrap();
+        let near = HyperX { about_hosts: Some(14_000), ..Default::default() }.build(&context(1)).unwrap();
         assert_eq!(near.switches(), 1331);
     }
 
@@ -151,7 +153,7 @@ mod tests {
             hosts_per_switch: Some(5),
             ..Default::default()
         };
-        let network = config.build().unwrap();
+        let network = config.build(&context(1)).unwrap();
         assert_eq!((network.hosts(), network.switches()), (60, 12));
         let graph = network.router_graph();
         // Router 4 is (1, 1): lines {3, 4, 5} with doubled links and {1, 4, 7, 10}.
@@ -162,9 +164,9 @@ mod tests {
     #[test]
     fn lists_of_another_length_are_refused() {
         let config = HyperX { switches_per_dimension: vec![3, 4], ..Default::default() };
-        let error = config.build().unwrap_err().to_string();
+        let error = config.build(&context(1)).unwrap_err().to_string();
         assert_eq!(error, "switches_per_dimension: expected 1 or 3 numbers, found 2");
         let config = HyperX { switches_per_dimension: vec![u32::MAX], ..Default::default() };
-        assert!(config.build().unwrap_err().to_string().contains("GiB"));
+        assert!(config.build(&context(1)).unwrap_err().to_string().contains("GiB"));
     }
 }

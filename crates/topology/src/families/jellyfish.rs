@@ -11,6 +11,7 @@ use crate::families::direct::DirectBuilder;
 use crate::families::random_regular::{is_connected, random_regular};
 use crate::families::{invalid, nearest};
 use crate::network::{Network, PortId};
+use crate::topology::BuildContext;
 
 /// Jellyfish (Singla et al., NSDI 2012): a random regular graph, exactly regular and connected. The default is the
 /// equivalent of FatPaths' Slim Fly.
@@ -51,7 +52,10 @@ impl Default for Jellyfish {
 }
 
 impl Jellyfish {
-    pub(crate) fn build(&self, seed: u64) -> Result<Network, NetworkError> {
+    pub(crate) fn build(
+        &self,
+        &BuildContext { seed, .. }: &BuildContext<'_>,
+    ) -> Result<Network, NetworkError> {
         let (degree, hosts) = (self.degree, self.hosts_per_switch);
         if degree == 0 || degree > u32::from(PortId::MAX) {
             return Err(invalid("degree", "1 to 65535", degree));
@@ -112,6 +116,7 @@ pub(crate) fn build(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::topology::context;
 
     fn small(switches: u32, degree: u32) -> Jellyfish {
         Jellyfish { switches, degree, hosts_per_switch: 2, ..Default::default() }
@@ -119,14 +124,14 @@ mod tests {
 
     #[test]
     fn a_seed_means_one_graph() {
-        assert_eq!(small(40, 5).build(7).unwrap(), small(40, 5).build(7).unwrap());
-        assert_ne!(small(40, 5).build(7).unwrap(), small(40, 5).build(8).unwrap());
+        assert_eq!(small(40, 5).build(&context(7)).unwrap(), small(40, 5).build(&context(7)).unwrap());
+        assert_ne!(small(40, 5).build(&context(7)).unwrap(), small(40, 5).build(&context(8)).unwrap());
     }
 
     #[test]
     fn sparse_and_dense_extremes_exist() {
         for (switches, degree) in [(2, 1), (9, 2), (50, 3), (50, 47), (50, 48), (50, 49)] {
-            let graph = small(switches, degree).build(1).unwrap().router_graph();
+            let graph = small(switches, degree).build(&context(1)).unwrap().router_graph();
             assert!(
                 (0..switches).all(|r| graph.neighbours(r).len() as u32 == degree),
                 "{switches}, {degree}"
@@ -136,7 +141,7 @@ mod tests {
 
     #[test]
     fn impossible_degrees_are_refused() {
-        let error = |switches, degree| small(switches, degree).build(1).unwrap_err().to_string();
+        let error = |switches, degree| small(switches, degree).build(&context(1)).unwrap_err().to_string();
         assert!(error(21, 3).starts_with("switches: expected an even product"));
         assert!(error(4, 4).starts_with("degree: expected 1 to 3"));
         assert!(error(20, 0).starts_with("degree: expected 1 to 65535"));
@@ -148,7 +153,7 @@ mod tests {
     fn sizes_near_a_number_of_hosts_are_valid() {
         let config =
             Jellyfish { about_hosts: Some(1000), degree: 5, hosts_per_switch: 3, ..Default::default() };
-        assert_eq!(config.build(1).unwrap().switches(), 334);
-        assert_eq!(Jellyfish { about_hosts: Some(1), ..config }.build(1).unwrap().switches(), 6);
+        assert_eq!(config.build(&context(1)).unwrap().switches(), 334);
+        assert_eq!(Jellyfish { about_hosts: Some(1), ..config }.build(&context(1)).unwrap().switches(), 6);
     }
 }

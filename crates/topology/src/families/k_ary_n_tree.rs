@@ -8,6 +8,7 @@ use crate::cable::Cable;
 use crate::error::NetworkError;
 use crate::families::{at_least, invalid, nearest, product, xgft};
 use crate::network::Network;
+use crate::topology::BuildContext;
 
 /// k-ary n-tree (Petrini and Vanneschi, 1997): kⁿ hosts, n levels of kⁿ⁻¹ switches with k ports down and k up,
 /// full bisection. The default is the synthetic-traffic network of Crisan et al.
@@ -39,7 +40,7 @@ impl Default for KaryNTree {
 }
 
 impl KaryNTree {
-    pub(crate) fn build(&self) -> Result<Network, NetworkError> {
+    pub(crate) fn build(&self, _: &BuildContext<'_>) -> Result<Network, NetworkError> {
         if !(1..=16).contains(&self.n) {
             return Err(invalid("n", "1 to 16 levels", self.n));
         }
@@ -67,12 +68,16 @@ impl KaryNTree {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::topology::context;
 
     #[test]
     fn sizes_near_a_number_of_hosts_are_powers() {
         let config = KaryNTree { n: 3, about_hosts: Some(1000), ..Default::default() };
-        assert_eq!(config.build().unwrap().name(), "10-ary 3-tree nearest to 1000 hosts: 1000 hosts");
-        let error = KaryNTree { n: 0, ..Default::default() }.build().unwrap_err().to_string();
+        assert_eq!(
+            config.build(&context(1)).unwrap().name(),
+            "10-ary 3-tree nearest to 1000 hosts: 1000 hosts"
+        );
+        let error = KaryNTree { n: 0, ..Default::default() }.build(&context(1)).unwrap_err().to_string();
         assert_eq!(error, "n: expected 1 to 16 levels, found 0");
     }
 }

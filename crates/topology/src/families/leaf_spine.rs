@@ -8,6 +8,7 @@ use crate::cable::Cable;
 use crate::error::NetworkError;
 use crate::families::{at_least, xgft};
 use crate::network::Network;
+use crate::topology::BuildContext;
 
 /// Two-level leaf-spine fabric: every leaf has `bundle` links to every spine. The default is 8 leaves of 16 hosts
 /// under 8 spines, 2:1 oversubscribed.
@@ -54,7 +55,7 @@ impl Default for LeafSpine {
 }
 
 impl LeafSpine {
-    pub(crate) fn build(&self) -> Result<Network, NetworkError> {
+    pub(crate) fn build(&self, _: &BuildContext<'_>) -> Result<Network, NetworkError> {
         at_least("leaves", self.leaves, 1)?;
         at_least("spines", self.spines, 1)?;
         at_least("hosts_per_leaf", self.hosts_per_leaf, 1)?;
@@ -80,6 +81,7 @@ impl LeafSpine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::topology::context;
 
     #[test]
     fn every_leaf_reaches_every_spine_in_order() {
@@ -90,7 +92,7 @@ mod tests {
             host_rate: Some(Rate::from_gbps(25)),
             ..Default::default()
         };
-        let network = config.build().unwrap();
+        let network = config.build(&context(1)).unwrap();
         assert_eq!((network.hosts(), network.switches(), network.links().len()), (6, 7, 6 + 12));
         for leaf in 6..9 {
             for spine in 0..4u16 {

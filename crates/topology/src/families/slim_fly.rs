@@ -16,6 +16,7 @@ use crate::families::direct::DirectBuilder;
 use crate::families::{invalid, nearest};
 use crate::galois::{Field, prime_power};
 use crate::network::Network;
+use crate::topology::BuildContext;
 
 /// Slim Fly (Besta and Hoefler, SC 2014): 2q² switches of degree k′ = (3q − δ)/2 and diameter 2, for every prime power
 /// q = 4w + δ, δ ∈ {−1, 0, 1}.
@@ -62,7 +63,7 @@ impl Default for SlimFly {
 }
 
 impl SlimFly {
-    pub(crate) fn build(&self) -> Result<Network, NetworkError> {
+    pub(crate) fn build(&self, _: &BuildContext<'_>) -> Result<Network, NetworkError> {
         let (q, name) = self.choose_q()?;
         let p = self.hosts_per_switch.unwrap_or_else(|| default_hosts(q));
         let switches = u64::from(q).pow(2).saturating_mul(2);
@@ -161,6 +162,7 @@ fn generators(field: &Field, q: u32) -> [Vec<u32>; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::topology::context;
 
     #[test]
     fn generator_sets_of_small_fields_are_the_known_ones() {
@@ -177,21 +179,24 @@ mod tests {
     #[test]
     fn a_q_without_a_field_is_refused() {
         for q in [0, 1, 2, 6, 12, 15, 100] {
-            let error = SlimFly { q: Some(q), ..Default::default() }.build().unwrap_err().to_string();
+            let error =
+                SlimFly { q: Some(q), ..Default::default() }.build(&context(1)).unwrap_err().to_string();
             assert!(error.starts_with("q: expected a prime power"), "{error}");
         }
-        let error = SlimFly { q: Some(15), ..Default::default() }.build().unwrap_err().to_string();
+        let error = SlimFly { q: Some(15), ..Default::default() }.build(&context(1)).unwrap_err().to_string();
         assert!(error.contains("such as 13 or 16") && error.ends_with("found 15"), "{error}");
-        let huge = SlimFly { q: Some(65_521), ..Default::default() }.build().unwrap_err().to_string();
+        let huge =
+            SlimFly { q: Some(65_521), ..Default::default() }.build(&context(1)).unwrap_err().to_string();
         assert!(huge.contains("GiB"), "{huge}");
     }
 
     #[test]
     fn sizes_follow_the_paper() {
-        let network = SlimFly { hosts_per_switch: Some(14), ..Default::default() }.build().unwrap();
+        let network =
+            SlimFly { hosts_per_switch: Some(14), ..Default::default() }.build(&context(1)).unwrap();
         assert_eq!((network.hosts(), network.switches()), (10_108, 722));
         assert_eq!(network.links().len() - 10_108, 10_469);
-        let near = SlimFly { about_hosts: Some(10_000), ..Default::default() }.build().unwrap();
+        let near = SlimFly { about_hosts: Some(10_000), ..Default::default() }.build(&context(1)).unwrap();
         assert_eq!(near.name(), "Slim Fly q = 19 nearest to 10000 hosts: 10830 hosts");
     }
 }

@@ -18,6 +18,7 @@ use crate::error::NetworkError;
 use crate::families::{invalid, product};
 use crate::network::{Network, NetworkBuilder};
 use crate::size::Size;
+use crate::topology::BuildContext;
 
 /// Extended generalised fat tree XGFT(h; m; w) of Öhring et al. (IPPS 1995), with parallel links.
 ///
@@ -57,7 +58,7 @@ impl Default for Xgft {
 }
 
 impl Xgft {
-    pub(crate) fn build(&self) -> Result<Network, NetworkError> {
+    pub(crate) fn build(&self, _: &BuildContext<'_>) -> Result<Network, NetworkError> {
         let levels = self.m.len();
         if levels == 0 || levels > 16 {
             return Err(invalid("m", "1 to 16 levels", levels));
@@ -188,9 +189,10 @@ pub(crate) fn build(name: &str, tiers: &[Tier]) -> Result<Network, NetworkError>
 mod tests {
     use super::*;
     use crate::network::NodeId;
+    use crate::topology::context;
 
     fn xgft(m: &[u32], w: &[u32]) -> Network {
-        Xgft { m: m.to_vec(), w: w.to_vec(), ..Default::default() }.build().unwrap()
+        Xgft { m: m.to_vec(), w: w.to_vec(), ..Default::default() }.build(&context(1)).unwrap()
     }
 
     fn switches_at(network: &Network, level: u8) -> Vec<NodeId> {
@@ -272,7 +274,7 @@ mod tests {
     #[test]
     fn bundles_multiply_links() {
         let tree = Xgft { m: vec![4, 2], w: vec![1, 2], bundle: vec![1, 3], ..Default::default() };
-        let network = tree.build().unwrap();
+        let network = tree.build(&context(1)).unwrap();
         assert_eq!(network.links().len(), 8 + 2 * 2 * 3);
         assert_eq!(network.ports(network.edge_switch(0)).len(), 4 + 6);
         assert_eq!(network.up_stride(1), 1);
@@ -281,7 +283,10 @@ mod tests {
     #[test]
     fn malformed_lists_are_refused() {
         let fail = |m: &[u32], w: &[u32]| {
-            Xgft { m: m.to_vec(), w: w.to_vec(), ..Default::default() }.build().unwrap_err().to_string()
+            Xgft { m: m.to_vec(), w: w.to_vec(), ..Default::default() }
+                .build(&context(1))
+                .unwrap_err()
+                .to_string()
         };
         assert!(fail(&[2, 2], &[1]).starts_with("w: expected 2 entries"));
         assert!(fail(&[2, 0], &[1, 2]).starts_with("m: expected positive numbers"));

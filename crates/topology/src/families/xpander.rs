@@ -15,6 +15,7 @@ use crate::families::{at_least, invalid, nearest};
 use crate::network::Network;
 use crate::router_graph::RouterGraph;
 use crate::spectrum::second_eigenvalue;
+use crate::topology::BuildContext;
 
 /// Xpander (Valadarsky et al., CoNEXT 2016): `lift` copies of each of the k′ + 1 vertices of a clique, every clique edge
 /// replaced by a random perfect matching of the copies. The default is that of FatPaths, Table IV.
@@ -78,7 +79,10 @@ impl Default for Xpander {
 const DRAWS: u32 = 1000;
 
 impl Xpander {
-    pub(crate) fn build(&self, seed: u64) -> Result<Network, NetworkError> {
+    pub(crate) fn build(
+        &self,
+        &BuildContext { seed, .. }: &BuildContext<'_>,
+    ) -> Result<Network, NetworkError> {
         let (degree, nearest_to) = self.choose_degree()?;
         at_least("degree", degree, 2)?;
         let lift = self.lift.unwrap_or(degree);
@@ -173,14 +177,15 @@ fn repeated_two_lifts(degree: u32, lift: u32, rng: &mut Stream) -> Vec<(u32, u32
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::topology::context;
     use proptest::prelude::*;
 
     #[test]
     fn the_default_has_the_published_size() {
-        let network = Xpander::default().build(1).unwrap();
+        let network = Xpander::default().build(&context(1)).unwrap();
         assert_eq!((network.hosts(), network.switches()), (16_896, 1056));
         assert_eq!(network.links().len() - 16_896, 16_896);
-        let near = Xpander { about_hosts: Some(15_000), ..Default::default() }.build(1).unwrap();
+        let near = Xpander { about_hosts: Some(15_000), ..Default::default() }.build(&context(1)).unwrap();
         assert_eq!(near.switches(), 31 * 32);
     }
 
@@ -191,7 +196,7 @@ mod tests {
             let method = if two { Lifting::RepeatedTwo } else { Lifting::Single };
             let lift = 1 << exponent;
             let config = Xpander { degree, lift: Some(lift), method, hosts_per_switch: Some(1), ..Default::default() };
-            let graph = config.build(seed).unwrap().router_graph();
+            let graph = config.build(&context(seed)).unwrap().router_graph();
             for switch in 0..graph.routers() {
                 let metas: Vec<u32> = graph.neighbours(switch).iter().map(|&other| other / lift).collect();
                 let others: Vec<u32> = (0..=degree).filter(|&meta| meta != switch / lift).collect();
@@ -203,13 +208,13 @@ mod tests {
     #[test]
     fn ramanujan_lifts_expand() {
         let config = Xpander { degree: 8, lift: Some(8), ramanujan: true, ..Default::default() };
-        let graph = config.build(3).unwrap().router_graph();
+        let graph = config.build(&context(3)).unwrap().router_graph();
         assert!(second_eigenvalue(&graph) <= 2.0 * 7f64.sqrt());
     }
 
     #[test]
     fn impossible_lifts_are_refused() {
-        let error = |config: Xpander| config.build(1).unwrap_err().to_string();
+        let error = |config: Xpander| config.build(&context(1)).unwrap_err().to_string();
         let two = Xpander { lift: Some(6), method: Lifting::RepeatedTwo, ..Default::default() };
         assert!(error(two).starts_with("lift: expected a power of two"));
         assert!(

@@ -73,6 +73,7 @@ mod tests {
     use super::*;
     use crate::families::LeafSpine;
     use crate::topology::BuildContext;
+    use crate::topology::context;
     use netloom_units::{Rate, Time};
 
     fn read(text: &str, change: impl FnOnce(&mut EdgeList)) -> Result<Network, NetworkError> {
@@ -131,8 +132,9 @@ mod tests {
 
     #[test]
     fn what_is_exported_reads_back() {
-        let original =
-            LeafSpine { leaves: 3, bundle: 2, hosts_per_leaf: 2, ..Default::default() }.build().unwrap();
+        let original = LeafSpine { leaves: 3, bundle: 2, hosts_per_leaf: 2, ..Default::default() }
+            .build(&context(1))
+            .unwrap();
         let again = read(&original.to_edge_list(), |config| config.parallel_links = true).unwrap();
         assert_eq!(again.links().len(), original.links().len());
         for (a, b) in original.links().iter().zip(again.links()) {

@@ -27,7 +27,7 @@ impl Default for Adversarial {
 }
 
 impl Adversarial {
-    pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
+    pub(super) fn build(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
         let ends = setting.endpoints;
         let per_switch = narrow::<u32>(
             (0..ends.count()).take_while(|&host| ends.edge_switch(host) == ends.edge_switch(0)).count(),

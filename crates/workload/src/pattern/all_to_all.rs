@@ -41,7 +41,7 @@ impl Default for AllToAll {
 }
 
 impl AllToAll {
-    pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
+    pub(super) fn build(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
         if self.window == 0 {
             return Err(WorkloadError::parameter("window", "at least 1", 0));
         }

@@ -50,7 +50,7 @@ impl Default for Bernoulli {
 }
 
 impl Bernoulli {
-    pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
+    pub(super) fn build(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
         let injection = Injection {
             load: self.load,
             mean_burst: 1.0,

@@ -55,7 +55,7 @@ impl Default for Bursty {
 }
 
 impl Bursty {
-    pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
+    pub(super) fn build(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
         let injection = Injection {
             load: self.load,
             mean_burst: self.mean_burst,

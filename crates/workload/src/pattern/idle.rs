@@ -12,7 +12,7 @@ use crate::plan::{HostWork, Plan, Setting};
 pub struct Idle {}
 
 impl Idle {
-    pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
+    pub(super) fn build(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
         Ok(setting.plan(Some(0), |_, _| HostWork::default()))
     }
 }

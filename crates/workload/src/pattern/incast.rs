@@ -30,7 +30,7 @@ impl Default for Incast {
 }
 
 impl Incast {
-    pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
+    pub(super) fn build(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
         let ranks = setting.ranks();
         if self.receiver >= ranks {
             return Err(WorkloadError::parameter("receiver", format!("0 to {}", ranks - 1), self.receiver));

@@ -49,7 +49,7 @@ impl Mix {
         self.parts.iter().map(class).max().unwrap_or(0)
     }
 
-    pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
+    pub(super) fn build(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
         refuse_options(setting.options)?;
         if self.parts.is_empty() {
             return Err(WorkloadError::parameter("parts", "at least one workload", "none"));
@@ -61,7 +61,7 @@ impl Mix {
         let mut total_messages = Some(0u64);
         let count = narrow::<u32>(self.parts.len());
         for (i, part) in (0..).zip(&self.parts) {
-            let mut plan = part.lay(setting, i).map_err(|error| error.within(&format!("parts.{i}")))?;
+            let mut plan = part.build(setting, i).map_err(|error| error.within(&format!("parts.{i}")))?;
             for program in plan.hosts.iter().flat_map(HostWork::programs) {
                 if program.numbers() * u64::from(count) > u64::from(u32::MAX) {
                     let expected = "programs with fewer messages and operations per host, or fewer parts";
@@ -124,7 +124,7 @@ impl Part {
         Ok(placed.into_iter().collect())
     }
 
-    fn lay(&self, setting: &Setting, index: u32) -> Result<Plan, WorkloadError> {
+    fn build(&self, setting: &Setting, index: u32) -> Result<Plan, WorkloadError> {
         let seed = Work::Part.seed(setting.context.seed, index);
         let context = PlanContext { seed, ..setting.context.clone() };
         lay(&self.pattern, &self.options, setting.network, &context, setting.placement_seed)

@@ -80,35 +80,9 @@ kinds! {
         "idle" => Idle(Idle),
         "mix" => Mix(Mix),
     }
-}
 
-impl Pattern {
-    pub(crate) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
-        match self {
-            Pattern::Permutation(pattern) => pattern.lay(setting),
-            Pattern::Uniform(pattern) => pattern.lay(setting),
-            Pattern::AllToAll(pattern) => pattern.lay(setting),
-            Pattern::Incast(pattern) => pattern.lay(setting),
-            Pattern::OffDiagonal(pattern) => pattern.lay(setting),
-            Pattern::Shuffle(pattern) => pattern.lay(setting),
-            Pattern::Adversarial(pattern) => pattern.lay(setting),
-            Pattern::WorstCase(pattern) => pattern.lay(setting),
-            Pattern::Stencil(pattern) => pattern.lay(setting),
-            Pattern::Poisson(pattern) => pattern.lay(setting),
-            Pattern::Collective(pattern) => pattern.lay(setting),
-            Pattern::Skeleton(pattern) => pattern.lay(setting),
-            Pattern::Goal(pattern) => pattern.lay(setting),
-            Pattern::Chakra(pattern) => pattern.lay(setting),
-            Pattern::Bernoulli(pattern) => pattern.lay(setting),
-            Pattern::Bursty(pattern) => pattern.lay(setting),
-            Pattern::Hotspot(pattern) => pattern.lay(setting),
-            Pattern::FlowList(pattern) => pattern.lay(setting),
-            Pattern::HtsimMatrix(pattern) => pattern.lay(setting),
-            Pattern::Ns3Flows(pattern) => pattern.lay(setting),
-            Pattern::Idle(pattern) => pattern.lay(setting),
-            Pattern::Mix(pattern) => pattern.lay(setting),
-        }
-    }
+    /// The messages of a run.
+    pub(crate) fn build(&self, setting: &Setting<'_>) -> Result<Plan, WorkloadError>;
 }
 
 /// How many messages there are in all, if that is known; an error if nothing limits them.

@@ -27,7 +27,7 @@ impl Default for OffDiagonal {
 }
 
 impl OffDiagonal {
-    pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
+    pub(super) fn build(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
         let partners = at_offsets(setting.ranks(), &[self.offset], "offset")?;
         send_to_partners(setting, &self.size, self.repeat, &partners)
     }

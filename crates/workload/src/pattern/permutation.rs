@@ -42,7 +42,7 @@ impl Default for Permutation {
 }
 
 impl Permutation {
-    pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
+    pub(super) fn build(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
         if self.parallel == 0 {
             return Err(WorkloadError::parameter("parallel", "at least 1", 0));
         }

@@ -51,7 +51,7 @@ impl Default for Poisson {
 }
 
 impl Poisson {
-    pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
+    pub(super) fn build(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
         if !(self.load > 0.0 && self.load <= MOST_LOAD) {
             let expected = format!("a number above 0, at most {MOST_LOAD}");
             return Err(WorkloadError::parameter("load", expected, self.load));

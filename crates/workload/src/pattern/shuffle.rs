@@ -27,7 +27,7 @@ impl Default for Shuffle {
 }
 
 impl Shuffle {
-    pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
+    pub(super) fn build(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
         let ranks = u64::from(setting.ranks());
         let bits = ranks.next_power_of_two().trailing_zeros();
         let target = |rank: u64| (((rank << 1) | (rank >> (bits - 1))) & ((1 << bits) - 1)) % ranks;

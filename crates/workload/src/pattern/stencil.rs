@@ -43,7 +43,7 @@ impl Default for Stencil {
 }
 
 impl Stencil {
-    pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
+    pub(super) fn build(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
         let row = if setting.ranks() > 10_000 { 1337 } else { 42 };
         let offsets = self.offsets.clone().unwrap_or_else(|| vec![1, -1, row, -row]);
         let partners = at_offsets(setting.ranks(), &offsets, "offsets")?;

@@ -32,7 +32,7 @@ impl Default for WorstCase {
 }
 
 impl WorstCase {
-    pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
+    pub(super) fn build(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
         if !(self.intensity > 0.0 && self.intensity <= 1.0) {
             let expected = "a number above 0 and at most 1";
             return Err(WorkloadError::parameter("intensity", expected, self.intensity));

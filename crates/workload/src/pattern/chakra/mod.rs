@@ -37,7 +37,7 @@ pub struct Chakra {
 }
 
 impl Chakra {
-    pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
+    pub(super) fn build(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
         let (ranks, most) = (self.files.len() as u64, setting.ranks());
         if ranks == 0 || ranks > u64::from(most) {
             let expected = format!("1 to {most} files, one for each rank");

@@ -52,7 +52,7 @@ impl Default for Collective {
 }
 
 impl Collective {
-    pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
+    pub(super) fn build(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
         if self.repeat == 0 {
             return Err(WorkloadError::parameter("repeat", "at least 1", 0));
         }

@@ -26,7 +26,7 @@ pub struct FlowList {
 }
 
 impl FlowList {
-    pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
+    pub(super) fn build(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
         let file = setting.context.file(&self.file);
         let mut flows = Flows::new(setting, &file);
         match file.extension().and_then(|extension| extension.to_str()) {

@@ -42,7 +42,7 @@ fn nanosecond() -> Time {
 }
 
 impl Goal {
-    pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
+    pub(super) fn build(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
         let file = setting.context.file(&self.file);
         let program = match is_binary(&file)? {
             true => self.read_binary(&file, setting.ranks())?,

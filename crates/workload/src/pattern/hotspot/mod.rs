@@ -107,7 +107,7 @@ impl Hotspot {
         self.victims.iter().any(|victim| victim.src == rank)
     }
 
-    pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
+    pub(super) fn build(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
         let sources = self.checked_sources(setting.ranks())?;
         self.check_victims(setting.ranks())?;
         if self.duration == Time::ZERO {

@@ -68,7 +68,7 @@ enum Begin {
 }
 
 impl HtsimMatrix {
-    pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
+    pub(super) fn build(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
         let file = setting.context.file(&self.file);
         let mut flows = Flows::new(setting, &file);
         let mut lines = Lines::open(&file)?;

@@ -73,7 +73,7 @@ impl Default for Skeleton {
 }
 
 impl Skeleton {
-    pub(super) fn lay(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
+    pub(super) fn build(&self, setting: &Setting) -> Result<Plan, WorkloadError> {
         if self.iterations == 0 {
             return Err(WorkloadError::parameter("iterations", "at least 1", 0));
         }
