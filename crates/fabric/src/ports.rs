@@ -899,6 +899,11 @@ impl Ports {
         self.dropped.as_deref().cloned().unwrap_or_default()
     }
 
+    /// Packets that a port has handed on and that have not begun to leave before `end`: they are not among those that it has [sent](PortStats::packets).
+    pub fn handed_on_early(&self, port: u16, end: Time) -> u64 {
+        self.ports[usize::from(port)].early_from(end)
+    }
+
     /// The channel that a port feeds.
     pub fn channel(&self, port: u16) -> u32 {
         self.ports[usize::from(port)].channel

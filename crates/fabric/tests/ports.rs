@@ -90,7 +90,10 @@ fn statistics_do_not_tell_what_was_handed_on_early() {
                 node.put(ns(at * 10), 0, packet);
             }
             node.advance(ns(end));
-            node.ports.stats_of(0, ns(end))
+            let handed_on = node.left.packets.len() as u64;
+            let stats = node.ports.stats_of(0, ns(end));
+            assert_eq!(handed_on, stats.packets + node.ports.handed_on_early(0, ns(end)));
+            stats
         });
         prop_assert_eq!(stats[0], stats[1]);
     });

@@ -41,7 +41,7 @@ impl Port {
     }
 
     /// How many of the packets handed on early have not begun before an instant: they are sent one behind the other, the last one until `free_at`.
-    fn early_from(&self, at: Time) -> u64 {
+    pub(crate) fn early_from(&self, at: Time) -> u64 {
         if self.early == 0 {
             return 0;
         }

@@ -12,7 +12,7 @@ use crate::world::World;
 /// How many links before a link its ports are fetched, and how many before those the nodes that know where these are.
 pub(crate) const AHEAD: usize = 8;
 
-/// Hands on what every channel did, used or not, in their order. Returns how many packets were sent on all of them.
+/// Hands on what every channel did, used or not, in their order. Returns how many packets were handed to all of them.
 pub(crate) fn hand_on_channels(world: &World, nodes: &[Node], totals: &Totals, sink: &mut dyn Sink) -> u64 {
     let (network, end) = (&world.network, totals.simulated);
     let tiers: Vec<Arc<str>> = network.tiers().iter().map(|tier| tier.as_str().into()).collect();
@@ -29,6 +29,7 @@ pub(crate) fn hand_on_channels(world: &World, nodes: &[Node], totals: &Totals, s
         let ends = links.get(link).map(|ends| [ends.a, ends.b]).into_iter().flatten();
         ends.map(|node| nodes[node as usize].ports()).zip(2 * narrow::<u32>(link)..)
     };
+    // What ports have handed on, whether it has begun to leave or not.
     let mut sent = 0;
     for (number, link) in links.iter().enumerate() {
         // The ports of one link after the other lie far apart.
@@ -42,7 +43,7 @@ pub(crate) fn hand_on_channels(world: &World, nodes: &[Node], totals: &Totals, s
         for ((ports, id), (from, to)) in channels(number).zip([(&a, &b), (&b, &a)]) {
             let port = world.wiring.port_of(id);
             let stats = ports.map(|ports| ports.stats_of(port, end)).unwrap_or_default();
-            sent += stats.packets;
+            sent += stats.packets + ports.map_or(0, |ports| ports.handed_on_early(port, end));
             let (bytes_in_drain, busy_in_drain) =
                 ports.map(|ports| ports.in_drain(port, end)).unwrap_or_default();
             let share = |of: Time| share(stats.busy - busy_in_drain, of);
