@@ -70,7 +70,7 @@ def a_field(draw, schema, part):
 def a_fault(draw):
     start = draw.choice([0, 1, 5, 20, 50])
     kind = draw.choice(["cut", "cut", "loss", "degrade"])
-    links = draw.choice([{"links": 1}, {"links": 2}, {"tier": "host", "links": 1}, {"share": 0.3}])
+    links = draw.choice([{"links": 1}, {"links": 2}, {"tier": "host", "links": 1}, {"link_fraction": 0.3}])
     fault = {"kind": kind, "from": f"{start}us", "until": f"{start + draw.choice([1, 10, 100])}us"} | links
     if kind == "cut":
         fault |= draw.choice(
