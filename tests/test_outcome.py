@@ -96,7 +96,15 @@ def test_new_columns_stand_behind_the_old_ones_and_groups_go_by_name(outcome):
     assert groups == [("all",)] == [(name,) for name in summary(outcome)["groups"]]
     links = pl.read_parquet(outcome / "links.parquet").columns[-8:]
     shares = ["utilisation", "active_utilisation"]
-    assert links == ["pauses", "lost", "trims", "returned_to_sender", "bytes_in_drain", "busy_in_drain_ps", *shares]
+    assert links == [
+        "pauses",
+        "lost",
+        "trims",
+        "returned_to_sender",
+        "bytes_in_drain",
+        "busy_in_drain_ps",
+        *shares,
+    ]
     series = pd.read_parquet(outcome / "series.parquet")
     assert list(series.columns) == ["time_ps", "channel", "queue_bytes", "bytes", "paused_ps"]
     assert series.paused_ps.sum() == 0
