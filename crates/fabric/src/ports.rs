@@ -783,7 +783,7 @@ impl Ports {
     /// the caller sends it on its way.
     #[cold]
     pub fn turn_back(&mut self, port: u16, packet: &mut Packet, kind: PacketKind, header_size: u16) {
-        self.ports[usize::from(port)].losses().returns += 1;
+        self.ports[usize::from(port)].losses().returned_to_sender += 1;
         if kind == PacketKind::Unreachable {
             packet.trim(header_size);
         }

@@ -219,7 +219,7 @@ fn a_header_without_room_goes_back_once_and_other_control_packets_are_dropped() 
         assert_eq!(node.put(ns(2), 0, returned), Fate::Dropped);
         let (stats, dropped) = (node.ports.stats_of(0, ns(2)), node.ports.dropped());
         let returns = u64::from(return_to_sender);
-        assert_eq!((stats.trims, stats.returns, stats.drops), (3, returns, 3 - returns));
+        assert_eq!((stats.trims, stats.returned_to_sender, stats.drops), (3, returns, 3 - returns));
         assert_eq!((dropped.data(DropCause::Full), dropped.control(DropCause::Full)), (2 - returns, 1));
     }
 }

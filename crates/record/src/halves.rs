@@ -17,9 +17,9 @@ pub struct SenderHalf {
     pub bytes: u64,
     pub start: Time,
     pub sender_fct: Option<Time>,
-    pub idle_fct: Time,
+    pub ideal_fct: Time,
     pub packets: u64,
-    pub returns: u32,
+    pub returned_to_sender: u32,
     pub retransmissions: u64,
     pub timeouts: u32,
     pub cnms: u32,
@@ -29,7 +29,7 @@ pub struct SenderHalf {
     pub drains: u32,
     pub drain_time: Time,
     pub decisions: u64,
-    pub deviations: u64,
+    pub non_default_decisions: u64,
 }
 
 /// How many decisions a switch has taken on packets of a flow. Rows of the same flow are to be added up.
@@ -42,7 +42,7 @@ pub struct SwitchHalf {
     /// Decisions among several ports or ways.
     pub decisions: u64,
     /// Those whose outcome was another than without adaptation.
-    pub deviations: u64,
+    pub non_default_decisions: u64,
 }
 
 /// What its receiver knows of a flow. Rows of the same flow are to be [added up](Self::add): what comes when all of it has come makes a row
@@ -81,10 +81,12 @@ impl SenderHalf {
     /// The record of the flow, without what its receiver knows.
     #[expect(clippy::cast_possible_truncation, reason = "groups have numbers of 16 bits: Mix::lay")]
     pub fn record(self) -> FlowRecord {
-        let SenderHalf { src, dst, flow, group, class, stream, bytes, start, sender_fct, idle_fct, .. } =
+        let SenderHalf { src, dst, flow, group, class, stream, bytes, start, sender_fct, ideal_fct, .. } =
             self;
-        let SenderHalf { packets, returns, retransmissions, timeouts, cnms, cnps, flowlets, .. } = self;
-        let SenderHalf { stretched, drains, drain_time, decisions, deviations, .. } = self;
+        let SenderHalf {
+            packets, returned_to_sender, retransmissions, timeouts, cnms, cnps, flowlets, ..
+        } = self;
+        let SenderHalf { stretched, drains, drain_time, decisions, non_default_decisions, .. } = self;
         FlowRecord {
             src,
             dst,
@@ -95,9 +97,9 @@ impl SenderHalf {
             bytes,
             start,
             sender_fct,
-            idle_fct,
+            ideal_fct,
             packets,
-            returns,
+            returned_to_sender,
             retransmissions,
             timeouts,
             cnms,
@@ -107,7 +109,7 @@ impl SenderHalf {
             drains,
             drain_time,
             decisions,
-            deviations,
+            non_default_decisions,
             ..FlowRecord::default()
         }
     }

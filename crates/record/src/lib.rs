@@ -30,8 +30,8 @@
 //! let folder = tempfile::tempdir().unwrap();
 //! let writer = OutcomeWriter::prepare(&folder.path().join("first"), Existing::Refuse).unwrap();
 //!
-//! let (fct, idle_fct) = (Some(Time::from_us(30)), Time::from_us(10));
-//! let flow = FlowRecord { src: 0, dst: 1, bytes: 1000, fct, idle_fct, ..Default::default() };
+//! let (fct, ideal_fct) = (Some(Time::from_us(30)), Time::from_us(10));
+//! let flow = FlowRecord { src: 0, dst: 1, bytes: 1000, fct, ideal_fct, ..Default::default() };
 //! let records = Records { flows: vec![flow], ..Default::default() };
 //! let summary = Summary::new(&records, &SummaryOptions::default(), Status::Complete).unwrap();
 //! writer.write("# scenario\n", &summary, &records, &Performance::new("0.1.0", 1, 0.1, 60)).unwrap();

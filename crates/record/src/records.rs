@@ -173,7 +173,7 @@ pub struct FlowRecord {
     /// From the start to the ACK of the last byte at the sender; `None` if that did not arrive.
     pub sender_fct: Option<Time>,
     /// The FCT that one idle path allows this flow.
-    pub idle_fct: Time,
+    pub ideal_fct: Time,
     /// Data packets sent, retransmissions included.
     pub packets: u64,
     /// Packets that arrived with a sequence number above the next expected one.
@@ -185,7 +185,7 @@ pub struct FlowRecord {
     /// Data packets that arrived as headers only: they had been trimmed.
     pub trims: u64,
     /// Data packets whose header came back to the sender.
-    pub returns: u32,
+    pub returned_to_sender: u32,
     /// Data packets sent again.
     pub retransmissions: u64,
     /// Retransmission timeouts.
@@ -210,7 +210,7 @@ pub struct FlowRecord {
     /// Routing decisions taken for the flow's data packets.
     pub decisions: u64,
     /// Decisions that differed from the scheme's default path.
-    pub deviations: u64,
+    pub non_default_decisions: u64,
 }
 
 impl FlowRecord {
@@ -224,7 +224,7 @@ impl FlowRecord {
         self.delivered_in_drain += part.delivered_in_drain;
         self.fct = last(self.fct, part.fct);
         self.sender_fct = last(self.sender_fct, part.sender_fct);
-        self.idle_fct = self.idle_fct.max(part.idle_fct);
+        self.ideal_fct = self.ideal_fct.max(part.ideal_fct);
         self.ooo_packets += part.ooo_packets;
         self.max_ood = self.max_ood.max(part.max_ood);
         self.max_resequencing = self.max_resequencing.max(part.max_resequencing);
@@ -237,7 +237,7 @@ impl FlowRecord {
     /// Adds what another subflow of the same flow did.
     pub fn add_subflow(&mut self, part: &FlowRecord) {
         self.packets += part.packets;
-        self.returns += part.returns;
+        self.returned_to_sender += part.returned_to_sender;
         self.retransmissions += part.retransmissions;
         self.timeouts += part.timeouts;
         self.cnms += part.cnms;
@@ -246,7 +246,7 @@ impl FlowRecord {
         self.drains += part.drains;
         self.drain_time += part.drain_time;
         self.decisions += part.decisions;
-        self.deviations += part.deviations;
+        self.non_default_decisions += part.non_default_decisions;
     }
 }
 
@@ -274,7 +274,7 @@ pub struct PartRecord {
     /// From the start to the ACK of the last byte; `None` if that did not arrive.
     pub sender_fct: Option<Time>,
     /// The FCT that one idle path allows it.
-    pub idle_fct: Time,
+    pub ideal_fct: Time,
     /// Data packets sent, retransmissions included.
     pub packets: u64,
     /// Packets that arrived with a sequence number above the next expected one.
@@ -328,7 +328,7 @@ impl PartRecord {
             start: flow.start,
             fct: flow.fct,
             sender_fct: flow.sender_fct,
-            idle_fct: flow.idle_fct,
+            ideal_fct: flow.ideal_fct,
             packets: flow.packets,
             ooo_packets: flow.ooo_packets,
             retransmissions: flow.retransmissions,
@@ -377,7 +377,7 @@ pub struct ChannelRecord {
     /// Data packets that lost their payload at the port; not among `drops`.
     pub trims: u64,
     /// Headers of trimmed packets sent back to their source, because there was no room for them either; and what went back because the channel was cut.
-    pub returns: u64,
+    pub returned_to_sender: u64,
     /// Packets marked (ECN) at the port.
     pub marks: u64,
     /// Time in which packets waited that flow control forbade to send: some data lane of the port was paused or without

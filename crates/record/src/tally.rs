@@ -125,7 +125,7 @@ impl FlowTally {
         let Some(fct) = fct else { return };
         let bin = counted.size_bins.partition_point(|end| end.0 < flow.bytes) as u16;
         // No fabric delivers in no time, but a summary must stay readable: JSON has no infinity.
-        values.completed((flow.group, bin), fct, fct.0 as f64 / flow.idle_fct.0.max(1) as f64);
+        values.completed((flow.group, bin), fct, fct.0 as f64 / flow.ideal_fct.0.max(1) as f64);
         if flow.drain_time > Time::ZERO {
             // Draining happens at the sender, whose clock stops at the last ACK.
             let took = flow.sender_fct.unwrap_or(fct);
@@ -314,7 +314,7 @@ impl PacketSummary {
         self.max_ood = self.max_ood.max(flow.max_ood);
         self.max_resequencing = self.max_resequencing.max(flow.max_resequencing);
         self.trims += flow.trims;
-        self.returned_to_sender += u64::from(flow.returns);
+        self.returned_to_sender += u64::from(flow.returned_to_sender);
         self.retransmissions += flow.retransmissions;
         self.timeouts += u64::from(flow.timeouts);
         self.ecn_marks += flow.ecn_marks;
@@ -324,6 +324,6 @@ impl PacketSummary {
         self.stretched += u64::from(flow.stretched);
         self.path_changes += u64::from(flow.path_changes);
         self.decisions += flow.decisions;
-        self.non_default_decisions += flow.deviations;
+        self.non_default_decisions += flow.non_default_decisions;
     }
 }

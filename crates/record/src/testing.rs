@@ -16,7 +16,7 @@ pub(crate) fn flow(src: u32, flow: u32) -> FlowRecord {
         flow,
         bytes: 100,
         packets: 10,
-        idle_fct: Time::from_us(1),
+        ideal_fct: Time::from_us(1),
         ..Default::default()
     }
 }
@@ -40,7 +40,7 @@ pub(crate) fn channel(channel: u32, tier: &str) -> ChannelRecord {
         drops: 0,
         lost: 0,
         trims: 0,
-        returns: 0,
+        returned_to_sender: 0,
         marks: 1,
         paused: Time::ZERO,
         pauses: 0,

@@ -150,7 +150,7 @@ pub(crate) fn reduce(labels: &[String], folders: &[&Path]) -> Result<Reduced, Re
             // As the summary counts: streams have no completion, and flows of the warm-up are left out.
             let Some(fct) = flow.fct.filter(|_| !flow.stream && flow.start >= warm_up) else { continue };
             fct_us.push(fct.0 as f64 * MICRO);
-            flows.push((flow.bytes, fct.0 as f64 / flow.idle_fct.0.max(1) as f64));
+            flows.push((flow.bytes, fct.0 as f64 / flow.ideal_fct.0.max(1) as f64));
         }
         links.add(outcome.channels()?, &outcome.summary.totals);
         if i == 0 {

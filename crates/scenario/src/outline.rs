@@ -28,7 +28,7 @@ pub(crate) fn outline(scenario: &Scenario, network: &Network, groups: &[String])
         start: options.warm_up,
         fct: Some(Time(fct)),
         sender_fct: Some(Time(fct)),
-        idle_fct: Time(1),
+        ideal_fct: Time(1),
         ..FlowRecord::default()
     };
     let channel = |(channel, tier): (u32, &String)| ChannelRecord {

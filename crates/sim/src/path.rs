@@ -174,7 +174,7 @@ impl PathProfile {
     ///
     /// With equal rates b and packets of P bytes over K channels of delay d this is n·8P/b + (K−1)·8P/b + K·d store and forward;
     /// with cut-through after h bytes it is n·8P/b + (K−1)·8h/b + K·d.
-    pub fn idle_fct(&self, full_packets: u64, full: Bytes, last: Bytes) -> Time {
+    pub fn ideal_fct(&self, full_packets: u64, full: Bytes, last: Bytes) -> Time {
         // When the first full packet starts on a channel, the longest serialisation so far, and when the last packet may start.
         let (mut first, mut slowest, mut start) = (Time::ZERO, Time::ZERO, Time::ZERO);
         let mut arrival = Time::ZERO;

@@ -56,7 +56,7 @@ fn one_flow_takes_n_plus_k_minus_1_packet_times_and_k_delays() {
                 let records = run(network.clone(), free(preset.name), plan);
                 let flow = &records.flows[0];
                 assert_eq!(fct(flow), one_flow(packets, *links), "{} {links} links", preset.name);
-                assert_eq!(flow.idle_fct, fct(flow));
+                assert_eq!(flow.ideal_fct, fct(flow));
                 assert_eq!(flow.packets, packets);
             }
         }
@@ -93,7 +93,7 @@ fn a_short_last_packet_arrives_right_behind_the_full_ones() {
             Time((full + 5) * PACKET + 6 * US) + at_200g(last)
         };
         assert_eq!(fct(&records.flows[0]), expected);
-        assert_eq!(records.flows[0].idle_fct, expected);
+        assert_eq!(records.flows[0].ideal_fct, expected);
     }
 }
 
@@ -185,7 +185,7 @@ fn the_idle_time_holds_for_unequal_rates_too() {
         }));
         for bytes in [1, 4096, 4097, 123_456] {
             let records = run(network.clone(), free("ecmp"), messages(&network, &[(0, 3, bytes, 0)]));
-            assert_eq!(records.flows[0].fct, Some(records.flows[0].idle_fct), "{host} {spine} {bytes}");
+            assert_eq!(records.flows[0].fct, Some(records.flows[0].ideal_fct), "{host} {spine} {bytes}");
         }
     }
 }
@@ -197,7 +197,7 @@ fn switch_latency_is_paid_once_per_switch() {
     config.fabric.options.switch_latency = Time::from_ns(300);
     let records = run(network.clone(), config, messages(&network, &[(0, 15, 4096, 0)]));
     assert_eq!(fct(&records.flows[0]), one_flow(1, 6) + Time::from_ns(5 * 300));
-    assert_eq!(records.flows[0].fct, Some(records.flows[0].idle_fct));
+    assert_eq!(records.flows[0].fct, Some(records.flows[0].ideal_fct));
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn cut_through_pays_a_header_instead_of_a_packet_at_every_switch() {
             let flow = &run(network.clone(), config, plan).flows[0];
             let expected = at_200g(4160) * packets + at_200g(HEADER) * (links - 1) + Time::from_us(links);
             assert_eq!(fct(flow), expected);
-            assert_eq!(flow.idle_fct, expected);
+            assert_eq!(flow.ideal_fct, expected);
         }
     }
 }
@@ -249,10 +249,10 @@ fn a_flow_has_the_decisions_of_its_nic_and_of_all_switches() {
         let records = run(network.clone(), free(name), plan());
         let taken: Vec<_> = records.flows.iter().map(|flow| flow.decisions).collect();
         assert_eq!(taken, expected, "{name}");
-        let deviating: u64 = records.flows.iter().map(|flow| flow.deviations).sum();
+        let deviating: u64 = records.flows.iter().map(|flow| flow.non_default_decisions).sum();
         let total = records.totals.decisions.values().next().unwrap();
         assert_eq!((taken.iter().sum::<u64>(), deviating), (total.taken, total.deviated), "{name}");
-        assert!(records.flows.iter().all(|flow| flow.deviations <= flow.decisions));
+        assert!(records.flows.iter().all(|flow| flow.non_default_decisions <= flow.decisions));
     }
 }
 
@@ -268,7 +268,7 @@ fn a_lone_flow_stays_on_one_path_under_drill() {
                 config.routing.selector = Selector::Drill(Drill { load, ..Drill::default() });
                 let records = run(network.clone(), config, messages(&network, &[(0, 1, 9 * 4096 + 100, 0)]));
                 let flow = &records.flows[0];
-                assert!(load == Load::Queued || fct(flow) == flow.idle_fct && flow.path_changes == 0);
+                assert!(load == Load::Queued || fct(flow) == flow.ideal_fct && flow.path_changes == 0);
                 flow.ooo_packets > 0
             })
             .count()

@@ -64,7 +64,7 @@ fn headers_that_come_back_to_flows_that_were_handed_in_are_counted() {
     config.fabric.queue =
         Queue::Trimming(Trimming { control_buffer: Some(Bytes(200)), ..Trimming::default() });
     let records = many_to_one(config);
-    let returns = sum(&records, |flow| u64::from(flow.returns));
+    let returns = sum(&records, |flow| u64::from(flow.returned_to_sender));
     assert!(returns > 10, "{returns}");
     assert!(records.flows.iter().all(|flow| flow.fct.is_some()));
 }

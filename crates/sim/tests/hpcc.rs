@@ -116,7 +116,7 @@ fn telemetry_takes_its_bytes_on_every_wire() {
     // Three packets and their ACKs over two channels each.
     let bytes: u64 = records.channels.iter().map(|channel| channel.bytes).sum();
     assert_eq!(bytes, 2 * 3 * (PACKET + ACK));
-    assert_eq!(fct(&records.flows[0]), records.flows[0].idle_fct);
+    assert_eq!(fct(&records.flows[0]), records.flows[0].ideal_fct);
     // 1090 B at 100 Gb/s are 87.2 ns: three leave one after the other, the last crosses another link.
     let mut bare = hpcc();
     bare.transport.congestion = Congestion::Hpcc(Hpcc { telemetry: Bytes(0), ..Hpcc::default() });

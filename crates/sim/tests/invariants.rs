@@ -516,11 +516,11 @@ proptest! {
         let of_flows = |count: fn(&FlowRecord) -> u64| expected.flows.iter().map(count).sum::<u64>();
         let of_run = |count: fn(&DecisionCount) -> u64| expected.totals.decisions.values().map(count).sum::<u64>();
         prop_assert_eq!(of_flows(|flow| flow.decisions), of_run(|count| count.taken));
-        prop_assert_eq!(of_flows(|flow| flow.deviations), of_run(|count| count.deviated));
+        prop_assert_eq!(of_flows(|flow| flow.non_default_decisions), of_run(|count| count.deviated));
         prop_assert!(expected.flows.iter().all(|flow| flow.fct.is_some()), "an unfinished flow");
         // Over several paths a short last packet need not wait behind the full ones, as it does on the idle path.
         let single_path = |flow: &&FlowRecord| flow.path_changes == 0 && config.faults.is_empty();
-        let too_fast = expected.flows.iter().filter(single_path).find(|flow| flow.fct < Some(flow.idle_fct));
+        let too_fast = expected.flows.iter().filter(single_path).find(|flow| flow.fct < Some(flow.ideal_fct));
         prop_assert_eq!(too_fast, None);
         let reference = simulate(&network, &config, &pattern, seed).unwrap().run_reference().unwrap().records;
         prop_assert_eq!(difference(&expected, &reference), None);
@@ -686,7 +686,7 @@ fn d_mod_k_has_no_conflict_on_down_links_and_a_shift_runs_at_full_speed() {
     );
     // The ACKs of other flows take their share of the wire, 64 B for every 4160 B, and no more.
     for flow in &records.flows {
-        assert!(fct(flow).as_secs_f64() <= flow.idle_fct.as_secs_f64() * (1.0 + 64.0 / 4160.0));
+        assert!(fct(flow).as_secs_f64() <= flow.ideal_fct.as_secs_f64() * (1.0 + 64.0 / 4160.0));
     }
 }
 

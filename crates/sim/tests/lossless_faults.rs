@@ -218,7 +218,7 @@ fn hosts_switches_and_lossy_links_under_every_flow_control() {
             let records = everywhere(&network, &config, &permutation(400_000, &network, 3));
             let (lost, what) = (records.totals.data.lost, format!("{name}, {fault:?}, {flow_control:?}"));
             assert!(lost > 0 && records.flows.iter().all(|flow| flow.fct.is_some()), "{what}");
-            let returns: u64 = records.channels.iter().map(|channel| channel.returns).sum();
+            let returns: u64 = records.channels.iter().map(|channel| channel.returned_to_sender).sum();
             let is_told = matches!(&fault, Fault::Cut(cut) if cut.unreachable == Unreachable::NotifySource);
             assert_eq!(returns > 0, is_told, "{what}");
             let at_channels: u64 = records.channels.iter().map(|channel| channel.lost).sum();

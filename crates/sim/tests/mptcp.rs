@@ -50,7 +50,7 @@ fn on_a_single_path_nothing_limits_subflows_together_fill_the_line() {
             let network = build(Topology::Crossbar(Crossbar { hosts: 2, ..Crossbar::default() }));
             let records = one_flow(network, config, bytes);
             let [flow] = records.flows.as_slice() else { panic!("subflows are no flows") };
-            assert_eq!((flow.fct, flow.delivered), (Some(flow.idle_fct), bytes), "{count} subflows");
+            assert_eq!((flow.fct, flow.delivered), (Some(flow.ideal_fct), bytes), "{count} subflows");
             assert_eq!((flow.packets, flow.ooo_packets), (bytes.div_ceil(4096), 0));
         }
     }
@@ -197,6 +197,6 @@ fn a_header_that_comes_back_late_tells_what_has_arrived_too() {
         let messages = (1..36).map(|src| (src, Message::new(0, Bytes(95_385), Time(0))));
         let records = run(network.clone(), config, Plan::of_messages(36, messages));
         assert!(records.flows.iter().all(|flow| flow.delivered == 95_385));
-        assert!(records.flows.iter().any(|flow| flow.returns > 0));
+        assert!(records.flows.iter().any(|flow| flow.returned_to_sender > 0));
     }
 }

@@ -70,7 +70,7 @@ const FIRST: Time = Time(PACKET.0 + CABLE.0);
 fn one_flow_is_pulled_at_the_rate_of_its_link() {
     // A window of three packets covers the round trip of 2.6: the pulls that follow leave as the packets come in, and so on.
     let records = incast(1, 200, ndp("ndp", 3));
-    assert_eq!(last(&records), records.flows[0].idle_fct);
+    assert_eq!(last(&records), records.flows[0].ideal_fct);
     assert_eq!(sum(&records, |flow| flow.trims), 0);
     // With one packet, each takes its round trip: there, and behind its ACK the PULL back.
     let records = incast(1, 200, ndp("ndp", 1));
@@ -103,7 +103,7 @@ fn a_flow_that_asks_begins_a_round_trip_later_at_the_pace_of_its_pulls() {
         // A request there, a PULL back.
         let asked = (CONTROL + CABLE) * 4;
         assert_eq!(last(&records), asked + PACKET * packets + CABLE * 2 + PACKET);
-        assert_eq!(last(&records), records.flows[0].idle_fct);
+        assert_eq!(last(&records), records.flows[0].ideal_fct);
     }
 }
 
@@ -162,7 +162,7 @@ fn an_incast_keeps_the_receivers_link_busy() {
         let records = incast(senders, packets, ndp("ndp", window));
         let (trims, case) = (sum(&records, |flow| flow.trims), (senders, window, packets));
         assert!(trims > 0, "{case:?}");
-        let returns = sum(&records, |flow| u64::from(flow.returns));
+        let returns = sum(&records, |flow| u64::from(flow.returned_to_sender));
         assert_eq!(
             (sum(&records, |flow| flow.retransmissions), returns > 0),
             (trims + returns, senders == 100),
@@ -204,7 +204,7 @@ fn an_adaptive_window_grows_until_its_receivers_link_is_full() {
     let mut config = ndp("ndp", 1);
     adapt(&mut config);
     let (adaptive, fixed) = (incast(1, 400, config), incast(1, 400, ndp("ndp", 1)));
-    let line = adaptive.flows[0].idle_fct;
+    let line = adaptive.flows[0].ideal_fct;
     assert!(last(&adaptive) < line + line / 20, "{} of {line}", last(&adaptive));
     assert!(last(&fixed) > line * 2);
     assert_eq!(sum(&adaptive, |flow| flow.trims), 0);
@@ -238,7 +238,7 @@ fn headers_that_come_back_are_sent_again_without_a_timer() {
     config.fabric.queue =
         Queue::Trimming(Trimming { control_buffer: Some(Bytes(320)), ..Trimming::default() });
     let records = incast(30, 5, config);
-    let returns = sum(&records, |flow| u64::from(flow.returns));
+    let returns = sum(&records, |flow| u64::from(flow.returned_to_sender));
     assert!(returns > 20, "{returns}");
     assert_eq!(sum(&records, |flow| flow.delivered), 30 * 5 * MTU);
     let all = FIRST + PACKET * 150;
@@ -355,7 +355,7 @@ fn a_trimmed_packet_makes_its_flow_take_another_layer() {
             Reliability::Trimmed(Trimmed { priority: true, reroute, ..Trimmed::default() });
         let records = run(network.clone(), config, permutation(40 * MTU, &network, 1));
         assert!(sum(&records, |flow| flow.trims) > 100);
-        (sum(&records, |flow| flow.decisions), sum(&records, |flow| flow.deviations))
+        (sum(&records, |flow| flow.decisions), sum(&records, |flow| flow.non_default_decisions))
     };
     let (with, without) = (decisions(true), decisions(false));
     assert!(with.0 > 2 * without.0 && with.1 > 2 * without.1, "{with:?} {without:?}");

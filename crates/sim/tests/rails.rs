@@ -72,7 +72,7 @@ fn a_striped_message_takes_a_share_of_the_serialisation() {
         // A packet goes over two links, one after the other; the packets behind it follow closely.
         let expected = Time((400 / u64::from(nics) + 1) * PACKET + 2 * US);
         let [message] = &records.flows[..] else { panic!("{:?}", records.flows) };
-        assert_eq!((message.fct, message.idle_fct, message.bytes), (Some(expected), expected, 400 * 4096));
+        assert_eq!((message.fct, message.ideal_fct, message.bytes), (Some(expected), expected, 400 * 4096));
         assert_eq!((message.src, message.dst, message.packets), (0, 1, 400));
         let rails: Vec<_> = parts(&records).iter().map(|part| (part.rail, part.src, part.dst)).collect();
         assert_eq!(rails, (0..nics).map(|rail| (rail, rail, nics + rail)).collect::<Vec<_>>());
@@ -104,7 +104,7 @@ fn parts_are_whole_packets() {
     let one = Time(2 * US) + at_200g(65) * 2;
     let fcts: Vec<Time> = records.flows.iter().map(fct).collect();
     assert_eq!(fcts, [Time(expected[0]), Time(expected[1]), one, one]);
-    assert!(records.flows.iter().all(|flow| flow.fct == Some(flow.idle_fct)));
+    assert!(records.flows.iter().all(|flow| flow.fct == Some(flow.ideal_fct)));
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn a_dcqcn_flow_alone_takes_its_idle_time() {
     let network = star(2);
     let plan = || Plan::of_messages(2, [(0, Message::new(1, Bytes(1_000_000), Time::ZERO))]);
     let records = run(network, roce(), plan());
-    assert_eq!(fct(&records.flows[0]), records.flows[0].idle_fct);
+    assert_eq!(fct(&records.flows[0]), records.flows[0].ideal_fct);
 }
 
 #[test]

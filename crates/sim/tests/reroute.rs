@@ -73,7 +73,7 @@ fn a_packet_takes_the_new_route_from_the_stated_moment_on() {
         let config = config(ecmp(), cut(&old, us(10), Some(us(40)), reroute_after));
         let records = run(network.clone(), config, packet(at - first));
         let flow = &records.flows[0];
-        (fct(flow), flow.idle_fct, crossed(&records, &old), crossed(&records, new))
+        (fct(flow), flow.ideal_fct, crossed(&records, &old), crossed(&records, new))
     };
     let told = Some(us(5));
     let (alone, idle, ..) = fct_at_leaf(us(8), told);
@@ -98,7 +98,7 @@ fn a_flow_waits_for_as_many_timeouts_as_the_routes_take() {
     for (reroute_after, timeouts, after) in [(50, 1, 100), (200, 2, 300), (600, 3, 700), (1000, 4, 1500)] {
         let config = config(ecmp(), cut(&old, us(10), None, Some(us(reroute_after))));
         let flow = run(network.clone(), config, packet(us(20))).flows.remove(0);
-        assert_eq!((flow.timeouts, fct(&flow)), (timeouts, flow.idle_fct + us(after)));
+        assert_eq!((flow.timeouts, fct(&flow)), (timeouts, flow.ideal_fct + us(after)));
     }
 }
 
@@ -117,7 +117,7 @@ fn packets_without_a_route_are_dropped_and_counted_until_there_is_one() {
     let records = run(network.clone(), config(ecmp(), cut.clone()), packet(us(20)));
     // The first is lost on the link, those sent 100, 300 and 700 us later at the switch, and the next one arrives.
     let flow = &records.flows[0];
-    assert_eq!((flow.timeouts, fct(flow)), (4, flow.idle_fct + us(1500)));
+    assert_eq!((flow.timeouts, fct(flow)), (4, flow.ideal_fct + us(1500)));
     let at_links: u64 = records.channels.iter().map(|channel| channel.lost).sum();
     assert_eq!((at_links, records.totals.data.lost, records.totals.data.dropped), (1, 4, 4));
 

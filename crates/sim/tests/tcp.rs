@@ -49,7 +49,7 @@ fn a_handshake_costs_a_round_trip_of_small_packets() {
     for transport in [greeting(), Transport { congestion: unlimited().congestion, ..greeting() }] {
         let flow = send(5, config(transport));
         let expected = way(SYN) + way(ACK) + way(PACKET) + PACKET * 4;
-        assert_eq!((flow.fct, flow.idle_fct), (Some(expected), expected));
+        assert_eq!((flow.fct, flow.ideal_fct), (Some(expected), expected));
         assert_eq!((flow.packets, flow.delivered, flow.ooo_packets), (6, 5 * 1460, 0));
     }
 }

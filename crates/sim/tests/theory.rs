@@ -23,7 +23,7 @@ fn mean_wait(load: f64) -> f64 {
             ..Poisson::default()
         });
         for flow in run(network.clone(), config.clone(), plan(pattern, &network, seed)).flows {
-            waited += (fct(&flow) - flow.idle_fct).0;
+            waited += (fct(&flow) - flow.ideal_fct).0;
             packets += 1;
         }
     }
@@ -100,7 +100,7 @@ fn two_saturated_flows_get_half_of_a_link_each() {
     let message = |src| (src, Message::new(2, Bytes(4 << 20), Time(0)));
     let records = run(network.clone(), scheme("ecmp"), Plan::of_messages(3, [0, 1].map(message)));
     for flow in &records.flows {
-        let share = flow.idle_fct.as_secs_f64() / fct(flow).as_secs_f64();
+        let share = flow.ideal_fct.as_secs_f64() / fct(flow).as_secs_f64();
         assert!((share - 0.5).abs() < 0.01, "{share}");
     }
 }

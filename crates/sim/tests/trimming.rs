@@ -72,9 +72,9 @@ fn a_header_without_room_comes_back_and_its_packet_is_sent_again() {
     let config = trimming(SimConfig { transport: unlimited(), ..scheme("ecmp") }, small.clone());
     let records = run(network.clone(), config, incast(&network, 4096));
     // At first, one packet is sent, and 8 packets and 10 headers wait.
-    let returns = sum(&records, |flow| u64::from(flow.returns));
+    let returns = sum(&records, |flow| u64::from(flow.returned_to_sender));
     assert!(returns >= 32 - 19, "{returns}");
-    assert_eq!(records.channels.iter().map(|channel| channel.returns).sum::<u64>(), returns);
+    assert_eq!(records.channels.iter().map(|channel| channel.returned_to_sender).sum::<u64>(), returns);
     assert_eq!(sum(&records, |flow| flow.retransmissions), sum(&records, |flow| flow.trims) + returns);
     assert_eq!(records.totals.data.dropped, 0);
     assert!(records.flows.iter().all(|flow| flow.timeouts == 0));

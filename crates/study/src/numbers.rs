@@ -112,7 +112,7 @@ mod tests {
             dst: 1,
             bytes: 1000,
             fct: Some(Time::from_us(us)),
-            idle_fct: Time::from_us(5),
+            ideal_fct: Time::from_us(5),
             ..FlowRecord::default()
         };
         let mut packets = PacketStatistics::default();

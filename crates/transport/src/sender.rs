@@ -61,7 +61,7 @@ pub struct SendCounts {
     /// Retransmissions.
     pub retransmissions: u64,
     /// Packets whose header came back.
-    pub returns: u32,
+    pub returned_to_sender: u32,
     /// Timeouts.
     pub timeouts: u32,
     /// Notifications of congestion that arrived, in packets of their own or with ACKs and NACKs.

@@ -105,7 +105,7 @@ fn what_met_a_cut_link_leaves_again_at_once_and_cuts_no_window() {
         // The same header, late: the packet has left again since.
         sender.on_unreachable(&transport, about(us(6), 0, 0, us(0)));
         assert_eq!((leave(&mut sender, &transport, us(6)), sender.in_flight()), (vec![], window as u32));
-        assert_eq!((sender.counts.returns, sender.counts.timeouts), (3, 0));
+        assert_eq!((sender.counts.returned_to_sender, sender.counts.timeouts), (3, 0));
     }
 }
 

@@ -26,7 +26,7 @@ pub struct PortStats {
     /// Packets that lost their payload.
     pub trims: u64,
     /// Headers sent back to their source, for want of room or because the channel was cut.
-    pub returns: u64,
+    pub returned_to_sender: u64,
     /// Time during which flow control held back data that waited; at a NIC, which keeps no queue, during which it held back a lane.
     pub paused: Time,
     /// How often flow control stopped a lane.
@@ -82,7 +82,7 @@ pub(crate) struct Losses {
     pub(crate) lost: u64,
     pub(crate) marks: u64,
     pub(crate) trims: u64,
-    pub(crate) returns: u64,
+    pub(crate) returned_to_sender: u64,
 }
 
 /// What flow control has held back at a port.
@@ -106,7 +106,7 @@ impl PortStats {
         let Traffic { bytes, packets, busy, max_queue, waiting } = port.stats.without(port.early_beyond(end));
         let (losses, hold) =
             port.rare.as_deref().map_or_else(Default::default, |rare| (rare.losses, rare.hold));
-        let Losses { drops, lost, marks, trims, returns } = losses;
+        let Losses { drops, lost, marks, trims, returned_to_sender } = losses;
         PortStats {
             bytes,
             packets,
@@ -116,7 +116,7 @@ impl PortStats {
             lost,
             marks,
             trims,
-            returns,
+            returned_to_sender,
             paused: hold.paused + end.saturating_sub(hold.since),
             pauses: hold.pauses,
             waiting: waiting.wrapping_add(u128::from(port.waiting()) * u128::from(end.0)),

@@ -107,7 +107,7 @@ impl Ports {
     fn refuse(&mut self, index: usize, packet: &mut Packet, trims: &Trims) -> Fate {
         let losses = self.ports[index].losses();
         if trims.return_to_sender && packet.is_header() {
-            losses.returns += 1;
+            losses.returned_to_sender += 1;
             packet.turn_round(PacketKind::Returned);
             return Fate::Returned;
         }

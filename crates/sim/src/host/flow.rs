@@ -28,7 +28,7 @@ pub(crate) struct Flow {
     pub(crate) cnms: u32,
     pub(crate) bytes: Bytes,
     pub(crate) start: Time,
-    pub(crate) idle_fct: Time,
+    pub(crate) ideal_fct: Time,
     pub(crate) sender: Sender,
     /// The tag of what it sends until its sender learns something more; none: the host's decider, or the sender's congestion control, has to be asked for each packet.
     pub(crate) settled: Option<Tag>,
@@ -131,9 +131,9 @@ impl Flow {
             bytes: self.bytes.0,
             start: self.start,
             sender_fct: done.map(|now| now - self.start),
-            idle_fct: self.idle_fct,
+            ideal_fct: self.ideal_fct,
             packets: self.sender.counts.packets,
-            returns: self.sender.counts.returns,
+            returned_to_sender: self.sender.counts.returned_to_sender,
             retransmissions: self.sender.counts.retransmissions,
             timeouts: self.sender.counts.timeouts,
             drains,
@@ -141,7 +141,7 @@ impl Flow {
             flowlets: self.departures.as_ref().map_or(0, |departures| departures.flowlets()),
             stretched: self.departures.as_ref().map_or(0, |departures| departures.stretched()),
             decisions: decisions.taken,
-            deviations: decisions.deviating,
+            non_default_decisions: decisions.deviating,
             ..FlowRecord::default()
         }
     }

@@ -23,7 +23,7 @@ pub(crate) struct Beginning {
     pub(crate) number: u32,
     /// What its sender knows of its path.
     pub(crate) facts: PathFacts,
-    pub(crate) idle_fct: Time,
+    pub(crate) ideal_fct: Time,
 }
 
 impl Host {
@@ -74,12 +74,12 @@ impl Host {
             lossy: ctx.world.is_lossy || ctx.world.transport.refuses(),
             reorders: ctx.world.routing.scatters(),
         };
-        let mut idle_fct = path.idle_fct(full_packets, full, last);
+        let mut ideal_fct = path.ideal_fct(full_packets, full, last);
         if options.handshake {
-            idle_fct += path.one_way(options.header) + path.one_way(options.ack_size);
+            ideal_fct += path.one_way(options.header) + path.one_way(options.ack_size);
         }
         if ctx.world.numbering.has_subflows() {
-            return self.begin_subflows(ctx, &Beginning { job, number, facts, idle_fct });
+            return self.begin_subflows(ctx, &Beginning { job, number, facts, ideal_fct });
         }
         let sender = match stream {
             true => Sender::open(&ctx.world.transport, facts, ctx.now),
@@ -87,9 +87,9 @@ impl Host {
         };
         let requests = sender.requests(&ctx.world.transport, facts);
         if requests.is_some() {
-            idle_fct += path.one_way(options.ack_size) * 2;
+            ideal_fct += path.one_way(options.ack_size) * 2;
         }
-        let (slot, _) = self.place(ctx, &Beginning { job, number, facts, idle_fct }, sender, None);
+        let (slot, _) = self.place(ctx, &Beginning { job, number, facts, ideal_fct }, sender, None);
         if !stream && let Some(flow) = &mut self.flows[slot as usize] {
             flow.is_queued = true;
             self.send_queue.push(flow.lane, slot);
@@ -114,7 +114,7 @@ impl Host {
         sender: Sender,
         before: Option<Tag>,
     ) -> (u32, Option<Tag>) {
-        let &Beginning { job, number, facts, idle_fct } = beginning;
+        let &Beginning { job, number, facts, ideal_fct } = beginning;
         let Job { dst, bytes, group, class, stream, .. } = job;
         if self.rare.is_some() {
             self.rouse_limiter(ctx, dst);
@@ -154,7 +154,7 @@ impl Host {
             cnms: 0,
             bytes: if stream { Bytes(0) } else { bytes },
             start: ctx.now,
-            idle_fct,
+            ideal_fct,
             settled: (tag.is_none() && !sender.knows_paths()).then(Tag::default),
             sender,
             is_queued: false,

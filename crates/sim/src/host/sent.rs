@@ -13,7 +13,7 @@ pub(crate) struct Sent {
     is_stream: bool,
     bytes: u64,
     start: Time,
-    idle_fct: Time,
+    ideal_fct: Time,
     /// When its last ACK came; `Time::MAX`: it has not.
     ended: Time,
     packets: u64,
@@ -27,10 +27,10 @@ const _: () = assert!(size_of::<Sent>() <= 64, "a finished flow has a cache line
 pub(crate) struct Rare {
     pub(crate) drain_time: Time,
     pub(crate) decisions: u64,
-    pub(crate) deviations: u64,
+    pub(crate) non_default_decisions: u64,
     pub(crate) retransmissions: u64,
     pub(crate) timeouts: u32,
-    pub(crate) returns: u32,
+    pub(crate) returned_to_sender: u32,
     pub(crate) cnms: u32,
     pub(crate) cnps: u32,
     pub(crate) flowlets: u32,
@@ -41,14 +41,14 @@ pub(crate) struct Rare {
 impl Sent {
     /// Keeps a sender's part of a record.
     pub(crate) fn new(record: &FlowRecord) -> Self {
-        let &FlowRecord { dst, flow, group, class, stream, bytes, start, idle_fct, packets, .. } = record;
+        let &FlowRecord { dst, flow, group, class, stream, bytes, start, ideal_fct, packets, .. } = record;
         let rare = Rare {
             drain_time: record.drain_time,
             decisions: record.decisions,
-            deviations: record.deviations,
+            non_default_decisions: record.non_default_decisions,
             retransmissions: record.retransmissions,
             timeouts: record.timeouts,
-            returns: record.returns,
+            returned_to_sender: record.returned_to_sender,
             cnms: record.cnms,
             cnps: record.cnps,
             flowlets: record.flowlets,
@@ -63,7 +63,7 @@ impl Sent {
             is_stream: stream,
             bytes,
             start,
-            idle_fct,
+            ideal_fct,
             ended: record.sender_fct.map_or(Time::MAX, |fct| start + fct),
             packets,
             rare: (rare != Rare::default()).then(|| Box::new(rare)),
@@ -77,7 +77,7 @@ impl Sent {
 
     /// The header of one of its packets came back after its end.
     pub(crate) fn note_return(&mut self) {
-        self.rare.get_or_insert_default().returns += 1;
+        self.rare.get_or_insert_default().returned_to_sender += 1;
     }
 
     /// What is known at the sender `src`.
@@ -94,9 +94,9 @@ impl Sent {
             bytes: self.bytes,
             start: self.start,
             sender_fct: self.has_ended().then(|| self.ended - self.start),
-            idle_fct: self.idle_fct,
+            ideal_fct: self.ideal_fct,
             packets: self.packets,
-            returns: rare.returns,
+            returned_to_sender: rare.returned_to_sender,
             retransmissions: rare.retransmissions,
             timeouts: rare.timeouts,
             cnms: rare.cnms,
@@ -106,7 +106,7 @@ impl Sent {
             drains: rare.drains,
             drain_time: rare.drain_time,
             decisions: rare.decisions,
-            deviations: rare.deviations,
+            non_default_decisions: rare.non_default_decisions,
         }
     }
 }

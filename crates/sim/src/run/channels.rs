@@ -65,7 +65,7 @@ pub(crate) fn hand_on_channels(world: &World, nodes: &[Node], totals: &Totals, s
                 drops: stats.drops,
                 lost: stats.lost,
                 trims: stats.trims,
-                returns: stats.returns,
+                returned_to_sender: stats.returned_to_sender,
                 marks: stats.marks,
                 paused: stats.paused,
                 pauses: stats.pauses,

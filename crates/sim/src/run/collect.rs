@@ -131,7 +131,7 @@ pub(crate) fn collect(
             received.complete(&mut flow);
         }
         let delivered = known.received.as_ref().map_or(0, |received| received.packets);
-        let trimmed = flow.trims + u64::from(flow.returns);
+        let trimmed = flow.trims + u64::from(flow.returned_to_sender);
         if flow.packets != delivered + trimmed + dropped + in_flight {
             let (src, flow, sent) = (flow.src, flow.flow, flow.packets);
             let error = ConservationError::Flow { src, flow, sent, delivered, trimmed, dropped, in_flight };
@@ -145,7 +145,7 @@ pub(crate) fn collect(
         data.in_flight += in_flight;
         metered.add(world, &flow, known);
         by_nics.taken += flow.decisions;
-        by_nics.deviated += flow.deviations;
+        by_nics.deviated += flow.non_default_decisions;
         match &mut parts {
             Some((servers, parts)) => {
                 let ((src, _), (receiver, rail)) =

@@ -47,13 +47,13 @@ pub(crate) fn join(
         let mut half = half?;
         let key = FlowKey { src: half.src, flow: half.flow };
         if let Node::Host(host) = &mut nodes[half.src as usize] {
-            half.returns += host.take_late_returns(half.flow);
+            half.returned_to_sender += host.take_late_returns(half.flow);
         }
-        while let Some(SwitchHalf { decisions, deviations, .. }) =
+        while let Some(SwitchHalf { decisions, non_default_decisions, .. }) =
             next_of(&mut decided, key, |row| (row.src, row.flow))?
         {
             half.decisions += decisions;
-            half.deviations += deviations;
+            half.non_default_decisions += non_default_decisions;
         }
         let received = match (received.take(key)?, &mut nodes[half.dst as usize]) {
             (None, Node::Host(host)) => host.receivers.take(key),

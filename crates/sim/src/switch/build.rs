@@ -30,7 +30,12 @@ struct ByFlow {
 impl Decided for ByFlow {
     fn add(&self, flows: &mut dyn Iterator<Item = (FlowKey, Decisions)>) {
         self.decided.extend(flows.map(|(FlowKey { src, flow }, Decisions { taken, deviating })| {
-            SwitchHalf { src, flow: self.numbering.flow(flow), decisions: taken, deviations: deviating }
+            SwitchHalf {
+                src,
+                flow: self.numbering.flow(flow),
+                decisions: taken,
+                non_default_decisions: deviating,
+            }
         }));
     }
 }

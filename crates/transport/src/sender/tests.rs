@@ -188,11 +188,14 @@ fn what_is_trimmed_tells_of_what_arrived_before_it() {
     let told = sender.on_nack(&transport, ack(RTT, 3, 2, Time::ZERO));
     assert_eq!((told.cause, told.packets, told.bytes, told.reroute), (Cause::Trim, 2, 18_000, false));
     assert_eq!((told.way, told.hops, told.tag, told.in_flight), (Time(3), 2, 7, 6));
-    assert_eq!(sender.counts.returns, 0);
+    assert_eq!(sender.counts.returned_to_sender, 0);
     let told = sender.on_returned(&transport, ack(RTT, 4, 2, Time::ZERO));
-    assert_eq!((told.cause, told.seq, told.packets, sender.counts.returns), (Cause::Return, 4, 0, 1));
+    assert_eq!(
+        (told.cause, told.seq, told.packets, sender.counts.returned_to_sender),
+        (Cause::Return, 4, 0, 1)
+    );
     sender.on_returned(&transport, ack(RTT, 4, 2, Time::ZERO));
-    assert_eq!((sender.counts.returns, sender.in_flight()), (2, 5));
+    assert_eq!((sender.counts.returned_to_sender, sender.in_flight()), (2, 5));
 }
 
 #[test]

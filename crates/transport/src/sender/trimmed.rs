@@ -21,14 +21,14 @@ impl Sender {
 
     /// The header of a trimmed packet has come back: nothing else will tell of it.
     pub fn on_returned(&mut self, transport: &Transport, header: Ack) -> Feedback {
-        self.counts.returns += 1;
+        self.counts.returned_to_sender += 1;
         self.lose(transport, Cause::Return, header)
     }
 
     /// The header of a packet that met a cut link has come back: the packet may leave again at once. That is no sign of congestion, so windows and
     /// rates stay as they are.
     pub fn on_unreachable(&mut self, transport: &Transport, header: Ack) -> Feedback {
-        self.counts.returns += 1;
+        self.counts.returned_to_sender += 1;
         if self.recovery.as_mut().is_some_and(|recovery| recovery.lose_departure(header.seq, header.sent)) {
             self.in_flight -= 1;
             // No PULL will come for it.
