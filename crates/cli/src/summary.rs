@@ -71,7 +71,7 @@ pub(crate) fn show(summary: &Summary, performance: &Performance) -> String {
     for (selector, decisions) in &summary.totals.decisions {
         let share = match decisions.taken {
             0 => String::new(),
-            taken => format!(", {} off the default", percent(decisions.deviated as f64 / taken as f64)),
+            taken => format!(", {} off the default", percent(decisions.non_default as f64 / taken as f64)),
         };
         text += &format!("decisions  {} by {selector}{share}\n", count(decisions.taken as f64));
     }

@@ -617,7 +617,7 @@ pub struct DecisionCount {
     /// Decisions taken.
     pub taken: u64,
     /// Decisions that differed from the selector's default.
-    pub deviated: u64,
+    pub non_default: u64,
 }
 
 /// Times as whole picoseconds in JSON, under names that end in `_ps`.

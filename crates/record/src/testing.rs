@@ -65,7 +65,7 @@ fn delivered(flow: FlowRecord) -> FlowRecord {
 pub(crate) fn records() -> Records {
     let us = |us| Some(Time::from_us(us));
     let drained = FlowRecord { drains: 2, drain_time: Time::from_us(1), ..flow(1, 1) };
-    let decision = DecisionCount { taken: 120, deviated: 7 };
+    let decision = DecisionCount { taken: 120, non_default: 7 };
     let window = |name: &str, from, until| Window {
         name: name.to_owned(),
         from: Time::from_us(from),

@@ -130,9 +130,9 @@ pub(crate) const METRICS: &[Metric] = &[
 
 fn deviations(summary: &Summary) -> Option<f64> {
     let decisions = summary.totals.decisions.values();
-    let (taken, deviated) =
-        decisions.fold((0, 0), |sum, count| (sum.0 + count.taken, sum.1 + count.deviated));
-    (taken > 0).then(|| 100.0 * deviated as f64 / taken as f64)
+    let (taken, non_default) =
+        decisions.fold((0, 0), |sum, count| (sum.0 + count.taken, sum.1 + count.non_default));
+    (taken > 0).then(|| 100.0 * non_default as f64 / taken as f64)
 }
 
 /// Reads the runs of a point one after the other and reduces them.

@@ -516,7 +516,7 @@ proptest! {
         let of_flows = |count: fn(&FlowRecord) -> u64| expected.flows.iter().map(count).sum::<u64>();
         let of_run = |count: fn(&DecisionCount) -> u64| expected.totals.decisions.values().map(count).sum::<u64>();
         prop_assert_eq!(of_flows(|flow| flow.decisions), of_run(|count| count.taken));
-        prop_assert_eq!(of_flows(|flow| flow.non_default_decisions), of_run(|count| count.deviated));
+        prop_assert_eq!(of_flows(|flow| flow.non_default_decisions), of_run(|count| count.non_default));
         prop_assert!(expected.flows.iter().all(|flow| flow.fct.is_some()), "an unfinished flow");
         // Over several paths a short last packet need not wait behind the full ones, as it does on the idle path.
         let single_path = |flow: &&FlowRecord| flow.path_changes == 0 && config.faults.is_empty();
@@ -768,7 +768,7 @@ fn who_can_adapt_does_on_every_family() {
                 && matches!(routing.granularity, Granularity::Flow(_))
                 && !matches!(routing.selector, Selector::KShortest(_));
             let (is_still, on) = (routing.selector.is_static() || draws_once, network.name());
-            let is_idle = (count.taken == 0, count.deviated == 0);
+            let is_idle = (count.taken == 0, count.non_default == 0);
             assert_eq!(is_idle, (is_still, is_still), "{name} at {place} on {on}: {count:?}");
         }
     }

@@ -45,7 +45,7 @@ fn everything_arrives_alike_on_any_number_of_threads() {
             let one = simulate().run(1).unwrap().records;
             assert!(one.flows.iter().all(|flow| flow.fct.is_some()), "an unfinished flow");
             let count = &one.totals.decisions["valiant"];
-            assert!(count.deviated > 0 && count.deviated <= count.taken, "{count:?}");
+            assert!(count.non_default > 0 && count.non_default <= count.taken, "{count:?}");
             if matches!(config.routing.granularity, Granularity::Flow(_)) {
                 assert!(one.flows.iter().all(|flow| flow.path_changes == 0));
             }

@@ -12,7 +12,7 @@ const MOST_CHARACTERS: usize = 60;
 const ALIKE: f64 = 0.75;
 
 /// Names of fields, values and columns that were others until a release: the old one and the present one.
-const RENAMED: [(&str, &str); 12] = [
+const RENAMED: [(&str, &str); 13] = [
     ("ageing", "flow_timeout"),
     ("entries", "max_flow_entries"),
     ("spread", "nic_selection"),
@@ -24,6 +24,7 @@ const RENAMED: [(&str, &str); 12] = [
     ("draw", "variant"),
     ("idle_fct_ps", "ideal_fct_ps"),
     ("deviations", "non_default_decisions"),
+    ("deviated", "non_default"),
     ("returns", "returned_to_sender"),
 ];
 

@@ -145,7 +145,7 @@ pub(crate) fn collect(
         data.in_flight += in_flight;
         metered.add(world, &flow, known);
         by_nics.taken += flow.decisions;
-        by_nics.deviated += flow.non_default_decisions;
+        by_nics.non_default += flow.non_default_decisions;
         match &mut parts {
             Some((servers, parts)) => {
                 let ((src, _), (receiver, rail)) =

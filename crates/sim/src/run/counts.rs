@@ -77,7 +77,7 @@ pub(crate) fn count_decisions(
     let count = match world.routing.placement {
         Placement::Nic => by_nics,
         Placement::Ingress | Placement::Switch => {
-            DecisionCount { taken: switching.taken, deviated: switching.deviating }
+            DecisionCount { taken: switching.taken, non_default: switching.deviating }
         }
     };
     [(world.routing.selector_name().to_owned(), count)].into()
