@@ -165,7 +165,7 @@ def network(
     ``links`` is a NetworkX graph, an array or iterable of pairs of nodes, or a data frame or dict with the columns ``a`` and
     ``b`` and, if wanted, ``rate_bps`` and ``latency_ps``. Nodes are whole numbers or names without blanks. ``hosts`` names the
     hosts, in the order in which they are numbered; or ``hosts_per_switch`` new hosts are put at every node; or hosts are the
-    nodes with one link. A pair that occurs several times is so many parallel links. ``rate`` and ``latency`` hold for links that have none of their own.
+    nodes with one link. A pair that occurs several times stands for that many parallel links. ``rate`` and ``latency`` hold for links that have none of their own.
     """
     lines: list[str] = []
     if hasattr(links, "edges") and hasattr(links, "nodes"):

@@ -76,7 +76,7 @@ fn report_problems(problems: &Problems) {
 /// A problem with the lines it stands in, as Rust's compiler shows them.
 fn render(problem: &Problem, renderer: &Renderer) -> String {
     let lines = problem.place.as_ref().map(|place| {
-        // Whoever sees where it begins finds the end.
+        // A reader who sees where it begins finds the end.
         const LONGEST: usize = 60;
         let text = place.source.text();
         let end =

@@ -39,7 +39,7 @@ fn watch(mut signals: Signals, stop: Arc<AtomicBool>) {
     });
 }
 
-/// Whether whoever started this process wants it to ignore a signal, as `nohup` does.
+/// Whether the process that started this one wants it to ignore a signal, as `nohup` does.
 fn is_ignored(signal: i32) -> bool {
     // Only Linux tells without unsafe code.
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

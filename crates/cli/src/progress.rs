@@ -22,7 +22,7 @@ pub(crate) struct RunLine {
 const INTERVAL: Duration = Duration::from_millis(100);
 
 impl RunLine {
-    /// A line for a run of so many flows, or until a time; nothing if it is to be quiet.
+    /// A line for a run of this many flows, or until a time; nothing if it is to be quiet.
     pub(crate) fn new(total_flows: Option<u64>, until: Option<Time>, quiet: bool) -> Self {
         let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
         if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {msg}") {

@@ -49,7 +49,7 @@ impl Patience {
     /// Of so much time one part may go into waiting awake in vain.
     const PARTS: u32 = 32;
 
-    /// That of one of so many threads: none if they cannot all run at once.
+    /// That of one of this many threads: none if they cannot all run at once.
     pub(crate) fn new(parties: usize) -> Self {
         let cores = available_parallelism().map_or(1, usize::from);
         let most = if parties <= cores { Self::MOST } else { Duration::ZERO };
@@ -136,7 +136,7 @@ impl Barrier {
     fn wake(&self) {
         fence(Ordering::SeqCst);
         if self.sleepers.load(Ordering::Relaxed) > 0 {
-            // Whoever has counted itself sleeps once the lock is free.
+            // A thread that has counted itself sleeps once the lock is free.
             drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
             self.released.notify_all();
         }
@@ -222,7 +222,7 @@ pub(crate) mod loom_tests {
 
     use super::*;
 
-    /// Runs a test in all orders in which its threads are interrupted so many times at most.
+    /// Runs a test in all orders in which its threads are interrupted this many times at most.
     pub(crate) fn explore(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(preemptions);

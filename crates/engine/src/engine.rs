@@ -184,7 +184,7 @@ impl<'m, M: Model> Engine<'m, M> {
     }
 }
 
-/// Whether every one of so many nodes is named once.
+/// Whether every one of this many nodes is named once.
 fn is_permutation(order: &[NodeIndex], nodes: usize) -> bool {
     let mut is_named = vec![false; nodes];
     let names = |&node: &NodeIndex| {
@@ -201,7 +201,7 @@ const LONGEST_EPOCH: u64 = 32;
 pub(crate) struct Grid {
     pub(crate) windows: Windows,
     pub(crate) slots: usize,
-    /// Whole windows that fit into a lookahead: threads meet once per so many windows.
+    /// Whole windows that fit into a lookahead: threads meet once per this many windows.
     pub(crate) epoch: u64,
     /// Nothing at or after this instant is run.
     pub(crate) limit: Time,

@@ -56,7 +56,7 @@ impl Ahead {
 }
 
 impl<P: Copy + Default> Inboxes<P> {
-    /// Empty ones, for so many windows at a time, of nodes of which each has a place in the order of turns.
+    /// Empty ones, for this many windows at a time, of nodes of which each has a place in the order of turns.
     pub(crate) fn new(slots: usize, turn_places: Vec<u32>) -> Self {
         let nodes = turn_places.len();
         let mut places = Vec::with_capacity((1 + ROOM * nodes) * CHUNK as usize);

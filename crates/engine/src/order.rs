@@ -14,13 +14,13 @@ const SOURCE_BITS: u32 = TIMER.count_ones();
 const INDEX_BITS: u32 = 12;
 /// Bits of an instant's place in its window in a key.
 pub(crate) const TIME_BITS: u32 = 64 - SOURCE_BITS - INDEX_BITS;
-/// Below so many, insertion alone is faster.
+/// Below this many, insertion alone is faster.
 const FEW: usize = 20;
-/// Up to so many, few stretches of a window do. The fewer events share one, the better the processor foresees how far they are moved.
+/// Up to this many, few stretches of a window do. The fewer events share one, the better the processor foresees how far they are moved.
 const SOME: usize = 64;
-/// Above so many, places among them do not fit a byte.
+/// Above this many, places among them do not fit a byte.
 const MANY: usize = u8::MAX as usize;
-/// So many have no keys.
+/// This many have no keys.
 const MOST: usize = 1 << INDEX_BITS;
 
 /// An event's place in the order: its instant's place in its window, in the first bits whatever the window's length; its source; its index.
@@ -43,13 +43,13 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// For windows of so many picoseconds.
+    /// For windows of this many picoseconds.
     pub(crate) fn new(length: u64) -> Self {
         let shift = (length - 1).leading_zeros().min(u64::BITS - 1);
         Order { shift, keys: Box::new([0; MANY + 1]), spread: Box::new([0; MANY + 1]), many: Many::new() }
     }
 
-    /// Whether so many events of one window have keys.
+    /// Whether this many events of one window have keys.
     #[inline]
     pub(crate) fn takes(events: usize) -> bool {
         events < MOST
@@ -130,7 +130,7 @@ impl Order {
     }
 }
 
-/// In which of so many equal stretches of a window, a power of two, an event is: they are the first bits of its place.
+/// In which of this many equal stretches of a window, a power of two, an event is: they are the first bits of its place.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "below STRETCHES")]
 fn stretch<const STRETCHES: usize>(key: Key) -> usize {

@@ -27,14 +27,14 @@ pub struct Balance {
 }
 
 impl Default for Balance {
-    /// A first look after so many epochs that one epoch's chances are averaged out.
+    /// The first look comes when enough epochs have passed to average out the chances of one.
     fn default() -> Self {
         Balance { first_look: 64 }
     }
 }
 
 impl Balance {
-    /// Whether it is looked at after so many epochs.
+    /// Whether it is looked at after this many epochs.
     pub(crate) fn looks_after(&self, epochs: u64) -> bool {
         epochs >= self.first_look && epochs.is_power_of_two()
     }
@@ -57,7 +57,7 @@ pub(crate) fn excess(work: impl Iterator<Item = Work>) -> (u64, u64) {
     (most.iter().sum::<u64>() - mean.iter().sum::<u64>(), mean.iter().sum())
 }
 
-/// Whether so much could be saved that so many nodes should be moved for it: more than a twentieth, and, as nothing is known but that as much is to come as was
+/// Whether so much could be saved that this many nodes should be moved for it: more than a twentieth, and, as nothing is known but that as much is to come as was
 /// counted, more than moving them costs, about as much as handling a message each.
 pub(crate) fn is_worth_it((saved, mean): (u64, u64), nodes: usize) -> bool {
     saved > mean / 20 && saved > nodes as u64

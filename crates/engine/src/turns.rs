@@ -7,7 +7,7 @@
 use crate::model::{Model, NodeIndex};
 use netloom_units::narrow;
 
-/// After so many nodes of the even side those of the odd side follow that can: nodes of one kind after each other have their code in the cache, and what hundreds of them send still is, too.
+/// After this many nodes of the even side those of the odd side follow that can: nodes of one kind after each other have their code in the cache, and what hundreds of them send still is, too.
 const SWEPT: u32 = 128;
 
 /// The order of turns.
@@ -85,7 +85,7 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
-    /// So many empty sets, of so many places.
+    /// This many empty sets, of this many places.
     pub(crate) fn new(sets: usize, places: usize) -> Self {
         let words = places.div_ceil(64);
         let busy_words = words.div_ceil(64);

@@ -247,7 +247,7 @@ impl<P: Copy + Default> Wheel<P> {
         self.far.entry(window).or_insert_with(|| Far { events: Vec::new(), wakes: Vec::new() })
     }
 
-    /// The first window from the current one on in which somebody has a turn.
+    /// The first window from the current one on in which a node has a turn.
     pub(crate) fn next_busy(&self) -> Option<u64> {
         let near = (self.current..=self.current + self.mask)
             .find(|&window| !self.inboxes.is_idle(self.slot(window)));

@@ -24,13 +24,13 @@ impl Windows {
     /// The longest windows, in picoseconds: an instant's place in one fits the keys by which events are ordered.
     pub(crate) const LONGEST: u64 = 1 << TIME_BITS;
 
-    /// Windows of so many picoseconds, at least one.
+    /// Windows of this many picoseconds, at least one.
     pub(crate) fn new(length: u64) -> Self {
         debug_assert!((1..=Self::LONGEST).contains(&length));
         Windows { length, first: length, shift: 0, reciprocal: (u64::MAX / length).saturating_add(1) }
     }
 
-    /// Windows for two sides, whose messages to the other one take so many picoseconds, at least one.
+    /// Windows for two sides, whose messages to the other one take this many picoseconds, at least one.
     pub(crate) fn of_two_sides([even, odd]: [u64; 2]) -> Self {
         Windows { first: odd, shift: 1, ..Windows::new(even + odd) }
     }
@@ -77,7 +77,7 @@ impl Windows {
         ((at.0.saturating_add(missing) / self.length) << self.shift) + side as u64
     }
 
-    /// The window of one side that is so many of them after another one.
+    /// The window of one side that is this many of them after another one.
     #[inline(always)]
     pub(crate) fn after(self, window: u64, ahead: u64) -> u64 {
         window + (ahead << self.shift)

@@ -38,7 +38,7 @@ pub struct FabricOptions {
     pub control_priority: bool,
     /// Time a switch takes to forward a packet, in addition to its serialisation and the link's latency.
     pub switch_latency: Time,
-    /// Cut-through: a switch forwards a packet once so many bytes of it have arrived. A packet that comes more slowly than the
+    /// Cut-through: a switch forwards a packet once this many bytes of it have arrived. A packet that comes more slowly than the
     /// switch's fastest link could send it on is stored first. Absent: store and forward.
     pub cut_through: Option<Bytes>,
     /// Traffic classes, numbered from 0 in this order. Absent: one class.

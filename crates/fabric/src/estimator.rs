@@ -5,7 +5,7 @@
 //! link's utilisation over the last `period` / `discount` or so (CONGA, Alizadeh et al., SIGCOMM'14, section 3.2).
 //!
 //! It has no timer. Periods that have passed are made up for when the register is next touched, one by one, so that nothing depends on how
-//! often somebody looks.
+//! often it is read.
 
 use netloom_units::{Rate, Time};
 
@@ -21,7 +21,7 @@ pub(crate) struct RateEstimator {
     period: Time,
     /// What a period leaves of the register, in parts of 2³².
     keeps: u64,
-    /// Bytes, with the losses of so many periods.
+    /// Bytes, with the losses of this many periods.
     register: u64,
     periods: u64,
     /// The last packet to start, and when. It counts from the next picosecond on: whether a packet starts in the very instant of a look

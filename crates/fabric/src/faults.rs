@@ -103,7 +103,7 @@ impl ChannelFaults {
         None
     }
 
-    /// The first cut that has come by `now` and that what waits does not know of yet. Whoever asks throws it away.
+    /// The first cut that has come by `now` and that what waits does not know of yet. The caller throws it away.
     pub(crate) fn take_flush(&mut self, now: Time) -> Option<Time> {
         let mut first = None;
         while let Some((from, _)) = self.current(now) {

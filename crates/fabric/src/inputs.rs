@@ -32,7 +32,7 @@ pub(crate) struct Waiting {
 }
 
 impl Inputs {
-    /// Empty queues of so many ports with so many data lanes each.
+    /// Empty queues of this many ports with this many data lanes each.
     pub(crate) fn new(ports: usize, lanes: usize, limit: u64) -> Self {
         Inputs { queues: vec![VecDeque::new(); ports * lanes], lanes, count: 0, limit }
     }

@@ -5,7 +5,7 @@ use netloom_units::{Rate, Time};
 /// What a byte takes at one bit per second, in picoseconds.
 const SLOWEST: u64 = 8_000_000_000_000;
 
-/// A rate as a fraction in lowest terms: so many bytes in so many picoseconds.
+/// A rate as a fraction in lowest terms: a number of bytes in a number of picoseconds.
 ///
 /// Nearly all rates in use are a byte in a whole number of picoseconds, so that a multiplication says exactly what a packet takes; the others
 /// take a division. No packet takes so long that 32 bits do not hold it.

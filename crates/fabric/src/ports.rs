@@ -118,7 +118,7 @@ impl Ports {
         self.enqueue_tail_drop::<false>(exit, packet, now, rules, random, wire)
     }
 
-    /// [`Self::enqueue_or_drop`] at a node of which nobody ever asks how much waits at its ports before the run is over: what waits may be [handed on early](Port::start_early).
+    /// [`Self::enqueue_or_drop`] at a node whose ports' loads are not read before the run is over: what waits may be [handed on early](Port::start_early).
     #[inline(always)]
     pub fn enqueue_unobserved(
         &mut self,

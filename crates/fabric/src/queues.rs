@@ -40,7 +40,7 @@ pub(crate) struct Popped<'q> {
     pub(crate) left: u64,
 }
 
-/// So many lie in a line of the cache.
+/// This many lie in a line of the cache.
 const LANES_OF_A_LINE: usize = 64 / size_of::<Lane>();
 
 impl Queues {

@@ -8,7 +8,7 @@ pub struct RoundRobin {
 }
 
 impl RoundRobin {
-    /// Of so many lanes, the first has its turn.
+    /// Of this many lanes, the first has its turn.
     pub fn new(lanes: usize) -> Self {
         RoundRobin { turn: 0, deficit: vec![0; lanes] }
     }
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Bytes per lane after so many bytes in all, every lane always ready unless idle.
+    /// Bytes per lane after this many bytes in all, every lane always ready unless idle.
     fn serve(quanta: &[u32], sizes: &[u32], ready: u32, total: u64) -> Vec<u64> {
         let mut robin = RoundRobin::new(quanta.len());
         let mut sent = vec![0; quanta.len()];

@@ -4,7 +4,7 @@
 //! has no room for that (with its address it fills one cache line), so records lie here, and a packet finds its own by what it carries anyway:
 //! its source, where that keeps the flow, and the instant at which it left, which no other packet of the source has.
 //!
-//! That is memory which several nodes touch, and still no way for them to see each other's state: a record belongs to whoever has its packet,
+//! That is memory which several nodes touch, and still no way for them to see each other's state: a record belongs to the node that has its packet,
 //! or the ACK, at the moment. It changes hands with a message, which takes time, and nothing else of it is ever read. What is lost on the way
 //! is forgotten when the ACK of a later packet of the flow comes, or when the flow's place is given to another one. All packets of a source
 //! pass the same switch first, so that it is that switch which begins their records.
@@ -59,7 +59,7 @@ struct Records {
 }
 
 impl Telemetry {
-    /// No records, for so many hosts.
+    /// No records, for this many hosts.
     pub fn new(hosts: u32) -> Self {
         Telemetry { sources: (0..hosts).map(|_| Mutex::default()).collect() }
     }
@@ -157,7 +157,7 @@ mod tests {
         Packet { src: 0, dst: 1, kind: PacketKind::Ack, ..packet(flow, sent) }
     }
 
-    /// A packet takes a channel as its switch's, of so many.
+    /// A packet takes a channel as its switch's, of this many.
     fn pass(telemetry: &Telemetry, packet: Packet, hops: u16, channel: u32) {
         let stamp = Stamp { channel, queued: 0, sent: 0, at: Time::ZERO, rate: Rate(1) };
         telemetry.stamp(&Packet { trail: Trail::after(hops), ..packet }, stamp);

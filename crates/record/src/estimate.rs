@@ -32,7 +32,7 @@ impl Estimate {
     }
 }
 
-/// The 97.5% quantile of Student's t distribution with so many degrees of freedom.
+/// The 97.5% quantile of Student's t distribution with this many degrees of freedom.
 fn student_t(freedom: usize) -> f64 {
     /// For one to ten degrees of freedom, where the expansion is not good enough.
     const FEW: [f64; 10] = [

@@ -28,7 +28,7 @@ enum Quantity {
 }
 
 impl PacketStatistics {
-    /// Counts a packet that arrived after `latency` over so many channels.
+    /// Counts a packet that arrived after `latency` over this many channels.
     pub fn add(&mut self, latency: Time, hops: u16) {
         self.latencies.add(latency.0);
         self.add_hops(usize::from(hops), 1);

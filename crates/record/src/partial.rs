@@ -1,6 +1,6 @@
 //! What is being written lies under a hidden name until it is whole; what was left behind there by processes that were killed is removed.
 //!
-//! Whoever writes holds a lock on the file or folder, which the system drops when the process ends, however it ends. So what can be locked
+//! The process that writes holds a lock on the file or folder, which the system drops when the process ends, however it ends. So what can be locked
 //! was left behind. In the moment between making it and locking it, its maker shares a lock on the folder that it lies in: what is to be
 //! removed is looked for only by a process that holds that lock exclusively. If another program holds it, only what is old enough is removed.
 

@@ -200,7 +200,7 @@ pub struct FlowRecord {
     pub flowlets: u32,
     /// Gaps between packets that the host made longer (HF²T).
     pub stretched: u32,
-    /// How often a packet arrived along another path than the one that arrived before it, whoever chose the path: one detour of a packet
+    /// How often a packet arrived along another path than the one that arrived before it, regardless of what chose the path: one detour of a packet
     /// counts twice.
     pub path_changes: u32,
     /// How often the flow was paused to drain its path.
@@ -285,7 +285,7 @@ pub struct PartRecord {
     pub ecn_marks: u64,
 }
 
-/// Makes messages of the flows between NICs, where servers have so many `nics` of them each, and hands them on in their order. In `parts`,
+/// Makes messages of the flows between NICs, where servers have this many `nics` of them each, and hands them on in their order. In `parts`,
 /// `src` is the sending server and `dst` the place of the receiving NIC when they are counted server by server; `nic` tells the NIC at a
 /// place. The flows of a message have the same number.
 ///

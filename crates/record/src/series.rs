@@ -182,7 +182,7 @@ impl<R: SeriesRow> SeriesWriter<R> {
     }
 
     fn growing(&self) -> MutexGuard<'_, Growing<R>> {
-        // Whoever panicked left rows behind, nothing half done.
+        // A thread that panicked left rows behind, nothing half done.
         self.growing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -55,7 +55,7 @@ pub(crate) struct Ascending {
 }
 
 impl Ascending {
-    /// None of so many has come yet.
+    /// None of this many has come yet.
     pub(crate) fn new(count: u64) -> Self {
         let [p50, p99, p99_9] = [50.0, 99.0, 99.9].map(|percent| Percentile::new(count, percent));
         let (sum, max, sum_above_p99) = (0.0, 0.0, 0.0);
@@ -103,7 +103,7 @@ struct Percentile {
 }
 
 impl Percentile {
-    /// That of so many values.
+    /// That of this many values.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

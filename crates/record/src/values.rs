@@ -52,7 +52,7 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// A flow completed in so long, which is so many times what it takes alone.
+    /// A flow completed in so long, which is this many times what it takes alone.
     pub(crate) fn completed(&mut self, part: Part, fct: Time, slowdown: f64) {
         *self.completed.entry(part).or_default() += 1;
         self.push(Quantity::Fct, part, fct.0 as f64);

@@ -191,7 +191,7 @@ struct Ray {
 }
 
 impl Ray {
-    /// Room for so many hosts within a length.
+    /// Room for this many hosts within a length.
     fn of(hosts: usize, length: f64) -> Self {
         Ray { step: (length / (hosts as f64 + 0.5)).min(14.0) }
     }

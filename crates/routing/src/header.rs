@@ -243,7 +243,7 @@ pub struct Occupancy {
 }
 
 impl Occupancy {
-    /// From now on there are so many entries.
+    /// From now on there are this many entries.
     pub(crate) fn is(&mut self, entries: usize, now: Time) {
         self.area += self.entries as u128 * u128::from((now - self.since).0);
         (self.entries, self.since, self.peak) = (entries, now, self.peak.max(entries));

@@ -49,7 +49,7 @@ impl DrivenRun {
     /// Makes the nodes; no time has passed yet. A scenario without a workload has none (`idle`).
     ///
     /// # Errors
-    /// If the scenario is wrong, or says when the run ends: that is for whoever drives it.
+    /// If the scenario is wrong, or says when the run ends: that is up to the program that drives it.
     pub fn new(mut document: Node) -> Result<Self, Problems> {
         if document.at(["workload"]).is_none() {
             apply_override(&mut document, "workload=\"idle\"")?;

@@ -288,7 +288,7 @@ fn in_words(expected: &str) -> String {
         "f32" | "f64" => "a number".to_owned(),
         "a sequence" => "a list".to_owned(),
         "a map" => "a table".to_owned(),
-        // What a table is called in here says nothing to whoever writes one.
+        // What a table is called in here says nothing to a user who writes one.
         table if table.starts_with("struct ") => "a table".to_owned(),
         other => other.to_owned(),
     }

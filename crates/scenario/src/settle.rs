@@ -34,7 +34,7 @@ pub fn settle<T>(
         };
         let known = left_out.len();
         left_out.extend(found.0.iter().filter_map(|problem| leave_out(&mut document, problem)));
-        // Reading stops at so many problems: without these, others may show.
+        // Reading stops at this many problems: without these, others may show.
         if left_out.len() == known {
             return Err(found);
         }

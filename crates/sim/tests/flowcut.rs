@@ -26,7 +26,7 @@ const PACKET: u64 = 166_400;
 /// An acknowledgement of 20 B.
 const ACK: u64 = 800;
 
-/// A balanced Dragonfly with so many hosts per switch.
+/// A balanced Dragonfly with this many hosts per switch.
 fn dragonfly(hosts: u32) -> Network {
     build(Topology::Dragonfly(Dragonfly {
         hosts_per_switch: Some(hosts),
@@ -136,7 +136,7 @@ fn a_switch_behind_the_first_chooses_another_port_of_the_same_way() {
     assert_eq!(count(behind_first + 1), 4);
 }
 
-/// The selector of a preset; UGAL's without a bias for minimal ways, of which it weighs so many.
+/// The selector of a preset; UGAL's without a bias for minimal ways, of which it weighs this many.
 fn eager(preset: &str, ways: u32) -> Selector {
     let mut selector = preset::find(preset).unwrap().routing().selector;
     if let Selector::Ugal(ugal) = &mut selector {
@@ -251,7 +251,7 @@ fn where_every_switch_measures_the_rest_of_the_way_counts() {
     assert!(drains(Measures::Every, &four) > 2 * drains(Measures::First, &four));
 }
 
-/// How far packets come ahead of others, and how long flows were stopped, if they resume with so many in flight.
+/// How far packets come ahead of others, and how long flows were stopped, if they resume with this many in flight.
 fn resumed(max_ood: u32, seed: u64) -> (u32, Time) {
     let network = leaf_spine(3, 4, 4);
     let flowcut = Flowcut { threshold: 1.5, max_ood, ..Flowcut::default() };

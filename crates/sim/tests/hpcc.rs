@@ -28,7 +28,7 @@ fn star(hosts: u32) -> Network {
     build(Topology::Crossbar(Crossbar { hosts, rate: Rate::from_gbps(100), ..Crossbar::default() }))
 }
 
-/// So many flows of different age into one host, seen between two instants.
+/// This many flows of different age into one host, seen between two instants.
 fn into_one(senders: u32, mut config: SimConfig, from: Time, until: Time) -> Records {
     config.measure = Measure {
         until: Some(until),

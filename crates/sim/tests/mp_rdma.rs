@@ -44,7 +44,7 @@ fn up(network: &Network, records: &Records) -> Vec<u64> {
 }
 
 /// How many packets the faster one of two paths gets for one of the slower one: of 100 Gb/s and a part of it, for a NIC of 200, with marks
-/// above so many packets.
+/// above this many packets.
 fn ratio_of_two_paths(part: f64, packets: u64, delta: u32, length: u32, seed: u64) -> (f64, Records) {
     let network = leaf_spine(2, 2, 1);
     let faults = vec![slow("s0", "s2", 0.5), slow("s0", "s3", 0.5 * part)];

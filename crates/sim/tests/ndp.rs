@@ -38,7 +38,7 @@ fn adapt(config: &mut SimConfig) {
     pulls.adaptive = Some(Default::default());
 }
 
-/// Every other host sends so many full packets to the last one, all at once.
+/// Every other host sends this many full packets to the last one, all at once.
 fn incast(senders: u32, packets: u64, config: SimConfig) -> Records {
     far_incast(senders, packets, CABLE, config)
 }
@@ -245,7 +245,7 @@ fn headers_that_come_back_are_sent_again_without_a_timer() {
     assert!(last(&records) < all * 2, "{} of {all}", last(&records));
 }
 
-/// Goodput of a permutation of so many full packets per flow on a fat tree at 10 Gb/s, as a share of the line.
+/// Goodput of a permutation of this many full packets per flow on a fat tree at 10 Gb/s, as a share of the line.
 fn permutation_goodput(k: u32, packets: u64, routing: &str) -> f64 {
     let topology = FatTree { k: Some(k), rate: Some(Rate::from_gbps(10)), ..FatTree::default() };
     let network =

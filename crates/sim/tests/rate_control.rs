@@ -29,7 +29,7 @@ fn roce() -> SimConfig {
     config
 }
 
-/// So many flows of different age into one host.
+/// This many flows of different age into one host.
 fn into_one(senders: u32, config: SimConfig) -> Records {
     let network = star(senders + 1);
     let message = |src| (src, Message::new(senders, Bytes(1 << 30), Time::from_us(100 * u64::from(src))));
@@ -119,7 +119,7 @@ fn irn_repairs_what_full_buffers_drop_and_keeps_within_its_window() {
     assert_eq!(window_bdp, Some(1.0));
 }
 
-/// What a congestion control that goes by delay makes of so many flows into one host, between two instants: Jain's index, the
+/// What a congestion control that goes by delay makes of this many flows into one host, between two instants: Jain's index, the
 /// share of the line in use, and the mean queue in bytes over the whole run.
 fn by_delay(congestion: Congestion, senders: u32, from: Time, until: Time) -> (f64, f64, f64) {
     let transport = Transport { congestion, ..Transport::default() };

@@ -35,7 +35,7 @@ fn flowlets() -> SimConfig {
     config
 }
 
-/// Time that so many bytes take over the first or the last link.
+/// Time that this many bytes take over the first or the last link.
 fn over_host_link(network: &Network, bytes: u64) -> Time {
     let up = network.channel(network.ports(0)[0]);
     up.rate.serialize(Bytes(bytes)) + up.latency

@@ -6,7 +6,7 @@
 //! .cells.lock                                    held while a study runs
 //! ```
 //!
-//! Whoever runs a study holds a shared lock on `.cells.lock`, which the system drops when the process ends, however it ends. So a process
+//! A process that runs a study holds a shared lock on `.cells.lock`, which the system drops when the process ends, however it ends. So a process
 //! that gets the lock for itself alone knows that every partial folder was left behind by one that was killed.
 
 use std::collections::BTreeMap;

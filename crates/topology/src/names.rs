@@ -66,7 +66,7 @@ impl Network {
     /// The node of that name.
     ///
     /// # Errors
-    /// What was expected and found, with the nearest name. The field is called `node`; whoever knows its name puts that there.
+    /// What was expected and found, with the nearest name. The field is called `node`; the caller that knows its name puts that there.
     pub fn find_node(&self, name: &str) -> Result<NodeId, Invalid> {
         let Some(names) = self.names() else { return self.find_by_number(name) };
         names.find(name).ok_or_else(|| {
@@ -80,7 +80,7 @@ impl Network {
     fn find_by_number(&self, name: &str) -> Result<NodeId, Invalid> {
         let (hosts, switches) = (self.hosts(), self.switches());
         let count = |kind| if kind == 's' { switches } else { hosts };
-        // What comes nearest: the same kind of node, and the last one if there are not so many.
+        // What comes nearest: the same kind of node, and the last one if there are not this many.
         let kind =
             name.chars().next().map(|first| first.to_ascii_lowercase()).filter(|first| "hs".contains(*first));
         let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());

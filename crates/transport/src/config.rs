@@ -36,7 +36,7 @@ pub struct TransportOptions {
     pub header: Bytes,
     /// Size of an ACK or NACK on the wire.
     pub ack_size: Bytes,
-    /// One ACK per so many packets. Last and out-of-order packets are acknowledged at once, and when marks begin or end, the packets before
+    /// One ACK per this many packets. Last and out-of-order packets are acknowledged at once, and when marks begin or end, the packets before
     /// that are (RFC 8257, section 3.2).
     pub ack_every: u32,
     /// A packet is acknowledged after this long even if too few have come since; matters only if `ack_every` is above 1.

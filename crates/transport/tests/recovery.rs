@@ -201,7 +201,7 @@ fn a_lost_ack_costs_nothing_but_what_it_would_have_said() {
     }
 }
 
-/// Packets that are late by up to so many packet times, at random, as over the paths of a spray.
+/// Packets that are late by up to this many packet times, at random, as over the paths of a spray.
 fn sprayed(departures: u64, most: u64) -> Pipe {
     let late = |i: u64| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % (most + 1);
     let late = (0..departures).map(|i| (i, PACKET * late(i))).collect();

@@ -7,7 +7,7 @@ use crate::names::shorten;
 
 /// A value that makes no sense: which field, what would be valid, and what was found.
 ///
-/// Every check of a parameter ends in this error, whatever crate it stands in, so that whoever knows where the field was
+/// Every check of a parameter ends in this error, whatever crate it stands in, so that the caller that knows where the field was
 /// written (a line of a scenario, an option, a row of a table) can point at it. A crate's own error type holds it as
 /// one variant, `Parameter(#[from] Invalid)` with `#[error(transparent)]`, or is it altogether:
 ///

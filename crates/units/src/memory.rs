@@ -156,7 +156,7 @@ pub struct TooLarge {
     pub available: u64,
 }
 
-/// Passes if so many bytes can be had.
+/// Passes if this many bytes can be had.
 ///
 /// # Errors
 /// If not.
@@ -179,10 +179,10 @@ impl Default for Meter {
 }
 
 impl Meter {
-    /// Takes so many bytes more.
+    /// Takes this many bytes more.
     ///
     /// # Errors
-    /// If there are not so many.
+    /// If there are not this many.
     #[inline]
     pub fn take(&mut self, bytes: u64) -> Result<(), TooLarge> {
         self.taken = self.taken.saturating_add(bytes);

@@ -68,7 +68,7 @@ fn capture(trace: &[TraceRecord], names: &BTreeMap<u32, String>) -> Result<Vec<u
         data.truncate(record.size as usize);
         writer.write_pcapng_block(EnhancedPacketBlock {
             interface_id: interfaces[&record.channel],
-            // The library writes a duration's nanoseconds as so many ticks, whatever a tick is.
+            // The library writes a duration's nanoseconds as that many ticks, whatever a tick is.
             timestamp: Duration::from_nanos(record.time.0),
             original_len: record.size,
             data: Cow::Owned(data),

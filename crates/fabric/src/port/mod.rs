@@ -65,7 +65,7 @@ struct Changes {
     cut_through: Option<(Rate, Bytes)>,
 }
 
-/// One output port. Hot: touched by every packet that passes, and by whoever asks for its load, in two lines of the cache; those who only
+/// One output port. Hot: touched by every packet that passes, and by everything that asks for its load, in two lines of the cache; those who only
 /// ask touch the first one.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]

@@ -103,7 +103,7 @@ pub struct Exit {
 }
 
 impl Exit {
-    /// Both in one number, which is not the greatest: no port has so many lanes.
+    /// Both in one number, which is not the greatest: no port has this many lanes.
     #[inline(always)]
     pub fn to_bits(self) -> u32 {
         u32::from(self.lane) << u16::BITS | u32::from(self.port)

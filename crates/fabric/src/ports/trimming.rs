@@ -10,7 +10,7 @@ use crate::port::{Fate, Wire};
 use crate::rules::{CONTROL, Rules, Trims};
 
 impl Ports {
-    /// [`Self::enqueue`] where packets are trimmed. Whoever has no room and is dropped, trimmed or sent back, `packet` is that one afterwards.
+    /// [`Self::enqueue`] where packets are trimmed. Afterwards `packet` is the one that had no room and is dropped, trimmed or sent back.
     #[expect(clippy::too_many_arguments, reason = "those of enqueue")]
     #[inline(never)]
     pub(super) fn enqueue_trimming(

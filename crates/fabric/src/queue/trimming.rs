@@ -12,7 +12,7 @@ use super::check_packet_size;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Trimming {
-    /// While both wait, so many control packets go before each data packet: a full control lane cannot starve data.
+    /// While both wait, this many control packets go before each data packet: a full control lane cannot starve data.
     pub control_weight: u32,
     /// Bytes of headers, ACKs and other control packets that may wait at one port; an empty lane takes one packet of any size. Absent: twice
     /// what the data queue holds.

@@ -108,7 +108,7 @@ impl Node {
         Self::with_packets(fabric, vcs, specs, PACKET)
     }
 
-    /// A switch for packets of at most so many bytes.
+    /// A switch for packets of at most this many bytes.
     pub fn with_packets(fabric: &Fabric, vcs: u8, specs: Vec<PortSpec>, packet: u64) -> Self {
         fabric.check(Bytes(packet)).unwrap();
         let rules = Rules::new(fabric, Bytes(packet), vcs);

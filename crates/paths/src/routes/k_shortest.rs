@@ -66,12 +66,12 @@ impl KShortestPaths {
         self.paths_by(graph, &distances_from(graph, &[to], UNREACHABLE), from, to)
     }
 
-    /// Whether a pair has no more paths than so many.
+    /// Whether a pair has no more paths than this many.
     pub fn are_at_most(&self, count: usize) -> bool {
         self.k <= count
     }
 
-    /// Whether all paths of a pair surely have at most so many hops, by how many hops every router is from the destination. If they have, it mostly says so.
+    /// Whether all paths of a pair surely have at most this many hops, by how many hops every router is from the destination. If they have, it mostly says so.
     pub fn are_within(&self, graph: &RouterGraph, distance: &[u16], from: u32, hops: u32) -> bool {
         let far = distance[from as usize];
         // Each link to a neighbour that is no farther from the destination begins a path of its own, which does not come back.

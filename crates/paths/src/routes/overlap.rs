@@ -192,7 +192,7 @@ struct Given {
 }
 
 impl Given {
-    /// How many pairs have so many paths each.
+    /// How many pairs have this many paths each.
     fn pairs(&self) -> BTreeMap<u32, u64> {
         let ends = u64::from(self.ends);
         let mut pairs = BTreeMap::from([(0, ends * ends.saturating_sub(1) / 2 - self.paths.len() as u64)]);
@@ -214,7 +214,7 @@ impl Given {
 struct Turns {
     /// Draws a number for each pair.
     rng: Pcg64Mcg,
-    /// How many pairs have so many paths, where the last of them has not been reached.
+    /// How many pairs have this many paths, where the last of them has not been reached.
     levels: BTreeMap<u32, u64>,
     /// The numbers of the first level below this one have been reached.
     reached: u64,

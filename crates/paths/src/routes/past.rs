@@ -139,7 +139,7 @@ impl Retries {
     #[expect(clippy::cast_possible_truncation, reason = "`nth` is below `count`")]
     fn new(most: Option<usize>) -> Self {
         let most = narrow::<u32>(most.unwrap_or(0).max(1));
-        // So many that few have one.
+        // Enough of them for few to have one.
         let bits = (2 * most.ilog2() + 8).min(26);
         let mut retries = Retries { most, stretches: vec![0; 1 << (bits - 6)], shift: u32::BITS - bits };
         for (count, nth) in (2..=u64::from(most)).flat_map(|count| (1..count).map(move |nth| (count, nth))) {
@@ -149,7 +149,7 @@ impl Retries {
         retries
     }
 
-    /// Whether a draw that meets one of so many numbers to come may take another one.
+    /// Whether a draw that meets one of this many numbers to come may take another one.
     fn may_follow_any(&self, rng: &Pcg64Mcg, numbers: u32) -> bool {
         // In stretches side by side, as each number waits for the one before it.
         let (quarter, rest) = (numbers / 4, numbers % 4);

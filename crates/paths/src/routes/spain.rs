@@ -118,7 +118,7 @@ impl Spain {
     }
 }
 
-/// Why all forests are not taken, which are so many or more.
+/// Why all forests are not taken, which are this many or more.
 fn too_many(graph: &RouterGraph, forests: usize) -> SchemeError {
     let (fit, routers) = (forests - 1, graph.routers());
     let expected = format!(
@@ -133,7 +133,7 @@ fn by_links(mut forests: Vec<(usize, LinkSet)>) -> Vec<LinkSet> {
     forests.into_iter().map(|(_, links)| links).collect()
 }
 
-/// The first so many of [`by_links`]. No forest comes before one that joins all routers but those that do so and are made earlier, so the others need not be
+/// The first this many of [`by_links`]. No forest comes before one that joins all routers but those that do so and are made earlier, so the others need not be
 /// made once there are enough of these.
 fn largest(
     graph: &RouterGraph,

@@ -14,8 +14,8 @@ impl ForwardingTables {
     /// layer, router and destination (FatPaths sec. V-C; its Listing 3 keeps the first port found instead). Paths
     /// are loop-free because the distance falls by one at every hop.
     ///
-    /// Nothing is done at once. A layer's distances are measured, routers² × degree / 64 steps per hop, when somebody first asks for a way in it; what takes longest, a draw
-    /// per tied port, is done when somebody asks for a router's ways.
+    /// Nothing is done at once. A layer's distances are measured, routers² × degree / 64 steps per hop, when a way in it is first asked for; what takes longest, a draw
+    /// per tied port, is done when a router's ways are asked for.
     pub fn minimal(graph: &RouterGraph, layers: Vec<LinkSet>, seed: u64) -> Self {
         ForwardingTables {
             routers: graph.routers(),

@@ -7,7 +7,7 @@ use bytemuck::Zeroable;
 /// Items of a chunk. Tables of gigabytes have a few thousand chunks, whose places stay in a cache.
 const CHUNK: usize = 1 << 20;
 
-/// Zeros at first, for which memory is taken a chunk at a time, by whoever first writes there.
+/// Zeros at first, for which memory is taken a chunk at a time, by the thread that first writes there.
 ///
 /// An allocator that has the memory of others at hand would overwrite all of it with zeros, wanted or not.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Chunks<T> {
 }
 
 impl<T: Zeroable> Chunks<T> {
-    /// So many zeros.
+    /// This many zeros.
     pub(super) fn new(len: usize) -> Self {
         Chunks { len, chunks: (0..len.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect() }
     }
@@ -69,7 +69,7 @@ mod tests {
         for place in [CHUNK, len - 1] {
             items.at(place).store(7, Ordering::Relaxed);
         }
-        // Only where somebody has written there is memory.
+        // There is memory only where something has been written.
         assert_eq!([0, CHUNK - 1].map(|place| value(&items, place)), [None, None]);
         let around = [CHUNK, CHUNK + 1, 2 * CHUNK - 1, 2 * CHUNK, len - 2, len - 1];
         assert_eq!(around.map(|place| value(&items, place)), [7, 0, 0, 0, 0, 7].map(Some));

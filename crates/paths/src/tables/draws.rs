@@ -1,4 +1,4 @@
-//! Minimal routing inside each layer, drawn for a router when somebody first asks for its way.
+//! Minimal routing inside each layer, drawn for a router when its way is first asked for.
 
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -97,7 +97,7 @@ impl Draws {
         self.reaches(links)[layer as usize].diameter
     }
 
-    /// As [`ForwardingTables::bound`](super::ForwardingTables::bound). `reaches` says whether the route of a layer, from one router to another, counts so many hops.
+    /// As [`ForwardingTables::bound`](super::ForwardingTables::bound). `reaches` says whether the route of a layer, from one router to another, counts this many hops.
     pub(super) fn bound(
         &self,
         links: &[LinkSet],
@@ -144,7 +144,7 @@ impl Draws {
         pairs
     }
 
-    /// The distances in a layer, if somebody has asked for a row, and not for all.
+    /// The distances in a layer, if a row has been asked for, and not all.
     pub(super) fn hops(&self, layer: u32) -> Option<Arc<Hops>> {
         self.layers[layer as usize].hops()
     }

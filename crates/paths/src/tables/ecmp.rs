@@ -55,7 +55,7 @@ impl LayerDistances {
         Some(self.hops[from as usize * self.routers + to as usize]).filter(|&hops| hops != FAR)
     }
 
-    /// Says of routers whether they are at most so many hops from one.
+    /// Says of routers whether they are at most this many hops from one.
     pub(crate) fn within(&self, from: u32, hops: u16) -> impl Fn(u32) -> bool {
         let row = &self.hops[from as usize * self.routers..][..self.routers];
         let most = narrow::<u8>(hops.min(u16::from(FAR) - 1));

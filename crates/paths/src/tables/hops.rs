@@ -84,7 +84,7 @@ impl Hops {
         blocks.flat_map(move |(first, (mine, others))| mine.longer_than(others, first, routers))
     }
 
-    /// Writes a bit for every router that is so many hops from one, in words of 64. At 0 hops there are also those to which there is no path.
+    /// Writes a bit for every router that is this many hops from one, in words of 64. At 0 hops there are also those to which there is no path.
     pub(super) fn at(&self, router: u32, hops: u32, found: &mut Vec<u64>) {
         found.clear();
         for Block { planes, words, .. } in &self.blocks {

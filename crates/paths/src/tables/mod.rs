@@ -33,8 +33,8 @@ pub(crate) const NO_PORT: u16 = u16::MAX;
 /// A port is a position in [`RouterGraph::neighbours`] of the router. Entries take one byte if no router has more
 /// than 255 ports, else two. A pair that a layer does not connect has no entry: the sender takes another layer.
 ///
-/// Tables that are drawn ([`Self::minimal`]) are so router by router, when somebody first asks for a way from there; trees are grown when
-/// somebody first asks for a way to their destination.
+/// Tables that are drawn ([`Self::minimal`]) are so router by router, when a way from there is first asked for; trees are grown when
+/// a way to their destination is first asked for.
 #[derive(Debug)]
 pub struct ForwardingTables {
     routers: u32,
@@ -99,7 +99,7 @@ impl Strides {
 
 /// Ports, in the order that [`Strides`] says.
 ///
-/// Each is one more than the port; 0 where there is none, or none yet. Threads may ask and write at the same time: whoever writes an entry writes the same.
+/// Each is one more than the port; 0 where there is none, or none yet. Threads may ask and write at the same time: each thread that writes an entry writes the same.
 #[derive(Debug)]
 enum Entries {
     Narrow(Chunks<AtomicU8>),
@@ -107,7 +107,7 @@ enum Entries {
 }
 
 impl Entries {
-    /// So many, all without a port.
+    /// This many, all without a port.
     fn new(graph: &RouterGraph, layers: usize) -> Self {
         let count = layers * (graph.routers() as usize).pow(2);
         match build::is_narrow(graph) {
@@ -166,7 +166,7 @@ impl ForwardingTables {
         }
     }
 
-    /// Layers and routers with hosts, from and to, that the layer joins by paths that are longer than the shortest ones of the whole network; so many at most.
+    /// Layers and routers with hosts, from and to, that the layer joins by paths that are longer than the shortest ones of the whole network; this many at most.
     /// `None` if nobody knows how the tables came to be.
     pub fn longer_pairs(&self, most: usize) -> Option<Vec<(u32, u32, u32)>> {
         match &self.source {
@@ -238,7 +238,7 @@ impl ForwardingTables {
     }
 
     /// The port by which `here` sends toward router `destination` in a layer; `None` if the layer does not connect
-    /// them or if they are the same. One memory access, but for the first time that somebody asks for a way from `here`, or along a tree.
+    /// them or if they are the same. One memory access, except the first time that a way from `here` is asked for, or along a tree.
     #[inline]
     pub fn next_port(&self, layer: u32, here: u32, destination: u32) -> Option<u16> {
         match self.entries.get(self.strides.place(layer, here, destination)) {

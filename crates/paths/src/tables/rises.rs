@@ -228,7 +228,7 @@ struct Ways {
 const NONE: usize = usize::MAX;
 
 impl Ways {
-    /// Knows nothing yet of paths of so many hops. Rows are wiped where something comes to them: mostly that is a part of them.
+    /// Knows nothing yet of paths of this many hops. Rows are wiped where something comes to them: mostly that is a part of them.
     fn restart(&mut self, routers: usize, hops: u32) {
         self.most = hops as usize / 2;
         self.rows.resize(routers * 2 * (self.most + 1), [0; WORDS]);

@@ -1,4 +1,4 @@
-//! A tree per layer and destination, grown when somebody first asks for a way to the destination.
+//! A tree per layer and destination, grown when a way to the destination is first asked for.
 
 use netloom_units::narrow;
 use std::cmp::Reverse;
@@ -59,7 +59,7 @@ impl fmt::Debug for Trees {
 }
 
 impl Trees {
-    /// So many trees that depend on nothing but their number.
+    /// A number of trees that depend on nothing but that number.
     pub(crate) fn alone(
         count: usize,
         paths: Paths,
@@ -85,7 +85,7 @@ impl Trees {
         }
     }
 
-    /// As [`ForwardingTables::bound`](super::ForwardingTables::bound). `reaches` says whether the route of a layer, from one router to another, counts so many hops.
+    /// As [`ForwardingTables::bound`](super::ForwardingTables::bound). `reaches` says whether the route of a layer, from one router to another, counts this many hops.
     pub(super) fn bound(
         &self,
         entries: &Entries,
@@ -138,7 +138,7 @@ impl Trees {
         matches!(self.paths, Paths::Minimal(..)).then(Vec::new)
     }
 
-    /// Grows so many trees, all there are.
+    /// Grows this many trees, all there are.
     pub(super) fn all(&self, count: usize, entries: &Entries) {
         match &self.growth {
             Growth::Alone { .. } => (0..count).into_par_iter().for_each(|tree| self.tree(tree, entries)),

@@ -425,7 +425,7 @@ impl OutcomeTable {
     }
 }
 
-/// Writes a table with so many rows in a group; equal rows give equal bytes.
+/// Writes a table with this many rows in a group; equal rows give equal bytes.
 pub(crate) fn write<R: Row>(
     rows: &[R],
     names: &Names,

@@ -98,7 +98,7 @@ impl Distances {
         distances
     }
 
-    /// Adds the levels of so many global hops, from so many hops in all on.
+    /// Adds the levels of this many global hops, from this many hops in all on.
     fn spread(&mut self, links: &Links, globals: u32, from: u32, seen: &mut [u64]) {
         let last = self.levels.last().map_or(0, |level| level.hops);
         for hops in from.. {
@@ -127,7 +127,7 @@ impl Distances {
         }
     }
 
-    /// The level from which such a link leads to the one of so many hops.
+    /// The level from which such a link leads to the one of this many hops.
     fn before(&self, globals: u32, hops: u32, is_global: bool) -> Option<usize> {
         let (globals, hops) = (globals.checked_sub(u32::from(is_global))?, hops.checked_sub(1)?);
         self.levels.iter().position(|level| (level.globals, level.hops) == (globals, hops))

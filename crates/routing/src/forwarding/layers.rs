@@ -38,7 +38,7 @@ pub struct Layers {
 #[derive(Clone, Debug)]
 struct Spread {
     graph: RouterGraph,
-    /// By layer, measured when somebody first asks.
+    /// By layer, measured when first asked for.
     distances: Vec<OnceLock<LayerDistances>>,
 }
 

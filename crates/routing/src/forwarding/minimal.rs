@@ -27,7 +27,7 @@ pub(crate) use lengths::{Hops, Reach};
 /// Destinations are kept per edge switch, and equal sets of ports are kept once (on a tree there are little more than there are
 /// ports: the set of all up ports and every single down port). Switches with equal sets towards all share a row of one, two or four bytes
 /// per edge switch: on a tree all edge switches, those of a pod, and all core switches do. In a random network hardly two switches share
-/// even a set; there each has a row of its own, with its own sets, when somebody first asks for a way from it.
+/// even a set; there each has a row of its own, with its own sets, when a way from it is first asked for.
 #[derive(Clone, Debug)]
 pub struct RouteTable {
     hosts: u32,
@@ -264,7 +264,7 @@ impl RouteTable {
         }
     }
 
-    /// Switches with equal sets towards all may share a row; so many there are.
+    /// Switches with equal sets towards all may share a row; this many there are.
     pub(crate) fn rows(&self) -> usize {
         match &self.rows {
             Kept::Shared(shared) => shared.set_of.len().checked_div(self.edges).unwrap_or(0),

@@ -70,9 +70,9 @@ enum Values {
 pub enum TagSpace<'a> {
     /// There is nothing to choose.
     None,
-    /// So many entropy values.
+    /// This many entropy values.
     Entropy(u32),
-    /// So many entropy values, one after the other from a random first one on.
+    /// This many entropy values, one after the other from a random first one on.
     EntropyInTurn(u32),
     /// Path labels, from a random first one on.
     Labels,
@@ -85,7 +85,7 @@ pub enum TagSpace<'a> {
         /// The destination's router.
         to: u32,
     },
-    /// So many paths.
+    /// This many paths.
     Paths(u32),
     /// The intermediate switches between two switches with hosts.
     Via {
@@ -192,7 +192,7 @@ impl Forwarding {
         Self::lay(routing, network, table, is_cut, seed)
     }
 
-    /// Refuses what [`Self::build`] refuses, with less work where nobody asks for the paths.
+    /// Refuses what [`Self::build`] refuses, with less work where the paths are not needed.
     ///
     /// # Errors
     /// As [`Self::build`].
@@ -500,7 +500,7 @@ pub enum ForwardingError {
     /// The scheme needs something else.
     #[error("routing.{0}")]
     Routing(#[from] Invalid),
-    /// The cut links leave somebody unreachable.
+    /// The cut links leave a host unreachable.
     #[error("faults: {0}")]
     Unreachable(#[from] Unreachable),
 }

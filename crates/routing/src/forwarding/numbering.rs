@@ -36,7 +36,7 @@ const NONE: u32 = u32::MAX;
 const EMPTY: Slot = Slot { hash: 0, place: NONE };
 
 impl Numbering {
-    /// Of switches with at most so many ports. Sets that are known already keep the numbers that they have.
+    /// Of switches with at most this many ports. Sets that are known already keep the numbers that they have.
     pub(super) fn new<'a>(ports: usize, known: impl Iterator<Item = &'a [PortId]>) -> Self {
         let words = ports.div_ceil(64).max(1);
         let (sets, numbers) = (Vec::new(), Vec::new());

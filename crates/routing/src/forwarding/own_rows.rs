@@ -1,4 +1,4 @@
-//! Rows of which each has its own sets of ports, made when somebody first asks for a way from its switch.
+//! Rows of which each has its own sets of ports, made when a way from its switch is first asked for.
 
 use std::sync::OnceLock;
 

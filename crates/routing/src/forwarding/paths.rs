@@ -13,7 +13,7 @@ use super::minimal::RouteTable;
 use crate::header::Header;
 use crate::selector::k_shortest;
 
-/// The k shortest paths of pairs of switches with hosts, which are searched for when somebody first asks for one of a pair's.
+/// The k shortest paths of pairs of switches with hosts, which are searched for when one of a pair's is first asked for.
 ///
 /// Each pair's depend on nothing but the network and the seed, so that they are the same in whatever order and by whichever thread.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(crate) struct Paths {
     towards: Vec<OnceLock<Toward>>,
 }
 
-/// What somebody has asked for of the ways to one destination.
+/// What has been asked for of the ways to one destination.
 #[derive(Debug)]
 struct Toward {
     /// How far all routers are from it.
@@ -323,7 +323,7 @@ mod tests {
         }
     }
 
-    /// Whoever asks first, and whether one pair is asked for or all of a destination's.
+    /// In whatever order, and whether one pair is asked for or all of a destination's.
     #[test]
     fn paths_are_the_same_in_whatever_order_they_are_asked_for() {
         let (_, forwarding) = build(Topology::SlimFly(SlimFly { q: Some(5), ..SlimFly::default() }));

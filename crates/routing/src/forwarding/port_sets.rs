@@ -21,7 +21,7 @@ struct Set {
 }
 
 impl PortSets {
-    /// With room for sets of so many ports, one after the other.
+    /// With room for sets of this many ports, one after the other.
     pub(super) fn with_room_for(counts: impl Iterator<Item = usize> + Clone) -> Self {
         let ports = counts.clone().filter(|&count| count > 1).sum();
         PortSets { sets: Vec::with_capacity(counts.count()), ports: Vec::with_capacity(ports) }

@@ -25,7 +25,7 @@ impl Default for Numbers {
 }
 
 impl Numbers {
-    /// So many zeros, with room for numbers of so many bytes.
+    /// This many zeros, with room for numbers of this many bytes.
     fn zeros(count: usize, width: usize) -> Self {
         match width {
             1 => Numbers::Bytes(vec![0; count]),

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use crate::testing::ack;
 
-    /// Feeds ACKs of round trips of 20 packets sent at 1000, 2000, …, of which so many are marked, and says after which the flow bends.
+    /// Feeds ACKs of round trips of 20 packets sent at 1000, 2000, …, of which this many are marked, and says after which the flow bends.
     fn bends(config: &FlowBender, marked: &[u32]) -> Vec<bool> {
         let mut round = config.open();
         assert!(config.continues(&mut round, Time(1000), 1));

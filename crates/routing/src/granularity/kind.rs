@@ -52,7 +52,7 @@ pub(crate) trait GranularityConfig: Clone {
         false
     }
 
-    /// A flow that begins would have this round-trip time on an idle path of so many hops.
+    /// A flow that begins would have this round-trip time on an idle path of this many hops.
     fn expect(&self, _: &mut Self::Run, _: &mut Self::Shared, _hops: u32, _rtt: Time) {}
 
     /// Whether a sender may send new packet `next` while `oldest` is the oldest one not acknowledged.

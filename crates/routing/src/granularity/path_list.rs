@@ -213,7 +213,7 @@ mod tests {
             self.list.on_feedback(&mut self.memory, &mut (), &feedback);
         }
 
-        /// Sends so many packets, each answered before the next; a path of `bad` says `cause`, or nothing. Returns the paths.
+        /// Sends this many packets, each answered before the next; a path of `bad` says `cause`, or nothing. Returns the paths.
         fn run(&mut self, packets: usize, bad: u32, cause: Option<Cause>) -> Vec<u32> {
             let mut taken = Vec::new();
             for _ in 0..packets {

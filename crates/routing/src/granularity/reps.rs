@@ -155,7 +155,7 @@ mod tests {
             self.0.on_feedback(&mut self.1, &mut (), &feedback);
         }
 
-        /// The paths of so many packets; none where one is drawn.
+        /// The paths of this many packets; none where one is drawn.
         fn send(&mut self, count: usize, now: u64) -> Vec<Option<u32>> {
             let mut next = || {
                 assert!(!self.0.continues(&mut self.1, Time(now), 4096));

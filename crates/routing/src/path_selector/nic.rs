@@ -56,7 +56,7 @@ impl NicPathSelector {
         each!(&self.flows, table => table.expects(), false)
     }
 
-    /// A packet of a flow and its ACK would take so long on an idle minimal path of so many hops, without what serialisation adds to the
+    /// A packet of a flow and its ACK would take so long on an idle minimal path of this many hops, without what serialisation adds to the
     /// packet's way.
     pub fn expect(&mut self, flow: FlowRef, hops: u32, rtt: Time) {
         each!(&mut self.flows, table => table.expect(flow, hops, rtt), ());

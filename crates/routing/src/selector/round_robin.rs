@@ -21,7 +21,7 @@ use rand::seq::SliceRandom;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RoundRobin {
-    /// At switches: candidates come in a random order, which is drawn anew after so many rounds. csg-htsim's `ecmp_rr` has 5
+    /// At switches: candidates come in a random order, which is drawn anew after this many rounds. csg-htsim's `ecmp_rr` has 5
     /// (`sim/datacenter/fat_tree_switch.cpp`, `FatTreeSwitch::getNextHop`), and so has the preset `spray-round-robin`. Absent: by number, always, so that
     /// switches that are in step stay so.
     pub reshuffle: Option<u32>,
@@ -103,7 +103,7 @@ mod tests {
 
     const PORTS: [u16; 4] = [4, 5, 6, 7];
 
-    /// The ports of so many packets at a switch that draws from a seed.
+    /// The ports of this many packets at a switch that draws from a seed.
     fn ports(reshuffle: Option<u32>, packets: usize, seed: u128) -> Vec<usize> {
         let mut state = RoundRobin { reshuffle }.state(SwitchContext { stride: 1 });
         let mut random = rand_pcg::Pcg64Mcg::new(seed);

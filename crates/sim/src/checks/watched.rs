@@ -1,4 +1,4 @@
-//! The model with somebody who sees every message before it is handled, and may keep it from being handled.
+//! The model with an observer that sees every message before it is handled, and may keep it from being handled.
 
 use netloom_engine::{Model, NodeIndex, Scheduler, reference};
 use netloom_record::Records;

@@ -70,7 +70,7 @@ mod tests {
 
     use super::*;
 
-    /// So many switches, each linked to the one that `to` names, with a host at the first and at the last.
+    /// This many switches, each linked to the one that `to` names, with a host at the first and at the last.
     fn network(switches: u32, to: impl Fn(u32) -> u32) -> Network {
         let mut builder = NetworkBuilder::new("test");
         let (rate, latency) = (Rate::from_gbps(100), Time::from_us(1));

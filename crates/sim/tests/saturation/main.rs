@@ -81,7 +81,7 @@ fn setting(transport: &str, seed: u64, change: impl Fn(&mut SimConfig)) -> SimCo
     config
 }
 
-/// A purified flow leaves its layer after so many trims in a row.
+/// A purified flow leaves its layer after this many trims in a row.
 fn leaves_after(trims: u32) -> impl Fn(&mut SimConfig) {
     move |config| {
         let Reliability::Trimmed(trimmed) = &mut config.transport.reliability else { panic!("purified") };
@@ -90,7 +90,7 @@ fn leaves_after(trims: u32) -> impl Fn(&mut SimConfig) {
     }
 }
 
-/// Queues of so many packets.
+/// Queues of this many packets.
 fn queues_of(packets: u64) -> impl Fn(&mut SimConfig) {
     move |config| config.fabric.options.buffer = Some(Bytes(9000 * packets))
 }

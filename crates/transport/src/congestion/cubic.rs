@@ -278,7 +278,7 @@ mod tests {
         Feedback { now, rtt, bytes: PACKET, in_flight, next: 1_000_000, ..ack_of(1) }
     }
 
-    /// A window of so many packets has just been cut, and the cut is through.
+    /// A window of this many packets has just been cut, and the cut is through.
     fn cut_from(config: &Cubic, packets: u32, rtt: Time) -> (State, Time) {
         let config = Cubic { initial_window: packets, ..config.clone() };
         let mut state = config.state(Bytes(PACKET));

@@ -34,7 +34,7 @@ pub struct Dcqcn {
     pub increase_timer: Option<Time>,
     /// Bytes (on the wire) per cycle of the byte counter: 10 MB (`paper`, `uet`). With the other presets, and if 0, there is none.
     pub byte_counter: Option<Bytes>,
-    /// Cycles of fast recovery, F: 5 (`paper`, `uet`), or 1. With a byte counter either clock ends it by counting so many; without one the timer
+    /// Cycles of fast recovery, F: 5 (`paper`, `uet`), or 1. With a byte counter either clock ends it by counting this many; without one the timer
     /// adds nothing for F cycles, `r_ai` in the next, and `r_hai` in each after that, as the public code does.
     pub fast_recovery: Option<u32>,
     /// What additive increase adds to the target: 40 Mb/s; 1/5000 of the line (`hpcc-paper`, `hpcc`), 1/2500 (`conweave`), 1/20 (`uet`).

@@ -218,7 +218,7 @@ mod tests {
 
     const PACKET: u64 = 1500;
 
-    /// Acknowledges one packet, after which so many are in flight; the oldest unacknowledged one never moves.
+    /// Acknowledges one packet, after which this many are in flight; the oldest unacknowledged one never moves.
     fn ack(marked: bool, in_flight: u32) -> Feedback {
         Feedback {
             now: Time(100),

@@ -20,7 +20,7 @@ use crate::sender::PathFacts;
 pub struct Hpcc {
     /// Utilisation that is aimed at.
     pub eta: f64,
-    /// So many round trips in a row the window grows by steps only; then it is set by the utilisation, however low.
+    /// This many round trips in a row the window grows by steps only; then it is set by the utilisation, however low.
     pub max_stage: u32,
     /// Round-trip time that windows are reckoned with; absent: each flow's own on the idle fabric. Evaluations take the longest path's for all.
     pub base_rtt: Option<Time>,
@@ -271,7 +271,7 @@ mod tests {
         LinkState { channel: 1, queued, sent, at: Time((us * 1e6) as u64), rate: LINE }
     }
 
-    /// The ACK of a packet, while the next one is so many packets ahead.
+    /// The ACK of a packet, while the next one is this many packets ahead.
     fn ack(state: &mut State, config: &Hpcc, seq: u32, ahead: u32, links: &[LinkState]) -> bool {
         state.on_telemetry(links.iter().copied());
         state.react(config, &Feedback { next: seq + ahead, ..ack_of(seq) })

@@ -30,7 +30,7 @@ pub struct Qcn {
     pub g_d: f64,
     /// Least factor of one cut.
     pub min_dec: f64,
-    /// Cycles of fast recovery. A clock is through with it once it has counted more cycles than this; sources that end it at so many
+    /// Cycles of fast recovery. A clock is through with it once it has counted more cycles than this; sources that end it at this many
     /// cycles mean one less.
     pub fr_threshold: u32,
     /// Bytes (on the wire) per cycle of the byte counter; half as many after fast recovery.

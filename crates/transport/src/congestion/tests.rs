@@ -51,7 +51,7 @@ impl Flow {
     }
 }
 
-/// The ACK of a packet of ten that are in flight, a round trip of so many microseconds after it left.
+/// The ACK of a packet of ten that are in flight, a round trip of this many microseconds after it left.
 fn ack(seq: u32, now: u64, rtt: u64) -> Feedback {
     let (now, rtt) = (Time(now * US), Time(rtt * US));
     Feedback { now, rtt, bytes: PACKET, in_flight: 9, oldest: seq + 1, next: seq + 10, ..ack_of(seq) }

@@ -27,7 +27,7 @@ pub struct Timely {
     pub min_rtt: Time,
     /// What an increase adds.
     pub step: Rate,
-    /// After so many increases in a row, none of them below `t_low`, each adds five steps.
+    /// After this many increases in a row, none of them below `t_low`, each adds five steps.
     pub hyper_after: u32,
     /// Least rate.
     pub min_rate: Rate,

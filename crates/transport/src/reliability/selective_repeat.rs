@@ -12,7 +12,7 @@ use super::{Facts, GivesUp, LossDetection, ReliabilityConfig, Takes};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SelectiveRepeat {
-    /// A packet is lost once so many packets that were sent later have arrived (RFC 5681, RFC 6675). With `rack` this holds until reordering
+    /// A packet is lost once this many packets that were sent later have arrived (RFC 5681, RFC 6675). With `rack` this holds until reordering
     /// is seen.
     pub reorder_threshold: u32,
     /// Whether time decides beside the threshold, as RACK-TLP does (RFC 8985): a packet is lost if it is late by a quarter of the least

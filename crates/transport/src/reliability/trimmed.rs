@@ -17,7 +17,7 @@ pub struct Trimmed {
     /// Whether a trimmed packet asks its sender for another path, which senders heed once per round trip: what left before the last change of
     /// path says nothing about the new one (FatPaths, sec. III). Matters where NICs choose paths, by layers, say.
     pub reroute: bool,
-    /// So many trimmed packets of a flow, without one in between that arrives whole, make that wish. The paper leaves it open; with 1 flows finish soonest
+    /// This many trimmed packets of a flow, without one in between that arrives whole, make that wish. The paper leaves it open; with 1 flows finish soonest
     /// where the network carries what is offered, more is better for flows that never end (`docs/studies-fatpaths-simulation.md`).
     pub reroute_after: u32,
 }

@@ -33,11 +33,11 @@ pub struct Hf2t {
     pub threshold: Option<Time>,
     /// Whose gaps T comes from: `host` or `flow`.
     pub scope: Scope,
-    /// Training ends after so many gaps; before that nothing is stretched.
+    /// Training ends after this many gaps; before that nothing is stretched.
     pub training_gaps: u64,
     /// Training ends after this time at the latest, counted from the first gap.
     pub training_time: Time,
-    /// Whether T is multiplied by α(x): `short_run` / x up to so many packets since the last gap, `long_run` / x from so many on, 1 between. Off: the
+    /// Whether T is multiplied by α(x): `short_run` / x up to this many packets since the last gap, `long_run` / x from this many on, 1 between. Off: the
     /// paper's "No Dynamic T".
     pub dynamic: bool,
     /// Packets since the last gap below which gaps are stretched more rarely (the paper's min_thr).
@@ -83,7 +83,7 @@ impl Hf2t {
         self.flowlet.unwrap_or(Time::MAX)
     }
 
-    /// α after so many packets since the last gap, as a fraction; `None`: infinite.
+    /// α after this many packets since the last gap, as a fraction; `None`: infinite.
     fn alpha(&self, run: u32) -> Option<(u32, u32)> {
         match run {
             _ if !self.dynamic => Some((1, 1)),

@@ -51,7 +51,7 @@ impl Pipe {
         Pipe { lost: lost.into_iter().collect(), ..Pipe::default() }
     }
 
-    /// Sends so many full packets through the pipe.
+    /// Sends this many full packets through the pipe.
     pub fn run(&self, transport: &Transport, packets: u64) -> Run {
         let path =
             PathFacts { base_rtt: RTT, rate: Rate::from_gbps(100), lossy: true, reorders: self.reorders };

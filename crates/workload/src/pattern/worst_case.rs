@@ -80,7 +80,7 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
-    /// Four switches in a square, so many hosts each.
+    /// Four switches in a square, this many hosts each.
     fn square_of(hosts: u32) -> Network {
         let square = HyperX {
             dimensions: 2,

@@ -96,7 +96,7 @@ impl<'a> Toward<'a> {
         paths
     }
 
-    /// Looks for a path of so many hops without used edges, breadth-first from a random port, where there is no shorter one.
+    /// Looks for a path of this many hops without used edges, breadth-first from a random port, where there is no shorter one.
     ///
     /// Every router that is reached draws the port with which it begins when its turn comes, hop by hop. Which routers the last hop but one reaches
     /// is looked at only as far as the first of them that leads to the destination.
@@ -140,7 +140,7 @@ impl<'a> Toward<'a> {
         self.rng.random_range(0..self.graph.neighbours(router).len())
     }
 
-    /// Enters the neighbours of a router that are so many hops from the destination at most, from a port on and around, until `is_done` says so.
+    /// Enters the neighbours of a router that are this many hops from the destination at most, from a port on and around, until `is_done` says so.
     #[inline]
     fn enter(
         &mut self,

@@ -151,7 +151,7 @@ impl Layers {
 /// nowhere.
 fn spread(onward: &Onward, targets: &[u32], ends: &[u32]) -> Option<(u32, Vec<u64>)> {
     let routers = onward.routers();
-    // The targets on the ways to which so many are used, or fewer.
+    // The targets on the ways to which this many are used, or fewer.
     let mut within = vec![0u64; routers];
     (0..).zip(targets).for_each(|(bit, &to): (u32, _)| within[to as usize] |= 1 << bit);
     let mut next = within.clone();

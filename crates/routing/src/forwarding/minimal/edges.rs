@@ -12,7 +12,7 @@ pub(super) struct Edges {
 }
 
 impl Edges {
-    /// Of so many edge switches.
+    /// Of this many edge switches.
     pub(super) fn new(edge_of: Vec<u32>, edges: usize) -> Self {
         let each = edge_of.len().div_ceil(edges.max(1)).max(1) as u64;
         let reciprocal = (1u64 << 32).div_ceil(each);

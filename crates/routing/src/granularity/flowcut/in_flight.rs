@@ -4,7 +4,7 @@
 //! is left the entry is removed, and the flow's next packet may take any way: nothing of it can be overtaken (Flowcut Switching, §II-A). The
 //! first switch of a flow measures besides, and has the source stopped while the flow drains.
 //!
-//! A way over an intermediate switch may lead through a switch twice. What is counted is then not the flow but its packets after so many
+//! A way over an intermediate switch may lead through a switch twice. What is counted is then not the flow but its packets after this many
 //! channels: all of them that are in flight behind a switch have come the same way, and a packet never comes twice after as many.
 //!
 //! Where every switch measures, an entry keeps the moments at which packets passed until they are acknowledged. Where a flow may resume early, its
@@ -261,7 +261,7 @@ impl Entry {
     }
 }
 
-/// A flow's packets that come to a switch after so many channels.
+/// A flow's packets that come to a switch after this many channels.
 #[inline(always)]
 fn on_pass(key: FlowKey, pass: u32) -> FlowRef {
     FlowRef { key, slot: pass }

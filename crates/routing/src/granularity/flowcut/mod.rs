@@ -1,6 +1,6 @@
 //! Flowcuts: a flow is re-routed only when nothing of it is in flight, which keeps it in order by construction.
 //!
-//! While a flow is open, its packets follow one path. Whoever watches it (its sender, or its first switch) compares round-trip times: when
+//! While a flow is open, its packets follow one path. The node that watches it (its sender, or its first switch) compares round-trip times: when
 //! their moving average, relative to the least ever seen over as many hops, exceeds a threshold, the flow is *drained*: nothing is sent
 //! until every packet is acknowledged. Whenever nothing of a flow is in flight, drained or not, the flowcut is over: the next packet
 //! begins another one, on a new path and with fresh averages (Flowcut Switching, §II). `in_flight.rs` holds what switches count of it.

@@ -109,7 +109,7 @@ impl Leaf {
         best
     }
 
-    /// How many labels there are for so many paths: one for each, as networks with more than [`Layout::most_paths`] are refused. Only routes around faults may be more.
+    /// How many labels there are for this many paths: one for each, as networks with more than [`Layout::most_paths`] are refused. Only routes around faults may be more.
     pub(crate) fn labels(&self, paths: u32) -> u32 {
         paths.clamp(1, self.config.layout().most_paths())
     }

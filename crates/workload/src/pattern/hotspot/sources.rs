@@ -12,7 +12,7 @@ use crate::WorkloadError;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum HotSources {
-    /// So many: the first ranks beside the hot destination.
+    /// This many: the first ranks beside the hot destination.
     Count(u32),
     /// These.
     List(Vec<u32>),

@@ -19,7 +19,7 @@ pub(super) enum Trigger {
     Once,
     /// Whenever a connection that fires it is done, the next of its connections in the order of the file (`multishot`).
     InTurn,
-    /// When so many connections are done, all of its connections.
+    /// When this many connections are done, all of its connections.
     Barrier(u64),
 }
 
