@@ -361,7 +361,7 @@ mod tests {
         for expected in [
             "s.toml:2:1: servers.rails: unknown field `rails` (valid here: nics, wiring, nic_selection)",
             "s.toml:3:10: servers.wiring: there is no wiring `planes` (valid here: side-by-side, rail-optimised)",
-            "s.toml:4:10: servers.nic_selection: there is no nic selection `last-outstanding` (did you mean `least-outstanding`?",
+            "s.toml:4:17: servers.nic_selection: there is no nic selection `last-outstanding` (did you mean `least-outstanding`?",
         ] {
             assert!(problems.to_string().contains(expected), "{problems}");
         }
