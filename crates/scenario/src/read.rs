@@ -106,7 +106,7 @@ impl<'a> KindOf<'a> {
 
     fn unknown(&self, axis: &str, names: &[&'static str]) -> Error {
         let what = What::UnknownKind {
-            axis: axis.to_lowercase(),
+            axis: lower_words(axis),
             found: self.name.to_owned(),
             valid: names.iter().map(|name| (*name).to_owned()).collect(),
         };
