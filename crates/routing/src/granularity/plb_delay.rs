@@ -146,9 +146,9 @@ mod tests {
             Flow(config.clone(), config.open(), Pcg64Mcg::seed_from_u64(seed))
         }
 
-        /// An ACK that comes at `now` in microseconds after `rtt` of them; says whether the flow leaves its path.
+        /// An ACK that comes at `now` in microseconds, from 1 ms on, after `rtt` of them; says whether the flow leaves its path.
         fn ack(&mut self, now: u64, rtt: u64) -> bool {
-            let now = Time::from_us(now);
+            let now = Time::from_us(1000 + now);
             self.hear(&Feedback { hops: 4, ..ack(now - Time::from_us(rtt), now) })
         }
 

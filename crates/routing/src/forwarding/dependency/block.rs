@@ -166,7 +166,9 @@ impl<'a> Block<'a> {
             }
             for channel in self.inward(here) {
                 let from = rank(self.network, channel);
-                for (vc, &targets) in (0..).zip(self.arriving(channel)).filter(|&(_, &targets)| targets != 0)
+                // The numbers come second: there are as many as a byte counts.
+                for (&targets, vc) in
+                    self.arriving(channel).iter().zip(0..).filter(|&(&targets, _)| targets != 0)
                 {
                     for (to, leaving) in (0..).zip(&mut leaving) {
                         leaving[usize::from(next(vc, from, to, vcs))] |= targets;
