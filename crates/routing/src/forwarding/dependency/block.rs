@@ -207,8 +207,7 @@ impl<'a> Block<'a> {
             ways.lay(self.network, here, ports.iter().map(|&(port, targets)| (port, targets & open)));
             last.iter_mut().for_each(|(targets, _)| *targets = 0);
             for channel in self.inward(here) {
-                for (vc, (&came, (targets, onward))) in
-                    (0..).zip(self.arriving(channel).iter().zip(&mut last))
+                for ((&came, (targets, onward)), vc) in self.arriving(channel).iter().zip(&mut last).zip(0..)
                 {
                     let came = came & ways.targets;
                     if came != 0 {

@@ -126,7 +126,7 @@ pub(super) fn late(
 /// The virtual channels by which something comes.
 fn vcs_of(arriving: &[u64]) -> VcSet {
     let mut vcs = VcSet::default();
-    for (vc, _) in (0..).zip(arriving).filter(|&(_, &came)| came != 0) {
+    for (_, vc) in arriving.iter().zip(0..).filter(|&(&came, _)| came != 0) {
         vcs.merge(VcSet::of(vc));
     }
     vcs

@@ -119,7 +119,7 @@ impl<'a> Origins<'a> {
                 let ends = self.hops_from[index].1 == 0;
                 let first = self.first(index, rank);
                 let leaving = &leaving[usize::from(rank)][..self.used];
-                for (vc, &origin) in (0..).zip(leaving).filter(|&(_, &origin)| origin != NOWHERE) {
+                for (&origin, vc) in leaving.iter().zip(0..).filter(|&(&origin, _)| origin != NOWHERE) {
                     merge(&mut self.came[first + usize::from(vc)], origin);
                     if ends {
                         end(channel, vc, (origin != SEVERAL).then_some(origin));
