@@ -16,7 +16,7 @@ const INDEX_BITS: u32 = 12;
 pub(crate) const TIME_BITS: u32 = 64 - SOURCE_BITS - INDEX_BITS;
 /// Below this many, insertion alone is faster.
 const FEW: usize = 20;
-/// Up to this many, few stretches of a window do. The fewer events share one, the better the processor foresees how far they are moved.
+/// Up to this many, a few stretches of a window are enough. The fewer events share a stretch, the better the processor predicts how far each is moved.
 const SOME: usize = 64;
 /// Above this many, places among them do not fit a byte.
 const MANY: usize = u8::MAX as usize;
@@ -130,7 +130,7 @@ impl Order {
     }
 }
 
-/// In which of this many equal stretches of a window, a power of two, an event is: they are the first bits of its place.
+/// The stretch of a window in which an event lies, of a power of two of equal stretches: the first bits of its place.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "below STRETCHES")]
 fn stretch<const STRETCHES: usize>(key: Key) -> usize {

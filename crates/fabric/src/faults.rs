@@ -103,7 +103,7 @@ impl ChannelFaults {
         None
     }
 
-    /// The first cut that has come by `now` and that what waits does not know of yet. The caller throws it away.
+    /// The first cut that has begun by `now` and has not been applied to the waiting packets yet. The caller drops them.
     pub(crate) fn take_flush(&mut self, now: Time) -> Option<Time> {
         let mut first = None;
         while let Some((from, _)) = self.current(now) {

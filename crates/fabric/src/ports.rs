@@ -99,41 +99,17 @@ impl Ports {
         wire: &mut impl Wire,
     ) -> Fate {
         match rules.drops_tail {
-            true => self.enqueue_or_drop(self.exit(port, packet, rules), packet, now, rules, random, wire),
+            true => {
+                self.enqueue_or_drop::<true>(self.exit(port, packet, rules), packet, now, rules, random, wire)
+            }
             false => self.enqueue_specially(port, packet, now, rules, random, wire),
         }
     }
 
-    /// [`Self::enqueue`] where a packet for which there is no room is [simply dropped](Rules::drops_tail).
+    /// [`Self::enqueue`] where a packet for which there is no room is [simply dropped](Rules::drops_tail). `IS_OBSERVED`: the loads of the node's
+    /// ports may be read before the run is over; where they are not, what waits may be [handed on early](Port::start_early).
     #[inline(always)]
-    pub fn enqueue_or_drop(
-        &mut self,
-        exit: Exit,
-        packet: &mut Packet,
-        now: Time,
-        rules: &Rules,
-        random: &mut impl Rng,
-        wire: &mut impl Wire,
-    ) -> Fate {
-        self.enqueue_tail_drop::<false>(exit, packet, now, rules, random, wire)
-    }
-
-    /// [`Self::enqueue_or_drop`] at a node whose ports' loads are not read before the run is over: what waits may be [handed on early](Port::start_early).
-    #[inline(always)]
-    pub fn enqueue_unobserved(
-        &mut self,
-        exit: Exit,
-        packet: &mut Packet,
-        now: Time,
-        rules: &Rules,
-        random: &mut impl Rng,
-        wire: &mut impl Wire,
-    ) -> Fate {
-        self.enqueue_tail_drop::<true>(exit, packet, now, rules, random, wire)
-    }
-
-    #[inline(always)]
-    fn enqueue_tail_drop<const UNOBSERVED: bool>(
+    pub fn enqueue_or_drop<const IS_OBSERVED: bool>(
         &mut self,
         exit: Exit,
         packet: &mut Packet,
@@ -157,7 +133,7 @@ impl Ports {
             }
             // Nothing waited, so the port was idle from its last transmission until now.
             state.free_at = now;
-        } else if UNOBSERVED
+        } else if !IS_OBSERVED
             && lane == CONTROL
             && state.occupied >> lane & 1 == 0
             && let Some(departure) = state.start_early(packet, now)

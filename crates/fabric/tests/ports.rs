@@ -394,7 +394,7 @@ struct Seen {
 
 /// Runs the arrivals, looking at all ports every `window` ns and at `looks`. Under credits, what leaves comes back as a credit
 /// 1500 ns after its transmission began, at the earliest.
-/// If it `is_unobserved`, nobody asks ports for their loads.
+/// If it `is_unobserved`, the ports' loads are not read.
 fn run(
     fabric: &Fabric,
     vcs: u8,

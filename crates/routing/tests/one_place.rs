@@ -53,7 +53,10 @@ fn variants<'t>(text: &'t str, axis: &str) -> Vec<(usize, &'t str)> {
         for (at, _) in line.match_indices(axis) {
             let is_whole = !line[..at].ends_with(|before: char| before.is_alphanumeric());
             if is_whole && let Some(name) = line[at + axis.len()..].strip_prefix("::") {
-                found.push((number, name.split(|letter: char| !letter.is_alphanumeric()).next().unwrap()));
+                found.push((
+                    number,
+                    name.split(|character: char| !character.is_alphanumeric()).next().unwrap(),
+                ));
             }
         }
     }

@@ -220,11 +220,11 @@ impl Error {
 /// The name of a type as words: `NicSelection` is a nic selection.
 fn lower_words(name: &str) -> String {
     let mut words = String::new();
-    for (place, letter) in name.char_indices() {
-        if letter.is_uppercase() && place > 0 {
+    for (at, character) in name.char_indices() {
+        if character.is_uppercase() && at > 0 {
             words.push(' ');
         }
-        words.extend(letter.to_lowercase());
+        words.extend(character.to_lowercase());
     }
     words
 }

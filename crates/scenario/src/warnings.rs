@@ -12,9 +12,7 @@ use netloom_routing::Placement;
 use netloom_routing::selector::estimator::Estimator;
 use netloom_sim::Fault;
 use netloom_topology::{Network, NodeId};
-use netloom_transport::Transport;
 use netloom_transport::congestion::{Marks, Signal, SlowedBy};
-use netloom_transport::reliability::Takes;
 use netloom_transport::shaping::Spacing;
 use netloom_units::kind::Kind;
 use netloom_units::{Bytes, Rate, Time};
@@ -149,17 +147,12 @@ fn trimmed_without_trimming(scenario: &Scenario) -> Option<String> {
     })
 }
 
-/// Whether receivers take packets in order only.
-fn takes_in_order(transport: &Transport) -> bool {
-    matches!(transport.reliability.facts().takes, Takes::InOrder { .. })
-}
-
 /// Go-back-N takes nothing that does not come in order, and packets that take several ways at once do not.
 fn scattered_go_back_n(scenario: &Scenario, network: &Network) -> Option<String> {
     let transport = &scenario.transport;
     let is_hurt = scenario.routing.scatters()
         && network.switches() > 1
-        && takes_in_order(transport)
+        && transport.reliability.facts().takes.is_in_order()
         && !transport.options.reorder.holds();
     is_hurt.then(|| {
         format!(
@@ -217,7 +210,7 @@ fn unslowed_go_back_n(scenario: &Scenario) -> Option<String> {
         SlowedBy::Marks => !never_marks,
         SlowedBy::MoreThanMarks => true,
     };
-    let is_stuck = fabric.queue.trims() && takes_in_order(transport) && !slows_down;
+    let is_stuck = fabric.queue.trims() && transport.reliability.facts().takes.is_in_order() && !slows_down;
     is_stuck.then(|| {
         format!(
             "transport.reliability: \"{}\" sends every trimmed packet again with all that follow, and \"{}\" slows no flow down for that{}, so \

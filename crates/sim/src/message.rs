@@ -23,7 +23,7 @@ pub(crate) enum Message {
     Interrupt,
     /// A packet has waited for its ACK long enough.
     AckDelay { receiver: u32 },
-    /// The time limit of a flow that its decider has paused.
+    /// The time limit of a flow that its path selector has paused.
     PauseLimit { slot: u32, flow: u32 },
     /// How long a flow that its first switch has stopped waits to be told to go on.
     XoffLimit { slot: u32, flow: u32 },

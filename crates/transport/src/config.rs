@@ -228,7 +228,7 @@ impl Transport {
             let expected = format!("1 with \"{name}\", whose ACKs each let packets out");
             Invalid::unless(self.options.ack_every == 1, "ack_every", expected, self.options.ack_every)?;
             // Many paths reorder, and go-back-N takes nothing that does not come in order.
-            let is_in_order = |kind: &Reliability| matches!(kind.facts().takes, Takes::InOrder { .. });
+            let is_in_order = |kind: &Reliability| kind.facts().takes.is_in_order();
             let reorders = !is_in_order(&self.reliability);
             let mut able = Reliability::every();
             able.retain(|kind| kind.facts().has_acks && !is_in_order(kind));

@@ -153,7 +153,7 @@ pub static PRESETS: &[Preset] = &[
     Preset {
         name: "mptcp",
         doc: "MPTCP (Raiciu et al., SIGCOMM'11; RFC 8684) with eight subflows whose windows grow together (LIA, RFC 6356), otherwise as tcp: a path per \
-              subflow, by the hash, the entropy value, the layer or whatever the scheme's decider chooses.",
+              subflow, by the hash, the entropy value, the layer or whatever the scheme chooses.",
         expand: || mptcp(Congestion::NewReno(NewReno { coupled: true, ..NewReno::default() })),
     },
     Preset {

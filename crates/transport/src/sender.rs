@@ -305,7 +305,7 @@ impl Sender {
                 self.in_flight -= 1;
                 return 1;
             }
-            if !matches!(transport.reliability.facts().takes, Takes::InOrder { .. }) {
+            if !transport.reliability.facts().takes.is_in_order() {
                 // Where packets take many paths, most come out of order.
                 if ack.cumulative <= self.acked.base()
                     && let Some(is_new) = self.acked.insert_above(ack.seq)
@@ -322,9 +322,7 @@ impl Sender {
             newly += self.acknowledge(seq, (seq == ack.seq).then_some(ack.sent), ack.now);
         }
         // Go-back-N acknowledges nothing beyond the cumulative number.
-        if ack.seq >= self.acked.base()
-            && !matches!(transport.reliability.facts().takes, Takes::InOrder { .. })
-        {
+        if ack.seq >= self.acked.base() && !transport.reliability.facts().takes.is_in_order() {
             newly += self.acknowledge(ack.seq, Some(ack.sent), ack.now);
         }
         newly

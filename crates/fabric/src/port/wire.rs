@@ -29,8 +29,8 @@ pub struct PortSpec {
     pub ecn: Option<Ecn>,
     /// The opposite channel's delay, and its highest rate; what comes through it fills this port's input buffer.
     pub inward: (Time, Rate),
-    /// A packet that comes by a channel of lower rank than the one on which it leaves keeps its virtual channel; others take the next one, and
-    /// all take the first one on a channel of [`LAST_RANK`].
+    /// A packet that arrives on a channel of lower rank than the one on which it leaves keeps its virtual channel; others take the next one.
+    /// On a channel of [`LAST_RANK`] all take the first one.
     pub rank: u8,
 }
 

@@ -116,7 +116,7 @@ impl Node {
         Node { ports, rules, left: Left::default(), is_unobserved: false, random: Pcg64Mcg::new(1) }
     }
 
-    /// Nobody asks how much waits before the run is over. The fabric must be one that drops from the tail.
+    /// The loads of ports are not read before the run is over. The fabric must drop from the tail.
     pub fn unobserved(self, is_unobserved: bool) -> Self {
         Node { is_unobserved, ..self }
     }
@@ -130,7 +130,7 @@ impl Node {
             PacketKind::Credit => ports.on_credit(Credit::from_packet(&packet), at, rules, left),
             _ if *is_unobserved => {
                 let exit = ports.exit(port, &packet, rules);
-                return ports.enqueue_unobserved(exit, &mut packet, at, rules, random, left);
+                return ports.enqueue_or_drop::<false>(exit, &mut packet, at, rules, random, left);
             }
             _ => return ports.enqueue(port, &mut packet, at, rules, random, left),
         }

@@ -250,6 +250,12 @@ impl Onward {
     }
 }
 
+/// What there is of each virtual channel, with the channel's number. There may be as many as a byte counts, so numbers are taken only for what there is: `(0..)` in front of a
+/// `zip` would count one further.
+fn by_vc<I: IntoIterator>(each: I) -> impl Iterator<Item = (u8, I::Item)> {
+    each.into_iter().zip(0..).map(|(item, vc)| (vc, item))
+}
+
 /// Follows all routes, or as many as it takes to make the listener content.
 fn follow(network: &Network, table: &RouteTable, ways: Ways<'_>, vcs: u8, listener: &mut impl Listen) {
     match ways {

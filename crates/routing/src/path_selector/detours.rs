@@ -41,7 +41,7 @@ impl SwitchPathSelector {
     }
 
     /// The hop of a packet at a switch that decides whether it goes over an intermediate one, or on the port by which it goes on, and keeps
-    /// that for the run. Packets of a flow may come by with several tags; what is kept for one would lead others in a circle.
+    /// that for the run. Packets of one flow may carry different tags; what is kept for one tag would send packets with another in a circle.
     #[inline(never)]
     fn decide_path(
         &mut self,

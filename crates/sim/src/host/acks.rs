@@ -20,7 +20,7 @@ impl Host {
         }
         let newly = flow.sender.note(&ctx.world.transport, &answer(ctx.now, packet));
         let is_done = flow.sender.is_done();
-        if self.decider.as_ref().is_some_and(|decider| decider.listens()) {
+        if self.path_selector.as_ref().is_some_and(|path_selector| path_selector.listens()) {
             let feedback = flow.sender.tell(&ctx.world.transport, answer(ctx.now, packet), newly);
             self.on_feedback(&mut ctx.again(), packet.slot, &feedback);
         }
@@ -90,10 +90,13 @@ impl Host {
         slot: u32,
         feedback: &Feedback,
     ) {
-        let Some(decider) = self.decider.as_mut().filter(|decider| decider.listens()) else { return };
+        let Some(path_selector) = self.path_selector.as_mut().filter(|path_selector| path_selector.listens())
+        else {
+            return;
+        };
         let Some(flow) = &mut self.flows[slot as usize] else { return };
         let tags = || ctx.world.routes(feedback.now).tags(ctx.id, flow.dst);
-        let (advice, settled) = decider.on_feedback(flow.at, feedback, tags, &mut self.random);
+        let (advice, settled) = path_selector.on_feedback(flow.at, feedback, tags, &mut self.random);
         flow.settled = settled.filter(|_| !flow.sender.knows_paths());
         match advice {
             Advice::Continue => {}
@@ -108,7 +111,7 @@ impl Host {
     pub(crate) fn enqueue_if_ready(&mut self, world: &World, slot: u32) {
         if let Some(flow) = &mut self.flows[slot as usize]
             && !flow.is_queued
-            && flow.ready(world, self.decider.as_deref(), self.paused_classes).is_some()
+            && flow.ready(world, self.path_selector.as_deref(), self.paused_classes).is_some()
         {
             flow.is_queued = true;
             self.send_queue.push(flow.lane, slot);

@@ -28,7 +28,7 @@ impl Host {
             self.send_queue.remove(flow.lane, slot);
         }
         self.free_slots.push(slot);
-        let counts = self.decider.as_mut().map(|decider| decider.on_end(flow.at));
+        let counts = self.path_selector.as_mut().map(|path_selector| path_selector.on_end(flow.at));
         let counts = flow.counts(counts, done);
         let gaps = flow.gaps().collect();
         Some((flow.record(done, counts), gaps))
@@ -80,7 +80,7 @@ impl Host {
             }
         }
         for flow in self.flows.drain(..).flatten() {
-            let counts = self.decider.as_ref().map(|decider| decider.counts(flow.at));
+            let counts = self.path_selector.as_ref().map(|path_selector| path_selector.counts(flow.at));
             let counts = flow.counts(counts, None);
             if let Some(departed) = &mut self.departed {
                 departed.records.extend(flow.gaps());

@@ -30,7 +30,7 @@ pub(crate) struct Flow {
     pub(crate) start: Time,
     pub(crate) ideal_fct: Time,
     pub(crate) sender: Sender,
-    /// The tag of what it sends until its sender learns something more; none: the host's decider, or the sender's congestion control, has to be asked for each packet.
+    /// The tag of what it sends until its sender learns something more; none: the host's path selector, or the sender's congestion control, has to be asked for each packet.
     pub(crate) settled: Option<Tag>,
     pub(crate) is_queued: bool,
     /// When its timer fires; another one means nothing. `Time::MAX`: none is set.
@@ -59,7 +59,7 @@ impl Flow {
     pub(crate) fn choose_path(
         &mut self,
         world: &World,
-        decider: &mut Option<Box<NicPathSelector>>,
+        path_selector: &mut Option<Box<NicPathSelector>>,
         random: &mut Stream,
         payload: u32,
         at: Time,
@@ -67,12 +67,12 @@ impl Flow {
         if let Some(path) = self.sender.path(&world.transport, |p| random.random_bool(p)) {
             return path;
         }
-        let Some(decider) = decider else { return 0 };
+        let Some(path_selector) = path_selector else { return 0 };
         let (src, dst) = (self.at.key.src, self.dst);
         let tags = || world.routes(at).tags(src, dst);
-        let tag = decider.tag(self.at, payload, at, tags, random);
+        let tag = path_selector.tag(self.at, payload, at, tags, random);
         if !self.sender.knows_paths() {
-            self.settled = decider.settled(self.at, self.sender.oldest());
+            self.settled = path_selector.settled(self.at, self.sender.oldest());
         }
         tag.bits()
     }
@@ -82,7 +82,7 @@ impl Flow {
     pub(crate) fn ready(
         &self,
         world: &World,
-        decider: Option<&NicPathSelector>,
+        path_selector: Option<&NicPathSelector>,
         paused_classes: u8,
     ) -> Option<Time> {
         let from = self.sender.ready(&world.transport)?;
@@ -97,13 +97,14 @@ impl Flow {
         }
         // A draining flow still repeats what was lost: otherwise it would never be empty.
         let may_send = self.settled.is_some()
-            || decider
-                .is_none_or(|decider| decider.may_send(self.at, self.sender.next(), self.sender.oldest()))
+            || path_selector.is_none_or(|path_selector| {
+                path_selector.may_send(self.at, self.sender.next(), self.sender.oldest())
+            })
             || self.sender.must_resend();
         may_send.then_some(from)
     }
 
-    /// What was done with it, by the host's decider or by switches.
+    /// What was done with it, by the host's path selector or by switches.
     pub(crate) fn counts(&self, counts: Option<FlowCounts>, now: Option<Time>) -> FlowCounts {
         let counts = counts.unwrap_or_default();
         let Some(pause) = &self.pause else { return counts };

@@ -130,18 +130,21 @@ impl Host {
         });
         let at = FlowRef { key: FlowKey { src: ctx.id, flow: number }, slot };
         let tags = || ctx.world.routes(ctx.now).tags(ctx.id, dst);
-        let decider = self.decider.as_mut();
-        let tag = decider.map(|decider| decider.begin(at, before, tags(), &mut self.random));
-        if let Some(decider) = &mut self.decider
-            && let Some(most) = decider.lists()
+        let path_selector = self.path_selector.as_mut();
+        let tag =
+            path_selector.map(|path_selector| path_selector.begin(at, before, tags(), &mut self.random));
+        if let Some(path_selector) = &mut self.path_selector
+            && let Some(most) = path_selector.lists()
         {
-            decider.list(at, &paths(ctx.world, (ctx.id, dst), ctx.now, most, &mut self.random));
+            path_selector.list(at, &paths(ctx.world, (ctx.id, dst), ctx.now, most, &mut self.random));
         }
-        if let Some(decider) = self.decider.as_mut().filter(|decider| decider.expects()) {
+        if let Some(path_selector) =
+            self.path_selector.as_mut().filter(|path_selector| path_selector.expects())
+        {
             let path = ctx.world.idle_path(ctx.id, dst);
             // As round-trip times are corrected: by what serialisation added to the data packet's way.
             let least = path.propagation() + path.one_way(ctx.world.transport.options.ack_size);
-            decider.expect(at, u32::try_from(path.hops()).unwrap_or(u32::MAX), least);
+            path_selector.expect(at, u32::try_from(path.hops()).unwrap_or(u32::MAX), least);
         }
         self.paces.forget(slot);
         self.flows[slot as usize] = Some(Flow {

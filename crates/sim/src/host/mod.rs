@@ -61,7 +61,7 @@ pub(crate) const NIC: u16 = 0;
 pub(crate) struct Host {
     pub(crate) nic: Ports,
     /// Chooses paths, where the scheme leaves that to NICs.
-    pub(crate) decider: Option<Box<NicPathSelector>>,
+    pub(crate) path_selector: Option<Box<NicPathSelector>>,
     pub(crate) random: Stream,
     pub(crate) work: HostWork,
     /// The next message that starts by the clock.
@@ -112,7 +112,7 @@ impl Host {
             rare,
             reordering,
             nic: _,
-            decider: _,
+            path_selector: _,
             random: _,
             work: _,
             upcoming: _,
@@ -230,7 +230,7 @@ impl Host {
         let World { rules, wiring, .. } = world;
         Host {
             nic: Ports::new(world.specs(id), rules, true),
-            decider: NicPathSelector::new(&world.routing).map(Box::new),
+            path_selector: NicPathSelector::new(&world.routing).map(Box::new),
             random: random::Node::Host.stream(wiring.seed, u64::from(id)),
             work,
             upcoming: None,

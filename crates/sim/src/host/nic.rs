@@ -23,7 +23,7 @@ use crate::world::World;
 struct FlowGate<'a> {
     flows: &'a mut [Option<Flow>],
     paces: &'a mut Paces,
-    decider: Option<&'a NicPathSelector>,
+    path_selector: Option<&'a NicPathSelector>,
     limiters: Option<&'a FxHashMap<u32, Limiter>>,
     /// How gaps are stretched, if they are.
     stretching: Option<(&'a Hf2t, &'a Training)>,
@@ -40,7 +40,7 @@ impl FlowGate<'_> {
             return Some(later);
         }
         let flow = self.flows[slot as usize].as_mut()?;
-        let pace = flow.ready(world, self.decider, self.paused_classes);
+        let pace = flow.ready(world, self.path_selector, self.paused_classes);
         flow.is_queued = pace.is_some();
         let mut pace = pace?;
         if let Some(limiters) = self.limiters {
@@ -129,7 +129,7 @@ impl Host {
         }
         let slot = self.send_queue.first_of_single()?;
         let flow = self.flows[slot as usize].as_ref()?;
-        let from = flow.ready(world, self.decider.as_deref(), self.paused_classes)?;
+        let from = flow.ready(world, self.path_selector.as_deref(), self.paused_classes)?;
         if from > at {
             return None;
         }
@@ -189,21 +189,21 @@ impl Host {
 
     #[inline(always)]
     fn gate<'a>(&'a mut self, world: &'a World) -> (&'a mut SendQueue<u32>, &'a Ports, FlowGate<'a>) {
-        let Host { send_queue, paces, flows, nic, decider, rare, paused_classes, departed, .. } = self;
+        let Host { send_queue, paces, flows, nic, path_selector, rare, paused_classes, departed, .. } = self;
         let stretching = world.transport.shaping.facts().stretching.and_then(|config| {
             departed.as_ref().and_then(|departed| Some((config, departed.training.as_ref()?)))
         });
         let limiters = rare.as_ref().map(|rare| &rare.limiters).filter(|limiters| !limiters.is_empty());
         // Elsewhere something may happen to a flow of which only another one hears.
         let may_note = limiters.is_none() && !world.numbering.has_subflows();
-        let decider = decider.as_deref();
+        let path_selector = path_selector.as_deref();
         (
             send_queue,
             nic,
             FlowGate {
                 flows,
                 paces,
-                decider,
+                path_selector,
                 limiters,
                 stretching,
                 paused_classes: *paused_classes,

@@ -3,7 +3,6 @@
 use netloom_engine::Scheduler;
 use netloom_fabric::{Credit, Packet, PacketKind};
 use netloom_routing::FlowKey;
-use netloom_transport::reliability::Takes;
 use netloom_transport::{Answer, Arrival, Reply};
 use netloom_units::Time;
 
@@ -229,9 +228,9 @@ impl Host {
             return;
         }
         let expected = self.receivers.active(slot).receiver.expected();
-        let takes = world.transport.reliability.facts().takes;
         // A receiver that takes packets in order discards what comes early, another one says so.
-        let discards = matches!(takes, Takes::InOrder { .. }) || matches!(reply, Reply::Nack(_));
+        let takes_in_order = world.transport.reliability.facts().takes.is_in_order();
+        let discards = takes_in_order || matches!(reply, Reply::Nack(_));
         let Reordering { refused, duplicates, .. } = &mut **self.reordering.get_or_insert_default();
         *if packet.seq > expected && discards { refused } else { duplicates } += 1;
     }

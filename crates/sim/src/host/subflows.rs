@@ -1,5 +1,5 @@
 //! Flows that several subflows send together (MPTCP). To its host a subflow is a flow like any other: it takes turns at the NIC, has a timer, and a
-//! path from the host's decider or by the hash. What it sends, and when all of it has arrived, is its connection's affair.
+//! path from the host's path selector or by the hash. What it sends, and when all of it has arrived, is its connection's affair.
 
 use netloom_engine::Scheduler;
 use netloom_fabric::{Packet, PacketKind};

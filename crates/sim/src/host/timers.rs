@@ -61,8 +61,8 @@ impl Host {
 
     pub(crate) fn on_pause_limit(&mut self, world: &World, now: Time, slot: u32, number: u32) {
         let Some(flow) = flow_in(&mut self.flows, slot, number) else { return };
-        if let Some(decider) = &mut self.decider {
-            decider.on_deadline(flow.at, now);
+        if let Some(path_selector) = &mut self.path_selector {
+            path_selector.on_deadline(flow.at, now);
         }
         self.enqueue_if_ready(world, slot);
     }

@@ -204,7 +204,7 @@ impl Host {
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         slot: u32,
     ) -> Option<(Packet, bool)> {
-        let Host { flows, decider, random, connections, departed, .. } = self;
+        let Host { flows, path_selector, random, connections, departed, .. } = self;
         let flow = flows[slot as usize].as_mut()?;
         let Some(mut next) = flow.sender.take(&ctx.world.transport, ctx.now) else {
             flow.is_queued = false;
@@ -217,7 +217,7 @@ impl Host {
         let size = u32::from(next.payload) + ctx.world.transport.options.header.0 as u32;
         let tag = match flow.settled {
             Some(tag) => tag.bits(),
-            None => flow.choose_path(ctx.world, decider, random, u32::from(next.payload), ctx.now),
+            None => flow.choose_path(ctx.world, path_selector, random, u32::from(next.payload), ctx.now),
         };
         let mut packet = Packet {
             sent: ctx.now,
@@ -262,9 +262,9 @@ impl Host {
         concerns_others: bool,
         goes_on: impl FnOnce(Time) -> bool,
     ) -> Option<u8> {
-        let Host { flows, decider, paused_classes, .. } = self;
+        let Host { flows, path_selector, paused_classes, .. } = self;
         let flow = flows[slot as usize].as_mut()?;
-        let from = flow.ready(world, decider.as_deref(), *paused_classes);
+        let from = flow.ready(world, path_selector.as_deref(), *paused_classes);
         if from.is_some_and(goes_on) {
             return None;
         }

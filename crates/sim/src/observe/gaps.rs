@@ -1,4 +1,4 @@
-//! What a run wants to know of the gaps between packets.
+//! Which gaps between packets a run measures.
 
 use netloom_routing::Granularity;
 use netloom_routing::granularity::flowlet::Flowlet;
@@ -7,10 +7,10 @@ use netloom_units::Time;
 
 use crate::observe::measure::Measure;
 
-/// What a run wants to know of departures.
+/// Which gaps are measured, and where.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gaps {
-    /// What tells flowlets apart.
+    /// The gap that separates flowlets.
     pub(crate) flowlet: Option<Flowlet>,
     /// Whether gaps are counted by their length.
     pub(crate) are_counted: bool,

@@ -85,7 +85,7 @@ impl Intervals {
         Intervals { last: None, flowlets: 0, base_rtt, counts: None }
     }
 
-    /// The round-trip time by which long gaps are told.
+    /// The round-trip time against which gaps are counted as long.
     pub(crate) fn base_rtt(&self) -> Time {
         self.base_rtt
     }

@@ -1,4 +1,4 @@
-//! What is seen of a run: samples of ports, meters of flows, gaps between packets, traces.
+//! Measurements of a run: samples of ports, meters of flows, gaps between packets, traces.
 
 pub(crate) mod flow_meter;
 pub(crate) mod gap_monitor;

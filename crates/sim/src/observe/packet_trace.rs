@@ -1,5 +1,5 @@
-//! Which packets are traced, and the rows that a node makes of them. A node that traces nothing asks nothing: tracing goes with the
-//! [`Sampler`](crate::observe::sampler::Sampler), for which nodes that have one take a slower way already.
+//! Which packets are traced, and the rows that a node makes of them. A node without traced packets pays nothing: tracing goes with the
+//! [`Sampler`](crate::observe::sampler::Sampler), and nodes that have one take a slower path anyway.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::protocol::facts;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PacketTrace {
-    /// Flows whose packets are traced on all of their way, with what answers them.
+    /// Flows whose packets, and the answers to them, are traced along their whole path.
     pub flows: Vec<TracedFlow>,
     /// Channels of which every packet is traced: tables with the nodes `from` and `to`, and `parallel` among parallel links.
     pub channels: Vec<ChannelEnds>,
@@ -43,7 +43,7 @@ pub struct TracedFlow {
 
 impl TracedFlow {
     fn has(&self, packet: &Packet) -> bool {
-        // What answers data goes the other way and has the number of the data's flow.
+        // Answers travel in the other direction and carry the number of the data's flow.
         let (src, dst) = match packet.kind {
             PacketKind::Data | PacketKind::Header => (packet.src, packet.dst),
             _ => (packet.dst, packet.src),

@@ -1,4 +1,4 @@
-//! What the user wants to know over time, and where rows go until the run is over.
+//! Which time series a run records, and where their rows go until the run is over.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use netloom_units::Time;
 
 use crate::observe::measure::Measure;
 
-/// What the user wants to know over time, and where the rows of time series go.
+/// Which time series a run records, and where their rows go.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recorder {
     pub(crate) warm_up: Time,

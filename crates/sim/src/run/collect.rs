@@ -79,9 +79,9 @@ pub(crate) fn collect(
             Node::Switch(switch) => {
                 control.sent += switch.control_sent;
                 control.delivered += switch.control_received;
-                switch.decider.tell_flows();
-                switching.taken += switch.decider.decisions().taken;
-                switching.deviating += switch.decider.decisions().deviating;
+                switch.path_selector.tell_flows();
+                switching.taken += switch.path_selector.decisions().taken;
+                switching.deviating += switch.path_selector.decisions().deviating;
                 last_event = last_event.max(switch.last_event);
             }
             Node::Untouched => continue,

@@ -12,7 +12,7 @@ use crate::world::World;
 /// How many flows the switches counted, where they count any.
 pub(crate) fn count_entries(nodes: &[Node], end: Time) -> Option<EntryCount> {
     let occupancy = |node: &Node| match node {
-        Node::Switch(switch) => switch.decider.occupancy(),
+        Node::Switch(switch) => switch.path_selector.occupancy(),
         _ => None,
     };
     let tables: Vec<_> = nodes.iter().filter_map(occupancy).collect();
@@ -28,7 +28,7 @@ pub(crate) fn count_weaving(nodes: &[Node], end: Time) -> Option<WeavingCount> {
     let mut holding = 0;
     for node in nodes {
         let Node::Switch(switch) = node else { continue };
-        let counts = switch.decider.weave_counts()?;
+        let counts = switch.path_selector.weave_counts()?;
         let all = all.get_or_insert_default();
         all.late_replies += counts.late;
         all.reroutes += counts.reroutes;

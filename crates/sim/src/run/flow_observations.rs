@@ -25,7 +25,7 @@ pub(crate) fn collect_flow_observations(
         if let Some(mut gap_monitor) = switch.gap_monitor.take() {
             look = true;
             gap_monitor.hand_in_all(world, id);
-        } else if let Some(flowlets) = switch.decider.take_flowlets() {
+        } else if let Some(flowlets) = switch.path_selector.take_flowlets() {
             tell_apart = true;
             hand_in_flowlets(world, id, flowlets);
         }

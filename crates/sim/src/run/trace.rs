@@ -46,23 +46,26 @@ impl Simulation {
         while here != dst {
             let mut draws = random::Node::Router.stream(self.world.wiring.seed, u64::from(here));
             let stride = world.routing.stride(network, here);
-            let mut decider = SwitchPathSelector::new(&world.routing, stride, true, false, &mut draws);
+            let mut path_selector = SwitchPathSelector::new(&world.routing, stride, true, false, &mut draws);
             let (candidates, hop, reason) = if forwarding.is_minimal() {
                 let minimal = forwarding.table().candidates(here, dst);
                 let tags = || forwarding.tags(src, dst);
                 let view = Idle { network, here };
-                let hop = decider.port(|| header, minimal, view, tags, &mut draws);
+                let hop = path_selector.port(|| header, minimal, view, tags, &mut draws);
                 let reason = match minimal.ports {
                     [_] => "the only port on a minimal path".into(),
-                    several => decider.explain(&world.routing, &header, several.len()),
+                    several => path_selector.explain(&world.routing, &header, several.len()),
                 };
                 (minimal.ports.to_vec(), hop, reason)
             } else {
                 let view = &mut Idle { network, here };
-                let hop =
-                    decider.onward(PacketContext { forwarding, here, header: &header }, view, &mut draws);
+                let hop = path_selector.onward(
+                    PacketContext { forwarding, here, header: &header },
+                    view,
+                    &mut draws,
+                );
                 let tagged = Header { tag: hop.tag, ..header };
-                let by = decider.explain_port(&world.routing, &tagged);
+                let by = path_selector.explain_port(&world.routing, &tagged);
                 let (candidates, reason) = forwarding.explain_onward(here, &tagged, &by);
                 (candidates, hop, reason)
             };

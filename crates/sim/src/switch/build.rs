@@ -58,14 +58,15 @@ impl Switch {
         if let Some(telemetry) = &world.telemetry {
             ports.tell(telemetry);
         }
-        let mut decider = SwitchPathSelector::new(routing, stride, has_hosts, world.is_lossy, &mut draws);
-        decider.count_flows(|| {
+        let mut path_selector =
+            SwitchPathSelector::new(routing, stride, has_hosts, world.is_lossy, &mut draws);
+        path_selector.count_flows(|| {
             Arc::new(ByFlow { numbering: world.numbering, decided: world.recorder.decided.clone() })
         });
         Switch {
             points: CongestionPoints::new(world, ports.len()),
             ports,
-            decider,
+            path_selector,
             draws,
             row: world.forwarding.table().row(id),
             next_hops: NextHopCache::default(),

@@ -23,8 +23,8 @@ use crate::switch::next_hop_cache::NextHopCache;
 #[derive(Debug)]
 pub(crate) struct Switch {
     pub(crate) ports: Ports,
-    pub(crate) decider: SwitchPathSelector,
-    /// What the decider draws from.
+    pub(crate) path_selector: SwitchPathSelector,
+    /// What the path selector draws from.
     pub(crate) draws: Stream,
     /// Its row of the route tables.
     pub(crate) row: Row,
@@ -71,7 +71,7 @@ impl Switch {
         let Switch {
             reorder_queues,
             ports: _,
-            decider: _,
+            path_selector: _,
             draws: _,
             row: _,
             next_hops: _,
@@ -101,9 +101,9 @@ impl Switch {
     /// Its turn comes soon: what it will touch first is fetched.
     #[inline(always)]
     pub(crate) fn approach(&self) {
-        let Switch { ports, decider, row, duties, last_event, .. } = self;
+        let Switch { ports, path_selector, row, duties, last_event, .. } = self;
         fetch(ports);
-        fetch(decider);
+        fetch(path_selector);
         fetch(row);
         fetch(duties);
         fetch(last_event);

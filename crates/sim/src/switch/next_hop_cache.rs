@@ -12,12 +12,12 @@ use crate::world::World;
 /// Of data that will draw one of several ports, this and the number of their set is foreseen.
 pub(crate) const DRAWN: u32 = 1 << 31;
 
-/// By which ways packets have gone lately, once some have gone by their hash: packets of a flow come in trains, and many trains at a time.
+/// The next hops of recent packets that go by their hash. Packets of a flow come in trains, and of many flows at a time.
 #[derive(Debug, Default)]
 pub(crate) struct NextHopCache(pub(crate) Option<Box<Entries>>);
 
 impl NextHopCache {
-    /// Has the processor fetch them.
+    /// Has the processor fetch all entries.
     #[inline(always)]
     pub(crate) fn fetch(&self) {
         self.0.as_deref().into_iter().for_each(fetch_whole);
@@ -28,7 +28,7 @@ impl NextHopCache {
     }
 }
 
-/// How many trains are remembered, as a power of two.
+/// Number of entries, as a power of two.
 pub(crate) const ENTRIES: u32 = 7;
 
 /// By a hash of packets' ends and kinds.
@@ -36,17 +36,17 @@ pub(crate) const ENTRIES: u32 = 7;
 pub(crate) struct Entries(pub(crate) [CachedHop; 1 << ENTRIES]);
 
 impl Entries {
-    /// The train of a packet, which is told of if it is the first one.
+    /// The next hop of a packet; `find` says it if it is not in the cache.
     #[inline(always)]
-    pub(crate) fn of(&mut self, packet: &Packet, tell: impl FnOnce(&Packet) -> CachedHop) -> &CachedHop {
+    pub(crate) fn of(&mut self, packet: &Packet, find: impl FnOnce(&Packet) -> CachedHop) -> &CachedHop {
         let (seen, kind) = (packet.seen_by_hash(), packet.kind);
         // The golden ratio's bits; the best ones of a product are the first.
         let place = (seen[0] ^ kind as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - ENTRIES);
-        let train = &mut self.0[place as usize];
-        if train.seen != seen || train.kind != kind {
-            *train = tell(packet);
+        let cached = &mut self.0[place as usize];
+        if cached.seen != seen || cached.kind != kind {
+            *cached = find(packet);
         }
-        train
+        cached
     }
 }
 
@@ -66,8 +66,13 @@ impl CachedHop {
         CachedHop { seen: [u64::MAX; 2], way: CachedExit(UNFORESEEN), kind: PacketKind::Data };
 
     #[inline(never)]
-    pub(crate) fn hashed(world: &World, decider: &SwitchPathSelector, row: Row, packet: &Packet) -> Self {
-        let port = |ports: &[PortId]| ports[decider.hashed(&header_of(world, packet), ports.len())];
+    pub(crate) fn hashed(
+        world: &World,
+        path_selector: &SwitchPathSelector,
+        row: Row,
+        packet: &Packet,
+    ) -> Self {
+        let port = |ports: &[PortId]| ports[path_selector.hashed(&header_of(world, packet), ports.len())];
         let way = CachedExit::find(world, row, packet, port);
         CachedHop { seen: packet.seen_by_hash(), way, kind: packet.kind }
     }

@@ -30,7 +30,7 @@ impl Switch {
         };
         let Switch { ports, random, .. } = self;
         // Where next hops are foreseen, no choice depends on queue lengths.
-        ports.enqueue_unobserved(exit, packet, ctx.now, &ctx.world.rules, random, &mut ctx.wire());
+        ports.enqueue_or_drop::<false>(exit, packet, ctx.now, &ctx.world.rules, random, &mut ctx.wire());
     }
 
     /// [`Self::forward`] of a packet whose way has not been foreseen, as it may depend on how long queues are.
@@ -42,7 +42,7 @@ impl Switch {
     ) {
         let exit = self.choose_exit(ctx, packet);
         let Switch { ports, random, .. } = self;
-        ports.enqueue_or_drop(exit, packet, ctx.now, &ctx.world.rules, random, &mut ctx.wire());
+        ports.enqueue_or_drop::<true>(exit, packet, ctx.now, &ctx.world.rules, random, &mut ctx.wire());
     }
 
     /// [`Self::forward`] under flow control.
@@ -97,7 +97,7 @@ impl Switch {
         packet: &mut Packet,
     ) -> PortId {
         let world = ctx.world;
-        let Switch { ports, decider, draws, .. } = self;
+        let Switch { ports, path_selector, draws, .. } = self;
         let candidates = forwarding.table().candidates_in_row(self.row, packet.dst);
         if let [only] = *candidates.ports {
             return only;
@@ -105,7 +105,7 @@ impl Switch {
         let view = PortsAt { ports, reports: None, ctx: ctx.again() };
         let (src, dst) = (packet.src, packet.dst);
         let tags = move || forwarding.tags(src, dst);
-        let hop = decider.port(|| header_of(world, packet), candidates, view, tags, draws);
+        let hop = path_selector.port(|| header_of(world, packet), candidates, view, tags, draws);
         take(packet, hop)
     }
 
@@ -160,7 +160,7 @@ impl Switch {
     #[inline(always)]
     pub(crate) fn foresee(&mut self, world: &World, messages: impl Messages<Message>) {
         self.ports.fetch_first();
-        match self.decider.foresight() {
+        match self.path_selector.foresight() {
             Foresight::Hashed => self.foresee_hashed(world, messages),
             Foresight::Drawn => self.foresee_drawn(world, messages),
             Foresight::None => messages.look(|_| UNFORESEEN),
@@ -169,12 +169,12 @@ impl Switch {
 
     #[inline(never)]
     pub(crate) fn foresee_hashed(&mut self, world: &World, messages: impl Messages<Message>) {
-        let Switch { ports, decider, row, next_hops, .. } = self;
+        let Switch { ports, path_selector, row, next_hops, .. } = self;
         let next_hops = next_hops.all();
         messages.look(|message| {
             let Some(packet) = passing(message) else { return UNFORESEEN };
-            let train = next_hops.of(packet, |packet| CachedHop::hashed(world, decider, *row, packet));
-            train.way.exit(packet, ports, world)
+            let cached = next_hops.of(packet, |packet| CachedHop::hashed(world, path_selector, *row, packet));
+            cached.way.exit(packet, ports, world)
         });
     }
 
@@ -202,16 +202,16 @@ impl Switch {
     /// The port of a data packet that draws one of a set: draws come in the order in which packets do.
     #[inline(never)]
     pub(crate) fn draw(&mut self, world: &World, packet: &mut Packet, set: u32) -> PortId {
-        let Switch { decider, draws, row, .. } = self;
+        let Switch { path_selector, draws, row, .. } = self;
         let several = world.forwarding.table().set(*row, set);
-        let port = decider.draw(packet.seen_by_hash(), several, draws);
+        let port = path_selector.draw(packet.seen_by_hash(), several, draws);
         note_port(packet, port);
         port
     }
 
     #[inline(never)]
     pub(crate) fn foresee_drawn(&mut self, world: &World, messages: impl Messages<Message>) {
-        let Switch { ports, decider, row, next_hops, .. } = self;
+        let Switch { ports, path_selector, row, next_hops, .. } = self;
         let (next_hops, ways) = (next_hops.all(), world.forwarding.table().in_row(*row));
         let lane = world.rules.only_data_lane();
         messages.look(|message| {
@@ -225,8 +225,8 @@ impl Switch {
                 };
             }
             let Some(packet) = passing(message) else { return UNFORESEEN };
-            let train = next_hops.of(packet, |packet| CachedHop::hashed(world, decider, *row, packet));
-            train.way.exit(packet, ports, world)
+            let cached = next_hops.of(packet, |packet| CachedHop::hashed(world, path_selector, *row, packet));
+            cached.way.exit(packet, ports, world)
         });
     }
 }

@@ -92,7 +92,7 @@ impl Switch {
             return self.on_word(ctx, packet);
         }
         let port = match packet.kind {
-            PacketKind::Data if self.decider.counts_flight() => self.count_data(ctx, packet),
+            PacketKind::Data if self.path_selector.counts_flight() => self.count_data(ctx, packet),
             PacketKind::Data if ctx.world.routing.weaves() => {
                 return self.on_conweave_data(ctx, packet);
             }
@@ -130,9 +130,10 @@ impl Switch {
             return self.choose(ctx, forwarding, packet);
         }
         let header = header_of(world, packet);
-        let Switch { ports, decider, draws, reports, .. } = self;
+        let Switch { ports, path_selector, draws, reports, .. } = self;
         let mut view = PortsAt { ports, reports: reports.as_deref(), ctx: ctx.again() };
-        let hop = decider.onward(PacketContext { forwarding, here: id, header: &header }, &mut view, draws);
+        let hop =
+            path_selector.onward(PacketContext { forwarding, here: id, header: &header }, &mut view, draws);
         take(packet, hop)
     }
 
@@ -141,7 +142,7 @@ impl Switch {
         while world.epochs.begins(self.epoch + 1).is_some_and(|from| from <= now) {
             let table = |epoch| world.epochs.forwarding(epoch, &world.forwarding).table();
             if !table(self.epoch).agrees_at(id, table(self.epoch + 1)) {
-                self.decider.forget(&world.routing);
+                self.path_selector.forget(&world.routing);
             }
             self.epoch += 1;
             self.row = table(self.epoch).row(id);

@@ -12,7 +12,7 @@ use crate::message::Message;
 use crate::protocol::reports::loads::Reports;
 use crate::world::World;
 
-/// The ports of a switch at an instant, as a decider sees them.
+/// The ports of a switch at an instant, as a path selector sees them.
 pub(crate) struct PortsAt<'a, S> {
     pub(crate) ports: &'a mut Ports,
     pub(crate) reports: Option<&'a Reports>,

@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::reno::Reno;
-use super::{CongestionConfig, CongestionControl, Facts, Limit, Marks, SlowedBy, Start, window};
+use super::window::AdaptiveWindow;
+use super::{CongestionConfig, Facts, Limit, Marks, SlowedBy, Start, window};
 use crate::feedback::{Cause, Feedback};
 use crate::gate::Gate;
 use crate::rtt::Rtt;
@@ -98,13 +99,14 @@ impl Cubic {
     }
 }
 
-impl State {
+impl AdaptiveWindow for State {
+    type Config = Cubic;
+
     #[inline]
     fn window(&self) -> u64 {
         self.reno.window()
     }
 
-    /// Returns whether the window is cut.
     fn react(&mut self, config: &Cubic, feedback: &Feedback) -> bool {
         let before = self.reno.cwnd() / self.packet;
         let is_ack = feedback.cause == Cause::Ack;
@@ -139,6 +141,10 @@ impl State {
             (self.prior, self.stage) = (before, None);
         }
         is_cut
+    }
+
+    fn shrink_to_one(&mut self) {
+        self.reno.begin_with_one();
     }
 }
 
@@ -220,32 +226,7 @@ impl CongestionConfig for Cubic {
     }
 
     fn begin(&self, start: Start, gate: &mut Gate) -> State {
-        let state = self.state(start.packet);
-        gate.set_window(state.window());
-        state
-    }
-}
-
-impl CongestionControl for State {
-    type Config = Cubic;
-
-    const LEARNS: bool = true;
-    const SHRINKS_BELOW_A_PACKET: bool = true;
-    const CHOOSES_PATHS: bool = false;
-
-    #[inline]
-    fn on_feedback(&mut self, config: &Cubic, feedback: &Feedback, gate: &mut Gate) -> bool {
-        let is_cut = self.react(config, feedback);
-        gate.set_window(self.window());
-        is_cut
-    }
-
-    #[inline]
-    fn on_sent(&mut self, _: Time, _: u64, _: &mut Gate) {}
-
-    fn begin_with_one(&mut self, gate: &mut Gate) {
-        self.reno.begin_with_one();
-        gate.set_window(self.window());
+        self.state(start.packet).open(gate)
     }
 }
 

@@ -1,11 +1,12 @@
 //! DCTCP's window: cut in proportion to the share of marked bytes.
 
-use netloom_units::{Bytes, Invalid, Time};
+use netloom_units::{Bytes, Invalid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::reno::Reno;
-use super::{CongestionConfig, CongestionControl, Facts, Limit, Marks, Signal, SlowedBy, Start, window};
+use super::window::AdaptiveWindow;
+use super::{CongestionConfig, Facts, Limit, Marks, Signal, SlowedBy, Start, window};
 use crate::feedback::{Cause, Feedback};
 use crate::gate::Gate;
 use crate::sender::PathFacts;
@@ -93,13 +94,14 @@ impl Dctcp {
     }
 }
 
-impl State {
+impl AdaptiveWindow for State {
+    type Config = Dctcp;
+
     #[inline]
     fn window(&self) -> u64 {
         self.reno.window()
     }
 
-    /// Returns whether the window is cut.
     fn react(&mut self, config: &Dctcp, feedback: &Feedback) -> bool {
         if feedback.cause != Cause::Ack {
             return self.reno.on_loss(feedback);
@@ -124,6 +126,16 @@ impl State {
         is_cut
     }
 
+    fn shrink_to_one(&mut self) {
+        self.reno.begin_with_one();
+    }
+
+    fn limit_growth(&mut self, per_byte: f64) {
+        self.reno.couple(per_byte);
+    }
+}
+
+impl State {
     /// Counts marks; at the end of a window they move alpha. Returns whether it is one.
     fn observe(&mut self, config: &Dctcp, feedback: &Feedback) -> bool {
         self.acked += feedback.bytes;
@@ -178,36 +190,7 @@ impl CongestionConfig for Dctcp {
     }
 
     fn begin(&self, start: Start, gate: &mut Gate) -> State {
-        let state = self.state(start.packet);
-        gate.set_window(state.window());
-        state
-    }
-}
-
-impl CongestionControl for State {
-    type Config = Dctcp;
-
-    const LEARNS: bool = true;
-    const SHRINKS_BELOW_A_PACKET: bool = true;
-    const CHOOSES_PATHS: bool = false;
-
-    #[inline]
-    fn on_feedback(&mut self, config: &Dctcp, feedback: &Feedback, gate: &mut Gate) -> bool {
-        let is_cut = self.react(config, feedback);
-        gate.set_window(self.window());
-        is_cut
-    }
-
-    #[inline]
-    fn on_sent(&mut self, _: Time, _: u64, _: &mut Gate) {}
-
-    fn begin_with_one(&mut self, gate: &mut Gate) {
-        self.reno.begin_with_one();
-        gate.set_window(self.window());
-    }
-
-    fn couple(&mut self, per_byte: f64) {
-        self.reno.couple(per_byte);
+        self.state(start.packet).open(gate)
     }
 }
 

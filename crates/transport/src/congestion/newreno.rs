@@ -1,11 +1,12 @@
 //! NewReno's window: additive increase, multiplicative decrease.
 
-use netloom_units::{Bytes, Invalid, Time};
+use netloom_units::{Bytes, Invalid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::reno::Reno;
-use super::{CongestionConfig, CongestionControl, Facts, Limit, Marks, SlowedBy, Start, window};
+use super::window::AdaptiveWindow;
+use super::{CongestionConfig, Facts, Limit, Marks, SlowedBy, Start, window};
 use crate::feedback::{Cause, Feedback};
 use crate::gate::Gate;
 use crate::sender::PathFacts;
@@ -65,13 +66,14 @@ impl NewReno {
     }
 }
 
-impl State {
+impl AdaptiveWindow for State {
+    type Config = NewReno;
+
     #[inline]
     fn window(&self) -> u64 {
         self.reno.window()
     }
 
-    /// Returns whether the window is cut.
     fn react(&mut self, config: &NewReno, feedback: &Feedback) -> bool {
         if feedback.cause != Cause::Ack {
             return self.reno.on_loss(feedback);
@@ -82,6 +84,14 @@ impl State {
             false => self.reno.on_ack(feedback, feedback.marked && config.ecn),
         }
         is_cut
+    }
+
+    fn shrink_to_one(&mut self) {
+        self.reno.begin_with_one();
+    }
+
+    fn limit_growth(&mut self, per_byte: f64) {
+        self.reno.couple(per_byte);
     }
 }
 
@@ -118,36 +128,7 @@ impl CongestionConfig for NewReno {
     }
 
     fn begin(&self, start: Start, gate: &mut Gate) -> State {
-        let state = self.state(start.packet);
-        gate.set_window(state.window());
-        state
-    }
-}
-
-impl CongestionControl for State {
-    type Config = NewReno;
-
-    const LEARNS: bool = true;
-    const SHRINKS_BELOW_A_PACKET: bool = true;
-    const CHOOSES_PATHS: bool = false;
-
-    #[inline]
-    fn on_feedback(&mut self, config: &NewReno, feedback: &Feedback, gate: &mut Gate) -> bool {
-        let is_cut = self.react(config, feedback);
-        gate.set_window(self.window());
-        is_cut
-    }
-
-    #[inline]
-    fn on_sent(&mut self, _: Time, _: u64, _: &mut Gate) {}
-
-    fn begin_with_one(&mut self, gate: &mut Gate) {
-        self.reno.begin_with_one();
-        gate.set_window(self.window());
-    }
-
-    fn couple(&mut self, per_byte: f64) {
-        self.reno.couple(per_byte);
+        self.state(start.packet).open(gate)
     }
 }
 

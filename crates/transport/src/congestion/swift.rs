@@ -4,7 +4,8 @@ use netloom_units::{Bytes, Invalid, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CongestionConfig, CongestionControl, Facts, Limit, Marks, SlowedBy, Start, TargetDelay, window};
+use super::window::AdaptiveWindow;
+use super::{CongestionConfig, Facts, Limit, Marks, SlowedBy, Start, TargetDelay, window};
 use crate::feedback::{Cause, Feedback};
 use crate::gate::Gate;
 use crate::sender::PathFacts;
@@ -99,6 +100,10 @@ impl State {
         let window = f64::from(config.initial_window).min(most);
         State { window, packet, most, decreased: None, rtt: Time::ZERO, timeouts: 0 }
     }
+}
+
+impl AdaptiveWindow for State {
+    type Config = Swift;
 
     #[inline]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; saturates")]
@@ -106,7 +111,6 @@ impl State {
         (self.window * self.packet) as u64
     }
 
-    /// Returns whether the window is cut.
     fn react(&mut self, config: &Swift, feedback: &Feedback) -> bool {
         let may_decrease = self.decreased.is_none_or(|at| feedback.now - at >= self.rtt);
         let before = self.window;
@@ -144,6 +148,10 @@ impl State {
             self.decreased = Some(feedback.now);
         }
         is_cut
+    }
+
+    fn shrink_to_one(&mut self) {
+        self.window = self.window.min(1.0);
     }
 }
 
@@ -199,32 +207,7 @@ impl CongestionConfig for Swift {
     }
 
     fn begin(&self, start: Start, gate: &mut Gate) -> State {
-        let state = State::new(self, start.packet);
-        gate.set_window(state.window());
-        state
-    }
-}
-
-impl CongestionControl for State {
-    type Config = Swift;
-
-    const LEARNS: bool = true;
-    const SHRINKS_BELOW_A_PACKET: bool = true;
-    const CHOOSES_PATHS: bool = false;
-
-    #[inline]
-    fn on_feedback(&mut self, config: &Swift, feedback: &Feedback, gate: &mut Gate) -> bool {
-        let is_cut = self.react(config, feedback);
-        gate.set_window(self.window());
-        is_cut
-    }
-
-    #[inline]
-    fn on_sent(&mut self, _: Time, _: u64, _: &mut Gate) {}
-
-    fn begin_with_one(&mut self, gate: &mut Gate) {
-        self.window = self.window.min(1.0);
-        gate.set_window(self.window());
+        State::new(self, start.packet).open(gate)
     }
 }
 

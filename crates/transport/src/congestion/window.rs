@@ -1,6 +1,63 @@
 //! What windows have in common.
 
-use netloom_units::{Bytes, Invalid};
+use std::fmt::Debug;
+
+use netloom_units::{Bytes, Invalid, Time};
+
+use super::CongestionControl;
+use crate::feedback::Feedback;
+use crate::gate::Gate;
+
+/// A congestion control of which a window that adapts is all that moves the gate: on feedback, and by nothing else.
+pub(crate) trait AdaptiveWindow: Clone + Debug {
+    /// Its parameters.
+    type Config;
+
+    /// The window in bytes on the wire.
+    fn window(&self) -> u64;
+
+    /// The sender learnt something. Returns whether that cuts the window.
+    fn react(&mut self, config: &Self::Config, feedback: &Feedback) -> bool;
+
+    /// The window becomes a single packet, as the SYN got lost.
+    fn shrink_to_one(&mut self);
+
+    /// Beyond slow start the window grows by at most that many bytes per byte acknowledged.
+    fn limit_growth(&mut self, _per_byte: f64) {}
+
+    /// A flow begins with this window.
+    fn open(self, gate: &mut Gate) -> Self {
+        gate.set_window(self.window());
+        self
+    }
+}
+
+impl<W: AdaptiveWindow> CongestionControl for W {
+    type Config = W::Config;
+
+    const LEARNS: bool = true;
+    const SHRINKS_BELOW_A_PACKET: bool = true;
+    const CHOOSES_PATHS: bool = false;
+
+    #[inline]
+    fn on_feedback(&mut self, config: &W::Config, feedback: &Feedback, gate: &mut Gate) -> bool {
+        let is_cut = self.react(config, feedback);
+        gate.set_window(self.window());
+        is_cut
+    }
+
+    #[inline]
+    fn on_sent(&mut self, _: Time, _: u64, _: &mut Gate) {}
+
+    fn begin_with_one(&mut self, gate: &mut Gate) {
+        self.shrink_to_one();
+        gate.set_window(self.window());
+    }
+
+    fn couple(&mut self, per_byte: f64) {
+        self.limit_growth(per_byte);
+    }
+}
 
 /// A window of that many bandwidth-delay products. Only whole packets can be in flight, and a window of one product or more holds at least as many as one product takes; a
 /// smaller one as many as it takes itself. Otherwise a flow of few large packets would be slower than its window says: two packets of which 2.4 are a product.

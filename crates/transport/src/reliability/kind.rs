@@ -47,6 +47,12 @@ pub enum Takes {
 }
 
 impl Takes {
+    /// Whether those in order only.
+    #[inline]
+    pub fn is_in_order(self) -> bool {
+        matches!(self, Takes::InOrder { .. })
+    }
+
     /// Whether a packet is too far ahead of the next one expected to be remembered.
     #[inline]
     pub(crate) fn is_beyond(self, seq: u32, expected: u32) -> bool {

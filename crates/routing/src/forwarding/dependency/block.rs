@@ -8,7 +8,7 @@ use netloom_topology::{ChannelId, Network, NodeId, PortId};
 
 use super::super::channels::{next, rank};
 use super::super::minimal::{ByPort, RouteTable};
-use super::{Listen, Onward, VcSet};
+use super::{Listen, Onward, VcSet, by_vc};
 
 /// Targets from 0 on, as many at a time as a block takes.
 pub(super) fn blocks(targets: u32) -> impl Iterator<Item = Range<u32>> {
@@ -166,10 +166,7 @@ impl<'a> Block<'a> {
             }
             for channel in self.inward(here) {
                 let from = rank(self.network, channel);
-                // The numbers come second: there are as many as a byte counts.
-                for (&targets, vc) in
-                    self.arriving(channel).iter().zip(0..).filter(|&(&targets, _)| targets != 0)
-                {
+                for (vc, &targets) in by_vc(self.arriving(channel)).filter(|&(_, &targets)| targets != 0) {
                     for (to, leaving) in (0..).zip(&mut leaving) {
                         leaving[usize::from(next(vc, from, to, vcs))] |= targets;
                     }
@@ -207,8 +204,7 @@ impl<'a> Block<'a> {
             ways.lay(self.network, here, ports.iter().map(|&(port, targets)| (port, targets & open)));
             last.iter_mut().for_each(|(targets, _)| *targets = 0);
             for channel in self.inward(here) {
-                for ((&came, (targets, onward)), vc) in self.arriving(channel).iter().zip(&mut last).zip(0..)
-                {
+                for (vc, (&came, (targets, onward))) in by_vc(self.arriving(channel).iter().zip(&mut last)) {
                     let came = came & ways.targets;
                     if came != 0 {
                         if came != std::mem::replace(targets, came) {

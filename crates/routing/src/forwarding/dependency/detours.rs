@@ -10,7 +10,7 @@ use super::super::minimal::RouteTable;
 use super::super::via::Intermediates;
 use super::block::{Block, all, bit, blocks};
 use super::origins::Origins;
-use super::{Listen, VcSet};
+use super::{Listen, VcSet, by_vc};
 
 /// How packets come to go over an intermediate switch.
 #[derive(Clone, Copy)]
@@ -126,7 +126,7 @@ pub(super) fn late(
 /// The virtual channels by which something comes.
 fn vcs_of(arriving: &[u64]) -> VcSet {
     let mut vcs = VcSet::default();
-    for (_, vc) in arriving.iter().zip(0..).filter(|&(&came, _)| came != 0) {
+    for (vc, _) in by_vc(arriving).filter(|&(_, &came)| came != 0) {
         vcs.merge(VcSet::of(vc));
     }
     vcs

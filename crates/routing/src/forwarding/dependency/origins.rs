@@ -6,6 +6,7 @@ use std::ops::Range;
 use netloom_topology::{Channel, ChannelId, Network, NodeId, PortId};
 
 use super::super::channels::{next, rank};
+use super::by_vc;
 
 /// Nothing comes.
 const NOWHERE: u32 = u32::MAX;
@@ -119,7 +120,7 @@ impl<'a> Origins<'a> {
                 let ends = self.hops_from[index].1 == 0;
                 let first = self.first(index, rank);
                 let leaving = &leaving[usize::from(rank)][..self.used];
-                for (&origin, vc) in leaving.iter().zip(0..).filter(|&(&origin, _)| origin != NOWHERE) {
+                for (vc, &origin) in by_vc(leaving).filter(|&(_, &origin)| origin != NOWHERE) {
                     merge(&mut self.came[first + usize::from(vc)], origin);
                     if ends {
                         end(channel, vc, (origin != SEVERAL).then_some(origin));

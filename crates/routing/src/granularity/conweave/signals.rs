@@ -42,7 +42,7 @@ impl Stamp {
         }
     }
 
-    /// The label alone, as switches on the way read it.
+    /// The label alone, as later switches read it.
     pub fn label_of(bits: u32) -> u32 {
         bits & u32::from(u16::MAX)
     }

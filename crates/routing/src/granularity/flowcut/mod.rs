@@ -89,7 +89,7 @@ pub enum Measures {
     First,
     /// Every one that counts: each compares the times of the rest of the way, from the moment at which a packet passes until its
     /// acknowledgement does, with the least over as many hops, and drains what is behind it. A flow goes on when all have let it. A packet and
-    /// its acknowledgement are taken to carry the moments of all switches on the way: those bytes are part of `transport.header` and
+    /// its acknowledgement are assumed to carry a timestamp per switch of the path: those bytes are part of `transport.header` and
     /// `ack_size`, two each in the paper's format.
     Every,
 }

@@ -1,6 +1,6 @@
 //! CONGA: leaf switches tell each other how congested the paths between them are.
 //!
-//! A flow's first switch, its leaf, chooses a path through the tree and writes its label on the packet. Every switch on the way raises the packet's
+//! A flow's first switch, its leaf, chooses a path through the tree and writes its label on the packet. Every switch along the path raises the packet's
 //! *congestion* to that of the link on which it sends it, by the port's rate estimator, so the last switch learns the congestion of the
 //! path's worst link. It remembers that per leaf and path, and tells one entry of it to every packet that goes back to that leaf. So each leaf
 //! knows how congested its paths to each other leaf have lately been, and a new flowlet takes the path for which the greater of that and the

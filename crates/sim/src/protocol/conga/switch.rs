@@ -1,4 +1,4 @@
-//! CONGA at switches: labels at a packet's first switch, congestion gathered on its way, and what leaves tell each other.
+//! CONGA at switches: labels at a packet's first switch, congestion collected along its path, and feedback between leaves.
 
 use netloom_engine::Scheduler;
 use netloom_fabric::Packet;
@@ -15,7 +15,7 @@ use crate::switch::Switch;
 use crate::switch::view::{PortsAt, header_of};
 
 impl Switch {
-    /// The way of a packet, and what it carries from leaf to leaf.
+    /// The port of a packet, and the feedback that it carries from leaf to leaf.
     pub(crate) fn on_conga_packet(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
@@ -37,8 +37,8 @@ impl Switch {
         let mut marking = match is_first {
             true if is_data => self.mark(ctx, packet),
             true if tells => {
-                let Switch { decider, draws, .. } = self;
-                let report = decider.report_to(table.edge_of(packet.dst), ctx.now, draws);
+                let Switch { path_selector, draws, .. } = self;
+                let report = path_selector.report_to(table.edge_of(packet.dst), ctx.now, draws);
                 Marking { report, ..Marking::default() }
             }
             // Hosts' own tags are no markings.
@@ -48,10 +48,10 @@ impl Switch {
         if is_last && tells {
             let first = table.edge_of(packet.src);
             if is_data {
-                self.decider.see_marking(first, marking, ctx.now);
+                self.path_selector.see_marking(first, marking, ctx.now);
             }
             if let Some(report) = marking.report {
-                self.decider.hear_report(first, report, ctx.now);
+                self.path_selector.hear_report(first, report, ctx.now);
             }
         }
         // Others than data go by the header's hash, in which there is no path.
@@ -63,7 +63,7 @@ impl Switch {
                 ports.count_routed(port, ctx.now, packet.size);
             }
             let utilisation = PortsAt { ports, reports: None, ctx: ctx.again() }.utilisation(port);
-            marking = self.decider.raise(marking, utilisation);
+            marking = self.path_selector.raise(marking, utilisation);
         }
         packet.tag = marking.bits(layout);
         port
@@ -75,9 +75,9 @@ impl Switch {
         let table = world.epochs.forwarding(self.epoch, &world.forwarding).table();
         let candidates = table.candidates_in_row(self.row, packet.dst);
         let paths = || labels(&world.network, table, packet.src, packet.dst);
-        let Switch { ports, decider, draws, .. } = self;
+        let Switch { ports, path_selector, draws, .. } = self;
         let view = PortsAt { ports, reports: None, ctx: ctx.again() };
         let last = table.edge_of(packet.dst);
-        decider.mark(&header_of(world, packet), (last, paths), candidates, view, draws)
+        path_selector.mark(&header_of(world, packet), (last, paths), candidates, view, draws)
     }
 }

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::observe::level::Level;
 
-/// Packets held back at a switch.
+/// Packets buffered at a switch.
 #[derive(Debug, Default)]
 pub(crate) struct ReorderQueues {
     /// Absent until first needed.
@@ -30,7 +30,7 @@ impl ReorderQueues {
         packets
     }
 
-    /// What is held now.
+    /// Packets that are buffered now.
     pub(crate) fn packets(&self) -> impl Iterator<Item = &Packet> {
         self.queues.iter().flat_map(|queues| queues.values()).flatten()
     }

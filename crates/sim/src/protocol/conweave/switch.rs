@@ -1,4 +1,4 @@
-//! ConWeave at switches: stamps at a flow's first switch, packets held back at its last one, and what the two tell each other.
+//! ConWeave at switches: stamps at a flow's first switch, packets buffered at its last one, and the signals between the two.
 
 use netloom_engine::Scheduler;
 use netloom_fabric::{FlowControl, NO_INGRESS, Packet, PacketKind};
@@ -15,7 +15,7 @@ use crate::switch::Switch;
 use crate::world::World;
 
 impl Switch {
-    /// A data packet: stamped at its first switch, perhaps held at its last.
+    /// A data packet: stamped at its first switch, perhaps buffered at its last.
     pub(crate) fn on_conweave_data(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
@@ -25,7 +25,7 @@ impl Switch {
         let is_last = ctx.world.is_edge_of(ctx.id, packet.dst);
         if packet.trail.hops() == 1 && !is_last {
             let between = || between(ctx.world, packet, ctx.now);
-            if let Some(stamp) = self.decider.stamp(flow, ctx.now, between, &mut self.draws) {
+            if let Some(stamp) = self.path_selector.stamp(flow, ctx.now, between, &mut self.draws) {
                 packet.tag = stamp.bits();
             }
         }
@@ -37,14 +37,14 @@ impl Switch {
         if stamp.asks {
             self.send_word(ctx, packet, Word::Reply, stamp);
         }
-        if packet.flags.is_marked() && self.decider.complains(packet.src, stamp.label, ctx.now) {
+        if packet.flags.is_marked() && self.path_selector.complains(packet.src, stamp.label, ctx.now) {
             self.send_word(ctx, packet, Word::Busy, stamp);
         }
         // Before the packet goes on, since trimming may turn it into a header on its way back.
         if stamp.is_tail {
             self.send_word(ctx, packet, Word::Clear, stamp);
         }
-        match self.decider.receive(flow, stamp, packet.sent, ctx.now) {
+        match self.path_selector.receive(flow, stamp, packet.sent, ctx.now) {
             Verdict::Pass => self.send_on(ctx, packet),
             Verdict::Release => {
                 self.send_on(ctx, packet);
@@ -60,14 +60,14 @@ impl Switch {
 
     /// ReorderQueues packets have perhaps waited long enough for the one before them.
     pub(crate) fn on_flush(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, flow: FlowKey) {
-        match self.decider.flush(flow, ctx.now) {
+        match self.path_selector.flush(flow, ctx.now) {
             Flush::Over => {}
             Flush::Later(until) => ctx.timer(until, Message::Flush { src: flow.src, flow: flow.flow }),
             Flush::Now => self.release(ctx, flow),
         }
     }
 
-    /// Sends on what is held of a flow.
+    /// Forwards the packets of a flow that are buffered.
     pub(crate) fn release(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, flow: FlowKey) {
         // PFC has not counted them, and all at once they could overflow an input buffer that it keeps from overflowing.
         let is_beside =
@@ -94,11 +94,11 @@ impl Switch {
         if let Some(feedback) = self.sample_queue(ctx, port, packet) {
             self.notify(ctx, port, packet, feedback);
         }
-        // What is released or told besides may want the same port in this instant.
+        // Packets that are released, and signals, may need the same port at this instant.
         self.enqueue(ctx, port, packet);
     }
 
-    /// Tells a packet's first switch something.
+    /// Sends a signal to a packet's first switch.
     pub(crate) fn send_word(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
@@ -110,11 +110,11 @@ impl Switch {
         self.send_control(ctx, &mut Packet { tag: word.bits(stamp), ..signal }, None);
     }
 
-    /// A flow's last switch tells this one, its first, something.
+    /// A signal from a flow's last switch has arrived at this one, its first.
     pub(crate) fn on_word(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, signal: &Packet) {
         let last = ctx.world.forwarding.table().edge_of(signal.src);
         let flow = FlowKey { src: signal.dst, flow: signal.flow };
-        self.decider.hear(flow, last, signal.tag, ctx.now);
+        self.path_selector.hear(flow, last, signal.tag, ctx.now);
         self.absorb(ctx, signal);
     }
 }

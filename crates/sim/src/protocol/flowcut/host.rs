@@ -1,6 +1,6 @@
 //! Switches stop a source and let it go on: XOFF and XON for a flow, or for all flows of its traffic class.
 //!
-//! A source that is not told to go on does so by itself after the flowcuts' drain timeout: a signal may have been lost.
+//! A source that gets no signal to resume does so by itself after the flowcuts' drain timeout: a signal may have been lost.
 
 use netloom_engine::Scheduler;
 use netloom_fabric::Packet;

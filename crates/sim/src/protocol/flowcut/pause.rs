@@ -1,8 +1,8 @@
-//! What switches have told a flow: to pause, and to go on.
+//! The signals of switches to a flow: to pause, and to resume.
 
 use netloom_units::Time;
 
-/// What switches have told a flow.
+/// The signals that a flow has got from switches.
 #[derive(Debug)]
 pub(crate) struct FlowPause {
     /// Packets that it may still send; `u32::MAX` where it may send what it likes.
@@ -13,7 +13,7 @@ pub(crate) struct FlowPause {
     pub(crate) by: Vec<u32>,
     /// Until everything before the second packet is acknowledged, it runs at most the first number ahead.
     pub(crate) ahead: Option<(u32, u32)>,
-    /// It has been told an odd number of times to run ahead.
+    /// It has got an odd number of signals to run ahead.
     pub(crate) is_turned: bool,
     pub(crate) stops: u32,
     pub(crate) stopped_for: Time,
@@ -97,7 +97,7 @@ mod tests {
         pause.stop(Time(10), Time(1000), 2, 1);
         pause.on_sent();
         assert_eq!(pause.credit, 1);
-        // Told again, it starts no second stop.
+        // A repeated signal starts no second pause.
         pause.stop(Time(20), Time(1010), 0, 1);
         assert_eq!((pause.credit, pause.counts(Some(Time(50)))), (0, (1, Time(40))));
         pause.go_on(Time(110));

@@ -16,7 +16,7 @@ use crate::switch::view::{PortsAt, header_of, take};
 use crate::world::World;
 
 impl Switch {
-    /// The way of a data packet, which is counted on the way and acknowledged at its end.
+    /// The port of a data packet, which is counted in flight and acknowledged at its last switch.
     pub(crate) fn count_data(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
@@ -26,13 +26,13 @@ impl Switch {
         let forwarding = world.epochs.forwarding(self.epoch, &world.forwarding);
         let header = header_of(world, packet);
         if world.is_edge_of(id, packet.dst) && forwarding.arrives(id, &header) {
-            // Where the first switch is the last one, there is one way only.
+            // Where the first switch is the last one, there is only one path.
             if packet.trail.hops() > 1 {
                 self.acknowledge_data(ctx, packet);
             }
             return self.choose_specially(ctx, packet);
         }
-        let Switch { ports, decider, draws, reports, .. } = self;
+        let Switch { ports, path_selector, draws, reports, .. } = self;
         let candidates = forwarding.table().candidates_in_row(self.row, packet.dst);
         let view = PortsAt { ports, reports: reports.as_deref(), ctx: ctx.again() };
         let arrival = Arrival {
@@ -41,7 +41,7 @@ impl Switch {
             way: Time(u64::from(packet.way)),
             turned: packet.flags.is_turned(),
         };
-        let hop = decider.counted(
+        let hop = path_selector.counted(
             PacketContext { forwarding, here: id, header: &header },
             candidates,
             arrival,
@@ -51,7 +51,7 @@ impl Switch {
         take(packet, hop)
     }
 
-    /// Tells the switches before this one that a packet has come so far: all of them along its way, or the first one along any.
+    /// Acknowledges a packet to the switches before this one: to all of them along its path, or to the first one along any path.
     pub(crate) fn acknowledge_data(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         let Some(flowcut) = ctx.world.routing.counted_flowcuts() else { return };
         let is_reverse = ctx.world.routing.placement == Placement::Switch;
@@ -89,7 +89,7 @@ impl Switch {
         };
         // A way over an intermediate switch may have come by the first one again.
         if pass > 1
-            && let Some((back, signal)) = self.decider.on_receipt(&receipt, ctx.now)
+            && let Some((back, signal)) = self.path_selector.on_receipt(&receipt, ctx.now)
         {
             if let Some(signal) = signal {
                 self.signal_source(ctx, ack, None, signal);
@@ -98,7 +98,7 @@ impl Switch {
         }
         if is_home {
             let receipt = Receipt { pass: 1, access: Some(access(ctx.world, ack.dst)), ..receipt };
-            let counted = self.decider.on_receipt(&receipt, ctx.now);
+            let counted = self.path_selector.on_receipt(&receipt, ctx.now);
             self.absorb(ctx, ack);
             if let Some((back, Some(signal))) = counted {
                 self.signal_source(ctx, ack, Some(back), signal);

@@ -80,11 +80,11 @@ impl Host {
         let Some(rare) = &mut self.rare else { return };
         for (slot, number, count) in std::mem::take(&mut rare.requests.waiting) {
             for _ in 0..count {
-                let Host { flows, decider, random, .. } = self;
+                let Host { flows, path_selector, random, .. } = self;
                 let Some(flow) = flow_in(flows, slot, number) else { break };
                 let tag = match flow.settled {
                     Some(tag) => tag.bits(),
-                    None => flow.choose_path(ctx.world, decider, random, 0, ctx.now),
+                    None => flow.choose_path(ctx.world, path_selector, random, 0, ctx.now),
                 };
                 let mut request = Packet {
                     sent: ctx.now,

@@ -65,7 +65,8 @@ impl Host {
         // Whether something waits matters only to a limiter that is back at the line's rate.
         let backlog = || {
             self.flows.iter().flatten().any(|flow| {
-                flow.dst == dst && flow.ready(world, self.decider.as_deref(), self.paused_classes).is_some()
+                flow.dst == dst
+                    && flow.ready(world, self.path_selector.as_deref(), self.paused_classes).is_some()
             })
         };
         if limiter.point.is_released(false) && !backlog() {

@@ -27,7 +27,7 @@ impl Switch {
         points.at(ctx.world, ports, port, packet).on_arrival(config, size, queued + size, random)
     }
 
-    /// Tells the source of a packet about the congestion that it meets at a port. The notification is here before the packet, so it
+    /// Notifies the source of a packet of the congestion that it meets at a port. The notification is here before the packet, so it
     /// goes first where both take the same port.
     #[inline(never)]
     pub(crate) fn notify(
@@ -45,7 +45,7 @@ impl Switch {
         self.send_control(ctx, &mut notification, None);
     }
 
-    /// Notes what a congestion notification says about the way to its destination through a port.
+    /// Learns from a congestion notification about the path to its destination through a port.
     #[expect(clippy::cast_possible_truncation, reason = "has been written from a byte")]
     pub(crate) fn learn(
         &mut self,
@@ -59,6 +59,6 @@ impl Switch {
         let table = world.epochs.forwarding(self.epoch, &world.forwarding).table();
         let candidates = table.candidates_in_row(self.row, destination);
         let notice = Notice { destination, port, feedback: notification.aux as u8, is_local };
-        self.decider.on_notice(&notice, candidates.ports, now);
+        self.path_selector.on_notice(&notice, candidates.ports, now);
     }
 }

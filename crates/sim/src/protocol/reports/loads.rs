@@ -1,4 +1,4 @@
-//! What one switch says and hears of the loads of global channels.
+//! The loads of global channels that a switch reports, and those reported to it.
 
 use netloom_engine::Scheduler;
 use netloom_fabric::{Packet, PacketKind};
@@ -11,7 +11,7 @@ use crate::message::{BESIDE, Message};
 use crate::protocol::reports::SIZE;
 use crate::world::World;
 
-/// What one switch says and hears.
+/// The reports that a switch sends and receives.
 #[derive(Debug)]
 pub(crate) struct Reports {
     period: Time,
@@ -120,7 +120,7 @@ impl Reports {
         }
     }
 
-    /// Tells the group what the look at an instant has found.
+    /// Reports to the group the loads found at an instant.
     pub(crate) fn tell(
         &self,
         instant: Time,
@@ -140,7 +140,7 @@ impl Reports {
 
     /// When to look next, at the end of a turn; none if there will be nothing to say until something happens.
     pub(crate) fn next_look(&mut self, view: &mut impl View) -> Option<Time> {
-        // A queue ends with nobody being told; credits come back in messages.
+        // A queue drains without a message; credits come back in messages.
         let mut may_change =
             |own: &Own| view.load(own.port) > 0 || load(self.measure, own.port, view) != own.reported;
         self.is_quiet = !self.own.iter().any(&mut may_change);

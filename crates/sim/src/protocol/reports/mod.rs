@@ -5,7 +5,7 @@
 //! takes no bandwidth; a cut link takes it, and it is not repeated. So what a switch knows of another's channel is exact, but as
 //! old as the report's way and up to a period more, and no node ever reads another one's state.
 //!
-//! As long as there may be something to say, the switch wants a turn at the next multiple of the period, so that reports leave in time
+//! While a load may change, the switch is scheduled for the next multiple of the period, so that reports leave in time
 //! whatever else happens, under every executor and on any number of threads.
 
 pub(crate) mod loads;

@@ -9,7 +9,7 @@ use crate::switch::Switch;
 use crate::switch::view::PortsAt;
 
 impl Switch {
-    /// Tells the group about its global channels as they were at the instants that are due up to `now`.
+    /// Reports to the group the loads of its global channels at the instants that are due up to `now`.
     #[inline(never)]
     pub(crate) fn report(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) {
         let Switch { ports, reports: Some(reports), .. } = self else { return };
@@ -20,7 +20,7 @@ impl Switch {
         }
     }
 
-    /// [`Self::advance`] of a switch that reports, which wants a turn at the next instant at which it may have something to say.
+    /// [`Self::advance`] of a switch that reports, which is scheduled for the next instant at which it may have to report.
     #[inline(never)]
     pub(crate) fn advance_and_report(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) -> Option<Time> {
         self.report(&mut ctx.at(ctx.now.saturating_sub(Time(1))));

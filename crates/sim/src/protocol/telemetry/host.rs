@@ -7,7 +7,7 @@ use crate::host::flow::Flow;
 use crate::world::World;
 
 impl Flow {
-    /// An ACK is about to be told to the sender, and before it what switches have written on the packet that it answers.
+    /// Hands the telemetry that switches have written on a packet to the sender, before the ACK that answers the packet.
     #[inline]
     pub(crate) fn read_telemetry(&mut self, world: &World, ack: &Packet) {
         let Some(telemetry) = &world.telemetry else { return };

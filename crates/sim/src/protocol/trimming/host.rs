@@ -1,4 +1,4 @@
-//! Packets that lost their payload on the way, in a full queue or at a cut link: what is left of them reaches their receiver, or comes back to their sender.
+//! Packets that lost their payload in a full queue or at a cut link: their headers reach the receiver, or come back to the sender.
 
 use netloom_engine::Scheduler;
 use netloom_fabric::{Packet, PacketKind};

@@ -7,7 +7,7 @@ use netloom_fabric::{PacketKind, Queue};
 
 use crate::protocol::declaration::{Origin, PacketFacts, Parts, Protocol, WireSize};
 
-/// Headers, on their way on and on their way back.
+/// Headers, on their way to the receiver and back to the sender.
 pub(crate) struct Trimming;
 
 impl Protocol for Trimming {

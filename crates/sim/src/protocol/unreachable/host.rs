@@ -28,9 +28,12 @@ impl Host {
 
     /// A packet of a flow met a cut link: routing chooses another path for the flow.
     pub(crate) fn leave_path(&mut self, world: &World, id: u32, slot: u32, feedback: &Feedback) {
-        let (Some(decider), Some(flow)) = (&mut self.decider, &mut self.flows[slot as usize]) else { return };
+        let (Some(path_selector), Some(flow)) = (&mut self.path_selector, &mut self.flows[slot as usize])
+        else {
+            return;
+        };
         let tags = || world.routes(feedback.now).tags(id, flow.dst);
         flow.settled = None;
-        decider.on_unreachable(flow.at, feedback, tags, &mut self.random);
+        path_selector.on_unreachable(flow.at, feedback, tags, &mut self.random);
     }
 }

@@ -1,10 +1,10 @@
-//! The cuts of a switch of which it tells sources.
+//! The cut links of a switch of which it notifies sources.
 
 use netloom_fabric::Ports;
 use netloom_topology::PortId;
 use netloom_units::Time;
 
-/// The ports of which a switch tells sources while their links are cut.
+/// The ports of whose cut links a switch notifies sources.
 #[derive(Debug)]
 pub(crate) struct NotifiedCuts {
     /// Port, from, until; in order of `from`.
@@ -20,7 +20,7 @@ impl NotifiedCuts {
         NotifiedCuts { cuts, met: 0 }
     }
 
-    /// Whether it never tells anybody.
+    /// Whether it never notifies a source.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.cuts.is_empty()

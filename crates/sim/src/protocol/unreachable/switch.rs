@@ -1,7 +1,7 @@
 //! What a switch does for the sources of packets that its cut links keep from going on: it sends their headers back.
 //!
 //! That concerns what comes while a link is cut, and what waits for it at the moment of the cut. Ports know nothing of that moment until they are next touched, so a
-//! switch at which something waits then asks for a turn. What is on the wire is lost.
+//! switch at which something waits is then scheduled. What is on the wire is lost.
 //!
 //! Under flow control the node is called at that moment in any case, and does the same for what waits.
 
@@ -53,7 +53,7 @@ impl Switch {
         let Switch { ports, reorder_queues, notified_cuts, .. } = self;
         let is_told = notified_cuts.begins(port, ctx.now);
         let goes_back = |packet: &Packet| is_told && turned_back(ctx.world, packet).is_some();
-        // PFC does not count what is held beside the ports, and credits say nothing of it.
+        // PFC does not count what is buffered beside the ports, and credits do not cover it.
         let back = ports.cut_link(
             port,
             ctx.now,
