@@ -2,11 +2,12 @@
 
 use netloom_units::Time;
 
-/// What a packet is. To the fabric there are three sorts: data, control packets, and signals between the two ends of one link. Control packets
-/// are all carried alike; what they say is the business of transports and routing schemes, and one that needs another adds a line.
+/// What a packet is. The fabric knows data and what is left of them, and the signals between the two ends of a link. All control packets
+/// are alike to it: which of them says what is the business of the protocols that number them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
 pub enum PacketKind {
+    /// A control packet.
+    Control(ControlKind),
     /// Payload of a flow.
     Data,
     /// What is left of a data packet that was trimmed: all but its payload.
@@ -15,41 +16,7 @@ pub enum PacketKind {
     Returned,
     /// What is left of a data packet, or of a header, that met a cut link, on its way back to the sender, with source and destination exchanged.
     Unreachable,
-    /// An ACK that met a cut link, on its way back to the receiver that sent it, with source and destination exchanged.
-    UnreachableAck,
-    /// The same of a NACK.
-    UnreachableNack,
-    /// The same of a PULL.
-    UnreachablePull,
-    /// The same of a CNP.
-    UnreachableCnp,
-    /// Acknowledges a data packet, and everything before [`Packet::aux`].
-    Ack,
-    /// Go-back-N: asks for everything from [`Packet::aux`] on. Otherwise: the packet has come as a header only, and everything before
-    /// [`Packet::aux`] is acknowledged.
-    Nack,
-    /// The receiver of a flow asks for packets: for as many as [`Packet::aux`] says, counted from the flow's beginning.
-    Pull,
-    /// The sender of a flow asks its receiver for a PULL, before it has sent anything.
-    Request,
-    /// Congestion notification message (IEEE 802.1Qau): from a congestion point to the source of a sampled packet. Its
-    /// [`Packet::src`] is the congested destination, [`Packet::aux`] the quantised feedback (1 to 63).
-    Cnm,
-    /// Flowcut's acknowledgement by a data packet's last switch to the switches before it. [`Packet::src`] is the data's destination, [`Packet::aux`]
-    /// the data packet's size. On the way of the data in reverse, [`Packet::tag`] counts the channels that are left of it.
-    FlowAck,
-    /// Something that a packet's last switch tells its first one. [`Packet::src`] is the packet's destination, [`Packet::tag`] the scheme's own
-    /// words.
-    Word,
-    /// Fine-grained flow control: the source of a flow may send [`Packet::aux`] more packets of it and must then stop. Flags with
-    /// [`Flags::is_of_class`] mean all flows of its class.
-    Xoff,
-    /// The source of a flow may go on, until what it has sent is acknowledged at most [`Packet::aux`] packets ahead of the oldest one that
-    /// is not; 0: without that bound.
-    Xon,
-    /// Congestion notification packet of RoCEv2: from a flow's receiver, which has got marked packets, to its sender.
-    Cnp,
-    /// The first of a link's signals. Priority-based flow control (IEEE 802.1Qbb): [`Packet::aux`] has a bit per data lane, set for those that
+    /// The first of a link's signals. Priority-based flow control (IEEE 802.1Qbb): It has [a bit per data lane](Packet::paused_lanes), set for those that
     /// must pause. Crosses one channel.
     Pause,
     /// Room in an input buffer, see [`Credit`](crate::Credit). Crosses one channel, beside the data.
@@ -57,50 +24,79 @@ pub enum PacketKind {
     /// In place of a packet that a channel under credits has lost at random: the other end notices that it is missing, as it counts what has
     /// been sent, and that its room is free again. Written as a [`Credit`](crate::Credit), beside the data.
     Missed,
-    /// Beside the data, too: [`Packet::aux`] is the load of channel [`Packet::src`], as the switch that feeds it has seen it.
+    /// Beside the data, too: [`Packet::by_kind`] is the load of channel [`Packet::src`], as the switch that feeds it has seen it.
     Report,
 }
 
+/// Makes an enum of numbers, which has room for [`PacketKind`]'s other values in its byte.
+macro_rules! control_kinds {
+    ($($name:ident)*) => {
+        /// The number of a kind of control packet, given by whoever lists the protocols of a simulation.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        #[expect(missing_docs, reason = "numbers that mean nothing by themselves")]
+        pub enum ControlKind {
+            $($name),*
+        }
+
+        impl ControlKind {
+            /// All of them, in their order.
+            pub const ALL: &[ControlKind] = &[$(ControlKind::$name),*];
+        }
+    };
+}
+
+control_kinds! {
+    N0 N1 N2 N3 N4 N5 N6 N7 N8 N9 N10 N11 N12 N13 N14 N15 N16 N17 N18 N19 N20 N21 N22 N23
+    N24 N25 N26 N27 N28 N29 N30 N31 N32 N33 N34 N35 N36 N37 N38 N39 N40 N41 N42 N43 N44 N45 N46 N47
+}
+
 impl PacketKind {
+    /// At least as many as there are kinds; a power of two, so that finding a kind's entry in a table takes one instruction.
+    pub(crate) const MOST: usize = 64;
+
+    /// The control packet of a number.
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many.
+    pub const fn control(number: usize) -> Self {
+        PacketKind::Control(ControlKind::ALL[number])
+    }
+
+    /// A number below [`Self::MOST`] that no other kind has.
+    #[inline(always)]
+    pub const fn index(self) -> usize {
+        const AFTER: usize = ControlKind::ALL.len();
+        match self {
+            PacketKind::Control(control) => control as usize,
+            PacketKind::Data => AFTER,
+            PacketKind::Header => AFTER + 1,
+            PacketKind::Returned => AFTER + 2,
+            PacketKind::Unreachable => AFTER + 3,
+            PacketKind::Pause => AFTER + 4,
+            PacketKind::Credit => AFTER + 5,
+            PacketKind::Missed => AFTER + 6,
+            PacketKind::Report => AFTER + 7,
+        }
+    }
+
     /// Whether it carries payload.
     #[inline(always)]
     pub fn is_data(self) -> bool {
         self == PacketKind::Data
     }
 
-    /// What a packet of this kind becomes when it turns back at a cut link; none if nobody is told of it.
-    pub fn turned_back(self) -> Option<PacketKind> {
-        match self {
-            PacketKind::Data | PacketKind::Header => Some(PacketKind::Unreachable),
-            PacketKind::Ack => Some(PacketKind::UnreachableAck),
-            PacketKind::Nack => Some(PacketKind::UnreachableNack),
-            PacketKind::Pull => Some(PacketKind::UnreachablePull),
-            PacketKind::Cnp => Some(PacketKind::UnreachableCnp),
-            _ => None,
-        }
-    }
-
-    /// What an answer of a receiver was before it turned back at a cut link; none if it did not.
-    pub fn turned_answer(self) -> Option<PacketKind> {
-        match self {
-            PacketKind::UnreachableAck => Some(PacketKind::Ack),
-            PacketKind::UnreachableNack => Some(PacketKind::Nack),
-            PacketKind::UnreachablePull => Some(PacketKind::Pull),
-            PacketKind::UnreachableCnp => Some(PacketKind::Cnp),
-            _ => None,
-        }
-    }
-
     /// Whether it goes beside the data and takes no bandwidth.
     #[inline(always)]
     pub fn is_beside_data(self) -> bool {
-        self as u8 >= PacketKind::Credit as u8
+        matches!(self, PacketKind::Credit | PacketKind::Missed | PacketKind::Report)
     }
 
     /// Whether it concerns the two ends of one link only.
     #[inline(always)]
     pub fn is_of_the_link(self) -> bool {
-        self as u8 >= PacketKind::Pause as u8
+        matches!(self, PacketKind::Pause | PacketKind::Credit | PacketKind::Missed | PacketKind::Report)
     }
 }
 
@@ -125,8 +121,8 @@ pub struct Packet {
     pub slot: u32,
     /// Data: packet number within the flow. ACK: that of the packet it acknowledges.
     pub seq: u32,
-    /// Data: fingerprint of the ports taken so far. ACK and NACK: the next packet number expected. Signals of a link: what they say.
-    pub aux: u32,
+    /// A number that means what the kind says: of data the fingerprint of the ports taken so far, of a control packet what its protocol says.
+    pub by_kind: ByKind,
     /// Data: what the serialisation of the packet has added to its way so far, in picoseconds; on a channel that the next switch cuts through,
     /// only what that switch waits for. Stays at 2³² − 1, over 4 ms. ACK: that sum, echoed.
     pub way: u32,
@@ -194,6 +190,20 @@ impl Trail {
     #[must_use]
     pub const fn fresh(self) -> Self {
         Trail(self.0 | Trail::VC)
+    }
+}
+
+/// A number that means one thing in a packet of one kind, and another thing in a packet of another. Whoever reads it says of
+/// [which kinds](Packet::number_of) it is, and builds with assertions check that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct ByKind(u32);
+
+impl ByKind {
+    /// The number, for a packet of any kind.
+    #[inline(always)]
+    pub const fn new(number: u32) -> Self {
+        ByKind(number)
     }
 }
 
@@ -311,7 +321,7 @@ impl Packet {
         flow: 0,
         slot: 0,
         seq: 0,
-        aux: 0,
+        by_kind: ByKind(0),
         tag: 0,
         way: 0,
         size: 0,
@@ -320,6 +330,36 @@ impl Packet {
         flags: Flags(0),
         trail: Trail::START,
     };
+
+    /// What a packet of one of these kinds says in [`Self::by_kind`].
+    #[inline(always)]
+    pub fn number_of(&self, kinds: &[PacketKind]) -> u32 {
+        debug_assert!(
+            kinds.contains(&self.kind),
+            "a packet of kind {:?} is read as one of {kinds:?}",
+            self.kind
+        );
+        self.by_kind.0
+    }
+
+    /// The fingerprint of the ports that a data packet has taken so far.
+    #[inline(always)]
+    pub fn path_fingerprint(&self) -> u32 {
+        self.number_of(&[PacketKind::Data])
+    }
+
+    /// A data packet takes a port.
+    #[inline(always)]
+    pub fn note_port(&mut self, port: u16) {
+        self.by_kind =
+            ByKind((self.path_fingerprint().rotate_left(5) ^ u32::from(port)).wrapping_mul(0x9e37_79b1));
+    }
+
+    /// The data lanes that a PAUSE frame stops, a bit each; all others go on.
+    #[inline]
+    pub fn paused_lanes(&self) -> u32 {
+        self.number_of(&[PacketKind::Pause])
+    }
 
     /// Whether it concerns the two ends of one link only: a PAUSE frame, a credit, what says that a packet is missing, or a report.
     #[inline(always)]
@@ -371,3 +411,4 @@ impl Packet {
 }
 
 const _: () = assert!(size_of::<Packet>() == 48 && size_of::<PacketKind>() == 1);
+const _: () = assert!(PacketKind::Report.index() < PacketKind::MOST);

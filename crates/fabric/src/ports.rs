@@ -12,7 +12,7 @@ use crate::buffers::{Accounts, Buffers, Charge, Effect};
 use crate::estimator::RateEstimator;
 use crate::faults::{DropCause, Dropped};
 use crate::inputs::Inputs;
-use crate::packet::{NO_INGRESS, Packet, PacketKind};
+use crate::packet::{ByKind, NO_INGRESS, Packet, PacketKind};
 use crate::port::{Credit, Drain, Exit, Fate, LAST_RANK, Port, PortSpec, PortStats, Wire};
 use crate::queues::{Popped, Queues};
 use crate::round_robin::RoundRobin;
@@ -473,7 +473,7 @@ impl Ports {
     pub fn on_pause(&mut self, frame: &Packet, now: Time, rules: &Rules, wire: &mut impl Wire) {
         let port = frame.ingress;
         self.advance_port(port, now, rules, wire);
-        let (paused, closed) = (frame.aux << DATA, self.ports[usize::from(port)].closed);
+        let (paused, closed) = (frame.paused_lanes() << DATA, self.ports[usize::from(port)].closed);
         self.ports[usize::from(port)].close(paused & !closed, now, self.is_host);
         self.open(port, closed & !paused, now);
     }
@@ -1007,7 +1007,7 @@ fn send_pause(
     rules: &Rules,
     wire: &mut impl Wire,
 ) {
-    frame.aux = buffers.paused_lanes(index as u16);
+    frame.by_kind = ByKind::new(buffers.paused_lanes(index as u16));
     let late = state.latency + rules.response;
     let start = state.free_at;
     if state.start(frame, true).is_some() {

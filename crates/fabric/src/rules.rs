@@ -16,9 +16,6 @@ pub(crate) const CONTROL: usize = 1;
 /// The first data lane.
 pub(crate) const DATA: usize = 2;
 
-/// At least as many as there are kinds of packets; a power of two, so that finding a kind's entry takes one instruction.
-const KINDS: usize = 32;
-
 /// How packets are trimmed.
 #[derive(Clone, Debug)]
 pub(crate) struct Trims {
@@ -46,7 +43,9 @@ pub struct Rules {
     /// Bytes per turn of the lanes served in turn.
     pub(crate) quanta: Vec<u32>,
     /// The lane of each kind of packet; the first one of data. One look instead of several questions per packet.
-    lane_of_kind: [u8; KINDS],
+    lane_of_kind: [u8; PacketKind::MOST],
+    /// Whether control packets go before data.
+    has_control_priority: bool,
     /// First lane of each class.
     lane_of_class: [u8; MOST_CLASSES],
     /// Virtual channels per class.
@@ -113,10 +112,11 @@ impl Rules {
                 .collect(),
             _ => vec![packet.0 as u32; lanes - DATA],
         };
-        let mut lane_of_kind = [if options.control_priority { CONTROL } else { DATA } as u8; KINDS];
-        lane_of_kind[PacketKind::Data as usize] = DATA as u8;
+        let mut lane_of_kind =
+            [if options.control_priority { CONTROL } else { DATA } as u8; PacketKind::MOST];
+        lane_of_kind[PacketKind::Data.index()] = DATA as u8;
         for kind in [PacketKind::Pause, PacketKind::Credit, PacketKind::Missed, PacketKind::Report] {
-            lane_of_kind[kind as usize] = LINK as u8;
+            lane_of_kind[kind.index()] = LINK as u8;
         }
         let buffer = fabric.queue_room(packet).map_or(u64::MAX, |room| room.0);
         let mut trims = None;
@@ -141,6 +141,7 @@ impl Rules {
             first_in_turn: if trims.is_some() { CONTROL } else { first_shared },
             quanta,
             lane_of_kind,
+            has_control_priority: options.control_priority,
             lane_of_class,
             vcs,
             buffer,
@@ -222,7 +223,7 @@ impl Rules {
     /// The lane of a kind of packet; the first one of data.
     #[inline(always)]
     fn lane_of_kind(&self, kind: PacketKind) -> usize {
-        usize::from(self.lane_of_kind[kind as usize % KINDS])
+        usize::from(self.lane_of_kind[kind.index() % PacketKind::MOST])
     }
 
     /// The lane in which packets of a kind leave every port, where packets are not trimmed; none if there are several.
@@ -272,7 +273,7 @@ impl Rules {
 
     /// The same where packets are trimmed.
     pub(crate) fn trimming_lane(&self, packet: &Packet) -> usize {
-        match packet.is_data() && packet.flags.is_urgent() && self.lane_of_kind(PacketKind::Ack) == CONTROL {
+        match packet.is_data() && packet.flags.is_urgent() && self.has_control_priority {
             true => CONTROL,
             false => self.lane_out(packet, || Step::Next),
         }

@@ -154,7 +154,7 @@ mod tests {
     }
 
     fn ack(flow: u32, sent: u64) -> Packet {
-        Packet { src: 0, dst: 1, kind: PacketKind::Ack, ..packet(flow, sent) }
+        Packet { src: 0, dst: 1, kind: PacketKind::control(0), ..packet(flow, sent) }
     }
 
     /// A packet takes a channel as its switch's, of this many.

@@ -202,7 +202,7 @@ fn lanes_that_pause_together_share_a_frame() {
     node.advance(ns(1000));
     let frames: Vec<(u64, u32)> = (node.left.packets.iter())
         .filter(|left| left.2.kind == PacketKind::Pause)
-        .map(|left| (left.1.0, left.2.aux))
+        .map(|left| (left.1.0, left.2.paused_lanes()))
         .collect();
     assert_eq!(frames, [(1_264_000, 0b11)]);
 }

@@ -7,8 +7,8 @@ use netloom_fabric::flow_control::{credits::Credits, lossy::Lossy, pfc::Pfc, pfc
 use netloom_fabric::queue::tail_drop::{RandomDrop, TailDrop};
 use netloom_fabric::queue::{Queue, trimming::Trimming};
 use netloom_fabric::{
-    Credit, DropCause, Ecn, Fabric, FabricOptions, Fate, Flags, FlowControl, Mark, NO_INGRESS, Packet,
-    PacketKind, PortStats, Trail,
+    ByKind, Credit, DropCause, Ecn, Fabric, FabricOptions, Fate, Flags, FlowControl, Mark, NO_INGRESS,
+    Packet, PacketKind, PortStats, Trail,
 };
 use netloom_units::{Bytes, Rate, Time};
 use proptest::prelude::*;
@@ -381,7 +381,7 @@ fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
 }
 
 /// Arrival, number, PAUSE bits, mark and virtual channel, size.
-type Crossed = (Time, u32, u32, u8, u16);
+type Crossed = (Time, u32, ByKind, u8, u16);
 
 /// What an observer can see of a run: per channel what crosses it, per port its counts, per arrival its fate.
 #[derive(Debug, PartialEq)]
@@ -466,7 +466,7 @@ fn run(
     let mut crossed: BTreeMap<u32, Vec<Crossed>> = BTreeMap::new();
     for (channel, at, packet) in &node.left.packets {
         let vc = packet.trail.vc().unwrap_or(u8::MAX - 1);
-        let what = (*at, packet.seq, packet.aux, packet.flags.is_marked() as u8 + vc, packet.size);
+        let what = (*at, packet.seq, packet.by_kind, packet.flags.is_marked() as u8 + vc, packet.size);
         crossed.entry(*channel).or_default().push(what);
     }
     let mut credits: Vec<_> =

@@ -5,6 +5,8 @@ use netloom_fabric::{Credit, Departure, Packet, Wire};
 use netloom_topology::PortId;
 use netloom_units::{Bytes, Time};
 
+use crate::protocol::Timer;
+
 /// What travels, and what nodes set timers for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum Message {
@@ -17,28 +19,20 @@ pub(crate) enum Message {
     Order { dst: u32, bytes: Bytes, ticket: u32, class: u8 },
     /// The timer of a flow's sender: a packet may be lost, or a rate may rise.
     FlowTimer { slot: u32, flow: u32 },
-    /// The next PULL may leave.
-    Pull,
     /// The host looks at what has come.
     Interrupt,
     /// A packet has waited for its ACK long enough.
     AckDelay { receiver: u32 },
     /// The time limit of a flow that its path selector has paused.
     PauseLimit { slot: u32, flow: u32 },
-    /// How long a flow that its first switch has stopped waits to be told to go on.
-    XoffLimit { slot: u32, flow: u32 },
-    /// How long a traffic class that a switch has paused waits to be told to go on.
-    ClassXoffLimit { class: u8 },
     /// How long a host holds packets of a flow back from its transport.
     Reorder { src: u32, flow: u32 },
-    /// How long a switch holds packets of a flow back.
-    Flush { src: u32, flow: u32 },
     /// Under flow control: the link of a port is cut, or repaired.
     Link { port: PortId, is_cut: bool },
     /// Crosses a channel when its link has been repaired: credit for all the room at its end. No event of the run, as it may come of no work.
     Grant(Credit),
-    /// The timer of a destination's rate limiter.
-    Limiter { dst: u32 },
+    /// A timer of a protocol.
+    Protocol(Timer),
     /// A timer of a server's NIC is due.
     Nic { rail: u32 },
     /// A calculation of a server ends.

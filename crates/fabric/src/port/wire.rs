@@ -4,7 +4,7 @@ use netloom_units::{Rate, Time};
 
 use crate::config::Ecn;
 use crate::faults::ChannelFaults;
-use crate::packet::{Packet, PacketKind, Trail};
+use crate::packet::{ByKind, Packet, PacketKind, Trail};
 
 /// What a port is wired to.
 #[derive(Clone, Debug)]
@@ -67,7 +67,13 @@ impl Credit {
     pub fn to_packet(self) -> Packet {
         let Credit { port, lane, bytes } = self;
         let trail = Trail::START.by(lane);
-        Packet { kind: PacketKind::Credit, ingress: port, trail, aux: bytes, ..Packet::EMPTY }
+        Packet {
+            kind: PacketKind::Credit,
+            ingress: port,
+            trail,
+            by_kind: ByKind::new(bytes),
+            ..Packet::EMPTY
+        }
     }
 
     /// Room of a packet that does not arrive, as something that crosses a channel: of the input buffer of this port and lane.
@@ -77,7 +83,11 @@ impl Credit {
 
     /// The credit in a packet of kind [`PacketKind::Credit`] or [`PacketKind::Missed`].
     pub fn from_packet(packet: &Packet) -> Credit {
-        Credit { port: packet.ingress, lane: packet.trail.vc().unwrap_or(0), bytes: packet.aux }
+        Credit {
+            port: packet.ingress,
+            lane: packet.trail.vc().unwrap_or(0),
+            bytes: packet.number_of(&[PacketKind::Credit, PacketKind::Missed]),
+        }
     }
 }
 

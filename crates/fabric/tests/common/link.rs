@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use netloom_fabric::{Fabric, Fate, Packet, PacketKind, PortSpec};
+use netloom_fabric::{Credit, Fabric, Fate, Packet, PacketKind, PortSpec};
 use netloom_units::{Bytes, Rate, Time};
 
 use super::{Node, pause, spec};
@@ -116,11 +116,12 @@ impl Link {
         match event {
             Event::Up(packet) => {
                 if packet.kind == PacketKind::Pause {
-                    self.pauses.push((at, packet.aux));
+                    self.pauses.push((at, packet.paused_lanes()));
                 }
                 if packet.kind == PacketKind::Credit {
                     let lane = usize::from(packet.trail.vc().unwrap());
-                    *self.credits_on_way.get_mut(&lane).unwrap() -= u64::from(packet.aux);
+                    *self.credits_on_way.get_mut(&lane).unwrap() -=
+                        u64::from(Credit::from_packet(&packet).bytes);
                 }
                 self.up.put(at, 0, packet);
             }

@@ -4,8 +4,8 @@
 pub mod link;
 
 use netloom_fabric::{
-    Credit, Departure, Fabric, FabricOptions, Fate, FlowControl, Packet, PacketKind, PortSpec, Ports, Rules,
-    TrafficClass, Wire,
+    ByKind, Credit, Departure, Fabric, FabricOptions, Fate, FlowControl, Packet, PacketKind, PortSpec, Ports,
+    Rules, TrafficClass, Wire,
 };
 use netloom_units::{Bytes, Rate, Time};
 use rand_pcg::Pcg64Mcg;
@@ -39,12 +39,12 @@ pub fn data(seq: u32, size: u16) -> Packet {
 }
 
 pub fn ack(seq: u32) -> Packet {
-    Packet { kind: PacketKind::Ack, ..data(seq, 64) }
+    Packet { kind: PacketKind::control(0), ..data(seq, 64) }
 }
 
 /// A PAUSE frame that has come in through a port: bit by bit the lanes that must pause.
 pub fn pause(port: u16, lanes: u32) -> Packet {
-    Packet { kind: PacketKind::Pause, ingress: port, aux: lanes, size: 64, ..Packet::EMPTY }
+    Packet { kind: PacketKind::Pause, ingress: port, by_kind: ByKind::new(lanes), size: 64, ..Packet::EMPTY }
 }
 
 pub fn with(flow_control: FlowControl) -> Fabric {

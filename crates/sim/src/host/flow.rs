@@ -13,6 +13,7 @@ use crate::ctx::Ctx;
 use crate::host::departures::Departures;
 use crate::message::Message;
 use crate::protocol::flowcut::pause::FlowPause;
+use crate::protocol::packets::{ACK, NACK};
 use crate::world::World;
 
 /// A flow that is being sent.
@@ -151,10 +152,16 @@ impl Flow {
 /// What an ACK or NACK says to the sender.
 #[inline(always)]
 pub(crate) fn answer(now: Time, packet: &Packet) -> Ack {
+    echo(now, packet, packet.number_of(&[ACK, NACK]))
+}
+
+/// What comes back to the sender echoes of its packet; everything before `cumulative` has been acknowledged.
+#[inline(always)]
+pub(crate) fn echo(now: Time, packet: &Packet, cumulative: u32) -> Ack {
     Ack {
         now,
         seq: packet.seq,
-        cumulative: packet.aux,
+        cumulative,
         sent: packet.sent,
         way: Time(u64::from(packet.way)),
         hops: u32::from(packet.trail.hops()),

@@ -14,6 +14,7 @@ use crate::host::departures::{Departed, Departures};
 use crate::host::flow::Flow;
 use crate::message::Message;
 use crate::path::distinct_labels;
+use crate::protocol::at_hosts;
 use crate::world::World;
 
 /// A flow that begins, or one whose subflows do.
@@ -45,9 +46,7 @@ impl Host {
                 slot
             }
         };
-        if self.rare.is_some() {
-            self.rouse_limiter(ctx, job.dst);
-        }
+        at_hosts::on_work(self, ctx, job.dst);
         if let Some(flow) = &mut self.flows[slot as usize] {
             flow.bytes.0 += job.bytes.0;
             if ctx.world.numbering.has_subflows() {
@@ -95,7 +94,7 @@ impl Host {
             self.send_queue.push(flow.lane, slot);
         }
         if let Some(count) = requests {
-            self.rare.get_or_insert_default().requests.add(slot, number, count, ctx.now);
+            self.protocols.pulls.requests.get_or_insert_default().add(slot, number, count, ctx.now);
             // Nothing of it is under way that could fire a timer: all of its requests can get lost.
             if let Some(flow) = &mut self.flows[slot as usize] {
                 flow.arm(ctx, slot);
@@ -116,9 +115,7 @@ impl Host {
     ) -> (u32, Option<Tag>) {
         let &Beginning { job, number, facts, ideal_fct } = beginning;
         let Job { dst, bytes, group, class, stream, .. } = job;
-        if self.rare.is_some() {
-            self.rouse_limiter(ctx, dst);
-        }
+        at_hosts::on_work(self, ctx, dst);
         let departures = Departures::begin(ctx.world, facts.base_rtt);
         if departures.is_some() {
             self.departed.get_or_insert_with(|| Departed::new(&ctx.world.transport));

@@ -48,9 +48,7 @@ use crate::host::reorder_buffer::Reordering;
 use crate::host::send_queue::SendQueue;
 use crate::host::sent::Sent;
 use crate::observe::sampler::Sampler;
-use crate::protocol::flowcut::pause::PausedClass;
-use crate::protocol::pulls::queue::{PullQueue, Requests};
-use crate::protocol::qcn::limiter::Limiter;
+use crate::protocol::AtHost;
 use crate::world::World;
 
 /// The port of a host's NIC.
@@ -86,8 +84,8 @@ pub(crate) struct Host {
     /// The NIC has had nothing to send before this instant.
     pub(crate) checked: Time,
     pub(crate) receivers: Receivers,
-    /// The PULLs that receivers owe. Absent until first needed, so that an idle host stays small, as is what follows.
-    pub(crate) pulls: Option<Box<PullQueue>>,
+    pub(crate) protocols: AtHost,
+    /// Absent until first needed, so that an idle host stays small, as is what follows.
     pub(crate) rare: Option<Box<Rare>>,
     pub(crate) connections: Option<Box<Connections>>,
     /// What came out of order.
@@ -127,7 +125,7 @@ impl Host {
             departed: _,
             checked: _,
             receivers: _,
-            pulls: _,
+            protocols: _,
             connections: _,
             sent: _,
             control_sent: _,
@@ -183,34 +181,20 @@ pub(crate) struct Rare {
     pub(crate) streams: FxHashMap<(u32, u16, u8), u32>,
     /// When the program wants to be called.
     pub(crate) calculations: Calculations,
-    /// QCN's rate limiters, by destination.
-    pub(crate) limiters: FxHashMap<u32, Limiter>,
     /// What to tell of flows that were ordered from outside.
     pub(crate) events: Vec<FlowEvent>,
     /// ACKs that are held back, by receiver.
     pub(crate) delayed_acks: FxHashMap<u32, DelayedAck>,
     /// Headers that came back, by flow, after what was known of these was handed in.
     pub(crate) late_returns: FxHashMap<u32, u32>,
-    /// Why traffic classes are stopped.
-    pub(crate) classes: Vec<PausedClass>,
     pub(crate) interrupts: Interrupts,
-    pub(crate) requests: Requests,
 }
 
 impl Rare {
     /// Packets that have come and that the host has not looked at.
     fn buffered(&self) -> impl Iterator<Item = &Packet> {
-        let Rare {
-            interrupts,
-            streams: _,
-            calculations: _,
-            limiters: _,
-            events: _,
-            delayed_acks: _,
-            late_returns: _,
-            classes: _,
-            requests: _,
-        } = self;
+        let Rare { interrupts, streams: _, calculations: _, events: _, delayed_acks: _, late_returns: _ } =
+            self;
         interrupts.coalesced.iter()
     }
 }
@@ -246,7 +230,7 @@ impl Host {
             departed: None,
             checked: Time::ZERO,
             receivers: Receivers::default(),
-            pulls: None,
+            protocols: AtHost::default(),
             rare: None,
             connections: None,
             reordering: None,

@@ -8,7 +8,6 @@ use netloom_fabric::Ports;
 use netloom_routing::NicPathSelector;
 use netloom_transport::shaping::hf2t::{Hf2t, Training};
 use netloom_units::Time;
-use rustc_hash::FxHashMap;
 
 use crate::ctx::Ctx;
 use crate::host::flow::Flow;
@@ -16,7 +15,7 @@ use crate::host::pacing::{Asked, Paces};
 use crate::host::send_queue::{Next, SendQueue};
 use crate::host::{Host, NIC};
 use crate::message::Message;
-use crate::protocol::qcn::limiter::Limiter;
+use crate::protocol::AtHost;
 use crate::world::World;
 
 /// The flows, and all that has a say in when they send.
@@ -24,7 +23,8 @@ struct FlowGate<'a> {
     flows: &'a mut [Option<Flow>],
     paces: &'a mut Paces,
     path_selector: Option<&'a NicPathSelector>,
-    limiters: Option<&'a FxHashMap<u32, Limiter>>,
+    /// Protocols, if any has a say.
+    protocols: Option<&'a AtHost>,
     /// How gaps are stretched, if they are.
     stretching: Option<(&'a Hf2t, &'a Training)>,
     paused_classes: u8,
@@ -43,9 +43,8 @@ impl FlowGate<'_> {
         let pace = flow.ready(world, self.path_selector, self.paused_classes);
         flow.is_queued = pace.is_some();
         let mut pace = pace?;
-        if let Some(limiters) = self.limiters {
-            let limit = limiters.get(&flow.dst).map_or(Time::ZERO, |limiter| limiter.point.ready_at());
-            pace = pace.max(limit);
+        if let Some(protocols) = self.protocols {
+            pace = pace.max(protocols.ready_at(flow.dst));
         }
         if let (Some(stretching), Some(departures)) = (self.stretching, &mut flow.departures)
             && pace <= at
@@ -124,7 +123,7 @@ impl Host {
     /// may not.
     #[inline(always)]
     pub(crate) fn take_first(&mut self, world: &World, at: Time) -> Option<u32> {
-        if self.rare.is_some() || self.departed.is_some() || !self.is_open(0) {
+        if self.protocols.gates() || self.departed.is_some() || !self.is_open(0) {
             return None;
         }
         let slot = self.send_queue.first_of_single()?;
@@ -189,13 +188,15 @@ impl Host {
 
     #[inline(always)]
     fn gate<'a>(&'a mut self, world: &'a World) -> (&'a mut SendQueue<u32>, &'a Ports, FlowGate<'a>) {
-        let Host { send_queue, paces, flows, nic, path_selector, rare, paused_classes, departed, .. } = self;
+        let Host {
+            send_queue, paces, flows, nic, path_selector, protocols, paused_classes, departed, ..
+        } = self;
         let stretching = world.transport.shaping.facts().stretching.and_then(|config| {
             departed.as_ref().and_then(|departed| Some((config, departed.training.as_ref()?)))
         });
-        let limiters = rare.as_ref().map(|rare| &rare.limiters).filter(|limiters| !limiters.is_empty());
+        let protocols = Some(&*protocols).filter(|protocols| protocols.gates());
         // Elsewhere something may happen to a flow of which only another one hears.
-        let may_note = limiters.is_none() && !world.numbering.has_subflows();
+        let may_note = protocols.is_none() && !world.numbering.has_subflows();
         let path_selector = path_selector.as_deref();
         (
             send_queue,
@@ -204,7 +205,7 @@ impl Host {
                 flows,
                 paces,
                 path_selector,
-                limiters,
+                protocols,
                 stretching,
                 paused_classes: *paused_classes,
                 may_note,

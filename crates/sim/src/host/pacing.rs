@@ -84,7 +84,7 @@ impl Paces {
     }
 
     /// Something may happen to any flow.
-    fn forget_all(&mut self) {
+    pub(crate) fn forget_all(&mut self) {
         self.from.fill(Time::ZERO);
         self.quiet_until = Time::ZERO;
     }
@@ -92,9 +92,7 @@ impl Paces {
     /// A timer is about to be handled.
     pub(crate) fn forget_by_timer(&mut self, timer: &Message) {
         match timer {
-            Message::FlowTimer { slot, .. }
-            | Message::PauseLimit { slot, .. }
-            | Message::XoffLimit { slot, .. } => self.forget(*slot),
+            Message::FlowTimer { slot, .. } | Message::PauseLimit { slot, .. } => self.forget(*slot),
             _ => self.forget_all(),
         }
     }
@@ -105,7 +103,6 @@ impl Paces {
         match packet.kind {
             // It speaks of a flow from another host.
             PacketKind::Data | PacketKind::Header => {}
-            PacketKind::Xoff | PacketKind::Xon if packet.flags.is_of_class() => self.forget_all(),
             _ => self.forget(packet.slot),
         }
     }
@@ -113,15 +110,12 @@ impl Paces {
 
 #[cfg(test)]
 mod tests {
-    use netloom_fabric::Flags;
-
     use super::*;
+    use crate::protocol::packets::{ACK, CNP, NACK, PULL};
 
     #[test]
     fn a_flow_is_asked_again_when_its_pace_lets_it_or_something_happens_to_it() {
         let packet = |kind, slot| Packet { kind, slot, ..Packet::EMPTY };
-        let for_class =
-            Packet { kind: PacketKind::Xoff, flags: Flags::new(0, false).of_class(), ..Packet::EMPTY };
         let asked_after = |happens: &dyn Fn(&mut Paces)| {
             let mut paces = Paces::default();
             for slot in [1, 2] {
@@ -133,14 +127,12 @@ mod tests {
         let after_packet = |packet: Packet| asked_after(&|paces| paces.forget_by_packet(&packet));
         let after_timer = |timer: Message| asked_after(&|paces| paces.forget_by_timer(&timer));
         assert_eq!(after_packet(packet(PacketKind::Data, 1)), [false, false]);
-        for kind in
-            [PacketKind::Ack, PacketKind::Nack, PacketKind::Cnp, PacketKind::Pull, PacketKind::Returned]
-        {
+        for kind in [ACK, NACK, CNP, PULL, PacketKind::Returned] {
             assert_eq!(after_packet(packet(kind, 1)), [true, false], "{kind:?}");
         }
         assert_eq!(after_timer(Message::FlowTimer { slot: 2, flow: 7 }), [false, true]);
         assert_eq!(after_timer(Message::Start), [true, true]);
-        assert_eq!(after_packet(for_class), [true, true]);
+        assert_eq!(asked_after(&|paces| paces.forget_all()), [true, true]);
 
         let mut paces = Paces::default();
         paces.note(3, Time(5), Time(5));

@@ -1,7 +1,7 @@
 //! The receiving side of a host: takes data, answers it, measures it.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{Credit, Packet, PacketKind};
+use netloom_fabric::{ByKind, Packet, PacketKind};
 use netloom_routing::FlowKey;
 use netloom_transport::{Answer, Arrival, Reply};
 use netloom_units::Time;
@@ -13,7 +13,9 @@ use crate::host::reorder_buffer::Reordering;
 use crate::host::{Host, NIC};
 use crate::message::Message;
 use crate::numbering::FIRST_OWN;
+use crate::protocol::at_hosts;
 use crate::protocol::declaration::answer_to;
+use crate::protocol::packets::{ACK, CNP, NACK};
 use crate::world::World;
 
 impl Host {
@@ -72,48 +74,11 @@ impl Host {
             PacketKind::Data => self.on_data(ctx, packet),
             PacketKind::Header => self.on_header(&mut ctx.again(), packet),
             PacketKind::Returned | PacketKind::Unreachable => self.on_returned(&mut ctx.again(), packet),
-            PacketKind::Pause => {
-                self.nic.on_pause(packet, ctx.now, &ctx.world.rules, &mut ctx.wire());
+            PacketKind::Control(_) => {
+                self.control_received += 1;
+                at_hosts::on_packet(self, ctx, packet);
             }
-            PacketKind::Credit => {
-                let credit = Credit::from_packet(packet);
-                self.nic.on_credit(credit, ctx.now, &ctx.world.rules, &mut ctx.wire());
-            }
-            PacketKind::Missed => {
-                let room = Credit::from_packet(packet);
-                self.nic.on_missed(room, ctx.now, &ctx.world.rules, &mut ctx.wire());
-            }
-            _ => self.take_in_control(ctx, packet),
-        }
-    }
-
-    /// A control packet ends here.
-    #[inline(always)]
-    fn take_in_control(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
-        self.control_received += 1;
-        match packet.kind {
-            PacketKind::Ack => self.on_ack(ctx, packet),
-            PacketKind::Nack => self.on_nack(&mut ctx.again(), packet),
-            PacketKind::Cnp => self.on_cnp(&mut ctx.again(), packet),
-            PacketKind::Pull => self.on_pull(&mut ctx.again(), packet),
-            PacketKind::Request => self.on_request(&mut ctx.again(), packet),
-            PacketKind::Cnm => self.on_notification(&mut ctx.again(), packet),
-            PacketKind::Xoff => self.on_xoff(&mut ctx.again(), packet),
-            PacketKind::Xon => self.on_xon(ctx.world, ctx.now, packet),
-            PacketKind::UnreachableAck
-            | PacketKind::UnreachableNack
-            | PacketKind::UnreachablePull
-            | PacketKind::UnreachableCnp => self.on_turned_answer(&mut ctx.again(), packet),
-            PacketKind::FlowAck | PacketKind::Word | PacketKind::Report => {
-                unreachable!("it ends at a switch")
-            }
-            PacketKind::Data
-            | PacketKind::Header
-            | PacketKind::Returned
-            | PacketKind::Unreachable
-            | PacketKind::Pause
-            | PacketKind::Credit
-            | PacketKind::Missed => unreachable!("it is no control packet"),
+            _ => self.on_link_signal(&mut ctx.again(), packet),
         }
     }
 
@@ -174,7 +139,7 @@ impl Host {
                 self.reordering.get_or_insert_default().duplicates += 1;
                 let reply = late.note(|seen, count| seen.on_duplicate(transport, count, is_marked));
                 if let Reply::Ack(number) = reply {
-                    self.answer(&mut ctx.again(), packet, PacketKind::Ack, number);
+                    self.answer(&mut ctx.again(), packet, ACK, number);
                 }
                 return;
             }
@@ -189,7 +154,7 @@ impl Host {
                 payload: packet.size - transport.options.header.0 as u16,
                 last: packet.flags.is_last(),
                 marked: is_marked,
-                path: packet.aux,
+                path: packet.path_fingerprint(),
             },
         );
         let (finished, after) = (receiver.finished(), (receiver.seen.delivered, receiver.resequencing()));
@@ -206,15 +171,14 @@ impl Host {
             self.complete(&mut ctx.again(), slot, key, count);
         }
         if notify {
-            self.answer(&mut ctx.again(), packet, PacketKind::Cnp, packet.seq);
+            self.answer(&mut ctx.again(), packet, CNP, packet.seq);
         }
         if transport.options.ack_every > 1 {
             self.settle_held(&mut ctx.again(), slot, earlier, packet, reply);
         }
         self.reply(ctx, packet, reply);
-        if finished.is_none() && transport.pulls() {
-            let missing = self.receivers.active(slot).receiver.missing();
-            self.ask_for_more(&mut ctx.again(), slot, packet, missing);
+        if finished.is_none() {
+            at_hosts::on_arrival(self, ctx, packet, slot);
         }
     }
 
@@ -248,7 +212,7 @@ impl Host {
             meter.finish(&ctx.world.recorder, ctx.now, 0, (key, ctx.id));
         }
         self.receivers.hand_in_many(&ctx.world.recorder.received);
-        self.stop_asking(ctx.world, slot);
+        at_hosts::on_complete(self, ctx, slot);
         if key.flow < FIRST_OWN && self.work.is_program() {
             self.follow_program(ctx, |work, now, actions| {
                 work.on_received(now, key.src, key.flow, actions);
@@ -269,10 +233,10 @@ impl Host {
     ) {
         let (kind, number) = match reply {
             Reply::None => return,
-            Reply::Ack(number) => (PacketKind::Ack, number),
+            Reply::Ack(number) => (ACK, number),
             Reply::Nack(number) => {
                 self.reordering.get_or_insert_default().nacks += 1;
-                (PacketKind::Nack, number)
+                (NACK, number)
             }
         };
         self.answer_at_once(ctx, packet, kind, number);
@@ -299,7 +263,7 @@ impl Host {
         number: u32,
     ) {
         let size = ctx.world.transport.options.ack_size;
-        let mut answer = Packet { aux: number, ..answer_to(packet, kind, size, ctx.id) };
+        let mut answer = Packet { by_kind: ByKind::new(number), ..answer_to(packet, kind, size, ctx.id) };
         self.send_control(ctx, &mut answer);
     }
 
@@ -342,7 +306,7 @@ impl Host {
             }
         }
         if let (Some(number), Some((before, _))) = (earlier, waiting) {
-            self.answer(ctx, &before, PacketKind::Ack, number);
+            self.answer(ctx, &before, ACK, number);
         }
     }
 }

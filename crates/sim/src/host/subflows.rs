@@ -4,16 +4,17 @@
 use netloom_engine::Scheduler;
 use netloom_fabric::{Packet, PacketKind};
 use netloom_record::{FlowRecord, GapRecord};
-use netloom_transport::{Ack, Cause, Connection, Feedback, Sender};
+use netloom_transport::{Cause, Connection, Feedback, Sender};
 use netloom_units::Time;
 use netloom_workload::Message as Job;
 
 use crate::ctx::Ctx;
 use crate::host::Host;
 use crate::host::connections::Connected;
-use crate::host::flow::{answer, flow_in};
+use crate::host::flow::{answer, echo, flow_in};
 use crate::host::flows::Beginning;
 use crate::message::Message;
+use crate::protocol::packets::{ACK, NACK};
 use crate::world::World;
 
 impl Host {
@@ -105,10 +106,11 @@ impl Host {
         let Some(Connected { connection, .. }) = connected else { return };
         let was_unsettled = connection.is_unsettled();
         // What came back says nothing of other packets.
-        let is_answer = matches!(packet.kind, PacketKind::Ack | PacketKind::Nack);
-        let cumulative = if is_answer { packet.aux } else { 0 };
-        let heard = Ack { cumulative, ..answer(ctx.now, packet) };
-        let told = connection.on_answer(subflow, heard, packet.kind == PacketKind::Ack);
+        let heard = match packet.kind {
+            ACK | NACK => answer(ctx.now, packet),
+            _ => echo(ctx.now, packet, 0),
+        };
+        let told = connection.on_answer(subflow, heard, packet.kind == ACK);
         if connection.is_done() {
             return self.finish_connection(ctx, number);
         }
@@ -119,12 +121,12 @@ impl Host {
         let (mut feedback, mut losses) = (None, None);
         match (told, packet.kind) {
             (None, _) => {}
-            (Some(ack), PacketKind::Ack) => {
+            (Some(ack), ACK) => {
                 flow.read_telemetry(ctx.world, packet);
                 feedback = Some(flow.sender.on_ack(transport, ack));
                 losses = flow.sender.find_losses(transport, ctx.now);
             }
-            (Some(nack), PacketKind::Nack) => feedback = Some(flow.sender.on_nack(transport, nack)),
+            (Some(nack), NACK) => feedback = Some(flow.sender.on_nack(transport, nack)),
             (Some(header), _) => {
                 // It says nothing of other packets, but the connection may have heard of some by other subflows.
                 flow.sender.forgo(header.cumulative);

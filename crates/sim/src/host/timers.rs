@@ -1,7 +1,6 @@
 //! The timers of a host.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::PacketKind;
 use netloom_routing::FlowKey;
 use netloom_units::Time;
 use netloom_workload::Message as Job;
@@ -10,6 +9,8 @@ use crate::ctx::Ctx;
 use crate::host::Host;
 use crate::host::flow::flow_in;
 use crate::message::Message;
+use crate::protocol::at_hosts;
+use crate::protocol::packets::ACK;
 use crate::world::World;
 
 impl Host {
@@ -25,16 +26,13 @@ impl Host {
                 self.follow_order(ctx, job, *ticket);
             }
             Message::FlowTimer { slot, flow } => self.on_flow_timer(ctx, *slot, *flow),
-            Message::Pull => self.on_pull_timer(ctx),
             Message::AckDelay { receiver } => self.on_ack_delay(ctx, *receiver),
             Message::PauseLimit { slot, flow } => self.on_pause_limit(ctx.world, ctx.now, *slot, *flow),
-            Message::XoffLimit { slot, flow } => self.on_xoff_limit(ctx.world, ctx.now, *slot, *flow),
-            Message::ClassXoffLimit { class } => self.on_class_xoff_limit(ctx.world, ctx.now, *class),
             Message::Reorder { src, flow } => {
                 let key = FlowKey { src: *src, flow: *flow };
                 self.on_reorder_timer(ctx, key);
             }
-            Message::Limiter { dst } => self.on_limiter_timer(ctx, *dst),
+            Message::Protocol(timer) => at_hosts::on_timer(self, ctx, *timer),
             Message::Link { port, is_cut } => self.on_link(ctx, *port, *is_cut),
             Message::Grant(credit) => self.nic.on_credit(*credit, ctx.now, &ctx.world.rules, &mut ctx.wire()),
             other => self.take_part(ctx, other),
@@ -98,7 +96,7 @@ impl Host {
             Some((packet, _)) => {
                 rare.delayed_acks.remove(&slot);
                 if let Some(number) = self.receivers.active(slot).receiver.on_ack_delay() {
-                    self.answer(ctx, &packet, PacketKind::Ack, number);
+                    self.answer(ctx, &packet, ACK, number);
                 }
             }
             None => {

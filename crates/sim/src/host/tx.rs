@@ -1,7 +1,7 @@
 //! The sending side of a host: what leaves the NIC when, and what happens inside the host meanwhile.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{Flags, Packet, PacketKind};
+use netloom_fabric::{ByKind, Flags, Packet, PacketKind};
 use netloom_units::Time;
 
 use crate::ctx::Ctx;
@@ -9,6 +9,7 @@ use crate::host::connections::take_of_connection;
 use crate::host::send_queue::Next;
 use crate::host::{Host, NIC};
 use crate::message::Message;
+use crate::protocol::at_hosts;
 use crate::world::World;
 
 impl Host {
@@ -31,7 +32,10 @@ impl Host {
     /// Whether more may happen inside than what its flows send.
     #[inline(always)]
     pub(crate) fn is_watched(&self) -> bool {
-        self.sampler.is_some() || self.rare.is_some() || self.queue.is_some()
+        self.sampler.is_some()
+            || self.rare.is_some()
+            || self.queue.is_some()
+            || self.protocols.next_wake().is_some()
     }
 
     /// Sends everything that leaves before `ctx.now`; returns when the next packet will.
@@ -136,11 +140,11 @@ impl Host {
         }
     }
 
-    /// When the program wakes, or requests leave.
+    /// When the program wakes, or a protocol.
     #[inline]
     pub(crate) fn next_wake(&self) -> Option<Time> {
-        let rare = self.rare.as_ref()?;
-        rare.requests.next().into_iter().chain(rare.calculations.next()).min()
+        let calculations = self.rare.as_ref().and_then(|rare| rare.calculations.next());
+        self.protocols.next_wake().into_iter().chain(calculations).min()
     }
 
     /// Does what happens next inside the host.
@@ -150,10 +154,8 @@ impl Host {
             && let Some(slot) = self.leaving.take()
         {
             self.finish(ctx, slot);
-        } else if self.rare.as_ref().is_some_and(|rare| rare.requests.next().is_some_and(|at| at <= ctx.now))
-        {
-            self.request(ctx);
-        } else if self.next_wake().is_some_and(|wakes| wakes <= ctx.now)
+        } else if !at_hosts::wake(self, ctx)
+            && self.next_wake().is_some_and(|wakes| wakes <= ctx.now)
             && let Some(op) = self.rare.as_mut().and_then(|rare| rare.calculations.end(ctx.world))
         {
             let now = ctx.now;
@@ -167,6 +169,7 @@ impl Host {
     pub(crate) fn send_data(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, slot: u32, until: Time) {
         let is_alone = self.send_queue.is_single()
             && self.send_queue.is_empty()
+            && !self.protocols.gates()
             && self.rare.is_none()
             && self.departed.is_none()
             && !ctx.world.numbering.has_subflows();
@@ -226,7 +229,7 @@ impl Host {
             flow: flow.at.key.flow,
             slot,
             seq: next.seq,
-            aux: tag,
+            by_kind: ByKind::new(tag),
             tag,
             size: size as u16,
             kind: PacketKind::Data,
@@ -246,9 +249,7 @@ impl Host {
         }
         packet.flags.hurry(next.is_urgent);
         flow.arm(&mut ctx.at(ctx.now + Time(1)), slot);
-        if self.rare.is_some() {
-            self.charge_limiter(ctx.world, packet.dst, ctx.now, u64::from(size));
-        }
+        at_hosts::on_sent(self, ctx, &packet);
         Some((packet, concerns_others))
     }
 

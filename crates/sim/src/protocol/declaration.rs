@@ -1,10 +1,16 @@
-//! What a protocol says of its packets. The engine's lookahead, the least size of buffers, the accounts at the end of a run
-//! and the names in traces are derived from this.
+//! What a protocol says of itself: its packets, its timers and what it keeps at nodes. The engine's lookahead, the least size of buffers, the
+//! accounts at the end of a run and the names in traces are derived from this.
+
+use std::convert::Infallible;
+use std::fmt::Debug;
 
 use netloom_fabric::{Fabric, Flags, NO_INGRESS, Packet, PacketKind};
 use netloom_routing::Routing;
+use netloom_topology::NodeId;
 use netloom_transport::Transport;
 use netloom_units::{Bytes, Time};
+
+use crate::world::World;
 
 /// The parts of a configuration by which a protocol knows whether it is in use.
 #[derive(Clone, Copy)]
@@ -14,13 +20,69 @@ pub(crate) struct Parts<'a> {
     pub(crate) transport: &'a Transport,
 }
 
-/// A protocol, as far as others must know it.
+/// The timers of a protocol that sets none.
+pub(crate) type NoTimer = Infallible;
+
+/// A protocol, as far as others must know it. What it does is in [`HostProtocol`](crate::protocol::at_hosts::HostProtocol) and
+/// [`SwitchProtocol`](crate::protocol::at_switches::SwitchProtocol).
 pub(crate) trait Protocol {
     /// Its kinds of packets.
     const PACKETS: &'static [PacketFacts];
 
+    /// What it keeps at a host.
+    type AtHost: HostState;
+
+    /// What it keeps at a switch.
+    type AtSwitch: SwitchState;
+
+    /// The timers that it sets; [`NoTimer`] if it sets none.
+    type Timer: Copy + Debug;
+
     /// The sizes of all that it sends where it is in use, and of nothing where it is not.
     fn wire_sizes(parts: Parts<'_>) -> Vec<WireSize>;
+
+    /// Whether a switch, which may have hosts, has to hand packets to it, rather than only carry them.
+    fn takes_part(_: &World, _has_hosts: bool, _: &Self::AtSwitch) -> bool {
+        false
+    }
+}
+
+/// What a protocol keeps at a host.
+pub(crate) trait HostState: Debug + Default {
+    /// Whether it has a say in when flows send.
+    #[inline(always)]
+    fn gates(&self) -> bool {
+        false
+    }
+
+    /// When packets to a host may leave, as far as it has a say.
+    #[inline(always)]
+    fn ready_at(&self, _dst: u32) -> Time {
+        Time::ZERO
+    }
+
+    /// When it wants to act next, besides its timers and packets.
+    #[inline(always)]
+    fn next_wake(&self) -> Option<Time> {
+        None
+    }
+}
+
+impl HostState for () {}
+
+/// What a protocol keeps at a switch.
+pub(crate) trait SwitchState: Debug {
+    /// That of a switch which nothing has reached.
+    fn new(world: &World, id: NodeId) -> Self;
+
+    /// The packets that it holds.
+    fn buffered(&self) -> impl Iterator<Item = &Packet> {
+        std::iter::empty()
+    }
+}
+
+impl SwitchState for () {
+    fn new(_: &World, _: NodeId) -> Self {}
 }
 
 /// A size on the wire.
@@ -77,11 +139,13 @@ pub(crate) struct PacketFacts {
     pub(crate) frees_ports: bool,
     /// Its tag says something of the protocol's own: the choice of a port leaves it alone.
     pub(crate) has_own_tag: bool,
+    /// What is left of one that meets a cut link and goes back to where it came from; none if nobody is told.
+    pub(crate) turned_back: Option<PacketKind>,
 }
 
 impl PacketFacts {
     const fn new(kind: PacketKind, name: Option<&'static str>, origin: Origin, account: Account) -> Self {
-        PacketFacts { kind, name, origin, account, frees_ports: false, has_own_tag: false }
+        PacketFacts { kind, name, origin, account, frees_ports: false, has_own_tag: false, turned_back: None }
     }
 
     /// A data packet, or what is left of one.
@@ -104,6 +168,11 @@ impl PacketFacts {
         PacketFacts { frees_ports: true, ..self }
     }
 
+    /// Declares that its sender is told, by a packet of that kind, when one meets a cut link.
+    pub(crate) const fn turning_into(self, kind: PacketKind) -> Self {
+        PacketFacts { turned_back: Some(kind), ..self }
+    }
+
     /// Declares that the tag belongs to the protocol, not to routing.
     pub(crate) const fn with_own_tag(self) -> Self {
         PacketFacts { has_own_tag: true, ..self }
@@ -114,7 +183,7 @@ impl PacketFacts {
 pub(crate) const fn facts_in(packets: &'static [PacketFacts], kind: PacketKind) -> &'static PacketFacts {
     let mut place = 0;
     while place < packets.len() {
-        if packets[place].kind as u8 == kind as u8 {
+        if packets[place].kind.index() == kind.index() {
             return &packets[place];
         }
         place += 1;

@@ -1,7 +1,29 @@
 //! Protocols: whatever has packets of its own. Each is one folder: what others must know of it (its
-//! [declaration](declaration::Protocol)), its state, and its part at hosts and at switches. A new one is a folder and an
-//! entry in the list below, which does not compile as long as a kind of packet belongs to none.
+//! [declaration](declaration::Protocol)), what it keeps, and what it does at [hosts](at_hosts::HostProtocol) and at
+//! [switches](at_switches::SwitchProtocol). A new one is a folder and an entry in the list below.
 
+/// Hands every protocol to a macro: its folder, its name, its control packets and, after a bar, the fabric's own packets that are its business. Where several
+/// protocols have a say in something, they have it in this order.
+macro_rules! for_all_protocols {
+    ($generate:ident) => {
+        $generate! {
+            end_to_end::EndToEnd: ACK, NACK, CNP | Data;
+            trimming::Trimming: | Header, Returned;
+            pulls::Pulls: PULL, REQUEST;
+            unreachable::Unreachable: UNREACHABLE_ACK, UNREACHABLE_NACK, UNREACHABLE_PULL, UNREACHABLE_CNP | Unreachable;
+            qcn::Qcn: CNM;
+            flowcut::Flowcut: FLOW_ACK, XOFF, XON;
+            conweave::ConWeave: WORD;
+            conga::Conga: ;
+            telemetry::Telemetry: ;
+            link::Link: | Pause, Credit, Missed;
+            reports::LoadReports: | Report;
+        }
+    };
+}
+
+pub(crate) mod at_hosts;
+pub(crate) mod at_switches;
 pub(crate) mod conga;
 pub(crate) mod conweave;
 pub(crate) mod declaration;
@@ -15,45 +37,123 @@ pub(crate) mod telemetry;
 pub(crate) mod trimming;
 pub(crate) mod unreachable;
 
-use netloom_fabric::PacketKind;
-use netloom_units::Bytes;
+use netloom_fabric::{Packet, PacketKind};
+use netloom_topology::NodeId;
+use netloom_units::{Bytes, Time};
 
-use crate::protocol::declaration::{PacketFacts, Parts, Protocol, WireSize, facts_in};
+use crate::protocol::declaration::{
+    HostState, PacketFacts, Parts, Protocol, SwitchState, WireSize, facts_in,
+};
+use crate::world::World;
 
-/// Every protocol with the kinds of packets that it has.
-macro_rules! protocols {
-    ($($path:path: $($kind:ident),*;)*) => {
+macro_rules! declare {
+    ($($module:ident::$Protocol:ident: $($kind:ident),* $(| $($own:ident),+)?;)*) => {
+        /// The control packets of all protocols.
+        pub(crate) mod packets {
+            use netloom_fabric::PacketKind;
+
+            #[expect(non_camel_case_types, clippy::upper_case_acronyms, reason = "the names of the constants")]
+            enum Number {
+                $($($kind,)*)*
+            }
+
+            $($(pub(crate) const $kind: PacketKind = PacketKind::control(Number::$kind as usize);)*)*
+        }
+
+        /// All kinds of packets, with the number of those that their protocols declare.
+        const ALL: (&[PacketKind], usize) = (
+            &[$($(packets::$kind,)* $($(PacketKind::$own,)+)?)*],
+            0 $(+ <$module::$Protocol as Protocol>::PACKETS.len())*,
+        );
+
         /// What is known of packets of a kind.
+        #[inline]
         pub(crate) const fn facts(kind: PacketKind) -> &'static PacketFacts {
             match kind {
-                $($(PacketKind::$kind => const { facts_in(<$path as Protocol>::PACKETS, PacketKind::$kind) },)*)*
+                $(
+                    $(packets::$kind => const { facts_in(<$module::$Protocol as Protocol>::PACKETS, packets::$kind) },)*
+                    $($(PacketKind::$own => const {
+                        facts_in(<$module::$Protocol as Protocol>::PACKETS, PacketKind::$own)
+                    },)+)?
+                )*
+                PacketKind::Control(_) => panic!("the list has all kinds of control packets"),
             }
         }
 
         /// The sizes on the wire of all that is sent in a run.
         fn wire_sizes(parts: Parts<'_>) -> Vec<WireSize> {
-            [$(<$path as Protocol>::wire_sizes(parts)),*].concat()
+            [$(<$module::$Protocol as Protocol>::wire_sizes(parts)),*].concat()
         }
 
-        /// All kinds of packets, with the number of those that their protocols declare.
-        #[cfg(test)]
-        const ALL: (&[PacketKind], usize) =
-            (&[$($(PacketKind::$kind,)*)*], 0 $(+ <$path as Protocol>::PACKETS.len())*);
+        /// A timer of a protocol.
+        #[expect(dead_code, reason = "there are no timers of protocols that set none")]
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) enum Timer {
+            $($Protocol(<$module::$Protocol as Protocol>::Timer),)*
+        }
+
+        /// What the protocols keep at a host.
+        #[derive(Debug, Default)]
+        pub(crate) struct AtHost {
+            $(pub(crate) $module: <$module::$Protocol as Protocol>::AtHost,)*
+        }
+
+        impl AtHost {
+            /// Whether any has a say in when flows send.
+            #[inline(always)]
+            pub(crate) fn gates(&self) -> bool {
+                $(self.$module.gates())||*
+            }
+
+            /// When packets to a host may leave, as far as they have a say.
+            #[inline(always)]
+            pub(crate) fn ready_at(&self, dst: u32) -> Time {
+                Time::ZERO$(.max(self.$module.ready_at(dst)))*
+            }
+
+            /// When any wants to act next, besides timers and packets.
+            #[inline(always)]
+            pub(crate) fn next_wake(&self) -> Option<Time> {
+                let mut next: Option<Time> = None;
+                $(
+                    if let Some(wake) = self.$module.next_wake() {
+                        next = Some(next.map_or(wake, |next| next.min(wake)));
+                    }
+                )*
+                next
+            }
+        }
+
+        /// What the protocols keep at a switch.
+        #[derive(Debug)]
+        pub(crate) struct AtSwitch {
+            $(pub(crate) $module: <$module::$Protocol as Protocol>::AtSwitch,)*
+        }
+
+        impl AtSwitch {
+            /// That of a switch which nothing has reached.
+            pub(crate) fn new(world: &World, id: NodeId) -> Self {
+                AtSwitch { $($module: SwitchState::new(world, id),)* }
+            }
+
+            /// The packets that they hold.
+            pub(crate) fn buffered(&self) -> impl Iterator<Item = &Packet> {
+                std::iter::empty()$(.chain(self.$module.buffered()))*
+            }
+
+            /// Whether a switch, which may have hosts, has to hand packets to any of them.
+            pub(crate) fn take_part(&self, world: &World, has_hosts: bool) -> bool {
+                $(<$module::$Protocol as Protocol>::takes_part(world, has_hosts, &self.$module))||*
+            }
+        }
     };
 }
 
-protocols! {
-    end_to_end::EndToEnd: Data, Ack, Nack, Cnp;
-    trimming::Trimming: Header, Returned;
-    pulls::Pulls: Pull, Request;
-    unreachable::Unreachable: Unreachable, UnreachableAck, UnreachableNack, UnreachablePull, UnreachableCnp;
-    qcn::Qcn: Cnm;
-    flowcut::Flowcut: FlowAck, Xoff, Xon;
-    conweave::ConWeave: Word;
-    conga::Conga:;
-    telemetry::Telemetry:;
-    link::Link: Pause, Credit, Missed;
-    reports::LoadReports: Report;
+for_all_protocols!(declare);
+
+/// The kind of which something is left that turned back at a cut link, by the kind of what is left.
+pub(crate) fn before_turning(kind: PacketKind) -> Option<PacketKind> {
+    ALL.0.iter().copied().find(|&before| facts(before).turned_back == Some(kind))
 }
 
 /// The smallest that crosses a channel in a run.
@@ -69,8 +169,6 @@ pub(crate) fn largest_queued(parts: Parts<'_>) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use netloom_fabric::Packet;
-
     use super::*;
     use crate::protocol::declaration::{Account, Origin};
 
@@ -84,6 +182,17 @@ mod tests {
             assert_eq!(facts.account == Account::None, packet.is_of_the_link(), "{kind:?}");
             assert_eq!(facts.origin == Origin::Link, packet.is_of_the_link(), "{kind:?}");
             assert_eq!(facts.name.is_none(), kind.is_beside_data(), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn what_turns_back_is_known_for_what_it_was() {
+        for &kind in ALL.0.iter().filter(|&&kind| kind != PacketKind::Header) {
+            if let Some(turned) = facts(kind).turned_back {
+                assert_eq!(before_turning(turned), Some(kind), "two kinds turn into {turned:?}");
+                assert_eq!(facts(turned).account, facts(kind).account);
+                assert_eq!(facts(turned).turned_back, None, "what has turned back does so once");
+            }
         }
     }
 }

@@ -5,16 +5,13 @@ use std::sync::Arc;
 use netloom_fabric::Ports;
 use netloom_record::{SeriesWriter, SwitchHalf};
 use netloom_routing::selector::conga::Counts;
-use netloom_routing::{Decided, Decisions, FlowKey, Placement, SwitchPathSelector};
+use netloom_routing::{Decided, Decisions, FlowKey, SwitchPathSelector};
 use netloom_topology::{ChannelId, NodeId};
 use netloom_units::{Time, random};
 
 use crate::numbering::Numbering;
 use crate::observe::sampler::Sampler;
-use crate::protocol::conweave::reorder_queues::ReorderQueues;
-use crate::protocol::qcn::points::CongestionPoints;
-use crate::protocol::reports::loads::Reports;
-use crate::protocol::unreachable::notified_cuts::NotifiedCuts;
+use crate::protocol::AtSwitch;
 use crate::switch::next_hop_cache::NextHopCache;
 use crate::switch::{Duties, Switch};
 use crate::wiring::Wiring;
@@ -44,12 +41,13 @@ impl Switch {
     /// A switch that nothing has reached.
     pub(crate) fn new(world: &World, id: NodeId, sampler: Option<Box<Sampler>>) -> Self {
         let World { network, rules, routing, .. } = world;
-        let Wiring { faults, seed, .. } = &world.wiring;
+        let Wiring { seed, .. } = &world.wiring;
         let stride = routing.stride(network, id);
         let is_to_host = |&channel: &ChannelId| network.is_host(network.channel(channel).to);
         let has_hosts = network.ports(id).iter().any(is_to_host);
         let mut draws = random::Node::Router.stream(*seed, u64::from(id));
-        let notified_cuts = NotifiedCuts::new(faults.signals(network, id));
+        let protocols = AtSwitch::new(world, id);
+        let looks = sampler.is_some() || world.has_timed_cuts(id) || protocols.take_part(world, has_hosts);
         let mut ports = Ports::new(world.specs(id), rules, false);
         if let Some(estimator) = routing.estimator() {
             let routed = routing.conga().is_some_and(|conga| conga.counts == Counts::Routed);
@@ -64,7 +62,6 @@ impl Switch {
             Arc::new(ByFlow { numbering: world.numbering, decided: world.recorder.decided.clone() })
         });
         Switch {
-            points: CongestionPoints::new(world, ports.len()),
             ports,
             path_selector,
             draws,
@@ -74,33 +71,20 @@ impl Switch {
             random: random::Node::Marking.stream(*seed, u64::from(id)),
             control_sent: 0,
             control_received: 0,
-            reorder_queues: ReorderQueues::default(),
-            duties: duties(
-                world,
-                has_hosts,
-                sampler.is_some() || !notified_cuts.is_empty() || world.has_timed_cuts(id),
-            ),
+            duties: duties(world, looks),
             sampler,
-            notified_cuts,
+            protocols,
             gap_monitor: world.gaps.at_switches.then(Box::default),
-            reports: Reports::of(world, id, |channel| faults.cut[channel as usize / 2]),
             last_event: Time::ZERO,
         }
     }
 }
 
-/// `looks`: it takes samples or traces, or does something when links are cut.
-pub(crate) fn duties(world: &World, has_hosts: bool, looks: bool) -> Duties {
-    let World { fabric, forwarding, epochs, routing, rules, gaps, .. } = world;
-    // Where only first switches count, those between them carry acknowledgements like any packet.
-    let counts = routing.counted_flowcuts().is_some();
-    let counts = counts && (has_hosts || routing.placement != Placement::Ingress);
-    let decides_only = forwarding.is_minimal()
-        && epochs.is_empty()
-        && !counts
-        && !routing.weaves()
-        && routing.conga().is_none();
-    if looks || gaps.at_switches || fabric.options.qcn.is_some() || !decides_only {
+/// `looks`: it takes samples or traces, does something when links are cut, or hands packets to protocols.
+pub(crate) fn duties(world: &World, looks: bool) -> Duties {
+    let World { forwarding, epochs, rules, gaps, .. } = world;
+    let is_minimal = forwarding.is_minimal() && epochs.is_empty();
+    if looks || gaps.at_switches || !is_minimal {
         Duties::Special
     } else if rules.is_lossless() {
         Duties::Lossless

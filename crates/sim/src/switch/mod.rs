@@ -13,10 +13,7 @@ use netloom_units::{Time, fetch};
 
 use crate::observe::gap_monitor::GapMonitor;
 use crate::observe::sampler::Sampler;
-use crate::protocol::conweave::reorder_queues::ReorderQueues;
-use crate::protocol::qcn::points::CongestionPoints;
-use crate::protocol::reports::loads::Reports;
-use crate::protocol::unreachable::notified_cuts::NotifiedCuts;
+use crate::protocol::AtSwitch;
 use crate::switch::next_hop_cache::NextHopCache;
 
 /// An output-queued switch.
@@ -33,20 +30,15 @@ pub(crate) struct Switch {
     pub(crate) epoch: usize,
     /// Decides on ECN marks.
     pub(crate) random: Stream,
-    pub(crate) points: CongestionPoints,
+    pub(crate) protocols: AtSwitch,
     /// Congestion notifications, acknowledgements and stop signals made here.
     pub(crate) control_sent: u64,
     /// Acknowledgements that ended here.
     pub(crate) control_received: u64,
     pub(crate) duties: Duties,
-    /// Packets held back until those before them have come.
-    pub(crate) reorder_queues: ReorderQueues,
     pub(crate) sampler: Option<Box<Sampler>>,
-    pub(crate) notified_cuts: NotifiedCuts,
     /// The gaps between the packets that come, where these are measured.
     pub(crate) gap_monitor: Option<Box<GapMonitor>>,
-    /// What it and its group say about their global channels, under UGAL-G.
-    pub(crate) reports: Option<Box<Reports>>,
     /// Last time a packet came.
     pub(crate) last_event: Time,
 }
@@ -60,7 +52,7 @@ pub(crate) enum Duties {
     Trims,
     /// It obeys flow control, and that is all.
     Lossless,
-    /// It may obey flow control, takes samples or traces, looks at gaps, notifies of congestion, has links that are cut under flow control, tells of cut links, counts flowcuts, or knows ways other than minimal ones or
+    /// It may obey flow control, takes samples or traces, looks at gaps, has links that are cut under flow control, hands packets to protocols, or knows paths other than minimal ones or
     /// other ones at other times.
     Special,
 }
@@ -69,7 +61,7 @@ impl Switch {
     /// Packets that the switch buffers, beside its ports. A new field is named here, too: whether it holds packets that are under way.
     pub(crate) fn buffered(&self) -> impl Iterator<Item = &Packet> {
         let Switch {
-            reorder_queues,
+            protocols,
             ports: _,
             path_selector: _,
             draws: _,
@@ -77,17 +69,14 @@ impl Switch {
             next_hops: _,
             epoch: _,
             random: _,
-            points: _,
             control_sent: _,
             control_received: _,
             duties: _,
             sampler: _,
-            notified_cuts: _,
             gap_monitor: _,
-            reports: _,
             last_event: _,
         } = self;
-        reorder_queues.packets()
+        protocols.buffered()
     }
 
     /// Its turn is the next one: what it will touch is fetched.

@@ -41,7 +41,8 @@ impl Entries {
     pub(crate) fn of(&mut self, packet: &Packet, find: impl FnOnce(&Packet) -> CachedHop) -> &CachedHop {
         let (seen, kind) = (packet.seen_by_hash(), packet.kind);
         // The golden ratio's bits; the best ones of a product are the first.
-        let place = (seen[0] ^ kind as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - ENTRIES);
+        let place =
+            (seen[0] ^ kind.index() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - ENTRIES);
         let cached = &mut self.0[place as usize];
         if cached.seen != seen || cached.kind != kind {
             *cached = find(packet);

@@ -1,7 +1,7 @@
 //! The way of a packet through a switch: route, admit, enqueue.
 
 use netloom_engine::{Messages, Scheduler, UNFORESEEN};
-use netloom_fabric::{Credit, Exit, Fate, Packet, PacketKind};
+use netloom_fabric::{Exit, Fate, Packet};
 use netloom_routing::{Foresight, Forwarding};
 use netloom_topology::PortId;
 
@@ -9,7 +9,7 @@ use crate::ctx::Ctx;
 use crate::message::Message;
 use crate::switch::Switch;
 use crate::switch::next_hop_cache::{CachedHop, DRAWN};
-use crate::switch::view::{PortsAt, header_of, note_port, take};
+use crate::switch::view::{PortsAt, header_of, take};
 use crate::world::World;
 
 impl Switch {
@@ -134,28 +134,6 @@ impl Switch {
         ports.enqueue(port, packet, ctx.now, &ctx.world.rules, random, &mut ctx.wire());
     }
 
-    /// Does what the neighbour says about the link: stops, goes on, or takes credit. Or notes what it says about its own links.
-    #[inline(never)]
-    pub(crate) fn on_link_signal(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
-        self.look_back(ctx, packet);
-        if packet.kind == PacketKind::Report {
-            if let Some(reports) = &mut self.reports {
-                reports.on_report(packet);
-            }
-            return;
-        }
-        self.last_event = ctx.now;
-        self.ports.settle_if_ordered(ctx.now, &ctx.world.rules, &mut ctx.wire());
-        if packet.kind == PacketKind::Credit {
-            let credit = Credit::from_packet(packet);
-            self.ports.on_credit(credit, ctx.now, &ctx.world.rules, &mut ctx.wire());
-        } else if packet.kind == PacketKind::Missed {
-            self.ports.on_missed(Credit::from_packet(packet), ctx.now, &ctx.world.rules, &mut ctx.wire());
-        } else {
-            self.ports.on_pause(packet, ctx.now, &ctx.world.rules, &mut ctx.wire());
-        }
-    }
-
     /// Says how packets leave, where that depends on nothing else.
     #[inline(always)]
     pub(crate) fn foresee(&mut self, world: &World, messages: impl Messages<Message>) {
@@ -205,7 +183,7 @@ impl Switch {
         let Switch { path_selector, draws, row, .. } = self;
         let several = world.forwarding.table().set(*row, set);
         let port = path_selector.draw(packet.seen_by_hash(), several, draws);
-        note_port(packet, port);
+        packet.note_port(port);
         port
     }
 
@@ -216,7 +194,7 @@ impl Switch {
         let lane = world.rules.only_data_lane();
         messages.look(|message| {
             if let Message::Packet(packet) = message
-                && packet.kind == PacketKind::Data
+                && packet.is_data()
             {
                 return match (ways.only_port(packet.dst), lane) {
                     (Ok(port), Some(lane)) => Exit { port, lane }.to_bits(),

@@ -1,14 +1,15 @@
 //! What few switches do besides: they take samples, follow new routes, and take part in protocols.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{Packet, PacketKind};
-use netloom_routing::{FlowKey, PacketContext};
+use netloom_fabric::Packet;
+use netloom_routing::PacketContext;
 use netloom_topology::PortId;
 use netloom_units::Time;
 
 use crate::ctx::Ctx;
 use crate::message::Message;
-use crate::protocol::facts;
+use crate::protocol::at_switches::{Handling, Route};
+use crate::protocol::{at_switches, facts};
 use crate::switch::view::{PortsAt, header_of, take};
 use crate::switch::{Duties, Switch};
 use crate::world::World;
@@ -24,19 +25,19 @@ impl Switch {
 
     /// [`Self::advance`] of a switch that may take samples, report, or have something to tell at the moment of a cut.
     pub(crate) fn advance_specially(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) -> Option<Time> {
-        if !self.notified_cuts.is_empty() {
+        if !self.protocols.unreachable.is_empty() {
             self.meet_cuts(&mut ctx.at(ctx.now.saturating_sub(Time(1))));
         }
         if self.sampler.is_some() {
             self.sample(ctx);
         }
-        if self.reports.is_some() {
+        if self.protocols.reports.is_some() {
             return self.advance_and_report(ctx);
         }
         let next = self.ports.advance(ctx.now, &ctx.world.rules, &mut ctx.wire());
         match ctx.world.rules.is_lossless() {
             true => next,
-            false => next.map(|next| next.min(self.notified_cuts.next_at(&self.ports))),
+            false => next.map(|next| next.min(self.protocols.unreachable.next_at(&self.ports))),
         }
     }
 
@@ -48,7 +49,7 @@ impl Switch {
             self.sample(ctx);
         }
         match *timer {
-            Message::Flush { src, flow } => self.on_flush(ctx, FlowKey { src, flow }),
+            Message::Protocol(timer) => at_switches::on_timer(self, ctx, timer),
             Message::Link { port, is_cut } => self.on_link(ctx, port, is_cut),
             Message::Grant(credit) => {
                 self.ports.settle_if_ordered(ctx.now, &ctx.world.rules, &mut ctx.wire());
@@ -58,8 +59,7 @@ impl Switch {
         }
     }
 
-    /// [`Self::forward`] with all that few runs need: samples that are due, congestion notification, flowcuts, and ways other than minimal
-    /// ones.
+    /// [`Self::forward`] with all that few runs need: samples that are due, protocols, and paths other than minimal ones.
     pub(crate) fn forward_specially(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
@@ -69,7 +69,7 @@ impl Switch {
             return self.on_link_signal(ctx, packet);
         }
         self.last_event = ctx.now;
-        if !self.notified_cuts.is_empty() {
+        if !self.protocols.unreachable.is_empty() {
             self.meet_cuts(ctx);
         }
         self.look_back(ctx, packet);
@@ -82,40 +82,17 @@ impl Switch {
                 return self.discard(ctx, packet);
             }
         }
-        if packet.kind == PacketKind::Cnm {
-            self.learn(ctx.world, ctx.now, packet, packet.ingress, false);
+        if at_switches::on_packet(self, ctx, packet) == Handling::Taken {
+            return;
         }
-        if packet.kind == PacketKind::FlowAck {
-            return self.on_flow_ack(ctx, packet);
-        }
-        if packet.kind == PacketKind::Word && ctx.world.is_edge_of(ctx.id, packet.dst) {
-            return self.on_word(ctx, packet);
-        }
-        let port = match packet.kind {
-            PacketKind::Data if self.path_selector.counts_flight() => self.count_data(ctx, packet),
-            PacketKind::Data if ctx.world.routing.weaves() => {
-                return self.on_conweave_data(ctx, packet);
-            }
-            _ => match ctx.world.routing.conga() {
-                Some(conga) => self.on_conga_packet(ctx, conga, packet),
-                None => self.choose_specially(ctx, packet),
-            },
+        let port = match at_switches::route(self, ctx, packet) {
+            Route::Open => self.choose_specially(ctx, packet),
+            Route::Port(port) => port,
+            Route::Taken => return,
         };
-        if !self.notified_cuts.is_empty()
-            && let Some(kind) = self.must_notify(ctx.world, ctx.now, port, packet)
-        {
-            if ctx.world.rules.is_lossless() {
-                self.ports.let_go(packet, ctx.now, &ctx.world.rules, &mut ctx.wire());
-            }
-            return self.turn_back(ctx, port, packet, kind);
+        if at_switches::before_queue(self, ctx, port, packet) == Handling::GoesOn {
+            self.enqueue(ctx, port, packet);
         }
-        if ctx.world.fabric.options.qcn.is_some()
-            && packet.kind == PacketKind::Data
-            && let Some(feedback) = self.sample_queue(ctx, port, packet)
-        {
-            self.notify(ctx, port, packet, feedback);
-        }
-        self.enqueue(ctx, port, packet);
     }
 
     /// The port that a packet takes, among the minimal ones or beyond them.
@@ -130,8 +107,8 @@ impl Switch {
             return self.choose(ctx, forwarding, packet);
         }
         let header = header_of(world, packet);
-        let Switch { ports, path_selector, draws, reports, .. } = self;
-        let mut view = PortsAt { ports, reports: reports.as_deref(), ctx: ctx.again() };
+        let Switch { ports, path_selector, draws, protocols, .. } = self;
+        let mut view = PortsAt { ports, reports: protocols.reports.as_deref(), ctx: ctx.again() };
         let hop =
             path_selector.onward(PacketContext { forwarding, here: id, header: &header }, &mut view, draws);
         take(packet, hop)
@@ -167,7 +144,7 @@ impl Switch {
     /// Takes the samples, and makes the reports, that are due up to `now`, when a packet has come.
     #[inline(always)]
     pub(crate) fn look_back(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
-        if self.sampler.is_some() || self.gap_monitor.is_some() || self.reports.is_some() {
+        if self.sampler.is_some() || self.gap_monitor.is_some() || self.protocols.reports.is_some() {
             self.sample_and_report(&mut ctx.again(), packet);
         }
     }
@@ -181,7 +158,7 @@ impl Switch {
         if let Some(gap_monitor) = self.gap_monitor.as_mut().filter(|_| packet.is_data()) {
             gap_monitor.see(ctx.world, ctx.id, ctx.now, packet);
         }
-        if self.reports.is_some() {
+        if self.protocols.reports.is_some() {
             self.report(ctx);
         }
     }

@@ -9,6 +9,7 @@ use netloom_units::Time;
 
 use crate::ctx::Ctx;
 use crate::message::Message;
+use crate::protocol::packets::CNM;
 use crate::protocol::reports::loads::Reports;
 use crate::world::World;
 
@@ -82,15 +83,9 @@ pub(crate) fn take(packet: &mut Packet, hop: Hop) -> PortId {
 /// Notes the choice of a port in a data packet's fingerprint of its path.
 #[inline(always)]
 pub(crate) fn note_choice(packet: &mut Packet, port: PortId) {
-    if packet.kind == PacketKind::Data {
-        note_port(packet, port);
+    if packet.is_data() {
+        packet.note_port(port);
     }
-}
-
-/// [`note_choice`] for what is known to be a data packet.
-#[inline(always)]
-pub(crate) fn note_port(packet: &mut Packet, port: PortId) {
-    packet.aux = (packet.aux.rotate_left(5) ^ u32::from(port)).wrapping_mul(0x9e37_79b1);
 }
 
 /// What routing reads of a packet.
@@ -99,7 +94,7 @@ pub(crate) fn note_port(packet: &mut Packet, port: PortId) {
 pub(crate) fn header_of(world: &World, packet: &Packet) -> Header {
     let (carries, payload) = match packet.kind {
         PacketKind::Data => (Carries::Data, u32::from(packet.size) - world.transport.options.header.0 as u32),
-        PacketKind::Cnm => (Carries::Notification, 0),
+        CNM => (Carries::Notification, 0),
         _ => (Carries::Control, 0),
     };
     Header {

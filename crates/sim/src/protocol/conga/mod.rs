@@ -2,7 +2,8 @@
 
 pub(crate) mod switch;
 
-use crate::protocol::declaration::{PacketFacts, Parts, Protocol, WireSize};
+use crate::protocol::declaration::{NoTimer, PacketFacts, Parts, Protocol, WireSize};
+use crate::world::World;
 
 /// No packets of its own.
 pub(crate) struct Conga;
@@ -10,7 +11,15 @@ pub(crate) struct Conga;
 impl Protocol for Conga {
     const PACKETS: &'static [PacketFacts] = &[];
 
+    type AtHost = ();
+    type AtSwitch = ();
+    type Timer = NoTimer;
+
     fn wire_sizes(_: Parts<'_>) -> Vec<WireSize> {
         Vec::new()
+    }
+
+    fn takes_part(world: &World, _: bool, (): &()) -> bool {
+        world.routing.conga().is_some()
     }
 }

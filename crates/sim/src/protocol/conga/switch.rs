@@ -3,23 +3,38 @@
 use netloom_engine::Scheduler;
 use netloom_fabric::Packet;
 use netloom_routing::View;
-use netloom_routing::selector::conga::{Conga, Counts, Feedback, Marking};
+use netloom_routing::selector::conga::{Conga as Config, Counts, Feedback, Marking};
 use netloom_topology::PortId;
 
 use crate::ctx::Ctx;
 use crate::message::Message;
 use crate::path::labels;
+use crate::protocol::at_hosts::HostProtocol;
+use crate::protocol::at_switches::{Route, SwitchProtocol};
+use crate::protocol::conga::Conga;
 use crate::protocol::declaration::Origin;
 use crate::protocol::facts;
 use crate::switch::Switch;
 use crate::switch::view::{PortsAt, header_of};
+
+impl HostProtocol for Conga {}
+
+impl SwitchProtocol for Conga {
+    #[inline(always)]
+    fn route(switch: &mut Switch, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) -> Route {
+        match ctx.world.routing.conga() {
+            Some(conga) => Route::Port(switch.on_conga_packet(ctx, conga, packet)),
+            None => Route::Open,
+        }
+    }
+}
 
 impl Switch {
     /// The port of a packet, and the feedback that it carries from leaf to leaf.
     pub(crate) fn on_conga_packet(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
-        config: &Conga,
+        config: &Config,
         packet: &mut Packet,
     ) -> PortId {
         let layout = config.layout();

@@ -4,10 +4,20 @@ use std::collections::VecDeque;
 
 use netloom_fabric::Packet;
 use netloom_routing::FlowKey;
+use netloom_topology::NodeId;
 use netloom_units::Time;
 use rustc_hash::FxHashMap;
 
 use crate::observe::level::Level;
+use crate::protocol::declaration::SwitchState;
+use crate::world::World;
+
+/// How long a switch holds packets of a flow back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FlushDue {
+    pub(crate) src: u32,
+    pub(crate) flow: u32,
+}
 
 /// Packets buffered at a switch.
 #[derive(Debug, Default)]
@@ -29,9 +39,14 @@ impl ReorderQueues {
         self.bytes.is(self.bytes.get() - bytes, now);
         packets
     }
+}
 
-    /// Packets that are buffered now.
-    pub(crate) fn packets(&self) -> impl Iterator<Item = &Packet> {
+impl SwitchState for ReorderQueues {
+    fn new(_: &World, _: NodeId) -> Self {
+        ReorderQueues::default()
+    }
+
+    fn buffered(&self) -> impl Iterator<Item = &Packet> {
         self.queues.iter().flat_map(|queues| queues.values()).flatten()
     }
 }

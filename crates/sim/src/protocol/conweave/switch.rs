@@ -1,7 +1,7 @@
 //! ConWeave at switches: stamps at a flow's first switch, packets buffered at its last one, and the signals between the two.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{FlowControl, NO_INGRESS, Packet, PacketKind};
+use netloom_fabric::{FlowControl, NO_INGRESS, Packet};
 use netloom_routing::FlowKey;
 use netloom_routing::granularity::conweave::{Between, Flush, Stamp, Verdict, Word};
 use netloom_units::Time;
@@ -9,10 +9,50 @@ use netloom_units::Time;
 use crate::ctx::Ctx;
 use crate::message::Message;
 use crate::path::{PathProfile, labels};
-use crate::protocol::conweave::WORD;
+use crate::protocol::Timer;
+use crate::protocol::at_hosts::HostProtocol;
+use crate::protocol::at_switches::{Handling, Route, SwitchProtocol};
+use crate::protocol::conweave::reorder_queues::FlushDue;
+use crate::protocol::conweave::{ConWeave, WORD_SIZE};
 use crate::protocol::declaration::signal_about;
+use crate::protocol::packets::WORD;
 use crate::switch::Switch;
 use crate::world::World;
+
+impl HostProtocol for ConWeave {}
+
+impl SwitchProtocol for ConWeave {
+    #[inline(always)]
+    fn on_packet(
+        switch: &mut Switch,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+    ) -> Handling {
+        if !ctx.world.is_edge_of(ctx.id, packet.dst) {
+            return Handling::GoesOn;
+        }
+        switch.on_word(ctx, packet);
+        Handling::Taken
+    }
+
+    fn on_timer(switch: &mut Switch, ctx: &mut Ctx<'_, impl Scheduler<Message>>, due: FlushDue) {
+        switch.on_flush(ctx, FlowKey { src: due.src, flow: due.flow });
+    }
+
+    #[inline(always)]
+    fn route(switch: &mut Switch, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) -> Route {
+        if !packet.is_data() || !ctx.world.routing.weaves() {
+            return Route::Open;
+        }
+        switch.on_conweave_data(ctx, packet);
+        Route::Taken
+    }
+}
+
+/// The timer for packets of a flow that are held back.
+fn flush_due(flow: FlowKey) -> Message {
+    Message::Protocol(Timer::ConWeave(FlushDue { src: flow.src, flow: flow.flow }))
+}
 
 impl Switch {
     /// A data packet: stamped at its first switch, perhaps buffered at its last.
@@ -50,10 +90,10 @@ impl Switch {
                 self.send_on(ctx, packet);
                 self.release(ctx, flow);
             }
-            Verdict::Hold => self.reorder_queues.push(flow, *packet, ctx.now),
+            Verdict::Hold => self.protocols.conweave.push(flow, *packet, ctx.now),
             Verdict::HoldUntil(until) => {
-                self.reorder_queues.push(flow, *packet, ctx.now);
-                ctx.timer(until, Message::Flush { src: flow.src, flow: flow.flow });
+                self.protocols.conweave.push(flow, *packet, ctx.now);
+                ctx.timer(until, flush_due(flow));
             }
         }
     }
@@ -62,7 +102,7 @@ impl Switch {
     pub(crate) fn on_flush(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, flow: FlowKey) {
         match self.path_selector.flush(flow, ctx.now) {
             Flush::Over => {}
-            Flush::Later(until) => ctx.timer(until, Message::Flush { src: flow.src, flow: flow.flow }),
+            Flush::Later(until) => ctx.timer(until, flush_due(flow)),
             Flush::Now => self.release(ctx, flow),
         }
     }
@@ -72,7 +112,7 @@ impl Switch {
         // PFC has not counted them, and all at once they could overflow an input buffer that it keeps from overflowing.
         let is_beside =
             matches!(ctx.world.fabric.flow_control, FlowControl::Pfc(_) | FlowControl::PfcShared(_));
-        for mut packet in self.reorder_queues.take(flow, ctx.now) {
+        for mut packet in self.protocols.conweave.take(flow, ctx.now) {
             // The switch may have lost its own hosts meanwhile.
             if is_beside {
                 packet.ingress = NO_INGRESS;
@@ -106,7 +146,7 @@ impl Switch {
         word: Word,
         stamp: Stamp,
     ) {
-        let signal = signal_about(about, PacketKind::Word, WORD, ctx.now);
+        let signal = signal_about(about, WORD, WORD_SIZE, ctx.now);
         self.send_control(ctx, &mut Packet { tag: word.bits(stamp), ..signal }, None);
     }
 
@@ -124,6 +164,6 @@ fn between(world: &World, packet: &Packet, now: Time) -> Between {
     let table = world.epochs.at(now, &world.forwarding).table();
     let path = PathProfile::walk(world, table, packet.src, packet.dst);
     let paths = labels(&world.network, table, packet.src, packet.dst);
-    let base_rtt = path.between_switches().round_trip(world.transport.packet_size(), WORD);
+    let base_rtt = path.between_switches().round_trip(world.transport.packet_size(), WORD_SIZE);
     Between { last: table.edge_of(packet.dst), paths: paths.min(1 << 16), base_rtt }
 }

@@ -10,8 +10,32 @@ use crate::ctx::Ctx;
 use crate::host::Host;
 use crate::host::flow::flow_in;
 use crate::message::Message;
-use crate::protocol::flowcut::pause::{FlowPause, PausedClass};
+use crate::protocol::Timer;
+use crate::protocol::at_hosts::HostProtocol;
+use crate::protocol::flowcut::Flowcut;
+use crate::protocol::flowcut::pause::{FlowPause, PauseLimit, PausedClass};
+use crate::protocol::packets::{XOFF, XON};
 use crate::world::World;
+
+impl HostProtocol for Flowcut {
+    fn on_packet(host: &mut Host, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+        if packet.flags.is_of_class() {
+            host.paces.forget_all();
+        }
+        match packet.kind {
+            XOFF => host.on_xoff(ctx, packet),
+            XON => host.on_xon(ctx.world, ctx.now, packet),
+            _ => unreachable!("acknowledgements end at switches"),
+        }
+    }
+
+    fn on_timer(host: &mut Host, ctx: &mut Ctx<'_, impl Scheduler<Message>>, limit: PauseLimit) {
+        match limit {
+            PauseLimit::Flow { slot, flow } => host.on_xoff_limit(ctx.world, ctx.now, slot, flow),
+            PauseLimit::Class { class } => host.on_class_xoff_limit(ctx.world, ctx.now, class),
+        }
+    }
+}
 
 impl Host {
     /// A switch stops a flow, or its class.
@@ -21,17 +45,18 @@ impl Host {
         let until = ctx.now + flowcut.drain_timeout;
         let is_class = packet.flags.is_of_class();
         // All flows of the class wait; this one is why, and keeps count of it.
-        let credit = if is_class { u32::MAX } else { packet.aux };
+        let credit = if is_class { u32::MAX } else { packet.number_of(&[XOFF]) };
         flow.pause.get_or_insert_with(|| Box::new(FlowPause::new())).stop(ctx.now, until, credit, packet.tag);
         if is_class {
             let (class, flow) = (packet.flags.class(), packet.flow);
-            let classes = &mut self.rare.get_or_insert_default().classes;
-            classes.retain(|paused_classes| paused_classes.flow != flow);
+            let classes = &mut self.protocols.flowcut.0;
+            classes.retain(|paused| paused.flow != flow);
             classes.push(PausedClass { class, flow, until });
             self.paused_classes |= 1 << class;
-            ctx.timer(until, Message::ClassXoffLimit { class });
+            ctx.timer(until, Message::Protocol(Timer::Flowcut(PauseLimit::Class { class })));
         } else {
-            ctx.timer(until, Message::XoffLimit { slot: packet.slot, flow: packet.flow });
+            let limit = PauseLimit::Flow { slot: packet.slot, flow: packet.flow };
+            ctx.timer(until, Message::Protocol(Timer::Flowcut(limit)));
         }
     }
 
@@ -39,17 +64,16 @@ impl Host {
     pub(crate) fn on_xon(&mut self, world: &World, now: Time, packet: &Packet) {
         if let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) {
             let pause = flow.pause.get_or_insert_with(|| Box::new(FlowPause::new()));
-            if packet.aux > 0 {
-                pause.run_ahead(packet.aux, flow.sender.next());
+            let most_ahead = packet.number_of(&[XON]);
+            if most_ahead > 0 {
+                pause.run_ahead(most_ahead, flow.sender.next());
             }
             if !pause.release(now, packet.tag) {
                 return;
             }
         }
         if packet.flags.is_of_class() {
-            self.release_class(world, packet.flags.class(), |paused_classes| {
-                paused_classes.flow == packet.flow
-            });
+            self.release_class(world, packet.flags.class(), |paused| paused.flow == packet.flow);
         } else {
             self.enqueue_if_ready(world, packet.slot);
         }
@@ -75,14 +99,14 @@ impl Host {
                 pause.go_on(now);
             }
         }
-        self.release_class(world, class, |paused_classes| paused_classes.until <= now);
+        self.release_class(world, class, |paused| paused.until <= now);
     }
 
     /// Some reasons for stopping a class are gone. Without any, its flows take turns again.
     pub(crate) fn release_class(&mut self, world: &World, class: u8, is_gone: impl Fn(&PausedClass) -> bool) {
-        let Some(rare) = &mut self.rare else { return };
-        rare.classes.retain(|paused_classes| paused_classes.class != class || !is_gone(paused_classes));
-        if rare.classes.iter().all(|paused_classes| paused_classes.class != class) {
+        let classes = &mut self.protocols.flowcut.0;
+        classes.retain(|paused| paused.class != class || !is_gone(paused));
+        if classes.iter().all(|paused| paused.class != class) {
             self.paused_classes &= !(1 << class);
             for slot in 0..narrow::<u32>(self.flows.len()) {
                 self.enqueue_if_ready(world, slot);

@@ -2,6 +2,8 @@
 
 use netloom_units::Time;
 
+use crate::protocol::declaration::HostState;
+
 /// The signals that a flow has got from switches.
 #[derive(Debug)]
 pub(crate) struct FlowPause {
@@ -18,6 +20,21 @@ pub(crate) struct FlowPause {
     pub(crate) stops: u32,
     pub(crate) stopped_for: Time,
 }
+
+/// How long a source waits to be told to go on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PauseLimit {
+    /// A flow that its first switch has stopped.
+    Flow { slot: u32, flow: u32 },
+    /// A traffic class.
+    Class { class: u8 },
+}
+
+/// Why traffic classes are stopped.
+#[derive(Debug, Default)]
+pub(crate) struct PausedClasses(pub(crate) Vec<PausedClass>);
+
+impl HostState for PausedClasses {}
 
 /// A flow because of which its traffic class is stopped.
 #[derive(Debug)]

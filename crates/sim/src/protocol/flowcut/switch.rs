@@ -2,7 +2,7 @@
 //! has their source stopped while a flow drains.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{Flags, Packet, PacketKind};
+use netloom_fabric::{ByKind, Flags, Packet};
 use netloom_routing::granularity::flowcut::Stops;
 use netloom_routing::{Arrival, FlowKey, PacketContext, Placement, Receipt, Signal};
 use netloom_topology::PortId;
@@ -10,10 +10,36 @@ use netloom_units::{Bytes, Time};
 
 use crate::ctx::Ctx;
 use crate::message::Message;
+use crate::protocol::at_switches::{Handling, Route, SwitchProtocol};
 use crate::protocol::declaration::{answer_to, signal_about};
+use crate::protocol::flowcut::Flowcut;
+use crate::protocol::packets::{FLOW_ACK, XOFF, XON};
 use crate::switch::Switch;
 use crate::switch::view::{PortsAt, header_of, take};
 use crate::world::World;
+
+impl SwitchProtocol for Flowcut {
+    #[inline(always)]
+    fn on_packet(
+        switch: &mut Switch,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &mut Packet,
+    ) -> Handling {
+        if packet.kind != FLOW_ACK {
+            return Handling::GoesOn;
+        }
+        switch.on_flow_ack(ctx, packet);
+        Handling::Taken
+    }
+
+    #[inline(always)]
+    fn route(switch: &mut Switch, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) -> Route {
+        match packet.is_data() && switch.path_selector.counts_flight() {
+            true => Route::Port(switch.count_data(ctx, packet)),
+            false => Route::Open,
+        }
+    }
+}
 
 impl Switch {
     /// The port of a data packet, which is counted in flight and acknowledged at its last switch.
@@ -32,9 +58,9 @@ impl Switch {
             }
             return self.choose_specially(ctx, packet);
         }
-        let Switch { ports, path_selector, draws, reports, .. } = self;
+        let Switch { ports, path_selector, draws, protocols, .. } = self;
         let candidates = forwarding.table().candidates_in_row(self.row, packet.dst);
-        let view = PortsAt { ports, reports: reports.as_deref(), ctx: ctx.again() };
+        let view = PortsAt { ports, reports: protocols.reports.as_deref(), ctx: ctx.again() };
         let arrival = Arrival {
             back: packet.ingress,
             sent: packet.sent,
@@ -55,9 +81,9 @@ impl Switch {
     pub(crate) fn acknowledge_data(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         let Some(flowcut) = ctx.world.routing.counted_flowcuts() else { return };
         let is_reverse = ctx.world.routing.placement == Placement::Switch;
-        let answer = answer_to(packet, PacketKind::FlowAck, flowcut.ack_size, packet.dst);
+        let answer = answer_to(packet, FLOW_ACK, flowcut.ack_size, packet.dst);
         let tag = if is_reverse { u32::from(packet.trail.hops()) } else { packet.tag };
-        let mut ack = Packet { aux: u32::from(packet.size), tag, ..answer };
+        let mut ack = Packet { by_kind: ByKind::new(u32::from(packet.size)), tag, ..answer };
         self.send_control(ctx, &mut ack, is_reverse.then_some(packet.ingress));
     }
 
@@ -81,7 +107,7 @@ impl Switch {
             flow: FlowKey { src: ack.dst, flow: ack.flow },
             pass,
             sent: ack.sent,
-            bytes: ack.aux,
+            bytes: ack.number_of(&[FLOW_ACK]),
             way: Time(u64::from(ack.way)),
             hops: u32::from(ack.trail.hops()),
             has_more,
@@ -123,16 +149,16 @@ impl Switch {
     ) {
         let Some(flowcut) = ctx.world.routing.counted_flowcuts() else { return };
         let flags = Flags::new(ack.flags.class(), false);
-        let (kind, aux) = match signal {
-            Signal::Stop => (PacketKind::Xoff, flowcut.credit),
-            Signal::GoOn => (PacketKind::Xon, 0),
-            Signal::RunAhead(most) => (PacketKind::Xon, most),
+        let (kind, number) = match signal {
+            Signal::Stop => (XOFF, flowcut.credit),
+            Signal::GoOn => (XON, 0),
+            Signal::RunAhead(most) => (XON, most),
         };
         let mut frame = Packet {
             // The acknowledgement goes to the source, too.
             src: ack.src,
             dst: ack.dst,
-            aux,
+            by_kind: ByKind::new(number),
             tag: if port.is_some() { 1 } else { ack.tag },
             flags: if flowcut.pauses == Stops::Class { flags.of_class() } else { flags },
             ..signal_about(ack, kind, flowcut.frame_size, ctx.now)

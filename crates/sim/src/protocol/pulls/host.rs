@@ -1,7 +1,7 @@
 //! The PULLs that a host's receivers owe: one queue per host, its flows in turn, at the pace at which full packets can come in.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{Flags, NO_INGRESS, Packet, PacketKind};
+use netloom_fabric::{ByKind, Flags, NO_INGRESS, Packet};
 use netloom_routing::FlowKey;
 
 use crate::ctx::Ctx;
@@ -9,33 +9,85 @@ use crate::host::Host;
 use crate::host::flow::flow_in;
 use crate::host::receivers::Place;
 use crate::message::Message;
+use crate::protocol::Timer;
+use crate::protocol::at_hosts::HostProtocol;
+use crate::protocol::at_switches::SwitchProtocol;
 use crate::protocol::declaration::answer_to;
+use crate::protocol::packets::{PULL, REQUEST};
+use crate::protocol::pulls::Pulls;
+use crate::protocol::pulls::queue::PullDue;
 use crate::world::World;
 
+impl HostProtocol for Pulls {
+    fn on_packet(host: &mut Host, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+        match packet.kind {
+            PULL => host.on_pull(ctx, packet),
+            _ => host.on_request(ctx, packet),
+        }
+    }
+
+    fn on_timer(host: &mut Host, ctx: &mut Ctx<'_, impl Scheduler<Message>>, _: PullDue) {
+        host.on_pull_timer(ctx);
+    }
+
+    #[inline(always)]
+    fn on_arrival(
+        host: &mut Host,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        packet: &Packet,
+        receiver: u32,
+    ) {
+        if ctx.world.transport.pulls() {
+            host.ask_for_more(&mut ctx.again(), receiver, packet);
+        }
+    }
+
+    #[inline(always)]
+    fn on_complete(host: &mut Host, ctx: &mut Ctx<'_, impl Scheduler<Message>>, receiver: u32) {
+        host.stop_asking(ctx.world, receiver);
+    }
+
+    #[inline(always)]
+    fn wake(host: &mut Host, ctx: &mut Ctx<'_, impl Scheduler<Message>>) -> bool {
+        let requests = &host.protocols.pulls.requests;
+        let is_due =
+            requests.as_ref().is_some_and(|requests| requests.next().is_some_and(|at| at <= ctx.now));
+        if is_due {
+            host.request(ctx);
+        }
+        is_due
+    }
+}
+
+impl SwitchProtocol for Pulls {}
+
 impl Host {
-    /// A packet, or its header, has come for a receiver that can make use of `most` more: asks for another one, now or when it is its turn.
+    /// A packet, or its header, has come for a receiver: asks for another one, now or when it is its turn.
     #[inline(never)]
     pub(crate) fn ask_for_more(
         &mut self,
         ctx: &mut Ctx<'_, impl Scheduler<Message>>,
         receiver: u32,
         packet: &Packet,
-        most: u32,
     ) {
+        let most = self.receivers.active(receiver).receiver.missing();
         let Some(pulls) = ctx.world.transport.congestion.facts().pulls else { return };
-        self.pulls.get_or_insert_default().add(pulls, receiver, packet, most);
+        self.protocols.pulls.queue.get_or_insert_default().add(pulls, receiver, packet, most);
         self.pull(ctx);
     }
 
     /// Everything has come for a receiver.
     pub(crate) fn stop_asking(&mut self, world: &World, receiver: u32) {
-        if let (Some(queue), Some(pulls)) = (&mut self.pulls, world.transport.congestion.facts().pulls) {
+        if let (Some(queue), Some(pulls)) =
+            (&mut self.protocols.pulls.queue, world.transport.congestion.facts().pulls)
+        {
             queue.clear(pulls, receiver);
         }
     }
 
     pub(crate) fn on_pull_timer(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) {
-        if let Some(pulls) = self.pulls.as_mut().filter(|pulls| pulls.timer == Some(ctx.now)) {
+        if let Some(pulls) = self.protocols.pulls.queue.as_mut().filter(|pulls| pulls.timer == Some(ctx.now))
+        {
             pulls.timer = None;
             self.pull(ctx);
         }
@@ -43,7 +95,8 @@ impl Host {
 
     /// Sends the PULL whose time has come, and has itself called for the next one.
     pub(crate) fn pull(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) {
-        let (Some(pulls), Some(config)) = (&mut self.pulls, ctx.world.transport.congestion.facts().pulls)
+        let (Some(pulls), Some(config)) =
+            (&mut self.protocols.pulls.queue, ctx.world.transport.congestion.facts().pulls)
         else {
             return;
         };
@@ -55,21 +108,21 @@ impl Host {
             pulls.opens =
                 ctx.now + config.interval(towards.rate.serialize(ctx.world.transport.packet_size()));
             let size = ctx.world.transport.options.ack_size;
-            let answer = answer_to(&packet, PacketKind::Pull, size, ctx.id);
-            self.send_control(ctx, &mut Packet { sent: ctx.now, aux: count, ..answer });
+            let answer = answer_to(&packet, PULL, size, ctx.id);
+            self.send_control(ctx, &mut Packet { sent: ctx.now, by_kind: ByKind::new(count), ..answer });
         }
-        let Some(pulls) = &mut self.pulls else { return };
+        let Some(pulls) = &mut self.protocols.pulls.queue else { return };
         if !pulls.line.is_empty() && pulls.timer.is_none() {
             let at = pulls.opens.max(ctx.now);
             pulls.timer = Some(at);
-            ctx.timer(at, Message::Pull);
+            ctx.timer(at, Message::Protocol(Timer::Pulls(PullDue)));
         }
     }
 
     /// A receiver asks for more of a flow.
     pub(crate) fn on_pull(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         let Some(flow) = flow_in(&mut self.flows, packet.slot, packet.flow) else { return };
-        flow.sender.on_pull(packet.aux);
+        flow.sender.on_pull(packet.number_of(&[PULL]));
         self.go_on(ctx, packet.slot);
     }
 
@@ -77,8 +130,8 @@ impl Host {
     #[cold]
     #[expect(clippy::cast_possible_truncation, reason = "Transport::check bounds ACKs by 65,535 bytes")]
     pub(crate) fn request(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) {
-        let Some(rare) = &mut self.rare else { return };
-        for (slot, number, count) in std::mem::take(&mut rare.requests.waiting) {
+        let Some(requests) = &mut self.protocols.pulls.requests else { return };
+        for (slot, number, count) in std::mem::take(&mut requests.waiting) {
             for _ in 0..count {
                 let Host { flows, path_selector, random, .. } = self;
                 let Some(flow) = flow_in(flows, slot, number) else { break };
@@ -92,10 +145,9 @@ impl Host {
                     dst: flow.dst,
                     flow: number,
                     slot,
-                    aux: tag,
                     tag,
                     size: ctx.world.transport.options.ack_size.0 as u16,
-                    kind: PacketKind::Request,
+                    kind: REQUEST,
                     flags: Flags::new(flow.class, false),
                     ingress: NO_INGRESS,
                     ..Packet::EMPTY
@@ -108,9 +160,8 @@ impl Host {
     /// A flow asks for a PULL.
     pub(crate) fn on_request(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         let key = FlowKey { src: packet.src, flow: packet.flow };
-        if let Place::Active(slot, active) = self.receivers.place(key, ctx.world.recorder.is_on) {
-            let missing = active.receiver.missing();
-            self.ask_for_more(ctx, slot, packet, missing);
+        if let Place::Active(slot, _) = self.receivers.place(key, ctx.world.recorder.is_on) {
+            self.ask_for_more(ctx, slot, packet);
         }
     }
 }

@@ -3,18 +3,22 @@
 pub(crate) mod host;
 pub(crate) mod queue;
 
-use netloom_fabric::PacketKind;
-
 use crate::protocol::declaration::{Origin, PacketFacts, Parts, Protocol, WireSize};
+use crate::protocol::packets::{PULL, REQUEST, UNREACHABLE_PULL};
+use crate::protocol::pulls::queue::{AtHost, PullDue};
 
 /// PULLs and requests.
 pub(crate) struct Pulls;
 
 impl Protocol for Pulls {
     const PACKETS: &'static [PacketFacts] = &[
-        PacketFacts::control(PacketKind::Pull, "pull", Origin::Host),
-        PacketFacts::control(PacketKind::Request, "request", Origin::Host),
+        PacketFacts::control(PULL, "pull", Origin::Host).turning_into(UNREACHABLE_PULL),
+        PacketFacts::control(REQUEST, "request", Origin::Host),
     ];
+
+    type AtHost = AtHost;
+    type AtSwitch = ();
+    type Timer = PullDue;
 
     fn wire_sizes(parts: Parts<'_>) -> Vec<WireSize> {
         let size = parts.transport.options.ack_size;

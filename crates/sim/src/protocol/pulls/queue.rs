@@ -2,10 +2,31 @@
 
 use std::collections::VecDeque;
 
-use netloom_fabric::{Packet, PacketKind};
+use netloom_fabric::Packet;
 use netloom_transport::{PullWindow, Pulls};
 use netloom_units::Time;
 use netloom_units::memory::push_few;
+
+use crate::protocol::declaration::HostState;
+use crate::protocol::packets::REQUEST;
+
+/// What a host keeps. Absent until first needed, so that an idle host stays small.
+#[derive(Debug, Default)]
+pub(crate) struct AtHost {
+    pub(crate) queue: Option<Box<PullQueue>>,
+    pub(crate) requests: Option<Box<Requests>>,
+}
+
+impl HostState for AtHost {
+    #[inline(always)]
+    fn next_wake(&self) -> Option<Time> {
+        self.requests.as_ref()?.next()
+    }
+}
+
+/// The next PULL may leave.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PullDue;
 
 /// What the receivers of a host owe to their senders.
 #[derive(Debug, Default)]
@@ -47,11 +68,11 @@ impl PullQueue {
         credits.packet = *packet;
         let worth = match &pulls.adaptive {
             // A request is no packet of the window: it has its PULL in any case.
-            Some(adaptive) if packet.kind != PacketKind::Request => {
+            Some(adaptive) if packet.kind != REQUEST => {
                 while index >= self.windows.len() {
                     push_few(&mut self.windows, PullWindow::new(pulls));
                 }
-                let is_whole = packet.kind == PacketKind::Data;
+                let is_whole = packet.is_data();
                 self.windows[index].on_arrival(adaptive, is_whole, most, credits.pulls > 0)
             }
             _ => 1,

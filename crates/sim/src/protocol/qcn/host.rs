@@ -3,7 +3,7 @@
 use netloom_engine::Scheduler;
 use netloom_fabric::Packet;
 use netloom_transport::ReactionPoint;
-use netloom_transport::congestion::qcn::Qcn;
+use netloom_transport::congestion::qcn::Qcn as Config;
 use netloom_units::Time;
 use netloom_units::random::Stream;
 
@@ -11,8 +11,35 @@ use crate::ctx::Ctx;
 use crate::host::Host;
 use crate::host::flow::flow_in;
 use crate::message::Message;
-use crate::protocol::qcn::limiter::Limiter;
+use crate::protocol::at_hosts::HostProtocol;
+use crate::protocol::packets::CNM;
+use crate::protocol::qcn::Qcn;
+use crate::protocol::qcn::limiter::{Limiter, LimiterDue};
 use crate::world::World;
+
+impl HostProtocol for Qcn {
+    fn on_packet(host: &mut Host, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+        host.on_notification(ctx, packet);
+    }
+
+    fn on_timer(host: &mut Host, ctx: &mut Ctx<'_, impl Scheduler<Message>>, timer: LimiterDue) {
+        host.on_limiter_timer(ctx, timer.dst);
+    }
+
+    #[inline(always)]
+    fn on_work(host: &mut Host, ctx: &mut Ctx<'_, impl Scheduler<Message>>, dst: u32) {
+        if host.protocols.qcn.0.is_some() {
+            host.rouse_limiter(ctx, dst);
+        }
+    }
+
+    #[inline(always)]
+    fn on_sent(host: &mut Host, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+        if host.protocols.qcn.0.is_some() {
+            host.charge_limiter(ctx.world, packet.dst, ctx.now, u64::from(packet.size));
+        }
+    }
+}
 
 impl Host {
     /// Whether a flow to a destination has anything to do. If none has, the destination's limiter sets no timer: what it does has no effect before
@@ -26,11 +53,11 @@ impl Host {
         &mut self,
         world: &World,
         dst: u32,
-        step: impl FnOnce(&mut Limiter, &Qcn, &mut Stream) -> bool,
+        step: impl FnOnce(&mut Limiter, &Config, &mut Stream) -> bool,
     ) {
         let Some(config) = world.transport.congestion.facts().reaction_point else { return };
-        let Host { rare, random, .. } = self;
-        let limiter = rare.as_mut().and_then(|rare| rare.limiters.get_mut(&dst));
+        let Host { protocols, random, .. } = self;
+        let limiter = protocols.qcn.0.as_mut().and_then(|limiters| limiters.get_mut(&dst));
         if limiter.is_some_and(|limiter| step(limiter, config, random)) {
             self.drop_limiter_if_released(world, dst);
         }
@@ -60,8 +87,8 @@ impl Host {
     }
 
     fn drop_limiter_if_released(&mut self, world: &World, dst: u32) {
-        let Some(rare) = &mut self.rare else { return };
-        let Some(limiter) = rare.limiters.get(&dst) else { return };
+        let Some(limiters) = &mut self.protocols.qcn.0 else { return };
+        let Some(limiter) = limiters.get(&dst) else { return };
         // Whether something waits matters only to a limiter that is back at the line's rate.
         let backlog = || {
             self.flows.iter().flatten().any(|flow| {
@@ -70,7 +97,7 @@ impl Host {
             })
         };
         if limiter.point.is_released(false) && !backlog() {
-            rare.limiters.remove(&dst);
+            limiters.remove(&dst);
         }
     }
 
@@ -86,16 +113,16 @@ impl Host {
         let Some(config) = ctx.world.transport.congestion.facts().reaction_point else { return };
         let dst = packet.src;
         let line = ctx.world.network.host_rate(ctx.id);
-        let known = self.rare.as_ref().and_then(|rare| rare.limiters.get(&dst));
+        let known = self.protocols.qcn.0.as_ref().and_then(|limiters| limiters.get(&dst));
         let is_set = known.is_some_and(|limiter| limiter.timer.is_some());
         let sets_timer = !is_set && self.has_work_for(dst);
-        let limiters = &mut self.rare.get_or_insert_default().limiters;
+        let limiters = self.protocols.qcn.0.get_or_insert_default();
         let new = || Limiter { point: ReactionPoint::new(config, line), timer: None };
         let limiter = limiters.entry(dst).or_insert_with(new);
         if !is_set {
             limiter.come_to(config, ctx.now, &mut self.random);
         }
-        limiter.point.on_cnm(config, ctx.now, packet.aux as u8, &mut self.random);
+        limiter.point.on_cnm(config, ctx.now, packet.number_of(&[CNM]) as u8, &mut self.random);
         if sets_timer {
             limiter.arm(dst, ctx.out);
         }

@@ -5,8 +5,34 @@ use netloom_transport::ReactionPoint;
 use netloom_transport::congestion::qcn::Qcn;
 use netloom_units::Time;
 use netloom_units::random::Stream;
+use rustc_hash::FxHashMap;
 
 use crate::message::Message;
+use crate::protocol::Timer;
+use crate::protocol::declaration::HostState;
+
+/// The limiters of a host, by destination; absent until first needed.
+#[derive(Debug, Default)]
+pub(crate) struct Limiters(pub(crate) Option<Box<FxHashMap<u32, Limiter>>>);
+
+impl HostState for Limiters {
+    #[inline(always)]
+    fn gates(&self) -> bool {
+        self.0.as_ref().is_some_and(|limiters| !limiters.is_empty())
+    }
+
+    #[inline(always)]
+    fn ready_at(&self, dst: u32) -> Time {
+        let limiter = self.0.as_ref().and_then(|limiters| limiters.get(&dst));
+        limiter.map_or(Time::ZERO, |limiter| limiter.point.ready_at())
+    }
+}
+
+/// The timer of a destination's limiter fires.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LimiterDue {
+    pub(crate) dst: u32,
+}
 
 /// The limiter of one destination's rate.
 #[derive(Debug)]
@@ -28,7 +54,7 @@ impl Limiter {
     pub(crate) fn arm(&mut self, dst: u32, out: &mut impl Scheduler<Message>) {
         self.timer = self.point.timer_due();
         if let Some(due) = self.timer {
-            out.timer(due, Message::Limiter { dst });
+            out.timer(due, Message::Protocol(Timer::Qcn(LimiterDue { dst })));
         }
     }
 }

@@ -5,17 +5,27 @@ pub(crate) mod limiter;
 pub(crate) mod points;
 pub(crate) mod switch;
 
-use netloom_fabric::PacketKind;
-
 use crate::protocol::declaration::{Origin, PacketFacts, Parts, Protocol, WireSize};
+use crate::protocol::packets::CNM;
+use crate::protocol::qcn::limiter::{LimiterDue, Limiters};
+use crate::protocol::qcn::points::CongestionPoints;
+use crate::world::World;
 
 /// Congestion notification messages.
 pub(crate) struct Qcn;
 
 impl Protocol for Qcn {
-    const PACKETS: &'static [PacketFacts] = &[PacketFacts::control(PacketKind::Cnm, "cnm", Origin::Switch)];
+    const PACKETS: &'static [PacketFacts] = &[PacketFacts::control(CNM, "cnm", Origin::Switch)];
+
+    type AtHost = Limiters;
+    type AtSwitch = CongestionPoints;
+    type Timer = LimiterDue;
 
     fn wire_sizes(parts: Parts<'_>) -> Vec<WireSize> {
         parts.fabric.options.qcn.iter().map(|qcn| WireSize::queued(qcn.cnm_size)).collect()
+    }
+
+    fn takes_part(world: &World, _: bool, _: &CongestionPoints) -> bool {
+        world.fabric.options.qcn.is_some()
     }
 }

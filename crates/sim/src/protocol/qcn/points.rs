@@ -1,23 +1,27 @@
 //! The congestion points of a switch.
 
 use netloom_fabric::{CongestionPoint, Packet, Ports};
-use netloom_topology::PortId;
+use netloom_topology::{NodeId, PortId};
 
+use crate::protocol::declaration::SwitchState;
 use crate::world::World;
 
 /// The congestion points of a switch, one per output queue. Empty without QCN.
 #[derive(Clone, Debug)]
 pub(crate) struct CongestionPoints(Vec<CongestionPoint>);
 
-impl CongestionPoints {
-    pub(crate) fn new(world: &World, ports: usize) -> Self {
+impl SwitchState for CongestionPoints {
+    fn new(world: &World, id: NodeId) -> Self {
+        let ports = world.network.ports(id).len();
         let points = world.fabric.options.qcn.as_ref().map(|config| {
             let point = || CongestionPoint::new(config);
             std::iter::repeat_with(point).take(ports * world.rules.data_lanes()).collect()
         });
         CongestionPoints(points.unwrap_or_default())
     }
+}
 
+impl CongestionPoints {
     pub(crate) fn at(
         &mut self,
         world: &World,

@@ -1,13 +1,14 @@
 //! The loads of global channels that a switch reports, and those reported to it.
 
 use netloom_engine::Scheduler;
-use netloom_fabric::{Packet, PacketKind};
+use netloom_fabric::{ByKind, Packet, PacketKind};
 use netloom_routing::View;
 use netloom_routing::selector::ugal::Load;
 use netloom_topology::{ChannelId, NodeId, PortId};
 use netloom_units::Time;
 
 use crate::message::{BESIDE, Message};
+use crate::protocol::declaration::SwitchState;
 use crate::protocol::reports::SIZE;
 use crate::world::World;
 
@@ -45,9 +46,10 @@ struct Peer {
     delay: Time,
 }
 
-impl Reports {
-    /// Those of a switch; none if its scheme has no use for them.
-    pub(crate) fn of(world: &World, id: NodeId, is_cut: impl Fn(ChannelId) -> bool) -> Option<Box<Self>> {
+/// None if the scheme has no use for them.
+impl SwitchState for Option<Box<Reports>> {
+    fn new(world: &World, id: NodeId) -> Self {
+        let is_cut = |channel: ChannelId| world.wiring.faults.cut[channel as usize / 2];
         let period = world.routing.report_period()?;
         let ugal = world.routing.ugal()?;
         let network = &world.network;
@@ -78,7 +80,9 @@ impl Reports {
             said: Vec::new(),
         }))
     }
+}
 
+impl Reports {
     /// The load of another switch's channel as last reported.
     pub(crate) fn of_channel(&self, channel: ChannelId) -> u64 {
         let place = self.heard.binary_search_by_key(&channel, |&(channel, _)| channel);
@@ -88,7 +92,7 @@ impl Reports {
     /// A report has come.
     pub(crate) fn on_report(&mut self, report: &Packet) {
         if let Ok(place) = self.heard.binary_search_by_key(&report.src, |&(channel, _)| channel) {
-            self.heard[place].1 = report.aux;
+            self.heard[place].1 = report.number_of(&[PacketKind::Report]);
         }
     }
 
@@ -131,8 +135,9 @@ impl Reports {
             return;
         }
         for peer in self.peers.iter().filter(|peer| !is_cut(peer.port)) {
-            for &(src, aux) in &self.said {
-                let report = Packet { kind: PacketKind::Report, src, aux, ..Packet::EMPTY };
+            for &(src, load) in &self.said {
+                let report =
+                    Packet { kind: PacketKind::Report, src, by_kind: ByKind::new(load), ..Packet::EMPTY };
                 out.send(peer.node, peer.channel | BESIDE, instant + peer.delay, Message::Packet(report));
             }
         }

@@ -5,14 +5,22 @@ use netloom_units::Time;
 
 use crate::ctx::Ctx;
 use crate::message::Message;
+use crate::protocol::AtSwitch;
+use crate::protocol::at_hosts::HostProtocol;
+use crate::protocol::at_switches::SwitchProtocol;
+use crate::protocol::reports::LoadReports;
 use crate::switch::Switch;
 use crate::switch::view::PortsAt;
+
+impl HostProtocol for LoadReports {}
+
+impl SwitchProtocol for LoadReports {}
 
 impl Switch {
     /// Reports to the group the loads of its global channels at the instants that are due up to `now`.
     #[inline(never)]
     pub(crate) fn report(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) {
-        let Switch { ports, reports: Some(reports), .. } = self else { return };
+        let Switch { ports, protocols: AtSwitch { reports: Some(reports), .. }, .. } = self else { return };
         while let Some(instant) = reports.due(ctx.now) {
             ports.advance(instant, &ctx.world.rules, &mut ctx.wire());
             reports.look(&mut PortsAt { ports, reports: None, ctx: ctx.at(instant) });
@@ -24,7 +32,9 @@ impl Switch {
     #[inline(never)]
     pub(crate) fn advance_and_report(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>) -> Option<Time> {
         self.report(&mut ctx.at(ctx.now.saturating_sub(Time(1))));
-        let Switch { ports, reports: Some(reports), .. } = self else { return None };
+        let Switch { ports, protocols: AtSwitch { reports: Some(reports), .. }, .. } = self else {
+            return None;
+        };
         let next = ports.advance(ctx.now, &ctx.world.rules, &mut ctx.wire());
         let mut view = PortsAt { ports, reports: None, ctx: ctx.again() };
         [next, reports.next_look(&mut view)].into_iter().flatten().min()

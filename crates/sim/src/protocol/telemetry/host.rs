@@ -4,7 +4,14 @@ use netloom_fabric::{Packet, Stamp};
 use netloom_transport::LinkState;
 
 use crate::host::flow::Flow;
+use crate::protocol::at_hosts::HostProtocol;
+use crate::protocol::at_switches::SwitchProtocol;
+use crate::protocol::telemetry::Telemetry;
 use crate::world::World;
+
+impl HostProtocol for Telemetry {}
+
+impl SwitchProtocol for Telemetry {}
 
 impl Flow {
     /// Hands the telemetry that switches have written on a packet to the sender, before the ACK that answers the packet.

@@ -3,13 +3,20 @@
 use netloom_engine::Scheduler;
 use netloom_fabric::{Packet, PacketKind};
 use netloom_routing::FlowKey;
-use netloom_transport::Ack;
 
 use crate::ctx::Ctx;
 use crate::host::Host;
-use crate::host::flow::{answer, flow_in};
+use crate::host::flow::{echo, flow_in};
 use crate::host::receivers::Place;
 use crate::message::Message;
+use crate::protocol::at_hosts::{self, HostProtocol};
+use crate::protocol::at_switches::SwitchProtocol;
+use crate::protocol::packets::CNP;
+use crate::protocol::trimming::Trimming;
+
+impl HostProtocol for Trimming {}
+
+impl SwitchProtocol for Trimming {}
 
 impl Host {
     /// A header arrived instead of a packet.
@@ -22,16 +29,16 @@ impl Host {
                 let reply =
                     receiver.on_header(&ctx.world.transport, ctx.now, packet.seq, packet.flags.is_last());
                 let notify = receiver.notifies_by_nack(&ctx.world.transport, ctx.now, reply);
-                (reply, notify, Some((slot, receiver.missing())))
+                (reply, notify, Some(slot))
             }
             Place::Done(late) => (late.note(|seen, count| seen.on_late_header(count)), false, None),
         };
         if notify {
-            self.answer(ctx, packet, PacketKind::Cnp, packet.seq);
+            self.answer(ctx, packet, CNP, packet.seq);
         }
         self.reply(ctx, packet, reply);
-        if let Some((slot, missing)) = wants.filter(|_| ctx.world.transport.pulls()) {
-            self.ask_for_more(ctx, slot, packet, missing);
+        if let Some(slot) = wants {
+            at_hosts::on_arrival(self, ctx, packet, slot);
         }
     }
 
@@ -50,7 +57,7 @@ impl Host {
         if ctx.world.numbering.has_subflows() {
             return self.on_answer_to_subflow(ctx, packet);
         }
-        let header = Ack { cumulative: flow.sender.oldest(), ..answer(ctx.now, packet) };
+        let header = echo(ctx.now, packet, flow.sender.oldest());
         if packet.kind == PacketKind::Unreachable {
             let feedback = flow.sender.on_unreachable(&ctx.world.transport, header);
             self.leave_path(ctx.world, ctx.id, packet.slot, &feedback);

@@ -5,16 +5,20 @@ pub(crate) mod host;
 
 use netloom_fabric::{PacketKind, Queue};
 
-use crate::protocol::declaration::{Origin, PacketFacts, Parts, Protocol, WireSize};
+use crate::protocol::declaration::{NoTimer, Origin, PacketFacts, Parts, Protocol, WireSize};
 
 /// Headers, on their way to the receiver and back to the sender.
 pub(crate) struct Trimming;
 
 impl Protocol for Trimming {
     const PACKETS: &'static [PacketFacts] = &[
-        PacketFacts::data(PacketKind::Header, "header", Origin::Host),
+        PacketFacts::data(PacketKind::Header, "header", Origin::Host).turning_into(PacketKind::Unreachable),
         PacketFacts::data(PacketKind::Returned, "returned", Origin::Switch),
     ];
+
+    type AtHost = ();
+    type AtSwitch = ();
+    type Timer = NoTimer;
 
     fn wire_sizes(parts: Parts<'_>) -> Vec<WireSize> {
         match &parts.fabric.queue {

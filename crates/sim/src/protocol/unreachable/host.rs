@@ -9,8 +9,17 @@ use netloom_units::Bytes;
 use crate::ctx::Ctx;
 use crate::host::Host;
 use crate::message::Message;
+use crate::protocol::at_hosts::HostProtocol;
+use crate::protocol::before_turning;
 use crate::protocol::declaration::answer_to;
+use crate::protocol::unreachable::Unreachable;
 use crate::world::World;
+
+impl HostProtocol for Unreachable {
+    fn on_packet(host: &mut Host, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
+        host.on_turned_answer(ctx, packet);
+    }
+}
 
 impl Host {
     /// What this host answered met a cut link, and has come back: it is sent again, by another way if one is drawn.
@@ -18,7 +27,7 @@ impl Host {
     /// Nothing is remembered of it: the next answer goes the way of the packet that it answers, as that sender may be on another path by then.
     #[cold]
     pub(crate) fn on_turned_answer(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
-        let (Some(kind), dst) = (packet.kind.turned_answer(), packet.src) else { return };
+        let (Some(kind), dst) = (before_turning(packet.kind), packet.src) else { return };
         let tag =
             ctx.world.routes(ctx.now).tags(ctx.id, dst).another(Tag::from_bits(packet.tag), &mut self.random);
         let size = Bytes(u64::from(packet.size));

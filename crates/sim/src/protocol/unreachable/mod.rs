@@ -6,7 +6,10 @@ pub(crate) mod switch;
 
 use netloom_fabric::PacketKind;
 
-use crate::protocol::declaration::{Origin, PacketFacts, Parts, Protocol, WireSize};
+use crate::protocol::declaration::{NoTimer, Origin, PacketFacts, Parts, Protocol, WireSize};
+use crate::protocol::packets::{UNREACHABLE_ACK, UNREACHABLE_CNP, UNREACHABLE_NACK, UNREACHABLE_PULL};
+use crate::protocol::unreachable::notified_cuts::NotifiedCuts;
+use crate::world::World;
 
 /// What has turned back at a cut link.
 pub(crate) struct Unreachable;
@@ -14,13 +17,21 @@ pub(crate) struct Unreachable;
 impl Protocol for Unreachable {
     const PACKETS: &'static [PacketFacts] = &[
         PacketFacts::data(PacketKind::Unreachable, "unreachable", Origin::Switch),
-        PacketFacts::control(PacketKind::UnreachableAck, "unreachable-ack", Origin::Switch),
-        PacketFacts::control(PacketKind::UnreachableNack, "unreachable-nack", Origin::Switch),
-        PacketFacts::control(PacketKind::UnreachablePull, "unreachable-pull", Origin::Switch),
-        PacketFacts::control(PacketKind::UnreachableCnp, "unreachable-cnp", Origin::Switch),
+        PacketFacts::control(UNREACHABLE_ACK, "unreachable-ack", Origin::Switch),
+        PacketFacts::control(UNREACHABLE_NACK, "unreachable-nack", Origin::Switch),
+        PacketFacts::control(UNREACHABLE_PULL, "unreachable-pull", Origin::Switch),
+        PacketFacts::control(UNREACHABLE_CNP, "unreachable-cnp", Origin::Switch),
     ];
+
+    type AtHost = ();
+    type AtSwitch = NotifiedCuts;
+    type Timer = NoTimer;
 
     fn wire_sizes(parts: Parts<'_>) -> Vec<WireSize> {
         vec![WireSize::queued(parts.transport.options.ack_size)]
+    }
+
+    fn takes_part(_: &World, _: bool, cuts: &NotifiedCuts) -> bool {
+        !cuts.is_empty()
     }
 }

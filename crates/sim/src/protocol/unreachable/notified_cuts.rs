@@ -1,8 +1,11 @@
 //! The cut links of a switch of which it notifies sources.
 
 use netloom_fabric::Ports;
-use netloom_topology::PortId;
+use netloom_topology::{NodeId, PortId};
 use netloom_units::Time;
+
+use crate::protocol::declaration::SwitchState;
+use crate::world::World;
 
 /// The ports of whose cut links a switch notifies sources.
 #[derive(Debug)]
@@ -13,13 +16,15 @@ pub(crate) struct NotifiedCuts {
     met: usize,
 }
 
-impl NotifiedCuts {
-    /// From cuts in any order.
-    pub(crate) fn new(mut cuts: Box<[(PortId, Time, Time)]>) -> Self {
+impl SwitchState for NotifiedCuts {
+    fn new(world: &World, id: NodeId) -> Self {
+        let mut cuts = world.wiring.faults.signals(&world.network, id);
         cuts.sort_unstable_by_key(|&(port, from, _)| (from, port));
         NotifiedCuts { cuts, met: 0 }
     }
+}
 
+impl NotifiedCuts {
     /// Whether it never notifies a source.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {

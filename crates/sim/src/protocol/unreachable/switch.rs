@@ -12,8 +12,33 @@ use netloom_units::Time;
 
 use crate::ctx::Ctx;
 use crate::message::Message;
+use crate::protocol::at_switches::{Handling, SwitchProtocol};
+use crate::protocol::facts;
+use crate::protocol::unreachable::Unreachable;
 use crate::switch::Switch;
 use crate::world::World;
+
+impl SwitchProtocol for Unreachable {
+    #[inline(always)]
+    fn before_queue(
+        switch: &mut Switch,
+        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
+        port: PortId,
+        packet: &mut Packet,
+    ) -> Handling {
+        if switch.protocols.unreachable.is_empty() {
+            return Handling::GoesOn;
+        }
+        let Some(kind) = switch.must_notify(ctx.world, ctx.now, port, packet) else {
+            return Handling::GoesOn;
+        };
+        if ctx.world.rules.is_lossless() {
+            switch.ports.let_go(packet, ctx.now, &ctx.world.rules, &mut ctx.wire());
+        }
+        switch.turn_back(ctx, port, packet, kind);
+        Handling::Taken
+    }
+}
 
 impl Switch {
     /// Links have been cut by `now`, before anything that happens from then on: what waited for them goes back.
@@ -23,7 +48,7 @@ impl Switch {
         if world.rules.is_lossless() {
             return;
         }
-        while let Some((port, cut)) = self.notified_cuts.meet(ctx.now) {
+        while let Some((port, cut)) = self.protocols.unreachable.meet(ctx.now) {
             if self.sampler.is_some() {
                 self.sample(&mut ctx.at(cut));
             }
@@ -50,18 +75,12 @@ impl Switch {
         if !ctx.world.epochs.is_empty() {
             self.take_new_routes(ctx.world, ctx.id, ctx.now);
         }
-        let Switch { ports, reorder_queues, notified_cuts, .. } = self;
-        let is_told = notified_cuts.begins(port, ctx.now);
+        let Switch { ports, protocols, .. } = self;
+        let is_told = protocols.unreachable.begins(port, ctx.now);
         let goes_back = |packet: &Packet| is_told && turned_back(ctx.world, packet).is_some();
         // PFC does not count what is buffered beside the ports, and credits do not cover it.
-        let back = ports.cut_link(
-            port,
-            ctx.now,
-            reorder_queues.packets(),
-            goes_back,
-            &ctx.world.rules,
-            &mut ctx.wire(),
-        );
+        let back =
+            ports.cut_link(port, ctx.now, protocols.buffered(), goes_back, &ctx.world.rules, &mut ctx.wire());
         for mut packet in back {
             if let Some(kind) = turned_back(ctx.world, &packet) {
                 self.turn_back(ctx, port, &mut packet, kind);
@@ -77,7 +96,7 @@ impl Switch {
         port: PortId,
         packet: &Packet,
     ) -> Option<PacketKind> {
-        turned_back(world, packet).filter(|_| self.notified_cuts.is_cut(port, now))
+        turned_back(world, packet).filter(|_| self.protocols.unreachable.is_cut(port, now))
     }
 
     /// Sends what is left of a packet back from a port whose link is cut.
@@ -96,7 +115,7 @@ impl Switch {
 
 /// What becomes of a packet that turns back at a cut link; none if nobody is told of it.
 fn turned_back(world: &World, packet: &Packet) -> Option<PacketKind> {
-    let kind = packet.kind.turned_back()?;
+    let kind = facts(packet.kind).turned_back?;
     let answers_leave_paths = || world.routing.answers_leave_paths(world.transport.options.subflows > 1);
     (kind == PacketKind::Unreachable || answers_leave_paths()).then_some(kind)
 }

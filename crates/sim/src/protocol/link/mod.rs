@@ -1,8 +1,11 @@
-//! What the two ends of a link say to each other for flow control. Ports make and obey it.
+//! What the two ends of a link say to each other for flow control. Ports make it and obey it; nodes hand it to them.
+
+pub(crate) mod host;
+pub(crate) mod switch;
 
 use netloom_fabric::{FlowControl, PacketKind};
 
-use crate::protocol::declaration::{PacketFacts, Parts, Protocol, WireSize};
+use crate::protocol::declaration::{NoTimer, PacketFacts, Parts, Protocol, WireSize};
 
 /// PAUSE frames and credits.
 pub(crate) struct Link;
@@ -13,6 +16,10 @@ impl Protocol for Link {
         PacketFacts::link(PacketKind::Credit, None).freeing_ports(),
         PacketFacts::link(PacketKind::Missed, None).freeing_ports(),
     ];
+
+    type AtHost = ();
+    type AtSwitch = ();
+    type Timer = NoTimer;
 
     fn wire_sizes(parts: Parts<'_>) -> Vec<WireSize> {
         let size = match &parts.fabric.flow_control {
