@@ -127,7 +127,7 @@ fn high_ceiling(scenario: &Scenario, network: &Network) -> Option<String> {
 
 /// ConWeave learns which paths are busy from marks.
 fn conweave_without_ecn(scenario: &Scenario) -> Option<String> {
-    (scenario.routing.weaves() && scenario.fabric.options.ecn.is_none()).then(|| {
+    (scenario.routing.conweave().is_some() && scenario.fabric.options.ecn.is_none()).then(|| {
         "routing.granularity: conweave calls paths busy where packets are marked, and no switch marks; set `fabric.ecn`"
             .to_owned()
     })

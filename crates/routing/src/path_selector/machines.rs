@@ -3,6 +3,7 @@
 //! Such a scheme has its state machine in its own folder, and its steps there as further functions of
 //! [`SwitchPathSelector`](super::SwitchPathSelector). It is made known by a line in the list below.
 
+use super::edges::EdgeScheme;
 use crate::granularity::Limits;
 use crate::granularity::conweave::Weaving;
 use crate::granularity::flowcut::in_flight::InFlightTable;
@@ -16,6 +17,16 @@ pub(crate) trait Machine: Sized {
 
     /// The ports of this switch lead elsewhere from now on.
     fn on_new_routes(&mut self, scheme: &Routing);
+
+    /// Whether first and last switches work together under a scheme, as [`EdgeScheme`] says.
+    fn has_edges(_: &Routing) -> bool {
+        false
+    }
+
+    /// It, if they do.
+    fn as_edge(&mut self) -> Option<&mut dyn EdgeScheme> {
+        None
+    }
 }
 
 /// What such a machine knows of its switch.
@@ -48,10 +59,25 @@ macro_rules! machines {
                 $(self.$name.is_some())||+
             }
 
+            /// What works together with other edge switches.
+            pub(super) fn edge(&mut self) -> Option<&mut dyn EdgeScheme> {
+                $(if let Some(edge) = self.$name.as_mut().and_then(|machine| machine.as_edge()) {
+                    return Some(edge);
+                })+
+                None
+            }
+
             pub(super) fn on_new_routes(&mut self, scheme: &Routing) {
                 $(if let Some(machine) = &mut self.$name {
                     machine.on_new_routes(scheme);
                 })+
+            }
+        }
+
+        impl Routing {
+            /// Whether packets' first and last switches [work together](super::edges), with signals between them.
+            pub fn has_edges(&self) -> bool {
+                $(<$Machine>::has_edges(self))||+
             }
         }
     };

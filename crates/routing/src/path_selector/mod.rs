@@ -12,11 +12,13 @@
 //! | `detours.rs` | its ports on paths beyond minimal ones |
 //! | `runs.rs` | the flows that a switch remembers |
 //! | `machines.rs` | the list of schemes with a state machine of their own at switches |
+//! | `edges.rs` | what schemes do whose first and last switches work together |
 //! | `counts.rs` | the decisions of a switch, by flow |
 //! | `words.rs` | what `netloom route` says of a choice |
 
 mod counts;
 mod detours;
+pub mod edges;
 mod machines;
 mod nic;
 mod roles;

@@ -13,7 +13,7 @@ macro_rules! for_all_protocols {
             unreachable::Unreachable: UNREACHABLE_ACK, UNREACHABLE_NACK, UNREACHABLE_PULL, UNREACHABLE_CNP | Unreachable;
             qcn::Qcn: CNM;
             flowcut::Flowcut: FLOW_ACK, XOFF, XON;
-            conweave::ConWeave: WORD;
+            edge_signals::EdgeSignals: SIGNAL;
             conga::Conga: ;
             telemetry::Telemetry: ;
             link::Link: | Pause, Credit, Missed;
@@ -25,8 +25,8 @@ macro_rules! for_all_protocols {
 pub(crate) mod at_hosts;
 pub(crate) mod at_switches;
 pub(crate) mod conga;
-pub(crate) mod conweave;
 pub(crate) mod declaration;
+pub(crate) mod edge_signals;
 pub(crate) mod end_to_end;
 pub(crate) mod flowcut;
 pub(crate) mod link;

@@ -33,9 +33,9 @@ pub(crate) fn count_weaving(nodes: &[Node], end: Time) -> Option<WeavingCount> {
         all.late_replies += counts.late;
         all.reroutes += counts.reroutes;
         all.flushes += counts.flushes;
-        all.held_bytes_peak = all.held_bytes_peak.max(switch.protocols.conweave.bytes.peak);
-        all.held_bytes_mean += switch.protocols.conweave.bytes.mean(end);
-        holding += u32::from(switch.protocols.conweave.bytes.peak > 0);
+        all.held_bytes_peak = all.held_bytes_peak.max(switch.protocols.edge_signals.bytes.peak);
+        all.held_bytes_mean += switch.protocols.edge_signals.bytes.mean(end);
+        holding += u32::from(switch.protocols.edge_signals.bytes.peak > 0);
     }
     if let Some(all) = &mut all {
         all.held_bytes_mean /= f64::from(holding.max(1));

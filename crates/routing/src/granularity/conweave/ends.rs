@@ -8,20 +8,10 @@ use super::signals::{Stamp, Word};
 use super::{ConWeave, Late};
 use crate::granularity::flow_table::{FlowTable, Limits};
 use crate::header::{FlowKey, FlowRef};
-use crate::path_selector::{Machine, SwitchPlace};
+use crate::path_selector::edges::{Between, EdgeArrival, EdgeScheme, Flush, Stamped, Verdict};
+use crate::path_selector::{Machine, SwitchPathSelector, SwitchPlace};
 use crate::scheme::Routing;
 use crate::selector::random::below;
-
-/// What the first switch knows of the paths between two switches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Between {
-    /// Index of the last switch.
-    pub last: u32,
-    /// Number of paths, whose labels are below it.
-    pub paths: u32,
-    /// Round-trip time of a full packet and a reply between them on an idle fabric.
-    pub base_rtt: Time,
-}
 
 /// How a switch's weaving went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,30 +76,6 @@ struct Hold {
     until: Time,
 }
 
-/// What becomes of held packets when their timer fires.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flush {
-    /// Their tail has come.
-    Over,
-    /// The old path has become slower: they wait until then.
-    Later(Time),
-    /// They are released.
-    Now,
-}
-
-/// What the last switch does with a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Sends it on.
-    Pass,
-    /// Sends it on, and what is held of the flow behind it.
-    Release,
-    /// Holds it, behind what is already held.
-    Hold,
-    /// Holds it, the first one, until that time at most.
-    HoldUntil(Time),
-}
-
 impl Weaving {
     pub(crate) fn new(config: &ConWeave, limits: Limits) -> Self {
         Weaving {
@@ -124,12 +90,12 @@ impl Weaving {
 
     /// A data packet of a flow passes its first switch.
     #[expect(clippy::cast_possible_truncation, reason = "below the number of paths, at most 2¹⁶")]
-    pub(crate) fn stamp(
+    fn stamp(
         &mut self,
         flow: FlowKey,
         now: Time,
-        between: impl FnOnce() -> Between,
-        random: &mut impl Rng,
+        between: &mut dyn FnMut() -> Between,
+        mut random: &mut dyn Rng,
     ) -> Stamp {
         let flow = FlowRef::passing(flow);
         let Weaving { config, outgoing, busy, counts, .. } = self;
@@ -143,8 +109,8 @@ impl Weaving {
                 return Stamp { label: (mixed % between.paths) as u16, ..Stamp::default() };
             }
             let epoch = outgoing.get(flow).map_or(0, |entry| entry.epoch.wrapping_add(1));
-            let drawn = below(between.paths as usize, random) as u16;
-            let label = pick(config, busy, between, None, now, random).unwrap_or(drawn);
+            let drawn = below(between.paths as usize, &mut random) as u16;
+            let label = pick(config, busy, between, None, now, &mut random).unwrap_or(drawn);
             outgoing.insert(
                 flow,
                 now,
@@ -161,7 +127,7 @@ impl Weaving {
                 counts.late += 1;
                 let between = between();
                 let present = (config.late == Late::OtherPath).then_some(label);
-                let picked = pick(config, busy, between, present, now, random);
+                let picked = pick(config, busy, between, present, now, &mut random);
                 if picked.is_none() && config.late == Late::OtherPath {
                     return entry.begin(deadline(between));
                 }
@@ -174,7 +140,7 @@ impl Weaving {
     }
 
     /// The last switch of a flow says something to this one, its first. `last`: index of the last switch.
-    pub(crate) fn hear(&mut self, flow: FlowKey, last: u32, bits: u32, now: Time) {
+    fn hear(&mut self, flow: FlowKey, last: u32, bits: u32, now: Time) {
         let (word, epoch, label) = Word::from_bits(bits);
         if word == Word::Busy {
             self.busy.insert((last, label), now + self.config.path_pause);
@@ -191,7 +157,7 @@ impl Weaving {
 
     /// A data packet of a flow, which left its host at `sent`, reaches its last switch.
     #[expect(clippy::cast_possible_wrap, reason = "what is more than half a turn ahead is behind")]
-    pub(crate) fn receive(&mut self, flow: FlowKey, stamp: Stamp, sent: Time, now: Time) -> Verdict {
+    fn receive(&mut self, flow: FlowKey, stamp: Stamp, sent: Time, now: Time) -> Verdict {
         let flow = FlowRef::passing(flow);
         if self.incoming.see(flow, now).is_none() {
             self.incoming.insert(flow, now, Incoming { epoch: stamp.epoch, ..Incoming::default() });
@@ -234,7 +200,7 @@ impl Weaving {
     }
 
     /// A timer of held packets fires.
-    pub(crate) fn flush(&mut self, flow: FlowKey, now: Time) -> Flush {
+    fn flush(&mut self, flow: FlowKey, now: Time) -> Flush {
         let entry = self.incoming.get_mut(FlowRef::passing(flow));
         match entry.and_then(|entry| entry.held.map(|hold| (entry, hold))) {
             Some((_, hold)) if hold.until > now => Flush::Later(hold.until),
@@ -248,7 +214,7 @@ impl Weaving {
     }
 
     /// A packet was marked on a path from a host's switch: whether that switch is to be told.
-    pub(crate) fn complains(&mut self, src: u32, label: u16, now: Time) -> bool {
+    fn complains(&mut self, src: u32, label: u16, now: Time) -> bool {
         let next = self.quiet.entry((src, label)).or_insert(Time::ZERO);
         let is_due = *next <= now;
         if is_due {
@@ -289,11 +255,65 @@ impl Machine for Weaving {
 
     /// Paths keep their labels: where there are fewer of them, a switch reads its digit of those that are left.
     fn on_new_routes(&mut self, _: &Routing) {}
+
+    fn has_edges(scheme: &Routing) -> bool {
+        scheme.conweave().is_some()
+    }
+
+    fn as_edge(&mut self) -> Option<&mut dyn EdgeScheme> {
+        Some(self)
+    }
+}
+
+impl EdgeScheme for Weaving {
+    fn at_first(
+        &mut self,
+        flow: FlowKey,
+        now: Time,
+        between: &mut dyn FnMut() -> Between,
+        random: &mut dyn Rng,
+    ) -> Stamped {
+        let before = self.counts;
+        let word = self.stamp(flow, now, between, random).bits();
+        let was_late = self.counts.late > before.late;
+        Stamped { word, moved: was_late.then_some(self.counts.reroutes > before.reroutes) }
+    }
+
+    fn at_last(&mut self, arrival: &EdgeArrival, signals: &mut Vec<u32>) -> Verdict {
+        let &EdgeArrival { flow, word, sent, is_marked, now } = arrival;
+        let stamp = Stamp::from_bits(word);
+        if stamp.asks {
+            signals.push(Word::Reply.bits(stamp));
+        }
+        if is_marked && self.complains(flow.src, stamp.label, now) {
+            signals.push(Word::Busy.bits(stamp));
+        }
+        if stamp.is_tail {
+            signals.push(Word::Clear.bits(stamp));
+        }
+        self.receive(flow, stamp, sent, now)
+    }
+
+    fn on_signal(&mut self, flow: FlowKey, last: u32, signal: u32, now: Time) {
+        self.hear(flow, last, signal, now);
+    }
+
+    fn on_hold_timer(&mut self, flow: FlowKey, now: Time) -> Flush {
+        self.flush(flow, now)
+    }
+}
+
+impl SwitchPathSelector {
+    /// How its weaving went.
+    pub fn weave_counts(&self) -> Option<WeaveCounts> {
+        self.machines.conweave.as_ref().map(|weaving| weaving.counts)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::path_selector::edges::label_of;
     use rand_pcg::Pcg64Mcg;
 
     const FLOW: FlowKey = FlowKey { src: 3, flow: 1 };
@@ -323,7 +343,7 @@ mod tests {
     fn stamps_and_words_survive_the_wire() {
         let stamp = Stamp { label: 700, epoch: 255, asks: true, is_tail: false, is_rerouted: true };
         assert_eq!(Stamp::from_bits(stamp.bits()), stamp);
-        assert_eq!(Stamp::label_of(stamp.bits()), 700);
+        assert_eq!(label_of(stamp.bits()), 700);
         for word in [Word::Reply, Word::Clear, Word::Busy] {
             assert_eq!(Word::from_bits(word.bits(stamp)), (word, 255, 700));
         }
@@ -332,12 +352,12 @@ mod tests {
     #[test]
     fn a_reply_in_time_begins_another_epoch_on_the_same_path() {
         let (mut weaving, mut random) = weaving();
-        let first = weaving.stamp(FLOW, Time(0), || BETWEEN, &mut random);
+        let first = weaving.stamp(FLOW, Time(0), &mut || BETWEEN, &mut random);
         assert!(first.asks && first.epoch == 0);
-        let second = weaving.stamp(FLOW, Time(1500), || BETWEEN, &mut random);
+        let second = weaving.stamp(FLOW, Time(1500), &mut || BETWEEN, &mut random);
         assert_eq!(second, Stamp { asks: false, ..first }, "the reply may come until 1500");
         weaving.hear(FLOW, 9, Word::Reply.bits(first), Time(1500));
-        let third = weaving.stamp(FLOW, Time(1600), || BETWEEN, &mut random);
+        let third = weaving.stamp(FLOW, Time(1600), &mut || BETWEEN, &mut random);
         assert_eq!(third, Stamp { epoch: 1, ..first });
         assert_eq!(weaving.counts, WeaveCounts::default());
     }
@@ -345,16 +365,16 @@ mod tests {
     #[test]
     fn a_late_reply_sends_a_tail_and_then_re_routes_until_all_is_clear() {
         let (mut weaving, mut random) = weaving();
-        let first = weaving.stamp(FLOW, Time(0), || BETWEEN, &mut random);
+        let first = weaving.stamp(FLOW, Time(0), &mut || BETWEEN, &mut random);
         weaving.hear(FLOW, 9, Word::Reply.bits(first), Time(1501));
-        let tail = weaving.stamp(FLOW, Time(1502), || BETWEEN, &mut random);
+        let tail = weaving.stamp(FLOW, Time(1502), &mut || BETWEEN, &mut random);
         assert_eq!(tail, Stamp { is_tail: true, asks: false, ..first });
         for now in [1503, 4000, 9000] {
-            let behind = weaving.stamp(FLOW, Time(now), || BETWEEN, &mut random);
+            let behind = weaving.stamp(FLOW, Time(now), &mut || BETWEEN, &mut random);
             assert!(behind.is_rerouted && behind.epoch == 0 && behind.label != first.label);
         }
         weaving.hear(FLOW, 9, Word::Clear.bits(tail), Time(9500));
-        let next = weaving.stamp(FLOW, Time(9600), || BETWEEN, &mut random);
+        let next = weaving.stamp(FLOW, Time(9600), &mut || BETWEEN, &mut random);
         assert!(next.asks && next.epoch == 1 && !next.is_rerouted && next.label != first.label);
         assert_eq!(weaving.counts, WeaveCounts { late: 1, reroutes: 1, flushes: 0 });
     }
@@ -362,12 +382,12 @@ mod tests {
     #[test]
     fn busy_paths_are_avoided_for_a_while_and_without_another_the_flow_stays() {
         let (mut weaving, mut random) = weaving();
-        let first = weaving.stamp(FLOW, Time(0), || BETWEEN, &mut random);
+        let first = weaving.stamp(FLOW, Time(0), &mut || BETWEEN, &mut random);
         let other = Stamp { label: 1 - first.label, ..first };
         weaving.hear(FLOW, 9, Word::Busy.bits(other), Time(1000));
-        let stays = weaving.stamp(FLOW, Time(3000), || BETWEEN, &mut random);
+        let stays = weaving.stamp(FLOW, Time(3000), &mut || BETWEEN, &mut random);
         assert_eq!(stays, Stamp { epoch: 1, ..first }, "busy until 3000");
-        let tail = weaving.stamp(FLOW, Time(4501), || BETWEEN, &mut random);
+        let tail = weaving.stamp(FLOW, Time(4501), &mut || BETWEEN, &mut random);
         assert!(tail.is_tail);
         assert_eq!(weaving.counts, WeaveCounts { late: 2, reroutes: 1, flushes: 0 });
     }
@@ -376,30 +396,30 @@ mod tests {
     #[test]
     fn a_late_flow_that_may_draw_any_path_waits_even_if_it_stays() {
         let (mut weaving, mut random) = weaving_when(Late::AnyPath);
-        let first = weaving.stamp(FLOW, Time(0), || BETWEEN, &mut random);
+        let first = weaving.stamp(FLOW, Time(0), &mut || BETWEEN, &mut random);
         for label in 0..2 {
             weaving.hear(FLOW, 9, Word::Busy.bits(Stamp { label, ..first }), Time(1000));
         }
-        assert!(weaving.stamp(FLOW, Time(2000), || BETWEEN, &mut random).is_tail);
-        let behind = weaving.stamp(FLOW, Time(2001), || BETWEEN, &mut random);
+        assert!(weaving.stamp(FLOW, Time(2000), &mut || BETWEEN, &mut random).is_tail);
+        let behind = weaving.stamp(FLOW, Time(2001), &mut || BETWEEN, &mut random);
         assert!(behind.is_rerouted && behind.label == first.label);
         assert_eq!(weaving.counts, WeaveCounts { late: 1, reroutes: 0, flushes: 0 });
         // Its own path is the only one that is not busy any more.
         weaving.hear(FLOW, 9, Word::Clear.bits(first), Time(2500));
-        let next = weaving.stamp(FLOW, Time(2600), || BETWEEN, &mut random);
+        let next = weaving.stamp(FLOW, Time(2600), &mut || BETWEEN, &mut random);
         assert!(next.asks && next.epoch == 1);
         weaving.hear(FLOW, 9, Word::Busy.bits(Stamp { label: 1 - first.label, ..first }), Time(4000));
-        assert!(weaving.stamp(FLOW, Time(4500), || BETWEEN, &mut random).is_tail);
-        assert_eq!(weaving.stamp(FLOW, Time(4501), || BETWEEN, &mut random).label, first.label);
+        assert!(weaving.stamp(FLOW, Time(4500), &mut || BETWEEN, &mut random).is_tail);
+        assert_eq!(weaving.stamp(FLOW, Time(4501), &mut || BETWEEN, &mut random).label, first.label);
         assert_eq!(weaving.counts.reroutes, 0);
     }
 
     #[test]
     fn a_flow_that_was_idle_begins_anew() {
         let (mut weaving, mut random) = weaving();
-        weaving.stamp(FLOW, Time(0), || BETWEEN, &mut random);
-        weaving.stamp(FLOW, Time(2000), || BETWEEN, &mut random);
-        let again = weaving.stamp(FLOW, Time(52_001), || BETWEEN, &mut random);
+        weaving.stamp(FLOW, Time(0), &mut || BETWEEN, &mut random);
+        weaving.stamp(FLOW, Time(2000), &mut || BETWEEN, &mut random);
+        let again = weaving.stamp(FLOW, Time(52_001), &mut || BETWEEN, &mut random);
         assert!(again.asks && again.epoch == 1 && !again.is_rerouted);
     }
 
@@ -408,8 +428,8 @@ mod tests {
         let (weaving, mut random) = weaving();
         let limits = Limits { ageing: Time(1_000_000), entries: 1, keeps_path: false };
         let mut weaving = Weaving::new(&weaving.config, limits);
-        weaving.stamp(FlowKey { src: 8, flow: 8 }, Time(0), || BETWEEN, &mut random);
-        let stamps = [10, 20, 9000].map(|now| weaving.stamp(FLOW, Time(now), || BETWEEN, &mut random));
+        weaving.stamp(FlowKey { src: 8, flow: 8 }, Time(0), &mut || BETWEEN, &mut random);
+        let stamps = [10, 20, 9000].map(|now| weaving.stamp(FLOW, Time(now), &mut || BETWEEN, &mut random));
         assert!(stamps.iter().all(|&stamp| stamp == stamps[0] && !stamp.asks));
     }
 

@@ -16,13 +16,11 @@
 //! that has become slow. A flow whose tail gets lost is not re-routed again before it has been idle. Packets of an earlier epoch that come late
 //! are sent on, and say nothing. One thing is ours: packets of a later epoch do not overtake what is still held.
 
-mod at_switch;
 mod ends;
 mod signals;
 
+pub use ends::WeaveCounts;
 pub(crate) use ends::Weaving;
-pub use ends::{Between, Flush, Verdict, WeaveCounts};
-pub use signals::{Stamp, Word};
 
 use netloom_transport::Feedback;
 use netloom_units::{Invalid, Time};
@@ -83,13 +81,8 @@ pub enum Late {
 }
 
 impl Routing {
-    /// Whether first switches re-route by ConWeave's epochs, and last switches restore the order.
-    pub fn weaves(&self) -> bool {
-        self.conweave().is_some()
-    }
-
-    /// The epochs by which they do.
-    pub(crate) fn conweave(&self) -> Option<&ConWeave> {
+    /// The epochs by which first switches re-route, and last switches restore the order.
+    pub fn conweave(&self) -> Option<&ConWeave> {
         match &self.granularity {
             Granularity::ConWeave(config) => Some(config),
             _ => None,

@@ -2,17 +2,17 @@
 
 /// What the first switch writes on a data packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stamp {
+pub(super) struct Stamp {
     /// Label of its path.
-    pub label: u16,
+    pub(super) label: u16,
     /// Its flow's epoch.
-    pub epoch: u8,
+    pub(super) epoch: u8,
     /// The last switch is to reply.
-    pub asks: bool,
+    pub(super) asks: bool,
     /// The last packet of the old path.
-    pub is_tail: bool,
+    pub(super) is_tail: bool,
     /// On the new path, ahead of the tail perhaps.
-    pub is_rerouted: bool,
+    pub(super) is_rerouted: bool,
 }
 
 impl Stamp {
@@ -21,7 +21,7 @@ impl Stamp {
     const REROUTED: u32 = 1 << 26;
 
     /// As it is written in a packet.
-    pub fn bits(self) -> u32 {
+    pub(super) fn bits(self) -> u32 {
         let flag = |is_set: bool, bit: u32| if is_set { bit } else { 0 };
         u32::from(self.label)
             | u32::from(self.epoch) << 16
@@ -32,7 +32,7 @@ impl Stamp {
 
     /// As it is read from a packet.
     #[expect(clippy::cast_possible_truncation, reason = "fields of a word")]
-    pub fn from_bits(bits: u32) -> Self {
+    pub(super) fn from_bits(bits: u32) -> Self {
         Stamp {
             label: bits as u16,
             epoch: (bits >> 16) as u8,
@@ -41,16 +41,11 @@ impl Stamp {
             is_rerouted: bits & Self::REROUTED != 0,
         }
     }
-
-    /// The label alone, as later switches read it.
-    pub fn label_of(bits: u32) -> u32 {
-        bits & u32::from(u16::MAX)
-    }
 }
 
 /// What the last switch tells the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
+pub(super) enum Word {
     /// The packet that asked has come.
     Reply,
     /// The tail has come.
@@ -61,13 +56,13 @@ pub enum Word {
 
 impl Word {
     /// As it is written in a signal, with the stamp that it is about.
-    pub fn bits(self, stamp: Stamp) -> u32 {
+    pub(super) fn bits(self, stamp: Stamp) -> u32 {
         (self as u32) << 30 | u32::from(stamp.epoch) << 16 | u32::from(stamp.label)
     }
 
     /// As it is read from a signal: the word, the epoch, the label.
     #[expect(clippy::cast_possible_truncation, reason = "fields of a word")]
-    pub fn from_bits(bits: u32) -> (Word, u8, u16) {
+    pub(super) fn from_bits(bits: u32) -> (Word, u8, u16) {
         let word = match bits >> 30 {
             0 => Word::Reply,
             1 => Word::Clear,

@@ -1,9 +1,9 @@
-//! ConWeave at switches: stamps at a flow's first switch, packets buffered at its last one, and the signals between the two.
+//! Edge switches that work together: words at a packet's first switch, packets buffered at its last one, and the signals between the two.
 
 use netloom_engine::Scheduler;
 use netloom_fabric::{FlowControl, NO_INGRESS, Packet};
 use netloom_routing::FlowKey;
-use netloom_routing::granularity::conweave::{Between, Flush, Stamp, Verdict, Word};
+use netloom_routing::edges::{Between, EdgeArrival, Flush, SIGNAL_SIZE, Verdict, label_of};
 use netloom_units::Time;
 
 use crate::ctx::Ctx;
@@ -12,16 +12,16 @@ use crate::path::{PathProfile, labels};
 use crate::protocol::Timer;
 use crate::protocol::at_hosts::HostProtocol;
 use crate::protocol::at_switches::{Handling, Route, SwitchProtocol};
-use crate::protocol::conweave::reorder_queues::FlushDue;
-use crate::protocol::conweave::{ConWeave, WORD_SIZE};
 use crate::protocol::declaration::signal_about;
-use crate::protocol::packets::WORD;
+use crate::protocol::edge_signals::EdgeSignals;
+use crate::protocol::edge_signals::reorder_queues::FlushDue;
+use crate::protocol::packets::SIGNAL;
 use crate::switch::Switch;
 use crate::world::World;
 
-impl HostProtocol for ConWeave {}
+impl HostProtocol for EdgeSignals {}
 
-impl SwitchProtocol for ConWeave {
+impl SwitchProtocol for EdgeSignals {
     #[inline(always)]
     fn on_packet(
         switch: &mut Switch,
@@ -31,7 +31,7 @@ impl SwitchProtocol for ConWeave {
         if !ctx.world.is_edge_of(ctx.id, packet.dst) {
             return Handling::GoesOn;
         }
-        switch.on_word(ctx, packet);
+        switch.on_edge_signal(ctx, packet);
         Handling::Taken
     }
 
@@ -41,66 +41,60 @@ impl SwitchProtocol for ConWeave {
 
     #[inline(always)]
     fn route(switch: &mut Switch, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) -> Route {
-        if !packet.is_data() || !ctx.world.routing.weaves() {
+        if !packet.is_data() || !ctx.world.routing.has_edges() {
             return Route::Open;
         }
-        switch.on_conweave_data(ctx, packet);
+        switch.on_edge_data(ctx, packet);
         Route::Taken
     }
 }
 
 /// The timer for packets of a flow that are held back.
 fn flush_due(flow: FlowKey) -> Message {
-    Message::Protocol(Timer::ConWeave(FlushDue { src: flow.src, flow: flow.flow }))
+    Message::Protocol(Timer::EdgeSignals(FlushDue { src: flow.src, flow: flow.flow }))
 }
 
 impl Switch {
     /// A data packet: stamped at its first switch, perhaps buffered at its last.
-    pub(crate) fn on_conweave_data(
-        &mut self,
-        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
-        packet: &mut Packet,
-    ) {
+    pub(crate) fn on_edge_data(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) {
         let flow = FlowKey { src: packet.src, flow: packet.flow };
         let is_last = ctx.world.is_edge_of(ctx.id, packet.dst);
         if packet.trail.hops() == 1 && !is_last {
             let between = || between(ctx.world, packet, ctx.now);
-            if let Some(stamp) = self.path_selector.stamp(flow, ctx.now, between, &mut self.draws) {
-                packet.tag = stamp.bits();
+            if let Some(word) = self.path_selector.at_first(flow, ctx.now, between, &mut self.draws) {
+                packet.tag = word;
             }
         }
-        // Between two hosts of one switch there is nothing to weave.
+        // Between two hosts of one switch there is nothing to choose.
         if packet.trail.hops() == 1 || !is_last {
             return self.send_on(ctx, packet);
         }
-        let stamp = Stamp::from_bits(packet.tag);
-        if stamp.asks {
-            self.send_word(ctx, packet, Word::Reply, stamp);
-        }
-        if packet.flags.is_marked() && self.path_selector.complains(packet.src, stamp.label, ctx.now) {
-            self.send_word(ctx, packet, Word::Busy, stamp);
-        }
+        let is_marked = packet.flags.is_marked();
+        let arrival = EdgeArrival { flow, word: packet.tag, sent: packet.sent, is_marked, now: ctx.now };
+        let mut signals = std::mem::take(&mut self.protocols.edge_signals.signals);
+        let verdict = self.path_selector.at_last(&arrival, &mut signals);
         // Before the packet goes on, since trimming may turn it into a header on its way back.
-        if stamp.is_tail {
-            self.send_word(ctx, packet, Word::Clear, stamp);
+        for signal in signals.drain(..) {
+            self.send_signal(ctx, packet, signal);
         }
-        match self.path_selector.receive(flow, stamp, packet.sent, ctx.now) {
+        self.protocols.edge_signals.signals = signals;
+        match verdict {
             Verdict::Pass => self.send_on(ctx, packet),
             Verdict::Release => {
                 self.send_on(ctx, packet);
                 self.release(ctx, flow);
             }
-            Verdict::Hold => self.protocols.conweave.push(flow, *packet, ctx.now),
+            Verdict::Hold => self.protocols.edge_signals.push(flow, *packet, ctx.now),
             Verdict::HoldUntil(until) => {
-                self.protocols.conweave.push(flow, *packet, ctx.now);
+                self.protocols.edge_signals.push(flow, *packet, ctx.now);
                 ctx.timer(until, flush_due(flow));
             }
         }
     }
 
-    /// ReorderQueues packets have perhaps waited long enough for the one before them.
+    /// Packets that are held have perhaps waited long enough for the one before them.
     pub(crate) fn on_flush(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, flow: FlowKey) {
-        match self.path_selector.flush(flow, ctx.now) {
+        match self.path_selector.on_hold_timer(flow, ctx.now) {
             Flush::Over => {}
             Flush::Later(until) => ctx.timer(until, flush_due(flow)),
             Flush::Now => self.release(ctx, flow),
@@ -112,7 +106,7 @@ impl Switch {
         // PFC has not counted them, and all at once they could overflow an input buffer that it keeps from overflowing.
         let is_beside =
             matches!(ctx.world.fabric.flow_control, FlowControl::Pfc(_) | FlowControl::PfcShared(_));
-        for mut packet in self.protocols.conweave.take(flow, ctx.now) {
+        for mut packet in self.protocols.edge_signals.take(flow, ctx.now) {
             // The switch may have lost its own hosts meanwhile.
             if is_beside {
                 packet.ingress = NO_INGRESS;
@@ -127,10 +121,10 @@ impl Switch {
 
     pub(crate) fn send_on(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &mut Packet) {
         // Switches read the label alone.
-        let stamp = packet.tag;
-        packet.tag = Stamp::label_of(stamp);
+        let word = packet.tag;
+        packet.tag = label_of(word);
         let port = self.choose_specially(ctx, packet);
-        packet.tag = stamp;
+        packet.tag = word;
         if let Some(feedback) = self.sample_queue(ctx, port, packet) {
             self.notify(ctx, port, packet, feedback);
         }
@@ -139,22 +133,16 @@ impl Switch {
     }
 
     /// Sends a signal to a packet's first switch.
-    pub(crate) fn send_word(
-        &mut self,
-        ctx: &mut Ctx<'_, impl Scheduler<Message>>,
-        about: &Packet,
-        word: Word,
-        stamp: Stamp,
-    ) {
-        let signal = signal_about(about, WORD, WORD_SIZE, ctx.now);
-        self.send_control(ctx, &mut Packet { tag: word.bits(stamp), ..signal }, None);
+    fn send_signal(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, about: &Packet, signal: u32) {
+        let packet = signal_about(about, SIGNAL, SIGNAL_SIZE, ctx.now);
+        self.send_control(ctx, &mut Packet { tag: signal, ..packet }, None);
     }
 
     /// A signal from a flow's last switch has arrived at this one, its first.
-    pub(crate) fn on_word(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, signal: &Packet) {
+    pub(crate) fn on_edge_signal(&mut self, ctx: &mut Ctx<'_, impl Scheduler<Message>>, signal: &Packet) {
         let last = ctx.world.forwarding.table().edge_of(signal.src);
         let flow = FlowKey { src: signal.dst, flow: signal.flow };
-        self.path_selector.hear(flow, last, signal.tag, ctx.now);
+        self.path_selector.on_signal(flow, last, signal.tag, ctx.now);
         self.absorb(ctx, signal);
     }
 }
@@ -164,6 +152,6 @@ fn between(world: &World, packet: &Packet, now: Time) -> Between {
     let table = world.epochs.at(now, &world.forwarding).table();
     let path = PathProfile::walk(world, table, packet.src, packet.dst);
     let paths = labels(&world.network, table, packet.src, packet.dst);
-    let base_rtt = path.between_switches().round_trip(world.transport.packet_size(), WORD_SIZE);
+    let base_rtt = path.between_switches().round_trip(world.transport.packet_size(), SIGNAL_SIZE);
     Between { last: table.edge_of(packet.dst), paths: paths.min(1 << 16), base_rtt }
 }

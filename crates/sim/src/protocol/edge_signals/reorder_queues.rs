@@ -25,6 +25,8 @@ pub(crate) struct ReorderQueues {
     /// Absent until first needed.
     pub(crate) queues: Option<Box<FxHashMap<FlowKey, VecDeque<Packet>>>>,
     pub(crate) bytes: Level,
+    /// The signals that a packet has caused, while they are sent.
+    pub(crate) signals: Vec<u32>,
 }
 
 impl ReorderQueues {
