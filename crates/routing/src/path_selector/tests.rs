@@ -394,7 +394,7 @@ fn a_flow_for_which_there_is_no_room_takes_no_intermediate_switch() {
 
 #[test]
 fn a_selector_of_ones_own_is_one_file_and_one_line() {
-    let guide = include_str!("../../../../docs/architecture.md");
+    let guide = include_str!("../../../../docs/tutorial/own-scheme.md");
     assert!(guide.contains(include_str!("../selector/neighbour.rs")), "the guide shows the file");
     let table = serde_json::json!({ "distance": 2 });
     let mut switch = Switch::new("spray");

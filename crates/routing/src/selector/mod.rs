@@ -157,7 +157,7 @@ macro_rules! list {
 #[cfg(not(test))]
 list! {}
 
-// The example of docs/architecture.md.
+// The example of docs/tutorial/own-scheme.md.
 #[cfg(test)]
 mod neighbour;
 #[cfg(test)]
