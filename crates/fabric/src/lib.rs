@@ -39,7 +39,7 @@ pub use buffers::check_switch;
 pub use config::{Ecn, EcnAtRate, Fabric, FabricOptions, Mark, TrafficClass};
 pub use faults::{ChannelFaults, DropCause, Dropped, LossySpell, apart};
 pub use flow_control::FlowControl;
-pub use packet::{ByKind, ControlKind, Flags, NO_INGRESS, Packet, PacketKind, Trail};
+pub use packet::{ByKind, Flags, NO_INGRESS, Packet, PacketKind, Trail};
 pub use port::{Credit, Departure, Exit, Fate, LAST_RANK, Port, PortSpec, PortStats, Wire};
 pub use ports::Ports;
 pub use qcn::{CongestionPoint, Qcn, QcnPreset, Sampling};

@@ -2,12 +2,35 @@
 
 use netloom_units::Time;
 
-/// What a packet is. The fabric knows data and what is left of them, and the signals between the two ends of a link. All control packets
-/// are alike to it: which of them says what is the business of the protocols that number them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PacketKind {
-    /// A control packet.
-    Control(ControlKind),
+/// Declares what a packet is: kinds that the fabric knows, numbers for control packets between them, and the signals of links last.
+macro_rules! packet_kinds {
+    (
+        $(#[$meta:meta])*
+        enum PacketKind:
+        $($(#[$data_meta:meta])* $data:ident,)+
+        [$($control:ident)+]
+        $($(#[$link_meta:meta])* $link:ident,)+
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum PacketKind {
+            $($(#[$data_meta])* $data,)+
+            $(#[doc(hidden)] $control,)+
+            $($(#[$link_meta])* $link,)+
+        }
+
+        /// The kinds of control packets, by their numbers.
+        const CONTROL: &[PacketKind] = &[$(PacketKind::$control),+];
+    };
+}
+
+packet_kinds! {
+    /// What a packet is. The fabric knows data and what is left of them, and the signals between the two ends of a link. All control packets
+    /// are alike to it: [which of them](PacketKind::control) says what is the business of the protocols that number them.
+    ///
+    /// One byte, so that it is compared at once.
+    enum PacketKind:
     /// Payload of a flow.
     Data,
     /// What is left of a data packet that was trimmed: all but its payload.
@@ -16,7 +39,11 @@ pub enum PacketKind {
     Returned,
     /// What is left of a data packet, or of a header, that met a cut link, on its way back to the sender, with source and destination exchanged.
     Unreachable,
-    /// The first of a link's signals. Priority-based flow control (IEEE 802.1Qbb): It has [a bit per data lane](Packet::paused_lanes), set for those that
+    [
+        C0 C1 C2 C3 C4 C5 C6 C7 C8 C9 C10 C11 C12 C13 C14 C15 C16 C17 C18 C19 C20 C21 C22 C23
+        C24 C25 C26 C27 C28 C29 C30 C31 C32 C33 C34 C35 C36 C37 C38 C39 C40 C41 C42 C43 C44 C45 C46 C47
+    ]
+    /// The first of a link's signals. Priority-based flow control (IEEE 802.1Qbb): it has [a bit per data lane](Packet::paused_lanes), set for those that
     /// must pause. Crosses one channel.
     Pause,
     /// Room in an input buffer, see [`Credit`](crate::Credit). Crosses one channel, beside the data.
@@ -26,29 +53,6 @@ pub enum PacketKind {
     Missed,
     /// Beside the data, too: [`Packet::by_kind`] is the load of channel [`Packet::src`], as the switch that feeds it has seen it.
     Report,
-}
-
-/// Makes an enum of numbers, which has room for [`PacketKind`]'s other values in its byte.
-macro_rules! control_kinds {
-    ($($name:ident)*) => {
-        /// The number of a kind of control packet, given by whoever lists the protocols of a simulation.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[repr(u8)]
-        #[expect(missing_docs, reason = "numbers that mean nothing by themselves")]
-        pub enum ControlKind {
-            $($name),*
-        }
-
-        impl ControlKind {
-            /// All of them, in their order.
-            pub const ALL: &[ControlKind] = &[$(ControlKind::$name),*];
-        }
-    };
-}
-
-control_kinds! {
-    N0 N1 N2 N3 N4 N5 N6 N7 N8 N9 N10 N11 N12 N13 N14 N15 N16 N17 N18 N19 N20 N21 N22 N23
-    N24 N25 N26 N27 N28 N29 N30 N31 N32 N33 N34 N35 N36 N37 N38 N39 N40 N41 N42 N43 N44 N45 N46 N47
 }
 
 impl PacketKind {
@@ -61,24 +65,19 @@ impl PacketKind {
     ///
     /// If there are not so many.
     pub const fn control(number: usize) -> Self {
-        PacketKind::Control(ControlKind::ALL[number])
+        CONTROL[number]
     }
 
     /// A number below [`Self::MOST`] that no other kind has.
     #[inline(always)]
     pub const fn index(self) -> usize {
-        const AFTER: usize = ControlKind::ALL.len();
-        match self {
-            PacketKind::Control(control) => control as usize,
-            PacketKind::Data => AFTER,
-            PacketKind::Header => AFTER + 1,
-            PacketKind::Returned => AFTER + 2,
-            PacketKind::Unreachable => AFTER + 3,
-            PacketKind::Pause => AFTER + 4,
-            PacketKind::Credit => AFTER + 5,
-            PacketKind::Missed => AFTER + 6,
-            PacketKind::Report => AFTER + 7,
-        }
+        self as usize
+    }
+
+    /// Whether it is a control packet.
+    #[inline(always)]
+    pub const fn is_control(self) -> bool {
+        self.index() > PacketKind::Unreachable.index() && self.index() < PacketKind::Pause.index()
     }
 
     /// Whether it carries payload.
@@ -90,13 +89,13 @@ impl PacketKind {
     /// Whether it goes beside the data and takes no bandwidth.
     #[inline(always)]
     pub fn is_beside_data(self) -> bool {
-        matches!(self, PacketKind::Credit | PacketKind::Missed | PacketKind::Report)
+        self as u8 >= PacketKind::Credit as u8
     }
 
     /// Whether it concerns the two ends of one link only.
     #[inline(always)]
     pub fn is_of_the_link(self) -> bool {
-        matches!(self, PacketKind::Pause | PacketKind::Credit | PacketKind::Missed | PacketKind::Report)
+        self as u8 >= PacketKind::Pause as u8
     }
 }
 

@@ -94,6 +94,7 @@ impl Host {
             self.send_queue.push(flow.lane, slot);
         }
         if let Some(count) = requests {
+            self.watch();
             self.protocols.pulls.requests.get_or_insert_default().add(slot, number, count, ctx.now);
             // Nothing of it is under way that could fire a timer: all of its requests can get lost.
             if let Some(flow) = &mut self.flows[slot as usize] {

@@ -74,9 +74,14 @@ impl Host {
             PacketKind::Data => self.on_data(ctx, packet),
             PacketKind::Header => self.on_header(&mut ctx.again(), packet),
             PacketKind::Returned | PacketKind::Unreachable => self.on_returned(&mut ctx.again(), packet),
-            PacketKind::Control(_) => {
+            // By far the most of them.
+            ACK => {
                 self.control_received += 1;
-                at_hosts::on_packet(self, ctx, packet);
+                self.on_ack(ctx, packet);
+            }
+            kind if kind.is_control() => {
+                self.control_received += 1;
+                at_hosts::on_packet(self, &mut ctx.again(), packet);
             }
             _ => self.on_link_signal(&mut ctx.again(), packet),
         }

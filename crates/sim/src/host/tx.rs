@@ -19,6 +19,11 @@ impl Host {
         self.send_queue.is_empty() && !self.nic.poll(NIC).1 && self.leaving.is_none() && !self.is_watched()
     }
 
+    /// From now on more may happen inside than what its flows send.
+    pub(crate) fn watch(&mut self) {
+        self.rare.get_or_insert_default();
+    }
+
     /// Comes to `until`, or to a timer before it, if the host is still.
     #[inline(always)]
     pub(crate) fn rests(&mut self, until: Time, out: &impl Scheduler<Message>) -> bool {
@@ -32,10 +37,8 @@ impl Host {
     /// Whether more may happen inside than what its flows send.
     #[inline(always)]
     pub(crate) fn is_watched(&self) -> bool {
-        self.sampler.is_some()
-            || self.rare.is_some()
-            || self.queue.is_some()
-            || self.protocols.next_wake().is_some()
+        debug_assert!(self.rare.is_some() || self.protocols.next_wake().is_none(), "see Host::watch");
+        self.sampler.is_some() || self.rare.is_some() || self.queue.is_some()
     }
 
     /// Sends everything that leaves before `ctx.now`; returns when the next packet will.

@@ -49,7 +49,7 @@ macro_rules! dispatch {
         use crate::protocol::{$($module::$Protocol),*};
 
         /// A control packet ends at a host.
-        #[inline(always)]
+        #[inline(never)]
         pub(crate) fn on_packet(host: &mut Host, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
             match packet.kind {
                 $($(packets::$kind => $Protocol::on_packet(host, ctx, packet),)*)*

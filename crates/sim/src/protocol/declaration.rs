@@ -61,7 +61,7 @@ pub(crate) trait HostState: Debug + Default {
         Time::ZERO
     }
 
-    /// When it wants to act next, besides its timers and packets.
+    /// When it wants to act next, besides its timers and packets. A host of which this may be asked is [watched](crate::host::Host::watch).
     #[inline(always)]
     fn next_wake(&self) -> Option<Time> {
         None

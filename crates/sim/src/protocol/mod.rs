@@ -76,7 +76,7 @@ macro_rules! declare {
                         facts_in(<$module::$Protocol as Protocol>::PACKETS, PacketKind::$own)
                     },)+)?
                 )*
-                PacketKind::Control(_) => panic!("the list has all kinds of control packets"),
+                _ => panic!("the list has all kinds of packets"),
             }
         }
 

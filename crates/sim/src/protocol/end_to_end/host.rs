@@ -12,12 +12,11 @@ use crate::protocol::end_to_end::EndToEnd;
 use crate::protocol::packets::{ACK, NACK};
 
 impl HostProtocol for EndToEnd {
-    #[inline(always)]
     fn on_packet(host: &mut Host, ctx: &mut Ctx<'_, impl Scheduler<Message>>, packet: &Packet) {
         match packet.kind {
             ACK => host.on_ack(ctx, packet),
-            NACK => host.on_nack(&mut ctx.again(), packet),
-            _ => host.on_cnp(&mut ctx.again(), packet),
+            NACK => host.on_nack(ctx, packet),
+            _ => host.on_cnp(ctx, packet),
         }
     }
 }
