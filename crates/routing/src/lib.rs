@@ -47,7 +47,7 @@ pub use header::{
     Occupancy, Receipt, Signal, View,
 };
 pub use idle_timeout::{IdleTimeoutTable, LastSeen};
-pub use path_selector::{Decided, Foresight, NicPathSelector, PacketContext, SwitchPathSelector};
+pub use path_selector::{Decided, FastPath, NicPathSelector, PacketContext, SwitchPathSelector};
 pub use scheme::{Placement, Routing};
 pub use selector::Selector;
 pub use tag::{Phase, Tag};
